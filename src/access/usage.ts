@@ -1,0 +1,76 @@
+import type { Charge, ChargeResult, UsageState } from '../store/store.ts';
+
+/** The rules of contract section 5, in milliseconds. */
+export const MINUTE = 60_000;
+export const DAY = 86_400_000;
+export const STRIKES_TO_BAN = 20;
+export const STRIKE_WINDOW = 10 * MINUTE;
+export const FIRST_BAN = MINUTE;
+export const LONGEST_BAN = DAY;
+/** Doublings beyond this many can't lengthen a ban. */
+export const MOST_DOUBLINGS = Math.ceil(Math.log2(LONGEST_BAN / FIRST_BAN));
+
+/** The state of a key that has never been used. */
+export const unusedState = (): UsageState => ({
+  minuteStart: 0,
+  minuteUsed: 0,
+  dayStart: 0,
+  dayUsed: 0,
+  refusedUntil: 0,
+  strikes: [],
+  bannedUntil: 0,
+  bans: 0,
+});
+
+/**
+ * One charge: a window opens at its first request; both windows are charged or neither; a refusal while the
+ * Retry-After of an earlier one still runs is a strike; the 20th strike in 10 minutes bans. This is the reference
+ * that the MongoDB pipeline is tested against.
+ *
+ * @param before the key's state, not changed
+ * @returns the verdict and the state after it
+ */
+export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): ChargeResult {
+  if (before.bannedUntil > now) return { outcome: 'banned', usage: before };
+  if (cost === 0) return { outcome: 'passed', usage: before };
+
+  const minuteOpen = now < before.minuteStart + MINUTE;
+  const dayOpen = now < before.dayStart + DAY;
+  const minuteUsed = minuteOpen ? before.minuteUsed : 0;
+  const dayUsed = dayOpen ? before.dayUsed : 0;
+  const minuteFits = minuteUsed + cost <= limits.perMinute;
+  const dayFits = dayUsed + cost <= limits.perDay;
+
+  if (minuteFits && dayFits) {
+    return {
+      outcome: 'passed',
+      usage: {
+        minuteStart: minuteOpen ? before.minuteStart : now,
+        minuteUsed: minuteUsed + cost,
+        dayStart: dayOpen ? before.dayStart : now,
+        dayUsed: dayUsed + cost,
+        refusedUntil: before.refusedUntil,
+        strikes: before.strikes,
+        bannedUntil: before.bannedUntil,
+        bans: before.bans,
+      },
+    };
+  }
+
+  // Retry-After is a promise in whole seconds, so a strike counts until that whole second is reached.
+  const opensAt = Math.max(
+    minuteFits ? 0 : (minuteOpen ? before.minuteStart : now) + MINUTE,
+    dayFits ? 0 : (dayOpen ? before.dayStart : now) + DAY,
+  );
+  const refusedUntil = Math.max(before.refusedUntil, now + wholeSeconds(opensAt - now) * 1000);
+  const isStrike = now < before.refusedUntil;
+  const strikes = isStrike ? [...before.strikes.filter((at) => at > now - STRIKE_WINDOW), now] : before.strikes;
+  if (strikes.length < STRIKES_TO_BAN) return { outcome: 'refused', usage: { ...before, refusedUntil, strikes } };
+
+  const bans = before.bans > 0 && now < before.bannedUntil + DAY ? before.bans + 1 : 1;
+  const ban = Math.min(LONGEST_BAN, FIRST_BAN * 2 ** Math.min(bans - 1, MOST_DOUBLINGS));
+  return { outcome: 'banned', usage: { ...before, refusedUntil, strikes: [], bannedUntil: now + ban, bans } };
+}
+
+/** Milliseconds as the whole seconds of Retry-After: at least 1, and never too early. */
+export const wholeSeconds = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000));

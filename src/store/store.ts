@@ -1,0 +1,269 @@
+import type { PublicError } from '../errors.ts';
+
+/**
+ * The store port: what the gateway needs of a database, in the domain's own words. Two engines implement it,
+ * MongoDB (`store/mongo`) and embedded SQLite (`store/sqlite`); `test/store/contract.test.ts` holds both to it.
+ *
+ * Every method may answer at once (the embedded engine does) or with a promise. Faults that a client may be
+ * told are thrown as AppError; a database that can't be reached is `UNAVAILABLE`; in an operation with several
+ * faults the first of existence (404), precondition (412), references (422), conflicts (409) is thrown, and
+ * nothing is written.
+ */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** An int64 id from 1 to 9223372036854775807 in canonical decimal digits: exact in JSON, in maps and in logs. */
+export type Id = string;
+
+export const PET_STATUSES = ['available', 'pending', 'sold'] as const;
+export type PetStatus = (typeof PET_STATUSES)[number];
+
+/** Stock is a field of the pet, so an inventory entry can't disagree with its pet. */
+export interface Pet {
+  id: Id;
+  name: string;
+  categoryId: Id;
+  status: PetStatus;
+  /** Stock count, 0..2147483647. */
+  quantity: number;
+}
+
+export interface Category {
+  id: Id;
+  name: string;
+  /** The property is missing where there is none. */
+  description?: string;
+}
+
+export interface Order {
+  id: Id;
+  /** May name a pet that has been deleted since, once the order is complete. */
+  petId?: Id;
+  quantity?: number;
+  /** RFC 3339 in UTC, `2026-01-31T09:30:00Z`, with milliseconds only if they are not zero. */
+  shipDate?: string;
+  complete: boolean;
+}
+
+export interface NewPet {
+  name: string;
+  categoryId: Id;
+  status: PetStatus;
+}
+export interface NewCategory {
+  name: string;
+  description?: string;
+}
+export interface NewOrder {
+  /** Chosen by the client, or assigned when missing. */
+  id?: Id;
+  petId?: Id;
+  quantity?: number;
+  shipDate?: string;
+  complete: boolean;
+}
+
+/** Changes: a missing property stays as it is, `null` removes the value. */
+export interface PetPatch {
+  name?: string;
+  categoryId?: Id;
+  status?: PetStatus;
+  quantity?: number;
+}
+export interface CategoryPatch {
+  name?: string;
+  description?: string | null;
+}
+export interface OrderPatch {
+  petId?: Id | null;
+  quantity?: number | null;
+  shipDate?: string | null;
+  complete?: boolean;
+}
+
+export interface PetFilter {
+  /** Any of these; an empty list matches nothing. */
+  status?: readonly PetStatus[];
+  categoryId?: Id;
+}
+export interface OrderFilter {
+  petId?: Id;
+  complete?: boolean;
+}
+
+/**
+ * One page of a list that is ordered by id, ascending. Both bounds are exclusive (`after` may be "0"). `backward` takes the last
+ * `limit` items of the range instead of the first; the items still come in ascending order.
+ */
+export interface PageRequest {
+  /** 0..100; 0 only asks whether there is anything. */
+  limit: number;
+  after?: Id;
+  before?: Id;
+  backward?: boolean;
+}
+
+export interface Page<T> {
+  items: T[];
+  /** Whether the range holds more items beyond this page, in the direction of the request. */
+  hasMore: boolean;
+}
+
+/** Called with the record as it is, atomically with the write that follows; throws to prevent the write. */
+export type Check<T> = (current: T) => void;
+
+export interface PetstoreReads {
+  /** Records in the order of the ids; null where there is none. */
+  petsById(ids: readonly Id[]): MaybePromise<(Pet | null)[]>;
+  categoriesById(ids: readonly Id[]): MaybePromise<(Category | null)[]>;
+  ordersById(ids: readonly Id[]): MaybePromise<(Order | null)[]>;
+
+  petPage(filter: PetFilter, page: PageRequest): MaybePromise<Page<Pet>>;
+  categoryPage(page: PageRequest): MaybePromise<Page<Category>>;
+  orderPage(filter: OrderFilter, page: PageRequest): MaybePromise<Page<Order>>;
+
+  /** One page for each parent, in the order of the parents, with at most one command to the database. */
+  petPagesByCategory(categoryIds: readonly Id[], filter: PetFilter, page: PageRequest): MaybePromise<Page<Pet>[]>;
+  orderPagesByPet(petIds: readonly Id[], filter: OrderFilter, page: PageRequest): MaybePromise<Page<Order>[]>;
+
+  petCount(filter: PetFilter): MaybePromise<number>;
+  categoryCount(): MaybePromise<number>;
+  orderCount(filter: OrderFilter): MaybePromise<number>;
+  /** One count for each parent, with one command. */
+  petCountsByCategory(categoryIds: readonly Id[], filter: PetFilter): MaybePromise<number[]>;
+  orderCountsByPet(petIds: readonly Id[], filter: OrderFilter): MaybePromise<number[]>;
+}
+
+/** Each write is atomic, and its rules hold under concurrent writers. */
+export interface PetstoreWrites {
+  /** @throws UNKNOWN_REFERENCE */
+  createPet(input: NewPet): MaybePromise<Pet>;
+  /** @throws NOT_FOUND, what `check` throws, UNKNOWN_REFERENCE */
+  updatePet(id: Id, patch: PetPatch, check?: Check<Pet>): MaybePromise<Pet>;
+  /** @throws NOT_FOUND, what `check` throws, CONFLICT while an incomplete order names the pet */
+  deletePet(id: Id, check?: Check<Pet>): MaybePromise<Id>;
+
+  createCategory(input: NewCategory): MaybePromise<Category>;
+  /** @throws NOT_FOUND, what `check` throws */
+  updateCategory(id: Id, patch: CategoryPatch, check?: Check<Category>): MaybePromise<Category>;
+  /** @throws NOT_FOUND, what `check` throws, CONFLICT while a pet is in it */
+  deleteCategory(id: Id, check?: Check<Category>): MaybePromise<Id>;
+
+  /** @throws UNKNOWN_REFERENCE, CONFLICT when the chosen id is taken */
+  createOrder(input: NewOrder): MaybePromise<Order>;
+  /**
+   * A petId that the patch sets must name a pet; one that the order keeps must too if the patch makes a complete
+   * order incomplete again (else an incomplete order would name a deleted pet).
+   * @throws NOT_FOUND, what `check` throws, UNKNOWN_REFERENCE
+   */
+  updateOrder(id: Id, patch: OrderPatch, check?: Check<Order>): MaybePromise<Order>;
+  /** @throws NOT_FOUND, what `check` throws */
+  deleteOrder(id: Id, check?: Check<Order>): MaybePromise<Id>;
+}
+
+/** The identity of an idempotent call (contract section 7). */
+export interface IdempotentCall {
+  apiKeyId: string;
+  idempotencyKey: string;
+  /** Digest of the operation and its input; another one under the same key is refused. */
+  fingerprint: string;
+  /** Milliseconds since 1970. */
+  now: number;
+  /** How long the outcome is kept, in milliseconds. */
+  keepFor: number;
+}
+
+/** What an idempotent call came to, now or the first time. `value` is plain JSON data. */
+export type Outcome<T> = { replayed: boolean } & ({ value: T; error?: undefined } | { error: PublicError; value?: undefined });
+
+export const PLAN_NAMES = ['free', 'pro', 'business', 'enterprise'] as const;
+export type PlanName = (typeof PLAN_NAMES)[number];
+
+/** How much a key may use in its two windows. */
+export interface Limits {
+  perMinute: number;
+  perDay: number;
+}
+
+export interface ApiKey {
+  id: string;
+  name: string;
+  plan: PlanName;
+  /** The plan's numbers, or the key's own on Enterprise, as they were when the key was made. */
+  limits: Limits;
+  /** Milliseconds since 1970. */
+  createdAt: number;
+  revokedAt?: number;
+  /** Usually one; two while a rotated secret is still in its grace time. */
+  secrets: ApiKeySecret[];
+}
+
+export interface ApiKeySecret {
+  /** SHA-256 of the whole key, lower-case hex. */
+  hash: string;
+  /** The first characters of the key, to recognise it by. */
+  prefix: string;
+  /** Milliseconds since 1970; missing: never. */
+  expiresAt?: number;
+}
+
+/** The use of one key, as the limiter keeps it (`access/usage.ts`). Times are milliseconds since 1970. */
+export interface UsageState {
+  minuteStart: number;
+  minuteUsed: number;
+  dayStart: number;
+  dayUsed: number;
+  /** End of the latest Retry-After that was given with a refusal; 0: none. */
+  refusedUntil: number;
+  /** Times of the strikes that still count, oldest first. */
+  strikes: number[];
+  /** 0: never banned. */
+  bannedUntil: number;
+  /** How many bans in a row, for the doubling. */
+  bans: number;
+}
+
+export interface Charge {
+  apiKeyId: string;
+  limits: Limits;
+  /** Units; 0 changes nothing and only asks. */
+  cost: number;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+export type ChargeOutcome = 'passed' | 'refused' | 'banned';
+
+export interface ChargeResult {
+  outcome: ChargeOutcome;
+  /** The state after the charge. */
+  usage: UsageState;
+}
+
+export interface AccessStore {
+  /** The key that has this secret, revoked and expired ones included; null if none. */
+  apiKeyBySecretHash(hash: string): MaybePromise<ApiKey | null>;
+  createApiKey(key: ApiKey): MaybePromise<void>;
+  /** All keys, oldest first. */
+  apiKeys(): MaybePromise<ApiKey[]>;
+  /** Marks the key as revoked, once; null if there is no such key. */
+  revokeApiKey(id: string, now: number): MaybePromise<ApiKey | null>;
+  /** Adds a secret and lets the others expire at `othersExpireAt` at the latest; null if there is no such key that isn't revoked. */
+  rotateApiKey(id: string, secret: ApiKeySecret, othersExpireAt: number): MaybePromise<ApiKey | null>;
+  /** Charges the key's two windows, atomically: both or neither (`access/usage.ts` has the rules). */
+  charge(charge: Charge): MaybePromise<ChargeResult>;
+  /** The use of each of these keys as last stored; null where there is none yet. */
+  usage(apiKeyIds: readonly string[]): MaybePromise<(UsageState | null)[]>;
+}
+
+export interface Store extends PetstoreReads, PetstoreWrites, AccessStore {
+  readonly engine: 'sqlite' | 'mongodb';
+  /**
+   * Runs `work` once per idempotency key: its writes and its outcome (a value or an AppError below 500) are kept
+   * together or not at all. `work` must write through the argument it gets, and do nothing else asynchronous.
+   * @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is still running; whatever else `work` throws
+   */
+  once<T>(call: IdempotentCall, work: (writes: PetstoreWrites) => MaybePromise<T>): MaybePromise<Outcome<T>>;
+  /** @throws UNAVAILABLE when the database does not answer */
+  ping(): MaybePromise<void>;
+  close(): MaybePromise<void>;
+}
