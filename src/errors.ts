@@ -3,24 +3,39 @@
  * computed from it (contract section 4).
  */
 export const ERRORS = {
-  BAD_REQUEST: { status: 400, when: 'The request is malformed: broken JSON, a body that is not an object, bad encoding.' },
-  VALIDATION_FAILED: { status: 400, when: 'A field, path or query parameter breaks its rule; the message names all of them.' },
+  BAD_REQUEST: {
+    status: 400,
+    when: 'The request is malformed: broken JSON, a body that is not an object, bad encoding.',
+  },
+  VALIDATION_FAILED: {
+    status: 400,
+    when: 'A field, path or query parameter breaks its rule; the message names all of them.',
+  },
   GRAPHQL_PARSE_FAILED: { status: 400, when: 'The GraphQL document has a syntax error.' },
   GRAPHQL_VALIDATION_FAILED: { status: 400, when: 'The GraphQL document does not fit the schema.' },
   QUERY_TOO_COMPLEX: { status: 400, when: 'The GraphQL operation is too expensive, too deep or too long.' },
   UNAUTHENTICATED: { status: 401, when: 'The request carries no API key, or one that is not valid.' },
   API_KEY_BANNED: { status: 403, when: 'The API key is banned for a while; Retry-After says how long.' },
   NOT_FOUND: { status: 404, when: 'There is no such resource or path.' },
-  METHOD_NOT_ALLOWED: { status: 405, when: 'The path does not answer this method; Allow lists those it does.' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    when: 'The path does not answer this method; Allow lists those it does.',
+  },
   NOT_ACCEPTABLE: { status: 406, when: 'The Accept header excludes JSON.' },
-  CONFLICT: { status: 409, when: 'The resource is still used, its id is taken, or an idempotent call is still running.' },
+  CONFLICT: {
+    status: 409,
+    when: 'The resource is still used, its id is taken, or an idempotent call is still running.',
+  },
   GONE: { status: 410, when: 'The operation is past its sunset date.' },
   PRECONDITION_FAILED: { status: 412, when: 'If-Match names another version of the resource.' },
   PAYLOAD_TOO_LARGE: { status: 413, when: 'The body is over 100 kB, or a batch over 10 operations.' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, when: 'The Content-Type is not one that this operation reads.' },
   UNKNOWN_REFERENCE: { status: 422, when: 'The categoryId or petId of the body names nothing.' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, when: 'The Idempotency-Key was used before with another payload.' },
-  RATE_LIMITED: { status: 429, when: 'The limit of the plan or the burst guard is reached; Retry-After says how long to wait.' },
+  RATE_LIMITED: {
+    status: 429,
+    when: 'The limit of the plan or the burst guard is reached; Retry-After says how long to wait.',
+  },
   INTERNAL: { status: 500, when: 'Something failed on our side.' },
   UNAVAILABLE: { status: 503, when: 'The database cannot be reached; Retry-After says when to try again.' },
 } as const satisfies Record<string, { status: number; when: string }>;
@@ -83,7 +98,10 @@ export const idempotentCallRunning = () =>
   new AppError('CONFLICT', 'A call with this Idempotency-Key is still running.', { retryAfter: 1 });
 
 export const idempotencyKeyReused = () =>
-  new AppError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used before with another operation or payload.');
+  new AppError(
+    'IDEMPOTENCY_KEY_REUSED',
+    'This Idempotency-Key was used before with another operation or payload.',
+  );
 
 export const unavailable = (cause?: unknown) =>
   new AppError('UNAVAILABLE', 'The database cannot be reached. Please try again.', { retryAfter: 1, cause });
@@ -96,4 +114,7 @@ export interface Issue {
 
 /** One VALIDATION_FAILED error that names every fault. */
 export const validationFailed = (issues: readonly Issue[]) =>
-  new AppError('VALIDATION_FAILED', `${issues.map((issue) => `${issue.path}: ${issue.message}`).join('; ')}.`);
+  new AppError(
+    'VALIDATION_FAILED',
+    `${issues.map((issue) => `${issue.path}: ${issue.message}`).join('; ')}.`,
+  );

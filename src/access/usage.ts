@@ -64,8 +64,11 @@ export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): 
   );
   const refusedUntil = Math.max(before.refusedUntil, now + wholeSeconds(opensAt - now) * 1000);
   const isStrike = now < before.refusedUntil;
-  const strikes = isStrike ? [...before.strikes.filter((at) => at > now - STRIKE_WINDOW), now] : before.strikes;
-  if (strikes.length < STRIKES_TO_BAN) return { outcome: 'refused', usage: { ...before, refusedUntil, strikes } };
+  const strikes = isStrike
+    ? [...before.strikes.filter((at) => at > now - STRIKE_WINDOW), now]
+    : before.strikes;
+  if (strikes.length < STRIKES_TO_BAN)
+    return { outcome: 'refused', usage: { ...before, refusedUntil, strikes } };
 
   const bans = before.bans > 0 && now < before.bannedUntil + DAY ? before.bans + 1 : 1;
   const ban = Math.min(LONGEST_BAN, FIRST_BAN * 2 ** Math.min(bans - 1, MOST_DOUBLINGS));

@@ -122,7 +122,11 @@ export interface PetstoreReads {
   orderPage(filter: OrderFilter, page: PageRequest): MaybePromise<Page<Order>>;
 
   /** One page for each parent, in the order of the parents, with at most one command to the database. */
-  petPagesByCategory(categoryIds: readonly Id[], filter: PetFilter, page: PageRequest): MaybePromise<Page<Pet>[]>;
+  petPagesByCategory(
+    categoryIds: readonly Id[],
+    filter: PetFilter,
+    page: PageRequest,
+  ): MaybePromise<Page<Pet>[]>;
   orderPagesByPet(petIds: readonly Id[], filter: OrderFilter, page: PageRequest): MaybePromise<Page<Order>[]>;
 
   petCount(filter: PetFilter): MaybePromise<number>;
@@ -173,7 +177,10 @@ export interface IdempotentCall {
 }
 
 /** What an idempotent call came to, now or the first time. `value` is plain JSON data. */
-export type Outcome<T> = { replayed: boolean } & ({ value: T; error?: undefined } | { error: PublicError; value?: undefined });
+export type Outcome<T> = { replayed: boolean } & (
+  | { value: T; error?: undefined }
+  | { error: PublicError; value?: undefined }
+);
 
 export const PLAN_NAMES = ['free', 'pro', 'business', 'enterprise'] as const;
 export type PlanName = (typeof PLAN_NAMES)[number];

@@ -1,0 +1,58 @@
+import { LRUCache } from 'lru-cache';
+import type { WindowView } from '../graphql/context.ts';
+import { MINUTE } from './usage.ts';
+
+/** Requests a minute and address without a valid key (contract section 5). */
+export const GUARD_LIMIT = 60;
+const MOST_ADDRESSES = 100_000;
+
+/**
+ * Slows down those who guess keys: counts the requests of an address that carry no valid key. Kept in memory, bounded;
+ * an IPv6 address counts by its /64, which is what one customer has.
+ */
+export class AddressGuard {
+  readonly #now: () => number;
+  readonly #windows = new LRUCache<string, { start: number; used: number }>({ max: MOST_ADDRESSES });
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Counts one request; false if it is one too many. */
+  admit(address: string): boolean {
+    const network = networkOf(address);
+    const now = this.#now();
+    const window = this.#windows.get(network);
+    if (!window || now >= window.start + MINUTE) {
+      this.#windows.set(network, { start: now, used: 1 });
+      return true;
+    }
+    if (window.used >= GUARD_LIMIT) return false;
+    window.used++;
+    return true;
+  }
+
+  view(address: string): WindowView {
+    const window = this.#windows.get(networkOf(address));
+    const now = this.#now();
+    if (!window || now >= window.start + MINUTE)
+      return { limit: GUARD_LIMIT, remaining: GUARD_LIMIT, resetAt: now + MINUTE };
+    return { limit: GUARD_LIMIT, remaining: GUARD_LIMIT - window.used, resetAt: window.start + MINUTE };
+  }
+}
+
+/** IPv4 as it is (also when mapped into IPv6), IPv6 by its first four groups. */
+export function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
+  if (mapped) return mapped[1]!;
+  if (!address.includes(':')) return address;
+  const [head = '', tail] = address.split('%')[0]!.split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
+  const groups = [...left, ...new Array<string>(Math.max(0, zeros)).fill('0'), ...right];
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
+}

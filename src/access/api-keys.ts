@@ -1,0 +1,95 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Principal } from '../graphql/context.ts';
+import type { AccessStore, ApiKey, ApiKeySecret, Limits, MaybePromise, PlanName } from '../store/store.ts';
+import { PLANS } from './plans.ts';
+
+const PREFIX = 'petstore_';
+const FORM = /^petstore_[A-Za-z0-9_-]{43}$/;
+
+/** SHA-256 in lower-case hex: all that is ever stored of a key. A key has 256 random bits, so a slow hash adds nothing. */
+const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex');
+
+/** A new key of 256 random bits, and what to store of it. The key itself is shown once and forgotten. */
+export function newSecret(): { key: string; secret: ApiKeySecret } {
+  const key = PREFIX + randomBytes(32).toString('base64url');
+  return { key, secret: { hash: hashOf(key), prefix: key.slice(0, PREFIX.length + 6) } };
+}
+
+/** A new API key of a plan. `limits` are needed for Enterprise and not looked at for the other plans. */
+export function newApiKey(options: {
+  name: string;
+  plan: PlanName;
+  limits?: Limits | undefined;
+  now: number;
+}): {
+  key: string;
+  apiKey: ApiKey;
+} {
+  const { key, secret } = newSecret();
+  const limits = PLANS[options.plan].limits ?? options.limits;
+  if (!limits) throw new Error(`A key of the plan ${options.plan} needs limits of its own.`);
+  const id = `key_${randomBytes(9).toString('base64url')}`;
+  return {
+    key,
+    apiKey: { id, name: options.name, plan: options.plan, limits, createdAt: options.now, secrets: [secret] },
+  };
+}
+
+/** How long a known key is believed without asking the store: a revocation is in force within 5 s. */
+const TRUST = 4_000;
+const MOST_CACHED = 50_000;
+
+interface Known {
+  principal: Principal;
+  /** Milliseconds since 1970. */
+  until: number;
+}
+
+/** Tells who a key belongs to. Known keys cost no read; unknown, revoked and expired ones look all the same. */
+export class Authenticator {
+  readonly #store: AccessStore;
+  readonly #now: () => number;
+  readonly #known = new LRUCache<string, Known>({ max: MOST_CACHED });
+
+  constructor(store: AccessStore, now: () => number) {
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /** @throws UNAVAILABLE when the store can't tell */
+  principalOf(key: string): MaybePromise<Principal | null> {
+    // No key of ours has another form; this is no secret, and it saves the store the read.
+    if (!FORM.test(key)) return null;
+    const hash = hashOf(key);
+    const known = this.#known.get(hash);
+    if (known && this.#now() < known.until) return known.principal;
+    const found = this.#store.apiKeyBySecretHash(hash);
+    return found instanceof Promise
+      ? found.then((apiKey) => this.#remember(hash, apiKey))
+      : this.#remember(hash, found);
+  }
+
+  #remember(hash: string, apiKey: ApiKey | null): Principal | null {
+    const now = this.#now();
+    const expiresAt =
+      apiKey?.secrets.find((secret) => secret.hash === hash)?.expiresAt ?? Number.POSITIVE_INFINITY;
+    if (!apiKey || apiKey.revokedAt !== undefined || now >= expiresAt) {
+      this.#known.delete(hash);
+      return null;
+    }
+    const { id, name, plan, limits } = apiKey;
+    const principal: Principal = { id, name, plan, limits };
+    this.#known.set(hash, { principal, until: Math.min(now + TRUST, expiresAt) });
+    return principal;
+  }
+}
+
+/** The key of a request: `X-API-Key: <key>` or `Authorization: Bearer <key>` (contract section 5). */
+export function keyOf(headers: NodeJS.Dict<string | string[]>): string | undefined {
+  const key = headers['x-api-key'];
+  if (typeof key === 'string' && key !== '') return key;
+  const authorization = headers.authorization;
+  const bearer = typeof authorization === 'string' ? /^Bearer +(\S+) *$/i.exec(authorization) : null;
+  return bearer?.[1];
+}

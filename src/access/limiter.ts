@@ -1,0 +1,87 @@
+import type { Principal, RateLimitView, WindowView } from '../graphql/context.ts';
+import type {
+  AccessStore,
+  ChargeOutcome,
+  ChargeResult,
+  Limits,
+  MaybePromise,
+  UsageState,
+} from '../store/store.ts';
+import { DAY, MINUTE, wholeSeconds } from './usage.ts';
+
+/** What the limiter says of one request. */
+export interface Verdict {
+  outcome: ChargeOutcome;
+  minute: WindowView;
+  day: WindowView;
+  /** The window that a client must mind most: the smaller remainder, or the one that refused. */
+  tightest: WindowView;
+  /** Whole seconds; with every outcome but `passed`. */
+  retryAfter?: number;
+}
+
+/** Charges the budget of API keys. One atomic write a request; when the store can't tell, nothing passes. */
+export class Limiter {
+  readonly #store: AccessStore;
+  readonly #now: () => number;
+
+  constructor(store: AccessStore, now: () => number) {
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /**
+   * @param cost units of contract section 5; 0 only asks
+   * @throws UNAVAILABLE when the store doesn't answer
+   */
+  charge(principal: Principal, cost: number): MaybePromise<Verdict> {
+    const { id: apiKeyId, limits } = principal;
+    const now = this.#now();
+    const result = this.#store.charge({ apiKeyId, limits, cost, now });
+    return result instanceof Promise
+      ? result.then((settled) => verdictOf(settled, limits, cost, now))
+      : verdictOf(result, limits, cost, now);
+  }
+
+  view(principal: Principal): MaybePromise<RateLimitView> {
+    const verdict = this.charge(principal, 0);
+    const show = ({ minute, day }: Verdict): RateLimitView => ({ plan: principal.plan, minute, day });
+    return verdict instanceof Promise ? verdict.then(show) : show(verdict);
+  }
+}
+
+/** Puts the state after a charge into the words of the response headers. */
+export function verdictOf(
+  { outcome, usage }: ChargeResult,
+  limits: Limits,
+  cost: number,
+  now: number,
+): Verdict {
+  const minute = windowView(usage.minuteStart, usage.minuteUsed, MINUTE, limits.perMinute, now);
+  const day = windowView(usage.dayStart, usage.dayUsed, DAY, limits.perDay, now);
+  if (outcome === 'passed') return { outcome, minute, day, tightest: smaller(minute, day) };
+  if (outcome === 'banned') {
+    return {
+      outcome,
+      minute,
+      day,
+      tightest: smaller(minute, day),
+      retryAfter: wholeSeconds(usage.bannedUntil - now),
+    };
+  }
+  // Where both windows refuse, the later one decides when a retry can pass.
+  const tightest = day.remaining < cost ? day : minute;
+  return { outcome, minute, day, tightest, retryAfter: wholeSeconds(tightest.resetAt - now) };
+}
+
+function windowView(start: number, used: number, length: number, limit: number, now: number): WindowView {
+  if (now >= start + length) return { limit, remaining: limit, resetAt: now + length };
+  return { limit, remaining: Math.max(0, limit - used), resetAt: start + length };
+}
+
+const smaller = (minute: WindowView, day: WindowView): WindowView =>
+  day.remaining < minute.remaining ? day : minute;
+
+/** Used by lists of keys: what a state still counts today. */
+export const usedToday = (usage: UsageState | null, now: number): number =>
+  usage && now < usage.dayStart + DAY ? usage.dayUsed : 0;

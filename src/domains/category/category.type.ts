@@ -1,0 +1,87 @@
+import { builder } from '../../graphql/builder.ts';
+import { connect } from '../../graphql/connection.ts';
+import { write } from '../../graphql/write.ts';
+import type { Category, CategoryPatch, NewCategory } from '../../store/store.ts';
+import { graphqlNotation } from '../notation.ts';
+import { categoryPatch, newCategory } from './category.rules.ts';
+
+export const CategoryType = builder.objectRef<Category>('Category').implement({
+  description: 'A kind of animals.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
+    name: t.exposeString('name', { description: 'The category name, for example a kind of animal.' }),
+    description: t.exposeString('description', {
+      nullable: true,
+      description: 'A short description of the category.',
+    }),
+  }),
+});
+
+const NewCategoryInput = builder.inputType('NewCategory', {
+  description: 'A category to create.',
+  validate: newCategory(graphqlNotation),
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'The category name, 1 to 200 characters.' }),
+    description: t.string({ description: 'A short description, at most 2,000 characters.' }),
+  }),
+});
+
+const CategoryPatchInput = builder.inputType('CategoryPatch', {
+  description: 'Changes to a category; fields that are left out stay as they are.',
+  validate: categoryPatch(),
+  fields: (t) => ({
+    name: t.string({ description: 'The category name, 1 to 200 characters.' }),
+    description: t.string({ description: 'A short description, at most 2,000 characters; null removes it.' }),
+  }),
+});
+
+builder.queryFields((t) => ({
+  category: t.field({
+    type: CategoryType,
+    nullable: true,
+    description: 'One category; null if there is none.',
+    args: { id: t.arg.id({ required: true, description: 'Id of the category.' }) },
+    resolve: (_root, { id }, { loaders }) => loaders.category(id),
+  }),
+  categories: t.connection({
+    type: CategoryType,
+    description: 'All categories, ordered by id.',
+    resolve: (_root, args, { loaders, store }) =>
+      connect<Category>(args, {
+        idOf: (category) => category.id,
+        pageOf: (page) => loaders.categoryPage(page),
+        count: () => store.categoryCount(),
+      }),
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  createCategory: t.field({
+    type: CategoryType,
+    description: 'Adds a category.',
+    args: { input: t.arg({ type: NewCategoryInput, required: true, description: 'The category.' }) },
+    resolve: write((writes, { input }) => writes.createCategory(input as NewCategory)),
+  }),
+  updateCategory: t.field({
+    type: CategoryType,
+    description: 'Changes a category.',
+    args: {
+      id: t.arg.id({ required: true, description: 'Id of the category.' }),
+      input: t.arg({ type: CategoryPatchInput, required: true, description: 'The changes.' }),
+    },
+    resolve: write((writes, { id, input }, { precondition }) =>
+      writes.updateCategory(
+        id,
+        input as CategoryPatch,
+        precondition && ((category) => precondition('Category', category)),
+      ),
+    ),
+  }),
+  deleteCategory: t.id({
+    description: 'Deletes a category; refused while a pet is in it. Gives the id.',
+    args: { id: t.arg.id({ required: true, description: 'Id of the category.' }) },
+    resolve: write((writes, { id }, { precondition }) =>
+      writes.deleteCategory(id, precondition && ((category) => precondition('Category', category))),
+    ),
+  }),
+}));

@@ -1,0 +1,75 @@
+import { builder } from '../../graphql/builder.ts';
+import { write } from '../../graphql/write.ts';
+import type { Pet, PetFilter } from '../../store/store.ts';
+import { PetStatusType, PetType, petConnection } from '../pet/pet.type.ts';
+import { inventoryUpdate } from './inventory.rules.ts';
+
+/** An inventory entry is a view of its pet: the two can't disagree. */
+export const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
+  description: 'The stock of a pet.',
+  fields: (t) => ({
+    petId: t.exposeID('id', { description: 'Id of the animal that this entry tracks.' }),
+    quantity: t.exposeInt('quantity', { description: 'Current stock count.' }),
+    status: t.expose('status', { type: PetStatusType, description: 'Status of the tracked animal.' }),
+    pet: t.field({ type: PetType, description: 'The tracked animal.', resolve: (pet) => pet }),
+  }),
+});
+
+/** What clients see of an entry over REST, and what its ETag is made of. */
+export const inventoryItem = ({ id, quantity, status }: Pet) => ({ petId: id, quantity, status });
+
+const InventoryFilterInput = builder.inputType('InventoryFilter', {
+  description: 'Which inventory entries.',
+  fields: (t) => ({
+    status: t.field({ type: [PetStatusType], description: 'Of pets with any of these statuses.' }),
+  }),
+});
+
+const InventoryUpdateInput = builder.inputType('InventoryUpdate', {
+  description: 'A new stock count.',
+  validate: inventoryUpdate(),
+  fields: (t) => ({
+    quantity: t.int({ required: true, description: 'The new stock count, 0 to 2147483647.' }),
+  }),
+});
+
+builder.objectField(PetType, 'inventory', (t) =>
+  t.field({ type: InventoryItemType, description: 'The stock of this pet.', resolve: (pet) => pet }),
+);
+
+builder.queryFields((t) => ({
+  inventoryItem: t.field({
+    type: InventoryItemType,
+    nullable: true,
+    description: 'The inventory entry of one pet; null if there is no such pet.',
+    args: { petId: t.arg.id({ required: true, description: 'Id of the pet.' }) },
+    resolve: (_root, { petId }, { loaders }) => loaders.pet(petId),
+  }),
+  inventory: t.connection({
+    type: InventoryItemType,
+    description: 'All inventory entries, ordered by petId.',
+    args: { filter: t.arg({ type: InventoryFilterInput, description: 'Which entries.' }) },
+    resolve: (_root, args, context) => {
+      const filter: PetFilter = args.filter?.status != null ? { status: args.filter.status } : {};
+      return petConnection(args, filter, context);
+    },
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  updateInventory: t.field({
+    type: InventoryItemType,
+    description: 'Sets the stock of a pet.',
+    args: {
+      petId: t.arg.id({ required: true, description: 'Id of the pet.' }),
+      input: t.arg({ type: InventoryUpdateInput, required: true, description: 'The new stock count.' }),
+    },
+    resolve: write((writes, { petId, input }, { precondition }) =>
+      writes.updatePet(
+        petId,
+        { quantity: input.quantity },
+        precondition && ((pet) => precondition('InventoryItem', inventoryItem(pet))),
+      ),
+    ),
+  }),
+}));

@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import type { Issue } from '../errors.ts';
+import type { Id } from '../store/store.ts';
+import { ID_RULE, parseId } from './id.ts';
+
+/**
+ * How a door writes down what the rules of an input leave open. The rules themselves are written once, in each
+ * domain's `*.rules.ts`, as functions of the notation.
+ */
+export interface Notation {
+  /** An id: a JSON integer in REST, a string or an integer in GraphQL. */
+  id: z.ZodType<Id>;
+  /** A field that may be left out: in GraphQL `null` means the same, in REST it is refused. */
+  optional<T extends z.ZodType>(rule: T): z.ZodType<z.output<T> | undefined>;
+}
+
+const required = (rule: string) => (issue: { input: unknown }) =>
+  issue.input === undefined ? 'is required' : rule;
+
+const idFrom = (accepts: (value: unknown) => boolean) =>
+  z.unknown().transform((value, context): Id => {
+    const id = accepts(value) ? parseId(value) : null;
+    if (id !== null) return id;
+    context.issues.push({ code: 'custom', input: value, message: required(ID_RULE)({ input: value }) });
+    return z.NEVER;
+  }) as unknown as z.ZodType<Id>;
+
+export const restNotation: Notation = {
+  id: idFrom((value) => typeof value !== 'string'),
+  optional: (rule) => rule.optional() as never,
+};
+
+export const graphqlNotation: Notation = {
+  id: idFrom(() => true),
+  optional: (rule) => rule.nullish().transform((value) => value ?? undefined) as never,
+};
+
+/** Text of `least` to `most` characters (code points) that no terminal, log or CSV can be broken with. */
+export const text = (least: number, most: number) => {
+  const length = new RegExp(`^.{${least},${most}}$`, 'su');
+  return z
+    .string({ error: required('must be a string') })
+    .refine(
+      (value) => length.test(value),
+      least > 0 ? `must have ${least} to ${most} characters` : `must have at most ${most} characters`,
+    )
+    .refine((value) => !/[\p{Cc}\p{Cs}]/u.test(value), 'must not contain control characters');
+};
+
+/** The same for a text that is stored without the white space around it. */
+export const trimmedText = (least: number, most: number) =>
+  z
+    .string({ error: required('must be a string') })
+    .transform((value) => value.trim())
+    .pipe(text(least, most));
+
+export const integer = (least: number, most: number) => {
+  const rule = `must be an integer from ${least} to ${most}`;
+  return z
+    .int({ error: required(rule) })
+    .min(least, rule)
+    .max(most, rule);
+};
+
+export const oneOf = <const T extends readonly string[]>(values: T) =>
+  z.enum(values, { error: required(`must be one of ${values.join(', ')}`) });
+
+export const boolean = () => z.boolean({ error: required('must be true or false') });
+
+/** An input object: fields that no rule knows are refused. */
+export const inputObject = <T extends z.ZodRawShape>(shape: T) =>
+  z.strictObject(shape, { error: () => 'must be an object' });
+
+/** The issues of a zod (or any Standard Schema) failure, one for each field at fault. */
+export function issuesOf(
+  issues: readonly { message: string; path?: readonly unknown[] | undefined; keys?: readonly string[] }[],
+  prefix: readonly string[] = [],
+): Issue[] {
+  return issues.flatMap((issue) => {
+    const path = [...prefix, ...(issue.path ?? []).map(segment)];
+    const name = path.join('.') || 'body';
+    if (!issue.keys) return [{ path: name, message: issue.message }];
+    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not a known field' }));
+  });
+}
+
+const segment = (part: unknown): string =>
+  typeof part === 'object' && part !== null && 'key' in part ? String(part.key) : String(part);

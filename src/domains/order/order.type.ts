@@ -1,0 +1,135 @@
+import { builder } from '../../graphql/builder.ts';
+import { connect } from '../../graphql/connection.ts';
+import { write } from '../../graphql/write.ts';
+import type { NewOrder, Order, OrderFilter, OrderPatch } from '../../store/store.ts';
+import { graphqlNotation } from '../notation.ts';
+import { PetType } from '../pet/pet.type.ts';
+import { newOrder, orderPatch } from './order.rules.ts';
+
+export const OrderType = builder.objectRef<Order>('Order').implement({
+  description: 'An order for an animal.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'Unique order identifier, chosen by the client or assigned.' }),
+    petId: t.exposeID('petId', { nullable: true, description: 'Id of the animal in this order.' }),
+    pet: t.field({
+      type: PetType,
+      nullable: true,
+      description:
+        'The animal in this order; null if none is named or if it was deleted since the order was complete.',
+      resolve: (order, _args, { loaders }) => (order.petId === undefined ? null : loaders.pet(order.petId)),
+    }),
+    quantity: t.exposeInt('quantity', { nullable: true, description: 'Number of units ordered.' }),
+    shipDate: t.expose('shipDate', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Expected or actual ship date.',
+    }),
+    complete: t.exposeBoolean('complete', { description: 'Whether the order has been fulfilled.' }),
+  }),
+});
+
+const OrderFilterInput = builder.inputType('OrderFilter', {
+  description: 'Which orders; conditions are combined with and.',
+  fields: (t) => ({
+    petId: t.id({ description: 'For this pet.' }),
+    complete: t.boolean({ description: 'Only fulfilled ones, or only those that are not.' }),
+  }),
+});
+
+function orderFilter(
+  filter: { petId?: string | null; complete?: boolean | null } | null | undefined,
+): OrderFilter {
+  const wanted: OrderFilter = {};
+  if (filter?.petId != null) wanted.petId = filter.petId;
+  if (filter?.complete != null) wanted.complete = filter.complete;
+  return wanted;
+}
+
+const NewOrderInput = builder.inputType('NewOrder', {
+  description: 'An order to create; no field is required.',
+  validate: newOrder(graphqlNotation),
+  fields: (t) => ({
+    id: t.id({ description: 'Id of the order; assigned unless given.' }),
+    petId: t.id({ description: 'Id of the animal to order.' }),
+    quantity: t.int({ description: 'Number of units, 1 to 2147483647.' }),
+    shipDate: t.field({ type: 'DateTime', description: 'Expected or actual ship date.' }),
+    complete: t.boolean({ description: 'Whether the order has been fulfilled; false unless given.' }),
+  }),
+});
+
+const OrderPatchInput = builder.inputType('OrderPatch', {
+  description: 'Changes to an order; fields that are left out stay as they are, null removes.',
+  validate: orderPatch(graphqlNotation),
+  fields: (t) => ({
+    petId: t.id({ description: 'Id of the animal; null removes it.' }),
+    quantity: t.int({ description: 'Number of units, 1 to 2147483647; null removes it.' }),
+    shipDate: t.field({ type: 'DateTime', description: 'Expected or actual ship date; null removes it.' }),
+    complete: t.boolean({ description: 'Whether the order has been fulfilled.' }),
+  }),
+});
+
+builder.objectField(PetType, 'orders', (t) =>
+  t.connection({
+    type: OrderType,
+    description: 'The orders that name this pet, ordered by id.',
+    args: { filter: t.arg({ type: OrderFilterInput, description: 'Which of its orders.' }) },
+    resolve: (pet, args, { loaders }) => {
+      const filter = orderFilter(args.filter);
+      return connect<Order>(args, {
+        idOf: (order) => order.id,
+        pageOf: (page) => loaders.orderPageOfPet(pet, filter, page),
+        count: () => loaders.orderCountOfPet(pet, filter),
+      });
+    },
+  }),
+);
+
+builder.queryFields((t) => ({
+  order: t.field({
+    type: OrderType,
+    nullable: true,
+    description: 'One order; null if there is none.',
+    args: { id: t.arg.id({ required: true, description: 'Id of the order.' }) },
+    resolve: (_root, { id }, { loaders }) => loaders.order(id),
+  }),
+  orders: t.connection({
+    type: OrderType,
+    description: 'All orders, ordered by id.',
+    args: { filter: t.arg({ type: OrderFilterInput, description: 'Which orders.' }) },
+    resolve: (_root, args, { loaders, store }) => {
+      const filter = orderFilter(args.filter);
+      return connect<Order>(args, {
+        idOf: (order) => order.id,
+        pageOf: (page) => loaders.orderPage(filter, page),
+        count: () => store.orderCount(filter),
+      });
+    },
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  createOrder: t.field({
+    type: OrderType,
+    description: 'Adds an order. Stock stays as it is.',
+    args: { input: t.arg({ type: NewOrderInput, required: true, description: 'The order.' }) },
+    resolve: write((writes, { input }) => writes.createOrder(input as NewOrder)),
+  }),
+  updateOrder: t.field({
+    type: OrderType,
+    description: 'Changes an order.',
+    args: {
+      id: t.arg.id({ required: true, description: 'Id of the order.' }),
+      input: t.arg({ type: OrderPatchInput, required: true, description: 'The changes.' }),
+    },
+    resolve: write((writes, { id, input }, { precondition }) =>
+      writes.updateOrder(id, input as OrderPatch, precondition && ((order) => precondition('Order', order))),
+    ),
+  }),
+  deleteOrder: t.id({
+    description: 'Deletes an order. Gives the id.',
+    args: { id: t.arg.id({ required: true, description: 'Id of the order.' }) },
+    resolve: write((writes, { id }, { precondition }) =>
+      writes.deleteOrder(id, precondition && ((order) => precondition('Order', order))),
+    ),
+  }),
+}));

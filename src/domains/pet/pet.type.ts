@@ -1,0 +1,157 @@
+import { builder } from '../../graphql/builder.ts';
+import { type ConnectionArguments, connect } from '../../graphql/connection.ts';
+import type { Context } from '../../graphql/context.ts';
+import { write } from '../../graphql/write.ts';
+import { type Category, PET_STATUSES, type Pet, type PetFilter } from '../../store/store.ts';
+import { CategoryType } from '../category/category.type.ts';
+import { graphqlNotation } from '../notation.ts';
+import { newPet, petPatch } from './pet.rules.ts';
+
+const STATUS_MEANING = {
+  available: 'Can be ordered.',
+  pending: 'Reserved for somebody.',
+  sold: 'Has a new home.',
+};
+
+export const PetStatusType = builder.enumType('PetStatus', {
+  description: 'The status of a pet.',
+  values: Object.fromEntries(
+    PET_STATUSES.map((status) => [status, { value: status, description: STATUS_MEANING[status] }]),
+  ) as Record<(typeof PET_STATUSES)[number], { value: (typeof PET_STATUSES)[number]; description: string }>,
+});
+
+export const PetType = builder.objectRef<Pet>('Pet').implement({
+  description: 'An animal of the store.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
+    name: t.exposeString('name', { description: "The animal's name." }),
+    status: t.expose('status', { type: PetStatusType, description: 'Status of the pet.' }),
+    categoryId: t.exposeID('categoryId', { description: 'Id of the category that the animal belongs to.' }),
+    category: t.field({
+      type: CategoryType,
+      description: 'The category that the animal belongs to.',
+      // A pet's category can't be deleted, so it is there.
+      resolve: (pet, _args, { loaders }) => loaders.category(pet.categoryId) as Category,
+    }),
+  }),
+});
+
+export const PetFilterInput = builder.inputRef<PetFilterShape>('PetFilter').implement({
+  description: 'Which pets; conditions are combined with and.',
+  fields: (t) => ({
+    status: t.field({ type: [PetStatusType], description: 'Any of these statuses.' }),
+    categoryId: t.id({ description: 'In this category.' }),
+  }),
+});
+
+interface PetFilterShape {
+  status?: Pet['status'][] | null;
+  categoryId?: string | null;
+}
+
+export function petFilter(filter: PetFilterShape | null | undefined): PetFilter {
+  const wanted: PetFilter = {};
+  if (filter?.status != null) wanted.status = filter.status;
+  if (filter?.categoryId != null) wanted.categoryId = filter.categoryId;
+  return wanted;
+}
+
+const NewPetInput = builder.inputType('NewPet', {
+  description: 'A pet to create.',
+  validate: newPet(graphqlNotation),
+  fields: (t) => ({
+    name: t.string({ required: true, description: "The animal's name, 1 to 200 characters." }),
+    categoryId: t.id({ required: true, description: 'Id of the category that the animal belongs to.' }),
+    status: t.field({ type: PetStatusType, description: 'Status of the pet; available unless given.' }),
+  }),
+});
+
+const PetPatchInput = builder.inputType('PetPatch', {
+  description: 'Changes to a pet; fields that are left out stay as they are.',
+  validate: petPatch(graphqlNotation),
+  fields: (t) => ({
+    name: t.string({ description: "The animal's name, 1 to 200 characters." }),
+    categoryId: t.id({ description: 'Id of the category that the animal belongs to.' }),
+    status: t.field({ type: PetStatusType, description: 'Status of the pet.' }),
+  }),
+});
+
+/** The pets of the store as a connection. */
+export function petConnection(args: ConnectionArguments, filter: PetFilter, { loaders, store }: Context) {
+  return connect<Pet>(args, {
+    idOf: (pet) => pet.id,
+    pageOf: (page) => loaders.petPage(filter, page),
+    count: () => store.petCount(filter),
+  });
+}
+
+builder.objectField(CategoryType, 'pets', (t) =>
+  t.connection({
+    type: PetType,
+    description: 'The pets of this category, ordered by id.',
+    args: { filter: t.arg({ type: PetFilterInput, description: 'Which of its pets.' }) },
+    resolve: (category, args, { loaders }) => {
+      const filter = petFilter(args.filter);
+      return connect<Pet>(args, {
+        idOf: (pet) => pet.id,
+        pageOf: (page) => loaders.petPageOfCategory(category, filter, page),
+        count: () => loaders.petCountOfCategory(category, filter),
+      });
+    },
+  }),
+);
+
+builder.queryFields((t) => ({
+  pet: t.field({
+    type: PetType,
+    nullable: true,
+    description: 'One pet; null if there is none.',
+    args: { id: t.arg.id({ required: true, description: 'Id of the pet.' }) },
+    resolve: (_root, { id }, { loaders }) => loaders.pet(id),
+  }),
+  pets: t.connection({
+    type: PetType,
+    description: 'All pets, ordered by id.',
+    args: { filter: t.arg({ type: PetFilterInput, description: 'Which pets.' }) },
+    resolve: (_root, args, context) => petConnection(args, petFilter(args.filter), context),
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  createPet: t.field({
+    type: PetType,
+    description: 'Adds a pet. Its stock is 0 until it is set.',
+    args: { input: t.arg({ type: NewPetInput, required: true, description: 'The pet.' }) },
+    resolve: write((writes, { input }) =>
+      writes.createPet({
+        name: input.name,
+        categoryId: input.categoryId,
+        status: input.status ?? 'available',
+      }),
+    ),
+  }),
+  updatePet: t.field({
+    type: PetType,
+    description: 'Changes a pet.',
+    args: {
+      id: t.arg.id({ required: true, description: 'Id of the pet.' }),
+      input: t.arg({ type: PetPatchInput, required: true, description: 'The changes.' }),
+    },
+    resolve: write((writes, { id, input }, { precondition }) =>
+      writes.updatePet(
+        id,
+        // The rules of a patch refuse null for these fields.
+        input as { name?: string; categoryId?: string; status?: Pet['status'] },
+        precondition && ((pet) => precondition('Pet', pet)),
+      ),
+    ),
+  }),
+  deletePet: t.id({
+    description:
+      'Deletes a pet and its stock; refused while an order that is not complete names it. Gives the id.',
+    args: { id: t.arg.id({ required: true, description: 'Id of the pet.' }) },
+    resolve: write((writes, { id }, { precondition }) =>
+      writes.deletePet(id, precondition && ((pet) => precondition('Pet', pet))),
+    ),
+  }),
+}));

@@ -1,0 +1,44 @@
+import { builder } from '../graphql/builder.ts';
+import type { RateLimitView, WindowView } from '../graphql/context.ts';
+import { formatInstant } from './order/instant.ts';
+
+const PlanType = builder.enumType('Plan', {
+  description: 'The plan of an API key.',
+  values: {
+    free: { description: '60 requests a minute, 1,000 a day.' },
+    pro: { description: '300 requests a minute, 10,000 a day.' },
+    business: { description: '1,000 requests a minute, 100,000 a day.' },
+    enterprise: { description: 'Numbers agreed for the key.' },
+  },
+});
+
+const RateLimitWindowType = builder.objectRef<WindowView>('RateLimitWindow').implement({
+  description: 'One window of the budget. It opens at its first request.',
+  fields: (t) => ({
+    limit: t.exposeInt('limit', { description: 'Requests that the window allows.' }),
+    remaining: t.exposeInt('remaining', { description: 'Requests that are left.' }),
+    resetAt: t.field({
+      type: 'DateTime',
+      description: 'When the window is new again.',
+      resolve: ({ resetAt }) => formatInstant(Math.ceil(resetAt / 1000) * 1000),
+    }),
+  }),
+});
+
+const RateLimitType = builder.objectRef<RateLimitView>('RateLimit').implement({
+  description: 'The budget of the API key that is used, shared by REST and GraphQL.',
+  fields: (t) => ({
+    plan: t.expose('plan', { type: PlanType, description: 'The plan of the key.' }),
+    minute: t.expose('minute', { type: RateLimitWindowType, description: 'The window of 60 seconds.' }),
+    day: t.expose('day', { type: RateLimitWindowType, description: 'The window of 24 hours.' }),
+  }),
+});
+
+builder.queryField('rateLimit', (t) =>
+  t.field({
+    type: RateLimitType,
+    description:
+      'The budget of the API key that is used. Costs nothing, and answers even when nothing is left.',
+    resolve: (_root, _args, { rateLimit }) => rateLimit(),
+  }),
+);

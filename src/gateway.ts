@@ -1,0 +1,340 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import { AddressGuard } from './access/address-guard.ts';
+import { Authenticator, keyOf } from './access/api-keys.ts';
+import { createBurstGuard } from './access/burst-guard.ts';
+import { Limiter, type Verdict } from './access/limiter.ts';
+import type { Config } from './config.ts';
+import { AppError } from './errors.ts';
+import type { BurstGuard, Context, Idempotency, Principal } from './graphql/context.ts';
+import { Loaders } from './graphql/loaders.ts';
+import { INTERNAL_MESSAGE, Operations } from './graphql/operations.ts';
+import { schema } from './graphql/schema.ts';
+import { type Answer, errorAnswer } from './http/answer.ts';
+import { clientAddress } from './http/client-address.ts';
+import { Cors } from './http/cors.ts';
+import { Exchange, type Headers } from './http/exchange.ts';
+import { GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './http/graphql.ts';
+import { createPages } from './http/pages.ts';
+import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
+import type { Metrics } from './observability/metrics.ts';
+import { checkSunset, deprecationHeaders, type Lifecycle } from './rest/lifecycle.ts';
+import { type Match, preconditionOf, Rest } from './rest/rest.ts';
+import type { MaybePromise, Store } from './store/store.ts';
+
+export interface GatewayOptions {
+  store: Store;
+  config: Config;
+  log: Logger;
+  metrics?: Metrics | undefined;
+  /** Milliseconds since 1970; tests give a clock of their own. */
+  now?: () => number;
+}
+
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * The whole gateway as one handler of node:http. The order of everything is that of contract section 4 and can be
+ * read off `#enter`: free pages, key, ban and limit, path and method, then the door.
+ */
+export function createGateway(options: GatewayOptions): RequestHandler {
+  const gateway = new Gateway(options);
+  return (request, response) => gateway.handle(request, response);
+}
+
+class Gateway {
+  readonly #store: Store;
+  readonly #config: Config;
+  readonly #log: Logger;
+  readonly #metrics: Metrics | undefined;
+  readonly #now: () => number;
+  readonly #cors: Cors;
+  readonly #pages: ReturnType<typeof createPages>;
+  readonly #authenticator: Authenticator;
+  readonly #addressGuard: AddressGuard;
+  readonly #limiter: Limiter;
+  readonly #guardBurst: BurstGuard;
+  readonly #rest: Rest;
+  readonly #graphql: GraphQLDoor;
+  readonly #lifecycle: Lifecycle;
+
+  constructor({ store, config, log, metrics, now = Date.now }: GatewayOptions) {
+    this.#store = store;
+    this.#config = config;
+    this.#log = log;
+    this.#metrics = metrics;
+    this.#now = now;
+    this.#cors = new Cors(config.CORS_ORIGIN);
+    this.#pages = createPages(config, store, metrics);
+    this.#authenticator = new Authenticator(store, now);
+    this.#addressGuard = new AddressGuard(now);
+    this.#limiter = new Limiter(store, now);
+    this.#guardBurst = createBurstGuard(now);
+    const operations = new Operations(schema, (error) => this.#reportFault(error));
+    this.#rest = new Rest(operations, config.REST_BASE_PATH);
+    this.#graphql = new GraphQLDoor(operations);
+    this.#lifecycle = {
+      deprecationDate: config.DEPRECATION_DATE,
+      sunsetDate: config.SUNSET_DATE,
+      sunsetEnforced: config.SUNSET_ENFORCED,
+    };
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    const exchange = new Exchange(request, response, requestIdOf(request));
+    try {
+      const answer = this.#enter(exchange);
+      if (!(answer instanceof Promise)) return this.#send(exchange, answer);
+      answer.then(
+        (settled) => this.#send(exchange, settled),
+        (error: unknown) => this.#fail(exchange, error),
+      );
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
+  }
+
+  #enter(exchange: Exchange): MaybePromise<Answer> {
+    if (this.#cors.isPreflight(exchange)) {
+      exchange.door = 'page';
+      return { status: 204, headers: this.#cors.preflightHeaders(exchange), body: '' };
+    }
+    const page = this.#pages.get(exchange.path);
+    if (page) return this.#page(exchange, page);
+    if (exchange.path === GRAPHQL_PATH) exchange.door = 'graphql';
+    const principal = this.#authenticate(exchange);
+    return principal instanceof Promise
+      ? principal.then((found) => this.#admit(exchange, found))
+      : this.#admit(exchange, principal);
+  }
+
+  #page(exchange: Exchange, page: (exchange: Exchange) => MaybePromise<Answer>): MaybePromise<Answer> {
+    exchange.door = 'page';
+    exchange.operation = exchange.path;
+    if (exchange.method === 'GET' || exchange.method === 'HEAD') return page(exchange);
+    exchange.allow = 'GET, HEAD, OPTIONS';
+    if (exchange.method === 'OPTIONS') return { status: 204, headers: ['Allow', exchange.allow], body: '' };
+    throw new AppError('METHOD_NOT_ALLOWED', `This page is read with GET, not ${exchange.method}.`);
+  }
+
+  #authenticate(exchange: Exchange): MaybePromise<Principal | null> {
+    const key = keyOf(exchange.headers);
+    if (key === undefined) return null;
+    let found: MaybePromise<Principal | null>;
+    try {
+      found = this.#authenticator.principalOf(key);
+    } catch (error) {
+      throw this.#keyUnknown(exchange, error);
+    }
+    if (!(found instanceof Promise)) return found;
+    return found.catch((error: unknown) => {
+      throw this.#keyUnknown(exchange, error);
+    });
+  }
+
+  /** Where the store can't tell whose key it is, the numbers of the address are all there is to show. */
+  #keyUnknown(exchange: Exchange, error: unknown): unknown {
+    exchange.guardWindow = this.#addressGuard.view(this.#address(exchange));
+    return error;
+  }
+
+  #admit(exchange: Exchange, principal: Principal | null): MaybePromise<Answer> {
+    if (principal === null) throw this.#unauthenticated(exchange);
+    exchange.principal = principal;
+    if (exchange.door === 'graphql') {
+      return this.#graphql.answer(exchange, {
+        charge: (units) => this.#charge(exchange, principal, units),
+        newContext: (index) => this.#newContext(exchange, principal, index),
+      });
+    }
+    const charged = this.#charge(exchange, principal, 1);
+    return charged instanceof Promise
+      ? charged.then(() => this.#answerRest(exchange, principal))
+      : this.#answerRest(exchange, principal);
+  }
+
+  #unauthenticated(exchange: Exchange): AppError {
+    const address = this.#address(exchange);
+    const admitted = this.#addressGuard.admit(address);
+    const window = this.#addressGuard.view(address);
+    exchange.guardWindow = window;
+    if (admitted) {
+      return new AppError(
+        'UNAUTHENTICATED',
+        'A valid API key is needed: X-API-Key: <key> or Authorization: Bearer <key>.',
+      );
+    }
+    const retryAfter = Math.max(1, Math.ceil((window.resetAt - this.#now()) / 1000));
+    return new AppError(
+      'RATE_LIMITED',
+      `Too many requests without a valid API key. Retry in ${retryAfter} s.`,
+      { retryAfter },
+    );
+  }
+
+  #address(exchange: Exchange): string {
+    return clientAddress(exchange.request, this.#config.TRUST_PROXY);
+  }
+
+  #charge(exchange: Exchange, principal: Principal, units: number): MaybePromise<void> {
+    let verdict: MaybePromise<Verdict>;
+    try {
+      verdict = this.#limiter.charge(principal, units);
+    } catch (error) {
+      throw this.#uncharged(exchange, principal, error);
+    }
+    if (!(verdict instanceof Promise)) return this.#judge(exchange, units, verdict);
+    return verdict.then(
+      (settled) => this.#judge(exchange, units, settled),
+      (error: unknown) => {
+        throw this.#uncharged(exchange, principal, error);
+      },
+    );
+  }
+
+  #judge(exchange: Exchange, units: number, verdict: Verdict): void {
+    exchange.verdict = verdict;
+    if (verdict.outcome === 'passed') {
+      exchange.units = units;
+      return;
+    }
+    const retryAfter = verdict.retryAfter!;
+    if (verdict.outcome === 'banned') {
+      throw new AppError(
+        'API_KEY_BANNED',
+        `The API key is banned for too many retries. Retry in ${retryAfter} s.`,
+        { retryAfter },
+      );
+    }
+    const window = verdict.tightest === verdict.day ? 'day' : 'minute';
+    throw new AppError(
+      'RATE_LIMITED',
+      `The plan allows ${verdict.tightest.limit} requests a ${window}; ${verdict.tightest.remaining} are left and this one costs ${units}. Retry in ${retryAfter} s.`,
+      { retryAfter },
+    );
+  }
+
+  /** Nothing passes that can't be counted; the numbers say so. */
+  #uncharged(exchange: Exchange, { limits }: Principal, error: unknown): unknown {
+    const none = { limit: limits.perMinute, remaining: 0, resetAt: this.#now() + 1_000 };
+    const day = { ...none, limit: limits.perDay };
+    exchange.verdict = { outcome: 'refused', minute: none, day, tightest: none };
+    return error;
+  }
+
+  #answerRest(exchange: Exchange, principal: Principal): MaybePromise<Answer> {
+    const match = this.#rest.match(exchange.method, exchange.path);
+    if (!match) throw new AppError('NOT_FOUND', `There is no ${exchange.path}.`);
+    if (!match.route) return this.#answerOtherMethod(exchange, match.allow);
+    const { route } = match;
+    exchange.operation = route.operationId;
+    if (route.deprecated) {
+      exchange.deprecated = true;
+      exchange.operationHeaders = deprecationHeaders(this.#lifecycle, route.operationId);
+      checkSunset(route, this.#lifecycle, this.#now());
+    }
+    return this.#rest.answer(exchange, match as Match & { route: typeof route }, () =>
+      this.#newContext(exchange, principal, 0),
+    );
+  }
+
+  #answerOtherMethod(exchange: Exchange, allow: string): Answer {
+    exchange.allow = allow;
+    if (exchange.method === 'OPTIONS') return { status: 204, headers: ['Allow', allow], body: '' };
+    throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${allow}, not ${exchange.method}.`);
+  }
+
+  #newContext(exchange: Exchange, principal: Principal, index: number): Context {
+    const store = this.#store;
+    return {
+      principal,
+      store,
+      loaders: new Loaders(store),
+      now: this.#now,
+      guardBurst: this.#guardBurst,
+      rateLimit: () => this.#limiter.view(principal),
+      precondition: exchange.door === 'rest' ? preconditionOf(exchange.header('if-match')) : undefined,
+      idempotency: idempotencyOf(exchange, index),
+    };
+  }
+
+  #fail(exchange: Exchange, error: unknown): void {
+    let known: AppError;
+    if (error instanceof AppError) {
+      known = error;
+      if (error.status >= 500) this.#reportFault(error, exchange.requestId);
+    } else {
+      known = new AppError('INTERNAL', INTERNAL_MESSAGE);
+      this.#reportFault(error, exchange.requestId);
+    }
+    this.#send(
+      exchange,
+      exchange.door === 'graphql' ? graphqlErrorAnswer(known, exchange) : errorAnswer(known, exchange),
+    );
+  }
+
+  #send(exchange: Exchange, { status, headers, body, contentType }: Answer): void {
+    const { response, method } = exchange;
+    exchange.status = status;
+    if (response.destroyed || response.headersSent) return;
+    const all: Headers = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff'];
+    if (status !== 204 && status !== 304) {
+      all.push('Content-Type', contentType ?? 'application/json', 'Content-Length', Buffer.byteLength(body));
+    }
+    addRateLimitHeaders(all, exchange, this.#now());
+    this.#cors.addHeaders(all, exchange.headers.origin);
+    if (exchange.operationHeaders) all.push(...exchange.operationHeaders);
+    if (exchange.replayed) all.push('Idempotency-Replayed', 'true');
+    if (headers.length > 0) all.push(...headers);
+    response.writeHead(status, all as never);
+    response.end(method === 'HEAD' || body.length === 0 ? undefined : body);
+    this.#record(exchange);
+  }
+
+  #record(exchange: Exchange): void {
+    const milliseconds = performance.now() - exchange.startedAt;
+    this.#metrics?.observe(exchange, milliseconds);
+    const { requestId, method, path, door, operation, status, units, principal } = exchange;
+    this.#log.info(
+      {
+        requestId,
+        method,
+        path,
+        door,
+        operation,
+        status,
+        units,
+        apiKey: principal?.id,
+        ms: Math.round(milliseconds * 1000) / 1000,
+      },
+      'request',
+    );
+  }
+
+  #reportFault(error: unknown, requestId?: string): void {
+    this.#log.error({ err: error, requestId }, 'fault');
+  }
+}
+
+/** A request id that the caller chose, if it is harmless in a log, or a new one. */
+function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+/** Over REST only POST is made safe to repeat by the header; over GraphQL every mutation. */
+function idempotencyOf(exchange: Exchange, index: number): Idempotency | undefined {
+  const header = exchange.header('idempotency-key');
+  if (header === undefined || exchange.method !== 'POST') return undefined;
+  let calls = 0;
+  return {
+    nextKey: () => {
+      const call = calls++;
+      return index === 0 && call === 0 ? header : `${header} ${index}.${call}`;
+    },
+    onReplay: () => {
+      exchange.replayed = true;
+    },
+  };
+}

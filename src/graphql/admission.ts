@@ -1,0 +1,77 @@
+import { AppError } from '../errors.ts';
+import {
+  OperationRefused,
+  type OperationRequest,
+  type Operations,
+  type PreparedOperation,
+} from './operations.ts';
+
+/** Operations of one batch (contract section 5). */
+export const LARGEST_BATCH = 10;
+/** What anything costs that fails before it has a price. */
+export const PRICE_OF_FAILURE = 1;
+
+/** One operation of a request: it may run, or it is refused with these errors. */
+export type Admitted = PreparedOperation | OperationRefused;
+
+/** Everything that a GraphQL request asks for, priced, before any of it runs. */
+export interface Admission {
+  operations: Admitted[];
+  /** Units for the whole request. */
+  cost: number;
+  batch: boolean;
+}
+
+/**
+ * Parses, validates and prices a request of one operation or a batch.
+ *
+ * @param mutations whether mutations may run: not over GET
+ * @throws PAYLOAD_TOO_LARGE for too long a batch, BAD_REQUEST for parameters of a wrong form
+ */
+export function admit(operations: Operations, parameters: unknown, mutations: boolean): Admission {
+  const batch = Array.isArray(parameters);
+  const requests: unknown[] = batch ? parameters : [parameters];
+  if (requests.length > LARGEST_BATCH) {
+    throw new AppError(
+      'PAYLOAD_TOO_LARGE',
+      `A batch may hold ${LARGEST_BATCH} operations, not ${requests.length}.`,
+    );
+  }
+  if (requests.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
+  const admitted = requests.map((request) => prepare(operations, asRequest(request), mutations));
+  let cost = 0;
+  for (const one of admitted) cost += one instanceof OperationRefused ? PRICE_OF_FAILURE : one.price;
+  return { operations: admitted, cost, batch };
+}
+
+function prepare(operations: Operations, request: OperationRequest, mutations: boolean): Admitted {
+  let prepared: PreparedOperation;
+  try {
+    prepared = operations.prepare(request);
+  } catch (error) {
+    if (error instanceof OperationRefused) return error;
+    throw error;
+  }
+  if (!mutations && prepared.operation.operation !== 'query') {
+    throw new AppError('METHOD_NOT_ALLOWED', 'Mutations can be sent with POST only.');
+  }
+  return prepared;
+}
+
+/** Checks the GraphQL-over-HTTP parameters. @throws BAD_REQUEST naming the one that is wrong */
+function asRequest(value: unknown): OperationRequest {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw malformed('must be a JSON object');
+  const { query, operationName, variables, extensions } = value as Record<string, unknown>;
+  if (typeof query !== 'string') throw malformed('must have a query, which is a string');
+  if (operationName != null && typeof operationName !== 'string')
+    throw malformed('has an operationName that is no string');
+  if (!isOptionalObject(variables)) throw malformed('has variables that are no object');
+  if (!isOptionalObject(extensions)) throw malformed('has extensions that are no object');
+  return { query, operationName, variables } as OperationRequest;
+}
+
+const isOptionalObject = (value: unknown): boolean =>
+  value == null || (typeof value === 'object' && !Array.isArray(value));
+
+const malformed = (what: string) => new AppError('BAD_REQUEST', `A GraphQL request ${what}.`);

@@ -1,0 +1,109 @@
+import SchemaBuilder from '@pothos/core';
+import RelayPlugin from '@pothos/plugin-relay';
+import ValidationPlugin from '@pothos/plugin-validation';
+import { GraphQLError, GraphQLScalarType, Kind } from 'graphql';
+import { ID_RULE, parseId } from '../domains/id.ts';
+import { issuesOf } from '../domains/notation.ts';
+import { formatInstant, parseInstant } from '../domains/order/instant.ts';
+import { AppError, validationFailed } from '../errors.ts';
+import type { Id, MaybePromise } from '../store/store.ts';
+import type { Context } from './context.ts';
+
+/** graphql-js puts its own words before the message of a scalar; the extensions survive it. */
+const invalid = (message: string) =>
+  new GraphQLError(message, { extensions: new AppError('VALIDATION_FAILED', message).extensions });
+
+const readId = (value: unknown): Id => {
+  const id = parseId(value);
+  if (id === null) throw invalid(ID_RULE);
+  return id;
+};
+
+/** The standard ID scalar, narrowed to the int64 ids of contract section 1. */
+export const IdScalar = new GraphQLScalarType<Id, Id>({
+  name: 'ID',
+  description: 'An int64 id: decimal digits of 1 to 9223372036854775807. Given as a string or an integer.',
+  serialize: (value) => value as Id,
+  parseValue: readId,
+  parseLiteral: (node) => readId(node.kind === Kind.STRING || node.kind === Kind.INT ? node.value : null),
+});
+
+const DATE_TIME_RULE = 'must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z';
+
+const readDateTime = (value: unknown): string => {
+  const instant = typeof value === 'string' ? parseInstant(value) : null;
+  if (instant === null) throw invalid(DATE_TIME_RULE);
+  return formatInstant(instant);
+};
+
+export const DateTimeScalar = new GraphQLScalarType<string, string>({
+  name: 'DateTime',
+  description:
+    'An instant as RFC 3339 date-time; given back in UTC, with milliseconds only if they are not zero.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
+  serialize: (value) => value as string,
+  parseValue: readDateTime,
+  parseLiteral: (node) => readDateTime(node.kind === Kind.STRING ? node.value : null),
+});
+
+/**
+ * The Pothos builder that every domain adds its types to. Importing it opens nothing and reads no environment.
+ * Inputs are checked by the rules of their domain through the validation plugin; a failure is VALIDATION_FAILED.
+ */
+export const builder = new SchemaBuilder<{
+  Context: Context;
+  Scalars: {
+    ID: { Input: Id; Output: Id };
+    DateTime: { Input: string; Output: string };
+  };
+  Connection: { totalCount: () => MaybePromise<number> };
+  DefaultFieldNullability: false;
+  DefaultEdgesNullability: false;
+  DefaultNodeNullability: false;
+}>({
+  defaultFieldNullability: false,
+  plugins: [RelayPlugin, ValidationPlugin],
+  relay: {
+    nodeQueryOptions: false,
+    nodesQueryOptions: false,
+    cursorType: 'String',
+    nodesOnConnection: { description: 'The items themselves, for those who need no cursors.' },
+    edgesFieldOptions: { nullable: false, description: 'The items, each with its cursor.' },
+    nodeFieldOptions: { nullable: false, description: 'The item.' },
+    cursorFieldOptions: { description: 'Where the item is, for `after` and `before`.' },
+    pageInfoFieldOptions: { description: 'Where the page is in the list.' },
+    pageInfoTypeOptions: { description: 'Where a page is in its list (Relay cursor connections).' },
+    hasNextPageFieldOptions: { description: 'Whether items follow the last one of this page.' },
+    hasPreviousPageFieldOptions: { description: 'Whether items precede the first one of this page.' },
+    startCursorFieldOptions: { description: 'The cursor of the first item.' },
+    endCursorFieldOptions: { description: 'The cursor of the last item.' },
+    firstArgOptions: {
+      description: 'How many items, from the start: 1 to 100; 20 if neither first nor last is given.',
+    },
+    lastArgOptions: { description: 'How many items, from the end: 1 to 100.' },
+    afterArgOptions: { description: 'Only items after this cursor.' },
+    beforeArgOptions: { description: 'Only items before this cursor.' },
+  },
+  validation: {
+    validationError: ({ issues }) => validationFailed(issuesOf(issues, []).map(withoutArgument)),
+  },
+});
+
+/** Clients know the fields of an input, not the argument that holds it: REST and GraphQL say the same. */
+const withoutArgument = (issue: { path: string; message: string }) => ({
+  ...issue,
+  path: issue.path.replace(/^input\./, ''),
+});
+
+builder.addScalarType('ID', IdScalar);
+builder.addScalarType('DateTime', DateTimeScalar);
+builder.globalConnectionField('totalCount', (t) =>
+  t.int({
+    description: 'How many items the whole list has; counted only when asked for.',
+    resolve: (connection) => connection.totalCount(),
+  }),
+);
+builder.queryType({ description: 'What can be read.' });
+builder.mutationType({
+  description: 'What can be changed. An `Idempotency-Key` header makes a call safe to repeat.',
+});

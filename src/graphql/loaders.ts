@@ -1,0 +1,126 @@
+import DataLoader from 'dataloader';
+import type {
+  Category,
+  Id,
+  MaybePromise,
+  Order,
+  OrderFilter,
+  Page,
+  PageRequest,
+  Pet,
+  PetFilter,
+  Store,
+} from '../store/store.ts';
+
+/** A DataLoader that answers at once what the request has already read. */
+class Known<T> {
+  readonly #known = new Map<Id, T | null>();
+  readonly #read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>;
+  #loader: DataLoader<Id, T | null> | undefined;
+
+  constructor(read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>) {
+    this.#read = read;
+  }
+
+  load(id: Id): MaybePromise<T | null> {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    this.#loader ??= new DataLoader(async (ids) => {
+      const records = await this.#read(ids);
+      for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
+      return records;
+    });
+    return this.#loader.load(id);
+  }
+
+  know(id: Id, record: T): void {
+    this.#known.set(id, record);
+  }
+}
+
+/** Loaders of what hangs on a parent, one for each distinct set of arguments: each is one command. */
+class PerParent<T> {
+  readonly #loaders = new Map<string, DataLoader<Id, T>>();
+
+  load(parent: Id, args: unknown, read: (parents: readonly Id[]) => MaybePromise<T[]>): Promise<T> {
+    const key = JSON.stringify(args);
+    let loader = this.#loaders.get(key);
+    if (!loader) {
+      loader = new DataLoader(async (parents) => read(parents));
+      this.#loaders.set(key, loader);
+    }
+    return loader.load(parent);
+  }
+}
+
+/** What one request reads, each thing once and each level of a query with one command. */
+export class Loaders {
+  readonly #store: Store;
+  readonly #pets: Known<Pet>;
+  readonly #categories: Known<Category>;
+  readonly #orders: Known<Order>;
+  readonly #petPages = new PerParent<Page<Pet>>();
+  readonly #orderPages = new PerParent<Page<Order>>();
+  readonly #petCounts = new PerParent<number>();
+  readonly #orderCounts = new PerParent<number>();
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.#pets = new Known((ids) => store.petsById(ids));
+    this.#categories = new Known((ids) => store.categoriesById(ids));
+    this.#orders = new Known((ids) => store.ordersById(ids));
+  }
+
+  pet(id: Id): MaybePromise<Pet | null> {
+    return this.#pets.load(id);
+  }
+
+  category(id: Id): MaybePromise<Category | null> {
+    return this.#categories.load(id);
+  }
+
+  order(id: Id): MaybePromise<Order | null> {
+    return this.#orders.load(id);
+  }
+
+  petPage(filter: PetFilter, page: PageRequest): MaybePromise<Page<Pet>> {
+    return this.#store.petPage(filter, page);
+  }
+
+  /** Categories of a list are known to the pets below it. */
+  categoryPage(page: PageRequest): MaybePromise<Page<Category>> {
+    const found = this.#store.categoryPage(page);
+    return found instanceof Promise
+      ? found.then((result) => this.#knowCategories(result))
+      : this.#knowCategories(found);
+  }
+
+  #knowCategories(page: Page<Category>): Page<Category> {
+    for (const category of page.items) this.#categories.know(category.id, category);
+    return page;
+  }
+
+  orderPage(filter: OrderFilter, page: PageRequest): MaybePromise<Page<Order>> {
+    return this.#store.orderPage(filter, page);
+  }
+
+  petPageOfCategory(category: Category, filter: PetFilter, page: PageRequest): Promise<Page<Pet>> {
+    return this.#petPages.load(category.id, [filter, page], (ids) =>
+      this.#store.petPagesByCategory(ids, filter, page),
+    );
+  }
+
+  orderPageOfPet(pet: Pet, filter: OrderFilter, page: PageRequest): Promise<Page<Order>> {
+    return this.#orderPages.load(pet.id, [filter, page], (ids) =>
+      this.#store.orderPagesByPet(ids, filter, page),
+    );
+  }
+
+  petCountOfCategory(category: Category, filter: PetFilter): Promise<number> {
+    return this.#petCounts.load(category.id, filter, (ids) => this.#store.petCountsByCategory(ids, filter));
+  }
+
+  orderCountOfPet(pet: Pet, filter: OrderFilter): Promise<number> {
+    return this.#orderCounts.load(pet.id, filter, (ids) => this.#store.orderCountsByPet(ids, filter));
+  }
+}

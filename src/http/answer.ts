@@ -1,0 +1,30 @@
+import type { AppError } from '../errors.ts';
+import type { Exchange, Headers } from './exchange.ts';
+
+/** A complete answer; the gateway adds the headers that all answers have. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  body: string | Buffer;
+  /** `application/json` if missing; without a body it is not sent. */
+  contentType?: string;
+}
+
+/** The specification's Error object (contract section 4). */
+export const errorAnswer = (error: AppError, exchange: Exchange): Answer => ({
+  status: error.status,
+  headers: errorHeaders(error, exchange),
+  body: JSON.stringify(error.toPublic()),
+});
+
+/** The headers that go with an error over either door. */
+export function errorHeaders(error: AppError, exchange: Exchange): Headers {
+  const headers: Headers = [];
+  if (error.retryAfter !== undefined) headers.push('Retry-After', error.retryAfter);
+  if (error.code === 'UNAUTHENTICATED') headers.push('WWW-Authenticate', 'Bearer realm="petstore"');
+  if (error.code === 'METHOD_NOT_ALLOWED' && exchange.allow !== undefined)
+    headers.push('Allow', exchange.allow);
+  // The rest of the body is not read, so the connection can't serve another request.
+  if (error.code === 'PAYLOAD_TOO_LARGE') headers.push('Connection', 'close');
+  return headers;
+}

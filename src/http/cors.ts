@@ -1,0 +1,61 @@
+import type { Exchange, Headers } from './exchange.ts';
+
+const EXPOSED = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit-Policy',
+  'RateLimit',
+  'Retry-After',
+  'ETag',
+  'Link',
+  'Location',
+  'Allow',
+  'WWW-Authenticate',
+  'Deprecation',
+  'Sunset',
+  'Idempotency-Replayed',
+  'X-Request-Id',
+].join(', ');
+
+/** Cross-origin access by the Fetch standard: which origins may read the answers. Keys travel in headers, never in cookies. */
+export class Cors {
+  readonly #origins: ReadonlySet<string> | null;
+
+  /** @param origins `*` or a list of origins */
+  constructor(origins: readonly string[]) {
+    this.#origins = origins[0] === '*' ? null : new Set(origins);
+  }
+
+  isPreflight(exchange: Exchange): boolean {
+    return (
+      exchange.method === 'OPTIONS' &&
+      exchange.headers.origin !== undefined &&
+      exchange.headers['access-control-request-method'] !== undefined
+    );
+  }
+
+  addHeaders(headers: Headers, origin: string | undefined): void {
+    if (this.#origins === null) {
+      if (origin !== undefined) {
+        headers.push('Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', EXPOSED);
+      }
+      return;
+    }
+    headers.push('Vary', 'Origin');
+    if (origin !== undefined && this.#origins.has(origin)) {
+      headers.push('Access-Control-Allow-Origin', origin, 'Access-Control-Expose-Headers', EXPOSED);
+    }
+  }
+
+  preflightHeaders(exchange: Exchange): Headers {
+    return [
+      'Access-Control-Allow-Methods',
+      'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+      'Access-Control-Allow-Headers',
+      exchange.header('access-control-request-headers') ?? 'Authorization, Content-Type, X-API-Key',
+      'Access-Control-Max-Age',
+      86_400,
+    ];
+  }
+}

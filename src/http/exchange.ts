@@ -1,0 +1,59 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Verdict } from '../access/limiter.ts';
+import type { Principal, WindowView } from '../graphql/context.ts';
+
+/** Response headers, flat: name, value, name, value …, as node writes them fastest. */
+export type Headers = (string | number)[];
+
+/** One request with what is found out about it on the way, and the one place that answers it. */
+export class Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  readonly startedAt = performance.now();
+  readonly method: string;
+  /** The path as it came, without the query. */
+  readonly path: string;
+  /** Without its `?`. */
+  readonly query: string;
+  /** Whose key was accepted. */
+  principal: Principal | undefined;
+  /** The last word of the limiter. */
+  verdict: Verdict | undefined;
+  /** The window to show where no key's budget is involved. */
+  guardWindow: WindowView | undefined;
+  /** For the log and the metrics. */
+  door: 'rest' | 'graphql' | 'page' = 'rest';
+  operation: string | undefined;
+  units = 0;
+  /** The methods that the path answers, where another one was used. */
+  allow: string | undefined;
+  /** Headers that every answer of the matched operation has. */
+  operationHeaders: Headers | undefined;
+  /** Whether the matched operation is deprecated. */
+  deprecated = false;
+  /** Set by idempotent calls that were answered from an earlier one. */
+  replayed = false;
+  status = 0;
+
+  constructor(request: IncomingMessage, response: ServerResponse, requestId: string) {
+    this.request = request;
+    this.response = response;
+    this.requestId = requestId;
+    this.method = request.method ?? 'GET';
+    const url = request.url ?? '/';
+    const question = url.indexOf('?');
+    this.path = question < 0 ? url : url.slice(0, question);
+    this.query = question < 0 ? '' : url.slice(question + 1);
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.request.headers;
+  }
+
+  /** A header that clients send once; a repeated one counts as its first value. */
+  header(name: string): string | undefined {
+    const value = this.request.headers[name];
+    return typeof value === 'string' ? value : value?.[0];
+  }
+}

@@ -1,0 +1,257 @@
+import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga';
+import { AppError } from '../errors.ts';
+import { type Admission, type Admitted, admit, PRICE_OF_FAILURE } from '../graphql/admission.ts';
+import type { Context } from '../graphql/context.ts';
+import { OperationRefused, type Operations, type PublicResult, publicError } from '../graphql/operations.ts';
+import { schema } from '../graphql/schema.ts';
+import type { MaybePromise } from '../store/store.ts';
+import { type Answer, errorHeaders } from './answer.ts';
+import { checkLength, readBody } from './body.ts';
+import type { Exchange } from './exchange.ts';
+import { parseJson } from './json.ts';
+import { accepts, isReadable } from './media-type.ts';
+
+export const GRAPHQL_PATH = '/graphql';
+const METHODS = 'GET, HEAD, POST, OPTIONS';
+const JSON_TYPES = ['application/json', 'application/graphql+json'];
+const BODY_TYPES = [...JSON_TYPES, 'application/graphql', 'application/x-www-form-urlencoded'];
+const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'];
+const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', 'text/event-stream'];
+
+/** What the gateway gives the door for one request. */
+export interface GraphQLSession {
+  /** Charges the request once; throws RATE_LIMITED or API_KEY_BANNED. */
+  charge(units: number): MaybePromise<void>;
+  /** The context of the nth operation of the request. */
+  newContext(index: number): Context;
+}
+
+/** What travels through Yoga with one request. */
+interface YogaSession {
+  session: GraphQLSession;
+  /** Parameters that were read without loss already; Yoga's own parsers round long numbers. */
+  parameters: unknown;
+  mutations: boolean;
+  admission?: Admission;
+  results: Map<unknown, Promise<PublicResult>>;
+  failure?: unknown;
+}
+
+/**
+ * The GraphQL door. Yoga is the reference for GraphQL over HTTP and serves whatever is unusual; the common case, JSON in
+ * a POST and JSON out, is served here without it. Both admit, charge and execute the same way, and a test holds the one
+ * against the other.
+ */
+export class GraphQLDoor {
+  readonly #operations: Operations;
+  readonly #yoga: YogaServerInstance<YogaSession, object>;
+
+  constructor(operations: Operations) {
+    this.#operations = operations;
+    this.#yoga = createYoga<YogaSession>({
+      schema,
+      graphqlEndpoint: GRAPHQL_PATH,
+      graphiql: false,
+      landingPage: false,
+      multipart: false,
+      cors: false,
+      logging: false,
+      batching: true,
+      plugins: [this.#yogaPlugin()],
+    });
+  }
+
+  /** @throws AppError for what fails before anything is executed */
+  async answer(exchange: Exchange, session: GraphQLSession): Promise<Answer> {
+    let charged = false;
+    const once: GraphQLSession = {
+      ...session,
+      charge: (units) => {
+        charged = true;
+        return session.charge(units);
+      },
+    };
+    try {
+      return await this.#answer(exchange, once);
+    } catch (error) {
+      if (!charged) await session.charge(PRICE_OF_FAILURE);
+      throw error;
+    }
+  }
+
+  async #answer(exchange: Exchange, session: GraphQLSession): Promise<Answer> {
+    const { headers, method } = exchange;
+    exchange.allow = METHODS;
+    if (method === 'OPTIONS') {
+      await session.charge(PRICE_OF_FAILURE);
+      return { status: 204, headers: ['Allow', METHODS], body: '' };
+    }
+    if (method !== 'POST' && method !== 'GET' && method !== 'HEAD') {
+      throw new AppError('METHOD_NOT_ALLOWED', `GraphQL is served with GET and POST, not ${method}.`);
+    }
+    if (!accepts(headers.accept, ALL_RESPONSE_TYPES)) {
+      throw new AppError('NOT_ACCEPTABLE', `GraphQL answers with ${RESPONSE_TYPES.join(' or ')}.`);
+    }
+    if (method !== 'POST') return this.#throughYoga(exchange, session, undefined);
+    checkLength(exchange.request);
+    if (
+      !isReadable(headers['content-type'], BODY_TYPES) ||
+      (headers['content-encoding'] ?? 'identity') !== 'identity'
+    ) {
+      throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'GraphQL reads application/json in UTF-8.');
+    }
+    const body = await readBody(exchange.request);
+    if (!isReadable(headers['content-type'], JSON_TYPES) || responseType(headers.accept) === undefined) {
+      return this.#throughYoga(exchange, session, body);
+    }
+    const admission = admit(this.#operations, parseJson(body), true);
+    exchange.operation = nameOf(admission);
+    await session.charge(admission.cost);
+    return this.#execute(exchange, session, admission);
+  }
+
+  async #execute(exchange: Exchange, session: GraphQLSession, admission: Admission): Promise<Answer> {
+    const contentType = `${responseType(exchange.headers.accept)}; charset=utf-8`;
+    if (admission.batch) {
+      const results = await Promise.all(
+        admission.operations.map((operation, index) => run(operation, session, index)),
+      );
+      return { status: 200, headers: [], body: `[${results.map(stringify).join(',')}]`, contentType };
+    }
+    const [operation] = admission.operations as [Admitted];
+    const result = await run(operation, session, 0);
+    return { status: statusOf(admission), headers: [], body: stringify(result), contentType };
+  }
+
+  async #throughYoga(exchange: Exchange, session: GraphQLSession, body: Buffer | undefined): Promise<Answer> {
+    const isJson = body !== undefined && isReadable(exchange.headers['content-type'], JSON_TYPES);
+    const parameters = body === undefined ? readGet(exchange.query) : isJson ? parseJson(body) : undefined;
+    const yogaSession: YogaSession = {
+      session,
+      parameters,
+      mutations: body !== undefined,
+      results: new Map(),
+    };
+    const response = await this.#yoga.fetch(
+      `http://localhost${GRAPHQL_PATH}`,
+      {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: {
+          accept: exchange.headers.accept ?? '*/*',
+          ...(body !== undefined && { 'content-type': exchange.headers['content-type'] ?? JSON_TYPES[0]! }),
+        },
+        ...(body !== undefined && { body: body.toString('utf8') }),
+      },
+      yogaSession,
+    );
+    if (yogaSession.failure) throw yogaSession.failure;
+    const { admission } = yogaSession;
+    if (!admission)
+      throw new AppError('BAD_REQUEST', 'A GraphQL request must have a query, which is a string.');
+    exchange.operation = nameOf(admission);
+    return {
+      status: statusOf(admission),
+      headers: [],
+      body: await response.text(),
+      contentType: response.headers.get('content-type') ?? 'application/json; charset=utf-8',
+    };
+  }
+
+  /** Yoga reads the request and writes the response; admission and execution are the gateway's own. */
+  #yogaPlugin(): Plugin<object, YogaSession> {
+    return {
+      onRequestParse: ({ setRequestParser, serverContext }) => {
+        const { parameters } = serverContext;
+        if (parameters !== undefined) setRequestParser(() => parameters as never);
+        return {
+          onRequestParseDone: async ({ requestParserResult }) => {
+            try {
+              await this.#admitForYoga(serverContext, requestParserResult);
+            } catch (error) {
+              serverContext.failure = error;
+              throw error;
+            }
+          },
+        };
+      },
+      onParams: async ({ params, context, setResult }) => {
+        const result = await (context as unknown as YogaSession).results.get(params);
+        if (result) setResult(result as never);
+      },
+    };
+  }
+
+  async #admitForYoga(yogaSession: YogaSession, parameters: unknown): Promise<void> {
+    const { session } = yogaSession;
+    const admission = admit(this.#operations, parameters, yogaSession.mutations);
+    await session.charge(admission.cost);
+    yogaSession.admission = admission;
+    const requests = admission.batch ? (parameters as unknown[]) : [parameters];
+    admission.operations.forEach((operation, index) => {
+      yogaSession.results.set(requests[index], run(operation, session, index, true));
+    });
+  }
+}
+
+async function run(
+  operation: Admitted,
+  session: GraphQLSession,
+  index: number,
+  reference = false,
+): Promise<PublicResult> {
+  if (operation instanceof OperationRefused) return { errors: [...operation.errors] };
+  const context = session.newContext(index);
+  const { errors, data } = await (reference ? operation.interpret(context) : operation.execute(context));
+  return errors ? { errors, data: data ?? null } : { data: data ?? null };
+}
+
+const stringify = (result: PublicResult): string => JSON.stringify(result);
+
+/** 200 once the operation ran; the errors of one that can't are all of one status (contract section 4). */
+function statusOf({ batch, operations: [operation] }: Admission): number {
+  return !batch && operation instanceof OperationRefused ? 400 : 200;
+}
+
+function nameOf({ operations }: Admission): string | undefined {
+  const names = operations
+    .map((one) => (one instanceof OperationRefused ? '' : one.operation.name?.value))
+    .filter(Boolean);
+  return names.length > 0 ? names.join(',') : undefined;
+}
+
+/** The type that Yoga would answer an Accept header with: the first one listed; undefined where it would stream. */
+export function responseType(accept: string | undefined): string | undefined {
+  if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json')
+    return RESPONSE_TYPES[0];
+  for (const part of accept.toLowerCase().split(',')) {
+    const type = part.split(';')[0]!.trim();
+    if (type === '*/*' || type === 'application/*') return RESPONSE_TYPES[0];
+    if (RESPONSE_TYPES.includes(type)) return type;
+  }
+  return undefined;
+}
+
+/** An error before execution: `errors` and no `data`, with the error's own HTTP status whatever the Accept. */
+export function graphqlErrorAnswer(error: AppError, exchange: Exchange): Answer {
+  return {
+    status: error.status,
+    headers: errorHeaders(error, exchange),
+    body: JSON.stringify({ errors: [publicError(error)] }),
+    contentType: `${responseType(exchange.headers.accept) ?? RESPONSE_TYPES[0]}; charset=utf-8`,
+  };
+}
+
+/** The parameters of GraphQL over GET, integers exact. @throws BAD_REQUEST for variables that are no JSON */
+function readGet(query: string): unknown {
+  const given = new URLSearchParams(query);
+  const json = (name: string) => {
+    const text = given.get(name);
+    return text === null || text === '' ? undefined : parseJson(Buffer.from(text));
+  };
+  return {
+    query: given.get('query') ?? undefined,
+    operationName: given.get('operationName') ?? undefined,
+    variables: json('variables'),
+    extensions: json('extensions'),
+  };
+}

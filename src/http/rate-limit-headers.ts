@@ -1,0 +1,46 @@
+import type { Verdict } from '../access/limiter.ts';
+import type { WindowView } from '../graphql/context.ts';
+import type { Exchange, Headers } from './exchange.ts';
+
+/**
+ * The headers of contract section 5: X-RateLimit-* of the window that matters most, and the IETF draft's
+ * RateLimit-Policy and RateLimit with every window (draft-ietf-httpapi-ratelimit-headers).
+ */
+export function addRateLimitHeaders(headers: Headers, exchange: Exchange, now: number): void {
+  const { verdict, guardWindow } = exchange;
+  if (verdict) addVerdict(headers, verdict, now);
+  else if (guardWindow) addGuard(headers, guardWindow, now);
+}
+
+function addVerdict(headers: Headers, { minute, day, tightest }: Verdict, now: number): void {
+  addWindow(headers, tightest);
+  headers.push(
+    'RateLimit-Policy',
+    `"minute";q=${minute.limit};w=60, "day";q=${day.limit};w=86400`,
+    'RateLimit',
+    `"minute";r=${minute.remaining};t=${secondsUntil(minute.resetAt, now)}, "day";r=${day.remaining};t=${secondsUntil(day.resetAt, now)}`,
+  );
+}
+
+function addGuard(headers: Headers, window: WindowView, now: number): void {
+  addWindow(headers, window);
+  headers.push(
+    'RateLimit-Policy',
+    `"address";q=${window.limit};w=60`,
+    'RateLimit',
+    `"address";r=${window.remaining};t=${secondsUntil(window.resetAt, now)}`,
+  );
+}
+
+function addWindow(headers: Headers, { limit, remaining, resetAt }: WindowView): void {
+  headers.push(
+    'X-RateLimit-Limit',
+    limit,
+    'X-RateLimit-Remaining',
+    remaining,
+    'X-RateLimit-Reset',
+    Math.ceil(resetAt / 1000),
+  );
+}
+
+const secondsUntil = (time: number, now: number): number => Math.max(0, Math.ceil((time - now) / 1000));

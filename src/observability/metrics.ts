@@ -1,0 +1,55 @@
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import type { Exchange } from '../http/exchange.ts';
+
+/** Prometheus metrics of one gateway. Labels come from closed sets: routes, doors, statuses, outcomes, plans. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #requests = new Counter({
+    name: 'petstore_requests_total',
+    help: 'Requests by door, operation and status',
+    labelNames: ['door', 'operation', 'status'],
+    registers: [this.#registry],
+  });
+  readonly #seconds = new Histogram({
+    name: 'petstore_request_seconds',
+    help: 'Time from the first line of a request to its answer',
+    labelNames: ['door'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [this.#registry],
+  });
+  readonly #verdicts = new Counter({
+    name: 'petstore_limiter_verdicts_total',
+    help: 'Verdicts of the limiter by plan',
+    labelNames: ['outcome', 'plan'],
+    registers: [this.#registry],
+  });
+  readonly #deprecated = new Counter({
+    name: 'petstore_deprecated_requests_total',
+    help: 'Use of deprecated operations by API key id',
+    labelNames: ['operation', 'api_key'],
+    registers: [this.#registry],
+  });
+
+  constructor() {
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  observe(exchange: Exchange, milliseconds: number): void {
+    const { door, operation, status, verdict, principal } = exchange;
+    // The names of GraphQL operations are chosen by clients: as labels they could fill the memory.
+    this.#requests.inc({ door, operation: door === 'rest' ? (operation ?? 'unknown') : door, status });
+    this.#seconds.observe({ door }, milliseconds / 1000);
+    if (verdict && principal) this.#verdicts.inc({ outcome: verdict.outcome, plan: principal.plan });
+    if (exchange.deprecated && principal)
+      this.#deprecated.inc({ operation: operation!, api_key: principal.id });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** The text that Prometheus scrapes. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+}

@@ -1,0 +1,273 @@
+import FindMyWay from 'find-my-way';
+import { print } from 'graphql';
+import { ID_RULE, parseId } from '../domains/id.ts';
+import { issuesOf } from '../domains/notation.ts';
+import { AppError, type Issue, notFound, validationFailed } from '../errors.ts';
+import type { Context, Precondition } from '../graphql/context.ts';
+import type { Operations, OwnOperation, PublicResult } from '../graphql/operations.ts';
+import { runOnce } from '../graphql/write.ts';
+import type { Answer } from '../http/answer.ts';
+import { checkLength, readBody } from '../http/body.ts';
+import { etagOf, matchesStrongly, matchesWeakly } from '../http/etag.ts';
+import type { Exchange, Headers } from '../http/exchange.ts';
+import { asObject, parseJson } from '../http/json.ts';
+import { accepts, isReadable } from '../http/media-type.ts';
+import type { MaybePromise } from '../store/store.ts';
+import { readQuery } from './parameters.ts';
+import { type Method, ROUTES, type Route } from './routes.ts';
+import { WRITERS, writeList } from './shapes.ts';
+
+/** What a path leads to. */
+export type Match =
+  | { route: Route; run: OwnOperation; parameters: Readonly<Record<string, string | undefined>> }
+  | { route?: undefined; allow: string };
+
+const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+const JSON_TYPES = ['application/json'];
+const PATCH_TYPES = ['application/json', 'application/merge-patch+json'];
+
+/** A path segment longer than this is no id; the router's own bound would answer 404 where 400 is right. */
+const LONGEST_SEGMENT = 16_000;
+
+/** The REST door: finds the route, checks the request, runs the route's document and shapes the answer. */
+export class Rest {
+  readonly #basePath: string;
+  readonly #router = FindMyWay({ maxParamLength: LONGEST_SEGMENT });
+  readonly #unchangedOperations = new Map<Route, OwnOperation>();
+
+  constructor(operations: Operations, basePath: string) {
+    this.#basePath = basePath;
+    for (const route of ROUTES) {
+      const path = basePath + route.path.replace(/\{(\w+)\}/g, ':$1');
+      this.#router.on(route.method, path, () => {}, {
+        route,
+        run: operations.prepareOwn(print(route.document)),
+      });
+      if (route.unchanged)
+        this.#unchangedOperations.set(route, operations.prepareOwn(print(route.unchanged)));
+    }
+  }
+
+  /** @returns null if no operation has this path */
+  match(method: string, path: string): Match | null {
+    const found = this.#router.find((method === 'HEAD' ? 'GET' : method) as Method, path);
+    if (found) return { ...(found.store as { route: Route; run: OwnOperation }), parameters: found.params };
+    const allowed = METHODS.filter((candidate) => this.#router.find(candidate, path)).flatMap((candidate) =>
+      candidate === 'GET' ? ['GET', 'HEAD'] : [candidate],
+    );
+    return allowed.length === 0 ? null : { allow: [...allowed, 'OPTIONS'].join(', ') };
+  }
+
+  /**
+   * Answers a request whose charge has passed.
+   *
+   * @param newContext makes the context that resolvers get
+   * @throws AppError for whatever the client did wrong, in the order of contract section 4
+   */
+  answer(
+    exchange: Exchange,
+    match: Match & { route: Route },
+    newContext: () => Context,
+  ): MaybePromise<Answer> {
+    const { route, run, parameters } = match;
+    if (!accepts(exchange.headers.accept, JSON_TYPES)) {
+      throw new AppError('NOT_ACCEPTABLE', 'This operation answers with application/json only.');
+    }
+    if (!route.body)
+      return this.#run(exchange, route, run, this.#variables(exchange, route, parameters), newContext());
+    checkLength(exchange.request);
+    const types = route.method === 'PATCH' ? PATCH_TYPES : JSON_TYPES;
+    if (!isReadable(exchange.headers['content-type'], types) || isEncoded(exchange)) {
+      throw new AppError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        `This operation reads ${types.join(' or ')} in UTF-8 only.`,
+      );
+    }
+    return readBody(exchange.request).then((bytes) => {
+      const body = asObject(parseJson(bytes));
+      const context = newContext();
+      const variables = this.#variables(exchange, route, parameters, body);
+      if (variables instanceof AppError) return this.#refuse(exchange, route, context, body, variables);
+      if (route.unchanged && Object.keys(variables.input as object).length === 0) {
+        return this.#unchanged(exchange, route, variables, context);
+      }
+      return this.#run(exchange, route, run, variables, context);
+    });
+  }
+
+  /** Everything that is wrong with path, query, header and body together, or the variables of the document. */
+  #variables(
+    exchange: Exchange,
+    route: Route,
+    parameters: Readonly<Record<string, string | undefined>>,
+  ): Record<string, unknown>;
+  #variables(
+    exchange: Exchange,
+    route: Route,
+    parameters: Readonly<Record<string, string | undefined>>,
+    body: Record<string, unknown>,
+  ): Record<string, unknown> | AppError;
+  #variables(
+    exchange: Exchange,
+    route: Route,
+    parameters: Readonly<Record<string, string | undefined>>,
+    body?: Record<string, unknown>,
+  ): Record<string, unknown> | AppError {
+    const issues: Issue[] = [];
+    const variables = readQuery(exchange.query, route.query ?? [], issues);
+    if (route.pathParameter) {
+      const id = parseId(parameters[route.pathParameter]);
+      if (id === null) issues.unshift({ path: route.pathParameter, message: ID_RULE });
+      variables[route.pathParameter] = id;
+    }
+    const idempotencyKey = exchange.headers['idempotency-key'];
+    if (route.method === 'POST' && idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey))
+      issues.push(IDEMPOTENCY_KEY_ISSUE);
+    if (route.body && body) {
+      const { ownId, rules, toInput } = route.body;
+      let content = body;
+      if (ownId && Object.hasOwn(body, ownId)) {
+        const { [ownId]: repeated, ...others } = body;
+        content = others;
+        if (typeof repeated === 'string' || parseId(repeated) !== variables[route.pathParameter!]) {
+          issues.push({ path: ownId, message: 'must be the id of the path' });
+        }
+      }
+      const checked = rules.safeParse(content);
+      if (checked.error) issues.push(...issuesOf(checked.error.issues));
+      else variables.input = toInput ? toInput(checked.data as never) : checked.data;
+    }
+    if (issues.length === 0) return variables;
+    const error = validationFailed(issues);
+    if (body) return error;
+    throw error;
+  }
+
+  /** The first outcome of an idempotent call is kept even if it is a refusal. */
+  async #refuse(
+    exchange: Exchange,
+    route: Route,
+    context: Context,
+    body: object,
+    error: AppError,
+  ): Promise<Answer> {
+    if (context.idempotency && isIdempotencyKey(exchange.headers['idempotency-key'])) {
+      await runOnce(context, route.operationId, body, () => {
+        throw error;
+      });
+    }
+    throw error;
+  }
+
+  async #unchanged(
+    exchange: Exchange,
+    route: Route,
+    variables: Record<string, unknown>,
+    context: Context,
+  ): Promise<Answer> {
+    const { precondition } = context;
+    const answer = await this.#run(
+      exchange,
+      route,
+      this.#unchangedOperations.get(route)!,
+      variables,
+      context,
+    );
+    if (precondition) checkEtag(exchange.header('if-match')!, answer.body as string);
+    return answer;
+  }
+
+  #run(
+    exchange: Exchange,
+    route: Route,
+    run: OwnOperation,
+    variables: Record<string, unknown>,
+    context: Context,
+  ): MaybePromise<Answer> {
+    const result = run(variables, context);
+    return result instanceof Promise
+      ? result.then((settled) => this.#shape(exchange, route, variables, settled))
+      : this.#shape(exchange, route, variables, result);
+  }
+
+  #shape(exchange: Exchange, route: Route, variables: Record<string, unknown>, result: PublicResult): Answer {
+    if (result.errors) throw errorOf(result);
+    const data = result.data as {
+      result?: object | null;
+      page?: ResultPage;
+      parent?: { page: ResultPage } | null;
+    };
+    const shape = route.shape;
+    if (shape === undefined) return { status: route.status, headers: [], body: '' };
+    if (route.list) {
+      const page = data.page ?? data.parent?.page;
+      if (!page) throw notFound(route.kind, String(variables[route.pathParameter!]));
+      const headers: Headers = page.pageInfo.hasNextPage
+        ? ['Link', this.#nextLink(exchange, route, page)]
+        : [];
+      return withEtag(exchange, 200, headers, writeList(shape, page.nodes));
+    }
+    if (!data.result) throw notFound(route.kind, String(variables[route.pathParameter!]));
+    const body = WRITERS[shape](data.result);
+    if (route.status === 201) {
+      const location = `${this.#basePath}${route.path}/${(data.result as { id: string }).id}`;
+      return { status: 201, headers: ['Location', location, 'ETag', etagOf(body)], body };
+    }
+    return withEtag(exchange, route.status, [], body);
+  }
+
+  /** RFC 8288, with the filters and the limit of this request. */
+  #nextLink(exchange: Exchange, route: Route, page: ResultPage): string {
+    const last = page.nodes.at(-1) as { id?: string; petId?: string };
+    const query = new URLSearchParams(exchange.query);
+    query.set('after', String(route.shape === 'InventoryItem' ? last.petId : last.id));
+    return `<${exchange.path}?${query}>; rel="next"`;
+  }
+}
+
+interface ResultPage {
+  nodes: object[];
+  pageInfo: { hasNextPage: boolean };
+}
+
+/** The precondition of If-Match (RFC 9110 section 13.1.1), checked by the store together with the write. */
+export function preconditionOf(ifMatch: string | undefined): Precondition | undefined {
+  if (ifMatch === undefined) return undefined;
+  return (shape, record) => checkEtag(ifMatch, WRITERS[shape](record));
+}
+
+function checkEtag(ifMatch: string, body: string): void {
+  if (!matchesStrongly(ifMatch, etagOf(body))) {
+    throw new AppError('PRECONDITION_FAILED', 'The resource has another version than If-Match names.');
+  }
+}
+
+function withEtag(exchange: Exchange, status: number, headers: Headers, body: string): Answer {
+  const etag = etagOf(body);
+  headers.push('ETag', etag);
+  if (exchange.method === 'GET' || exchange.method === 'HEAD') {
+    headers.push('Cache-Control', 'private, no-cache');
+    const ifNoneMatch = exchange.headers['if-none-match'];
+    if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag))
+      return { status: 304, headers, body: '' };
+  }
+  return { status, headers, body };
+}
+
+function errorOf({ errors, retryAfter }: PublicResult): AppError {
+  const { message, extensions } = errors![0]!;
+  const options = retryAfter === undefined ? {} : { retryAfter };
+  return new AppError((extensions as AppError['extensions']).code, message, options);
+}
+
+const isEncoded = ({ headers }: Exchange): boolean =>
+  headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity';
+
+/** Visible ASCII of 1 to 255 characters. */
+export const isIdempotencyKey = (value: unknown): value is string =>
+  typeof value === 'string' && /^[\x21-\x7e]{1,255}$/.test(value);
+
+export const IDEMPOTENCY_KEY_ISSUE: Issue = {
+  path: 'Idempotency-Key',
+  message: 'must have 1 to 255 visible ASCII characters',
+};

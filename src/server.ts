@@ -1,0 +1,52 @@
+import { createServer, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppError } from './errors.ts';
+import type { RequestHandler } from './gateway.ts';
+
+/** How long requests under way may take after the order to stop (contract section 8). */
+const DRAIN_TIME = 10_000;
+
+/** The gateway's HTTP server, with time limits against slow clients. */
+export function createHttpServer(handler: RequestHandler): Server {
+  const server = createServer(
+    { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384, noDelay: true },
+    handler,
+  );
+  server.on('clientError', (_error, socket: Socket) => refuseMalformed(socket));
+  return server;
+}
+
+/** What is no HTTP gets the one error format too. */
+function refuseMalformed(socket: Socket): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const body = JSON.stringify(new AppError('BAD_REQUEST', 'The request is no valid HTTP/1.1.').toPublic());
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** Starts listening. @returns the port, which differs from the one asked for if that was 0 */
+export function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      const address = server.address();
+      resolve(typeof address === 'object' && address ? address.port : port);
+    });
+  });
+}
+
+/** Takes no more connections and waits until what is under way is done, DRAIN_TIME at most. */
+export async function drain(server: Server, milliseconds = DRAIN_TIME): Promise<void> {
+  const closed = new Promise<true>((resolve) => server.close(() => resolve(true)));
+  // Connections become idle one by one; node closes only those that are idle when asked.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  const inTime = await Promise.race([closed, sleep(milliseconds, false)]);
+  clearInterval(sweep);
+  if (!inTime) server.closeAllConnections();
+}

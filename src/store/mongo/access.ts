@@ -1,0 +1,107 @@
+import type { AccessStore, ApiKey, ApiKeySecret } from '../store.ts';
+import { charge, toUsage } from './charge.ts';
+import type { ApiKeyDocument, ApiKeySecretDocument } from './collections.ts';
+import type { Database } from './database.ts';
+
+/** API keys and their use. */
+export function mongoAccess(database: Database) {
+  const { collections, options } = database;
+  const { apiKeys, usage } = collections;
+  return {
+    async apiKeyBySecretHash(hash) {
+      const found = await apiKeys.findOne({ 'secrets.hash': hash }, options);
+      return found && toApiKey(found);
+    },
+
+    async createApiKey(key) {
+      await apiKeys.insertOne(fromApiKey(key), options);
+    },
+
+    async apiKeys() {
+      return (await apiKeys.find({}, { ...options, sort: { createdAt: 1, _id: 1 } }).toArray()).map(toApiKey);
+    },
+
+    async revokeApiKey(id, now) {
+      const revoked = await apiKeys.findOneAndUpdate(
+        { _id: id },
+        [{ $set: { revokedAt: { $ifNull: ['$revokedAt', new Date(now)] } } }],
+        { ...options, returnDocument: 'after' },
+      );
+      return revoked && toApiKey(revoked);
+    },
+
+    async rotateApiKey(id, secret, othersExpireAt) {
+      const end = new Date(othersExpireAt);
+      const expiresAt = {
+        $cond: [{ $lt: [{ $ifNull: ['$$secret.expiresAt', end] }, end] }, '$$secret.expiresAt', end],
+      };
+      const rotated = await apiKeys.findOneAndUpdate(
+        { _id: id, revokedAt: { $exists: false } },
+        [
+          {
+            $set: {
+              secrets: {
+                $concatArrays: [
+                  {
+                    $map: {
+                      input: '$secrets',
+                      as: 'secret',
+                      in: { $mergeObjects: ['$$secret', { expiresAt }] },
+                    },
+                  },
+                  [{ $literal: fromSecret(secret) }],
+                ],
+              },
+            },
+          },
+        ],
+        { ...options, returnDocument: 'after' },
+      );
+      return rotated && toApiKey(rotated);
+    },
+
+    charge: (request) => charge(database, request),
+
+    async usage(ids) {
+      const wanted = [...new Set(ids)];
+      if (wanted.length === 0) return [];
+      const found = await usage
+        .find({ _id: { $in: wanted } }, { ...options, batchSize: wanted.length + 1 })
+        .toArray();
+      const states = new Map(found.map((document) => [document._id, toUsage(document)]));
+      return ids.map((id) => states.get(id) ?? null);
+    },
+  } satisfies AccessStore;
+}
+
+const fromSecret = ({ hash, prefix, expiresAt }: ApiKeySecret): ApiKeySecretDocument => ({
+  hash,
+  prefix,
+  ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
+});
+
+const toSecret = ({ hash, prefix, expiresAt }: ApiKeySecretDocument): ApiKeySecret => ({
+  hash,
+  prefix,
+  ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
+});
+
+const fromApiKey = ({ id, name, plan, limits, createdAt, revokedAt, secrets }: ApiKey): ApiKeyDocument => ({
+  _id: id,
+  name,
+  plan,
+  limits: { perMinute: limits.perMinute, perDay: limits.perDay },
+  createdAt: new Date(createdAt),
+  ...(revokedAt !== undefined && { revokedAt: new Date(revokedAt) }),
+  secrets: secrets.map(fromSecret),
+});
+
+const toApiKey = ({ _id, name, plan, limits, createdAt, revokedAt, secrets }: ApiKeyDocument): ApiKey => ({
+  id: _id,
+  name,
+  plan,
+  limits: { perMinute: Number(limits.perMinute), perDay: Number(limits.perDay) },
+  createdAt: createdAt.getTime(),
+  ...(revokedAt !== undefined && { revokedAt: revokedAt.getTime() }),
+  secrets: secrets.map(toSecret),
+});

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { AppError, idempotencyKeyReused, idempotentCallRunning, type PublicError } from '../../errors.ts';
+import type { IdempotentCall, MaybePromise, Outcome, PetstoreWrites } from '../store.ts';
+import type { IdempotencyDocument } from './collections.ts';
+import type { Database, Unit } from './database.ts';
+import { isDuplicateKey, LostRace } from './faults.ts';
+import { mongoWrites } from './writes.ts';
+
+/** Standalone: how long a first call may be under way before a retry takes it for dead. */
+const LEASE = 60_000;
+
+type Work<T> = (writes: PetstoreWrites) => MaybePromise<T>;
+
+/**
+ * Runs a call once per idempotency key. With transactions the call's writes and its outcome are one transaction, and
+ * of parallel duplicates all but one conflict with it and find its outcome. On a standalone server the first call
+ * marks the key as running, and a crash between its write and its outcome lets a retry write again once the lease is
+ * over: only a replica set can keep the two together.
+ */
+export const once = <T>(database: Database, call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> =>
+  database.transactions ? inTransaction(database, call, work) : underLease(database, call, work);
+
+const keyFor = ({ apiKeyId, idempotencyKey }: IdempotentCall) => ({ apiKeyId, idempotencyKey });
+
+/** Outcomes are kept as text: BSON would turn some of the JSON values into others. */
+const finished = (
+  call: IdempotentCall,
+  outcome: { value: unknown } | { error: PublicError },
+): IdempotencyDocument => ({
+  _id: keyFor(call),
+  fingerprint: call.fingerprint,
+  outcome: JSON.stringify(outcome),
+  expiresAt: new Date(call.now + call.keepFor),
+});
+
+/** The document of a call if it still counts: the database removes expired ones only once a minute. */
+const live = (found: IdempotencyDocument | null, call: IdempotentCall): IdempotencyDocument | null =>
+  found && found.expiresAt.getTime() > call.now ? found : null;
+
+/** @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is still running */
+function replay<T>(found: IdempotencyDocument, call: IdempotentCall): Outcome<T> {
+  if (found.fingerprint !== call.fingerprint) throw idempotencyKeyReused();
+  if (found.outcome === undefined) throw idempotentCallRunning();
+  return { replayed: true, ...JSON.parse(found.outcome) };
+}
+
+/** A fault of the client's making, which is an outcome like any other. */
+const isOutcome = (fault: unknown): fault is AppError => fault instanceof AppError && fault.status < 500;
+
+/** A fault that `work` threw; those around it, like a reused key, belong to this call alone. */
+class WorkFault extends Error {
+  readonly error: AppError;
+  constructor(error: AppError) {
+    super(error.message);
+    this.error = error;
+  }
+}
+
+async function inTransaction<T>(
+  database: Database,
+  call: IdempotentCall,
+  work: Work<T>,
+): Promise<Outcome<T>> {
+  const { idempotency } = database.collections;
+  const _id = keyFor(call);
+
+  async function keep(
+    unit: Unit,
+    found: IdempotencyDocument | null,
+    outcome: IdempotencyDocument,
+  ): Promise<void> {
+    if (found) {
+      const { matchedCount } = await idempotency.replaceOne(
+        { _id, expiresAt: found.expiresAt },
+        outcome,
+        unit.options,
+      );
+      if (matchedCount === 0) throw new LostRace();
+      return;
+    }
+    await idempotency.insertOne(outcome, unit.options).catch((fault) => {
+      throw isDuplicateKey(fault) ? new LostRace() : fault;
+    });
+  }
+
+  try {
+    return await database.run(async (unit) => {
+      const found = await idempotency.findOne({ _id }, unit.options);
+      const earlier = live(found, call);
+      if (earlier) return replay<T>(earlier, call);
+      let value: T;
+      try {
+        value = await work(mongoWrites(database, (write) => write(unit)));
+      } catch (fault) {
+        throw isOutcome(fault) ? new WorkFault(fault) : fault;
+      }
+      await keep(unit, found, finished(call, { value }));
+      return { replayed: false, value };
+    });
+  } catch (fault) {
+    if (!(fault instanceof WorkFault)) throw fault;
+    // The transaction is gone with all that `work` wrote; the outcome stands alone.
+    const error = fault.error.toPublic();
+    return await database.run(async (unit) => {
+      const found = await idempotency.findOne({ _id }, unit.options);
+      const earlier = live(found, call);
+      if (earlier) return replay<T>(earlier, call);
+      await keep(unit, found, finished(call, { error }));
+      return { replayed: false, error };
+    }, 'oneDocument');
+  }
+}
+
+async function underLease<T>(database: Database, call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
+  const { collections, options } = database;
+  const attempt = randomUUID();
+  const earlier = await database.run(() => claim(database, call, attempt), 'oneDocument');
+  if (earlier) return replay<T>(earlier, call);
+
+  const mine = { _id: keyFor(call), attempt };
+  let outcome: { value: T; error?: undefined } | { error: PublicError; value?: undefined };
+  try {
+    outcome = { value: await work(mongoWrites(database, database.run)) };
+  } catch (fault) {
+    if (!isOutcome(fault)) {
+      // No outcome: a retry may try again at once.
+      await collections.idempotency.deleteOne(mine, options).catch(() => {});
+      throw fault;
+    }
+    outcome = { error: fault.toPublic() };
+  }
+  await collections.idempotency.replaceOne(mine, finished(call, outcome), options);
+  return { replayed: false, ...outcome };
+}
+
+/** Marks the call as running. Answers the document of an earlier call instead, if that still counts. */
+async function claim(
+  { collections, options }: Database,
+  call: IdempotentCall,
+  attempt: string,
+): Promise<IdempotencyDocument | null> {
+  const { idempotency } = collections;
+  const running: IdempotencyDocument = {
+    _id: keyFor(call),
+    fingerprint: call.fingerprint,
+    attempt,
+    leaseUntil: new Date(call.now + LEASE),
+    expiresAt: new Date(call.now + call.keepFor),
+  };
+  const found = await idempotency.findOne({ _id: running._id }, options);
+  if (!found) {
+    await idempotency.insertOne(running, options).catch((fault) => {
+      throw isDuplicateKey(fault) ? new LostRace() : fault;
+    });
+    return null;
+  }
+  const abandoned =
+    found.outcome === undefined &&
+    found.fingerprint === call.fingerprint &&
+    (found.leaseUntil?.getTime() ?? 0) <= call.now;
+  if (live(found, call) && !abandoned) return found;
+  // Only the document as it was read: another retry may have taken over meanwhile.
+  const seen = { _id: running._id, expiresAt: found.expiresAt, attempt: found.attempt ?? { $exists: false } };
+  const { matchedCount } = await idempotency.replaceOne(seen, running, options);
+  if (matchedCount === 0) throw new LostRace();
+  return null;
+}

@@ -1,0 +1,21 @@
+import type { Config } from '../config.ts';
+import type { Store } from './store.ts';
+
+/**
+ * Opens the store that the configuration names: MongoDB, or the embedded one.
+ *
+ * @param role only one server at a time may have the embedded store; tools work beside it
+ */
+export async function openStore(
+  config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE'>,
+  role: 'server' | 'tool',
+  now: () => number = Date.now,
+): Promise<Store> {
+  // Each engine's driver is loaded only where it is used.
+  if (config.MONGODB_URI !== undefined) {
+    const { openMongoStore } = await import('./mongo/mongo-store.ts');
+    return openMongoStore({ uri: config.MONGODB_URI, now });
+  }
+  const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
+  return openSqliteStore({ file: config.DATA_FILE, role, now });
+}

@@ -1,0 +1,71 @@
+import { categoryInUse, notFound } from '../../errors.ts';
+import type { Category, CategoryPatch, Check, Id, NewCategory, PageRequest } from '../store.ts';
+import { type Connection, isForeignKeyFault } from './connection.ts';
+import { assignIds } from './ids.ts';
+import { Records } from './records.ts';
+
+const toCategory = (id: Id, name: string, description: string | null | undefined): Category =>
+  description == null ? { id, name } : { id, name, description };
+
+/** Reads and writes of categories. That none is deleted with pets in it is the foreign key's doing. */
+export function categories(db: Connection, remember: number) {
+  const records = new Records<Category>(db, {
+    name: 'categories',
+    columns: [{ name: 'id', isId: true }, { name: 'name' }, { name: 'description' }],
+    decode: ([id, name, description]) => toCategory(id!, name!, description),
+    remember,
+  });
+  const nextId = assignIds(db, 'categories');
+
+  const existing = (id: Id, check: Check<Category> | undefined): Category => {
+    const current = records.find(id);
+    if (!current) throw notFound('category', id);
+    check?.(current);
+    return current;
+  };
+
+  return {
+    reads: {
+      categoriesById: (ids: readonly Id[]) => records.byIds(ids),
+      categoryPage: (page: PageRequest) => records.page({ equal: [] }, page),
+      categoryCount: () => db.value('select count(*) from categories') as number,
+    },
+    writes: {
+      createCategory({ name, description }: NewCategory): Category {
+        const id = nextId();
+        db.run('insert into categories (id, name, description) values (?, ?, ?)', [
+          id,
+          name,
+          description ?? null,
+        ]);
+        return records.keep(toCategory(id.toString(), name, description));
+      },
+
+      updateCategory(id: Id, patch: CategoryPatch, check?: Check<Category>): Category {
+        const { name, description } = existing(id, check);
+        const next = toCategory(
+          id,
+          patch.name ?? name,
+          patch.description === undefined ? description : patch.description,
+        );
+        db.run('update categories set name = ?, description = ? where id = ?', [
+          next.name,
+          next.description ?? null,
+          BigInt(id),
+        ]);
+        return records.keep(next);
+      },
+
+      deleteCategory(id: Id, check?: Check<Category>): Id {
+        existing(id, check);
+        try {
+          db.run('delete from categories where id = ?', [BigInt(id)]);
+        } catch (error) {
+          throw isForeignKeyFault(error) ? categoryInUse(id) : error;
+        }
+        records.forget(id);
+        return id;
+      },
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { AppError, idempotencyKeyReused, type PublicError } from '../../errors.ts';
+import type { IdempotentCall, MaybePromise, Outcome, PetstoreWrites } from '../store.ts';
+import type { Connection } from './connection.ts';
+
+type Kept<T> = { value: T; error?: undefined } | { error: PublicError; value?: undefined };
+
+/** How many expired outcomes each new one clears away: more than one, so that the table shrinks. */
+const PURGED_PER_CALL = 4;
+
+/** Runs calls once per idempotency key. Calls can't overlap here, so none is ever found still running. */
+export function idempotency(db: Connection, writes: PetstoreWrites) {
+  return {
+    once<T>(call: IdempotentCall, work: (writes: PetstoreWrites) => MaybePromise<T>): Outcome<T> {
+      const { apiKeyId, idempotencyKey, fingerprint, now } = call;
+      const kept = db.get(
+        `select fingerprint, outcome from idempotency
+         where api_key_id = ? and idempotency_key = ? and expires_at > ?`,
+        [apiKeyId, idempotencyKey, now],
+      );
+      if (kept) {
+        if (kept[0] !== fingerprint) throw idempotencyKeyReused();
+        return { replayed: true, ...(JSON.parse(kept[1] as string) as Kept<T>) };
+      }
+      return db.transaction(() => {
+        const outcome = attempt(db, () => work(writes) as T);
+        db.run('insert or replace into idempotency values (?, ?, ?, ?, ?)', [
+          apiKeyId,
+          idempotencyKey,
+          fingerprint,
+          JSON.stringify(outcome),
+          now + call.keepFor,
+        ]);
+        db.run(
+          `delete from idempotency where rowid in (
+             select rowid from idempotency where expires_at <= ? order by expires_at limit ${PURGED_PER_CALL}
+           )`,
+          [now],
+        );
+        return { replayed: false, ...outcome };
+      });
+    },
+  };
+}
+
+function attempt<T>(db: Connection, work: () => T): Kept<T> {
+  try {
+    return { value: db.transaction(work) };
+  } catch (error) {
+    if (error instanceof AppError && error.status < 500) return { error: error.toPublic() };
+    throw error;
+  }
+}

@@ -1,0 +1,141 @@
+import { formatInstant, parseInstant } from '../../domains/order/instant.ts';
+import { notFound, orderIdTaken, unknownReference } from '../../errors.ts';
+import type { Check, Id, NewOrder, Order, OrderFilter, OrderPatch, PageRequest } from '../store.ts';
+import type { Connection, Value } from './connection.ts';
+import { assignOrderId, noteChosenOrderId } from './ids.ts';
+import { idList, Records, type Where } from './records.ts';
+
+/** Adds the optional properties in one order, so that V8 sees few shapes. */
+function toOrder(
+  id: Id,
+  petId: Id | null | undefined,
+  quantity: number | null | undefined,
+  shipDate: number | null | undefined,
+  complete: boolean,
+): Order {
+  const order: Order = { id, complete };
+  if (petId != null) order.petId = petId;
+  if (quantity != null) order.quantity = quantity;
+  if (shipDate != null) order.shipDate = formatInstant(shipDate);
+  return order;
+}
+
+/** What a patch makes of an optional value. */
+const patched = <T>(current: T | undefined, change: T | null | undefined): T | undefined =>
+  change === undefined ? current : (change ?? undefined);
+
+function instantOf(shipDate: string | undefined): number | null {
+  if (shipDate === undefined) return null;
+  const ms = parseInstant(shipDate);
+  if (ms === null) throw new Error(`Not an RFC 3339 date-time: ${shipDate}`);
+  return ms;
+}
+
+function toWhere({ petId, complete }: OrderFilter): NonNullable<Where> {
+  const equal: [string, Value][] = [];
+  if (petId !== undefined) equal.push(['pet_id', BigInt(petId)]);
+  if (complete !== undefined) equal.push(['complete', complete ? 1 : 0]);
+  return { equal };
+}
+
+const bothOrOne = (complete: boolean | undefined): string =>
+  complete === undefined ? '' : `and complete = ${complete ? 1 : 0}`;
+
+/** Reads and writes of orders. A pet is named without a foreign key, since a complete order may outlive it. */
+export function orders(db: Connection, petExists: (id: Id) => boolean) {
+  const records = new Records<Order>(db, {
+    name: 'orders',
+    columns: [
+      { name: 'id', isId: true },
+      { name: 'pet_id', isId: true },
+      { name: 'quantity' },
+      { name: 'ship_date' },
+      { name: 'complete' },
+    ],
+    decode: ([id, petId, quantity, shipDate, complete]) =>
+      toOrder(id!, petId, quantity, shipDate, complete === 1),
+    remember: 0,
+  });
+
+  const existing = (id: Id, check: Check<Order> | undefined): Order => {
+    const current = records.find(id);
+    if (!current) throw notFound('order', id);
+    check?.(current);
+    return current;
+  };
+
+  const columns = ({ petId, quantity, complete }: Omit<Order, 'id'>, shipDate: number | null): Value[] => [
+    petId === undefined ? null : BigInt(petId),
+    quantity ?? null,
+    shipDate,
+    complete ? 1 : 0,
+  ];
+
+  return {
+    reads: {
+      ordersById: (ids: readonly Id[]) => records.byIds(ids),
+      orderPage: (filter: OrderFilter, page: PageRequest) => records.page(toWhere(filter), page),
+      orderPagesByPet: (petIds: readonly Id[], filter: OrderFilter, page: PageRequest) =>
+        records.pagesByParent('pet_id', petIds, toWhere(filter), page),
+
+      orderCount: ({ petId, complete }: OrderFilter): number =>
+        (petId === undefined
+          ? db.value(`select sum(orders) from order_counts where true ${bothOrOne(complete)}`)
+          : db.value(`select count(*) from orders where pet_id = ? ${bothOrOne(complete)}`, [
+              BigInt(petId),
+            ])) as number,
+
+      orderCountsByPet(petIds: readonly Id[], { petId, complete }: OrderFilter): number[] {
+        const counts = db.value(
+          `select json_group_array(n) from (
+             select (select count(*) from orders where pet_id = parent.value ${bothOrOne(complete)}) as n
+             from json_each(?) as parent order by parent.key
+           )`,
+          [idList(petIds)],
+        );
+        const all = JSON.parse(counts as string) as number[];
+        return petId === undefined ? all : all.map((n, i) => (petIds[i] === petId ? n : 0));
+      },
+    },
+    writes: {
+      createOrder(input: NewOrder): Order {
+        const shipDate = instantOf(input.shipDate);
+        if (input.petId !== undefined && !petExists(input.petId))
+          throw unknownReference('petId', input.petId);
+        if (input.id !== undefined && records.find(input.id)) throw orderIdTaken(input.id);
+        const id = db.transaction(() => {
+          const id = input.id === undefined ? assignOrderId(db) : noteChosenOrderId(db, BigInt(input.id));
+          db.run('insert into orders (id, pet_id, quantity, ship_date, complete) values (?, ?, ?, ?, ?)', [
+            id,
+            ...columns(input, shipDate),
+          ]);
+          return id;
+        });
+        return toOrder(id.toString(), input.petId, input.quantity, shipDate, input.complete);
+      },
+
+      updateOrder(id: Id, patch: OrderPatch, check?: Check<Order>): Order {
+        const current = existing(id, check);
+        const petId = patched(current.petId, patch.petId);
+        const quantity = patched(current.quantity, patch.quantity);
+        const shipDate = instantOf(patched(current.shipDate, patch.shipDate));
+        const complete = patch.complete ?? current.complete;
+        if (petId !== undefined && (petId !== current.petId || !complete) && !petExists(petId)) {
+          throw unknownReference('petId', petId);
+        }
+        const next = toOrder(id, petId, quantity, shipDate, complete);
+        db.run('update orders set pet_id = ?, quantity = ?, ship_date = ?, complete = ? where id = ?', [
+          ...columns(next, shipDate),
+          BigInt(id),
+        ]);
+        return next;
+      },
+
+      deleteOrder(id: Id, check?: Check<Order>): Id {
+        existing(id, check);
+        db.run('delete from orders where id = ?', [BigInt(id)]);
+        return id;
+      },
+    },
+  };
+}

@@ -1,0 +1,186 @@
+import { LRUCache } from 'lru-cache';
+import type { Id, Page, PageRequest } from '../store.ts';
+import type { Connection, Value } from './connection.ts';
+
+/** A filter in terms of columns; null matches nothing. */
+export type Where = {
+  equal: readonly (readonly [column: string, value: Value])[];
+  /** Two or more distinct values of one column. */
+  oneOf?: { column: string; values: readonly Value[] };
+} | null;
+
+export interface RecordTable<T> {
+  name: string;
+  /** Columns to read, in the order that `decode` expects; those that hold an id as text, which JSON can't round. */
+  columns: readonly { name: string; isId?: boolean }[];
+  decode(row: readonly never[]): T;
+  /** How many records to remember by id; 0: none. */
+  remember: number;
+}
+
+/** A page as SQL yields it: one more record than asked for tells that there are more. */
+const toPage = <T>(
+  text: string,
+  decode: (row: readonly never[]) => T,
+  { limit, backward }: PageRequest,
+): Page<T> => {
+  const rows = JSON.parse(text) as (readonly never[])[];
+  const hasMore = rows.length > limit;
+  if (hasMore) rows.pop();
+  if (backward) rows.reverse();
+  const items: T[] = new Array(rows.length);
+  for (let i = 0; i < rows.length; i++) items[i] = decode(rows[i]!);
+  return { items, hasMore };
+};
+
+/**
+ * The reads that all tables of records share. Every query returns one row with one JSON text, which crosses the
+ * native boundary several times faster than rows of columns.
+ *
+ * Records read or written by id are remembered, which is right only while this process alone writes to the file.
+ * They are handed out without a copy, hence frozen.
+ */
+export class Records<T extends { id: Id }> {
+  readonly #db: Connection;
+  readonly #table: RecordTable<T>;
+  readonly #remembered: LRUCache<Id, T> | undefined;
+  /** SQL by the shape of the query, so that each is put together once. */
+  readonly #sql = new Map<string, string>();
+  readonly #columns: string;
+  readonly #json: string;
+
+  constructor(db: Connection, table: RecordTable<T>) {
+    this.#db = db;
+    this.#table = table;
+    this.#columns = table.columns.map(({ name }) => name).join(', ');
+    this.#json = `json_array(${table.columns.map(({ name, isId }) => (isId ? `cast(${name} as text)` : name)).join(', ')})`;
+    if (table.remember > 0) {
+      const remembered = new LRUCache<Id, T>({ max: table.remember });
+      this.#remembered = remembered;
+      db.onUndone(() => remembered.clear());
+    }
+  }
+
+  find(id: Id): T | null {
+    const known = this.#remembered?.get(id);
+    if (known) return known;
+    const text = this.#db.value(
+      this.#once('one', () => `select ${this.#json} from ${this.#table.name} where id = ?`),
+      [BigInt(id)],
+    );
+    return text === undefined ? null : this.keep(this.#table.decode(JSON.parse(text as string)));
+  }
+
+  byIds(ids: readonly Id[]): (T | null)[] {
+    if (ids.length === 1) return [this.find(ids[0]!)];
+    const found = new Map<Id, T>();
+    const missing: Id[] = [];
+    for (const id of ids) {
+      const known = this.#remembered?.get(id);
+      if (known) found.set(id, known);
+      else missing.push(id);
+    }
+    if (missing.length > 0) {
+      const text = this.#db.value(
+        this.#once(
+          'some',
+          () =>
+            `select json_group_array(${this.#json}) from ${this.#table.name} where id in (select value from json_each(?))`,
+        ),
+        [idList(missing)],
+      );
+      for (const row of JSON.parse(text as string)) {
+        const record = this.keep(this.#table.decode(row));
+        found.set(record.id, record);
+      }
+    }
+    return ids.map((id) => found.get(id) ?? null);
+  }
+
+  page(where: Where, request: PageRequest): Page<T> {
+    if (!where) return { items: [], hasMore: false };
+    const params = pageParams(where, request);
+    const sql = this.#once(pageShape(where, request, ''), () => {
+      const page = this.#pageSql(where, request, undefined);
+      return `select json_group_array(${this.#json}) from (${page})`;
+    });
+    return toPage(this.#db.value(sql, params) as string, this.#table.decode, request);
+  }
+
+  /** One page for each value of the column `parent`, each found by its own way through the index. */
+  pagesByParent(parent: string, parents: readonly Id[], where: Where, request: PageRequest): Page<T>[] {
+    if (!where) return parents.map(() => ({ items: [], hasMore: false }));
+    const params = pageParams(where, request, idList(parents));
+    const sql = this.#once(pageShape(where, request, parent), () => {
+      const page = this.#pageSql(where, request, parent);
+      return `select json_group_array(page) from (
+        select (select json_group_array(${this.#json}) from (${page})) as page from json_each(?3) as parent order by parent.key
+      )`;
+    });
+    const pages = JSON.parse(this.#db.value(sql, params) as string) as string[];
+    return pages.map((page) => toPage(page, this.#table.decode, request));
+  }
+
+  keep(record: T): T {
+    if (!this.#remembered) return record;
+    this.#remembered.set(record.id, Object.freeze(record));
+    return record;
+  }
+
+  forget(id: Id): void {
+    this.#remembered?.delete(id);
+  }
+
+  #once(shape: string, build: () => string): string {
+    let sql = this.#sql.get(shape);
+    if (sql === undefined) {
+      sql = build();
+      this.#sql.set(shape, sql);
+    }
+    return sql;
+  }
+
+  /** The parameters are numbered in the order of `pageParams`. */
+  #pageSql(where: NonNullable<Where>, request: PageRequest, parent: string | undefined): string {
+    let parameter = parent === undefined ? 2 : 3;
+    const conditions = ['id > ?2'];
+    if (parent !== undefined) conditions.push(`${parent} = parent.value`);
+    if (request.before !== undefined) conditions.push(`id < ?${++parameter}`);
+    for (const [column] of where.equal) conditions.push(`${column} = ?${++parameter}`);
+    const order = `order by id ${request.backward ? 'desc' : 'asc'} limit ?1`;
+    const select = (condition?: string) =>
+      `select ${this.#columns} from ${this.#table.name} where ${[...conditions, condition ?? []].flat().join(' and ')} ${order}`;
+    const { oneOf } = where;
+    if (!oneOf) return select();
+    // Each value has its own run in the index; merging the heads of the runs reads no more than the page needs,
+    // where `in (…)` would sort everything that matches.
+    const runs = oneOf.values.map(() => `select * from (${select(`${oneOf.column} = ?${++parameter}`)})`);
+    return `${runs.join(' union all ')} ${order}`;
+  }
+}
+
+const pageShape = (
+  { equal, oneOf }: NonNullable<Where>,
+  { before, backward }: PageRequest,
+  parent: string,
+): string => {
+  let shape = `${parent}|${before === undefined ? '' : '<'}${backward ? '-' : ''}`;
+  for (const [column] of equal) shape += `|${column}`;
+  return oneOf ? `${shape}|${oneOf.column}*${oneOf.values.length}` : shape;
+};
+
+function pageParams(
+  { equal, oneOf }: NonNullable<Where>,
+  { limit, after, before }: PageRequest,
+  parents?: string,
+): Value[] {
+  const params: Value[] = [limit + 1, after === undefined ? 0n : BigInt(after)];
+  if (parents !== undefined) params.push(parents);
+  if (before !== undefined) params.push(BigInt(before));
+  for (const [, value] of equal) params.push(value);
+  if (oneOf) params.push(...oneOf.values);
+  return params;
+}
+
+/** Ids as a JSON array of integers for `json_each`, which reads them exactly. */
+export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;

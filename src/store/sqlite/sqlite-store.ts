@@ -1,0 +1,106 @@
+import { closeSync, mkdirSync, openSync, realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { PetstoreWrites, Store } from '../store.ts';
+import { apiKeys } from './api-keys.ts';
+import { categories } from './categories.ts';
+import { Connection } from './connection.ts';
+import { idempotency } from './idempotency.ts';
+import { orders } from './orders.ts';
+import { takeOwnership } from './ownership.ts';
+import { pets } from './pets.ts';
+import { migrate } from './schema.ts';
+import { usageLedger } from './usage-ledger.ts';
+
+export interface SqliteOptions {
+  /** The data file; it and its directory are created when missing. */
+  file: string;
+  /** A `server` has the file to itself and may do everything; a `tool` only manages API keys, beside a server. */
+  role: 'server' | 'tool';
+  /** Milliseconds since 1970. */
+  now?: () => number;
+  /** How many milliseconds a write waits for another process, which stops everything else in this one. */
+  busyTimeout?: number;
+  /** How many pets and categories to remember by id. */
+  remember?: { pets: number; categories: number };
+}
+
+/** The embedded engine. Every method answers at once. */
+export type SqliteStore = ReturnType<typeof openSqliteStore>;
+
+/**
+ * Opens the embedded store. Records it returns must not be changed: they may be handed out again.
+ *
+ * @throws Error if another server has the file, or it can't be opened
+ */
+export function openSqliteStore(options: SqliteOptions) {
+  const {
+    role,
+    now = Date.now,
+    busyTimeout = 2_000,
+    remember = { pets: 10_000, categories: 1_000 },
+  } = options;
+  const isServer = role === 'server';
+  const file = createFile(options.file);
+  const release = isServer ? takeOwnership(file) : () => {};
+  let db: Connection;
+  try {
+    db = new Connection(file, busyTimeout);
+    migrate(db);
+  } catch (error) {
+    release();
+    throw error;
+  }
+
+  const category = categories(db, isServer ? remember.categories : 0);
+  const pet = pets(db, isServer ? remember.pets : 0);
+  const order = orders(db, (id) => pet.find(id) !== null);
+  const { charge, usage, flush, close } = usageLedger(db, now);
+  const writes = { ...category.writes, ...pet.writes, ...order.writes } satisfies PetstoreWrites;
+  const { once } = idempotency(db, writes);
+
+  return {
+    engine: 'sqlite',
+    ...category.reads,
+    ...pet.reads,
+    ...order.reads,
+    ...(isServer ? { ...writes, once, charge } : forbidden({ ...writes, once, charge })),
+    ...apiKeys(db),
+    usage,
+    /** Writes the use of the keys to the file now. */
+    flush,
+    /** Whether no category and no order has ever been stored. */
+    isPristine: () =>
+      db.value('select 1 from sqlite_sequence limit 1') === undefined &&
+      db.value('select 1 from orders limit 1') === undefined,
+    ping(): void {
+      db.value('select 1 from categories limit 1');
+    },
+    close(): void {
+      try {
+        close();
+      } finally {
+        db.close();
+        release();
+      }
+    },
+  } satisfies Store & Record<string, unknown>;
+}
+
+/** Creates the file readable for its owner alone (SQLite gives its side files the same mode); returns its real path. */
+function createFile(file: string): string {
+  mkdirSync(dirname(file), { recursive: true });
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  return realpathSync(file);
+}
+
+/** The same methods, none of which may be called: what they write would be unknown to the server's memory. */
+function forbidden<T extends object>(methods: T): T {
+  const refuse = () => {
+    throw new Error('Only the server may do this: it keeps what it reads of the data file in memory.');
+  };
+  return Object.fromEntries(Object.keys(methods).map((name) => [name, refuse])) as T;
+}

@@ -1,0 +1,93 @@
+import { chargeUsage, unusedState } from '../../access/usage.ts';
+import { unavailable } from '../../errors.ts';
+import type { Charge, ChargeResult, UsageState } from '../store.ts';
+import type { Connection } from './connection.ts';
+
+/** A kill may cost one second of counts (contract section 5). */
+const FLUSH_AFTER = 500;
+/** How long charges go on while they can't be written down. */
+const GRACE = 3_000;
+/** Beyond this many keys in memory, those that are written down are dropped. */
+const MOST_IN_MEMORY = 20_000;
+
+/**
+ * The use of each key. The server charges in memory and writes the changed keys down in one statement, at most
+ * {@link FLUSH_AFTER} later; when that fails for {@link GRACE} it stops charging, so that a restart can't
+ * give back more than that.
+ */
+export function usageLedger(db: Connection, now: () => number) {
+  const states = new Map<string, UsageState>();
+  let changed = new Map<string, UsageState>();
+  let timer: NodeJS.Timeout | undefined;
+  let failure: { since: number; cause: unknown } | undefined;
+
+  const stored = (apiKeyId: string): UsageState | undefined => {
+    const text = db.value('select state from usage where api_key_id = ?', [apiKeyId]);
+    return text === undefined ? undefined : JSON.parse(text as string);
+  };
+
+  const known = (apiKeyId: string): UsageState | undefined => {
+    let state = states.get(apiKeyId);
+    if (!state) {
+      state = stored(apiKeyId);
+      if (state) states.set(apiKeyId, state);
+    }
+    return state;
+  };
+
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (changed.size === 0) return;
+    try {
+      db.run(
+        `insert into usage (api_key_id, state) select key, value from json_each(?) where true
+         on conflict do update set state = excluded.state`,
+        [JSON.stringify(Object.fromEntries(changed))],
+      );
+      failure = undefined;
+      changed = new Map();
+      if (states.size > MOST_IN_MEMORY) states.clear();
+    } catch (cause) {
+      failure = { since: failure?.since ?? now(), cause };
+      schedule();
+      throw cause;
+    }
+  };
+
+  const schedule = (): void => {
+    timer ??= setTimeout(() => {
+      try {
+        flush();
+      } catch {
+        // Kept in `failure`; charges tell it when it lasts.
+      }
+    }, FLUSH_AFTER).unref();
+  };
+
+  return {
+    charge(charge: Charge): ChargeResult {
+      if (failure && now() - failure.since > GRACE) throw unavailable(failure.cause);
+      const { apiKeyId } = charge;
+      const before = known(apiKeyId) ?? unusedState();
+      const result = chargeUsage(before, charge);
+      if (result.usage !== before) {
+        states.set(apiKeyId, result.usage);
+        changed.set(apiKeyId, result.usage);
+        schedule();
+      }
+      return result;
+    },
+    usage: (apiKeyIds: readonly string[]): (UsageState | null)[] =>
+      apiKeyIds.map((id) => states.get(id) ?? stored(id) ?? null),
+    flush,
+    /** Flushes for the last time. */
+    close(): void {
+      try {
+        flush();
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}
