@@ -85,11 +85,14 @@ class Gateway {
     const exchange = new Exchange(request, response, requestIdOf(request));
     try {
       const answer = this.#enter(exchange);
-      if (!(answer instanceof Promise)) return this.#send(exchange, answer);
-      answer.then(
-        (settled) => this.#send(exchange, settled),
-        (error: unknown) => this.#fail(exchange, error),
-      );
+      if (answer instanceof Promise) {
+        answer.then(
+          (settled) => this.#send(exchange, settled),
+          (error: unknown) => this.#fail(exchange, error),
+        );
+      } else {
+        this.#send(exchange, answer);
+      }
     } catch (error) {
       this.#fail(exchange, error);
     }

@@ -24,7 +24,11 @@ async function main(): Promise<void> {
   const metrics = config.METRICS ? new Metrics() : undefined;
   const server = createHttpServer(createGateway({ store, config, log, metrics }));
   const port = await listen(server, config.PORT, config.HOST);
-  greet(`http://${config.HOST === '0.0.0.0' ? 'localhost' : config.HOST}:${port}`, config.REST_BASE_PATH, key);
+  greet(
+    `http://${config.HOST === '0.0.0.0' ? 'localhost' : config.HOST}:${port}`,
+    config.REST_BASE_PATH,
+    key,
+  );
 
   let stopping = false;
   const stop = async (signal: string) => {
@@ -49,10 +53,19 @@ async function prepare(store: Store, sampleData: 'on' | 'off' | undefined, isDev
 }
 
 function greet(address: string, basePath: string, key: string | null): void {
-  const lines = [`Petstore gateway on ${address}`, `  REST      ${address}${basePath}/pets`, `  GraphQL   ${address}/graphql`];
+  const lines = [
+    `Petstore gateway on ${address}`,
+    `  REST      ${address}${basePath}/pets`,
+    `  GraphQL   ${address}/graphql`,
+  ];
   lines.push(`  Docs      ${address}/docs`);
   if (key) {
-    lines.push(`  API key   ${key}`, '', 'Try:', `  curl -H 'X-API-Key: ${key}' ${address}${basePath}/pets?limit=2`);
+    lines.push(
+      `  API key   ${key}`,
+      '',
+      'Try:',
+      `  curl -H 'X-API-Key: ${key}' ${address}${basePath}/pets?limit=2`,
+    );
   } else {
     lines.push('  API keys  npm run --silent keys -- list');
   }

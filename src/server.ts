@@ -10,7 +10,13 @@ const DRAIN_TIME = 10_000;
 /** The gateway's HTTP server, with time limits against slow clients. */
 export function createHttpServer(handler: RequestHandler): Server {
   const server = createServer(
-    { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384, noDelay: true },
+    {
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 65_000,
+      maxHeaderSize: 16_384,
+      noDelay: true,
+    },
     handler,
   );
   server.on('clientError', (_error, socket: Socket) => refuseMalformed(socket));

@@ -47,7 +47,10 @@ export function createBurstGuard(now: () => number): BurstGuard {
     const max = PLANS[principal.plan].mutationsPerSecond;
     if (max === null) return;
     let limiter = limiters.get(max);
-    if (!limiter) limiters.set(max, (limiter = limiterOf(max, now)));
+    if (!limiter) {
+      limiter = limiterOf(max, now);
+      limiters.set(max, limiter);
+    }
     const refusal = await limiter(
       { parent: undefined, args: {}, context: { principal }, info: info as never },
       { max, window: '1s' },

@@ -70,7 +70,11 @@ async function create(store: Store, options: Options): Promise<void> {
   if (!PLAN_NAMES.includes(plan)) throw new UsageError(`--plan must be one of ${PLAN_NAMES.join(', ')}.`);
   const { key, apiKey } = newApiKey({ name, plan, limits: limitsOf(plan, options), now: Date.now() });
   await store.createApiKey(apiKey);
-  show(options.json, { id: apiKey.id, key, plan }, `${apiKey.id} (${plan})\n${key}\n\nThe key is shown this once.`);
+  show(
+    options.json,
+    { id: apiKey.id, key, plan },
+    `${apiKey.id} (${plan})\n${key}\n\nThe key is shown this once.`,
+  );
 }
 
 function limitsOf(plan: PlanName, options: Options): Limits | undefined {
@@ -81,9 +85,13 @@ function limitsOf(plan: PlanName, options: Options): Limits | undefined {
     }
     return undefined;
   }
-  const [perMinute, perDay] = given.map((value) => (/^[1-9]\d{0,9}$/.test(value ?? '') ? Number(value) : 0)) as [number, number];
+  const [perMinute, perDay] = given.map((value) =>
+    /^[1-9]\d{0,9}$/.test(value ?? '') ? Number(value) : 0,
+  ) as [number, number];
   if (!isLimit(perMinute) || !isLimit(perDay)) {
-    throw new UsageError('--plan enterprise needs --per-minute and --per-day, whole numbers from 1 to 2147483647.');
+    throw new UsageError(
+      '--plan enterprise needs --per-minute and --per-day, whole numbers from 1 to 2147483647.',
+    );
   }
   return { perMinute, perDay };
 }
@@ -101,7 +109,9 @@ async function list(store: Store, json: boolean): Promise<void> {
     perMinute: key.limits.perMinute,
     perDay: key.limits.perDay,
     usedToday: usedToday(usage[index] ?? null, now),
-    prefixes: key.secrets.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now).map(({ prefix }) => prefix),
+    prefixes: key.secrets
+      .filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now)
+      .map(({ prefix }) => prefix),
     createdAt: new Date(key.createdAt).toISOString(),
     ...(key.revokedAt !== undefined && { revokedAt: new Date(key.revokedAt).toISOString() }),
   }));
@@ -115,13 +125,21 @@ async function list(store: Store, json: boolean): Promise<void> {
 
 async function revoke(store: Store, id: string, json: boolean): Promise<void> {
   const key = found(id, await store.revokeApiKey(id, Date.now()));
-  show(json, { id: key.id, plan: key.plan, revokedAt: new Date(key.revokedAt!).toISOString() }, `${id} is revoked.`);
+  show(
+    json,
+    { id: key.id, plan: key.plan, revokedAt: new Date(key.revokedAt!).toISOString() },
+    `${id} is revoked.`,
+  );
 }
 
 async function rotate(store: Store, id: string, grace: number, json: boolean): Promise<void> {
   const { key, secret } = newSecret();
   const rotated = found(id, await store.rotateApiKey(id, secret, Date.now() + grace));
-  show(json, { id, key, plan: rotated.plan }, `${id} (${rotated.plan})\n${key}\n\nThe key is shown this once.`);
+  show(
+    json,
+    { id, key, plan: rotated.plan },
+    `${id} (${rotated.plan})\n${key}\n\nThe key is shown this once.`,
+  );
 }
 
 function found(id: string, key: ApiKey | null): ApiKey {

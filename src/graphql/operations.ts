@@ -206,9 +206,11 @@ export class Operations {
       disableLeafSerialization: true,
       disablingCapturingStackErrors: true,
     });
-    if (isCompiledQuery(compiled)) return (operation.compiled = compiled);
-    this.#report(new Error('An operation could not be compiled', { cause: compiled.errors }));
-    return (operation.compiled = null);
+    operation.compiled = isCompiledQuery(compiled) ? compiled : null;
+    if (!isCompiledQuery(compiled)) {
+      this.#report(new Error('An operation could not be compiled', { cause: compiled.errors }));
+    }
+    return operation.compiled;
   }
 
   /** Coerces variables before anything runs, so that every fault of all of them is told at once. */

@@ -3,7 +3,45 @@ import '../domains/pet/pet.type.ts';
 import '../domains/inventory/inventory.type.ts';
 import '../domains/order/order.type.ts';
 import '../domains/rate-limit.type.ts';
-import { builder } from './builder.ts';
+import {
+  type GraphQLInputType,
+  GraphQLList,
+  GraphQLNonNull,
+  type GraphQLOutputType,
+  type GraphQLSchema,
+  isInputObjectType,
+  isInterfaceType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+} from 'graphql';
+import { builder, IdScalar } from './builder.ts';
 
 /** The executable schema of both doors. Making it opens nothing and needs no environment. */
-export const schema = builder.toSchema();
+export const schema = withIdScalar(builder.toSchema());
+
+/**
+ * Pothos always builds the ID of graphql-js, which takes any text. This puts the int64 one in its place, wherever a
+ * type refers to it.
+ */
+function withIdScalar(built: GraphQLSchema): GraphQLSchema {
+  type AnyType = GraphQLInputType & GraphQLOutputType;
+  const replaced = (type: GraphQLInputType | GraphQLOutputType): AnyType => {
+    if (isNonNullType(type)) return new GraphQLNonNull(replaced(type.ofType)) as AnyType;
+    if (isListType(type)) return new GraphQLList(replaced(type.ofType)) as AnyType;
+    return (type.name === IdScalar.name ? IdScalar : type) as AnyType;
+  };
+  const types = built.getTypeMap();
+  types[IdScalar.name] = IdScalar;
+  for (const type of Object.values(types)) {
+    if (isInputObjectType(type)) {
+      for (const field of Object.values(type.getFields())) field.type = replaced(field.type);
+    } else if (isObjectType(type) || isInterfaceType(type)) {
+      for (const field of Object.values(type.getFields())) {
+        field.type = replaced(field.type);
+        for (const arg of field.args) (arg as { type: GraphQLInputType }).type = replaced(arg.type);
+      }
+    }
+  }
+  return built;
+}

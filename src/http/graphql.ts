@@ -8,6 +8,7 @@ import type { MaybePromise } from '../store/store.ts';
 import { type Answer, errorHeaders } from './answer.ts';
 import { checkLength, readBody } from './body.ts';
 import type { Exchange } from './exchange.ts';
+import { checkIdempotencyKey } from './idempotency-key.ts';
 import { parseJson } from './json.ts';
 import { accepts, isReadable } from './media-type.ts';
 
@@ -37,6 +38,11 @@ interface YogaSession {
   failure?: unknown;
 }
 
+/** Yoga copies its server context, so what is written to must hang one level deeper. */
+interface YogaContext {
+  carried: YogaSession;
+}
+
 /**
  * The GraphQL door. Yoga is the reference for GraphQL over HTTP and serves whatever is unusual; the common case, JSON in
  * a POST and JSON out, is served here without it. Both admit, charge and execute the same way, and a test holds the one
@@ -44,11 +50,11 @@ interface YogaSession {
  */
 export class GraphQLDoor {
   readonly #operations: Operations;
-  readonly #yoga: YogaServerInstance<YogaSession, object>;
+  readonly #yoga: YogaServerInstance<YogaContext, object>;
 
   constructor(operations: Operations) {
     this.#operations = operations;
-    this.#yoga = createYoga<YogaSession>({
+    this.#yoga = createYoga<YogaContext>({
       schema,
       graphqlEndpoint: GRAPHQL_PATH,
       graphiql: false,
@@ -93,6 +99,7 @@ export class GraphQLDoor {
       throw new AppError('NOT_ACCEPTABLE', `GraphQL answers with ${RESPONSE_TYPES.join(' or ')}.`);
     }
     if (method !== 'POST') return this.#throughYoga(exchange, session, undefined);
+    checkIdempotencyKey(headers['idempotency-key']);
     checkLength(exchange.request);
     if (
       !isReadable(headers['content-type'], BODY_TYPES) ||
@@ -142,7 +149,7 @@ export class GraphQLDoor {
         },
         ...(body !== undefined && { body: body.toString('utf8') }),
       },
-      yogaSession,
+      { carried: yogaSession },
     );
     if (yogaSession.failure) throw yogaSession.failure;
     const { admission } = yogaSession;
@@ -158,24 +165,25 @@ export class GraphQLDoor {
   }
 
   /** Yoga reads the request and writes the response; admission and execution are the gateway's own. */
-  #yogaPlugin(): Plugin<object, YogaSession> {
+  #yogaPlugin(): Plugin<object, YogaContext> {
     return {
       onRequestParse: ({ setRequestParser, serverContext }) => {
-        const { parameters } = serverContext;
+        const { carried } = serverContext;
+        const { parameters } = carried;
         if (parameters !== undefined) setRequestParser(() => parameters as never);
         return {
           onRequestParseDone: async ({ requestParserResult }) => {
             try {
-              await this.#admitForYoga(serverContext, requestParserResult);
+              await this.#admitForYoga(carried, requestParserResult);
             } catch (error) {
-              serverContext.failure = error;
+              carried.failure = error;
               throw error;
             }
           },
         };
       },
       onParams: async ({ params, context, setResult }) => {
-        const result = await (context as unknown as YogaSession).results.get(params);
+        const result = await (context as unknown as YogaContext).carried.results.get(params);
         if (result) setResult(result as never);
       },
     };

@@ -10,6 +10,7 @@ import type { Answer } from '../http/answer.ts';
 import { checkLength, readBody } from '../http/body.ts';
 import { etagOf, matchesStrongly, matchesWeakly } from '../http/etag.ts';
 import type { Exchange, Headers } from '../http/exchange.ts';
+import { IDEMPOTENCY_KEY_ISSUE, isIdempotencyKey } from '../http/idempotency-key.ts';
 import { asObject, parseJson } from '../http/json.ts';
 import { accepts, isReadable } from '../http/media-type.ts';
 import type { MaybePromise } from '../store/store.ts';
@@ -50,6 +51,8 @@ export class Rest {
 
   /** @returns null if no operation has this path */
   match(method: string, path: string): Match | null {
+    // The router would take the nothing behind the last slash for a parameter.
+    if (path.endsWith('/')) return null;
     const found = this.#router.find((method === 'HEAD' ? 'GET' : method) as Method, path);
     if (found) return { ...(found.store as { route: Route; run: OwnOperation }), parameters: found.params };
     const allowed = METHODS.filter((candidate) => this.#router.find(candidate, path)).flatMap((candidate) =>
@@ -262,12 +265,3 @@ function errorOf({ errors, retryAfter }: PublicResult): AppError {
 
 const isEncoded = ({ headers }: Exchange): boolean =>
   headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity';
-
-/** Visible ASCII of 1 to 255 characters. */
-export const isIdempotencyKey = (value: unknown): value is string =>
-  typeof value === 'string' && /^[\x21-\x7e]{1,255}$/.test(value);
-
-export const IDEMPOTENCY_KEY_ISSUE: Issue = {
-  path: 'Idempotency-Key',
-  message: 'must have 1 to 255 visible ASCII characters',
-};

@@ -32,7 +32,11 @@ const ORDERS = [
 
 /** Whether nothing has ever been put into the store. */
 export async function isEmpty(store: Store): Promise<boolean> {
-  const [pets, categories, keys] = await Promise.all([store.petCount({}), store.categoryCount(), store.apiKeys()]);
+  const [pets, categories, keys] = await Promise.all([
+    store.petCount({}),
+    store.categoryCount(),
+    store.apiKeys(),
+  ]);
   return pets === 0 && categories === 0 && keys.length === 0;
 }
 
@@ -57,7 +61,9 @@ export async function addSampleData(store: Store): Promise<void> {
  * @returns the key, shown nowhere else
  */
 export async function developmentKey(store: Store, create: boolean, now: number): Promise<string | null> {
-  const existing = (await store.apiKeys()).find((key) => key.name === KEY_NAME && key.revokedAt === undefined);
+  const existing = (await store.apiKeys()).find(
+    (key) => key.name === KEY_NAME && key.revokedAt === undefined,
+  );
   if (existing) {
     const { key, secret } = newSecret();
     await store.rotateApiKey(existing.id, secret, now + DAY);

@@ -16,8 +16,8 @@ import type { UsageDocument } from './collections.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './faults.ts';
 
-/** How often a charge that creates the key's document may lose that race against other first charges. */
-const MOST_ATTEMPTS = 10;
+/** Two are enough, unless the document is removed at this very moment. */
+const MOST_ATTEMPTS = 5;
 /** Use is kept for as long again as anything of it can count. */
 const KEEP = 2 * DAY;
 
@@ -32,21 +32,24 @@ export async function charge({ collections, options }: Database, request: Charge
     return chargeUsage(found ? toUsage(found) : unusedState(), request);
   }
   const pipeline = chargePipeline(request);
-  let lost: unknown;
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-    try {
-      const charged = await collections.usage.findOneAndUpdate({ _id }, pipeline, {
-        ...options,
-        upsert: true,
-        returnDocument: 'after',
-      });
-      if (charged) return { outcome: charged.outcome, usage: toUsage(charged) };
-    } catch (fault) {
+    const charged = await collections.usage.findOneAndUpdate({ _id }, pipeline, {
+      ...options,
+      returnDocument: 'after',
+    });
+    if (charged) return { outcome: charged.outcome, usage: toUsage(charged) };
+    // The first charge of this key. Not an upsert: of several at once, one could fail or charge twice.
+    const unused = {
+      _id,
+      ...unusedState(),
+      outcome: 'passed' as const,
+      forgetAt: new Date(Date.now() + KEEP),
+    };
+    await collections.usage.insertOne(unused, options).catch((fault) => {
       if (!isDuplicateKey(fault)) throw fault;
-      lost = fault;
-    }
+    });
   }
-  throw unavailable(lost);
+  throw unavailable(new Error(`The use of ${_id} is forgotten as soon as it is stored.`));
 }
 
 /** The state of a usage document; Number because sums that outgrow int32 come back as int64. */
@@ -68,16 +71,7 @@ const either = (condition: unknown, yes: unknown, no: unknown) => ({ $cond: [con
  * one stage knows to the next and is removed in the end.
  */
 export function chargePipeline({ cost, limits, now }: Charge): Document[] {
-  const { strikes: _, ...numbers } = unusedState();
   return [
-    {
-      $set: {
-        ...Object.fromEntries(
-          Object.entries(numbers).map(([name, none]) => [name, { $ifNull: [`$${name}`, none] }]),
-        ),
-        strikes: { $ifNull: ['$strikes', []] },
-      },
-    },
     {
       $set: {
         step: {

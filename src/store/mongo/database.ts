@@ -60,6 +60,9 @@ const LONGEST_BACKOFF = 100;
 /** The connection to one database, not yet opened. */
 export function connectTo(settings: MongoOptions): Database {
   const timeoutMs = settings.timeoutMs ?? DEFAULT_TIMEOUT;
+  // The driver selects a server twice where it may retry. Both must end before the call does: else a write that was
+  // given up as UNAVAILABLE would still be carried out once the database is back.
+  const selectionMs = Math.min(SERVER_SELECTION_TIMEOUT, Math.ceil(timeoutMs / 3));
   // The driver's own timeoutMS has no effect any more (7.8), hence one limit for each stage here and one for all of
   // them together in `answer`.
   const client = new MongoClient(settings.uri, {
@@ -71,8 +74,8 @@ export function connectTo(settings: MongoOptions): Database {
     writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
     readPreference: 'primary',
     maxPoolSize: 50,
-    serverSelectionTimeoutMS: Math.min(SERVER_SELECTION_TIMEOUT, timeoutMs),
-    connectTimeoutMS: Math.min(SERVER_SELECTION_TIMEOUT, timeoutMs),
+    serverSelectionTimeoutMS: selectionMs,
+    connectTimeoutMS: selectionMs,
     waitQueueTimeoutMS: timeoutMs,
     socketTimeoutMS: timeoutMs,
     monitorCommands: settings.monitorCommands ?? false,
@@ -84,6 +87,8 @@ export function connectTo(settings: MongoOptions): Database {
   let preparation: Promise<void> | undefined;
 
   async function prepare(): Promise<void> {
+    // The driver connects by itself, but only once: after a first connection that failed it stays closed.
+    await client.connect();
     const hello = await db.admin().command({ hello: 1 });
     transactions =
       settings.transactions !== 'off' && (hello.setName !== undefined || hello.msg === 'isdbgrid');

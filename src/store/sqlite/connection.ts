@@ -140,7 +140,8 @@ export class Connection {
     if (this.#closed) throw unavailable();
     let statement = this.#statements.get(sql);
     if (!statement) {
-      statement = this.#db.prepare<[Value[]]>(sql).raw();
+      statement = this.#db.prepare<[Value[]]>(sql);
+      if (statement.reader) statement.raw();
       this.#statements.set(sql, statement);
     }
     return statement;

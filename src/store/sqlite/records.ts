@@ -147,15 +147,13 @@ export class Records<T extends { id: Id }> {
     if (parent !== undefined) conditions.push(`${parent} = parent.value`);
     if (request.before !== undefined) conditions.push(`id < ?${++parameter}`);
     for (const [column] of where.equal) conditions.push(`${column} = ?${++parameter}`);
-    const order = `order by id ${request.backward ? 'desc' : 'asc'} limit ?1`;
     const select = (condition?: string) =>
-      `select ${this.#columns} from ${this.#table.name} where ${[...conditions, condition ?? []].flat().join(' and ')} ${order}`;
+      `select ${this.#columns} from ${this.#table.name} where ${[...conditions, condition ?? []].flat().join(' and ')}`;
+    // Each value of `oneOf` has its own run in the index. SQLite merges such runs and stops at the limit, where
+    // `in (…)` would sort everything that matches.
     const { oneOf } = where;
-    if (!oneOf) return select();
-    // Each value has its own run in the index; merging the heads of the runs reads no more than the page needs,
-    // where `in (…)` would sort everything that matches.
-    const runs = oneOf.values.map(() => `select * from (${select(`${oneOf.column} = ?${++parameter}`)})`);
-    return `${runs.join(' union all ')} ${order}`;
+    const runs = oneOf ? oneOf.values.map(() => select(`${oneOf.column} = ?${++parameter}`)) : [select()];
+    return `${runs.join(' union all ')} order by id ${request.backward ? 'desc' : 'asc'} limit ?1`;
   }
 }
 

@@ -68,10 +68,6 @@ export function openSqliteStore(options: SqliteOptions) {
     usage,
     /** Writes the use of the keys to the file now. */
     flush,
-    /** Whether no category and no order has ever been stored. */
-    isPristine: () =>
-      db.value('select 1 from sqlite_sequence limit 1') === undefined &&
-      db.value('select 1 from orders limit 1') === undefined,
     ping(): void {
       db.value('select 1 from categories limit 1');
     },
