@@ -1,7 +1,7 @@
 import SchemaBuilder from '@pothos/core';
 import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
-import { GraphQLError, GraphQLScalarType, Kind } from 'graphql';
+import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql';
 import { ID_RULE, parseId } from '../domains/id.ts';
 import { issuesOf } from '../domains/notation.ts';
 import { formatInstant, parseInstant } from '../domains/order/instant.ts';
@@ -10,12 +10,15 @@ import type { Id, MaybePromise } from '../store/store.ts';
 import type { Context } from './context.ts';
 
 /** graphql-js puts its own words before the message of a scalar; the extensions survive it. */
-const invalid = (message: string) =>
-  new GraphQLError(message, { extensions: new AppError('VALIDATION_FAILED', message).extensions });
+const invalid = (message: string, node?: ValueNode) =>
+  new GraphQLError(message, {
+    ...(node && { nodes: node }),
+    extensions: new AppError('VALIDATION_FAILED', message).extensions,
+  });
 
-const readId = (value: unknown): Id => {
+const readId = (value: unknown, node?: ValueNode): Id => {
   const id = parseId(value);
-  if (id === null) throw invalid(ID_RULE);
+  if (id === null) throw invalid(ID_RULE, node);
   return id;
 };
 
@@ -24,15 +27,16 @@ export const IdScalar = new GraphQLScalarType<Id, Id>({
   name: 'ID',
   description: 'An int64 id: decimal digits of 1 to 9223372036854775807. Given as a string or an integer.',
   serialize: (value) => value as Id,
-  parseValue: readId,
-  parseLiteral: (node) => readId(node.kind === Kind.STRING || node.kind === Kind.INT ? node.value : null),
+  parseValue: (value) => readId(value),
+  parseLiteral: (node) =>
+    readId(node.kind === Kind.STRING || node.kind === Kind.INT ? node.value : null, node),
 });
 
 const DATE_TIME_RULE = 'must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z';
 
-const readDateTime = (value: unknown): string => {
+const readDateTime = (value: unknown, node?: ValueNode): string => {
   const instant = typeof value === 'string' ? parseInstant(value) : null;
-  if (instant === null) throw invalid(DATE_TIME_RULE);
+  if (instant === null) throw invalid(DATE_TIME_RULE, node);
   return formatInstant(instant);
 };
 
@@ -42,8 +46,8 @@ export const DateTimeScalar = new GraphQLScalarType<string, string>({
     'An instant as RFC 3339 date-time; given back in UTC, with milliseconds only if they are not zero.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
   serialize: (value) => value as string,
-  parseValue: readDateTime,
-  parseLiteral: (node) => readDateTime(node.kind === Kind.STRING ? node.value : null),
+  parseValue: (value) => readDateTime(value),
+  parseLiteral: (node) => readDateTime(node.kind === Kind.STRING ? node.value : null, node),
 });
 
 /**

@@ -1,4 +1,5 @@
 import {
+  type ArgumentNode,
   coerceInputValue,
   type DocumentNode,
   type ExecutionResult,
@@ -11,11 +12,14 @@ import {
   isInputType,
   isNonNullType,
   Kind,
+  type ObjectFieldNode,
   type OperationDefinitionNode,
   parse,
   typeFromAST,
+  type VariableDefinitionNode,
   validate,
   valueFromAST,
+  visit,
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import { LRUCache } from 'lru-cache';
@@ -189,7 +193,7 @@ export class Operations {
     const errors = validate(this.#schema, document);
     if (errors.length > 0) {
       return {
-        refusal: new OperationRefused(errors.map((error) => publicError(error, 'GRAPHQL_VALIDATION_FAILED'))),
+        refusal: new OperationRefused(errors.map((error) => validationError(document, error))),
       };
     }
     const operations = new Map<string, CachedOperation>();
@@ -287,6 +291,24 @@ function ruleIssues(type: Parameters<typeof getNamedType>[0], value: unknown): I
   if (!isInputObjectType(named)) return [];
   const { schemas = [] } = (named.extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] };
   return schemas.flatMap((rules) => issuesOf(rules.safeParse(value).error?.issues ?? []));
+}
+
+/** An error of validation; where a scalar refuses a value, its message names the argument or field, as rules do. */
+function validationError(document: DocumentNode, error: GraphQLError): GraphQLFormattedError {
+  const formatted = publicError(error, 'GRAPHQL_VALIDATION_FAILED');
+  if (formatted.extensions?.code !== 'VALIDATION_FAILED') return formatted;
+  let name = 'value';
+  const look = (node: ArgumentNode | ObjectFieldNode | VariableDefinitionNode, found: string) => {
+    const value = node.kind === Kind.VARIABLE_DEFINITION ? node.defaultValue : node.value;
+    const values = value?.kind === Kind.LIST ? value.values : [value];
+    if (error.nodes?.some((faulty) => values.includes(faulty as never))) name = found;
+  };
+  visit(document, {
+    Argument: (node) => look(node, node.name.value),
+    ObjectField: (node) => look(node, node.name.value),
+    VariableDefinition: (node) => look(node, node.variable.name.value),
+  });
+  return { ...formatted, message: `${name}: ${error.message}.` };
 }
 
 const refused = (code: ErrorCode, message: string) =>

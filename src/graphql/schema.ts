@@ -7,8 +7,9 @@ import {
   type GraphQLInputType,
   GraphQLList,
   GraphQLNonNull,
-  type GraphQLOutputType,
   type GraphQLSchema,
+  type GraphQLType,
+  getNamedType,
   isInputObjectType,
   isInterfaceType,
   isListType,
@@ -25,11 +26,10 @@ export const schema = withIdScalar(builder.toSchema());
  * type refers to it.
  */
 function withIdScalar(built: GraphQLSchema): GraphQLSchema {
-  type AnyType = GraphQLInputType & GraphQLOutputType;
-  const replaced = (type: GraphQLInputType | GraphQLOutputType): AnyType => {
-    if (isNonNullType(type)) return new GraphQLNonNull(replaced(type.ofType)) as AnyType;
-    if (isListType(type)) return new GraphQLList(replaced(type.ofType)) as AnyType;
-    return (type.name === IdScalar.name ? IdScalar : type) as AnyType;
+  const replaced = <T extends GraphQLType>(type: T): T => {
+    if (isNonNullType(type)) return new GraphQLNonNull(replaced(type.ofType)) as unknown as T;
+    if (isListType(type)) return new GraphQLList(replaced(type.ofType)) as unknown as T;
+    return (getNamedType(type).name === IdScalar.name ? IdScalar : type) as T;
   };
   const types = built.getTypeMap();
   types[IdScalar.name] = IdScalar;

@@ -48,9 +48,11 @@ export function mongoWrites(database: Database, run: RunUnit) {
     createPet: ({ name, categoryId, status }) =>
       run(async (unit) => {
         const category = keyOf(categoryId);
+        // First, because others wait for the category from `holdCategory` on.
+        const _id = await nextId(database, 'pets');
         await holdCategory(unit, category);
         const pet: PetDocument = {
-          _id: await nextId(database, 'pets'),
+          _id,
           name,
           categoryId: category,
           status,
