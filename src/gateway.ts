@@ -19,7 +19,7 @@ import { GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './http/graphql.ts
 import { createPages } from './http/pages.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import type { Metrics } from './observability/metrics.ts';
-import { checkSunset, deprecationHeaders, type Lifecycle } from './rest/lifecycle.ts';
+import { checkSunset, type Lifecycle } from './rest/lifecycle.ts';
 import { type Match, preconditionOf, Rest } from './rest/rest.ts';
 import type { MaybePromise, Store } from './store/store.ts';
 
@@ -72,13 +72,13 @@ class Gateway {
     this.#limiter = new Limiter(store, now);
     this.#guardBurst = createBurstGuard(now);
     const operations = new Operations(schema, (error) => this.#reportFault(error));
-    this.#rest = new Rest(operations, config.REST_BASE_PATH);
-    this.#graphql = new GraphQLDoor(operations);
     this.#lifecycle = {
       deprecationDate: config.DEPRECATION_DATE,
       sunsetDate: config.SUNSET_DATE,
       sunsetEnforced: config.SUNSET_ENFORCED,
     };
+    this.#rest = new Rest(operations, config.REST_BASE_PATH, this.#lifecycle);
+    this.#graphql = new GraphQLDoor(operations);
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
@@ -234,7 +234,7 @@ class Gateway {
     exchange.operation = route.operationId;
     if (route.deprecated) {
       exchange.deprecated = true;
-      exchange.operationHeaders = deprecationHeaders(this.#lifecycle, route.operationId);
+      exchange.operationHeaders = match.operationHeaders;
       checkSunset(route, this.#lifecycle, this.#now());
     }
     return this.#rest.answer(exchange, match as Match & { route: typeof route }, () =>

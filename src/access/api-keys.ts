@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../graphql/context.ts';
 import type { AccessStore, ApiKey, ApiKeySecret, Limits, MaybePromise, PlanName } from '../store/store.ts';
@@ -8,7 +8,7 @@ const PREFIX = 'petstore_';
 const FORM = /^petstore_[A-Za-z0-9_-]{43}$/;
 
 /** SHA-256 in lower-case hex: all that is ever stored of a key. A key has 256 random bits, so a slow hash adds nothing. */
-const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex');
+const hashOf = (key: string): string => hash('sha256', key);
 
 /** A new key of 256 random bits, and what to store of it. The key itself is shown once and forgotten. */
 export function newSecret(): { key: string; secret: ApiKeySecret } {
@@ -61,13 +61,13 @@ export class Authenticator {
   principalOf(key: string): MaybePromise<Principal | null> {
     // No key of ours has another form; this is no secret, and it saves the store the read.
     if (!FORM.test(key)) return null;
-    const hash = hashOf(key);
-    const known = this.#known.get(hash);
+    const keyHash = hashOf(key);
+    const known = this.#known.get(keyHash);
     if (known && this.#now() < known.until) return known.principal;
-    const found = this.#store.apiKeyBySecretHash(hash);
+    const found = this.#store.apiKeyBySecretHash(keyHash);
     return found instanceof Promise
-      ? found.then((apiKey) => this.#remember(hash, apiKey))
-      : this.#remember(hash, found);
+      ? found.then((apiKey) => this.#remember(keyHash, apiKey))
+      : this.#remember(keyHash, found);
   }
 
   #remember(hash: string, apiKey: ApiKey | null): Principal | null {

@@ -16,15 +16,23 @@ import type {
 class Known<T> {
   readonly #known = new Map<Id, T | null>();
   readonly #read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>;
+  readonly #peek: (id: Id) => T | undefined;
   #loader: DataLoader<Id, T | null> | undefined;
 
-  constructor(read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>) {
+  /**
+   * @param read one command for any number of ids
+   * @param peek what the store knows without a command
+   */
+  constructor(read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>, peek: (id: Id) => T | undefined) {
     this.#read = read;
+    this.#peek = peek;
   }
 
   load(id: Id): MaybePromise<T | null> {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
+    const peeked = this.#peek(id);
+    if (peeked !== undefined) return peeked;
     this.#loader ??= new DataLoader(async (ids) => {
       const records = await this.#read(ids);
       for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
@@ -66,9 +74,18 @@ export class Loaders {
 
   constructor(store: Store) {
     this.#store = store;
-    this.#pets = new Known((ids) => store.petsById(ids));
-    this.#categories = new Known((ids) => store.categoriesById(ids));
-    this.#orders = new Known((ids) => store.ordersById(ids));
+    this.#pets = new Known(
+      (ids) => store.petsById(ids),
+      (id) => store.peekPet?.(id),
+    );
+    this.#categories = new Known(
+      (ids) => store.categoriesById(ids),
+      (id) => store.peekCategory?.(id),
+    );
+    this.#orders = new Known(
+      (ids) => store.ordersById(ids),
+      () => undefined,
+    );
   }
 
   pet(id: Id): MaybePromise<Pet | null> {

@@ -34,14 +34,28 @@ export class Metrics {
     collectDefaultMetrics({ register: this.#registry });
   }
 
+  /** Looking a counter up by its labels costs more than counting. */
+  readonly #counters = new Map<string, Counter.Internal>();
+  readonly #histograms = {
+    rest: this.#seconds.labels('rest'),
+    graphql: this.#seconds.labels('graphql'),
+    page: this.#seconds.labels('page'),
+  };
+
   observe(exchange: Exchange, milliseconds: number): void {
-    const { door, operation, status, verdict, principal } = exchange;
+    const { door, status, verdict, principal } = exchange;
     // The names of GraphQL operations are chosen by clients: as labels they could fill the memory.
-    this.#requests.inc({ door, operation: door === 'rest' ? (operation ?? 'unknown') : door, status });
-    this.#seconds.observe({ door }, milliseconds / 1000);
+    const operation = door === 'graphql' ? door : (exchange.operation ?? 'unknown');
+    const key = `${door} ${operation} ${status}`;
+    let counter = this.#counters.get(key);
+    if (!counter) {
+      counter = this.#requests.labels(door, operation, String(status));
+      this.#counters.set(key, counter);
+    }
+    counter.inc();
+    this.#histograms[door].observe(milliseconds / 1000);
     if (verdict && principal) this.#verdicts.inc({ outcome: verdict.outcome, plan: principal.plan });
-    if (exchange.deprecated && principal)
-      this.#deprecated.inc({ operation: operation!, api_key: principal.id });
+    if (exchange.deprecated && principal) this.#deprecated.inc({ operation, api_key: principal.id });
   }
 
   get contentType(): string {

@@ -14,13 +14,22 @@ import { IDEMPOTENCY_KEY_ISSUE, isIdempotencyKey } from '../http/idempotency-key
 import { asObject, parseJson } from '../http/json.ts';
 import { accepts, isReadable } from '../http/media-type.ts';
 import type { MaybePromise } from '../store/store.ts';
+import { deprecationHeaders, type Lifecycle } from './lifecycle.ts';
 import { readQuery } from './parameters.ts';
 import { type Method, ROUTES, type Route } from './routes.ts';
 import { WRITERS, writeList } from './shapes.ts';
 
+/** What the router keeps of a route. */
+interface Destination {
+  route: Route;
+  run: OwnOperation;
+  /** Headers that every answer of the operation has. */
+  operationHeaders: Headers | undefined;
+}
+
 /** What a path leads to. */
 export type Match =
-  | { route: Route; run: OwnOperation; parameters: Readonly<Record<string, string | undefined>> }
+  | (Destination & { parameters: Readonly<Record<string, string | undefined>> })
   | { route?: undefined; allow: string };
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
@@ -36,14 +45,16 @@ export class Rest {
   readonly #router = FindMyWay({ maxParamLength: LONGEST_SEGMENT });
   readonly #unchangedOperations = new Map<Route, OwnOperation>();
 
-  constructor(operations: Operations, basePath: string) {
+  constructor(operations: Operations, basePath: string, lifecycle: Lifecycle) {
     this.#basePath = basePath;
     for (const route of ROUTES) {
       const path = basePath + route.path.replace(/\{(\w+)\}/g, ':$1');
-      this.#router.on(route.method, path, () => {}, {
+      const destination: Destination = {
         route,
         run: operations.prepareOwn(print(route.document)),
-      });
+        operationHeaders: route.deprecated && deprecationHeaders(lifecycle, route.operationId),
+      };
+      this.#router.on(route.method, path, () => {}, destination);
       if (route.unchanged)
         this.#unchangedOperations.set(route, operations.prepareOwn(print(route.unchanged)));
     }
@@ -54,7 +65,10 @@ export class Rest {
     // The router would take the nothing behind the last slash for a parameter.
     if (path.endsWith('/')) return null;
     const found = this.#router.find((method === 'HEAD' ? 'GET' : method) as Method, path);
-    if (found) return { ...(found.store as { route: Route; run: OwnOperation }), parameters: found.params };
+    if (found) {
+      const { route, run, operationHeaders } = found.store as Destination;
+      return { route, run, operationHeaders, parameters: found.params };
+    }
     const allowed = METHODS.filter((candidate) => this.#router.find(candidate, path)).flatMap((candidate) =>
       candidate === 'GET' ? ['GET', 'HEAD'] : [candidate],
     );

@@ -117,6 +117,10 @@ export interface PetstoreReads {
   categoriesById(ids: readonly Id[]): MaybePromise<(Category | null)[]>;
   ordersById(ids: readonly Id[]): MaybePromise<(Order | null)[]>;
 
+  /** The record if the engine knows it without asking the database; undefined says nothing about it. */
+  peekPet?(id: Id): Pet | undefined;
+  peekCategory?(id: Id): Category | undefined;
+
   petPage(filter: PetFilter, page: PageRequest): MaybePromise<Page<Pet>>;
   categoryPage(page: PageRequest): MaybePromise<Page<Category>>;
   orderPage(filter: OrderFilter, page: PageRequest): MaybePromise<Page<Order>>;

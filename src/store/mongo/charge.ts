@@ -25,7 +25,10 @@ const KEEP = 2 * DAY;
  * Charges a key in one atomic command, so that never more than the limit passes, however many instances charge at
  * once: the server itself computes the rules of `chargeUsage`, from the state as it is at that moment.
  */
-export async function charge({ collections, options }: Database, request: Charge): Promise<ChargeResult> {
+export async function charge(
+  { collections, options, now }: Database,
+  request: Charge,
+): Promise<ChargeResult> {
   const _id = request.apiKeyId;
   if (request.cost === 0) {
     const found = await collections.usage.findOne({ _id }, options);
@@ -43,7 +46,7 @@ export async function charge({ collections, options }: Database, request: Charge
       _id,
       ...unusedState(),
       outcome: 'passed' as const,
-      forgetAt: new Date(Date.now() + KEEP),
+      forgetAt: new Date(now() + KEEP),
     };
     await collections.usage.insertOne(unused, options).catch((fault) => {
       if (!isDuplicateKey(fault)) throw fault;

@@ -3,6 +3,7 @@ import { type ClientSession, type Db, MongoClient } from 'mongodb';
 import { unavailable } from '../../errors.ts';
 import { type Collections, collectionsOf, prepareCollections } from './collections.ts';
 import { isUnavailable, LostRace, portFault } from './faults.ts';
+import { createTurns } from './turns.ts';
 
 /** How to open a MongoDB database. */
 export interface MongoOptions {
@@ -14,6 +15,8 @@ export interface MongoOptions {
   transactions?: 'auto' | 'off';
   /** Standalone: how long a reference count must have been still before a deletion may distrust it, in milliseconds. */
   settleMs?: number;
+  /** Milliseconds since 1970. */
+  now?: () => number;
   /** Lets `client` emit `commandStarted` and its like. */
   monitorCommands?: boolean;
 }
@@ -27,6 +30,8 @@ export interface Unit {
   readonly session: ClientSession | undefined;
   /** Goes to each call of the driver. */
   readonly options: { session?: ClientSession; maxTimeMS: number };
+  /** Waits for this operation's turn to write a document that many refer to. */
+  turn(name: string): Promise<void>;
   /** How to take back what was just written, should a later statement of the unit fail. */
   undo(statement: () => Promise<unknown>): void;
 }
@@ -41,6 +46,8 @@ export interface Database {
   /** For each call of the driver that is not part of a unit. */
   readonly options: { maxTimeMS: number };
   readonly settleMs: number;
+  /** Milliseconds since 1970. */
+  now(): number;
   /** Whether the server has transactions; known once `prepared`. */
   readonly transactions: boolean;
   /** Creates what is missing in the database, once it answers. */
@@ -83,6 +90,7 @@ export function connectTo(settings: MongoOptions): Database {
   const db = client.db();
   const collections = collectionsOf(db);
   const options = { maxTimeMS: timeoutMs };
+  const turns = createTurns();
   let transactions = false;
   let preparation: Promise<void> | undefined;
 
@@ -122,32 +130,44 @@ export function connectTo(settings: MongoOptions): Database {
 
   async function inTransaction<T>(work: (unit: Unit) => Promise<T>, deadline: number): Promise<T> {
     let conflict: unknown;
-    return await client.withSession(
-      {
-        defaultTransactionOptions: {
-          readConcern: { level: 'snapshot' },
-          writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
-          readPreference: 'primary',
-        },
-      },
-      (session) =>
-        session.withTransaction(async () => {
-          // The driver alone would go on for two minutes after the caller has been told UNAVAILABLE.
-          if (performance.now() > deadline) throw unavailable(conflict);
-          try {
-            return await work({ session, options: { ...options, session }, undo: () => {} });
-          } catch (fault) {
-            conflict = fault;
-            throw fault;
-          }
-        }),
-    );
+    // The driver alone would go on for two minutes after the caller has been told UNAVAILABLE.
+    const inTime = () => {
+      if (performance.now() > deadline) throw unavailable(conflict);
+    };
+    const turn = turns.start();
+    const takeTurn = async (name: string) => {
+      await turn.take(name);
+      inTime();
+    };
+    const attempt = async (session: ClientSession) => {
+      inTime();
+      try {
+        return await work({ session, options: { ...options, session }, turn: takeTurn, undo: () => {} });
+      } catch (fault) {
+        conflict = fault;
+        throw fault;
+      }
+    };
+    const settings = {
+      readConcern: { level: 'snapshot' },
+      writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
+      readPreference: 'primary',
+    } as const;
+    try {
+      return await client.withSession((session) => session.withTransaction(attempt, settings));
+    } finally {
+      turn.end();
+    }
   }
-
   async function inOrder<T>(work: (unit: Unit) => Promise<T>): Promise<T> {
     const undo: (() => Promise<unknown>)[] = [];
     try {
-      return await work({ session: undefined, options, undo: (statement) => undo.push(statement) });
+      return await work({
+        session: undefined,
+        options,
+        turn: async () => {},
+        undo: (statement) => undo.push(statement),
+      });
     } catch (fault) {
       // A statement without an answer may have been carried out: to take back what it relies on could break a rule.
       // What is left behind then is at worst a reference count that is too high, which `references.ts` can bear.
@@ -178,6 +198,7 @@ export function connectTo(settings: MongoOptions): Database {
     collections,
     options,
     settleMs: settings.settleMs ?? DEFAULT_SETTLE,
+    now: settings.now ?? Date.now,
     get transactions() {
       return transactions;
     },

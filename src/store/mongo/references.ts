@@ -30,6 +30,7 @@ const parentsOf = ({ collections }: Database, kind: keyof Parents) =>
  */
 export async function hold(database: Database, unit: Unit, kind: keyof Parents, key: Key): Promise<boolean> {
   const parents = parentsOf(database, kind);
+  await unit.turn(`${kind}/${key}`);
   const { matchedCount } = await parents.updateOne(
     { _id: key },
     { $inc: { [COUNTS[kind]]: 1 }, $currentDate: { heldAt: true } },
@@ -40,13 +41,14 @@ export async function hold(database: Database, unit: Unit, kind: keyof Parents, 
   return true;
 }
 
-/** Makes sure that nobody distrusts the count between the write that is to come and the `release` after it. */
+/** Goes before the write that removes a reference: nobody distrusts the count between that and its `release`. */
 export async function announceRelease(
   database: Database,
   unit: Unit,
   kind: keyof Parents,
   key: Key,
 ): Promise<void> {
+  await unit.turn(`${kind}/${key}`);
   if (unit.session) return;
   await parentsOf(database, kind).updateOne({ _id: key }, { $currentDate: { heldAt: true } }, unit.options);
 }

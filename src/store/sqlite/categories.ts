@@ -27,6 +27,7 @@ export function categories(db: Connection, remember: number) {
   return {
     reads: {
       categoriesById: (ids: readonly Id[]) => records.byIds(ids),
+      peekCategory: (id: Id) => records.peek(id),
       categoryPage: (page: PageRequest) => records.page({ equal: [] }, page),
       categoryCount: () => db.value('select count(*) from categories') as number,
     },

@@ -74,6 +74,7 @@ export function pets(db: Connection, remember: number) {
     find: (id: Id) => records.find(id),
     reads: {
       petsById: (ids: readonly Id[]) => records.byIds(ids),
+      peekPet: (id: Id) => records.peek(id),
       petPage: (filter: PetFilter, page: PageRequest) => records.page(toWhere(filter), page),
       petPagesByCategory: (categoryIds: readonly Id[], filter: PetFilter, page: PageRequest) =>
         records.pagesByParent('category_id', categoryIds, toWhere(filter), page),

@@ -61,6 +61,10 @@ export class Records<T extends { id: Id }> {
     }
   }
 
+  peek(id: Id): T | undefined {
+    return this.#remembered?.get(id);
+  }
+
   find(id: Id): T | null {
     const known = this.#remembered?.get(id);
     if (known) return known;

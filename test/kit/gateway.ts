@@ -1,0 +1,140 @@
+import { request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http';
+import { pino } from 'pino';
+import { newApiKey } from '../../src/access/api-keys.ts';
+import { readConfig } from '../../src/config.ts';
+import { createGateway } from '../../src/gateway.ts';
+import { Metrics } from '../../src/observability/metrics.ts';
+import { createHttpServer, listen } from '../../src/server.ts';
+import type { Limits, PlanName, Store } from '../../src/store/store.ts';
+
+/** A clock that tests move by hand. */
+export class Clock {
+  time = Date.parse('2026-11-21T12:00:00Z');
+  readonly now = (): number => this.time;
+
+  advance(milliseconds: number): void {
+    this.time += milliseconds;
+  }
+}
+
+/** What came back over the wire. */
+export interface Reply {
+  status: number;
+  headers: IncomingHttpHeaders;
+  /** The body as text, so that no integer is rounded on the way into a test. */
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies whose shape is what they test
+  json: any;
+}
+
+export interface Call {
+  method?: string;
+  key?: string | null;
+  headers?: Record<string, string | string[]>;
+  /** Sent as it is if it is text or bytes, else as JSON. */
+  body?: unknown;
+}
+
+/** A gateway on a port of its own, with a real HTTP server before a real store. */
+export class TestGateway {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly logs: string[];
+  readonly url: string;
+  /** A key without practical limits, for tests that are not about limits. */
+  readonly key: string;
+  readonly #server: Server;
+
+  private constructor(parts: {
+    store: Store;
+    clock: Clock;
+    logs: string[];
+    url: string;
+    key: string;
+    server: Server;
+  }) {
+    this.store = parts.store;
+    this.clock = parts.clock;
+    this.logs = parts.logs;
+    this.url = parts.url;
+    this.key = parts.key;
+    this.#server = parts.server;
+  }
+
+  static async start(
+    store: Store,
+    environment: Record<string, string> = {},
+    clock = new Clock(),
+  ): Promise<TestGateway> {
+    const logs: string[] = [];
+    const log = pino({ level: 'debug' }, { write: (line: string) => void logs.push(line) });
+    const config = readConfig(environment);
+    const server = createHttpServer(
+      createGateway({ store, config, log, metrics: new Metrics(), now: clock.now }),
+    );
+    const port = await listen(server, 0, '127.0.0.1');
+    const key = await makeKey(store, clock, 'enterprise', { perMinute: 1_000_000, perDay: 1_000_000 });
+    return new TestGateway({ store, clock, logs, url: `http://127.0.0.1:${port}`, key, server });
+  }
+
+  /** A new key with a budget of its own. */
+  newKey(plan: PlanName, limits?: Limits): Promise<string> {
+    return makeKey(this.store, this.clock, plan, limits);
+  }
+
+  /** Sends one request; `key: null` sends none. */
+  call(path: string, { method = 'GET', key = this.key, headers = {}, body }: Call = {}): Promise<Reply> {
+    const isRaw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
+    const payload = isRaw ? (body as string | Buffer | undefined) : JSON.stringify(body);
+    return new Promise((resolve, reject) => {
+      const request = httpRequest(
+        this.url + path,
+        {
+          method,
+          agent: false,
+          headers: {
+            ...(key !== null && { 'x-api-key': key }),
+            ...(!isRaw && { 'content-type': 'application/json' }),
+            ...(payload !== undefined && { 'content-length': String(Buffer.byteLength(payload)) }),
+            ...headers,
+          },
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () => {
+            const text = Buffer.concat(chunks).toString('utf8');
+            resolve({ status: response.statusCode!, headers: response.headers, text, json: parsed(text) });
+          });
+        },
+      );
+      request.on('error', reject);
+      request.end(payload);
+    });
+  }
+
+  /** Sends one GraphQL operation as JSON in a POST. */
+  graphql(query: string, variables?: Record<string, unknown>, call: Call = {}): Promise<Reply> {
+    return this.call('/graphql', { method: 'POST', body: { query, variables }, ...call });
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+async function makeKey(store: Store, clock: Clock, plan: PlanName, limits?: Limits): Promise<string> {
+  const { key, apiKey } = newApiKey({ name: 'test', plan, limits, now: clock.now() });
+  await store.createApiKey(apiKey);
+  return key;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,219 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { access, constants, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MongoClient } from 'mongodb';
+
+/**
+ * Finds or starts a MongoDB for the tests. Vitest calls the default export once before all test files; they find the
+ * server by `process.env.TEST_MONGODB_URI`, a connection string without a database such as
+ * `mongodb://127.0.0.1:27411/?directConnection=true`, unset if there is none.
+ *
+ * In this order: MONGODB_TEST_URI (a replica set, since some tests are about transactions); `mongod` on the PATH;
+ * SecantusDB (`secantusd-py` on the PATH or at SECANTUS); a mongod that mongodb-memory-server has or can download.
+ * With REQUIRE_MONGO=1 it is a fault to find none.
+ */
+export default async function setup(): Promise<() => Promise<void>> {
+  const server = await findServer();
+  if (server) {
+    process.env.TEST_MONGODB_URI = server.uri;
+    console.log(`Tests run on MongoDB too: ${server.what}`);
+  } else if (process.env.REQUIRE_MONGO === '1') {
+    throw new Error('REQUIRE_MONGO=1, but there is no MongoDB for the tests: set MONGODB_TEST_URI.');
+  } else {
+    delete process.env.TEST_MONGODB_URI;
+    console.warn(
+      '\n!!! ONLY THE EMBEDDED ENGINE IS TESTED: no MongoDB found.' +
+        '\n!!! Set MONGODB_TEST_URI, put mongod on the PATH, or `pip install SecantusDB==0.7.0b3` and set SECANTUS.\n',
+    );
+  }
+  return async () => {
+    await server?.stop();
+  };
+}
+
+export interface MongoServer {
+  /** For people. */
+  what: string;
+  /** Connection string without a database. */
+  uri: string;
+  stop(): Promise<void>;
+}
+
+/** The connection string of one database on the tests' server. */
+export function mongoUri(database: string, server = process.env.TEST_MONGODB_URI): string {
+  const parts = /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(server ?? '');
+  if (!parts) throw new Error(`Not a connection string for the tests: ${server}`);
+  return `${parts[1]}/${database}${parts[2] ?? ''}`;
+}
+
+/** Removes a database that a test has made. */
+export async function dropDatabase(database: string): Promise<void> {
+  const client = new MongoClient(mongoUri(database));
+  try {
+    await client.db().dropDatabase();
+  } finally {
+    await client.close();
+  }
+}
+
+async function findServer(): Promise<MongoServer | null> {
+  const given = process.env.MONGODB_TEST_URI;
+  if (given) return { what: 'MONGODB_TEST_URI', uri: given, stop: async () => {} };
+  const mongod = await onPath('mongod');
+  if (mongod) return await startMongod(mongod);
+  const secantus = await secantusBinary();
+  if (secantus) return await startSecantus(secantus);
+  return await startMemoryServer();
+}
+
+/** The path of SecantusDB's server, a stand-in for MongoDB where no mongod is to be had; null without it. */
+export async function secantusBinary(): Promise<string | null> {
+  const given = process.env.SECANTUS;
+  return given && (await isExecutable(given)) ? given : await onPath('secantusd-py');
+}
+
+/** Starts SecantusDB, in memory unless `home` says where it keeps its data; ready when the promise resolves. */
+export async function startSecantus(
+  binary: string,
+  settings: { port?: number; home?: string; standalone?: boolean } = {},
+): Promise<MongoServer> {
+  const port = settings.port ?? (await freePort());
+  const child = spawn(
+    binary,
+    [
+      ...['--port', String(port), '--storage-path', settings.home ?? ':memory:', '--log-level', 'ERROR'],
+      '--enable-test-commands',
+      ...(settings.standalone ? ['--standalone'] : []),
+    ],
+    { stdio: 'ignore' },
+  );
+  const uri = `mongodb://127.0.0.1:${port}/?directConnection=true`;
+  await untilReady(child, uri);
+  return { what: `SecantusDB on port ${port}`, uri, stop: () => end(child) };
+}
+
+async function startMongod(binary: string): Promise<MongoServer> {
+  const port = await freePort();
+  const home = await mkdtemp(join(tmpdir(), 'petstore-mongod-'));
+  const child = spawn(
+    binary,
+    ['--port', String(port), '--dbpath', home, '--replSet', 'tests', '--bind_ip', '127.0.0.1'],
+    { stdio: 'ignore' },
+  );
+  const uri = `mongodb://127.0.0.1:${port}/?directConnection=true`;
+  await untilReady(child, uri, async (client) => {
+    const admin = client.db('admin');
+    // One member is enough for transactions.
+    const members = [{ _id: 0, host: `127.0.0.1:${port}` }];
+    await admin.command({ replSetInitiate: { _id: 'tests', members } }).catch((fault) => {
+      if (fault.codeName !== 'AlreadyInitialized') throw fault;
+    });
+    if (!(await admin.command({ hello: 1 })).isWritablePrimary) throw new Error('no primary yet');
+  });
+  const stop = async () => {
+    await end(child);
+    await rm(home, { recursive: true, force: true });
+  };
+  return { what: `mongod on port ${port}`, uri, stop };
+}
+
+/** Downloads a mongod if none is in its cache, so a closed network must be noticed before it tries. */
+async function startMemoryServer(): Promise<MongoServer | null> {
+  try {
+    const { DryMongoBinary, MongoMemoryReplSet } = await import('mongodb-memory-server-core');
+    const options = await DryMongoBinary.generateOptions();
+    if (!(await DryMongoBinary.locateBinary(options)) && !(await canDownload())) return null;
+    const server = await MongoMemoryReplSet.create({
+      replSet: { count: 1, storageEngine: 'wiredTiger' },
+    });
+    const stop = async () => {
+      await server.stop();
+    };
+    return { what: 'mongodb-memory-server', uri: server.getUri(), stop };
+  } catch (fault) {
+    console.warn(`mongodb-memory-server: ${(fault as Error).message}`);
+    return null;
+  }
+}
+
+async function canDownload(): Promise<boolean> {
+  try {
+    const answer = await fetch('https://fastdl.mongodb.org/', {
+      method: 'HEAD',
+      signal: AbortSignal.timeout(3_000),
+    });
+    return answer.status < 500;
+  } catch {
+    return false;
+  }
+}
+
+async function untilReady(
+  child: ChildProcess,
+  uri: string,
+  ready: (client: MongoClient) => Promise<unknown> = (client) => client.db('admin').command({ ping: 1 }),
+): Promise<void> {
+  let failure: unknown;
+  child.once('error', (fault) => {
+    failure = fault;
+  });
+  const client = new MongoClient(uri, { serverSelectionTimeoutMS: 500 });
+  try {
+    for (const deadline = Date.now() + 30_000; ; await sleep(100)) {
+      if (child.exitCode !== null) failure = new Error(`${child.spawnfile} ended with ${child.exitCode}`);
+      if (failure) throw failure;
+      try {
+        // The driver alone would not connect again after it has failed to.
+        await client.connect();
+        await ready(client);
+        return;
+      } catch (fault) {
+        if (Date.now() > deadline) failure = fault;
+      }
+    }
+  } catch (fault) {
+    await end(child);
+    throw fault;
+  } finally {
+    await client.close();
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  // A server that doesn't end would keep the port and the memory.
+  const patience = setTimeout(() => child.kill('SIGKILL'), 5_000);
+  await exited;
+  clearTimeout(patience);
+}
+
+/** A port that nobody listens on at the moment. */
+export async function freePort(): Promise<number> {
+  return await new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => (typeof address === 'object' && address ? resolve(address.port) : reject()));
+    });
+  });
+}
+
+async function onPath(name: string): Promise<string | null> {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    const file = join(folder, name);
+    if (folder !== '' && (await isExecutable(file))) return file;
+  }
+  return null;
+}
+
+const isExecutable = (file: string): Promise<boolean> =>
+  access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  );

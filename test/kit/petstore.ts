@@ -1,0 +1,168 @@
+import { parse, stringify } from 'lossless-json';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { ERRORS, type ErrorCode } from '../../src/errors.ts';
+import { type Call, Clock, type Reply, TestGateway } from './gateway.ts';
+import { type Engine, engines, type OpenedStore } from './stores.ts';
+
+/** A reply with what was asked for, to be printed when a test fails. */
+export interface Sent extends Reply {
+  about: string;
+}
+
+/** Sends `GET /pets`; a line without a method is a path to get. */
+export async function send(
+  gateway: TestGateway,
+  line: string,
+  call: Omit<Call, 'method'> = {},
+): Promise<Sent> {
+  const space = line.indexOf(' ');
+  const [method, path] = space < 0 ? ['GET', line] : [line.slice(0, space), line.slice(space + 1)];
+  const reply = await gateway.call(path, { ...call, method });
+  return { ...reply, about: describeCall(line, call, reply) };
+}
+
+/** Sends a GraphQL operation as JSON in a POST. */
+export const query = (
+  gateway: TestGateway,
+  text: string,
+  variables?: Record<string, unknown>,
+  call: Omit<Call, 'method'> = {},
+): Promise<Sent> =>
+  send(gateway, 'POST /graphql', {
+    ...call,
+    body: stringify({ query: text, variables }) as string,
+    headers: { 'content-type': 'application/json', ...call.headers },
+  });
+
+function describeCall(line: string, { headers = {}, body }: Omit<Call, 'method'>, reply: Reply): string {
+  const shown = Buffer.isBuffer(body)
+    ? body.toString('latin1')
+    : typeof body === 'string'
+      ? body
+      : stringify(body);
+  return [
+    '',
+    line,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...(shown === undefined ? [] : [shown.slice(0, 4_000)]),
+    `→ ${reply.status} ${reply.text.slice(0, 4_000)}`,
+    `request id ${reply.headers['x-request-id']}`,
+    '',
+  ].join('\n');
+}
+
+/** JSON with each number as its literal: nothing is rounded, `1` and `1.0` differ, the order of fields doesn't matter. */
+export const exactly = (text: string): unknown =>
+  parse(text, undefined, { parseNumber: (literal) => `#${literal}` });
+
+/** @param body JSON text, or a value whose bigints become JSON integers */
+export function expectAnswer(sent: Sent, status: number, body?: unknown): void {
+  expect(sent.status, sent.about).toBe(status);
+  if (body === undefined) return;
+  const text = typeof body === 'string' ? body : stringify(body)!;
+  expect(sent.text, sent.about).not.toBe('');
+  expect(exactly(sent.text), sent.about).toStrictEqual(exactly(text));
+  expect(sent.headers['content-type'], sent.about).toBe('application/json');
+}
+
+/** The one error format of REST (contract section 4). `message` is the whole of it, or what it must contain. */
+export function expectRefusal(sent: Sent, code: ErrorCode, message?: string | RegExp): void {
+  const { status } = ERRORS[code];
+  expect(sent.json?.code, sent.about).toBe(code);
+  expect(sent.status, sent.about).toBe(status);
+  expect(sent.headers['content-type'], sent.about).toBe('application/json');
+  expect(sent.json, sent.about).toStrictEqual({ code, message: expect.any(String), status });
+  expectMessage(sent.json.message, message, sent.about);
+}
+
+/** Errors before execution: `errors` and no `data`, each with code and status (contract section 4). */
+export function expectQueryRefusal(sent: Sent, code: ErrorCode, message?: string | RegExp): void {
+  const { status } = ERRORS[code];
+  expect(sent.json?.errors?.[0]?.extensions, sent.about).toStrictEqual({ code, status });
+  expect(sent.status, sent.about).toBe(status);
+  expect(sent.json, sent.about).not.toHaveProperty('data');
+  expectMessage(sent.json.errors[0].message, message, sent.about);
+}
+
+function expectMessage(actual: string, expected: string | RegExp | undefined, about: string): void {
+  expect(actual, about).not.toBe('');
+  if (typeof expected === 'string') expect(actual, about).toBe(expected);
+  else if (expected) expect(actual, about).toMatch(expected);
+}
+
+/** The data of an operation that must run without errors. */
+export function dataOf(sent: Sent) {
+  expect(sent.json?.errors, sent.about).toBeUndefined();
+  expect(sent.status, sent.about).toBe(200);
+  return sent.json.data;
+}
+
+/** A gateway for the tests of one `describe`, there from `beforeAll` on. */
+export interface Kit {
+  gateway: TestGateway;
+  clock: Clock;
+  opened: OpenedStore;
+  /** Set by tests that provoke a fault on purpose: else no fault may be logged. */
+  faultsExpected?: boolean;
+}
+
+/** Starts a gateway on a new store for the tests of this `describe`, and stops it afterwards. */
+export function useGateway(engine: Engine, environment: Record<string, string> = {}): Kit {
+  const kit = {} as Kit;
+  beforeAll(async () => {
+    kit.clock = new Clock();
+    kit.opened = await engine.open(kit.clock.now);
+    kit.gateway = await TestGateway.start(kit.opened.store, environment, kit.clock);
+  });
+  afterAll(async () => {
+    await kit.gateway?.close();
+    await kit.opened?.close();
+    if (!kit.faultsExpected)
+      expect(kit.gateway.logs.filter((line) => line.includes('"level":50'))).toEqual([]);
+  });
+  return kit;
+}
+
+/** The same tests on every engine, each with a gateway on a new store. */
+export function onEachEngine(name: string, tests: (kit: Kit, engine: Engine) => void): void {
+  describe.each(engines)(`${name} ($name)`, (engine) => tests(useGateway(engine), engine));
+}
+
+/** The embedded engine, for what has nothing to do with data. */
+export const sqlite = engines[0]!;
+
+/** Records to test with, by the letters that stand for their ids in texts. */
+export interface World {
+  /** A category with a description and two pets. */
+  C: string;
+  /** A category with nothing in it, and no description. */
+  E: string;
+  /** A sold pet of C with 5 in stock; the incomplete order O names it. */
+  P: string;
+  /** An available pet of C that no order names. */
+  F: string;
+  /** An incomplete order of 2 P. */
+  O: string;
+  /** An empty order. */
+  B: string;
+}
+
+export async function makeWorld({ gateway: { store } }: Kit): Promise<World> {
+  const { id: C } = await store.createCategory({ name: 'Dogs', description: 'They bark' });
+  const { id: E } = await store.createCategory({ name: 'Fish' });
+  const { id: P } = await store.createPet({ name: 'Rex', categoryId: C, status: 'sold' });
+  await store.updatePet(P, { quantity: 5 });
+  const { id: F } = await store.createPet({ name: 'Fifi', categoryId: C, status: 'available' });
+  const { id: O } = await store.createOrder({
+    petId: P,
+    quantity: 2,
+    shipDate: '2026-01-31T09:30:00Z',
+    complete: false,
+  });
+  const { id: B } = await store.createOrder({ complete: false });
+  return { C, E, P, F, O, B };
+}
+
+/** Puts ids in the place of `$C`, `$P` … */
+export const fill = (text: string, ids: object): string =>
+  text.replace(/\$([A-Z])\b/g, (_, letter: string) => String((ids as Record<string, string>)[letter]));

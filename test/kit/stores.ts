@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { dropDatabase, mongoUri } from './mongo.ts';
+
+/** A store of its own for one test or file, with nothing in it. */
+export interface OpenedStore {
+  store: Store;
+  /** Closes the store and opens one on the same data, as a restart does. */
+  reopen(): Promise<Store>;
+  /** Closes the store and removes its data. */
+  close(): Promise<void>;
+}
+
+export interface Engine {
+  name: 'sqlite' | 'mongodb';
+  /** @param clock milliseconds since 1970; MongoDB needs none */
+  open(clock?: () => number): Promise<OpenedStore>;
+}
+
+const sqlite: Engine = {
+  name: 'sqlite',
+  async open(now) {
+    const home = mkdtempSync(join(tmpdir(), 'petstore-'));
+    const open = () => openSqliteStore({ file: join(home, 'petstore.db'), role: 'server', now });
+    return opened(open(), open, () => rmSync(home, { recursive: true }));
+  },
+};
+
+const mongodb: Engine = {
+  name: 'mongodb',
+  async open() {
+    const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
+    const database = `contract-${randomUUID().slice(0, 8)}`;
+    const open = () => openMongoStore({ uri: mongoUri(database) });
+    return opened(await open(), open, () => dropDatabase(database));
+  },
+};
+
+function opened(
+  first: Store,
+  open: () => Store | Promise<Store>,
+  remove: () => void | Promise<void>,
+): OpenedStore {
+  let store = first;
+  return {
+    store,
+    async reopen() {
+      await store.close();
+      store = await open();
+      return store;
+    },
+    async close() {
+      await store.close();
+      await remove();
+    },
+  };
+}
+
+/** The engines that tests can run on here; MongoDB only where the global setup has found a server. */
+export const engines: readonly Engine[] = process.env.TEST_MONGODB_URI ? [sqlite, mongodb] : [sqlite];

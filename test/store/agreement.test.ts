@@ -1,0 +1,282 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AppError } from '../../src/errors.ts';
+import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import type { Charge, MaybePromise, PageRequest, PetstoreWrites, Store } from '../../src/store/store.ts';
+import { PET_STATUSES } from '../../src/store/store.ts';
+import { dropDatabase, mongoUri } from '../kit/mongo.ts';
+
+/**
+ * The two engines are each other's model: whatever sequence of operations both are given, they answer the same, fault
+ * for fault, and hold the same in the end.
+ */
+interface Step {
+  name: string;
+  run(store: Store): MaybePromise<unknown>;
+  /** What fast-check prints of a sequence that failed. */
+  toString(): string;
+}
+
+const step = (name: string, run: Step['run']): Step => ({ name, run, toString: () => name });
+
+/** Few ids, so that they meet: those that are assigned first, some that orders choose, the last one. */
+const id = fc.constantFrom('1', '2', '3', '4', '5');
+const orderId = fc.constantFrom(
+  '1',
+  '2',
+  '3',
+  '4',
+  '5',
+  '6',
+  '7',
+  '40',
+  '9223372036854775806',
+  '9223372036854775807',
+);
+const name = fc.constantFrom('Rex', 'Tom', '$name', 'Zoë 🐕');
+const status = fc.constantFrom(...PET_STATUSES);
+const quantity = fc.constantFrom(1, 2, 2147483647);
+const shipDate = fc.constantFrom('2026-01-31T09:30:00Z', '2026-01-31T09:30:00.250Z', '0001-01-01T00:00:00Z');
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const patchOf = <T>(value: fc.Arbitrary<T>) => fc.option(fc.option(value, { nil: null }), { nil: undefined });
+
+const petFilter = fc.record({ status: optional(fc.subarray([...PET_STATUSES])), categoryId: optional(id) });
+const orderFilter = fc.record({ petId: optional(id), complete: optional(fc.boolean()) });
+const page: fc.Arbitrary<PageRequest> = fc.record({
+  limit: fc.constantFrom(0, 1, 2, 100),
+  after: optional(fc.oneof(fc.constant('0'), orderId)),
+  before: optional(orderId),
+  backward: fc.boolean(),
+});
+const ids = fc.array(orderId, { maxLength: 4 });
+
+const newPet = fc.record({ name, categoryId: id, status });
+const newCategory = fc.record({ name, description: optional(name) });
+const newOrder = fc.record({
+  id: optional(orderId),
+  petId: optional(id),
+  quantity: optional(quantity),
+  shipDate: optional(shipDate),
+  complete: fc.boolean(),
+});
+const petPatch = fc.record({
+  name: optional(name),
+  categoryId: optional(id),
+  status: optional(status),
+  quantity: optional(fc.constantFrom(0, 7)),
+});
+const categoryPatch = fc.record({ name: optional(name), description: patchOf(name) });
+const orderPatch = fc.record({
+  petId: patchOf(id),
+  quantity: patchOf(quantity),
+  shipDate: patchOf(shipDate),
+  complete: optional(fc.boolean()),
+});
+
+/** A precondition that holds for some records and not for others. */
+const check = fc.constantFrom(undefined, undefined, (record: unknown) => {
+  if (JSON.stringify(record).length % 3 === 0)
+    throw new AppError('PRECONDITION_FAILED', JSON.stringify(record));
+});
+
+type Write = (writes: PetstoreWrites) => MaybePromise<unknown>;
+const write: fc.Arbitrary<[string, Write]> = fc.oneof(
+  call(fc.tuple(newCategory), 'createCategory'),
+  call(fc.tuple(id, categoryPatch, check), 'updateCategory'),
+  call(fc.tuple(id, check), 'deleteCategory'),
+  { weight: 2, arbitrary: call(fc.tuple(newPet), 'createPet') },
+  { weight: 2, arbitrary: call(fc.tuple(id, petPatch, check), 'updatePet') },
+  call(fc.tuple(id, check), 'deletePet'),
+  { weight: 3, arbitrary: call(fc.tuple(newOrder), 'createOrder') },
+  { weight: 3, arbitrary: call(fc.tuple(orderId, orderPatch, check), 'updateOrder') },
+  { weight: 2, arbitrary: call(fc.tuple(orderId, check), 'deleteOrder') },
+);
+
+function call<K extends keyof PetstoreWrites>(
+  input: fc.Arbitrary<unknown[]>,
+  method: K,
+): fc.Arbitrary<[string, Write]> {
+  return input.map((args) => [
+    `${method}(${JSON.stringify(args)})`,
+    (writes) => (writes[method] as (...args: unknown[]) => MaybePromise<unknown>)(...args),
+  ]);
+}
+
+const read = (input: fc.Arbitrary<unknown[]>, method: keyof Store): fc.Arbitrary<Step> =>
+  input.map((args) =>
+    step(`${method}(${JSON.stringify(args)})`, (store) =>
+      (store[method] as (...args: unknown[]) => MaybePromise<unknown>)(...args),
+    ),
+  );
+
+const START = Date.UTC(2026, 0, 1);
+
+const charge: fc.Arbitrary<Omit<Charge, 'now'> & { later: number }> = fc.record({
+  apiKeyId: fc.constantFrom('a', 'b'),
+  limits: fc.constant({ perMinute: 3, perDay: 9 }),
+  cost: fc.constantFrom(0, 1, 2, 3),
+  later: fc.constantFrom(0, 400, 30_000, 70_000),
+});
+
+const stepOf = fc.oneof(
+  { weight: 12, arbitrary: write.map(([text, run]) => step(text, run)) },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(write, fc.constantFrom('k', 'l'), fc.constantFrom('f', 'f', 'g'), fc.constantFrom(0, 0, 5_000))
+      .map(([[text, run], idempotencyKey, fingerprint, later]) =>
+        step(`once ${idempotencyKey} ${fingerprint} +${later} ${text}`, (store) =>
+          store.once(
+            { apiKeyId: 'a', idempotencyKey, fingerprint, now: Date.now() + later, keepFor: 3_600_000 },
+            run,
+          ),
+        ),
+      ),
+  },
+  read(fc.tuple(petFilter, page), 'petPage'),
+  read(fc.tuple(orderFilter, page), 'orderPage'),
+  read(fc.tuple(page), 'categoryPage'),
+  read(fc.tuple(ids, petFilter, page), 'petPagesByCategory'),
+  read(fc.tuple(ids, orderFilter, page), 'orderPagesByPet'),
+  read(fc.tuple(ids, petFilter), 'petCountsByCategory'),
+  read(fc.tuple(ids, orderFilter), 'orderCountsByPet'),
+  read(fc.tuple(petFilter), 'petCount'),
+  read(fc.tuple(orderFilter), 'orderCount'),
+  read(fc.tuple(ids), 'ordersById'),
+);
+
+async function outcomeOf(run: () => MaybePromise<unknown>): Promise<unknown> {
+  try {
+    return { value: (await run()) ?? null };
+  } catch (fault) {
+    if (fault instanceof AppError) return { ...fault.toPublic(), retryAfter: fault.retryAfter };
+    throw fault;
+  }
+}
+
+const everything = async (store: Store) => ({
+  pets: await store.petPage({}, { limit: 100 }),
+  categories: await store.categoryPage({ limit: 100 }),
+  orders: await store.orderPage({}, { limit: 100 }),
+  counts: [await store.petCount({}), await store.categoryCount(), await store.orderCount({})],
+  usage: await store.usage(['a', 'b']),
+  keys: await store.apiKeys(),
+});
+
+describe.runIf(process.env.TEST_MONGODB_URI)('Both engines', () => {
+  const database = `agreement_${randomUUID()}`;
+  const folder = mkdtempSync(join(tmpdir(), 'agreement-'));
+  let mongo: MongoStore;
+  /** The same database, with the statements for servers that have no transactions. */
+  let plainMongo: MongoStore;
+
+  beforeAll(async () => {
+    mongo = await openMongoStore({ uri: mongoUri(database) });
+    plainMongo = await openMongoStore({ uri: mongoUri(database), transactions: 'off' });
+  });
+  afterAll(async () => {
+    await mongo.close();
+    await plainMongo.close();
+    await dropDatabase(database);
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Cheaper than a new database, which the tests' server takes long to make. */
+  async function emptyMongo(): Promise<void> {
+    const db = mongo.client.db();
+    for (const name of ['pets', 'categories', 'orders', 'apiKeys', 'usage', 'idempotency']) {
+      await db.collection(name).deleteMany({});
+    }
+    await db.collection('counters').deleteMany({ value: { $exists: false } });
+    await db.collection('counters').updateMany({}, { $set: { value: 0n } });
+  }
+
+  async function agree(steps: readonly Step[], store = mongo): Promise<void> {
+    await emptyMongo();
+    const sqlite = openSqliteStore({ file: join(folder, `${randomUUID()}.db`), role: 'server' });
+    try {
+      for (const { name, run } of steps) {
+        const [one, other] = [await outcomeOf(() => run(store)), await outcomeOf(() => run(sqlite))];
+        expect(one, name).toEqual(other);
+      }
+      expect(await everything(store)).toEqual(await everything(sqlite));
+    } finally {
+      sqlite.close();
+    }
+  }
+
+  /** Something to work on. */
+  const furnished: Step[] = [
+    step('category 1', (store) => store.createCategory({ name: 'Dogs' })),
+    step('category 2', (store) => store.createCategory({ name: 'Cats', description: 'Small' })),
+    step('pet 1', (store) => store.createPet({ name: 'Rex', categoryId: '1', status: 'available' })),
+    step('pet 2', (store) => store.createPet({ name: 'Tom', categoryId: '2', status: 'sold' })),
+    step('order 1', (store) => store.createOrder({ petId: '1', complete: false })),
+    step('order 3', (store) => store.createOrder({ id: '3', petId: '2', complete: true })),
+  ];
+
+  it.each(['auto', 'off'])(
+    'answer every sequence of operations alike, transactions: %s',
+    {
+      timeout: 120_000,
+    },
+    async (transactions) => {
+      const sequence = fc.array(stepOf, { minLength: 5, maxLength: 40, size: 'max' });
+      await fc.assert(
+        fc.asyncProperty(sequence, (steps) =>
+          agree([...furnished, ...steps], transactions === 'off' ? plainMongo : mongo),
+        ),
+        { numRuns: Number(process.env.AGREEMENT_RUNS ?? 10), interruptAfterTimeLimit: 90_000 },
+      );
+    },
+  );
+
+  it('charge alike', { timeout: 60_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(charge, { minLength: 30, maxLength: 80, size: 'max' }), (charges) => {
+        let now = START;
+        return agree(
+          charges.map(({ later, ...rest }) => {
+            now += later;
+            const request = { ...rest, now };
+            return step(`charge ${JSON.stringify(request)}`, (store) => store.charge(request));
+          }),
+        );
+      }),
+      { numRuns: 5, interruptAfterTimeLimit: 40_000 },
+    );
+  });
+
+  it('keep API keys alike', async () => {
+    const limits = { perMinute: 60, perDay: 1e10 };
+    const key = { id: 'k1', name: '$x', plan: 'enterprise' as const, limits, createdAt: START };
+    await agree([
+      step('create', (store) => store.createApiKey({ ...key, secrets: [{ hash: 'h1', prefix: '$p' }] })),
+      step('create 2', (store) =>
+        store.createApiKey({
+          ...{ ...key, id: 'k0', createdAt: START + 1 },
+          secrets: [{ hash: 'h2', prefix: 'p', expiresAt: START + 5 }],
+        }),
+      ),
+      step('find', (store) => store.apiKeyBySecretHash('h1')),
+      step('find none', (store) => store.apiKeyBySecretHash('none')),
+      step('rotate', (store) => store.rotateApiKey('k1', { hash: 'h3', prefix: '$q' }, START + 9)),
+      step('rotate 2', (store) => store.rotateApiKey('k1', { hash: 'h4', prefix: 'q' }, START + 20)),
+      step('rotate 3', (store) =>
+        store.rotateApiKey('k0', { hash: 'h5', prefix: 'q', expiresAt: 1 }, START + 3),
+      ),
+      step('rotate none', (store) => store.rotateApiKey('none', { hash: 'h6', prefix: 'q' }, START)),
+      step('find old', (store) => store.apiKeyBySecretHash('h1')),
+      step('list', (store) => store.apiKeys()),
+      step('revoke', (store) => store.revokeApiKey('k1', START + 50)),
+      step('revoke again', (store) => store.revokeApiKey('k1', START + 60)),
+      step('revoke none', (store) => store.revokeApiKey('none', START)),
+      step('rotate revoked', (store) => store.rotateApiKey('k1', { hash: 'h7', prefix: 'q' }, START)),
+    ]);
+  });
+});

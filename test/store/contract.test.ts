@@ -1,0 +1,790 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chargeUsage, DAY, FIRST_BAN, MINUTE, STRIKES_TO_BAN, unusedState } from '../../src/access/usage.ts';
+import { AppError, type ErrorCode, unavailable } from '../../src/errors.ts';
+import {
+  type ApiKey,
+  type Category,
+  type Id,
+  type IdempotentCall,
+  type Limits,
+  type MaybePromise,
+  type Order,
+  type Page,
+  type PageRequest,
+  PET_STATUSES,
+  type Pet,
+  type PetStatus,
+  type PetstoreWrites,
+  type Store,
+} from '../../src/store/store.ts';
+import { engines, type OpenedStore } from '../kit/stores.ts';
+
+const MAX = '9223372036854775807';
+const T = Date.parse('2026-03-01T12:00:00Z');
+
+/** The code of the fault that a call ends with; 'none' if it succeeds. */
+async function faultOf(run: () => unknown): Promise<ErrorCode | 'none'> {
+  try {
+    await run();
+    return 'none';
+  } catch (error) {
+    if (error instanceof AppError) return error.code;
+    throw error;
+  }
+}
+
+const inParallel = <T>(count: number, run: (index: number) => T | Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, async (_, index) => run(index)));
+
+const byId = (a: { id: Id }, b: { id: Id }) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1);
+
+/** What a page must be, by definition. */
+function pageOf<T extends { id: Id }>(
+  all: readonly T[],
+  { limit, after, before, backward }: PageRequest,
+): Page<T> {
+  const range = [...all]
+    .sort(byId)
+    .filter(
+      ({ id }) =>
+        (after === undefined || BigInt(id) > BigInt(after)) &&
+        (before === undefined || BigInt(id) < BigInt(before)),
+    );
+  const items = backward ? range.slice(Math.max(0, range.length - limit)) : range.slice(0, limit);
+  return { items, hasMore: range.length > limit };
+}
+
+// The test server for MongoDB does some hundred calls a second, so the long runs are shorter there.
+describe.each(engines)('$name', (engine) => {
+  const runs = (sqlite: number, mongodb: number) => (engine.name === 'sqlite' ? sqlite : mongodb);
+  let opened: OpenedStore;
+  let store: Store;
+
+  beforeAll(async () => {
+    opened = await engine.open();
+    store = opened.store;
+  });
+  afterAll(() => opened.close());
+
+  const newCategory = async (): Promise<Category> => store.createCategory({ name: 'Dogs' });
+  const newPet = async (categoryId?: Id, status: PetStatus = 'available'): Promise<Pet> =>
+    store.createPet({ name: 'Rex', categoryId: categoryId ?? (await newCategory()).id, status });
+
+  describe('records', () => {
+    it('come back as they were stored', async () => {
+      const plain = await store.createCategory({ name: 'Cats 🐈 "quoted" \\ \n' });
+      const described = await store.createCategory({ name: 'Dogs', description: '$loyal.' });
+      expect(plain).toStrictEqual({ id: plain.id, name: 'Cats 🐈 "quoted" \\ \n' });
+      expect(described).toStrictEqual({ id: described.id, name: 'Dogs', description: '$loyal.' });
+      expect(await store.categoriesById([plain.id, described.id])).toStrictEqual([plain, described]);
+
+      const pet = await store.createPet({ name: 'Rex', categoryId: plain.id, status: 'pending' });
+      expect(pet).toStrictEqual({
+        id: pet.id,
+        name: 'Rex',
+        categoryId: plain.id,
+        status: 'pending',
+        quantity: 0,
+      });
+      expect(await store.petsById([pet.id])).toStrictEqual([pet]);
+
+      const bare = await store.createOrder({ complete: false });
+      const full = await store.createOrder({
+        petId: pet.id,
+        quantity: 2147483647,
+        shipDate: '2026-01-31T09:30:00.250Z',
+        complete: true,
+      });
+      expect(bare).toStrictEqual({ id: bare.id, complete: false });
+      expect(full).toStrictEqual({
+        id: full.id,
+        petId: pet.id,
+        quantity: 2147483647,
+        shipDate: '2026-01-31T09:30:00.250Z',
+        complete: true,
+      });
+      expect(await store.ordersById([full.id, bare.id])).toStrictEqual([full, bare]);
+    });
+
+    it('come in the order of the ids, with null for none and as often as asked for', async () => {
+      const a = await newPet();
+      const b = await newPet(a.categoryId);
+      expect(await store.petsById([b.id, MAX, a.id, b.id])).toEqual([b, null, a, b]);
+      expect(await store.petsById([])).toEqual([]);
+      expect(await store.categoriesById([MAX])).toEqual([null]);
+      expect(await store.ordersById(['1234567'])).toEqual([null]);
+    });
+
+    it('keep ids exact up to the largest int64', async () => {
+      const ids = ['9007199254740992', '9007199254740993', '9223372036854775806', MAX];
+      for (const id of ids) expect((await store.createOrder({ id, complete: false })).id).toBe(id);
+      expect((await store.ordersById(ids)).map((order) => order?.id)).toEqual(ids);
+      const page = await store.orderPage({}, { limit: 100, after: '9007199254740992' });
+      expect(page.items.map(({ id }) => id)).toEqual(ids.slice(1));
+      const before = await store.orderPage({}, { limit: 1, before: MAX, backward: true });
+      expect(before.items.map(({ id }) => id)).toEqual(['9223372036854775806']);
+      expect((await store.orderPage({}, { limit: 100, after: MAX })).items).toEqual([]);
+      expect((await store.updateOrder(MAX, { quantity: 5 })).id).toBe(MAX);
+      for (const id of ids) expect(await store.deleteOrder(id)).toBe(id);
+    });
+
+    it('give instants in UTC, with milliseconds only if there are any', async () => {
+      const dates = ['0001-01-01T00:00:00Z', '1969-12-31T23:59:59.999Z', '9999-12-31T23:59:59Z'];
+      for (const shipDate of dates) {
+        const { id } = await store.createOrder({ shipDate, complete: false });
+        expect((await store.ordersById([id]))[0]?.shipDate).toBe(shipDate);
+      }
+    });
+  });
+
+  describe('pages', () => {
+    let all: Pet[];
+    let categories: Id[];
+    beforeAll(async () => {
+      categories = [];
+      all = [];
+      for (let i = 0; i < 3; i++) categories.push((await newCategory()).id);
+      // None in the third, so that one parent is empty.
+      for (let i = 0; i < 18; i++) all.push(await newPet(categories[i % 2]!, PET_STATUSES[(i * 7) % 3]!));
+    });
+
+    const filter = fc.record({ status: fc.option(fc.subarray([...PET_STATUSES]), { nil: undefined }) });
+    const request = fc
+      .record({
+        limit: fc.constantFrom(0, 1, 2, 5, 100),
+        after: fc.option(fc.nat(17), { nil: undefined }),
+        before: fc.option(fc.nat(17), { nil: undefined }),
+        backward: fc.boolean(),
+      })
+      .map(
+        ({ after, before, ...rest }) =>
+          (): PageRequest => ({
+            ...rest,
+            ...(after !== undefined && { after: all[after]!.id }),
+            ...(before !== undefined && { before: all[before]!.id }),
+          }),
+      );
+    const matching = (categoryId: Id, status?: readonly PetStatus[]) =>
+      all.filter((pet) => pet.categoryId === categoryId && (!status || status.includes(pet.status)));
+
+    it('hold what the range, the filter and the direction say', async () => {
+      await fc.assert(
+        fc.asyncProperty(filter, request, fc.nat(2), async ({ status }, makeRequest, category) => {
+          const categoryId = categories[category]!;
+          const expected = pageOf(matching(categoryId, status), makeRequest());
+          expect(await store.petPage({ status, categoryId }, makeRequest())).toEqual(expected);
+        }),
+        { numRuns: runs(300, 60) },
+      );
+    });
+
+    it('come for each parent, in the order of the parents', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          filter,
+          request,
+          fc.array(fc.nat(2), { maxLength: 4 }),
+          async ({ status }, makeRequest, parents) => {
+            const ids = parents.map((parent) => categories[parent]!);
+            const expected = ids.map((id) => pageOf(matching(id, status), makeRequest()));
+            expect(await store.petPagesByCategory(ids, { status }, makeRequest())).toEqual(expected);
+            const counts = ids.map((id) => matching(id, status).length);
+            expect(await store.petCountsByCategory(ids, { status })).toEqual(counts);
+          },
+        ),
+        { numRuns: runs(200, 30) },
+      );
+    });
+
+    it('go over all pets whatever their category', async () => {
+      const after = (BigInt(all[0]!.id) - 1n).toString();
+      for (const status of [
+        undefined,
+        ['sold'],
+        ['sold', 'available'],
+        ['available', 'sold', 'pending'],
+      ] as const) {
+        const expected = all.filter((pet) => !status || (status as readonly string[]).includes(pet.status));
+        const request = { limit: 4, after, before: all.at(-1)!.id };
+        expect(await store.petPage({ status }, request)).toEqual(pageOf(expected, request));
+      }
+      expect(await store.petPage({}, { limit: 2, after: '0' })).toEqual(
+        await store.petPage({}, { limit: 2 }),
+      );
+    });
+
+    it('of categories and orders work alike', async () => {
+      const [first, second, third] = await Promise.all([newCategory(), newCategory(), newCategory()]).then(
+        (made) => made.sort(byId),
+      );
+      const range = { after: first!.id, before: third!.id };
+      expect(await store.categoryPage({ limit: 5, ...range })).toEqual({ items: [second], hasMore: false });
+      expect((await store.categoryPage({ limit: 1, backward: true })).hasMore).toBe(true);
+
+      const pets = [await newPet(first!.id), await newPet(first!.id)];
+      const made: Order[] = [];
+      for (let i = 0; i < 10; i++) {
+        made.push(await store.createOrder({ petId: pets[i % 2]!.id, complete: i % 3 === 0 }));
+      }
+      const petIds = [pets[1]!.id, MAX, pets[0]!.id];
+      for (const complete of [undefined, true, false]) {
+        const of = (petId: Id) =>
+          made.filter(
+            (order) => order.petId === petId && (complete === undefined || order.complete === complete),
+          );
+        for (const request of [
+          { limit: 2 },
+          { limit: 2, after: made[3]!.id },
+          { limit: 3, backward: true },
+        ]) {
+          const pages = petIds.map((petId) => pageOf(of(petId), request));
+          expect(await store.orderPagesByPet(petIds, { complete }, request)).toEqual(pages);
+          expect(await store.orderPage({ petId: petIds[0]!, complete }, request)).toEqual(pages[0]);
+        }
+        const counts = petIds.map((petId) => of(petId).length);
+        expect(await store.orderCountsByPet(petIds, { complete })).toEqual(counts);
+        expect(await store.orderCount({ petId: petIds[2]!, complete })).toBe(counts[2]);
+      }
+      const afterFirst = { limit: 100, after: made[0]!.id };
+      expect((await store.orderPage({ complete: true }, afterFirst)).items).toEqual(
+        made.slice(1).filter((order) => order.complete),
+      );
+    });
+
+    it('have counts that follow every write', async () => {
+      const { id: categoryId } = await newCategory();
+      const other = (await newCategory()).id;
+      const counts = async () => ({
+        categories: await store.categoryCount(),
+        pets: await store.petCount({}),
+        sold: await store.petCount({ status: ['sold'] }),
+        here: await store.petCount({ categoryId }),
+        soldHere: await store.petCount({ categoryId, status: ['sold', 'sold', 'pending'] }),
+        none: await store.petCount({ status: [] }),
+        orders: await store.orderCount({}),
+        complete: await store.orderCount({ complete: true }),
+      });
+      const start = await counts();
+      expect(start).toMatchObject({ here: 0, soldHere: 0, none: 0 });
+      const a = await newPet(categoryId, 'sold');
+      const b = await newPet(categoryId);
+      const order = await store.createOrder({ complete: false });
+      const plus = (change: Partial<typeof start>) =>
+        Object.fromEntries(
+          Object.entries(start).map(([name, n]) => [name, n + (change[name as keyof typeof start] ?? 0)]),
+        );
+      expect(await counts()).toEqual(plus({ pets: 2, sold: 1, here: 2, soldHere: 1, orders: 1 }));
+      await store.updatePet(b.id, { status: 'sold' });
+      await store.updatePet(a.id, { categoryId: other });
+      await store.updateOrder(order.id, { complete: true });
+      expect(await counts()).toEqual(
+        plus({ pets: 2, sold: 2, here: 1, soldHere: 1, orders: 1, complete: 1 }),
+      );
+      for (const id of [a.id, b.id]) await store.deletePet(id);
+      await store.deleteOrder(order.id);
+      for (const id of [other, categoryId]) await store.deleteCategory(id);
+      expect(await counts()).toEqual({ ...start, categories: start.categories - 2 });
+    });
+  });
+
+  describe('writes', () => {
+    it('change only what the patch names', async () => {
+      const pet = await newPet();
+      expect(await store.updatePet(pet.id, {})).toEqual(pet);
+      expect(await store.updatePet(pet.id, { quantity: 2147483647 })).toEqual({
+        ...pet,
+        quantity: 2147483647,
+      });
+      expect(await store.updatePet(pet.id, { name: 'Tom', status: 'sold', quantity: 0 })).toEqual({
+        ...pet,
+        name: 'Tom',
+        status: 'sold',
+      });
+      const moved = await store.updatePet(pet.id, { categoryId: (await newCategory()).id, name: undefined });
+      expect(await store.petsById([pet.id])).toStrictEqual([moved]);
+
+      const category = await store.createCategory({ name: 'Dogs', description: 'Loyal' });
+      expect(await store.updateCategory(category.id, { name: 'Hounds' })).toEqual({
+        ...category,
+        name: 'Hounds',
+      });
+      expect(await store.updateCategory(category.id, { description: null })).toStrictEqual({
+        id: category.id,
+        name: 'Hounds',
+      });
+      const described = await store.updateCategory(category.id, { description: '' });
+      expect(await store.categoriesById([category.id])).toStrictEqual([described]);
+
+      const order = await store.createOrder({
+        petId: pet.id,
+        quantity: 1,
+        shipDate: '2026-01-31T09:30:00Z',
+        complete: false,
+      });
+      expect(await store.updateOrder(order.id, { quantity: 3, shipDate: undefined })).toEqual({
+        ...order,
+        quantity: 3,
+      });
+      expect(
+        await store.updateOrder(order.id, { petId: null, quantity: null, shipDate: null }),
+      ).toStrictEqual({
+        id: order.id,
+        complete: false,
+      });
+      const last = await store.updateOrder(order.id, { shipDate: '2026-02-01T00:00:00.5Z', complete: true });
+      expect(last).toEqual({ id: order.id, shipDate: '2026-02-01T00:00:00.500Z', complete: true });
+      expect(await store.ordersById([order.id])).toStrictEqual([last]);
+    });
+
+    it('of what is not there are NOT_FOUND', async () => {
+      const check = () => expect.unreachable();
+      expect(await faultOf(() => store.updatePet(MAX, { categoryId: MAX }, check))).toBe('NOT_FOUND');
+      expect(await faultOf(() => store.deletePet(MAX, check))).toBe('NOT_FOUND');
+      expect(await faultOf(() => store.updateCategory(MAX, {}, check))).toBe('NOT_FOUND');
+      expect(await faultOf(() => store.deleteCategory(MAX, check))).toBe('NOT_FOUND');
+      expect(await faultOf(() => store.updateOrder(MAX, { petId: MAX }, check))).toBe('NOT_FOUND');
+      expect(await faultOf(() => store.deleteOrder(MAX, check))).toBe('NOT_FOUND');
+    });
+
+    it('that name nothing are UNKNOWN_REFERENCE, and write nothing', async () => {
+      const pet = await newPet();
+      const newOrphan = { name: 'Rex', categoryId: MAX, status: 'sold' } as const;
+      expect(await faultOf(() => store.createPet(newOrphan))).toBe('UNKNOWN_REFERENCE');
+      expect(await faultOf(() => store.updatePet(pet.id, { categoryId: MAX, quantity: 7 }))).toBe(
+        'UNKNOWN_REFERENCE',
+      );
+      expect(await store.petsById([pet.id])).toEqual([pet]);
+      const taken = await store.createOrder({ complete: true });
+      for (const id of [undefined, taken.id]) {
+        expect(await faultOf(() => store.createOrder({ id, petId: MAX, complete: true }))).toBe(
+          'UNKNOWN_REFERENCE',
+        );
+      }
+      expect(await faultOf(() => store.updateOrder(taken.id, { petId: MAX }))).toBe('UNKNOWN_REFERENCE');
+      expect(await store.ordersById([taken.id])).toEqual([taken]);
+    });
+
+    it('may be prevented by a check, which sees the record and comes before the other rules', async () => {
+      const category = await newCategory();
+      const pet = await newPet(category.id);
+      const order = await store.createOrder({ petId: pet.id, complete: false });
+      const refuse = <T>(expected: T) => ({
+        run: (current: T) => {
+          expect(current).toEqual(expected);
+          throw new AppError('PRECONDITION_FAILED', 'another version');
+        },
+      });
+      const faults = [
+        () => store.updatePet(pet.id, { categoryId: MAX }, refuse(pet).run),
+        () => store.deletePet(pet.id, refuse(pet).run),
+        () => store.updateCategory(category.id, { name: 'x' }, refuse(category).run),
+        () => store.deleteCategory(category.id, refuse(category).run),
+        () => store.updateOrder(order.id, { petId: MAX }, refuse(order).run),
+        () => store.deleteOrder(order.id, refuse(order).run),
+      ];
+      for (const run of faults) expect(await faultOf(run)).toBe('PRECONDITION_FAILED');
+      expect(await store.petsById([pet.id])).toEqual([pet]);
+      expect(await store.categoriesById([category.id])).toEqual([category]);
+      expect(await store.ordersById([order.id])).toEqual([order]);
+    });
+
+    it('of several with the same check let exactly one pass', async () => {
+      const pet = await newPet();
+      const codes = await inParallel(runs(20, 8), (i) =>
+        faultOf(() =>
+          store.updatePet(pet.id, { quantity: i + 1 }, ({ quantity }) => {
+            if (quantity !== 0) throw new AppError('PRECONDITION_FAILED', 'another version');
+          }),
+        ),
+      );
+      expect(codes.filter((code) => code === 'none')).toHaveLength(1);
+      expect(new Set(codes)).toEqual(new Set(['none', 'PRECONDITION_FAILED']));
+    });
+  });
+
+  describe('delete rules', () => {
+    it('keep a category while a pet is in it', async () => {
+      const pet = await newPet();
+      expect(await faultOf(() => store.deleteCategory(pet.categoryId))).toBe('CONFLICT');
+      expect(await store.deletePet(pet.id)).toBe(pet.id);
+      expect(await store.petsById([pet.id])).toEqual([null]);
+      expect(await store.deleteCategory(pet.categoryId)).toBe(pet.categoryId);
+      expect(await store.categoriesById([pet.categoryId])).toEqual([null]);
+    });
+
+    it('keep a pet while an incomplete order names it; a complete one outlives it', async () => {
+      const pet = await newPet();
+      const order = await store.createOrder({ petId: pet.id, complete: false });
+      expect(await faultOf(() => store.deletePet(pet.id))).toBe('CONFLICT');
+      const done = await store.updateOrder(order.id, { complete: true });
+      await store.deletePet(pet.id);
+      expect(await store.ordersById([order.id])).toEqual([done]);
+      expect(await store.updateOrder(order.id, { petId: pet.id, quantity: 2 })).toEqual({
+        ...done,
+        quantity: 2,
+      });
+      expect(await faultOf(() => store.updateOrder(order.id, { complete: false }))).toBe('UNKNOWN_REFERENCE');
+      expect(await store.updateOrder(order.id, { complete: false, petId: null })).toEqual({
+        id: order.id,
+        quantity: 2,
+        complete: false,
+      });
+      expect(await faultOf(() => store.updateOrder(order.id, { petId: pet.id }))).toBe('UNKNOWN_REFERENCE');
+    });
+
+    it('hold while pets come into a category that is being deleted', async () => {
+      const category = await newCategory();
+      const made: Id[] = [];
+      const [codes, deleted] = await Promise.all([
+        inParallel(30, (i) =>
+          faultOf(async () => {
+            const pet = await store.createPet({ name: `Pet ${i}`, categoryId: category.id, status: 'sold' });
+            made.push(pet.id);
+          }),
+        ),
+        (async () => {
+          await new Promise((resolve) => setTimeout(resolve, runs(0, 20)));
+          return faultOf(() => store.deleteCategory(category.id));
+        })(),
+      ]);
+      const [left] = await store.categoriesById([category.id]);
+      if (deleted === 'none') {
+        expect(left).toBeNull();
+        expect(made).toEqual([]);
+      } else {
+        expect(deleted).toBe('CONFLICT');
+        expect(left).toEqual(category);
+      }
+      expect(codes.filter((code) => code === 'none')).toHaveLength(made.length);
+      expect(await store.petCount({ categoryId: category.id })).toBe(made.length);
+    });
+
+    it('hold while a pet that is being deleted is ordered', async () => {
+      const pet = await newPet();
+      const [ordered, deleted] = await Promise.all([
+        inParallel(10, () => faultOf(() => store.createOrder({ petId: pet.id, complete: false }))),
+        faultOf(() => store.deletePet(pet.id)),
+      ]);
+      const [left] = await store.petsById([pet.id]);
+      expect(left === null).toBe(deleted === 'none');
+      if (deleted === 'none') expect(await store.orderCount({ petId: pet.id, complete: false })).toBe(0);
+      else expect(ordered).toContain('none');
+    });
+  });
+
+  describe('ids', () => {
+    let own: OpenedStore;
+    beforeAll(async () => {
+      own = await engine.open();
+    });
+    afterAll(() => own.close());
+
+    it('are not used again after a delete and a restart', async () => {
+      const { store } = own;
+      const category = await store.createCategory({ name: 'Dogs' });
+      const last = await store.createCategory({ name: 'Cats' });
+      const pet = await store.createPet({ name: 'Rex', categoryId: category.id, status: 'sold' });
+      const order = await store.createOrder({ complete: true });
+      await store.deletePet(pet.id);
+      await store.deleteCategory(last.id);
+      await store.deleteOrder(order.id);
+      const again = await own.reopen();
+      const newer = await again.createPet({ name: 'Tom', categoryId: category.id, status: 'sold' });
+      expect(BigInt(newer.id)).toBeGreaterThan(BigInt(pet.id));
+      expect(BigInt((await again.createCategory({ name: 'x' })).id)).toBeGreaterThan(BigInt(last.id));
+      expect(BigInt((await again.createOrder({ complete: true })).id)).toBeGreaterThan(BigInt(order.id));
+    });
+
+    it('of orders that clients have chosen are taken, and never assigned, deleted or not', async () => {
+      const store = await own.reopen();
+      const start = BigInt((await store.createOrder({ complete: true })).id);
+      const chosen = [1n, 2n, 3n, 5n, 8n].map((n) => (start + n).toString());
+      for (const id of chosen) await store.createOrder({ id, complete: true });
+      expect(await faultOf(() => store.createOrder({ id: chosen[1]!, complete: false }))).toBe('CONFLICT');
+      expect(await faultOf(() => store.createOrder({ id: start.toString(), complete: false }))).toBe(
+        'CONFLICT',
+      );
+      for (const id of chosen.slice(0, 4)) await store.deleteOrder(id);
+      const next = await own.reopen();
+      const assigned: bigint[] = [];
+      for (let i = 0; i < 6; i++) assigned.push(BigInt((await next.createOrder({ complete: true })).id));
+      for (const id of chosen) expect(assigned).not.toContain(BigInt(id));
+      expect(new Set(assigned).size).toBe(6);
+      // What was deleted isn't taken, so a client may choose it again.
+      expect((await next.createOrder({ id: chosen[0]!, complete: false })).id).toBe(chosen[0]);
+      await next.createOrder({ id: MAX, complete: false });
+      expect((await next.createOrder({ complete: true })).id).not.toBe(MAX);
+    });
+
+    it('of orders never collide when assigned and chosen at the same time', async () => {
+      const store = await own.reopen();
+      const start = BigInt((await store.createOrder({ complete: true })).id);
+      const ids: Id[] = [];
+      await inParallel(50, async (i) => {
+        const id = i % 2 === 0 ? undefined : (start + BigInt(i)).toString();
+        const code = await faultOf(async () => {
+          ids.push((await store.createOrder({ id, complete: true })).id);
+        });
+        if (id === undefined) expect(code).toBe('none');
+        else expect(['none', 'CONFLICT']).toContain(code);
+      });
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(ids.length).toBeGreaterThanOrEqual(25);
+      expect((await store.ordersById(ids)).every((order) => order !== null)).toBe(true);
+    });
+  });
+
+  describe('once', () => {
+    const call = (overrides: Partial<IdempotentCall> = {}): IdempotentCall => ({
+      apiKeyId: 'key',
+      idempotencyKey: randomUUID(),
+      fingerprint: 'a',
+      now: Date.now(),
+      keepFor: DAY,
+      ...overrides,
+    });
+
+    it('replays the outcome, for this API key and payload', async () => {
+      const first = call();
+      const category = await store.once(first, (writes) => writes.createCategory({ name: 'Dogs' }));
+      expect(category).toMatchObject({ replayed: false, value: { name: 'Dogs' } });
+      const again = await store.once(first, () => expect.unreachable());
+      expect(again).toEqual({ ...category, replayed: true });
+      const reused = () => store.once({ ...first, fingerprint: 'b' }, () => expect.unreachable());
+      expect(await faultOf(reused)).toBe('IDEMPOTENCY_KEY_REUSED');
+      const otherKey = await store.once({ ...first, apiKeyId: 'other' }, () => 'mine');
+      expect(otherKey).toEqual({ replayed: false, value: 'mine' });
+    });
+
+    /** Does two writes and then fails; without a promise, as the embedded engine wants it. */
+    const thenFail =
+      (fault: Error, pet: Pet) =>
+      (writes: PetstoreWrites): MaybePromise<Category> => {
+        const made = writes.createCategory({ name: 'Never' });
+        const fail = (): never => {
+          throw fault;
+        };
+        if (!(made instanceof Promise)) {
+          writes.updatePet(pet.id, { quantity: 99 });
+          return fail();
+        }
+        return made.then(() => writes.updatePet(pet.id, { quantity: 99 })).then(fail);
+      };
+
+    it('keeps a fault below 500, with nothing written', async () => {
+      const pet = await newPet();
+      const before = await store.categoryCount();
+      const failing = call();
+      const error = { code: 'CONFLICT', message: 'It is in use.', status: 409 };
+      const work = thenFail(new AppError('CONFLICT', error.message), pet);
+      expect(await store.once(failing, work)).toEqual({ replayed: false, error });
+      expect(await store.once(failing, () => expect.unreachable())).toEqual({ replayed: true, error });
+      expect(await store.categoryCount()).toBe(before);
+      expect(await store.petsById([pet.id])).toEqual([pet]);
+    });
+
+    it('keeps nothing of any other fault', async () => {
+      const pet = await newPet();
+      const before = await store.categoryCount();
+      for (const fault of [unavailable(), new TypeError('a mistake')]) {
+        const failing = call();
+        await expect((async () => store.once(failing, thenFail(fault, pet)))()).rejects.toBe(fault);
+        expect(await store.categoryCount()).toBe(before);
+        expect(await store.petsById([pet.id])).toEqual([pet]);
+        expect(await store.once(failing, () => 'done')).toEqual({ replayed: false, value: 'done' });
+      }
+    });
+
+    it('forgets an outcome when its time is over', async () => {
+      const now = Date.now();
+      const first = call({ now, keepFor: 60_000 });
+      await store.once(first, () => 1);
+      expect(await store.once({ ...first, now: now + 59_999 }, () => 2)).toEqual({
+        replayed: true,
+        value: 1,
+      });
+      const later = { ...first, now: now + 60_000, fingerprint: 'b' };
+      expect(await store.once(later, () => 3)).toEqual({ replayed: false, value: 3 });
+      expect(await store.once(later, () => 4)).toEqual({ replayed: true, value: 3 });
+    });
+
+    it('writes once for parallel duplicates', async () => {
+      const { id: categoryId } = await newCategory();
+      const duplicate = call();
+      const outcomes = await inParallel(8, async () => {
+        try {
+          return await store.once(duplicate, (writes) =>
+            writes.createPet({ name: 'Rex', categoryId, status: 'available' }),
+          );
+        } catch (fault) {
+          expect((fault as AppError).code).toBe('CONFLICT');
+          return null;
+        }
+      });
+      expect(outcomes.filter((outcome) => outcome?.replayed === false)).toHaveLength(1);
+      expect(new Set(outcomes.flatMap((outcome) => outcome?.value?.id ?? [])).size).toBe(1);
+      expect(await store.petCount({ categoryId })).toBe(1);
+    });
+  });
+
+  describe('API keys', () => {
+    let created = T;
+    const newKey = (overrides: Partial<ApiKey> = {}): ApiKey => ({
+      id: randomUUID(),
+      name: 'My app',
+      plan: 'enterprise',
+      limits: { perMinute: 7_000, perDay: 1_000_000_000 },
+      createdAt: created++,
+      secrets: [{ hash: randomUUID(), prefix: 'pk_ab' }],
+      ...overrides,
+    });
+
+    it('are found by their secrets and listed, oldest first', async () => {
+      const newer = newKey({ createdAt: T + 5_000 });
+      const older = newKey({ secrets: [{ hash: randomUUID(), prefix: 'pk_cd', expiresAt: T + 1 }] });
+      await store.createApiKey(newer);
+      await store.createApiKey(older);
+      expect(await store.apiKeyBySecretHash(newer.secrets[0]!.hash)).toStrictEqual(newer);
+      expect(await store.apiKeyBySecretHash(older.secrets[0]!.hash)).toStrictEqual(older);
+      expect(await store.apiKeyBySecretHash('nothing')).toBeNull();
+      const listed = (await store.apiKeys()).filter(({ id }) => id === newer.id || id === older.id);
+      expect(listed).toStrictEqual([older, newer]);
+    });
+
+    it('are revoked once', async () => {
+      const key = newKey();
+      await store.createApiKey(key);
+      const revoked = { ...key, revokedAt: T + 10 };
+      expect(await store.revokeApiKey(key.id, T + 10)).toEqual(revoked);
+      expect(await store.revokeApiKey(key.id, T + 20)).toEqual(revoked);
+      expect(await store.apiKeyBySecretHash(key.secrets[0]!.hash)).toEqual(revoked);
+      expect(await store.revokeApiKey('nothing', T)).toBeNull();
+      const secret = { hash: randomUUID(), prefix: 'pk_ef' };
+      expect(await store.rotateApiKey(key.id, secret, T)).toBeNull();
+      expect(await store.apiKeyBySecretHash(secret.hash)).toBeNull();
+    });
+
+    it('get a further secret while the others run out', async () => {
+      const soon = { hash: randomUUID(), prefix: 'pk_1', expiresAt: T + 5 };
+      const never = { hash: randomUUID(), prefix: 'pk_2' };
+      const late = { hash: randomUUID(), prefix: 'pk_3', expiresAt: T + 5_000 };
+      const key = newKey({ secrets: [soon, never, late] });
+      await store.createApiKey(key);
+      const secret = { hash: randomUUID(), prefix: 'pk_4' };
+      const rotated = await store.rotateApiKey(key.id, secret, T + 100);
+      expect(rotated).toEqual({
+        ...key,
+        secrets: [soon, { ...never, expiresAt: T + 100 }, { ...late, expiresAt: T + 100 }, secret],
+      });
+      for (const { hash } of [never, secret]) expect(await store.apiKeyBySecretHash(hash)).toEqual(rotated);
+      expect(await store.rotateApiKey('nothing', { hash: 'x', prefix: 'x' }, T)).toBeNull();
+    });
+  });
+
+  describe('charges', () => {
+    const limits: Limits = { perMinute: 60, perDay: 1_000 };
+    const usageOf = async (apiKeyId: string) => (await store.usage([apiKeyId]))[0];
+
+    it('pass exactly as many as the limit, however many come at once', async () => {
+      const apiKeyId = randomUUID();
+      const results = await inParallel(200, () => store.charge({ apiKeyId, limits, cost: 1, now: T }));
+      expect(results.filter(({ outcome }) => outcome === 'passed')).toHaveLength(60);
+      expect(await usageOf(apiKeyId)).toMatchObject({ minuteUsed: 60, dayUsed: 60 });
+    });
+
+    it('take from both windows or from neither', async () => {
+      const apiKeyId = randomUUID();
+      const charge = (cost: number, now: number, perDay = 8) =>
+        store.charge({ apiKeyId, limits: { perMinute: 5, perDay }, cost, now });
+      expect(await usageOf(apiKeyId)).toBeNull();
+      expect((await charge(0, T)).outcome).toBe('passed');
+      expect((await charge(5, T)).usage).toMatchObject({ minuteUsed: 5, dayUsed: 5 });
+      const refused = await charge(1, T + 1_500);
+      expect(refused).toMatchObject({ outcome: 'refused', usage: { minuteUsed: 5, dayUsed: 5 } });
+      expect(refused.usage.refusedUntil).toBe(T + 1_500 + 59_000);
+      expect(await charge(4, T + MINUTE)).toMatchObject({ outcome: 'refused', usage: { dayUsed: 5 } });
+      expect((await charge(3, T + MINUTE)).usage).toMatchObject({
+        minuteStart: T + MINUTE,
+        minuteUsed: 3,
+        dayUsed: 8,
+      });
+      expect((await charge(5, T + DAY)).usage).toMatchObject({
+        dayStart: T + DAY,
+        minuteUsed: 5,
+        dayUsed: 5,
+      });
+      expect((await store.usage(['nobody', apiKeyId])).map((usage) => usage?.dayUsed)).toEqual([
+        undefined,
+        5,
+      ]);
+    });
+
+    it('ban after the last strike, longer each time, until a quiet day', async () => {
+      const apiKeyId = randomUUID();
+      const charge = (now: number) =>
+        store.charge({ apiKeyId, limits: { perMinute: 1, perDay: 1_000 }, cost: 1, now });
+      /** Uses the budget and then strikes until the ban. */
+      const beBanned = async (now: number) => {
+        expect((await charge(now)).outcome).toBe('passed');
+        expect(await charge(now)).toMatchObject({ outcome: 'refused', usage: { strikes: [] } });
+        for (let i = 1; i < STRIKES_TO_BAN; i++) expect((await charge(now)).outcome).toBe('refused');
+        const { outcome, usage } = await charge(now);
+        expect(outcome).toBe('banned');
+        return usage.bannedUntil - now;
+      };
+      expect(await beBanned(T)).toBe(FIRST_BAN);
+      expect((await charge(T + FIRST_BAN - 1)).outcome).toBe('banned');
+      expect(await beBanned(T + FIRST_BAN)).toBe(2 * FIRST_BAN);
+      const quiet = T + FIRST_BAN + 2 * FIRST_BAN + DAY;
+      expect(await beBanned(quiet)).toBe(FIRST_BAN);
+    });
+
+    it('are always those of the rules, whatever the sequence', async () => {
+      const charges = fc.array(
+        fc.record({
+          cost: fc.constantFrom(0, 1, 1, 1, 2, 5),
+          wait: fc.constantFrom(0, 0, 0, 1, 999, 30_000, MINUTE, DAY),
+        }),
+        { minLength: 1, maxLength: 30 },
+      );
+      await fc.assert(
+        fc.asyncProperty(charges, fc.integer({ min: 1, max: 5 }), async (steps, perMinute) => {
+          const apiKeyId = randomUUID();
+          let expected = unusedState();
+          let now = T;
+          for (const { cost, wait } of steps) {
+            now += wait;
+            const charge = { apiKeyId, limits: { perMinute, perDay: 12 }, cost, now };
+            const pure = chargeUsage(expected, charge);
+            expect(await store.charge(charge)).toEqual(pure);
+            expected = pure.usage;
+          }
+        }),
+        { numRuns: runs(100, 12) },
+      );
+    });
+
+    it('survive a restart', async () => {
+      const own = await engine.open(() => T);
+      try {
+        const charge = { apiKeyId: 'k', limits: { perMinute: 2, perDay: 3 }, cost: 1, now: T };
+        await own.store.charge(charge);
+        await own.store.charge(charge);
+        const { outcome, usage } = await own.store.charge(charge);
+        expect(outcome).toBe('refused');
+        const again = await own.reopen();
+        expect(await again.usage(['k'])).toEqual([usage]);
+        expect((await again.charge({ ...charge, now: T + 1 })).usage.strikes).toEqual([T + 1]);
+      } finally {
+        await own.close();
+      }
+    });
+  });
+
+  it('answers a ping', async () => {
+    await store.ping();
+    expect(store.engine).toBe(engine.name);
+  });
+});

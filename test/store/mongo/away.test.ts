@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
+import { dropDatabase } from '../../kit/mongo.ts';
+import { codeOf } from './database.ts';
+import { openProxy } from './proxy.ts';
+
+/** Within the time limit, and what a slow machine adds to it. */
+const TIMEOUT = 1_500;
+const SOON = TIMEOUT + 1_000;
+
+describe.runIf(process.env.TEST_MONGODB_URI)('A database that is away', () => {
+  const leftovers: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const clear of leftovers.splice(0).reverse()) await clear();
+  });
+
+  async function proxied() {
+    const name = `test_${randomUUID()}`;
+    const proxy = await openProxy(name);
+    leftovers.push(
+      () => dropDatabase(name),
+      () => proxy.close(),
+    );
+    const open = async (): Promise<MongoStore> => {
+      const store = await openMongoStore({ uri: proxy.uri, timeoutMs: TIMEOUT });
+      leftovers.push(async () => store.close());
+      return store;
+    };
+    return { proxy, open };
+  }
+
+  async function inTime(call: () => unknown): Promise<unknown> {
+    const start = performance.now();
+    const code = await codeOf(Promise.resolve(call()));
+    expect(performance.now() - start).toBeLessThan(SOON);
+    return code;
+  }
+
+  const charge = { apiKeyId: 'k', limits: { perMinute: 9, perDay: 9 }, cost: 1, now: Date.now() };
+
+  const everyKindOfCall = (store: MongoStore) =>
+    Promise.all([
+      inTime(() => store.ping()),
+      inTime(() => store.petPage({}, { limit: 1 })),
+      inTime(() => store.createCategory({ name: 'C' })),
+      inTime(() => store.createPet({ name: 'P', categoryId: '1', status: 'sold' })),
+      inTime(() => store.charge(charge)),
+      inTime(() =>
+        store.once(
+          { apiKeyId: 'k', idempotencyKey: 'i', fingerprint: 'f', now: Date.now(), keepFor: 60_000 },
+          (writes) => writes.createCategory({ name: 'C' }),
+        ),
+      ),
+    ]);
+
+  it('is UNAVAILABLE in time and works again when it is back', async () => {
+    const { proxy, open } = await proxied();
+    const store = await open();
+    const category = await store.createCategory({ name: 'Before' });
+    await proxy.close();
+    expect(await everyKindOfCall(store)).toEqual(Array(6).fill('UNAVAILABLE'));
+    await proxy.open();
+    await expect.poll(() => codeOf(Promise.resolve(store.ping())), { timeout: 15_000 }).toBeUndefined();
+    expect(await store.categoriesById([category.id])).toEqual([category]);
+    expect((await store.charge(charge)).usage.minuteUsed).toBe(1);
+  });
+
+  it('that accepts connections and answers nothing is UNAVAILABLE in time', async () => {
+    const { proxy, open } = await proxied();
+    const store = await open();
+    await store.createCategory({ name: 'Before' });
+    proxy.freeze();
+    expect(await everyKindOfCall(store)).toEqual(Array(6).fill('UNAVAILABLE'));
+    await proxy.close();
+    await proxy.open();
+    await expect.poll(() => codeOf(Promise.resolve(store.ping())), { timeout: 15_000 }).toBeUndefined();
+  });
+
+  it('at the start keeps nobody from opening the store, which prepares itself later', async () => {
+    const { proxy, open } = await proxied();
+    await proxy.close();
+    const start = performance.now();
+    const store = await open();
+    expect(performance.now() - start).toBeLessThan(SOON);
+    expect(await inTime(() => store.createCategory({ name: 'Too early' }))).toBe('UNAVAILABLE');
+    await proxy.open();
+    await expect.poll(() => codeOf(Promise.resolve(store.ping())), { timeout: 15_000 }).toBeUndefined();
+    expect(await store.createCategory({ name: 'First' })).toEqual({ id: '1', name: 'First' });
+    await expect(store.client.db().collection('pets').insertOne({})).rejects.toMatchObject({ code: 121 });
+  });
+});

@@ -1,0 +1,102 @@
+import type { CommandStartedEvent } from 'mongodb';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
+import { newDatabase } from './database.ts';
+
+describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
+  const database = newDatabase();
+  const ids = Array.from({ length: 50 }, (_, i) => String(i + 1));
+  let store: MongoStore;
+
+  beforeAll(async () => {
+    store = await database.open({ monitorCommands: true });
+    const db = store.client.db();
+    await db
+      .collection<{ _id: string }>('counters')
+      .updateOne({ _id: 'categories' }, { $set: { value: 50n } });
+    await db
+      .collection<{ _id: bigint }>('categories')
+      .insertMany(ids.map((id) => ({ _id: BigInt(id), name: `C${id}`, version: 0, pets: 3 })));
+    await db.collection<{ _id: bigint }>('pets').insertMany(
+      Array.from({ length: 150 }, (_, i) => ({
+        ...{ _id: BigInt(i + 1), name: 'P', categoryId: BigInt((i % 50) + 1) },
+        ...{ status: 'available', quantity: 0, version: 0, openOrders: 0 },
+      })),
+    );
+  });
+
+  async function commandsOf(work: () => Promise<unknown>): Promise<CommandStartedEvent[]> {
+    const commands: CommandStartedEvent[] = [];
+    const listen = (event: CommandStartedEvent) => commands.push(event);
+    store.client.on('commandStarted', listen);
+    try {
+      await work();
+    } finally {
+      store.client.off('commandStarted', listen);
+    }
+    return commands;
+  }
+
+  const namesOf = async (work: () => Promise<unknown>) =>
+    (await commandsOf(work)).map((command) => command.commandName);
+
+  const charge = { apiKeyId: 'k', limits: { perMinute: 9, perDay: 9 }, cost: 1, now: Date.now() };
+
+  it('is one for the pages of 50 parents, and they are right', async () => {
+    let pages: Awaited<ReturnType<MongoStore['petPagesByCategory']>> = [];
+    const names = await namesOf(async () => {
+      pages = await store.petPagesByCategory([...ids, '1', '77'], {}, { limit: 2 });
+    });
+    expect(names).toEqual(['aggregate']);
+    expect(pages).toHaveLength(52);
+    expect(pages[6]!.items.map((pet) => pet.id)).toEqual(['7', '57']);
+    expect(pages[6]!.hasMore).toBe(true);
+    expect(pages[50]).toEqual(pages[0]);
+    expect(pages[51]).toEqual({ items: [], hasMore: false });
+  });
+
+  it('is one for 500 parents, more than a first batch has by default', async () => {
+    const parents = Array.from({ length: 500 }, (_, i) => String(i + 1));
+    expect(await namesOf(async () => store.petPagesByCategory(parents, {}, { limit: 100 }))).toEqual([
+      'aggregate',
+    ]);
+  });
+
+  it.each<[string, string[], () => Promise<unknown>]>([
+    [
+      'records by id',
+      ['find'],
+      async () => store.petsById(Array.from({ length: 150 }, (_, i) => String(i + 1))),
+    ],
+    ['a page', ['find'], async () => store.petPage({ status: ['available', 'sold'] }, { limit: 100 })],
+    ['a page backward', ['find'], async () => store.petPage({}, { limit: 5, backward: true, before: '9' })],
+    ['a count', ['aggregate'], async () => store.petCount({ categoryId: '1' })],
+    [
+      'counts of parents',
+      ['aggregate'],
+      async () => store.petCountsByCategory(ids, { status: ['available'] }),
+    ],
+    ['no ids', [], async () => store.petsById([])],
+    ['no status', [], async () => store.petPage({ status: [] }, { limit: 5 })],
+    ['a charge', ['findAndModify'], async () => store.charge(charge)],
+    ['a key', ['find'], async () => store.apiKeyBySecretHash('0'.repeat(64))],
+    ['a stock update', ['find', 'findAndModify'], async () => store.updatePet('1', { quantity: 5 })],
+    ['a patch that changes nothing', ['find'], async () => store.updatePet('2', { name: 'P' })],
+    ['a category', ['findAndModify', 'insert'], async () => store.createCategory({ name: 'New' })],
+  ])('%s: %j', async (_, names, work) => {
+    // The first charge of a key makes its document.
+    await store.charge({ ...charge, now: 0 });
+    expect(await namesOf(work)).toEqual(names);
+  });
+
+  it('limits what the server reads, and its time', async () => {
+    const [find] = await commandsOf(async () => store.petPage({ categoryId: '3' }, { limit: 7, after: '2' }));
+    expect(find!.command).toMatchObject({
+      filter: { categoryId: 3n, _id: { $gt: 2n } },
+      sort: new Map([['_id', 1]]),
+      limit: 8,
+      projection: { name: 1, categoryId: 1, status: 1, quantity: 1 },
+    });
+    expect(find!.command.maxTimeMS).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,56 @@
+import {
+  MongoError,
+  MongoInvalidArgumentError,
+  MongoNetworkError,
+  MongoNetworkTimeoutError,
+  MongoNotConnectedError,
+  MongoServerError,
+  MongoWriteConcernError,
+} from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import { notFound } from '../../../src/errors.ts';
+import { isDuplicateKey, LostRace, portFault } from '../../../src/store/mongo/faults.ts';
+
+const serverError = (code: number, errorLabels: string[] = []) =>
+  new MongoServerError({ message: 'no', code, errorLabels });
+
+/** A class that the driver doesn't export. */
+class Unexported extends MongoError {
+  override get name() {
+    return 'MongoWaitQueueTimeoutError';
+  }
+}
+
+describe('A fault of the driver', () => {
+  it.each<[string, unknown]>([
+    ['the network', new MongoNetworkError('closed')],
+    ['a silent socket', new MongoNetworkTimeoutError('late')],
+    ['a closed client', new MongoNotConnectedError('closed')],
+    ['a full pool', new Unexported('full')],
+    ['not primary', serverError(10107)],
+    ['stepped down', serverError(189)],
+    ['out of time', serverError(50)],
+    ['shutting down', serverError(11600)],
+    ['a write conflict that did not end', serverError(112, ['TransientTransactionError'])],
+    ['a commit without an answer', serverError(64, ['UnknownTransactionCommitResult'])],
+    ['no majority', new MongoWriteConcernError({ ok: 1, writeConcernError: { code: 64, errmsg: 'late' } })],
+    ['a lost race', new LostRace()],
+  ])('is UNAVAILABLE, with its cause: %s', (_, fault) => {
+    expect(portFault(fault)).toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1, cause: fault });
+  });
+
+  it.each<[string, unknown]>([
+    ['a duplicate key', serverError(11000)],
+    ['a document that fails its validator', serverError(121)],
+    ['missing rights', serverError(13)],
+    ['a wrong argument', new MongoInvalidArgumentError('no')],
+    ['a fault of the client', notFound('pet', '1')],
+    ['a fault of ours', new TypeError('no')],
+  ])('is passed on: %s', (_, fault) => {
+    expect(portFault(fault)).toBe(fault);
+  });
+
+  it('tells a duplicate key', () => {
+    expect([isDuplicateKey(serverError(11000)), isDuplicateKey(serverError(121))]).toEqual([true, false]);
+  });
+});

@@ -1,0 +1,57 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { mongoUri } from '../../kit/mongo.ts';
+
+/** A way to the tests' server that can be closed (nobody listens), or frozen (nobody answers), and opened again. */
+export async function openProxy(database: string) {
+  const target = /^mongodb:\/\/(?:[^@/]*@)?([^:/,]+):(\d+)/.exec(process.env.TEST_MONGODB_URI ?? '');
+  if (!target) throw new Error('The proxy needs a TEST_MONGODB_URI with host and port.');
+  const [, host, port] = target;
+  const sockets = new Set<Socket>();
+  let frozen = false;
+  let server: Server;
+  let ownPort = 0;
+
+  function track(socket: Socket, peer: Socket): void {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      sockets.delete(socket);
+      peer.destroy();
+    });
+    socket.on('data', (bytes) => {
+      if (!frozen) peer.write(bytes);
+    });
+  }
+
+  async function open(): Promise<void> {
+    frozen = false;
+    server = createServer((near) => {
+      const far = connect(Number(port), host);
+      track(near, far);
+      track(far, near);
+    });
+    await new Promise<void>((resolve) => server.listen(ownPort, '127.0.0.1', resolve));
+    ownPort = (server.address() as { port: number }).port;
+  }
+
+  async function close(): Promise<void> {
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  }
+
+  await open();
+  return {
+    uri: mongoUri(database)
+      .replace(`${host}:${port}`, `127.0.0.1:${ownPort}`)
+      .replace(/\?directConnection=true|$/, '?directConnection=true'),
+    open,
+    close,
+    freeze(): void {
+      frozen = true;
+    },
+    thaw(): void {
+      frozen = false;
+    },
+  };
+}

@@ -1,0 +1,15 @@
+import { writeSync } from 'node:fs';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+
+/** A process to be killed: writes pets and orders without end, and tells each id once it is acknowledged. */
+const store = openSqliteStore({ file: process.argv[2]!, role: 'server' });
+const { id: categoryId } = store.createCategory({ name: 'Dogs' });
+for (let i = 0; ; i++) {
+  const call = { apiKeyId: 'k', idempotencyKey: `${i}`, fingerprint: 'f', now: Date.now(), keepFor: 60_000 };
+  const { value } = store.once(call, (writes) =>
+    writes.createPet({ name: 'Rex', categoryId, status: 'sold' }),
+  );
+  const order = store.createOrder({ petId: value!.id, complete: false });
+  store.updatePet(value!.id, { quantity: i });
+  writeSync(1, `${value!.id} ${order.id} ${i}\n`);
+}

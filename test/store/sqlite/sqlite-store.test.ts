@@ -1,0 +1,302 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import Database from 'libsql';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { AppError } from '../../../src/errors.ts';
+import { Connection } from '../../../src/store/sqlite/connection.ts';
+import {
+  openSqliteStore,
+  type SqliteOptions,
+  type SqliteStore,
+} from '../../../src/store/sqlite/sqlite-store.ts';
+import type { IdempotentCall, MaybePromise, PetstoreWrites } from '../../../src/store/store.ts';
+
+const MAX = 9223372036854775807n;
+
+let home: string;
+let file: string;
+const opened: { close(): unknown }[] = [];
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'petstore-sqlite-'));
+  file = join(home, 'data', 'petstore.db');
+});
+afterEach(() => {
+  vi.useRealTimers();
+  for (const one of opened.splice(0)) one.close();
+  rmSync(home, { recursive: true });
+});
+
+const open = (options: Partial<SqliteOptions> = {}): SqliteStore => {
+  const store = openSqliteStore({ file, role: 'server', busyTimeout: 10, ...options });
+  opened.push(store);
+  return store;
+};
+
+/** Another program at the same file. */
+const outsider = () => {
+  const db = new Database(file);
+  opened.push(db);
+  return db;
+};
+
+const fault = (code: string) => expect.objectContaining({ code });
+
+const thrownBy = (run: () => unknown): unknown => {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+};
+
+describe('the data file', () => {
+  it('is made with its directory, for its owner alone', () => {
+    open();
+    for (const name of [file, `${file}-wal`]) expect(statSync(name).mode & 0o777).toBe(0o600);
+  });
+
+  it('belongs to one server at a time, by whatever path', () => {
+    const first = open();
+    const { id } = first.createCategory({ name: 'Dogs' });
+    const link = join(home, 'link.db');
+    symlinkSync(file, link);
+    for (const path of [file, link]) expect(() => open({ file: path })).toThrow(/in use by another server/);
+    expect(first.categoriesById([id])[0]?.name).toBe('Dogs');
+    first.close();
+    expect(open().categoriesById([id])[0]?.name).toBe('Dogs');
+  });
+
+  it('is open to tools beside a server, for API keys only', () => {
+    const tool = open({ role: 'tool' });
+    const server = open();
+    const key = {
+      id: 'k',
+      name: 'n',
+      plan: 'free',
+      limits: { perMinute: 60, perDay: 1_000 },
+      createdAt: 1,
+      secrets: [{ hash: 'h', prefix: 'p' }],
+    } as const;
+    tool.createApiKey({ ...key, secrets: [...key.secrets] });
+    expect(server.apiKeyBySecretHash('h')).toEqual(key);
+    tool.revokeApiKey('k', 5);
+    expect(server.apiKeyBySecretHash('h')?.revokedAt).toBe(5);
+    expect(() => tool.createCategory({ name: 'Dogs' })).toThrow(/Only the server/);
+    expect(() => tool.charge({ apiKeyId: 'k', limits: key.limits, cost: 1, now: 1 })).toThrow(
+      /Only the server/,
+    );
+    const { id } = server.createCategory({ name: 'Dogs' });
+    expect(tool.categoriesById([id])[0]?.name).toBe('Dogs');
+    server.updateCategory(id, { name: 'Cats' });
+    expect(tool.categoriesById([id])[0]?.name).toBe('Cats');
+  });
+
+  it('is refused when a newer version has written it', () => {
+    open().close();
+    outsider().exec('pragma user_version = 1000');
+    expect(() => open()).toThrow(/schema version 1000/);
+    // The failed start gave the file free again.
+    outsider().exec('pragma user_version = 1');
+    open();
+  });
+
+  it('loses nothing that was acknowledged when the process is killed, and is free at once', async () => {
+    const writer = spawn(
+      process.execPath,
+      ['--import', 'tsx', fileURLToPath(new URL('endless-writer.ts', import.meta.url)), file],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    const exited = once(writer, 'exit');
+    const lines: string[] = [];
+    for await (const line of createInterface(writer.stdout)) {
+      if (lines.push(line) === 100) {
+        expect(() => open()).toThrow(/in use by another server/);
+        writer.kill('SIGKILL');
+      }
+    }
+    await exited;
+    const store = open();
+    // The last line may be cut.
+    for (const line of lines.slice(0, -1)) {
+      const [petId, orderId, quantity] = line.split(' ') as [string, string, string];
+      expect(store.petsById([petId])[0]?.quantity).toBe(Number(quantity));
+      expect(store.ordersById([orderId])[0]?.petId).toBe(petId);
+    }
+    expect(outsider().pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+    expect(store.petCount({})).toBe(store.petPage({}, { limit: 100_000 }).items.length);
+  });
+});
+
+describe('a database that fails', () => {
+  it('is UNAVAILABLE while another process holds it, and nothing is half done', () => {
+    const store = open();
+    const { id } = store.createCategory({ name: 'Dogs' });
+    const other = outsider();
+    other.exec('begin immediate');
+    expect(thrownBy(() => store.createOrder({ complete: false }))).toEqual(fault('UNAVAILABLE'));
+    expect(thrownBy(() => store.updateCategory(id, { name: 'Cats' }))).toEqual(fault('UNAVAILABLE'));
+    expect(store.categoriesById([id])[0]?.name).toBe('Dogs');
+    other.exec('commit');
+    expect(store.updateCategory(id, { name: 'Cats' }).name).toBe('Cats');
+    expect(store.createOrder({ complete: false }).id).toBe('1');
+  });
+
+  it('is UNAVAILABLE when the disk is full, and works again', () => {
+    open().close();
+    const db = new Connection(file, 10);
+    opened.push(db);
+    const add = (name: string) => db.run('insert into categories (name) values (?)', [name]);
+    db.exec(`pragma max_page_count = ${Number(db.value('pragma page_count')) + 5}`);
+    const fill = () => {
+      for (;;) add('x'.repeat(2_000));
+    };
+    expect(thrownBy(() => db.transaction(() => db.transaction(fill)))).toEqual(fault('UNAVAILABLE'));
+    expect(db.value('select count(*) from categories')).toBe(0);
+    db.transaction(() => add('Dogs'));
+    expect(db.value('select count(*) from categories')).toBe(1);
+  });
+
+  it('is UNAVAILABLE once closed', () => {
+    const store = open();
+    store.ping();
+    store.close();
+    store.close();
+    expect(thrownBy(() => store.ping())).toEqual(fault('UNAVAILABLE'));
+    expect(thrownBy(() => store.createOrder({ complete: true }))).toEqual(fault('UNAVAILABLE'));
+  });
+});
+
+describe('what is kept in memory', () => {
+  const call: IdempotentCall = { apiKeyId: 'k', idempotencyKey: 'i', fingerprint: 'f', now: 1, keepFor: 9 };
+
+  it('is forgotten when its write is undone', () => {
+    const store = open();
+    const category = store.createCategory({ name: 'Dogs' });
+    const pet = store.createPet({ name: 'Rex', categoryId: category.id, status: 'sold' });
+    const gone = store.createPet({ name: 'Tom', categoryId: category.id, status: 'sold' });
+    let made = '';
+    store.once(call, (writes) => {
+      writes.updatePet(pet.id, { quantity: 9 });
+      writes.updateCategory(category.id, { name: 'Cats' });
+      writes.deletePet(gone.id);
+      made = (writes.createPet({ name: 'x', categoryId: category.id, status: 'sold' }) as typeof pet).id;
+      expect(store.petsById([pet.id])[0]?.quantity).toBe(9);
+      throw new AppError('CONFLICT', 'no');
+    });
+    expect(store.petsById([pet.id, gone.id, made])).toEqual([pet, gone, null]);
+    expect(store.categoriesById([category.id])).toEqual([category]);
+    expect(store.petCount({})).toBe(2);
+  });
+
+  it('is bounded, and right beyond the bound', () => {
+    const store = open({ remember: { pets: 2, categories: 1 } });
+    const { id: categoryId } = store.createCategory({ name: 'Dogs' });
+    const pets = Array.from({ length: 5 }, (_, i) =>
+      store.createPet({ name: `Pet ${i}`, categoryId, status: 'sold' }),
+    );
+    expect(store.petsById(pets.map(({ id }) => id))).toEqual(pets);
+  });
+
+  it("can't be changed by who gets it", () => {
+    const store = open();
+    const category = store.createCategory({ name: 'Dogs' });
+    expect(() => {
+      category.name = 'Cats';
+    }).toThrow(TypeError);
+  });
+
+  it('refuses work that goes on after its transaction', () => {
+    const store = open();
+    const work = async (writes: PetstoreWrites): Promise<unknown> => writes.createCategory({ name: 'x' });
+    expect(() => store.once(call, work as () => MaybePromise<unknown>)).toThrow(/without a promise/);
+    expect(store.categoryCount()).toBe(0);
+  });
+});
+
+describe('ids at the end of their range', () => {
+  it('of orders step over what was chosen, and run out with a CONFLICT', () => {
+    open().close();
+    outsider().exec(`update assigned_order_ids set last = ${MAX - 4n}`);
+    const store = open();
+    store.createOrder({ id: `${MAX}`, complete: true });
+    store.createOrder({ id: `${MAX - 3n}`, complete: true });
+    store.deleteOrder(`${MAX - 3n}`);
+    expect(store.createOrder({ complete: true }).id).toBe(`${MAX - 2n}`);
+    expect(store.createOrder({ complete: true }).id).toBe(`${MAX - 1n}`);
+    for (let i = 0; i < 2; i++) {
+      expect(thrownBy(() => store.createOrder({ complete: true }))).toEqual(fault('CONFLICT'));
+    }
+    expect(store.orderCount({})).toBe(3);
+    expect(store.createOrder({ id: '7', complete: true }).id).toBe('7');
+  });
+
+  it('of pets are exact, and run out with a CONFLICT', () => {
+    const before = open();
+    const { id: categoryId } = before.createCategory({ name: 'Dogs' });
+    before.createPet({ name: 'Rex', categoryId, status: 'sold' });
+    before.close();
+    outsider().exec(`update sqlite_sequence set seq = ${MAX - 1n} where name = 'pets'`);
+    const store = open();
+    const last = store.createPet({ name: 'Tom', categoryId, status: 'sold' });
+    expect(last.id).toBe(`${MAX}`);
+    expect(store.petPage({}, { limit: 5, backward: true }).items[1]).toEqual(last);
+    expect(thrownBy(() => store.createPet({ name: 'x', categoryId, status: 'sold' }))).toEqual(
+      fault('CONFLICT'),
+    );
+  });
+});
+
+describe('idempotency', () => {
+  it('clears expired outcomes away, a few with each call', () => {
+    const store = open();
+    const call = (i: number, now: number) =>
+      store.once({ apiKeyId: 'k', idempotencyKey: `${i}`, fingerprint: 'f', now, keepFor: 10 }, () => i);
+    for (let i = 0; i < 10; i++) call(i, 1);
+    for (let i = 10; i < 14; i++) call(i, 100);
+    expect(outsider().prepare('select count(*) from idempotency').raw().all()).toEqual([[4]]);
+  });
+});
+
+describe('the use of the keys', () => {
+  const limits = { perMinute: 5, perDay: 1_000 };
+  const charge = (store: SqliteStore) => store.charge({ apiKeyId: 'k', limits, cost: 1, now: 1_000_000 });
+
+  it('is written down within half a second, for tools to see', () => {
+    vi.useFakeTimers();
+    const store = open();
+    const tool = open({ role: 'tool' });
+    charge(store);
+    expect(tool.usage(['k'])).toEqual([null]);
+    expect(store.usage(['k'])[0]?.minuteUsed).toBe(1);
+    vi.advanceTimersByTime(500);
+    expect(tool.usage(['k'])).toEqual(store.usage(['k']));
+    charge(store);
+    charge(store);
+    vi.advanceTimersByTime(500);
+    expect(tool.usage(['k'])[0]?.minuteUsed).toBe(3);
+  });
+
+  it('is kept while it cannot be written down, and no more is granted after some seconds', () => {
+    vi.useFakeTimers();
+    const store = open();
+    const other = outsider();
+    other.exec('begin immediate');
+    charge(store);
+    vi.advanceTimersByTime(3_000);
+    expect(charge(store).usage.minuteUsed).toBe(2);
+    vi.advanceTimersByTime(1_000);
+    expect(thrownBy(() => charge(store))).toEqual(fault('UNAVAILABLE'));
+    other.exec('commit');
+    vi.advanceTimersByTime(500);
+    expect(charge(store).usage.minuteUsed).toBe(3);
+    store.close();
+    expect(open().usage(['k'])[0]?.minuteUsed).toBe(3);
+  });
+});
