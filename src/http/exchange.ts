@@ -41,7 +41,7 @@ export class Exchange {
     this.response = response;
     this.requestId = requestId;
     this.method = request.method ?? 'GET';
-    const url = request.url ?? '/';
+    const url = originForm(request.url ?? '/');
     const question = url.indexOf('?');
     this.path = question < 0 ? url : url.slice(0, question);
     this.query = question < 0 ? '' : url.slice(question + 1);
@@ -57,3 +57,9 @@ export class Exchange {
     return typeof value === 'string' ? value : value?.[0];
   }
 }
+
+/** Proxies may send the absolute form of the target, which a server must take (RFC 9112 section 3.2.2). */
+const originForm = (target: string): string =>
+  target.startsWith('/')
+    ? target
+    : target.replace(/^https?:\/\/[^/?]*(?=[/?]|$)/i, '').replace(/^(?!\/)/, '/');

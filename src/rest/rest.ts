@@ -62,8 +62,8 @@ export class Rest {
 
   /** @returns null if no operation has this path */
   match(method: string, path: string): Match | null {
-    // The router would take the nothing behind the last slash for a parameter.
-    if (path.endsWith('/')) return null;
+    // The router would take the nothing between or behind slashes for a parameter.
+    if (path.endsWith('/') || path.includes('//')) return null;
     const found = this.#router.find((method === 'HEAD' ? 'GET' : method) as Method, path);
     if (found) {
       const { route, run, operationHeaders } = found.store as Destination;

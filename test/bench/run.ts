@@ -72,7 +72,7 @@ const PORT = 4170;
 const home = mkdtempSync(join(tmpdir(), 'petstore-bench-'));
 process.on('exit', () => rmSync(home, { recursive: true, force: true }));
 console.error(`seeding ${pets} pets`);
-const key = seed(join(home, 'seed.db'), pets);
+const key = await seed(join(home, 'seed.db'), pets);
 
 const samples = new Map<string, number[]>();
 const figures: { startMs: number[]; memoryMB: number[] } = { startMs: [], memoryMB: [] };

@@ -1,6 +1,6 @@
 import { closeSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { PetstoreWrites, Store } from '../store.ts';
+import type { IdempotentCall, MaybePromise, Outcome, PetstoreWrites, Store } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
 import { categories } from './categories.ts';
 import { Connection } from './connection.ts';
@@ -24,7 +24,7 @@ export interface SqliteOptions {
   remember?: { pets: number; categories: number };
 }
 
-/** The embedded engine. Every method answers at once. */
+/** The embedded engine. Reads answer at once, writes when they are committed. */
 export type SqliteStore = ReturnType<typeof openSqliteStore>;
 
 /**
@@ -56,14 +56,18 @@ export function openSqliteStore(options: SqliteOptions) {
   const order = orders(db, (id) => pet.find(id) !== null);
   const { charge, usage, flush, close } = usageLedger(db, now);
   const writes = { ...category.writes, ...pet.writes, ...order.writes } satisfies PetstoreWrites;
-  const { once } = idempotency(db, writes);
+  const { once: onceAtOnce } = idempotency(db, writes);
+  const once = <T>(
+    call: IdempotentCall,
+    work: (writes: PetstoreWrites) => MaybePromise<T>,
+  ): Promise<Outcome<T>> => db.grouped(() => onceAtOnce(call, work));
 
   return {
     engine: 'sqlite',
     ...category.reads,
     ...pet.reads,
     ...order.reads,
-    ...(isServer ? { ...writes, once, charge } : forbidden({ ...writes, once, charge })),
+    ...(isServer ? { ...grouped(db, writes), once, charge } : forbidden({ ...writes, once, charge })),
     ...apiKeys(db),
     usage,
     /** Writes the use of the keys to the file now. */
@@ -80,6 +84,18 @@ export function openSqliteStore(options: SqliteOptions) {
       }
     },
   } satisfies Store & Record<string, unknown>;
+}
+
+type Committed<W> = {
+  [K in keyof W]: W[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;
+};
+
+/** The same writes, each answered when it is committed together with those that come at the same time. */
+function grouped<W extends object>(db: Connection, writes: W): Committed<W> {
+  const entries = Object.entries(writes) as [string, (...args: unknown[]) => unknown][];
+  return Object.fromEntries(
+    entries.map(([name, write]) => [name, (...args: unknown[]) => db.grouped(() => write(...args))]),
+  ) as Committed<W>;
 }
 
 /** Creates the file readable for its owner alone (SQLite gives its side files the same mode); returns its real path. */

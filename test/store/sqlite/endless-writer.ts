@@ -3,13 +3,13 @@ import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 
 /** A process to be killed: writes pets and orders without end, and tells each id once it is acknowledged. */
 const store = openSqliteStore({ file: process.argv[2]!, role: 'server' });
-const { id: categoryId } = store.createCategory({ name: 'Dogs' });
+const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
 for (let i = 0; ; i++) {
   const call = { apiKeyId: 'k', idempotencyKey: `${i}`, fingerprint: 'f', now: Date.now(), keepFor: 60_000 };
-  const { value } = store.once(call, (writes) =>
+  const { value } = await store.once(call, (writes) =>
     writes.createPet({ name: 'Rex', categoryId, status: 'sold' }),
   );
-  const order = store.createOrder({ petId: value!.id, complete: false });
-  store.updatePet(value!.id, { quantity: i });
+  const order = await store.createOrder({ petId: value!.id, complete: false });
+  await store.updatePet(value!.id, { quantity: i });
   writeSync(1, `${value!.id} ${order.id} ${i}\n`);
 }
