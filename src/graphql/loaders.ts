@@ -16,23 +16,16 @@ import type {
 class Known<T> {
   readonly #known = new Map<Id, T | null>();
   readonly #read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>;
-  readonly #peek: (id: Id) => T | undefined;
   #loader: DataLoader<Id, T | null> | undefined;
 
-  /**
-   * @param read one command for any number of ids
-   * @param peek what the store knows without a command
-   */
-  constructor(read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>, peek: (id: Id) => T | undefined) {
+  /** @param read one command for any number of ids */
+  constructor(read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>) {
     this.#read = read;
-    this.#peek = peek;
   }
 
   load(id: Id): MaybePromise<T | null> {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
-    const peeked = this.#peek(id);
-    if (peeked !== undefined) return peeked;
     this.#loader ??= new DataLoader(async (ids) => {
       const records = await this.#read(ids);
       for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
@@ -61,42 +54,31 @@ class PerParent<T> {
   }
 }
 
-/** What one request reads, each thing once and each level of a query with one command. */
+/** What one request reads, each thing once and each level of a query with one command. Made as it is needed. */
 export class Loaders {
   readonly #store: Store;
-  readonly #pets: Known<Pet>;
-  readonly #categories: Known<Category>;
-  readonly #orders: Known<Order>;
-  readonly #petPages = new PerParent<Page<Pet>>();
-  readonly #orderPages = new PerParent<Page<Order>>();
-  readonly #petCounts = new PerParent<number>();
-  readonly #orderCounts = new PerParent<number>();
+  #pets: Known<Pet> | undefined;
+  #categories: Known<Category> | undefined;
+  #orders: Known<Order> | undefined;
+  #petPages: PerParent<Page<Pet>> | undefined;
+  #orderPages: PerParent<Page<Order>> | undefined;
+  #petCounts: PerParent<number> | undefined;
+  #orderCounts: PerParent<number> | undefined;
 
   constructor(store: Store) {
     this.#store = store;
-    this.#pets = new Known(
-      (ids) => store.petsById(ids),
-      (id) => store.peekPet?.(id),
-    );
-    this.#categories = new Known(
-      (ids) => store.categoriesById(ids),
-      (id) => store.peekCategory?.(id),
-    );
-    this.#orders = new Known(
-      (ids) => store.ordersById(ids),
-      () => undefined,
-    );
   }
 
   pet(id: Id): MaybePromise<Pet | null> {
-    return this.#pets.load(id);
+    return this.#store.peekPet?.(id) ?? this.#knownPets().load(id);
   }
 
   category(id: Id): MaybePromise<Category | null> {
-    return this.#categories.load(id);
+    return this.#store.peekCategory?.(id) ?? this.#knownCategories().load(id);
   }
 
   order(id: Id): MaybePromise<Order | null> {
+    this.#orders ??= new Known((ids) => this.#store.ordersById(ids));
     return this.#orders.load(id);
   }
 
@@ -112,32 +94,47 @@ export class Loaders {
       : this.#knowCategories(found);
   }
 
-  #knowCategories(page: Page<Category>): Page<Category> {
-    for (const category of page.items) this.#categories.know(category.id, category);
-    return page;
-  }
-
   orderPage(filter: OrderFilter, page: PageRequest): MaybePromise<Page<Order>> {
     return this.#store.orderPage(filter, page);
   }
 
   petPageOfCategory(category: Category, filter: PetFilter, page: PageRequest): Promise<Page<Pet>> {
+    this.#petPages ??= new PerParent();
     return this.#petPages.load(category.id, [filter, page], (ids) =>
       this.#store.petPagesByCategory(ids, filter, page),
     );
   }
 
   orderPageOfPet(pet: Pet, filter: OrderFilter, page: PageRequest): Promise<Page<Order>> {
+    this.#orderPages ??= new PerParent();
     return this.#orderPages.load(pet.id, [filter, page], (ids) =>
       this.#store.orderPagesByPet(ids, filter, page),
     );
   }
 
   petCountOfCategory(category: Category, filter: PetFilter): Promise<number> {
+    this.#petCounts ??= new PerParent();
     return this.#petCounts.load(category.id, filter, (ids) => this.#store.petCountsByCategory(ids, filter));
   }
 
   orderCountOfPet(pet: Pet, filter: OrderFilter): Promise<number> {
+    this.#orderCounts ??= new PerParent();
     return this.#orderCounts.load(pet.id, filter, (ids) => this.#store.orderCountsByPet(ids, filter));
+  }
+
+  #knownPets(): Known<Pet> {
+    this.#pets ??= new Known((ids) => this.#store.petsById(ids));
+    return this.#pets;
+  }
+
+  #knownCategories(): Known<Category> {
+    this.#categories ??= new Known((ids) => this.#store.categoriesById(ids));
+    return this.#categories;
+  }
+
+  #knowCategories(page: Page<Category>): Page<Category> {
+    const categories = this.#knownCategories();
+    for (const category of page.items) categories.know(category.id, category);
+    return page;
   }
 }

@@ -91,7 +91,13 @@ interface CachedOperation {
 
 type CachedDocument =
   | { refusal: OperationRefused; document?: undefined; operations?: undefined }
-  | { document: DocumentNode; operations: Map<string, CachedOperation>; refusal?: undefined };
+  | {
+      document: DocumentNode;
+      operations: Map<string, CachedOperation>;
+      /** The operation to run where none is named: the only one there is. */
+      only: CachedOperation | undefined;
+      refusal?: undefined;
+    };
 
 /**
  * From the text of an operation to something that can be executed: parsed, validated, priced and compiled once, kept in a
@@ -116,9 +122,7 @@ export class Operations {
     const cached = this.#document(request.query);
     if (cached.refusal) throw cached.refusal;
     const { document, operations } = cached;
-    const found = operations.get(
-      request.operationName ?? (operations.size === 1 ? [...operations.keys()][0]! : ''),
-    );
+    const found = request.operationName == null ? cached.only : operations.get(request.operationName);
     if (!found) {
       throw refused(
         'GRAPHQL_VALIDATION_FAILED',
@@ -200,7 +204,8 @@ export class Operations {
     for (const node of document.definitions) {
       if (node.kind === Kind.OPERATION_DEFINITION) operations.set(node.name?.value ?? '', { node, uses: 0 });
     }
-    return { document, operations };
+    const [only] = operations.size === 1 ? operations.values() : [];
+    return { document, operations, only };
   }
 
   #compiled(document: DocumentNode, operation: CachedOperation): CompiledQuery | null {

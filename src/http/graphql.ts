@@ -69,18 +69,10 @@ export class GraphQLDoor {
 
   /** @throws AppError for what fails before anything is executed */
   async answer(exchange: Exchange, session: GraphQLSession): Promise<Answer> {
-    let charged = false;
-    const once: GraphQLSession = {
-      ...session,
-      charge: (units) => {
-        charged = true;
-        return session.charge(units);
-      },
-    };
     try {
-      return await this.#answer(exchange, once);
+      return await this.#answer(exchange, session);
     } catch (error) {
-      if (!charged) await session.charge(PRICE_OF_FAILURE);
+      if (!exchange.verdict) await session.charge(PRICE_OF_FAILURE);
       throw error;
     }
   }

@@ -72,6 +72,7 @@ export function readQuery(
   names: readonly QueryParameterName[],
   issues: Issue[],
 ): Record<string, unknown> {
+  if (query === '') return {};
   const given = new Map<string, string[]>();
   for (const part of query.split('&')) {
     if (part === '') continue;
