@@ -1,26 +1,47 @@
 import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { type CodegenConfig, generate } from '@graphql-codegen/cli';
 import { lexicographicSortSchema, printSchema } from 'graphql';
+import { generateApi } from 'swagger-typescript-api';
+import { readConfig } from './src/config.ts';
 import { schema } from './src/graphql/schema.ts';
+import { installationOf, openApiJson } from './src/rest/openapi.ts';
 
 /**
- * Writes everything that is generated and committed: the SDL and the typed documents. `npm run codegen`
- * writes; `npm run codegen:check` runs it and fails where that changed a file.
+ * Writes everything that is generated and committed: the SDL, the OpenAPI description, and as any client would make
+ * them from these, the typed documents and a REST client.
+ * `npm run codegen` writes; `npm run drift` runs it and fails where that changed a file.
  */
 const sdl = `${printSchema(lexicographicSortSchema(schema))}\n`;
 await writeFile('schema/schema.graphql', sdl);
+await writeFile('schema/openapi.json', `${openApiJson(installationOf(readConfig({})), 2)}\n`);
 
-const scalars = { ID: 'string', DateTime: 'string' };
+const typedDocuments = {
+  plugins: ['typescript-operations', 'typed-document-node'],
+  config: {
+    scalars: { ID: 'string', DateTime: 'string' },
+    useTypeImports: true,
+    enumsAsTypes: true,
+    arrayInputCoercion: false,
+  },
+};
 const config: CodegenConfig = {
   schema: 'schema/schema.graphql',
   silent: true,
   errorsOnly: true,
   generates: {
-    'src/rest/documents.generated.ts': {
-      documents: 'src/rest/documents.graphql',
-      plugins: ['typescript-operations', 'typed-document-node'],
-      config: { scalars, useTypeImports: true, enumsAsTypes: true, arrayInputCoercion: false },
-    },
+    'src/rest/documents.generated.ts': { documents: 'src/rest/documents.graphql', ...typedDocuments },
+    'test/clients/documents.generated.ts': { documents: 'test/clients/documents.graphql', ...typedDocuments },
   },
 };
 await generate(config, true);
+
+await generateApi({
+  input: resolve('schema/openapi.json'),
+  output: resolve('test/clients'),
+  fileName: 'petstore.generated.ts',
+  enumStyle: 'union',
+  singleHttpClient: true,
+  sortTypes: true,
+  silent: true,
+});

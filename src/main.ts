@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { createGateway } from './gateway.ts';
 import { Metrics } from './observability/metrics.ts';
 import { createHttpServer, drain, listen } from './server.ts';
@@ -22,10 +22,12 @@ async function main(): Promise<void> {
   const key = await prepare(store, config.SAMPLE_DATA, isDevelopment);
 
   const metrics = config.METRICS ? new Metrics() : undefined;
-  const server = createHttpServer(createGateway({ store, config, log, metrics }));
+  // The pages show it to whoever can open them, so they get it only where that is this machine alone.
+  const developmentKey = key !== null && isLocal(config) ? key : undefined;
+  const server = createHttpServer(createGateway({ store, config, log, metrics, developmentKey }));
   const port = await listen(server, config.PORT, config.HOST);
   greet(
-    `http://${config.HOST === '0.0.0.0' ? 'localhost' : config.HOST}:${port}`,
+    `http://${['127.0.0.1', '0.0.0.0'].includes(config.HOST) ? 'localhost' : config.HOST}:${port}`,
     config.REST_BASE_PATH,
     key,
   );
@@ -51,6 +53,9 @@ async function prepare(store: Store, sampleData: 'on' | 'off' | undefined, isDev
   if (isNew && wanted) await addSampleData(store);
   return isDevelopment ? developmentKey(store, isNew, Date.now()) : null;
 }
+
+const isLocal = ({ HOST, TRUST_PROXY }: Config): boolean =>
+  ['127.0.0.1', '::1', 'localhost'].includes(HOST) && TRUST_PROXY === 0;
 
 function greet(address: string, basePath: string, key: string | null): void {
   const lines = [

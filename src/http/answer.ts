@@ -8,6 +8,8 @@ export interface Answer {
   body: string | Buffer;
   /** `application/json` if missing; without a body it is not sent. */
   contentType?: string;
+  /** Whether scripts of other origins must not read it, whatever CORS allows them else. */
+  ownOriginOnly?: boolean;
 }
 
 /** The specification's Error object (contract section 4). */
@@ -24,7 +26,5 @@ export function errorHeaders(error: AppError, exchange: Exchange): Headers {
   if (error.code === 'UNAUTHENTICATED') headers.push('WWW-Authenticate', 'Bearer realm="petstore"');
   if (error.code === 'METHOD_NOT_ALLOWED' && exchange.allow !== undefined)
     headers.push('Allow', exchange.allow);
-  // The rest of the body is not read, so the connection can't serve another request.
-  if (error.code === 'PAYLOAD_TOO_LARGE') headers.push('Connection', 'close');
   return headers;
 }

@@ -6,7 +6,10 @@ export const LARGEST_BODY = 100_000;
 
 const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body is larger than ${LARGEST_BODY} bytes.`);
 
-/** Refuses a body by its declared length, before a byte of it is read. */
+/**
+ * Refuses a body by its declared length, before a byte of it is kept. What comes is read and dropped, within the server's
+ * time limit: closing at once would reset the connection before the client has read the answer.
+ */
 export function checkLength(request: IncomingMessage): void {
   if (Number(request.headers['content-length'] ?? 0) > LARGEST_BODY) throw tooLarge();
 }

@@ -1,10 +1,24 @@
 import type { Config } from '../config.ts';
 import type { Metrics } from '../observability/metrics.ts';
+import { installationOf, openApiJson } from '../rest/openapi.ts';
 import type { MaybePromise, Store } from '../store/store.ts';
 import type { Answer } from './answer.ts';
+import { Asset } from './asset.ts';
+import { docsPages, OPENAPI_PATH } from './docs.ts';
 import type { Exchange } from './exchange.ts';
+import { graphiqlPage } from './graphiql.ts';
+import { GRAPHQL_PATH } from './graphql.ts';
+import { landingPage } from './landing.ts';
 
-type Page = (exchange: Exchange) => MaybePromise<Answer>;
+export type Page = (exchange: Exchange) => MaybePromise<Answer>;
+
+export interface PagesOptions {
+  config: Config;
+  store: Store;
+  metrics: Metrics | undefined;
+  /** Filled in where people try things out; for development starts only. */
+  developmentKey?: string | undefined;
+}
 
 const json = (value: unknown): Answer => ({
   status: 200,
@@ -12,29 +26,76 @@ const json = (value: unknown): Answer => ({
   body: JSON.stringify(value),
 });
 
-/**
- * What is served without a key and outside the quotas (contract section 2): GET and HEAD only.
- *
- * @returns the pages by their exact path
- */
-export function createPages(
-  config: Config,
-  store: Store,
-  metrics: Metrics | undefined,
-): ReadonlyMap<string, Page> {
-  const pages = new Map<string, Page>();
-  pages.set('/health/live', () => json({ status: 'live' }));
-  pages.set('/health/ready', async () => {
-    await store.ping();
-    return json({ status: 'ready' });
-  });
-  if (metrics && config.METRICS) {
-    pages.set('/metrics', async () => ({
-      status: 200,
-      headers: [],
-      body: await metrics.text(),
-      contentType: metrics.contentType,
-    }));
+/** What is served without a key and outside the quotas (contract section 2). */
+export class Pages {
+  readonly #pages = new Map<string, Page>();
+  /** Pages on paths that mean something else to programs. */
+  readonly #browserPages = new Map<string, Page>();
+
+  constructor({ config, store, metrics, developmentKey }: PagesOptions) {
+    this.#pages.set('/health/live', () => json({ status: 'live' }));
+    this.#pages.set('/health/ready', async () => {
+      await store.ping();
+      return json({ status: 'ready' });
+    });
+    if (metrics && config.METRICS) {
+      this.#pages.set('/metrics', async () => ({
+        status: 200,
+        headers: [],
+        body: await metrics.text(),
+        contentType: metrics.contentType,
+      }));
+    }
+    const openApi = new Asset({
+      contentType: 'application/json',
+      content: () => openApiJson(installationOf(config)),
+    });
+    this.#pages.set(OPENAPI_PATH, (exchange) => openApi.answer(exchange));
+    for (const [path, asset] of docsPages(developmentKey)) {
+      this.#pages.set(
+        path,
+        onlyForOwnOrigin((exchange) => asset.answer(exchange)),
+      );
+    }
+    const landing = {
+      basePath: config.REST_BASE_PATH,
+      graphiql: config.GRAPHIQL,
+      metrics: metrics !== undefined && config.METRICS,
+      apiKey: developmentKey,
+      proxies: config.TRUST_PROXY,
+    };
+    this.#browserPages.set(
+      '/',
+      onlyForOwnOrigin((exchange) => landingPage(landing, exchange)),
+    );
+    if (config.GRAPHIQL) {
+      const graphiql = graphiqlPage(developmentKey);
+      this.#browserPages.set(
+        GRAPHQL_PATH,
+        onlyForOwnOrigin((exchange) => graphiql.answer(exchange)),
+      );
+    }
   }
-  return pages;
+
+  /** The page that answers a request, if one does. Those for browsers answer only where HTML is asked for. */
+  find(exchange: Exchange): Page | undefined {
+    return (
+      this.#pages.get(exchange.path) ??
+      (wantsHtml(exchange) ? this.#browserPages.get(exchange.path) : undefined)
+    );
+  }
+}
+
+/** A key that is filled in is nothing for scripts of other origins. */
+const onlyForOwnOrigin =
+  (page: Page): Page =>
+  async (exchange) => ({ ...(await page(exchange)), ownOriginOnly: true });
+
+/** Whether a browser shows the answer to somebody: GraphQL over GET has a query. */
+function wantsHtml({ method, headers, query }: Exchange): boolean {
+  return (
+    (method === 'GET' || method === 'HEAD') &&
+    headers.accept?.includes('text/html') === true &&
+    !/(^|&)query=/.test(query)
+  );
 }

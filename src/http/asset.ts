@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import type { Answer } from './answer.ts';
+import { matchesWeakly } from './etag.ts';
+import type { Exchange, Headers } from './exchange.ts';
+
+const compress = promisify(gzip);
+const expand = promisify(gunzip);
+
+export interface AssetOptions {
+  contentType: string;
+  /** Made when it is first asked for. */
+  content: () => string | Buffer | Promise<string | Buffer>;
+  /** Sent with it; may depend on the content. */
+  headers?: (content: string) => Headers;
+  /** Its path changes with its content, so that it may be kept for good. */
+  immutable?: boolean;
+}
+
+/** What is the same for everybody: made once, compressed once, and told apart by a digest of the content. */
+export class Asset {
+  readonly #options: AssetOptions;
+  #ready: Promise<Prepared> | undefined;
+
+  constructor(options: AssetOptions) {
+    this.#options = options;
+  }
+
+  /** Answers a GET or HEAD. */
+  async answer(exchange: Exchange): Promise<Answer> {
+    this.#ready ??= prepare(this.#options);
+    const { etag, compressed, headers } = await this.#ready;
+    const { contentType, immutable } = this.#options;
+    const all: Headers = [
+      ...headers,
+      // Weak, since the compressed and the plain representation share it (RFC 9110 section 8.8.1).
+      'ETag',
+      `W/${etag}`,
+      'Cache-Control',
+      immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'Vary',
+      'Accept-Encoding',
+    ];
+    const ifNoneMatch = exchange.header('if-none-match');
+    if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag))
+      return { status: 304, headers: all, body: '' };
+    if (!acceptsGzip(exchange.header('accept-encoding')))
+      return { status: 200, headers: all, body: await expand(compressed), contentType };
+    all.push('Content-Encoding', 'gzip');
+    return { status: 200, headers: all, body: compressed, contentType };
+  }
+}
+
+interface Prepared {
+  etag: string;
+  /** The only copy that is kept; nearly every client takes it as it is. */
+  compressed: Buffer;
+  headers: Headers;
+}
+
+async function prepare({ content, headers }: AssetOptions): Promise<Prepared> {
+  const made = await content();
+  return {
+    etag: `"${digestOf(made)}"`,
+    compressed: await compress(made),
+    headers: headers?.(made.toString()) ?? [],
+  };
+}
+
+/** Enough of SHA-256 to tell contents apart. */
+export const digestOf = (content: string | Buffer): string =>
+  createHash('sha256').update(content).digest('base64url').slice(0, 16);
+
+/** Whether an Accept-Encoding header (RFC 9110 section 12.5.3) asks for gzip. */
+export function acceptsGzip(header: string | undefined): boolean {
+  for (const part of header?.toLowerCase().split(',') ?? []) {
+    const [coding, ...parameters] = part.split(';').map((text) => text.trim());
+    if (coding === 'gzip') return !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  }
+  return false;
+}

@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
+import { ERRORS } from '../src/errors.ts';
+import { addSampleData } from '../src/store/sample.ts';
+import { stockByCategory } from './clients/graphql-client.ts';
+import { adopt } from './clients/rest-client.ts';
+import { TestGateway } from './kit/gateway.ts';
+import { engines } from './kit/stores.ts';
+
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+const [embedded] = engines;
+let gateway: TestGateway;
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  const opened = await embedded!.open();
+  await addSampleData(opened.store);
+  gateway = await TestGateway.start(opened.store);
+  close = async () => {
+    await gateway.close();
+    await opened.close();
+  };
+});
+
+afterAll(() => close());
+
+describe('the commands of the first page', () => {
+  const examples = [...readme.matchAll(/```sh\n(curl[\s\S]*?)```\n+```json\n([\s\S]*?)```/g)].map(
+    ([, command, output]) => ({
+      command: command!,
+      output: output!,
+    }),
+  );
+
+  it('are there', () => {
+    expect(examples).toHaveLength(2);
+  });
+
+  it.each(examples)('answer what the README says: $command', async ({ command, output }) => {
+    const { stdout } = await promisify(execFile)(
+      'bash',
+      ['-c', command.replaceAll('http://localhost:4000', gateway.url)],
+      {
+        env: { ...process.env, KEY: gateway.key },
+      },
+    );
+    expect(stdout).toBe(output.trim());
+  });
+});
+
+describe('the clients', () => {
+  it.each(['graphql-client', 'rest-client'])('%s is printed as it is', (name) => {
+    const source = readFileSync(new URL(`clients/${name}.ts`, import.meta.url), 'utf8');
+    expect(readme).toContain(`<!-- test/clients/${name}.ts -->\n\`\`\`ts\n${source}\`\`\``);
+  });
+
+  it('read nested data with a typed document', async () => {
+    expect(await stockByCategory(gateway.url, gateway.key)).toEqual([
+      'Dogs: Rex 3, Bella 1',
+      'Cats: Mimi 2, Tom 5',
+    ]);
+  });
+
+  it('create a pet once with the generated REST client', async () => {
+    const before = await gateway.store.petCount({});
+    expect(await adopt(gateway.url, gateway.key)).toBe('Oscar is available');
+    expect(await adopt(gateway.url, gateway.key)).toBe('Oscar is available');
+    expect(await gateway.store.petCount({})).toBe(before + 1);
+  });
+});
+
+describe('the migration table', () => {
+  const rows = [...readme.matchAll(/^\| `(GET|POST|PUT|PATCH|DELETE) [^|]*\| `([^`]+)` \|$/gm)];
+  const queries = rows.map(([, method, selection]) => ({
+    operation: method === 'GET' ? 'query' : 'mutation',
+    selection,
+  }));
+
+  it('has rows', () => {
+    expect(rows.length).toBeGreaterThan(8);
+  });
+
+  // Deleting is asked last, so that the other rows find what they name.
+  it.each(
+    queries.toSorted(
+      (a, b) => Number(a.selection!.startsWith('delete')) - Number(b.selection!.startsWith('delete')),
+    ),
+  )('has a valid $operation: $selection', async ({ operation, selection }) => {
+    const reply = await gateway.graphql(`${operation} { ${selection} }`);
+    expect({ status: reply.status, refusal: reply.json.errors?.[0].extensions.code }).toEqual({
+      status: 200,
+      // The sample's first pet is on an order, which is what the refusal is for.
+      refusal: selection!.startsWith('deletePet') ? 'CONFLICT' : undefined,
+    });
+  });
+});
+
+it('lists every variable with its default, and no other', () => {
+  const table = readme.slice(readme.indexOf('## Configuration'), readme.indexOf('## With MongoDB'));
+  const rows = [...table.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)];
+  expect(rows.map(([, name]) => name).toSorted()).toEqual([...VARIABLE_NAMES].toSorted());
+  const defaults = readConfig({}) as Record<string, unknown>;
+  for (const [, name, text] of rows) {
+    const given = /^`([^`]*)`$/.exec(text!)?.[1];
+    if (given === undefined) continue;
+    expect(readConfig({ [name!]: given }), name).toEqual(defaults);
+  }
+});
+
+it('lists every error code with its status', () => {
+  const rows = [...readme.matchAll(/^\| (\d{3}) \| `([A-Z_]+)` \|/gm)].map(([, status, code]) => [
+    code,
+    Number(status),
+  ]);
+  expect(Object.fromEntries(rows)).toEqual(
+    Object.fromEntries(Object.entries(ERRORS).map(([code, { status }]) => [code, status])),
+  );
+});
