@@ -16,7 +16,7 @@ import { clientAddress } from './http/client-address.ts';
 import { Cors } from './http/cors.ts';
 import { Exchange, type Headers } from './http/exchange.ts';
 import { GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './http/graphql.ts';
-import { createPages } from './http/pages.ts';
+import { type Page, Pages } from './http/pages.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import type { Metrics } from './observability/metrics.ts';
 import { checkSunset, type Lifecycle } from './rest/lifecycle.ts';
@@ -28,6 +28,8 @@ export interface GatewayOptions {
   config: Config;
   log: Logger;
   metrics?: Metrics | undefined;
+  /** Filled in on the pages where people try things out; for development starts only. */
+  developmentKey?: string | undefined;
   /** Milliseconds since 1970; tests give a clock of their own. */
   now?: () => number;
 }
@@ -50,7 +52,7 @@ class Gateway {
   readonly #metrics: Metrics | undefined;
   readonly #now: () => number;
   readonly #cors: Cors;
-  readonly #pages: ReturnType<typeof createPages>;
+  readonly #pages: Pages;
   readonly #authenticator: Authenticator;
   readonly #addressGuard: AddressGuard;
   readonly #limiter: Limiter;
@@ -59,14 +61,14 @@ class Gateway {
   readonly #graphql: GraphQLDoor;
   readonly #lifecycle: Lifecycle;
 
-  constructor({ store, config, log, metrics, now = Date.now }: GatewayOptions) {
+  constructor({ store, config, log, metrics, developmentKey, now = Date.now }: GatewayOptions) {
     this.#store = store;
     this.#config = config;
     this.#log = log;
     this.#metrics = metrics;
     this.#now = now;
     this.#cors = new Cors(config.CORS_ORIGIN);
-    this.#pages = createPages(config, store, metrics);
+    this.#pages = new Pages({ store, config, metrics, developmentKey });
     this.#authenticator = new Authenticator(store, now);
     this.#addressGuard = new AddressGuard(now);
     this.#limiter = new Limiter(store, now);
@@ -103,7 +105,7 @@ class Gateway {
       exchange.door = 'page';
       return { status: 204, headers: this.#cors.preflightHeaders(exchange), body: '' };
     }
-    const page = this.#pages.get(exchange.path);
+    const page = this.#pages.find(exchange);
     if (page) return this.#page(exchange, page);
     if (exchange.path === GRAPHQL_PATH) exchange.door = 'graphql';
     const principal = this.#authenticate(exchange);
@@ -112,7 +114,7 @@ class Gateway {
       : this.#admit(exchange, principal);
   }
 
-  #page(exchange: Exchange, page: (exchange: Exchange) => MaybePromise<Answer>): MaybePromise<Answer> {
+  #page(exchange: Exchange, page: Page): MaybePromise<Answer> {
     exchange.door = 'page';
     exchange.operation = exchange.path;
     if (exchange.method === 'GET' || exchange.method === 'HEAD') return page(exchange);
@@ -277,7 +279,7 @@ class Gateway {
     );
   }
 
-  #send(exchange: Exchange, { status, headers, body, contentType }: Answer): void {
+  #send(exchange: Exchange, { status, headers, body, contentType, ownOriginOnly }: Answer): void {
     const { response, method } = exchange;
     exchange.status = status;
     if (response.destroyed || response.headersSent) return;
@@ -286,7 +288,7 @@ class Gateway {
       all.push('Content-Type', contentType ?? 'application/json', 'Content-Length', Buffer.byteLength(body));
     }
     addRateLimitHeaders(all, exchange, this.#now());
-    this.#cors.addHeaders(all, exchange.headers.origin);
+    if (!ownOriginOnly) this.#cors.addHeaders(all, exchange.headers.origin);
     if (exchange.operationHeaders) all.push(...exchange.operationHeaders);
     if (exchange.replayed) all.push('Idempotency-Replayed', 'true');
     if (headers.length > 0) all.push(...headers);

@@ -69,7 +69,7 @@ function greet(address: string, basePath: string, key: string | null): void {
       `  API key   ${key}`,
       '',
       'Try:',
-      `  curl -H 'X-API-Key: ${key}' ${address}${basePath}/pets?limit=2`,
+      `  curl -H 'X-API-Key: ${key}' '${address}${basePath}/pets?limit=2'`,
     );
   } else {
     lines.push('  API keys  npm run --silent keys -- list');

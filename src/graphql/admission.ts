@@ -62,12 +62,14 @@ function prepare(operations: Operations, request: OperationRequest, mutations: b
 function asRequest(value: unknown): OperationRequest {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed('must be a JSON object');
-  const { query, operationName, variables, extensions } = value as Record<string, unknown>;
+  const { query, operationName, variables, extensions, ...others } = value as Record<string, unknown>;
   if (typeof query !== 'string') throw malformed('must have a query, which is a string');
   if (operationName != null && typeof operationName !== 'string')
     throw malformed('has an operationName that is no string');
   if (!isOptionalObject(variables)) throw malformed('has variables that are no object');
   if (!isOptionalObject(extensions)) throw malformed('has extensions that are no object');
+  const [unexpected] = Object.keys(others);
+  if (unexpected !== undefined) throw malformed(`has an unexpected parameter ${JSON.stringify(unexpected)}`);
   return { query, operationName, variables } as OperationRequest;
 }
 

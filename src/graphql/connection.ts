@@ -103,13 +103,15 @@ class PageInfo<T> {
     return last === undefined ? null : this.#source.idOf(last);
   }
 
+  // Promises where the database has to be asked, which the resolvers of these fields hand on.
   get hasNextPage(): boolean {
-    // A promise where the database has to be asked: graphql awaits what a property holds.
-    return (this.#request.backward ? this.#existsFrom(this.#request.before) : this.#page.hasMore) as boolean;
+    const { backward, before } = this.#request;
+    return ((!backward && this.#page.hasMore) || this.#existsFrom(before)) as boolean;
   }
 
   get hasPreviousPage(): boolean {
-    return (this.#request.backward ? this.#page.hasMore : this.#existsUpTo(this.#request.after)) as boolean;
+    const { backward, after } = this.#request;
+    return ((backward && this.#page.hasMore) || this.#existsUpTo(after)) as boolean;
   }
 
   /** Whether the list has an item at or after this cursor. */

@@ -12,14 +12,23 @@ import {
   isInputType,
   isNonNullType,
   Kind,
+  Lexer,
+  type ListValueNode,
   type ObjectFieldNode,
+  type ObjectValueNode,
   type OperationDefinitionNode,
   parse,
+  type SelectionSetNode,
+  Source,
+  TokenKind,
+  TypeInfo,
   typeFromAST,
   type VariableDefinitionNode,
+  type VariableNode,
   validate,
   valueFromAST,
   visit,
+  visitWithTypeInfo,
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import { LRUCache } from 'lru-cache';
@@ -76,15 +85,26 @@ export type OwnOperation = (
 export type FaultReporter = (error: unknown) => void;
 
 /** More tokens than any honest operation has, and few enough to parse and validate in milliseconds. */
-const MOST_TOKENS = 5_000;
+const MOST_TOKENS = 2_000;
+/** Brackets within brackets: far more than pricing allows, far less than exhausts the stack of parser and rules. */
+const DEEPEST_SYNTAX = 200;
 const MOST_DOCUMENTS = 1_000;
 const MOST_CACHED_CHARACTERS = 4_000_000;
 /** Compiling pays from the second use on; one that comes once never costs it. */
 const USES_TO_COMPILE = 2;
 
+/** An operation of more fields, with every spread of a fragment counted, is refused: no code that expands it may hang. */
+const MOST_EXPANDED_FIELDS = 10_000;
+/** An operation of more is interpreted: compiling it would hold up everybody else for tens of milliseconds. */
+const MOST_COMPILED_FIELDS = 300;
+
 interface CachedOperation {
   node: OperationDefinitionNode;
+  /** Fields, with every spread of a fragment counted. */
+  fields: number;
   uses: number;
+  /** What compiled code needs to be right; null where it never is. */
+  needs?: readonly string[] | null;
   compiled?: CompiledQuery | null;
   price?: Price;
 }
@@ -131,7 +151,11 @@ export class Operations {
           : `Unknown operation named "${request.operationName}".`,
       );
     }
-    const variables = this.#coerce(found.node, request.variables ?? {});
+    const { operation: kind } = found.node;
+    if (!this.#schema.getRootType(kind)) {
+      throw refused('GRAPHQL_VALIDATION_FAILED', `The schema has no ${kind}s.`);
+    }
+    const variables = this.#coerce(document, found.node, request.variables ?? {});
     let price = found.price;
     if (!price) {
       try {
@@ -159,7 +183,9 @@ export class Operations {
       price: price.units,
       interpret,
       execute: (context) => {
-        const compiled = this.#compiled(document, found);
+        const compiled = isFitForCompiling(document, found, variables)
+          ? this.#compiled(document, found)
+          : null;
         return compiled ? this.#finish(compiled.query(ROOT, context, variables)) : interpret(context);
       },
     };
@@ -188,8 +214,10 @@ export class Operations {
   #read(text: string): CachedDocument {
     let document: DocumentNode;
     try {
+      checkNesting(text);
       document = parse(text, { maxTokens: MOST_TOKENS });
     } catch (error) {
+      if (error instanceof AppError) return { refusal: new OperationRefused([publicError(error)]) };
       if (!(error instanceof GraphQLError)) throw error;
       const code = error.message.includes('Parsing aborted') ? 'QUERY_TOO_COMPLEX' : 'GRAPHQL_PARSE_FAILED';
       return { refusal: new OperationRefused([publicError(error, code)]) };
@@ -201,8 +229,15 @@ export class Operations {
       };
     }
     const operations = new Map<string, CachedOperation>();
+    const countFields = fieldCounter(document);
     for (const node of document.definitions) {
-      if (node.kind === Kind.OPERATION_DEFINITION) operations.set(node.name?.value ?? '', { node, uses: 0 });
+      if (node.kind !== Kind.OPERATION_DEFINITION) continue;
+      const fields = countFields(node.selectionSet);
+      if (fields > MOST_EXPANDED_FIELDS) {
+        const message = `The operation selects more than ${MOST_EXPANDED_FIELDS} fields.`;
+        return { refusal: refused('QUERY_TOO_COMPLEX', message) };
+      }
+      operations.set(node.name?.value ?? '', { node, fields, uses: 0 });
     }
     const [only] = operations.size === 1 ? operations.values() : [];
     return { document, operations, only };
@@ -210,7 +245,7 @@ export class Operations {
 
   #compiled(document: DocumentNode, operation: CachedOperation): CompiledQuery | null {
     if (operation.compiled !== undefined) return operation.compiled;
-    if (operation.uses < USES_TO_COMPILE) return null;
+    if (operation.uses < USES_TO_COMPILE || operation.fields > MOST_COMPILED_FIELDS) return null;
     const compiled = compileQuery(this.#schema, document, operation.node.name?.value ?? '', {
       disableLeafSerialization: true,
       disablingCapturingStackErrors: true,
@@ -224,13 +259,15 @@ export class Operations {
 
   /** Coerces variables before anything runs, so that every fault of all of them is told at once. */
   #coerce(
+    document: DocumentNode,
     operation: OperationDefinitionNode,
     inputs: Readonly<Record<string, unknown>>,
   ): Record<string, unknown> {
     const definitions = operation.variableDefinitions;
     if (!definitions || definitions.length === 0) return NO_VARIABLES;
     const issues: Issue[] = [];
-    const coerced: Record<string, unknown> = {};
+    // Without a prototype, whose properties compiled code would take for variables.
+    const coerced: Record<string, unknown> = Object.create(null);
     for (const { variable, type: typeNode, defaultValue } of definitions) {
       const name = variable.name.value;
       const type = typeFromAST(this.#schema, typeNode as never);
@@ -241,11 +278,11 @@ export class Operations {
         else if (isNonNullType(type)) issues.push({ path: name, message: 'is required' });
         continue;
       }
-      if (given === null && isNonNullType(type)) {
+      if (given === null && (isNonNullType(type) || (defaultValue && this.#isNeverNull(document, name)))) {
         issues.push({ path: name, message: 'must not be null' });
         continue;
       }
-      const broken = ruleIssues(type, given);
+      const broken = ruleIssues(name, type, given);
       if (broken.length > 0) {
         issues.push(...broken);
         continue;
@@ -259,6 +296,17 @@ export class Operations {
     }
     if (issues.length > 0) throw new OperationRefused([publicError(validationFailed(issues))]);
     return coerced;
+  }
+
+  /** A variable with a default may stand where null may not; then the null that a client gives for it is a fault. */
+  #isNeverNull(document: DocumentNode, name: string): boolean {
+    const info = new TypeInfo(this.#schema);
+    let isNeverNull = false;
+    const look = (node: VariableNode) => {
+      if (node.name.value === name && isNonNullType(info.getInputType())) isNeverNull = true;
+    };
+    visit(document, visitWithTypeInfo(info, { Variable: look }));
+    return isNeverNull;
   }
 
   #finish(result: MaybePromise<ExecutionResult>): MaybePromise<PublicResult> {
@@ -285,17 +333,96 @@ export class Operations {
   }
 }
 
+/**
+ * Whether graphql-jit does what graphql-js does. It takes a missing variable within a literal for null (so that
+ * `{description: $none}` would remove the description) and names that every object has for its own, and goes on with
+ * the next mutation after one that failed.
+ */
+function isFitForCompiling(
+  document: DocumentNode,
+  operation: CachedOperation,
+  variables: Readonly<Record<string, unknown>>,
+): boolean {
+  if (operation.needs === undefined) operation.needs = neededVariables(document, operation.node);
+  return operation.needs?.every((name) => Object.hasOwn(variables, name)) ?? false;
+}
+
+/** The variables in literals; null where compiled code can't be right. */
+function neededVariables(document: DocumentNode, { operation, selectionSet }: OperationDefinitionNode) {
+  const [first, ...others] = selectionSet.selections;
+  if (operation === 'mutation' && (first?.kind !== Kind.FIELD || others.length > 0)) return null;
+  const names = new Set<string>();
+  let isOrdinary = true;
+  const look = (literal: ListValueNode | ObjectValueNode) =>
+    void visit(literal, { Variable: ({ name }) => void names.add(name.value) });
+  visit(document, {
+    Name: ({ value }) => {
+      if (value in Object.prototype) isOrdinary = false;
+    },
+    ListValue: look,
+    ObjectValue: look,
+  });
+  return isOrdinary ? [...names] : null;
+}
+
+/** @throws QUERY_TOO_COMPLEX */
+function checkNesting(text: string): void {
+  // Most texts can't be that deep, whatever is in them.
+  if ((text.match(/[{[(]/g)?.length ?? 0) <= DEEPEST_SYNTAX) return;
+  const lexer = new Lexer(new Source(text));
+  let depth = 0;
+  for (let count = 0; count <= MOST_TOKENS; count++) {
+    const { kind } = lexer.advance();
+    if (kind === TokenKind.EOF) return;
+    if (kind === TokenKind.BRACE_L || kind === TokenKind.BRACKET_L || kind === TokenKind.PAREN_L) depth++;
+    else if (kind === TokenKind.BRACE_R || kind === TokenKind.BRACKET_R || kind === TokenKind.PAREN_R)
+      depth--;
+    if (depth > DEEPEST_SYNTAX) {
+      throw new AppError(
+        'QUERY_TOO_COMPLEX',
+        `The operation has more than ${DEEPEST_SYNTAX} brackets open at once.`,
+      );
+    }
+  }
+}
+
 export const INTERNAL_MESSAGE = 'Something went wrong on our side.';
 
 const ROOT = Object.freeze({});
 const NO_VARIABLES: Record<string, unknown> = Object.freeze({});
 
 /** What a domain's rules say of an input that came as a variable: the same words as over REST. */
-function ruleIssues(type: Parameters<typeof getNamedType>[0], value: unknown): Issue[] {
+function ruleIssues(name: string, type: Parameters<typeof getNamedType>[0], value: unknown): Issue[] {
   const named = getNamedType(type);
   if (!isInputObjectType(named)) return [];
   const { schemas = [] } = (named.extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] };
-  return schemas.flatMap((rules) => issuesOf(rules.safeParse(value).error?.issues ?? []));
+  return schemas
+    .flatMap((rules) => issuesOf(rules.safeParse(value).error?.issues ?? []))
+    .map((issue) => (issue.path === 'body' ? { ...issue, path: name } : issue));
+}
+
+/** Counts the fields of a selection with its fragments expanded, looking at each fragment once. */
+function fieldCounter(document: DocumentNode): (set: SelectionSetNode) => number {
+  const fragments = new Map<string, SelectionSetNode>();
+  for (const node of document.definitions) {
+    if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node.selectionSet);
+  }
+  const counts = new Map<SelectionSetNode, number>();
+  const count = (set: SelectionSetNode | undefined): number => {
+    if (!set) return 0;
+    let fields = counts.get(set);
+    if (fields === undefined) {
+      fields = 0;
+      for (const selection of set.selections) {
+        if (selection.kind === Kind.FIELD) fields += 1 + count(selection.selectionSet);
+        else if (selection.kind === Kind.INLINE_FRAGMENT) fields += count(selection.selectionSet);
+        else fields += count(fragments.get(selection.name.value));
+      }
+      counts.set(set, fields);
+    }
+    return fields;
+  };
+  return count;
 }
 
 /** An error of validation; where a scalar refuses a value, its message names the argument or field, as rules do. */
@@ -324,7 +451,8 @@ export function publicError(
   error: GraphQLError | AppError,
   fallback: ErrorCode = 'INTERNAL',
 ): GraphQLFormattedError {
-  const given = error.extensions.code as ErrorCode | undefined;
+  // The errors of compiled code have extensions only if what was thrown has.
+  const given = error.extensions?.code as ErrorCode | undefined;
   const code = given !== undefined && Object.hasOwn(ERRORS, given) ? given : fallback;
   const formatted: { -readonly [K in keyof GraphQLFormattedError]: GraphQLFormattedError[K] } = {
     message: error.message,

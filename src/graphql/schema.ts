@@ -7,6 +7,7 @@ import {
   type GraphQLInputType,
   GraphQLList,
   GraphQLNonNull,
+  type GraphQLObjectType,
   type GraphQLSchema,
   type GraphQLType,
   getNamedType,
@@ -19,7 +20,7 @@ import {
 import { builder, IdScalar } from './builder.ts';
 
 /** The executable schema of both doors. Making it opens nothing and needs no environment. */
-export const schema = withIdScalar(builder.toSchema());
+export const schema = withAwaitedPageInfo(withIdScalar(builder.toSchema()));
 
 /**
  * Pothos always builds the ID of graphql-js, which takes any text. This puts the int64 one in its place, wherever a
@@ -43,5 +44,13 @@ function withIdScalar(built: GraphQLSchema): GraphQLSchema {
       }
     }
   }
+  return built;
+}
+
+/** Compiled code awaits what a resolver returns but not what a property holds, and Pothos gives these fields no resolver. */
+function withAwaitedPageInfo(built: GraphQLSchema): GraphQLSchema {
+  const { hasNextPage, hasPreviousPage } = (built.getType('PageInfo') as GraphQLObjectType).getFields();
+  hasNextPage!.resolve = (pageInfo) => pageInfo.hasNextPage;
+  hasPreviousPage!.resolve = (pageInfo) => pageInfo.hasPreviousPage;
   return built;
 }

@@ -33,6 +33,16 @@ const lifecycle = () => ({
     },
   },
   wrapComponents: {
+    // Every answer has the same handful of headers; shown on demand, they leave the answers in sight.
+    headers: (Original, { React }) => (props) =>
+      props.headers?.size
+        ? React.createElement(
+            'details',
+            { className: 'response-headers' },
+            React.createElement('summary', null, props.headers.size + ' headers'),
+            React.createElement(Original, props),
+          )
+        : null,
     OperationSummaryPath: (Original, system) => (props) => {
       const { createElement } = system.React;
       const operation = operationAt(system, props.operationProps.get('path'), props.operationProps.get('method'));
@@ -74,6 +84,7 @@ const STYLE = `body { margin: 0; background: #fafafa; }
 .lifecycle-beta { background: #1f5f99; }
 .lifecycle-experimental { background: #8a3ffc; }
 .lifecycle-deprecated { background: #a2191f; }
+.response-headers summary { margin: 8px 0; font: 600 12px sans-serif; cursor: pointer; }
 .back { display: block; max-width: 1460px; margin: 0 auto; padding: 12px 20px 0; font: 14px sans-serif; color: #1f5f99; }
 `;
 

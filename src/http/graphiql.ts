@@ -17,7 +17,8 @@ const NOTHING = '"(does nothing)"';
 
 /** What a newcomer finds open: one thing to try on each tab. */
 const TABS = [
-  `# Pets with their category, their stock and their orders. Press Ctrl-Enter to run.
+  `# Categories, their pets, stock and orders in one go.
+# Ctrl-Enter runs it, Ctrl-Space shows what fits.
 query PetsAndCategories {
   categories(first: 3) {
     nodes {
@@ -45,7 +46,8 @@ query PetsAndCategories {
   }
 }
 `,
-  `# Creates an order. Look at it afterwards: the arrow lets you choose.
+  `# Creates an order, or shows those that are open:
+# the arrow lets you choose.
 mutation CreateOrder {
   createOrder(input: { petId: 1, quantity: 2 }) {
     id
@@ -72,7 +74,8 @@ query OpenOrders {
   }
 }
 `,
-  `# What is in stock, page by page: put endCursor into \`after\`.
+  `# What is in stock, page by page:
+# add after: "…" with the endCursor of the page before.
 query Inventory {
   inventory(first: 5, filter: { status: [available] }) {
     totalCount
@@ -90,7 +93,7 @@ query Inventory {
   }
 }
 `,
-  `# What is left of the plan of your key, for REST and GraphQL together. Costs nothing.
+  `# What is left for your key. Asking costs nothing.
 query RateLimit {
   rateLimit {
     plan

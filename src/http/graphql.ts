@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga';
 import { AppError } from '../errors.ts';
 import { type Admission, type Admitted, admit, PRICE_OF_FAILURE } from '../graphql/admission.ts';
@@ -30,7 +31,7 @@ export interface GraphQLSession {
 /** What travels through Yoga with one request. */
 interface YogaSession {
   session: GraphQLSession;
-  /** Parameters that were read without loss already; Yoga's own parsers round long numbers. */
+  /** Read here, without loss: Yoga's own parsers round long numbers. */
   parameters: unknown;
   mutations: boolean;
   admission?: Admission;
@@ -51,9 +52,12 @@ interface YogaContext {
 export class GraphQLDoor {
   readonly #operations: Operations;
   readonly #yoga: YogaServerInstance<YogaContext, object>;
+  readonly #alwaysYoga: boolean;
 
-  constructor(operations: Operations) {
+  /** @param options `alwaysYoga` sends the common case through Yoga too: the reference of the tests */
+  constructor(operations: Operations, { alwaysYoga = false } = {}) {
     this.#operations = operations;
+    this.#alwaysYoga = alwaysYoga;
     this.#yoga = createYoga<YogaContext>({
       schema,
       graphqlEndpoint: GRAPHQL_PATH,
@@ -100,7 +104,9 @@ export class GraphQLDoor {
       throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'GraphQL reads application/json in UTF-8.');
     }
     const body = await readBody(exchange.request);
-    if (!isReadable(headers['content-type'], JSON_TYPES) || responseType(headers.accept) === undefined) {
+    const isCommon =
+      isReadable(headers['content-type'], JSON_TYPES) && responseType(headers.accept) !== undefined;
+    if (!isCommon || this.#alwaysYoga) {
       return this.#throughYoga(exchange, session, body);
     }
     const admission = admit(this.#operations, parseJson(body), true);
@@ -123,8 +129,8 @@ export class GraphQLDoor {
   }
 
   async #throughYoga(exchange: Exchange, session: GraphQLSession, body: Buffer | undefined): Promise<Answer> {
-    const isJson = body !== undefined && isReadable(exchange.headers['content-type'], JSON_TYPES);
-    const parameters = body === undefined ? readGet(exchange.query) : isJson ? parseJson(body) : undefined;
+    const parameters =
+      body === undefined ? readForm(exchange.query) : readParameters(exchange.headers['content-type'], body);
     const yogaSession: YogaSession = {
       session,
       parameters,
@@ -162,7 +168,7 @@ export class GraphQLDoor {
       onRequestParse: ({ setRequestParser, serverContext }) => {
         const { carried } = serverContext;
         const { parameters } = carried;
-        if (parameters !== undefined) setRequestParser(() => parameters as never);
+        setRequestParser(() => parameters as never);
         return {
           onRequestParseDone: async ({ requestParserResult }) => {
             try {
@@ -241,9 +247,17 @@ export function graphqlErrorAnswer(error: AppError, exchange: Exchange): Answer 
   };
 }
 
+/** The parameters in a body of one of BODY_TYPES. @throws BAD_REQUEST */
+function readParameters(contentType: string | undefined, body: Buffer): unknown {
+  if (isReadable(contentType, JSON_TYPES)) return parseJson(body);
+  if (!isUtf8(body)) throw new AppError('BAD_REQUEST', 'The body is not valid UTF-8.');
+  const text = body.toString('utf8');
+  return isReadable(contentType, ['application/graphql']) ? { query: text || undefined } : readForm(text);
+}
+
 /** The parameters of GraphQL over GET, integers exact. @throws BAD_REQUEST for variables that are no JSON */
-function readGet(query: string): unknown {
-  const given = new URLSearchParams(query);
+function readForm(form: string): unknown {
+  const given = new URLSearchParams(form);
   const json = (name: string) => {
     const text = given.get(name);
     return text === null || text === '' ? undefined : parseJson(Buffer.from(text));

@@ -28,12 +28,11 @@ export function landingPage(options: LandingOptions, exchange: Exchange): Answer
     ],
     [link(OPENAPI_PATH), 'The OpenAPI 3.0.3 description of the REST API'],
     [escapeHtml(`${basePath}/pets`), 'Pets; likewise categories, store/orders and store/inventory'],
-    [
-      `${link('/health/live')} ${link('/health/ready')}${metrics ? ` ${link('/metrics')}` : ''}`,
-      'For those who run it',
-    ],
+    [link('/health/ready'), 'Whether the database answers; /health/live: whether this process does'],
+    ...(metrics ? [[link('/metrics'), 'Numbers for Prometheus'] as [string, string]] : []),
   ];
-  const curl = `curl -H 'X-API-Key: ${apiKey ?? 'YOUR_KEY'}' '${originOf(exchange, proxies)}${basePath}/pets?limit=2'`;
+  const curl = `curl -H 'X-API-Key: ${apiKey ?? 'YOUR_KEY'}' \\
+  '${originOf(exchange, proxies)}${basePath}/pets?limit=2'`;
   const html = `<!doctype html>
 <html lang="en">
 <head>
@@ -46,7 +45,7 @@ body { max-width: 46rem; margin: 3rem auto; padding: 0 1rem; font: 16px/1.5 sans
 table { border-collapse: collapse; width: 100%; }
 td { padding: .4rem 1rem .4rem 0; vertical-align: top; border-top: 1px solid #ddd; }
 td:first-child { white-space: nowrap; font-family: monospace; }
-pre { padding: .8rem; overflow-x: auto; background: #f2f4f8; border-radius: 4px; }
+pre { font-size: .9rem; padding: .8rem; overflow-x: auto; background: #f2f4f8; border-radius: 4px; }
 a { color: #0f52ba; }
 </style>
 </head>

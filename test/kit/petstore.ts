@@ -117,7 +117,7 @@ export function useGateway(engine: Engine, environment: Record<string, string> =
   afterAll(async () => {
     await kit.gateway?.close();
     await kit.opened?.close();
-    if (!kit.faultsExpected)
+    if (kit.gateway && !kit.faultsExpected)
       expect(kit.gateway.logs.filter((line) => line.includes('"level":50'))).toEqual([]);
   });
   return kit;

@@ -1,0 +1,162 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { dataOf, makeWorld, onEachEngine, query } from '../kit/petstore.ts';
+
+const LARGEST = '9223372036854775807';
+const CONNECTION = `{
+  edges { cursor node { __typename } } nodes { __typename }
+  pageInfo { startCursor endCursor hasNextPage hasPreviousPage }
+  totalCount
+}`;
+
+interface Range {
+  first?: number | undefined;
+  last?: number | undefined;
+  after?: string | undefined;
+  before?: string | undefined;
+}
+
+/** What a connection over these ids must be, said as simply as can be. */
+function model(ids: readonly string[], { first, last, after, before }: Range) {
+  const range = ids.filter(
+    (id) => BigInt(id) > BigInt(after ?? 0) && (before === undefined || BigInt(id) < BigInt(before)),
+  );
+  const page = last === undefined ? range.slice(0, first ?? 20) : range.slice(-last);
+  const start = page[0];
+  const end = page.at(-1);
+  return {
+    cursors: page,
+    nodes: page.length,
+    pageInfo: {
+      startCursor: start ?? null,
+      endCursor: end ?? null,
+      hasNextPage: ids.some((id) =>
+        end === undefined ? before !== undefined && BigInt(id) >= BigInt(before) : BigInt(id) > BigInt(end),
+      ),
+      hasPreviousPage: ids.some((id) =>
+        start === undefined ? after !== undefined && BigInt(id) <= BigInt(after) : BigInt(id) < BigInt(start),
+      ),
+    },
+    totalCount: ids.length,
+  };
+}
+
+onEachEngine('Connections', (kit, engine) => {
+  it('are exact in both directions, also from cursors of what was deleted', async () => {
+    const { gateway } = kit;
+    const { store } = gateway;
+    const statuses = ['available', 'pending', 'sold'] as const;
+    const { id: category } = await store.createCategory({ name: 'A' });
+    const pets: string[] = [];
+    for (let i = 0; i < 8; i++) {
+      pets.push((await store.createPet({ name: 'P', categoryId: category, status: statuses[i % 3]! })).id);
+    }
+    const [pet] = pets;
+    const orders: string[] = [];
+    for (let i = 0; i < 6; i++)
+      orders.push((await store.createOrder({ petId: pet!, complete: i % 2 === 0 })).id);
+    const [deletedPet] = pets.splice(3, 1);
+    const [deletedOrder] = orders.splice(2, 1);
+    await store.deletePet(deletedPet!);
+    await store.deleteOrder(deletedOrder!);
+    const categories = [category];
+    for (let i = 0; i < 3; i++) categories.push((await store.createCategory({ name: 'B' })).id);
+
+    const odd = orders.filter((id) => (BigInt(id) - BigInt(orders[0]!)) % 2n === 1n);
+    const lists: [name: string, pattern: string, ids: string[]][] = [
+      ['pets', `{ list: pets(filter: {categoryId: ${category}} ARGS) ${CONNECTION} }`, pets],
+      [
+        'pets of a category',
+        `{ parent: category(id: ${category}) { list: pets(ARGS) ${CONNECTION} } }`,
+        pets,
+      ],
+      ['orders', `{ list: orders(filter: {petId: "${pet}"} ARGS) ${CONNECTION} }`, orders],
+      ['orders of a pet', `{ parent: pet(id: ${pet}) { list: orders(ARGS) ${CONNECTION} } }`, orders],
+      [
+        'some orders of a pet',
+        `{ parent: pet(id: ${pet}) { list: orders(filter: {complete: false} ARGS) ${CONNECTION} } }`,
+        odd,
+      ],
+      ['categories', `{ list: categories(ARGS) ${CONNECTION} }`, categories],
+      ['inventory', `{ list: inventory(ARGS) ${CONNECTION} }`, pets],
+    ];
+    const cursor = fc.constantFrom(undefined, '1', deletedPet, deletedOrder, ...pets, ...orders, LARGEST);
+    const size = fc.constantFrom(undefined, 1, 2, 5, 6, 7, 8, 100);
+    const range = fc
+      .record({ forward: fc.boolean(), size, after: fc.oneof(cursor, fc.constant('0')), before: cursor })
+      .map(
+        ({ forward, size, after, before }): Range => ({ [forward ? 'first' : 'last']: size, after, before }),
+      );
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...lists), range, async ([, pattern, ids], wanted) => {
+        const args = Object.entries(wanted)
+          .filter(([, value]) => value !== undefined)
+          .map(([name, value]) => `${name}: ${typeof value === 'number' ? value : `"${value}"`}`);
+        const text = pattern
+          .replace('(ARGS)', args.length > 0 ? `(${args.join(' ')})` : '')
+          .replace('ARGS', args.join(' '));
+        const sent = await query(gateway, text);
+        const data = dataOf(sent);
+        const { edges, nodes, pageInfo, totalCount } = data.list ?? data.parent.list;
+        const cursors = edges.map((edge: { cursor: string }) => edge.cursor);
+        expect({ cursors, nodes: nodes.length, pageInfo, totalCount }, sent.about).toEqual(
+          model(ids, wanted),
+        );
+      }),
+      { numRuns: engine.name === 'sqlite' ? 400 : 40 },
+    );
+  });
+
+  it('give 20 by default and up to 100', async () => {
+    const { store } = kit.gateway;
+    const { id } = await store.createCategory({ name: 'A' });
+    for (let i = 0; i < 22; i++) await store.createPet({ name: 'P', categoryId: id, status: 'sold' });
+    for (const [args, count] of [
+      ['', 20],
+      ['(first: 100)', 22],
+      ['(last: 100)', 22],
+      ['(first: null, last: null, after: null, before: null, filter: null)', 20],
+      ['(last: 3)', 3],
+    ] as const) {
+      const sent = await query(kit.gateway, `{ category(id: ${id}) { pets${args} { nodes { id } } } }`);
+      expect(dataOf(sent).category.pets.nodes, sent.about).toHaveLength(count);
+    }
+  });
+
+  const SIZE = 'must be an integer from 1 to 100';
+  const CURSOR = 'must be a cursor that this list has given';
+  it.each([
+    ['first: 0', `first: ${SIZE}.`],
+    ['first: -1', `first: ${SIZE}.`],
+    ['first: 101', `first: ${SIZE}.`],
+    ['last: 0', `last: ${SIZE}.`],
+    ['last: 101', `last: ${SIZE}.`],
+    ['first: 1, last: 1', 'last: must not be given together with first.'],
+    ['after: ""', `after: ${CURSOR}.`],
+    ['after: "x"', `after: ${CURSOR}.`],
+    ['after: "-1"', `after: ${CURSOR}.`],
+    ['before: "0"', `before: ${CURSOR}.`],
+    ['before: "9223372036854775808"', `before: ${CURSOR}.`],
+    [
+      'first: 101, last: 0, after: "x", before: "01"',
+      `first: ${SIZE}; last: ${SIZE}; last: must not be given together with first; after: ${CURSOR}; before: ${CURSOR}.`,
+    ],
+  ])('refuse (%s)', async (args, message) => {
+    const { C } = await makeWorld(kit);
+    for (const [text, path] of [
+      [`{ list: pets(${args}) { nodes { id } } }`, ['list']],
+      [`{ parent: category(id: ${C}) { list: pets(${args}) { nodes { id } } } }`, ['parent', 'list']],
+    ] as const) {
+      const sent = await query(kit.gateway, text);
+      expect(sent.status, sent.about).toBe(200);
+      expect(sent.json.errors, sent.about).toEqual([
+        {
+          message,
+          path,
+          locations: expect.any(Array),
+          extensions: { code: 'VALIDATION_FAILED', status: 400 },
+        },
+      ]);
+    }
+  });
+});

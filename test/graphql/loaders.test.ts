@@ -1,0 +1,177 @@
+import type { CommandStartedEvent } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { TestGateway } from '../kit/gateway.ts';
+import { dropDatabase, mongoUri } from '../kit/mongo.ts';
+import { dataOf, query } from '../kit/petstore.ts';
+import { type Engine, engines, type OpenedStore } from '../kit/stores.ts';
+
+const READS = [
+  'petsById',
+  'categoriesById',
+  'ordersById',
+  'petPage',
+  'categoryPage',
+  'orderPage',
+  'petPagesByCategory',
+  'orderPagesByPet',
+  'petCount',
+  'categoryCount',
+  'orderCount',
+  'petCountsByCategory',
+  'orderCountsByPet',
+];
+
+/** The same store, which notes each of its reads: each is one command to the database. */
+function counting(store: Store, calls: string[]): Store {
+  return new Proxy(store, {
+    get(target, name, receiver) {
+      // What the embedded engine remembers would hide what a query needs.
+      if (name === 'peekPet' || name === 'peekCategory') return undefined;
+      const member = Reflect.get(target, name, receiver);
+      if (typeof member !== 'function') return member;
+      return (...args: unknown[]) => {
+        if (READS.includes(String(name))) calls.push(String(name));
+        return member.apply(target, args);
+      };
+    },
+  });
+}
+
+async function fillStore(store: Store) {
+  const ids = { categories: [] as string[], pets: [] as string[], orders: [] as string[] };
+  for (let c = 0; c < 5; c++) {
+    const { id: categoryId } = await store.createCategory({ name: `C${c}` });
+    ids.categories.push(categoryId);
+    for (let p = 0; p < 4; p++) {
+      const { id: petId } = await store.createPet({ name: `P${c}.${p}`, categoryId, status: 'available' });
+      ids.pets.push(petId);
+      if (p < 2) ids.orders.push((await store.createOrder({ petId, quantity: p + 1, complete: false })).id);
+    }
+  }
+  return ids;
+}
+
+const DEEP = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { category { name } } } } } }';
+
+/** At most one command a level that reads, however wide the level is. */
+const COUNTS: readonly [operation: string, reads: string[]][] = [
+  [DEEP, ['categoryPage', 'petPagesByCategory']],
+  [
+    '{ pets { nodes { category { name pets(first: 2) { nodes { orders(first: 1) { nodes { pet { category { name } } } } } } } } } }',
+    ['petPage', 'categoriesById', 'petPagesByCategory', 'orderPagesByPet', 'petsById'],
+  ],
+  [
+    '{ orders { nodes { pet { inventory { quantity pet { name } } category { name } } } } }',
+    ['orderPage', 'petsById', 'categoriesById'],
+  ],
+  ['{ inventory { nodes { pet { category { name } } } } }', ['petPage', 'categoriesById']],
+  ['{ pets { nodes { orders { totalCount } } } }', ['petPage', 'orderCountsByPet', 'orderPagesByPet']],
+  [
+    '{ categories { nodes { pets { totalCount } } } }',
+    ['categoryPage', 'petCountsByCategory', 'petPagesByCategory'],
+  ],
+  ['{ pets { totalCount } }', ['petCount', 'petPage']],
+  [
+    '{ categories { totalCount } orders { totalCount } inventory { totalCount } }',
+    ['categoryCount', 'categoryPage', 'orderCount', 'orderPage', 'petCount', 'petPage'],
+  ],
+  [
+    '{ pets(first: 2) { nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }',
+    ['petPage'],
+  ],
+  ['{ pets(first: 2, after: "3") { pageInfo { hasPreviousPage } } }', ['petPage', 'petPage']],
+  ['{ pets(first: 2, after: "3") { pageInfo { hasNextPage } } }', ['petPage']],
+  [
+    '{ a: pet(id: 1) { name } b: pet(id: 2) { name } c: pet(id: 1) { status } d: inventoryItem(petId: 3) { quantity } }',
+    ['petsById'],
+  ],
+  [
+    '{ a: category(id: 1) { pets { nodes { id } } } b: category(id: 2) { pets { nodes { id } } } }',
+    ['categoriesById', 'petPagesByCategory'],
+  ],
+  ['{ rateLimit { plan } __typename }', []],
+];
+
+describe.each(engines)('Reads of a query ($name)', (engine: Engine) => {
+  const calls: string[] = [];
+  let opened: OpenedStore;
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    opened = await engine.open();
+    await fillStore(opened.store);
+    gateway = await TestGateway.start(counting(opened.store, calls));
+  });
+  afterAll(async () => {
+    await gateway?.close();
+    await opened?.close();
+  });
+
+  it.each(COUNTS)('%s', async (operation, reads) => {
+    for (let time = 0; time < 2; time++) {
+      calls.length = 0;
+      const sent = await query(gateway, operation);
+      dataOf(sent);
+      expect([...calls].sort(), sent.about).toEqual([...reads].sort());
+    }
+  });
+
+  it('after a mutation are made anew', async () => {
+    calls.length = 0;
+    const sent = await query(
+      gateway,
+      'mutation { a: updatePet(id: 1, input: {name: "A"}) { category { name } } b: updatePet(id: 1, input: {name: "B"}) { category { name } } }',
+    );
+    dataOf(sent);
+    expect(calls, sent.about).toEqual(['categoriesById', 'categoriesById']);
+  });
+});
+
+describe.runIf(process.env.TEST_MONGODB_URI)('Commands of a query to MongoDB', () => {
+  const database = `loaders-${process.pid}-${Date.now()}`;
+  let store: Awaited<ReturnType<typeof openMongoStore>>;
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    store = await openMongoStore({ uri: mongoUri(database), monitorCommands: true });
+    await fillStore(store);
+    gateway = await TestGateway.start(store);
+  });
+  afterAll(async () => {
+    await gateway?.close();
+    await store?.close();
+    await dropDatabase(database);
+  });
+
+  it.each([
+    [DEEP, ['find categories', 'aggregate categories']],
+    ['{ orders { nodes { pet { category { name } } } } }', ['find orders', 'find pets', 'find categories']],
+  ])('%s', async (operation, expected) => {
+    // The first charge of a key makes the document that counts.
+    await query(gateway, '{ pet(id: 1) { id } }');
+    const commands: CommandStartedEvent[] = [];
+    const listen = (event: CommandStartedEvent) => commands.push(event);
+    store.client.on('commandStarted', listen);
+    const sent = await query(gateway, operation);
+    store.client.off('commandStarted', listen);
+    dataOf(sent);
+    const reads = commands
+      .filter(({ commandName }) =>
+        ['find', 'aggregate', 'getMore', 'count', 'distinct'].includes(commandName),
+      )
+      .map(({ commandName, command }) => `${commandName} ${command[commandName]}`);
+    expect(reads, sent.about).toHaveLength(expected.length);
+    expect(
+      reads.map((read) => read.split(' ')[0]),
+      sent.about,
+    ).toEqual(expected.map((read) => read.split(' ')[0]));
+    const others = commands.filter(({ commandName }) => !['find', 'aggregate'].includes(commandName));
+    // Whatever else is sent charges the key.
+    expect(
+      others.map(({ commandName }) => commandName),
+      sent.about,
+    ).toEqual(['findAndModify']);
+  });
+});

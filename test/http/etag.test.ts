@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest';
+import {
+  expectAnswer,
+  expectRefusal,
+  fill,
+  makeWorld,
+  onEachEngine,
+  send,
+  sqlite,
+  useGateway,
+} from '../kit/petstore.ts';
+
+const OTHER = '"0000000000000000000000000000"';
+
+/** A resource, a body that replaces it, a merge patch that changes it and one that doesn't. */
+const RESOURCES = [
+  ['/pets/$F', '{"name":"Max","categoryId":$E}', '{"status":"sold"}', '/pets'],
+  ['/categories/$E', '{"name":"Cats"}', '{"description":"They purr"}', '/categories'],
+  ['/store/orders/$O', '{"complete":true}', '{"quantity":7}', '/store/orders'],
+  ['/store/inventory/$P', '{"quantity":9}', '{"quantity":8}', '/store/inventory'],
+] as const;
+
+onEachEngine('ETag and If-Match', (kit) => {
+  it.each(RESOURCES)(
+    '%s is written only in the version that If-Match names',
+    async (pattern, replacement, patch) => {
+      const world = await makeWorld(kit);
+      const path = fill(pattern, world);
+      const put = (match: string) =>
+        send(kit.gateway, `PUT ${path}`, { body: fill(replacement, world), headers: { 'if-match': match } });
+      const patchWith = (match: string, body: string) =>
+        send(kit.gateway, `PATCH ${path}`, { body, headers: { 'if-match': match } });
+
+      const first = await send(kit.gateway, path);
+      const etag = first.headers.etag!;
+      expect(etag, first.about).toMatch(/^"[\x21\x23-\x7e]+"$/);
+      for (const stale of [OTHER, `W/${etag}`, 'x', '"', '', `${OTHER}, "x"`]) {
+        expectRefusal(await put(stale), 'PRECONDITION_FAILED');
+        expectRefusal(await patchWith(stale, patch), 'PRECONDITION_FAILED');
+        expectRefusal(await patchWith(stale, '{}'), 'PRECONDITION_FAILED');
+      }
+      expectAnswer(await send(kit.gateway, path), 200, first.text);
+      expectAnswer(await patchWith(etag, '{}'), 200, first.text);
+
+      const replaced = await put(`${OTHER}, ${etag}`);
+      expectAnswer(replaced, 200);
+      expect(replaced.headers.etag, replaced.about).not.toBe(etag);
+      expect((await send(kit.gateway, path)).headers.etag).toBe(replaced.headers.etag);
+      expectRefusal(await put(etag), 'PRECONDITION_FAILED');
+      const patched = await patchWith(replaced.headers.etag!, patch);
+      expectAnswer(patched, 200);
+      expect(patched.headers.etag, patched.about).not.toBe(replaced.headers.etag);
+      expectAnswer(await put('*'), 200, replaced.text);
+      // The same content is the same version.
+      expect((await send(kit.gateway, path)).headers.etag).toBe(replaced.headers.etag);
+    },
+  );
+
+  it.each(RESOURCES.slice(0, 3))('%s is deleted only in the version that If-Match names', async (pattern) => {
+    const path = fill(pattern, await makeWorld(kit));
+    const { etag } = (await send(kit.gateway, path)).headers;
+    const remove = (match: string) => send(kit.gateway, `DELETE ${path}`, { headers: { 'if-match': match } });
+    expectRefusal(await remove(OTHER), 'PRECONDITION_FAILED');
+    expectAnswer(await remove(etag!), 204);
+    expectRefusal(await remove(etag!), 'NOT_FOUND');
+    expectRefusal(await remove('*'), 'NOT_FOUND');
+  });
+
+  it.each(RESOURCES)(
+    'of concurrent writes to %s with the same If-Match exactly one passes',
+    async (pattern) => {
+      const world = await makeWorld(kit);
+      const path = fill(pattern, world);
+      const { etag } = (await send(kit.gateway, path)).headers;
+      const bodyOf = (i: number) => {
+        if (path.startsWith('/store')) return `{"quantity":${20 + i}}`;
+        return `{"name":"Version ${i}"}`;
+      };
+      const sent = await Promise.all(
+        Array.from({ length: 6 }, (_, i) =>
+          send(kit.gateway, `PATCH ${path}`, { body: bodyOf(i), headers: { 'if-match': etag! } }),
+        ),
+      );
+      const passed = sent.filter(({ status }) => status === 200);
+      expect(passed.map(({ about }) => about)).toHaveLength(1);
+      for (const refused of sent.filter((one) => one !== passed[0]))
+        expectRefusal(refused, 'PRECONDITION_FAILED');
+      expectAnswer(await send(kit.gateway, path), 200, passed[0]!.text);
+    },
+  );
+
+  it('an inventory entry and its pet are versions of their own', async () => {
+    const { P } = await makeWorld(kit);
+    const pet = await send(kit.gateway, `/pets/${P}`);
+    expectAnswer(await send(kit.gateway, `PUT /store/inventory/${P}`, { body: { quantity: 1 } }), 200);
+    expect((await send(kit.gateway, `/pets/${P}`)).headers.etag).toBe(pet.headers.etag);
+    const entry = await send(kit.gateway, `/store/inventory/${P}`);
+    expectAnswer(await send(kit.gateway, `PATCH /pets/${P}`, { body: { name: 'Max' } }), 200);
+    expect((await send(kit.gateway, `/store/inventory/${P}`)).headers.etag).toBe(entry.headers.etag);
+    expectAnswer(await send(kit.gateway, `PATCH /pets/${P}`, { body: { status: 'pending' } }), 200);
+    expect((await send(kit.gateway, `/store/inventory/${P}`)).headers.etag).not.toBe(entry.headers.etag);
+  });
+});
+
+describe('If-None-Match', () => {
+  const kit = useGateway(sqlite);
+
+  it('answers 304 to those who have the version, on every GET', async () => {
+    const world = await makeWorld(kit);
+    const paths = [
+      ...RESOURCES.flatMap(([one, , , list]) => [one, list]),
+      '/categories/$C/pets',
+      '/pets?status=sold',
+      '/categories/$E/pets',
+    ];
+    for (const pattern of paths) {
+      const path = fill(pattern, world);
+      const get = await send(kit.gateway, path);
+      const etag = get.headers.etag!;
+      expect(etag, get.about).toBeDefined();
+      for (const method of ['GET', 'HEAD']) {
+        for (const match of [etag, `W/${etag}`, `${OTHER}, ${etag}`, '*']) {
+          const sent = await send(kit.gateway, `${method} ${path}`, { headers: { 'if-none-match': match } });
+          expect([sent.status, sent.text], sent.about).toEqual([304, '']);
+          expect(sent.headers.etag, sent.about).toBe(etag);
+          expect(sent.headers.link, sent.about).toBe(get.headers.link);
+          expect(sent.headers['cache-control'], sent.about).toBe('private, no-cache');
+          for (const name of [
+            'x-ratelimit-limit',
+            'x-ratelimit-remaining',
+            'x-ratelimit-reset',
+            'ratelimit',
+            'ratelimit-policy',
+          ]) {
+            expect(sent.headers[name], `${name}${sent.about}`).toBeDefined();
+          }
+          expect(sent.headers['content-type'], sent.about).toBeUndefined();
+        }
+      }
+      for (const match of [OTHER, 'x', '']) {
+        expectAnswer(await send(kit.gateway, path, { headers: { 'if-none-match': match } }), 200, get.text);
+      }
+    }
+  });
+
+  it('has no say in what is missing or in writes', async () => {
+    const { C } = await makeWorld(kit);
+    expectRefusal(
+      await send(kit.gateway, '/pets/9223372036854775806', { headers: { 'if-none-match': '*' } }),
+      'NOT_FOUND',
+    );
+    const { etag } = (await send(kit.gateway, `/categories/${C}`)).headers;
+    const sent = await send(kit.gateway, `PATCH /categories/${C}`, {
+      body: '{}',
+      headers: { 'if-none-match': etag! },
+    });
+    expectAnswer(sent, 200);
+  });
+});

@@ -1,0 +1,404 @@
+import { describe, expect, it } from 'vitest';
+import { AppError, type ErrorCode, unavailable } from '../../src/errors.ts';
+import type { Store } from '../../src/store/store.ts';
+import { TestGateway } from '../kit/gateway.ts';
+import {
+  dataOf,
+  expectQueryRefusal,
+  expectRefusal,
+  makeWorld,
+  query,
+  send,
+  sqlite,
+  useGateway,
+} from '../kit/petstore.ts';
+
+const ACCEPTS = ['application/json', 'application/graphql-response+json', '*/*', undefined] as const;
+const typeOf = (accept: string | undefined) =>
+  accept === 'application/graphql-response+json' ? accept : 'application/json';
+
+describe('GraphQL over HTTP', () => {
+  const kit = useGateway(sqlite);
+  const PET = 'query ($id: ID!) { pet(id: $id) { id } }';
+
+  it.each(ACCEPTS)('has a real status for every failure under Accept: %s', async (accept) => {
+    const { gateway } = kit;
+    const { P } = await makeWorld(kit);
+    const headers = { ...(accept !== undefined && { accept }) };
+    const poor = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1 });
+    await send(gateway, '/pets', { key: poor });
+    const body = (text: string, variables?: object) => JSON.stringify({ query: text, variables });
+    const failures: [code: ErrorCode, request: string, call: Parameters<typeof send>[2]][] = [
+      ['GRAPHQL_PARSE_FAILED', 'POST /graphql', { body: body('{') }],
+      ['GRAPHQL_VALIDATION_FAILED', 'POST /graphql', { body: body('{ nothing }') }],
+      [
+        'QUERY_TOO_COMPLEX',
+        'POST /graphql',
+        { body: body(`{ ${Array.from({ length: 51 }, (_, i) => `p${i}: pet(id: 1) { id }`)} }`) },
+      ],
+      ['VALIDATION_FAILED', 'POST /graphql', { body: body(PET, { id: 0 }) }],
+      ['BAD_REQUEST', 'POST /graphql', { body: '{' }],
+      ['BAD_REQUEST', 'POST /graphql', { body: '{}' }],
+      ['BAD_REQUEST', 'POST /graphql', { body: '[]' }],
+      ['BAD_REQUEST', 'POST /graphql', { body: '"{ __typename }"' }],
+      ['BAD_REQUEST', 'GET /graphql', {}],
+      ['BAD_REQUEST', 'GET /graphql?query=%7B__typename%7D&variables=%7B', {}],
+      ['GRAPHQL_PARSE_FAILED', 'GET /graphql?query=%7B', {}],
+      ['GRAPHQL_VALIDATION_FAILED', 'GET /graphql?query=%7Bnothing%7D', {}],
+      [
+        'METHOD_NOT_ALLOWED',
+        `GET /graphql?query=${encodeURIComponent(`mutation { deletePet(id: ${P}) }`)}`,
+        {},
+      ],
+      ['METHOD_NOT_ALLOWED', 'PUT /graphql', { body: body('{ __typename }') }],
+      ['UNAUTHENTICATED', 'POST /graphql', { body: body('{ __typename }'), key: null }],
+      ['UNAUTHENTICATED', 'POST /graphql', { body: body('{'), key: 'wrong' }],
+      ['RATE_LIMITED', 'POST /graphql', { body: body('{ pets { totalCount } }'), key: poor }],
+      ['RATE_LIMITED', 'POST /graphql', { body: body('{'), key: poor }],
+      ['PAYLOAD_TOO_LARGE', 'POST /graphql', { body: body(`{ __typename } #${'x'.repeat(100_000)}`) }],
+      [
+        'UNSUPPORTED_MEDIA_TYPE',
+        'POST /graphql',
+        { body: body('{ __typename }'), headers: { 'content-type': 'text/plain' } },
+      ],
+      [
+        'UNSUPPORTED_MEDIA_TYPE',
+        'POST /graphql',
+        { body: body('{ __typename }'), headers: { 'content-encoding': 'gzip' } },
+      ],
+    ];
+    for (const [code, request, call] of failures) {
+      const sent = await send(gateway, request, {
+        ...call,
+        headers: {
+          ...(request.startsWith('POST') && { 'content-type': 'application/json' }),
+          ...headers,
+          ...call?.headers,
+        },
+      });
+      expectQueryRefusal(sent, code);
+      expect(sent.headers['content-type'], sent.about).toBe(`${typeOf(accept)}; charset=utf-8`);
+      expect(sent.headers['x-ratelimit-limit'], sent.about).toBeDefined();
+      expect(sent.headers.allow !== undefined, sent.about).toBe(code === 'METHOD_NOT_ALLOWED');
+      expect(sent.headers['retry-after'] !== undefined, sent.about).toBe(code === 'RATE_LIMITED');
+      expect(sent.headers['www-authenticate'] !== undefined, sent.about).toBe(code === 'UNAUTHENTICATED');
+    }
+    dataOf(await query(gateway, `{ pet(id: ${P}) { id } }`, undefined, { headers }));
+    const partly = await query(
+      gateway,
+      '{ __typename pet(id: 1) { orders(first: 0) { totalCount } } }',
+      undefined,
+      { headers },
+    );
+    expect([partly.status, partly.json.data, partly.json.errors.length], partly.about).toEqual([
+      200,
+      { __typename: 'Query', pet: null },
+      1,
+    ]);
+    expect(partly.headers['content-type'], partly.about).toBe(`${typeOf(accept)}; charset=utf-8`);
+  });
+
+  it('answers queries over GET, with exact integers', async () => {
+    const id = '9223372036854775807';
+    await kit.gateway.store.createOrder({ id, complete: true });
+    const get = (parameters: object) =>
+      send(kit.gateway, `/graphql?${new URLSearchParams(Object.entries(parameters))}`);
+    for (const parameters of [
+      { query: `{ order(id: ${id}) { id } }` },
+      { query: 'query ($id: ID!) { order(id: $id) { id } }', variables: `{"id":${id}}` },
+      {
+        query: 'query A($id: ID!) { order(id: $id) { id } } query B { __typename }',
+        variables: `{"id":"${id}"}`,
+        operationName: 'A',
+      },
+    ]) {
+      const sent = await get(parameters);
+      expect(dataOf(sent), sent.about).toEqual({ order: { id } });
+    }
+    expectQueryRefusal(
+      await get({ query: 'query A { __typename } query B { __typename }' }),
+      'GRAPHQL_VALIDATION_FAILED',
+    );
+    expectQueryRefusal(
+      await get({ query: 'query A { __typename } mutation B { deleteOrder(id: 1) }', operationName: 'B' }),
+      'METHOD_NOT_ALLOWED',
+    );
+    const head = await send(kit.gateway, 'HEAD /graphql?query=%7B__typename%7D');
+    expect([head.status, head.text], head.about).toEqual([200, '']);
+  });
+
+  it('reads the other body types that clients may send, exactly too', async () => {
+    const id = '9223372036854775806';
+    await kit.gateway.store.createOrder({ id, complete: true });
+    const text = 'query ($id: ID!) { order(id: $id) { id } }';
+    for (const [contentType, body] of [
+      ['application/graphql', `{ order(id: ${id}) { id } }`],
+      ['application/graphql; charset=utf-8', `{ order(id: ${id}) { id } }`],
+      [
+        'application/x-www-form-urlencoded',
+        new URLSearchParams({ query: text, variables: `{"id":${id}}` }).toString(),
+      ],
+      ['application/graphql+json', `{"query":"${text}","variables":{"id":${id}}}`],
+    ] as const) {
+      const sent = await send(kit.gateway, 'POST /graphql', {
+        body,
+        headers: { 'content-type': contentType },
+      });
+      expect(dataOf(sent), sent.about).toEqual({ order: { id } });
+    }
+    for (const [contentType, body, code] of [
+      ['application/graphql', '', 'BAD_REQUEST'],
+      ['application/graphql', '{', 'GRAPHQL_PARSE_FAILED'],
+      ['application/graphql', Buffer.from('{ a\xff }', 'latin1'), 'BAD_REQUEST'],
+      ['application/x-www-form-urlencoded', '', 'BAD_REQUEST'],
+      ['application/x-www-form-urlencoded', 'query=%7B__typename%7D&variables=%7B', 'BAD_REQUEST'],
+      ['application/x-www-form-urlencoded', 'query=%7B__typename%7D&variables=7', 'BAD_REQUEST'],
+      ['multipart/form-data; boundary=x', '--x--', 'UNSUPPORTED_MEDIA_TYPE'],
+    ] as const) {
+      expectQueryRefusal(
+        await send(kit.gateway, 'POST /graphql', { body, headers: { 'content-type': contentType } }),
+        code,
+      );
+    }
+  });
+
+  it.each(['text/event-stream', 'multipart/mixed'])('answers under Accept: %s too', async (accept) => {
+    const sent = await query(kit.gateway, '{ __typename }', undefined, { headers: { accept } });
+    expect(sent.status, sent.about).toBe(200);
+    expect(sent.headers['content-type'], sent.about).toMatch(accept);
+    expect(sent.text, sent.about).toContain('{"data":{"__typename":"Query"}}');
+    expectQueryRefusal(
+      await query(kit.gateway, '{', undefined, { headers: { accept, 'x-api-key': 'wrong' } }),
+      'UNAUTHENTICATED',
+    );
+  });
+
+  it.each(['text/html', 'application/xml', 'application/json;q=0, application/graphql-response+json;q=0'])(
+    'cannot answer under Accept: %s',
+    async (accept) => {
+      expectQueryRefusal(
+        await query(kit.gateway, '{ __typename }', undefined, { headers: { accept } }),
+        'NOT_ACCEPTABLE',
+      );
+    },
+  );
+
+  it('tells its methods', async () => {
+    for (const method of ['PUT', 'PATCH', 'DELETE']) {
+      const sent = await send(kit.gateway, `${method} /graphql`);
+      expectQueryRefusal(sent, 'METHOD_NOT_ALLOWED');
+      expect(sent.headers.allow, sent.about).toBe('GET, HEAD, POST, OPTIONS');
+    }
+    const options = await send(kit.gateway, 'OPTIONS /graphql');
+    expect([options.status, options.headers.allow], options.about).toEqual([204, 'GET, HEAD, POST, OPTIONS']);
+  });
+});
+
+describe('A batch', () => {
+  const kit = useGateway(sqlite);
+  const batch = (operations: unknown[], headers: Record<string, string> = {}) =>
+    send(kit.gateway, 'POST /graphql', { body: operations, headers });
+  const one = { query: '{ __typename }' };
+  const answer = { data: { __typename: 'Query' } };
+
+  it('of up to 10 operations is answered in their order', async () => {
+    const { P, C } = await makeWorld(kit);
+    const operations = [
+      { query: `{ pet(id: ${P}) { name } }` },
+      { query: 'query ($id: ID!) { category(id: $id) { name } }', variables: { id: C } },
+      ...Array.from({ length: 8 }, () => one),
+    ];
+    const sent = await batch(operations);
+    expect(sent.status, sent.about).toBe(200);
+    expect(sent.json, sent.about).toEqual([
+      { data: { pet: { name: 'Rex' } } },
+      { data: { category: { name: 'Dogs' } } },
+      ...Array.from({ length: 8 }, () => answer),
+    ]);
+  });
+
+  it('of 11 is refused', async () => {
+    expectQueryRefusal(await batch(Array.from({ length: 11 }, () => one)), 'PAYLOAD_TOO_LARGE');
+  });
+
+  it('of none is refused', async () => {
+    expectQueryRefusal(await batch([]), 'BAD_REQUEST');
+  });
+
+  it('answers the others beside one that fails', async () => {
+    const sent = await batch([
+      one,
+      { query: '{ nothing }' },
+      { query: '{' },
+      { query: '{ pets(first: 0) { totalCount } }' },
+      one,
+    ]);
+    expect(sent.status, sent.about).toBe(200);
+    expect(sent.json[0], sent.about).toEqual(answer);
+    expect(sent.json[4], sent.about).toEqual(answer);
+    expect(
+      sent.json.slice(1, 4).map(({ errors }: { errors: { extensions: unknown }[] }) => errors[0]!.extensions),
+      sent.about,
+    ).toEqual([
+      { code: 'GRAPHQL_VALIDATION_FAILED', status: 400 },
+      { code: 'GRAPHQL_PARSE_FAILED', status: 400 },
+      { code: 'VALIDATION_FAILED', status: 400 },
+    ]);
+    expect(sent.json[1], sent.about).not.toHaveProperty('data');
+    expect(sent.json[3], sent.about).toHaveProperty('data', null);
+  });
+
+  it('with something that is no operation is refused as a whole', async () => {
+    const { P } = await makeWorld(kit);
+    const rename = { query: `mutation { updatePet(id: ${P}, input: {name: "never"}) { id } }` };
+    for (const odd of [
+      7,
+      null,
+      [],
+      'x',
+      {},
+      { query: 7 },
+      { query: '{ a: __typename }', variables: [] },
+      { ...one, x: 1 },
+    ]) {
+      expectQueryRefusal(await batch([rename, odd]), 'BAD_REQUEST');
+    }
+    expect((await kit.gateway.store.petsById([P]))[0]!.name).toBe('Rex');
+  });
+
+  it('makes each of its mutations safe to repeat', async () => {
+    const headers = { 'idempotency-key': 'batch-1' };
+    const create = { query: 'mutation { createCategory(input: {name: "B"}) { id } }' };
+    const first = await batch([create, create], headers);
+    const [a, b] = first.json.map(
+      ({ data }: { data: { createCategory: { id: string } } }) => data.createCategory.id,
+    );
+    expect(a, first.about).not.toBe(b);
+    const again = await batch([create, create], headers);
+    expect([again.text, again.headers['idempotency-replayed']], again.about).toEqual([first.text, 'true']);
+  });
+});
+
+describe('A fault that nobody foresaw', () => {
+  const kit = useGateway(sqlite);
+  kit.faultsExpected = true;
+
+  /** A gateway on a store whose reads and writes of pets fail so. */
+  async function withFault(fault: () => unknown, test: (gateway: TestGateway) => Promise<void>) {
+    const broken = new Proxy(kit.gateway.store, {
+      get(target, name) {
+        const member = Reflect.get(target, name);
+        if (name === 'peekPet') return undefined;
+        if (!/[pP]et/.test(String(name)) || typeof member !== 'function')
+          return typeof member === 'function' ? member.bind(target) : member;
+        return fault;
+      },
+    }) as Store;
+    const gateway = await TestGateway.start(broken);
+    try {
+      await test(gateway);
+    } finally {
+      await gateway.close();
+    }
+  }
+
+  it.each([
+    [
+      'thrown',
+      () => {
+        throw new Error('secret at /etc/passwd');
+      },
+    ],
+    [
+      'rejected',
+      async () => {
+        throw new TypeError('secret');
+      },
+    ],
+    [
+      'of no class',
+      () => {
+        throw 'secret';
+      },
+    ],
+    [
+      'an AppError of ours',
+      () => {
+        throw new AppError('INTERNAL', 'Something went wrong on our side.', { cause: new Error('secret') });
+      },
+    ],
+  ] as const)('is masked and logged with the request id: %s', async (_, fault) => {
+    await withFault(fault, async (gateway) => {
+      const message = 'Something went wrong on our side.';
+      for (let time = 0; time < 2; time++) {
+        const nullable = await query(gateway, '{ __typename pet(id: 1) { id } }');
+        expect(nullable.status, nullable.about).toBe(200);
+        expect(nullable.json.data, nullable.about).toEqual({ __typename: 'Query', pet: null });
+        expect(nullable.json.errors[0], nullable.about).toMatchObject({
+          message,
+          path: ['pet'],
+          extensions: { code: 'INTERNAL', status: 500 },
+        });
+        const list = await query(gateway, '{ pets { nodes { id } } }');
+        expect([list.status, list.json.data, list.json.errors[0].extensions], list.about).toEqual([
+          200,
+          null,
+          { code: 'INTERNAL', status: 500 },
+        ]);
+        for (const request of ['GET /pets', 'GET /pets/1', 'DELETE /pets/1'])
+          expectRefusal(await send(gateway, request), 'INTERNAL', message);
+        const sent = await send(gateway, 'POST /pets', { body: '{"name":"x","categoryId":1}' });
+        expectRefusal(sent, 'INTERNAL', message);
+        for (const { text, about } of [nullable, list, sent])
+          expect(text, about).not.toMatch(/secret|passwd|at .*\.ts/);
+      }
+      const faults = gateway.logs.filter((line) => line.includes('"level":50'));
+      expect(faults.length).toBeGreaterThan(0);
+      expect(faults.join('\n')).toContain('secret');
+    });
+  });
+
+  it('of an unreachable database is 503 with Retry-After', async () => {
+    await withFault(
+      () => {
+        throw unavailable(new Error('secret'));
+      },
+      async (gateway) => {
+        const rest = await send(gateway, '/pets/1');
+        expectRefusal(rest, 'UNAVAILABLE');
+        expect(rest.headers['retry-after'], rest.about).toBe('1');
+        const graphql = await query(gateway, '{ __typename pet(id: 1) { id } }');
+        expect(graphql.json.errors[0].extensions, graphql.about).toEqual({
+          code: 'UNAVAILABLE',
+          status: 503,
+        });
+        expect(graphql.json.errors[0].message, graphql.about).toBe(rest.json.message);
+      },
+    );
+  });
+
+  it('of the database before execution is a real 503 through both doors', async () => {
+    const broken = new Proxy(kit.gateway.store, {
+      get(target, name) {
+        const member = Reflect.get(target, name);
+        if (name === 'charge')
+          return () => {
+            throw unavailable(new Error('secret'));
+          };
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    }) as Store;
+    const gateway = await TestGateway.start(broken);
+    const rest = await send(gateway, '/pets');
+    const graphql = await query(gateway, '{ pets { totalCount } }');
+    await gateway.close();
+    expectRefusal(rest, 'UNAVAILABLE');
+    expectQueryRefusal(graphql, 'UNAVAILABLE');
+    for (const { headers, about } of [rest, graphql]) {
+      expect(
+        [headers['retry-after'], headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']],
+        about,
+      ).toEqual(['1', '1000000', '0']);
+    }
+  });
+});

@@ -1,0 +1,271 @@
+import { describe, expect, it } from 'vitest';
+import {
+  dataOf,
+  expectAnswer,
+  expectQueryRefusal,
+  expectRefusal,
+  type Kit,
+  makeWorld,
+  onEachEngine,
+  query,
+  type Sent,
+  send,
+  sqlite,
+  useGateway,
+} from '../kit/petstore.ts';
+
+let keys = 0;
+const newKey = () => `test-key-${++keys}`;
+const CREATE_PET = 'mutation ($input: NewPet!) { createPet(input: $input) { id name categoryId status } }';
+const CREATE_ORDER =
+  'mutation ($input: NewOrder!) { createOrder(input: $input) { id petId quantity shipDate complete } }';
+const CREATE_CATEGORY =
+  'mutation ($input: NewCategory!) { createCategory(input: $input) { id name description } }';
+
+const post = ({ gateway }: Kit, path: string, key: string, body: unknown, apiKey = gateway.key) =>
+  send(gateway, `POST ${path}`, { body, key: apiKey, headers: { 'idempotency-key': key } });
+const mutate = ({ gateway }: Kit, text: string, key: string, input: unknown) =>
+  query(gateway, text, { input }, { headers: { 'idempotency-key': key } });
+
+function expectReplay(sent: Sent, first: Sent): void {
+  expect(sent.headers['idempotency-replayed'], sent.about).toBe('true');
+  expect([sent.status, sent.text, sent.headers.location], sent.about).toEqual([
+    first.status,
+    first.text,
+    first.headers.location,
+  ]);
+}
+function expectFirst(sent: Sent): Sent {
+  expect(sent.headers['idempotency-replayed'], sent.about).toBeUndefined();
+  return sent;
+}
+
+onEachEngine('Idempotency-Key', (kit) => {
+  it('gives the first answer to every repeated POST', async () => {
+    const { C, P } = await makeWorld(kit);
+    for (const [path, body, same] of [
+      [
+        '/pets',
+        `{"name":"Tom","categoryId":${C}}`,
+        `{"status":"available","categoryId":${C},"name":" Tom "}`,
+      ],
+      ['/categories', '{"name":"Birds"}', '{"name":" Birds"}'],
+      [
+        '/store/orders',
+        `{"petId":${P},"shipDate":"2026-01-31T10:30:00+01:00"}`,
+        `{"complete":false,"shipDate":"2026-01-31T09:30:00Z","petId":${P}}`,
+      ],
+      ['/store/orders', '{"id":9223372036854775807}', '{"id":9223372036854775807}'],
+    ] as const) {
+      const key = newKey();
+      const first = expectFirst(await post(kit, path, key, body));
+      expectAnswer(first, 201);
+      expectReplay(await post(kit, path, key, body), first);
+      expectReplay(await post(kit, path, key, same), first);
+      expect((await post(kit, path, newKey(), body)).text).not.toBe(first.text);
+    }
+    await send(kit.gateway, 'DELETE /store/orders/9223372036854775807');
+  });
+
+  it('replays what has changed or gone since', async () => {
+    const key = newKey();
+    const first = await post(kit, '/categories', key, { name: 'Birds' });
+    await send(kit.gateway, `PUT ${first.headers.location}`, { body: { name: 'Cats' } });
+    expectReplay(await post(kit, '/categories', key, { name: 'Birds' }), first);
+    await send(kit.gateway, `DELETE ${first.headers.location}`);
+    expectReplay(await post(kit, '/categories', key, { name: 'Birds' }), first);
+  });
+
+  it('refuses the key with another payload or operation', async () => {
+    const { C } = await makeWorld(kit);
+    const key = newKey();
+    const first = await post(kit, '/pets', key, { name: 'Tom', categoryId: Number(C) });
+    for (const [path, body] of [
+      ['/pets', { name: 'Tim', categoryId: Number(C) }],
+      ['/pets', { name: 'Tom', categoryId: Number(C), status: 'sold' }],
+      ['/categories', { name: 'Tom' }],
+      ['/store/orders', {}],
+    ] as const) {
+      const sent = await post(kit, path, key, body);
+      expectRefusal(sent, 'IDEMPOTENCY_KEY_REUSED');
+      expect(sent.headers['idempotency-replayed'], sent.about).toBeUndefined();
+    }
+    expectReplay(await post(kit, '/pets', key, { name: 'Tom', categoryId: Number(C) }), first);
+  });
+
+  it('keeps refusals, even if the call would pass now', async () => {
+    const missing = '9223372036854775806';
+    const { O } = await makeWorld(kit);
+    for (const [path, body, code] of [
+      ['/store/orders', `{"petId":${missing}}`, 'UNKNOWN_REFERENCE'],
+      ['/store/orders', `{"id":${O}}`, 'CONFLICT'],
+      ['/store/orders', '{"quantity":0}', 'VALIDATION_FAILED'],
+    ] as const) {
+      const key = newKey();
+      const first = expectFirst(await post(kit, path, key, body));
+      expectRefusal(first, code);
+      if (code === 'CONFLICT') await send(kit.gateway, `DELETE /store/orders/${O}`);
+      const again = await post(kit, path, key, body);
+      expectRefusal(again, code);
+      expectReplay(again, first);
+      expectRefusal(await post(kit, path, key, '{}'), 'IDEMPOTENCY_KEY_REUSED');
+    }
+  });
+
+  it('belongs to one API key', async () => {
+    const key = newKey();
+    const other = await kit.gateway.newKey('enterprise', { perMinute: 1000, perDay: 1000 });
+    const first = await post(kit, '/categories', key, { name: 'Birds' });
+    const second = expectFirst(await post(kit, '/categories', key, { name: 'Birds' }, other));
+    expectAnswer(second, 201);
+    expect(second.text).not.toBe(first.text);
+  });
+
+  it('is forgotten after 24 hours', async () => {
+    const key = newKey();
+    const first = await post(kit, '/categories', key, { name: 'Birds' });
+    kit.clock.advance(24 * 3_600_000 - 1);
+    expectReplay(await post(kit, '/categories', key, { name: 'Birds' }), first);
+    kit.clock.advance(1);
+    const later = expectFirst(await post(kit, '/categories', key, { name: 'Fish' }));
+    expectAnswer(later, 201);
+    expectReplay(await post(kit, '/categories', key, { name: 'Fish' }), later);
+  });
+
+  it('belongs to the operation and its input, not to the door', async () => {
+    const { C, P } = await makeWorld(kit);
+    for (const [path, text, body, input] of [
+      ['/pets', CREATE_PET, `{"name":"Tom","categoryId":${C}}`, { name: ' Tom', categoryId: C }],
+      ['/categories', CREATE_CATEGORY, '{"name":"Birds"}', { name: 'Birds', description: null }],
+      [
+        '/store/orders',
+        CREATE_ORDER,
+        `{"petId":${P},"shipDate":"2026-01-31T09:30:00Z"}`,
+        { petId: P, shipDate: '2026-01-31T10:30:00+01:00', complete: false },
+      ],
+      ['/store/orders', CREATE_ORDER, '{}', {}],
+    ] as const) {
+      const rest = newKey();
+      const created = await post(kit, path, rest, body);
+      const replayed = await mutate(kit, text, rest, input);
+      const [record] = Object.values(dataOf(replayed)) as { id: string }[];
+      expect(replayed.headers['idempotency-replayed'], replayed.about).toBe('true');
+      expect(created.headers.location, replayed.about).toBe(`${path}/${record!.id}`);
+
+      const graphql = newKey();
+      const mutated = expectFirst(await mutate(kit, text, graphql, input));
+      const [made] = Object.values(dataOf(mutated)) as { id: string }[];
+      const posted = await post(kit, path, graphql, body);
+      expect(posted.headers['idempotency-replayed'], posted.about).toBe('true');
+      expect([posted.status, posted.headers.location], posted.about).toEqual([201, `${path}/${made!.id}`]);
+      expectReplay(await mutate(kit, text, graphql, input), mutated);
+    }
+  });
+
+  it('replays a refusal through the other door', async () => {
+    const key = newKey();
+    const missing = '9223372036854775806';
+    const refused = await post(kit, '/store/orders', key, `{"petId":${missing}}`);
+    const replayed = await mutate(kit, CREATE_ORDER, key, { petId: missing });
+    expect(replayed.headers['idempotency-replayed'], replayed.about).toBe('true');
+    expect(replayed.json.errors[0].extensions, replayed.about).toEqual({
+      code: refused.json.code,
+      status: refused.json.status,
+    });
+    expect(replayed.json.errors[0].message, replayed.about).toBe(refused.json.message);
+    const reused = await mutate(kit, CREATE_ORDER, key, {});
+    expect(reused.json.errors[0].extensions, reused.about).toEqual({
+      code: 'IDEMPOTENCY_KEY_REUSED',
+      status: 422,
+    });
+  });
+
+  it('makes each of several mutations safe to repeat, updates and deletes too', async () => {
+    const { C, B } = await makeWorld(kit);
+    const text = `mutation {
+      a: createPet(input: {name: "A", categoryId: ${C}}) { id }
+      b: createPet(input: {name: "A", categoryId: ${C}}) { id }
+      c: updateCategory(id: ${C}, input: {name: "Cats"}) { name }
+      d: deleteOrder(id: ${B})
+    }`;
+    const headers = { 'idempotency-key': newKey() };
+    const first = expectFirst(await query(kit.gateway, text, undefined, { headers }));
+    const data = dataOf(first);
+    expect(data.a.id, first.about).not.toBe(data.b.id);
+    expectReplay(await query(kit.gateway, text, undefined, { headers }), first);
+    const { store } = kit.gateway;
+    expect((await store.petPage({ categoryId: C }, { limit: 100 })).items).toHaveLength(4);
+  });
+
+  it('lets concurrent duplicates create one', async () => {
+    const key = newKey();
+    const { C } = await makeWorld(kit);
+    const body = `{"name":"Solo","categoryId":${C}}`;
+    const sent = await Promise.all(Array.from({ length: 6 }, () => post(kit, '/pets', key, body)));
+    const created = sent.filter(({ status }) => status === 201);
+    expect(created.length).toBeGreaterThan(0);
+    expect(new Set(created.map(({ text }) => text)).size).toBe(1);
+    for (const other of sent.filter(({ status }) => status !== 201)) {
+      expectRefusal(other, 'CONFLICT');
+      expect(other.headers['retry-after'], other.about).toBe('1');
+    }
+    expect(created.filter(({ headers }) => headers['idempotency-replayed'] === undefined)).toHaveLength(1);
+    const { items } = await kit.gateway.store.petPage({ categoryId: C }, { limit: 100 });
+    expect(items.filter(({ name }) => name === 'Solo')).toHaveLength(1);
+  });
+});
+
+describe('the Idempotency-Key header', () => {
+  const kit = useGateway(sqlite);
+
+  it.each(['', ' ', 'a b', 'é', 'x'.repeat(256)])('is refused as %j', async (key) => {
+    const message = 'Idempotency-Key: must have 1 to 255 visible ASCII characters.';
+    const headers = { 'idempotency-key': key };
+    expectRefusal(
+      await send(kit.gateway, 'POST /store/orders', { body: '{}', headers }),
+      'VALIDATION_FAILED',
+      message,
+    );
+    expectQueryRefusal(
+      await query(kit.gateway, 'mutation { createOrder(input: {}) { id } }', undefined, { headers }),
+      'VALIDATION_FAILED',
+      message,
+    );
+    const both = await send(kit.gateway, 'POST /store/orders', { body: '{"quantity":0}', headers });
+    expectRefusal(
+      both,
+      'VALIDATION_FAILED',
+      `Idempotency-Key: must have 1 to 255 visible ASCII characters; quantity: must be an integer from 1 to 2147483647.`,
+    );
+  });
+
+  it('is refused when it is sent twice', async () => {
+    const sent = await send(kit.gateway, 'POST /store/orders', {
+      body: '{}',
+      headers: { 'idempotency-key': ['a', 'b'] },
+    });
+    expectRefusal(sent, 'VALIDATION_FAILED');
+  });
+
+  it('changes nothing of other methods', async () => {
+    const { C } = await makeWorld(kit);
+    const headers = { 'idempotency-key': newKey() };
+    for (const name of ['Cats', 'Birds']) {
+      const sent = await send(kit.gateway, `PATCH /categories/${C}`, { body: { name }, headers });
+      expectAnswer(sent, 200, { id: BigInt(C), name, description: 'They bark' });
+      expect(sent.headers['idempotency-replayed'], sent.about).toBeUndefined();
+    }
+  });
+
+  it('takes 255 characters', async () => {
+    const key = '~'.repeat(255);
+    const first = await post(kit, '/store/orders', key, {});
+    expectReplay(await post(kit, '/store/orders', key, {}), first);
+  });
+
+  it('keeps nothing of a request that had no payload to speak of', async () => {
+    const key = newKey();
+    expectRefusal(await post(kit, '/store/orders', key, '{'), 'BAD_REQUEST');
+    expectAnswer(expectFirst(await post(kit, '/store/orders', key, '{}')), 201);
+  });
+});

@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto';
+import { get } from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { createGateway } from '../../src/gateway.ts';
+import { createHttpServer, listen } from '../../src/server.ts';
+import { type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
+
+/** What browsers send when somebody opens an address. */
+const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+const browse = { key: null, headers: BROWSER };
+const PAGES = ['/', '/docs', '/graphql'];
+
+/** A Content-Security-Policy as directives. */
+const policyOf = (sent: Sent): Record<string, string[]> =>
+  Object.fromEntries(
+    (sent.headers['content-security-policy'] as string).split('; ').map((directive) => {
+      const [name, ...sources] = directive.split(' ');
+      return [name, sources];
+    }),
+  );
+
+describe('pages', () => {
+  const kit = useGateway(sqlite);
+
+  it.each(PAGES)('%s is shown to browsers, without a key and free of charge', async (path) => {
+    const sent = await send(kit.gateway, path, browse);
+    expect(sent.status, sent.about).toBe(200);
+    expect(sent.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(sent.text).toMatch(/^<!doctype html>/);
+    expect(sent.headers['x-ratelimit-limit']).toBeUndefined();
+    const head = await send(kit.gateway, `HEAD ${path}`, browse);
+    expect([head.status, head.text]).toEqual([200, '']);
+    expect(head.headers['content-length']).toBe(sent.headers['content-length']);
+  });
+
+  it.each(PAGES)('%s runs and loads only what is its own', async (path) => {
+    const sent = await send(kit.gateway, path, browse);
+    const policy = policyOf(sent);
+    expect(policy['default-src']).toEqual(["'none'"]);
+    expect(policy['frame-ancestors']).toEqual(["'none'"]);
+    expect(policy['base-uri']).toEqual(["'none'"]);
+    expect(policy['form-action']).toEqual(["'none'"]);
+    expect(policy['connect-src'] ?? ["'self'"]).toEqual(["'self'"]);
+    const scripts = [...sent.text.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, script]) => script!);
+    const hashes = scripts.map(
+      (script) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`,
+    );
+    const allowed = policy['script-src']!.filter((source) => source !== "'self'" && source !== "'none'");
+    expect(allowed).toEqual(hashes);
+    expect(JSON.stringify(policy['script-src'])).not.toContain('unsafe');
+    // Attributes with scripts in them would be blocked.
+    expect(sent.text.replaceAll(/<script>[\s\S]*?<\/script>/g, '')).not.toMatch(/<[^>]+\son\w+=/);
+    expect(sent.headers['x-content-type-options']).toBe('nosniff');
+    expect(sent.headers['referrer-policy']).toBe('no-referrer');
+    expect(sent.headers['x-frame-options']).toBe('DENY');
+  });
+
+  it.each([...PAGES, '/openapi.json'])('%s is compressed for those who ask', async (path) => {
+    const plain = await send(kit.gateway, path, browse);
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    const none = await send(kit.gateway, path, {
+      key: null,
+      headers: { ...BROWSER, 'accept-encoding': 'br, gzip;q=0' },
+    });
+    expect(none.headers['content-encoding']).toBeUndefined();
+    expect(none.text).toBe(plain.text);
+    if (path === '/') return;
+    expect(plain.headers.vary).toContain('Accept-Encoding');
+    const url = kit.gateway.url + path;
+    const { headers, body } = await raw(url, { ...BROWSER, 'accept-encoding': 'gzip, deflate, br' });
+    expect(headers['content-encoding']).toBe('gzip');
+    expect(Number(headers['content-length'])).toBe(body.length);
+    expect(gunzipSync(body).toString()).toBe(plain.text);
+    const again = await send(kit.gateway, path, {
+      key: null,
+      headers: { ...BROWSER, 'if-none-match': headers.etag as string },
+    });
+    expect([again.status, again.text, again.headers['content-encoding']]).toEqual([304, '', undefined]);
+  });
+
+  it('serves all assets of /docs itself, for good', async () => {
+    const page = await send(kit.gateway, '/docs', browse);
+    const links = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link!);
+    expect(links.filter((link) => !link.startsWith('/') || link.startsWith('//'))).toEqual([]);
+    const assets = links.filter((link) => link.startsWith('/docs/'));
+    expect(assets.length).toBe(5);
+    for (const path of assets) {
+      const sent = await send(kit.gateway, path, { key: null });
+      expect(sent.status, path).toBe(200);
+      expect(sent.headers['cache-control'], path).toBe('public, max-age=31536000, immutable');
+      expect(sent.headers['content-type'], path).toMatch(/^(text\/(css|javascript)|image\/png)/);
+    }
+    expect((await send(kit.gateway, '/docs/../package.json', { key: null })).status).toBe(401);
+    expect((await send(kit.gateway, '/docs/', { key: null })).status).toBe(401);
+  });
+
+  it.each(['/docs', '/openapi.json', '/health/live'])('%s is read, and nothing else', async (path) => {
+    const options = await send(kit.gateway, `OPTIONS ${path}`, { key: null });
+    expect([options.status, options.headers.allow]).toEqual([204, 'GET, HEAD, OPTIONS']);
+    const post = await send(kit.gateway, `POST ${path}`, { key: null, body: '{}' });
+    expect([post.status, post.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
+  });
+
+  it('leaves / and /graphql to programs as they were', async () => {
+    expect((await send(kit.gateway, '/', { key: null })).status).toBe(401);
+    expect((await send(kit.gateway, '/', { headers: { accept: 'application/json' } })).status).toBe(404);
+    expect((await send(kit.gateway, 'POST /', { headers: BROWSER, body: '{}' })).status).toBe(404);
+    const asked = await send(kit.gateway, '/graphql?query=%7B__typename%7D', { headers: BROWSER });
+    expect([asked.status, asked.json]).toEqual([200, { data: { __typename: 'Query' } }]);
+    expect((await send(kit.gateway, '/graphql', { key: null })).status).toBe(401);
+    const posted = await send(kit.gateway, 'POST /graphql', {
+      headers: { ...BROWSER, 'content-type': 'application/json' },
+      body: { query: '{__typename}' },
+    });
+    expect([posted.status, posted.json]).toEqual([200, { data: { __typename: 'Query' } }]);
+  });
+
+  it('gives its description to scripts of any origin, its pages to none', async () => {
+    const headers = { ...BROWSER, origin: 'https://elsewhere.example' };
+    const openApi = await send(kit.gateway, '/openapi.json', { key: null, headers });
+    expect(openApi.headers['access-control-allow-origin']).toBe('*');
+    for (const path of PAGES) {
+      const sent = await send(kit.gateway, path, { key: null, headers });
+      expect(sent.headers['access-control-allow-origin'], path).toBeUndefined();
+      expect(sent.headers['cross-origin-resource-policy'], path).toBe('same-origin');
+    }
+  });
+
+  it('knows no key of its own', async () => {
+    for (const path of PAGES) expect((await send(kit.gateway, path, browse)).text).not.toContain('petstore_');
+  });
+
+  it('shows a harmless address on the landing page, whatever Host says', async () => {
+    const sent = await send(kit.gateway, '/', {
+      key: null,
+      headers: { ...BROWSER, host: "x'$(id)<script>", 'x-forwarded-proto': 'https' },
+    });
+    expect(sent.text).toContain('http://localhost/pets?limit=2');
+    expect(sent.text).not.toContain('$(id)');
+  });
+});
+
+describe('pages of a configured gateway', () => {
+  const kit = useGateway(sqlite, {
+    GRAPHIQL: 'off',
+    METRICS: 'off',
+    REST_BASE_PATH: '/api/v1',
+    TRUST_PROXY: '1',
+  });
+
+  it('has no GraphiQL where that is switched off', async () => {
+    expect((await send(kit.gateway, '/graphql', browse)).status).toBe(401);
+  });
+
+  it('names the paths as they are', async () => {
+    const sent = await send(kit.gateway, '/', {
+      key: null,
+      headers: { ...BROWSER, host: 'pets.example', 'x-forwarded-proto': 'https' },
+    });
+    expect(sent.text).toContain('https://pets.example/api/v1/pets?limit=2');
+    expect(sent.text).not.toContain('/metrics');
+    expect(sent.text).not.toContain('href="/graphql"');
+    const openApi = await send(kit.gateway, '/openapi.json', { key: null });
+    expect(openApi.json.servers[0].url).toBe('/api/v1');
+  });
+});
+
+describe('a development start', () => {
+  const kit = useGateway(sqlite);
+  const key = `petstore_${'k'.repeat(43)}`;
+  const server = createHttpServer((request, response) => handler(request, response));
+  let handler: ReturnType<typeof createGateway>;
+  let url: string;
+  beforeAll(async () => {
+    handler = createGateway({
+      store: kit.opened.store,
+      config: readConfig({}),
+      log: pino({ level: 'silent' }),
+      developmentKey: key,
+    });
+    url = `http://127.0.0.1:${await listen(server, 0, '127.0.0.1')}`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it.each(PAGES)('has its key filled in on %s', async (path) => {
+    expect((await raw(url + path, BROWSER)).body.toString()).toContain(key);
+  });
+});
+
+/** The bytes as they came. */
+function raw(url: string, headers: Record<string, string>) {
+  return new Promise<{ headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
+    get(url, { headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve({ headers: response.headers, body: Buffer.concat(chunks) }));
+    }).on('error', reject);
+  });
+}

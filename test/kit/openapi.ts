@@ -1,0 +1,91 @@
+import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
+import formats from 'ajv-formats';
+import type { Reply } from './gateway.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a description is looked into wherever a test needs it
+type Node = any;
+
+/** What HTTP and node add to answers; no part of the API. */
+const TRANSPORT = new Set(['connection', 'content-length', 'content-type', 'date', 'keep-alive']);
+const ALWAYS = new Set([...TRANSPORT, 'x-content-type-options']);
+
+/** Holds answers against an OpenAPI description. */
+export class Description {
+  readonly document: Node;
+  readonly #ajv: Ajv;
+  readonly #validators = new Map<string, ValidateFunction>();
+
+  constructor(json: string) {
+    this.document = JSON.parse(json);
+    this.#ajv = new Ajv({ strict: false, allErrors: true });
+    formats.default(this.#ajv);
+    this.#ajv.addSchema(this.document, 'openapi.json');
+  }
+
+  /** Every operation with where it stands in the document. */
+  operations(): { operationId: string; path: string; method: string; operation: Node }[] {
+    return Object.entries<Node>(this.document.paths).flatMap(([path, item]) =>
+      Object.entries<Node>(item).map(([method, operation]) => ({
+        operationId: operation.operationId,
+        path,
+        method,
+        operation,
+      })),
+    );
+  }
+
+  /** The response that is described for a status. */
+  response(operationId: string, status: number): Node {
+    const found = this.operations().find((operation) => operation.operationId === operationId);
+    return this.resolve(found?.operation.responses[status]);
+  }
+
+  resolve(node: Node): Node {
+    if (node?.$ref === undefined) return node;
+    const parts = (node.$ref as string).slice(2).split('/');
+    return parts.reduce((at, part) => at?.[part], this.document);
+  }
+
+  /** What the schema has against the value. */
+  faults(schema: AnySchema, value: unknown): string[] {
+    const text = JSON.stringify(schema).replaceAll('"#/', '"openapi.json#/');
+    let validate = this.#validators.get(text);
+    if (!validate) {
+      validate = this.#ajv.compile(JSON.parse(text) as AnySchema);
+      this.#validators.set(text, validate);
+    }
+    return validate(value)
+      ? []
+      : validate.errors!.map(({ instancePath, message }) => `${instancePath || 'value'} ${message}`);
+  }
+
+  /** Everything in an answer of an operation that is not as described. */
+  differences(operationId: string, { status, headers, text, json }: Reply): string[] {
+    const response = this.response(operationId, status);
+    if (!response) return [`${operationId} does not describe ${status}`];
+    const differences: string[] = [];
+    const described = new Map<string, Node>(
+      Object.entries(response.headers ?? {}).map(([name, header]) => [
+        name.toLowerCase(),
+        this.resolve(header),
+      ]),
+    );
+    for (const [name, header] of described) {
+      const value = headers[name];
+      if (value === undefined) {
+        if (header.required) differences.push(`${name} is missing`);
+        continue;
+      }
+      const typed = header.schema.type === 'integer' ? Number(value) : value;
+      differences.push(...this.faults(header.schema, typed).map((fault) => `${name}: ${fault}`));
+    }
+    for (const name of Object.keys(headers)) {
+      if (!described.has(name) && !ALWAYS.has(name)) differences.push(`${name} is not described`);
+    }
+    const [[type, media] = []] = Object.entries<Node>(response.content ?? {});
+    if (type !== headers['content-type']) differences.push(`content-type is not ${type}`);
+    if (media) differences.push(...this.faults(media.schema, json).map((fault) => `body: ${fault}`));
+    else if (text !== '') differences.push('there is a body');
+    return differences;
+  }
+}

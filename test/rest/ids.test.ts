@@ -1,0 +1,126 @@
+import { expect, it } from 'vitest';
+import { expectAnswer, expectRefusal, makeWorld, onEachEngine, send } from '../kit/petstore.ts';
+
+const LARGEST = '9223372036854775807';
+const RULE = `must be an integer from 1 to ${LARGEST}`;
+
+onEachEngine('int64 ids over REST', (kit) => {
+  it('are exact up to the largest, everywhere', async () => {
+    const { gateway } = kit;
+    for (const id of [LARGEST, '9007199254740993', '9223372036854774999']) {
+      const created = await send(gateway, 'POST /store/orders', { body: `{"id":${id},"quantity":1}` });
+      expectAnswer(created, 201, `{"id":${id},"quantity":1,"complete":false}`);
+      expect(created.headers.location).toBe(`/store/orders/${id}`);
+      const path = `/store/orders/${id}`;
+      expectAnswer(await send(gateway, path), 200, created.text);
+      expectAnswer(await send(gateway, `PUT ${path}`, { body: created.text }), 200, created.text);
+      expectAnswer(await send(gateway, `PATCH ${path}`, { body: `{"id":${id}}` }), 200, created.text);
+      const list = await send(gateway, `/store/orders?after=${BigInt(id) - 1n}&limit=1`);
+      expectAnswer(list, 200, `[${created.text}]`);
+      expectRefusal(
+        await send(gateway, 'POST /store/orders', { body: `{"id":${id}}` }),
+        'CONFLICT',
+        `Order id ${id} is taken.`,
+      );
+      // A neighbour that a double can't tell from it.
+      expectRefusal(
+        await send(gateway, `PUT ${path}`, { body: `{"id":${BigInt(id) - 1n}}` }),
+        'VALIDATION_FAILED',
+        'id: must be the id of the path.',
+      );
+      expectRefusal(await send(gateway, `/store/orders/${BigInt(id) - 1n}`), 'NOT_FOUND');
+    }
+    expectAnswer(await send(gateway, `/store/orders?after=${LARGEST}`), 200, '[]');
+    const references: [request: string, body: string, field: string][] = [
+      ['POST /pets', `{"name":"x","categoryId":${LARGEST}}`, 'categoryId: there is no category'],
+      ['POST /store/orders', `{"petId":${LARGEST}}`, 'petId: there is no pet'],
+    ];
+    for (const [request, body, message] of references) {
+      expectRefusal(await send(gateway, request, { body }), 'UNKNOWN_REFERENCE', `${message} ${LARGEST}.`);
+    }
+    // A client that chooses the last id doesn't end the assigned ones.
+    expectAnswer(await send(gateway, 'POST /store/orders', { body: {} }), 201);
+    for (const id of [LARGEST, '9007199254740993', '9223372036854774999']) {
+      expectAnswer(await send(gateway, `DELETE /store/orders/${id}`), 204);
+    }
+  });
+
+  it.each([
+    '0',
+    '-1',
+    '+1',
+    '01',
+    '1.0',
+    '1e3',
+    '1_000',
+    '0x1',
+    'abc',
+    '%31%20',
+    '%20',
+    '%EF%BC%91',
+    '9223372036854775808',
+    '18446744073709551617',
+    '1'.repeat(500),
+    'null',
+    'NaN',
+    '1%2F2',
+    '..%2f1',
+  ])('/%s is no id in a path', async (id) => {
+    for (const request of [
+      `/pets/${id}`,
+      `HEAD /pets/${id}`,
+      `DELETE /categories/${id}`,
+      `/store/inventory/${id}`,
+      `/categories/${id}/pets`,
+    ]) {
+      const sent = await send(kit.gateway, request);
+      expect(sent.status, sent.about).toBe(400);
+      if (!request.startsWith('HEAD'))
+        expectRefusal(sent, 'VALIDATION_FAILED', new RegExp(`^\\w+Id: ${RULE}\\.$`));
+    }
+  });
+
+  it.each([
+    '0',
+    '-1',
+    '-0',
+    '1.0',
+    '1e3',
+    '1E0',
+    '1.5',
+    '"1"',
+    'null',
+    'true',
+    '[1]',
+    '{}',
+    '9223372036854775808',
+    '-9223372036854775808',
+    '1.0e18',
+    '9223372036854775807.0',
+  ])('%s is no id in a body', async (id) => {
+    const { P } = await makeWorld(kit);
+    expectRefusal(
+      await send(kit.gateway, 'POST /pets', { body: `{"name":"x","categoryId":${id}}` }),
+      'VALIDATION_FAILED',
+      `categoryId: ${RULE}.`,
+    );
+    expectRefusal(
+      await send(kit.gateway, 'POST /store/orders', { body: `{"id":${id}}` }),
+      'VALIDATION_FAILED',
+      `id: ${RULE}.`,
+    );
+    expectRefusal(
+      await send(kit.gateway, `PATCH /pets/${P}`, { body: `{"id":${id}}` }),
+      'VALIDATION_FAILED',
+      'id: must be the id of the path.',
+    );
+  });
+
+  it.each(['+1', '01', '.5', '1.', '0x1', 'NaN', 'Infinity', "'1'"])('%s is no JSON', async (id) => {
+    expectRefusal(
+      await send(kit.gateway, 'POST /store/orders', { body: `{"petId":${id}}` }),
+      'BAD_REQUEST',
+      'The body is not valid JSON.',
+    );
+  });
+});

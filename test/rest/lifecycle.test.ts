@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import {
+  expectAnswer,
+  expectRefusal,
+  type Kit,
+  makeWorld,
+  send,
+  sqlite,
+  useGateway,
+} from '../kit/petstore.ts';
+
+const SUNSET = Date.parse('2027-06-30T00:00:00Z');
+
+function expectDeprecated(headers: Awaited<ReturnType<typeof send>>['headers'], about: string): void {
+  expect(headers.deprecation, about).toBe(`@${Date.parse('2026-07-01T00:00:00Z') / 1000}`);
+  expect(headers.sunset, about).toBe('Wed, 30 Jun 2027 00:00:00 GMT');
+  expect(headers.link, about).toMatch(
+    /^<\/docs[^>]*>; rel="deprecation", <\/graphql>; rel="successor-version"$/,
+  );
+}
+
+/** What GET /pets/{petId} answers in all the ways it can. */
+async function readPet(kit: Kit) {
+  const { P } = await makeWorld(kit);
+  const get = await send(kit.gateway, `/pets/${P}`);
+  return [
+    get,
+    await send(kit.gateway, `HEAD /pets/${P}`),
+    await send(kit.gateway, `/pets/${P}`, { headers: { 'if-none-match': get.headers.etag ?? '*' } }),
+    await send(kit.gateway, '/pets/9223372036854775806'),
+    await send(kit.gateway, '/pets/0'),
+    await send(kit.gateway, `/pets/${P}`, { headers: { accept: 'text/html' } }),
+  ];
+}
+
+describe('GET /pets/{petId}', () => {
+  const kit = useGateway(sqlite);
+
+  it('says that it is deprecated, whatever it answers', async () => {
+    const sent = await readPet(kit);
+    expect(sent.map(({ status }) => status)).toEqual([200, 200, 304, 404, 400, 406]);
+    for (const { headers, about } of sent) expectDeprecated(headers, about);
+  });
+
+  it('is the only one', async () => {
+    const { P, O } = await makeWorld(kit);
+    for (const request of [
+      '/pets',
+      `/store/orders/${O}`,
+      `/store/inventory/${P}`,
+      `PATCH /pets/${P}`,
+      `OPTIONS /pets/${P}`,
+      `DELETE /pets/${P}`,
+    ]) {
+      const { headers, about } = await send(
+        kit.gateway,
+        request,
+        request.startsWith('PATCH') ? { body: '{}' } : {},
+      );
+      expect([headers.deprecation, headers.sunset, headers.link], about).toEqual([
+        undefined,
+        undefined,
+        undefined,
+      ]);
+    }
+  });
+
+  it('goes on after the sunset where that is not enforced', async () => {
+    kit.clock.time = SUNSET + 1;
+    for (const { status, headers, about } of await readPet(kit)) {
+      expect(status, about).not.toBe(410);
+      expectDeprecated(headers, about);
+    }
+  });
+});
+
+describe('GET /pets/{petId} with SUNSET_ENFORCED', () => {
+  const kit = useGateway(sqlite, { SUNSET_ENFORCED: 'on' });
+
+  it('answers until the sunset date and no longer', async () => {
+    kit.clock.time = SUNSET - 1;
+    const { P, C } = await makeWorld(kit);
+    expectAnswer(await send(kit.gateway, `/pets/${P}`), 200);
+    kit.clock.time = SUNSET;
+    const sent = await send(kit.gateway, `/pets/${P}`);
+    expectRefusal(sent, 'GONE', /2027-06-30/);
+    expectDeprecated(sent.headers, sent.about);
+    for (const path of ['/pets/0', '/pets/9223372036854775806'])
+      expectRefusal(await send(kit.gateway, path), 'GONE');
+    const others: [request: string, body?: string][] = [
+      [`/pets?categoryId=${C}`],
+      [`PATCH /pets/${P}`, '{}'],
+      [`PUT /pets/${P}`, `{"name":"Max","categoryId":${C}}`],
+    ];
+    for (const [request, body] of others) expectAnswer(await send(kit.gateway, request, { body }), 200);
+    expectRefusal(await send(kit.gateway, `/pets/${P}`, { key: null }), 'UNAUTHENTICATED');
+  });
+});
+
+describe('other dates', () => {
+  const kit = useGateway(sqlite, {
+    DEPRECATION_DATE: '2026-01-02',
+    SUNSET_DATE: '2026-11-21',
+    SUNSET_ENFORCED: 'on',
+  });
+
+  it('are those of the configuration', async () => {
+    const sent = await send(kit.gateway, '/pets/1');
+    expectRefusal(sent, 'GONE', /2026-11-21/);
+    expect(sent.headers.deprecation).toBe(`@${Date.parse('2026-01-02T00:00:00Z') / 1000}`);
+    expect(sent.headers.sunset).toBe('Sat, 21 Nov 2026 00:00:00 GMT');
+  });
+});

@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import {
+  expectAnswer,
+  expectRefusal,
+  fill,
+  type Kit,
+  makeWorld,
+  onEachEngine,
+  send,
+} from '../kit/petstore.ts';
+
+const LARGEST = '9223372036854775807';
+type Listed = { id?: number; petId?: number };
+
+/** The target of `Link: <…>; rel="next"`; undefined without it. */
+function nextOf(link: string | string[] | undefined): string | undefined {
+  if (link === undefined) return undefined;
+  const match = /^<([^>]+)>; rel="next"$/.exec(String(link));
+  expect(match, String(link)).not.toBeNull();
+  return match![1];
+}
+
+/** Walks through all pages; each but the last must be full, and none may be empty if there is a page before it. */
+async function walk({ gateway }: Kit, path: string, limit: number) {
+  const pages: Listed[][] = [];
+  for (let next: string | undefined = path; next !== undefined; ) {
+    const sent = await send(gateway, next);
+    expectAnswer(sent, 200);
+    pages.push(sent.json);
+    next = nextOf(sent.headers.link);
+    if (next !== undefined) expect(sent.json, sent.about).toHaveLength(limit);
+    expect(pages.length, sent.about).toBeLessThan(50);
+  }
+  return pages;
+}
+
+onEachEngine('REST lists', (kit) => {
+  it('are in the order of ids, of all kinds and with no filter', async () => {
+    const { C, E, P, F, O, B } = await makeWorld(kit);
+    const before = (id: string) => String(BigInt(id) - 1n);
+    const rows: [path: string, answer: string][] = [
+      [
+        `/categories?after=${before(C)}`,
+        '[{"id":$C,"name":"Dogs","description":"They bark"},{"id":$E,"name":"Fish"}]',
+      ],
+      [
+        `/pets?after=${before(P)}`,
+        '[{"id":$P,"name":"Rex","categoryId":$C,"status":"sold"},{"id":$F,"name":"Fifi","categoryId":$C,"status":"available"}]',
+      ],
+      [
+        `/store/inventory?after=${before(P)}`,
+        '[{"petId":$P,"quantity":5,"status":"sold"},{"petId":$F,"quantity":0,"status":"available"}]',
+      ],
+      [
+        `/store/orders?after=${before(O)}`,
+        '[{"id":$O,"petId":$P,"quantity":2,"shipDate":"2026-01-31T09:30:00Z","complete":false},{"id":$B,"complete":false}]',
+      ],
+    ];
+    for (const [path, answer] of rows) {
+      const sent = await send(kit.gateway, path);
+      expectAnswer(sent, 200, fill(answer, { C, E, P, F, O, B }));
+      expect(sent.headers.link, sent.about).toBeUndefined();
+    }
+  });
+
+  it('end where a page is exactly full', async () => {
+    const { C, P, F } = await makeWorld(kit);
+    for (const [limit, next] of [
+      [1, `/pets?categoryId=${C}&limit=1&after=${P}`],
+      [2, undefined],
+      [3, undefined],
+    ] as const) {
+      const sent = await send(kit.gateway, `/pets?categoryId=${C}&limit=${limit}`);
+      expect(nextOf(sent.headers.link), sent.about).toBe(next);
+    }
+    expectAnswer(await send(kit.gateway, `/pets?categoryId=${C}&after=${F}`), 200, '[]');
+    expectAnswer(await send(kit.gateway, `/pets?categoryId=${C}&after=${LARGEST}`), 200, '[]');
+  });
+
+  it('go on after an item that was deleted', async () => {
+    const { C, P, F } = await makeWorld(kit);
+    const { id } = await kit.gateway.store.createPet({ name: 'Last', categoryId: C, status: 'available' });
+    await send(kit.gateway, `DELETE /pets/${F}`);
+    const sent = await send(kit.gateway, `/pets?categoryId=${C}&after=${F}`);
+    expect(
+      sent.json.map((pet: Listed) => String(pet.id)),
+      sent.about,
+    ).toEqual([id]);
+    expect(
+      (await send(kit.gateway, `/pets?categoryId=${C}&limit=1&after=${P}`)).headers.link,
+    ).toBeUndefined();
+  });
+
+  it('give 20 by default, 100 at most, and every item once by their links', async () => {
+    const { store } = kit.gateway;
+    const { id: category } = await store.createCategory({ name: 'Many' });
+    const statuses = ['available', 'pending', 'sold'] as const;
+    const pets = [];
+    for (let i = 0; i < 45; i++) {
+      pets.push(await store.createPet({ name: `P${i}`, categoryId: category, status: statuses[i % 3]! }));
+    }
+    const { id: petId } = pets[0]!;
+    for (let i = 0; i < 25; i++) await store.createOrder({ petId, complete: i % 5 === 0 });
+    const from = `after=${BigInt(petId) - 1n}`;
+    const rows: [path: string, limit: number, sizes: number[]][] = [
+      [`/pets?categoryId=${category}`, 20, [20, 20, 5]],
+      [`/pets?categoryId=${category}&after=0`, 20, [20, 20, 5]],
+      [`/pets?categoryId=${category}&limit=100`, 100, [45]],
+      [`/pets?categoryId=${category}&limit=15`, 15, [15, 15, 15]],
+      [`/pets?status=sold&categoryId=${category}&limit=10`, 10, [10, 5]],
+      [`/pets?status=sold&status=pending&categoryId=${category}`, 20, [20, 10]],
+      [`/pets?status=sold&status=sold&categoryId=${category}`, 20, [15]],
+      [`/categories/${category}/pets`, 20, [20, 20, 5]],
+      [`/categories/${category}/pets?status=available&limit=14`, 14, [14, 1]],
+      [`/store/orders?petId=${petId}`, 20, [20, 5]],
+      [`/store/orders?petId=${petId}&complete=true`, 20, [5]],
+      [`/store/orders?complete=false&petId=${petId}&limit=8`, 8, [8, 8, 4]],
+      [`/store/inventory?${from}`, 20, [20, 20, 5]],
+      [`/store/inventory?status=pending&${from}&limit=9`, 9, [9, 6]],
+    ];
+    for (const [path, limit, sizes] of rows) {
+      const pages = await walk(kit, path, limit);
+      expect(
+        pages.map(({ length }) => length),
+        path,
+      ).toEqual(sizes);
+      const ids = pages.flat().map((item) => item.id ?? item.petId!);
+      expect(ids, path).toEqual([...new Set(ids)].sort((a, b) => a - b));
+    }
+  });
+
+  it('keep the filters and the limit in the link', async () => {
+    const { C, P } = await makeWorld(kit);
+    await kit.gateway.store.createPet({ name: 'More', categoryId: C, status: 'sold' });
+    const sent = await send(kit.gateway, `/pets?limit=1&status=sold&status=pending&categoryId=${C}&after=0`);
+    const [path, query] = nextOf(sent.headers.link)!.split('?');
+    expect(path).toBe('/pets');
+    expect([...new URLSearchParams(query)].sort()).toEqual([
+      ['after', P],
+      ['categoryId', C],
+      ['limit', '1'],
+      ['status', 'pending'],
+      ['status', 'sold'],
+    ]);
+  });
+
+  describe('query parameters', () => {
+    const ID = `must be an integer from 1 to ${LARGEST}`;
+    const LIMIT = 'limit: must be an integer from 1 to 100.';
+    const AFTER = `after: must be an integer from 0 to ${LARGEST}.`;
+    const STATUS = 'status: must be one of available, pending, sold.';
+    it.each([
+      ['/pets?limit=0', LIMIT],
+      ['/pets?limit=101', LIMIT],
+      ['/pets?limit=-1', LIMIT],
+      ['/pets?limit=1.0', LIMIT],
+      ['/pets?limit=1e1', LIMIT],
+      ['/pets?limit=01', LIMIT],
+      ['/pets?limit=%2B1', LIMIT],
+      ['/pets?limit=', LIMIT],
+      ['/pets?limit', LIMIT],
+      ['/pets?limit=9223372036854775808', LIMIT],
+      ['/pets?after=-1', AFTER],
+      ['/pets?after=00', AFTER],
+      ['/pets?after=9223372036854775808', AFTER],
+      ['/pets?after=abc', AFTER],
+      ['/pets?status=gone', STATUS],
+      ['/pets?status=Sold', STATUS],
+      ['/pets?status=sold&status=', STATUS],
+      ['/pets?status=sold,pending', STATUS],
+      ['/pets?categoryId=0', `categoryId: ${ID}.`],
+      ['/store/orders?petId=01', `petId: ${ID}.`],
+      ['/store/orders?complete=1', 'complete: must be true or false.'],
+      ['/store/orders?complete=TRUE', 'complete: must be true or false.'],
+      ['/pets?limit=1&limit=1', 'limit: must be given once.'],
+      ['/pets?after=1&after=2', 'after: must be given once.'],
+      ['/store/orders?complete=true&complete=true', 'complete: must be given once.'],
+      ['/pets?Limit=1', 'Limit: is not a known query parameter.'],
+      ['/pets?=1', ': is not a known query parameter.'],
+      ['/categories?status=sold', 'status: is not a known query parameter.'],
+      ['/store/inventory?categoryId=1', 'categoryId: is not a known query parameter.'],
+      ['/store/orders/1?x=1', 'x: is not a known query parameter.'],
+      ['DELETE /store/orders/1?force=1', 'force: is not a known query parameter.'],
+      [
+        '/categories/0/pets?limit=0&x=1',
+        `categoryId: ${ID}; limit: must be an integer from 1 to 100; x: is not a known query parameter.`,
+      ],
+      [
+        '/pets?status=x&categoryId=x&limit=x&after=x&a=1&b=1',
+        `status: must be one of available, pending, sold; categoryId: ${ID}; limit: must be an integer from 1 to 100; after: must be an integer from 0 to ${LARGEST}; a: is not a known query parameter; b: is not a known query parameter.`,
+      ],
+    ])('%s is refused', async (path, message) => {
+      expectRefusal(await send(kit.gateway, path), 'VALIDATION_FAILED', message);
+    });
+
+    it.each(['/pets?status=%zz', '/pets?%ff=1', '/pets?status=%C3%28'])(
+      '%s is badly encoded',
+      async (path) => {
+        expectRefusal(await send(kit.gateway, path), 'BAD_REQUEST');
+      },
+    );
+
+    it.each([
+      ['/pets?', '/pets'],
+      ['/pets?&', '/pets'],
+      ['/pets?lim%69t=1', '/pets?limit=1'],
+      ['/pets?status=s%6Fld', '/pets?status=sold'],
+      [`/pets?categoryId=${LARGEST}`, `/store/orders?petId=${LARGEST}`],
+    ])('%s is the same as %s', async (path, same) => {
+      await makeWorld(kit);
+      const expected = await send(kit.gateway, same);
+      expectAnswer(await send(kit.gateway, path), 200, expected.text);
+    });
+  });
+});

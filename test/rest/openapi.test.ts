@@ -1,0 +1,357 @@
+import { readFile } from 'node:fs/promises';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { type AppError, ERRORS, idempotentCallRunning, unavailable } from '../../src/errors.ts';
+import { errorsOf, installationOf, openApiJson } from '../../src/rest/openapi.ts';
+import { ROUTES, type Route } from '../../src/rest/routes.ts';
+import type { Store } from '../../src/store/store.ts';
+import { type Call, TestGateway } from '../kit/gateway.ts';
+import { Description } from '../kit/openapi.ts';
+import { fill, makeWorld, send, sqlite, useGateway, type World } from '../kit/petstore.ts';
+
+const generate = (environment: Record<string, string> = {}, indent?: number) =>
+  openApiJson(installationOf(readConfig(environment)), indent);
+const description = new Description(generate());
+const { document } = description;
+const route = (operationId: string): Route => ROUTES.find((one) => one.operationId === operationId)!;
+
+describe('the OpenAPI description', () => {
+  it('is valid OpenAPI 3.0', async () => {
+    const validator = new Validator();
+    const { valid, errors } = await validator.validate(JSON.parse(generate()));
+    expect(errors ?? []).toEqual([]);
+    expect(valid).toBe(true);
+    expect(validator.version).toBe('3.0');
+    expect(document.openapi).toBe('3.0.3');
+    expect(document.info.version).toBe('1.0.0');
+  });
+
+  it('is the one that is kept', async () => {
+    expect(await readFile('schema/openapi.json', 'utf8')).toBe(`${generate({}, 2)}\n`);
+  });
+
+  it('has every operation of the table, under its tag, and no other', () => {
+    const described = description
+      .operations()
+      .map(({ operationId, method, path, operation }) => [
+        operationId,
+        method.toUpperCase(),
+        path,
+        operation.tags,
+      ]);
+    expect(described.sort()).toEqual(
+      ROUTES.map(({ operationId, method, path, tag }) => [operationId, method, path, [tag]]).sort(),
+    );
+    expect(document.tags.map(({ name }: { name: string }) => name).sort()).toEqual(['Pets', 'Store']);
+  });
+
+  it('tells how long operations will stay, and which of them has no try-it panel', () => {
+    const of = (extension: string) =>
+      Object.fromEntries(
+        description
+          .operations()
+          .filter(({ operation }) => operation[extension] !== undefined)
+          .map(({ operationId, operation }) => [operationId, operation[extension]]),
+      );
+    expect(of('deprecated')).toEqual({ getPet: true });
+    expect(of('x-sunset')).toEqual({ getPet: '2027-06-30' });
+    expect(of('x-explorer-enabled')).toEqual({ listOrders: false });
+    expect(of('x-stability')).toEqual(
+      Object.fromEntries(ROUTES.map(({ operationId, stability }) => [operationId, stability])),
+    );
+  });
+
+  it('follows the configuration', () => {
+    const configured = JSON.parse(generate({ REST_BASE_PATH: '/api/v1', SUNSET_DATE: '2028-02-29' }));
+    expect(configured.servers).toMatchObject([{ url: '/api/v1' }]);
+    expect(configured.paths['/pets/{petId}'].get['x-sunset']).toBe('2028-02-29');
+    expect(document.servers).toMatchObject([{ url: '/' }]);
+  });
+
+  it('has the shapes of the specification', () => {
+    const fields = (name: string) => Object.keys(document.components.schemas[name].properties);
+    const required = (name: string) => document.components.schemas[name].required;
+    expect(fields('Pet')).toEqual(['id', 'name', 'categoryId', 'status']);
+    expect(fields('NewPet')).toEqual(['name', 'categoryId', 'status']);
+    expect(required('NewPet')).toEqual(['name', 'categoryId']);
+    expect(fields('NewCategory')).toEqual(['name', 'description']);
+    expect(required('NewCategory')).toEqual(['name']);
+    expect(fields('Order')).toEqual(['id', 'petId', 'quantity', 'shipDate', 'complete']);
+    expect(required('Order')).toBeUndefined();
+    expect(required('InventoryItem')).toEqual(['petId', 'quantity', 'status']);
+    expect(required('InventoryUpdate')).toEqual(['quantity']);
+    expect(fields('Error')).toEqual(['code', 'message', 'status']);
+    expect(required('Error')).toEqual(['code', 'message', 'status']);
+    expect(document.components.schemas.Pets).toMatchObject({ type: 'array' });
+    // The largest id is no double: it has to be there digit by digit.
+    expect(generate()).toContain('"maximum":9223372036854775807}');
+  });
+});
+
+/** Values at and beyond the limits of the rules. */
+const PROBES: readonly unknown[] = [
+  undefined,
+  null,
+  true,
+  false,
+  0,
+  1,
+  -1,
+  1.5,
+  100,
+  2147483647,
+  2147483648,
+  '',
+  ' ',
+  '\t\u3000',
+  '1',
+  'Rex',
+  ' Rex',
+  '\tRex\n',
+  'Re\tx',
+  'R\u0085ex',
+  'R\u00adx',
+  '\ufeff',
+  '🐕'.repeat(200),
+  '🐕'.repeat(201),
+  'é'.repeat(2000),
+  'é'.repeat(2001),
+  'available',
+  'gone',
+  '2026-01-31T09:30:00Z',
+  '2026-01-31T09:30:00.25+02:00',
+  '2026-01-31',
+  '2026-02-30T09:30:00Z',
+  [],
+  {},
+];
+
+describe('the schemas of bodies', () => {
+  it.each(ROUTES.filter(({ body }) => body).map((one) => [one.operationId, one] as const))(
+    '%s takes what its rules take',
+    (operationId, { body, method }) => {
+      const { operation } = description.operations().find((one) => one.operationId === operationId)!;
+      const { content } = operation.requestBody;
+      const { schema, example } = content['application/json'];
+      expect(Object.keys(content)).toEqual([
+        'application/json',
+        ...(method === 'PATCH' ? ['application/merge-patch+json'] : []),
+      ]);
+      const agrees = (fields: object) => {
+        // Without what is undefined, as it would be sent.
+        const value = JSON.parse(JSON.stringify(fields));
+        const accepted = body!.rules.safeParse(value).success;
+        const faults = description.faults(schema, value);
+        expect(faults.length === 0, `${JSON.stringify(value)}: ${faults.join()}`).toBe(accepted);
+      };
+      expect(description.faults(schema, example)).toEqual([]);
+      agrees({});
+      const { properties } = description.resolve(schema);
+      for (const field of [...Object.keys(properties), 'unknown']) {
+        if (field === body!.ownId && !(field in example) && operationId !== 'replaceOrder') continue;
+        for (const probe of PROBES) agrees({ ...example, [field]: probe });
+      }
+      if (body!.ownId) expect(description.faults(schema, { ...example, [body!.ownId]: 1 })).toEqual([]);
+    },
+  );
+});
+
+/** How to provoke each status of an operation, on a single machine. */
+interface Attempt extends Call {
+  on?: 'usual' | 'ended' | 'faulty';
+  query?: string;
+  /** Instead of the id of a record that is there. */
+  id?: string;
+  /** What the store throws at whatever is asked of it but keys and budgets. */
+  fault?: Error;
+  /** Whose budget it is; else a key without practical limits. */
+  by?: 'exhausted' | 'banned' | 'nobody';
+  /** Sent before it. */
+  first?: Call;
+}
+
+const BODIES: Record<string, string> = {
+  createPet: '{"name":"Tom","categoryId":$C}',
+  replacePet: '{"name":"Tom","categoryId":$C}',
+  updatePet: '{"name":"Tom","categoryId":$C}',
+  createCategory: '{"name":"Birds","description":"They fly"}',
+  replaceCategory: '{"name":"Birds"}',
+  updateCategory: '{"description":null}',
+  createOrder: '{"petId":$P,"quantity":1,"shipDate":"2026-01-31T09:30:00Z"}',
+  replaceOrder: '{"petId":$P,"quantity":1}',
+  updateOrder: '{"petId":$P,"complete":true}',
+  replaceInventory: '{"quantity":7}',
+  updateInventory: '{"quantity":7}',
+};
+
+const MISSING = '9223372036854775806';
+const success = ({ operationId, list, method }: Route): Attempt[] => [
+  {},
+  ...(list ? [{ query: 'limit=1' }, { query: 'limit=100' }] : []),
+  ...(method === 'POST' ? [{ headers: { 'idempotency-key': operationId } }] : []),
+];
+
+const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
+  200: success,
+  201: success,
+  204: success,
+  304: () => [{ headers: { 'if-none-match': '*' } }],
+  400: ({ body }) => [
+    { query: 'unknown=1' },
+    { query: '%zz' },
+    ...(body ? [{ body: '{' }, { body: '{"unknown":1}' }] : []),
+  ],
+  401: () => [{ by: 'nobody' }],
+  403: () => [{ by: 'banned' }],
+  404: () => [{ id: MISSING }],
+  406: () => [{ headers: { accept: 'text/html' } }],
+  409: ({ operationId, method }) => [
+    // The embedded engine runs one call after the other, so the store has to say that one is still running.
+    ...(method === 'POST'
+      ? [{ on: 'faulty' as const, fault: idempotentCallRunning(), headers: { 'idempotency-key': 'b' } }]
+      : []),
+    ...(operationId === 'createOrder' ? [{ body: '{"id":$O}' }] : []),
+    ...(operationId === 'deletePet' ? [{ id: '$P' }] : []),
+    ...(operationId === 'deleteCategory' ? [{ id: '$C' }] : []),
+  ],
+  410: () => [{ on: 'ended' }],
+  412: () => [{ headers: { 'if-match': '"another"' } }],
+  413: () => [{ body: `{"name":"${'x'.repeat(100_000)}"}` }],
+  415: () => [{ headers: { 'content-type': 'text/plain' } }],
+  422: ({ operationId, method }) => [
+    ...(operationId.includes('Category')
+      ? []
+      : [
+          {
+            body: operationId.includes('Order')
+              ? `{"petId":${MISSING}}`
+              : `{"name":"Tom","categoryId":${MISSING}}`,
+          },
+        ]),
+    ...(method === 'POST'
+      ? [
+          {
+            headers: { 'idempotency-key': `${operationId}-again` },
+            first: { headers: { 'idempotency-key': `${operationId}-again` }, body: '{"unknown":1}' },
+          },
+        ]
+      : []),
+  ],
+  429: () => [{ by: 'exhausted' }],
+  500: () => [{ on: 'faulty', fault: new Error('a bug') }],
+  503: () => [{ on: 'faulty', fault: unavailable() }],
+};
+
+describe('live answers', () => {
+  const usual = useGateway(sqlite);
+  const gateways = {} as Record<'usual' | 'ended' | 'faulty', TestGateway>;
+  const keys = {} as Record<'exhausted' | 'banned', string>;
+  let fault: Error | undefined;
+  const covered: string[] = [];
+
+  beforeAll(async () => {
+    const { gateway, clock } = usual;
+    gateways.usual = gateway;
+    gateways.ended = await TestGateway.start(
+      gateway.store,
+      { SUNSET_ENFORCED: 'on', SUNSET_DATE: '2026-11-01' },
+      clock,
+    );
+    gateways.faulty = await TestGateway.start(
+      faulty(gateway.store, () => fault),
+      {},
+      clock,
+    );
+    keys.banned = await keyAfter(25);
+  });
+
+  afterAll(async () => {
+    await gateways.ended?.close();
+    await gateways.faulty?.close();
+  });
+
+  const cases = description
+    .operations()
+    .flatMap(({ operationId, operation }) =>
+      Object.keys(operation.responses).map((status) => [operationId, Number(status)] as const),
+    );
+
+  it.each(cases)('%s: %i is as described', async (operationId, status) => {
+    const one = route(operationId);
+    const attempts = PROVOCATIONS[status]?.(one) ?? [];
+    expect(attempts.length, 'nothing provokes this status').toBeGreaterThan(0);
+    const codes = new Set<string>();
+    for (const attempt of attempts) {
+      const world = await makeWorld(usual);
+      fault = attempt.fault;
+      if (attempt.first) await perform(one, attempt.first, world);
+      // A new one each time: asking again too early is a strike.
+      if (attempt.by === 'exhausted') keys.exhausted = await keyAfter(1);
+      const sent = await perform(one, attempt, world);
+      expect(sent.status, sent.about).toBe(status);
+      expect(description.differences(operationId, sent), sent.about).toEqual([]);
+      if (status >= 400) codes.add(sent.json.code);
+    }
+    // Not only the status: every code that is described for it has been seen.
+    if (status >= 400) {
+      const described = errorsOf(one).filter((code) => ERRORS[code].status === status);
+      expect([...codes].sort()).toEqual([...described].sort());
+    }
+    covered.push(`${operationId} ${status}`);
+  });
+
+  it('cover every operation and status that is described', () => {
+    const described = cases.map(([operationId, status]) => `${operationId} ${status}`);
+    expect(described.filter((one) => !covered.includes(one))).toEqual([]);
+    const statuses = [...new Set(cases.map(([, status]) => status))].sort();
+    const rows = ROUTES.map(({ operationId }) => {
+      const marks = statuses.map((status) =>
+        covered.includes(`${operationId} ${status}`) ? String(status) : '  ·',
+      );
+      return `${operationId.padEnd(18)} ${marks.join(' ')}`;
+    });
+    console.info([`${covered.length} operation × status answers validated live`, ...rows, ''].join('\n'));
+  });
+
+  /** A key for one request a minute that was used for some. */
+  async function keyAfter(requests: number): Promise<string> {
+    const key = await usual.gateway.newKey('enterprise', { perMinute: 1, perDay: 1000 });
+    for (let i = 0; i < requests; i++) await usual.gateway.call('/pets', { key });
+    return key;
+  }
+
+  async function perform(one: Route, attempt: Attempt, world: World) {
+    const { on = 'usual', query, id, by, headers, body = BODIES[one.operationId] } = attempt;
+    const path = one.path.replace(/\{(\w+)\}/, fill(id ?? idFor(one), world));
+    const gateway = gateways[on];
+    return send(gateway, `${one.method} ${path}${query ? `?${query}` : ''}`, {
+      ...(headers && { headers }),
+      ...(one.body && { body: fill(body as string, world) }),
+      key: by === 'nobody' ? null : by === undefined ? gateway.key : keys[by],
+    });
+  }
+});
+
+/** A record of the world that the operation can work on. */
+function idFor({ operationId, pathParameter }: Route): string {
+  if (operationId === 'deletePet') return '$F';
+  if (operationId === 'deleteCategory') return '$E';
+  return { petId: '$P', categoryId: '$C', orderId: '$O' }[pathParameter ?? 'petId'];
+}
+
+/** The store, but for a fault that its reads and writes run into. */
+function faulty(store: Store, fault: () => Error | AppError | undefined): Store {
+  const sound = new Set<PropertyKey>(['apiKeyBySecretHash', 'createApiKey', 'charge', 'usage', 'engine']);
+  return new Proxy(store, {
+    get(target, name) {
+      const value = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return (...parameters: unknown[]) => {
+        const thrown = sound.has(name) ? undefined : fault();
+        if (thrown) throw thrown;
+        return value.apply(target, parameters);
+      };
+    },
+  });
+}

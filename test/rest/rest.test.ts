@@ -1,0 +1,430 @@
+import { request } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { ROUTES } from '../../src/rest/routes.ts';
+import { expectAnswer, expectRefusal, makeWorld, send, sqlite, useGateway } from '../kit/petstore.ts';
+
+const PATHS = [...new Set(ROUTES.map(({ path }) => path))];
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+const real = (path: string) => path.replace(/\{\w+\}/g, '1');
+
+function allowOf(path: string): string[] {
+  const methods = ROUTES.filter((route) => route.path === path).map(({ method }): string => method);
+  return METHODS.filter(
+    (method) => method === 'OPTIONS' || methods.includes(method === 'HEAD' ? 'GET' : method),
+  );
+}
+const listed = (allow: string | undefined) => allow?.split(', ').sort();
+
+describe('REST paths and methods', () => {
+  const kit = useGateway(sqlite);
+
+  it.each(PATHS)('%s tells its methods to OPTIONS and to those that are wrong', async (path) => {
+    const allowed = allowOf(path);
+    const options = await send(kit.gateway, `OPTIONS ${real(path)}`);
+    expect([options.status, options.text], options.about).toEqual([204, '']);
+    expect(listed(options.headers.allow), options.about).toEqual([...allowed].sort());
+    expect(options.headers['x-ratelimit-limit'], options.about).toBe('1000000');
+    for (const method of [...METHODS, 'TRACE', 'PROPFIND'].filter((each) => !allowed.includes(each))) {
+      const sent = await send(kit.gateway, `${method} ${real(path)}`);
+      expectRefusal(sent, 'METHOD_NOT_ALLOWED');
+      expect(listed(sent.headers.allow), sent.about).toEqual([...allowed].sort());
+    }
+  });
+
+  it.each([
+    '/nothing',
+    '/pet',
+    '/Pets',
+    '/pets/',
+    '/pets/1/',
+    '/pets/1/orders',
+    '//pets',
+    '/pets//',
+    '/store',
+    '/store/',
+    '/store/orders/',
+    '/store/inventory/1/',
+    '/categories/1/pets/',
+    '/categories//pets',
+    '/categories/1/pets/1',
+    '/*',
+    '/pets;x=1',
+    '/pets%2F1',
+    '/pets/1/2',
+    '/graphql/',
+    '/graphql/x',
+    '/v1/pets',
+    '/store/orders/1;v=2/x',
+  ])('%s is nothing', async (path) => {
+    for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS', 'HEAD']) {
+      const sent = await send(kit.gateway, `${method} ${path}`);
+      if (method === 'HEAD') expect([sent.status, sent.text], sent.about).toEqual([404, '']);
+      else expectRefusal(sent, 'NOT_FOUND');
+    }
+  });
+
+  it.each(['/pets/%', '/pets/%zz', '/pets/%ff', '/%c3%28', '/categories/%e0%a4%a/pets'])(
+    '%s is badly encoded',
+    async (path) => {
+      const sent = await send(kit.gateway, path);
+      expect([400, 404], sent.about).toContain(sent.status);
+      expectRefusal(sent, sent.json.code);
+    },
+  );
+
+  it('takes the absolute form of a request target (RFC 9112 section 3.2.2)', async () => {
+    const { P } = await makeWorld(kit);
+    const expected = await send(kit.gateway, `/pets/${P}`);
+    const text = await new Promise<string>((resolve, reject) => {
+      const { hostname, port } = new URL(kit.gateway.url);
+      const headers = { 'x-api-key': kit.gateway.key };
+      const sending = request(
+        { hostname, port, path: `http://petstore.example/pets/${P}`, headers },
+        (response) => {
+          let body = '';
+          response.setEncoding('utf8').on('data', (chunk) => {
+            body += chunk;
+          });
+          response.on('end', () => resolve(body));
+        },
+      );
+      sending.on('error', reject).end();
+    });
+    expect(text).toBe(expected.text);
+  });
+
+  it('answers HEAD as GET, without the body', async () => {
+    const { C, P, O } = await makeWorld(kit);
+    const paths = [
+      '/pets?limit=1',
+      `/pets/${P}`,
+      '/categories',
+      `/categories/${C}`,
+      `/categories/${C}/pets`,
+      '/store/orders?limit=1',
+      `/store/orders/${O}`,
+      '/store/inventory',
+      `/store/inventory/${P}`,
+    ];
+    for (const path of paths) {
+      const get = await send(kit.gateway, path);
+      const head = await send(kit.gateway, `HEAD ${path}`);
+      expect([head.status, head.text], head.about).toEqual([200, '']);
+      for (const name of ['content-type', 'content-length', 'etag', 'link', 'cache-control', 'deprecation']) {
+        expect(head.headers[name], `${name}${head.about}`).toEqual(get.headers[name]);
+      }
+    }
+  });
+});
+
+describe('REST under a base path', () => {
+  const kit = useGateway(sqlite, { REST_BASE_PATH: '/api/v1' });
+
+  it('is found there and nowhere else, and its links lead there', async () => {
+    const { C } = await makeWorld(kit);
+    const created = await send(kit.gateway, 'POST /api/v1/pets', { body: `{"name":"x","categoryId":${C}}` });
+    expectAnswer(created, 201);
+    expect(created.headers.location).toMatch(/^\/api\/v1\/pets\/\d+$/);
+    expectAnswer(await send(kit.gateway, created.headers.location!), 200, created.text);
+    const list = await send(kit.gateway, '/api/v1/pets?limit=1');
+    const next = /^<([^>]+)>; rel="next"$/.exec(list.headers.link as string)?.[1];
+    expect(next, list.about).toMatch(/^\/api\/v1\/pets\?/);
+    expectAnswer(await send(kit.gateway, next!), 200);
+    for (const path of ['/pets', '/api/v1', '/api/v1/', '/api/pets', '/api/v1/pets/']) {
+      expectRefusal(await send(kit.gateway, path), 'NOT_FOUND', `There is no ${path}.`);
+    }
+    expect((await send(kit.gateway, '/graphql?query={__typename}')).status).toBe(200);
+  });
+});
+
+describe('REST requests', () => {
+  const kit = useGateway(sqlite);
+  const post = (contentType: string | undefined, method = 'POST', path = '/store/orders') =>
+    send(kit.gateway, `${method} ${path}`, {
+      body: '{}',
+      headers: contentType === undefined ? {} : { 'content-type': contentType },
+    });
+
+  it.each([
+    undefined,
+    'application/json',
+    'APPLICATION/JSON',
+    'application/json;charset=utf-8',
+    'application/json; charset=UTF-8',
+    'application/json ; charset="utf-8"',
+    'application/json; charset=utf8',
+    'application/json; odata=verbose; charset=utf-8',
+  ])('reads a body of type %s', async (contentType) => {
+    expectAnswer(await post(contentType), 201);
+    const { O } = await makeWorld(kit);
+    expectAnswer(await post(contentType, 'PATCH', `/store/orders/${O}`), 200);
+  });
+
+  it.each([
+    'text/plain',
+    'application/xml',
+    'application/jsonp',
+    'application/json; charset=latin1',
+    'application/json; charset=utf-16',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/merge-patch+json',
+    'json',
+    '*/*',
+  ])('does not read a body of type %s', async (contentType) => {
+    expectRefusal(await post(contentType), 'UNSUPPORTED_MEDIA_TYPE');
+    expectRefusal(await post(contentType, 'PUT', '/store/orders/1'), 'UNSUPPORTED_MEDIA_TYPE');
+  });
+
+  it('reads merge patches where they are sent with PATCH', async () => {
+    const { O, C } = await makeWorld(kit);
+    for (const type of ['application/merge-patch+json', 'Application/Merge-Patch+JSON; charset=utf-8']) {
+      expectAnswer(await post(type, 'PATCH', `/store/orders/${O}`), 200);
+    }
+    for (const type of [
+      'application/json-patch+json',
+      'text/plain',
+      'application/merge-patch+json; charset=latin1',
+    ]) {
+      expectRefusal(await post(type, 'PATCH', `/categories/${C}`), 'UNSUPPORTED_MEDIA_TYPE');
+    }
+  });
+
+  it.each(['gzip', 'br', 'deflate, gzip'])('does not read a body encoded as %s', async (encoding) => {
+    const sent = await send(kit.gateway, 'POST /store/orders', {
+      body: '{}',
+      headers: { 'content-encoding': encoding },
+    });
+    expectRefusal(sent, 'UNSUPPORTED_MEDIA_TYPE');
+  });
+
+  it.each([
+    '*/*',
+    'application/*',
+    'application/json',
+    'application/json; q=0.1',
+    'text/html, application/json;q=0.9',
+    'text/html, */*;q=0.1',
+    'APPLICATION/JSON',
+    '',
+    'application/json;charset=utf-8',
+  ])('answers Accept: %s', async (accept) => {
+    expectAnswer(await send(kit.gateway, '/pets', { headers: { accept } }), 200);
+  });
+
+  it.each([
+    'text/html',
+    'application/xml',
+    'text/*',
+    'application/json;q=0',
+    '*/*;q=0',
+    'application/json;q=0, */*',
+    'application/jsonx',
+  ])('cannot answer Accept: %s', async (accept) => {
+    for (const request of ['GET /pets', 'POST /store/orders', 'DELETE /store/orders/1', 'GET /pets/0']) {
+      expectRefusal(await send(kit.gateway, request, { headers: { accept } }), 'NOT_ACCEPTABLE');
+    }
+  });
+
+  it.each(
+    [
+      '',
+      ' ',
+      '{',
+      '{"name":}',
+      '{} {}',
+      "{'a':1}",
+      '{"a":1,}',
+      '// x',
+      '{"a":\u0001}',
+      'undefined',
+      '\ufeff{}',
+      '{"name":"\u0001"}',
+      '{"name":"a","name":"b"}',
+      '{"a":12345678901234567890,"a":12345678901234567890}',
+      '['.repeat(50_000),
+      '{"a":'.repeat(15_000),
+    ].map((body) => [body.slice(0, 40), body] as const),
+  )('refuses what is no JSON: %j', async (_, body) => {
+    expectRefusal(
+      await send(kit.gateway, 'POST /store/orders', { body }),
+      'BAD_REQUEST',
+      'The body is not valid JSON.',
+    );
+  });
+
+  it.each(['[]', '[{}]', 'null', 'true', '7', '"x"', '12345678901234567890', '1.5'])(
+    'refuses what is no object: %s',
+    async (body) => {
+      for (const request of ['POST /store/orders', 'PUT /store/orders/1', 'PATCH /store/orders/1']) {
+        expectRefusal(
+          await send(kit.gateway, request, { body }),
+          'BAD_REQUEST',
+          'The body must be a JSON object.',
+        );
+      }
+    },
+  );
+
+  it('refuses what is no UTF-8', async () => {
+    const body = Buffer.from('{"name":"caf\xe9"}', 'latin1');
+    expectRefusal(
+      await send(kit.gateway, 'POST /categories', { body }),
+      'BAD_REQUEST',
+      'The body is not valid UTF-8.',
+    );
+    const utf16 = Buffer.from('{}', 'utf16le');
+    expectRefusal(await send(kit.gateway, 'POST /store/orders', { body: utf16 }), 'BAD_REQUEST');
+  });
+
+  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
+    'takes a field called %s for an unknown one',
+    async (name) => {
+      for (const value of ['{"complete":true}', '{"id":12345678901234567}', '1']) {
+        const body = `{"${name}":${value}}`;
+        expectRefusal(
+          await send(kit.gateway, 'POST /store/orders', { body }),
+          'VALIDATION_FAILED',
+          `${name}: is not a known field.`,
+        );
+      }
+      expectRefusal(
+        await send(kit.gateway, `/pets?${name}=1`),
+        'VALIDATION_FAILED',
+        `${name}: is not a known query parameter.`,
+      );
+    },
+  );
+
+  it('takes text for an id that is no digit for what it is', async () => {
+    const body = `{"petId":-0,"quantity":-0}`;
+    expectRefusal(
+      await send(kit.gateway, 'POST /store/orders', { body }),
+      'VALIDATION_FAILED',
+      /^petId: .*; quantity: /,
+    );
+  });
+
+  it.each(['1.0', '1e0', '1E+1', '2147483648', '12345678901234567890', '-0.0', '"1"', '0.5', '1e400', '-1'])(
+    'takes %s for no quantity',
+    async (quantity) => {
+      const body = `{"quantity":${quantity}}`;
+      const { P } = await makeWorld(kit);
+      expectRefusal(
+        await send(kit.gateway, 'POST /store/orders', { body }),
+        'VALIDATION_FAILED',
+        'quantity: must be an integer from 1 to 2147483647.',
+      );
+      expectRefusal(
+        await send(kit.gateway, `PUT /store/inventory/${P}`, { body }),
+        'VALIDATION_FAILED',
+        'quantity: must be an integer from 0 to 2147483647.',
+      );
+    },
+  );
+
+  it.each([
+    ['2026-01-31T09:30:00Z', '2026-01-31T09:30:00Z'],
+    ['2026-01-31t09:30:00z', '2026-01-31T09:30:00Z'],
+    ['2026-01-31T09:30:00.000Z', '2026-01-31T09:30:00Z'],
+    ['2026-01-31T09:30:00.5Z', '2026-01-31T09:30:00.500Z'],
+    ['2026-01-31T09:30:00.0009999Z', '2026-01-31T09:30:00Z'],
+    ['2026-01-01T00:30:00+01:00', '2025-12-31T23:30:00Z'],
+    ['2026-01-31T09:30:00-00:00', '2026-01-31T09:30:00Z'],
+    ['2024-02-29T23:59:59-23:59', '2024-03-01T23:58:59Z'],
+    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00Z'],
+    ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
+  ])('keeps shipDate %s as %s', async (shipDate, kept) => {
+    const created = await send(kit.gateway, 'POST /store/orders', { body: { shipDate } });
+    expect([created.status, created.json?.shipDate], created.about).toEqual([201, kept]);
+    const read = await send(kit.gateway, created.headers.location!);
+    expect(read.text, read.about).toBe(created.text);
+  });
+
+  it.each([
+    '2026-01-31',
+    '2026-01-31T09:30Z',
+    '2026-01-31T09:30:00',
+    '2026-01-31 09:30:00Z',
+    '2026-02-29T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-01-31T24:00:00Z',
+    '2026-01-31T09:60:00Z',
+    '2026-01-31T09:30:00+24:00',
+    '2026-01-31T09:30:00.Z',
+    '+002026-01-31T09:30:00Z',
+    '26-1-31T9:30:00Z',
+    '0000-01-01T00:00:00+00:01',
+    '9999-12-31T23:59:59-00:01',
+    '',
+    ' 2026-01-31T09:30:00Z',
+    'Sat, 31 Jan 2026 09:30:00 GMT',
+  ])('refuses shipDate %j', async (shipDate) => {
+    const message = 'shipDate: must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z.';
+    expectRefusal(
+      await send(kit.gateway, 'POST /store/orders', { body: { shipDate } }),
+      'VALIDATION_FAILED',
+      message,
+    );
+  });
+});
+
+describe('REST checks', () => {
+  const kit = useGateway(sqlite);
+
+  it('come in the order of contract section 4', async () => {
+    const { gateway } = kit;
+    const { C, P } = await makeWorld(kit);
+    const spent = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1 });
+    await send(gateway, '/pets', { key: spent });
+    const missing = '9223372036854775806';
+    const bad = { accept: 'text/html', 'content-type': 'text/plain', 'if-match': '"x"' };
+    const large = `{"name":"${'x'.repeat(100_001)}"}`;
+    // Each row has the faults of all the rows below it, as far as one request can have them.
+    const rows: [code: string, request: string, options: Parameters<typeof send>[2]][] = [
+      ['UNAUTHENTICATED', 'PURGE /nothing', { key: null, headers: bad, body: large }],
+      ['RATE_LIMITED', 'PURGE /nothing', { key: spent, headers: bad, body: large }],
+      ['NOT_FOUND', 'PURGE /nothing', { headers: bad, body: large }],
+      ['METHOD_NOT_ALLOWED', 'POST /pets/0', { headers: bad, body: large }],
+      ['NOT_ACCEPTABLE', 'PUT /pets/0?x=1', { headers: bad, body: large }],
+      [
+        'PAYLOAD_TOO_LARGE',
+        'PUT /pets/0?x=1',
+        { headers: { 'content-type': 'text/plain', 'if-match': '"x"' }, body: large },
+      ],
+      [
+        'UNSUPPORTED_MEDIA_TYPE',
+        'PUT /pets/0?x=1',
+        { headers: { 'content-type': 'text/plain', 'if-match': '"x"' }, body: '{' },
+      ],
+      ['BAD_REQUEST', 'PUT /pets/0?x=1', { headers: { 'if-match': '"x"' }, body: '{' }],
+      ['VALIDATION_FAILED', `PUT /pets/${missing}`, { headers: { 'if-match': '"x"' }, body: '{}' }],
+      [
+        'NOT_FOUND',
+        `PUT /pets/${missing}`,
+        { headers: { 'if-match': '"x"' }, body: `{"name":"x","categoryId":${missing}}` },
+      ],
+      [
+        'PRECONDITION_FAILED',
+        `PUT /pets/${P}`,
+        { headers: { 'if-match': '"x"' }, body: `{"name":"x","categoryId":${missing}}` },
+      ],
+      ['UNKNOWN_REFERENCE', `PUT /pets/${P}`, { body: `{"name":"x","categoryId":${missing}}` }],
+      ['PRECONDITION_FAILED', `DELETE /categories/${C}`, { headers: { 'if-match': '"x"' } }],
+      ['CONFLICT', `DELETE /categories/${C}`, {}],
+    ];
+    for (const [code, request, options] of rows)
+      expectRefusal(await send(gateway, request, options), code as 'CONFLICT');
+  });
+
+  it('let a body of 100,000 bytes pass and none of one more, however it is sent', async () => {
+    const bodyOf = (bytes: number) => `{"name":"x"${' '.repeat(bytes - 12)}}`;
+    expectAnswer(await send(kit.gateway, 'POST /categories', { body: bodyOf(100_000) }), 201);
+    const chunked: Record<string, string | string[]> = { 'transfer-encoding': 'chunked', 'content-length': [] };
+    for (const headers of [{}, chunked]) {
+      const sent = await send(kit.gateway, 'POST /categories', { body: bodyOf(100_001), headers });
+      expectRefusal(sent, 'PAYLOAD_TOO_LARGE');
+      expect(sent.headers['x-ratelimit-limit'], sent.about).toBe('1000000');
+    }
+  });
+});
