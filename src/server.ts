@@ -16,9 +16,17 @@ export function createHttpServer(handler: RequestHandler): Server {
       keepAliveTimeout: 65_000,
       maxHeaderSize: 16_384,
       noDelay: true,
+      // Node would refuse these in a form of its own.
+      requireHostHeader: false,
     },
-    handler,
+    (request, response) => {
+      if (request.headers.host === undefined && request.httpVersion === '1.1')
+        refuseMalformed(request.socket);
+      else handler(request, response);
+    },
   );
+  // An expectation that can't be met may be ignored (RFC 9110 section 10.1.1).
+  server.on('checkExpectation', handler);
   server.on('clientError', (_error, socket: Socket) => refuseMalformed(socket));
   return server;
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga';
+import type { Plugin, YogaServerInstance } from 'graphql-yoga';
 import { AppError } from '../errors.ts';
 import { type Admission, type Admitted, admit, PRICE_OF_FAILURE } from '../graphql/admission.ts';
 import type { Context } from '../graphql/context.ts';
@@ -51,24 +51,13 @@ interface YogaContext {
  */
 export class GraphQLDoor {
   readonly #operations: Operations;
-  readonly #yoga: YogaServerInstance<YogaContext, object>;
+  #yoga: Promise<YogaServerInstance<YogaContext, object>> | undefined;
   readonly #alwaysYoga: boolean;
 
   /** @param options `alwaysYoga` sends the common case through Yoga too: the reference of the tests */
   constructor(operations: Operations, { alwaysYoga = false } = {}) {
     this.#operations = operations;
     this.#alwaysYoga = alwaysYoga;
-    this.#yoga = createYoga<YogaContext>({
-      schema,
-      graphqlEndpoint: GRAPHQL_PATH,
-      graphiql: false,
-      landingPage: false,
-      multipart: false,
-      cors: false,
-      logging: false,
-      batching: true,
-      plugins: [this.#yogaPlugin()],
-    });
   }
 
   /** @throws AppError for what fails before anything is executed */
@@ -89,7 +78,7 @@ export class GraphQLDoor {
       return { status: 204, headers: ['Allow', METHODS], body: '' };
     }
     if (method !== 'POST' && method !== 'GET' && method !== 'HEAD') {
-      throw new AppError('METHOD_NOT_ALLOWED', `GraphQL is served with GET and POST, not ${method}.`);
+      throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${METHODS}, not ${method}.`);
     }
     if (!accepts(headers.accept, ALL_RESPONSE_TYPES)) {
       throw new AppError('NOT_ACCEPTABLE', `GraphQL answers with ${RESPONSE_TYPES.join(' or ')}.`);
@@ -137,7 +126,8 @@ export class GraphQLDoor {
       mutations: body !== undefined,
       results: new Map(),
     };
-    const response = await this.#yoga.fetch(
+    this.#yoga ??= this.#loadYoga();
+    const response = await (await this.#yoga).fetch(
       `http://localhost${GRAPHQL_PATH}`,
       {
         method: body === undefined ? 'GET' : 'POST',
@@ -160,6 +150,22 @@ export class GraphQLDoor {
       body: await response.text(),
       contentType: response.headers.get('content-type') ?? 'application/json; charset=utf-8',
     };
+  }
+
+  /** Loading Yoga takes as long as all the rest of the start, so it waits for the first request that needs it. */
+  async #loadYoga(): Promise<YogaServerInstance<YogaContext, object>> {
+    const { createYoga } = await import('graphql-yoga');
+    return createYoga<YogaContext>({
+      schema,
+      graphqlEndpoint: GRAPHQL_PATH,
+      graphiql: false,
+      landingPage: false,
+      multipart: false,
+      cors: false,
+      logging: false,
+      batching: true,
+      plugins: [this.#yogaPlugin()],
+    });
   }
 
   /** Yoga reads the request and writes the response; admission and execution are the gateway's own. */

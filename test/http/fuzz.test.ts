@@ -1,0 +1,397 @@
+import { connect } from 'node:net';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ERRORS } from '../../src/errors.ts';
+import { ROUTES } from '../../src/rest/routes.ts';
+import { makeWorld, query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
+
+const RUNS = Number(process.env.FUZZ_RUNS ?? 2_000);
+
+function expectOneFormat(error: { code: string; message: string; status: number }, about: string): void {
+  const { code } = error;
+  expect(error, about).toStrictEqual({
+    code,
+    message: expect.any(String),
+    status: ERRORS[code as keyof typeof ERRORS]?.status,
+  });
+  expect(error.message, about).not.toMatch(/undefined|\[object|NaN|\bat .*\.[jt]s|node_modules/);
+}
+
+/** Whatever was sent, the answer is one of the contract. */
+function expectSane(sent: Sent): void {
+  const { status, headers, json, text, about } = sent;
+  expect(status, about).toBeLessThan(500);
+  // A page for people: / or, in a browser, GET /graphql.
+  if (headers['content-type']?.startsWith('text/html')) return;
+  expect(headers['x-ratelimit-limit'], about).toBeDefined();
+  expect(headers['x-request-id'], about).toBeDefined();
+  if (status === 204 || status === 304 || text === '') return;
+  expect(json, about).toBeDefined();
+  if (json.errors) {
+    for (const { message, extensions } of json.errors) expectOneFormat({ message, ...extensions }, about);
+    if (status !== 200) expect(json, about).not.toHaveProperty('data');
+  } else if (status >= 400) {
+    expectOneFormat(json, about);
+    expect(json.status, about).toBe(status);
+  }
+}
+
+const LARGEST = '9223372036854775807';
+const number = fc.constantFrom(
+  '0',
+  '1',
+  '2',
+  '-1',
+  '1.0',
+  '1e3',
+  '1E400',
+  LARGEST,
+  '9223372036854775808',
+  '-0',
+  '0.1',
+  '2147483648',
+  '9007199254740993',
+);
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.constantFrom(
+    '',
+    'available',
+    '1',
+    '2026-01-31T09:30:00Z',
+    '\u0000',
+    '\ud800',
+    '__proto__',
+    'x'.repeat(300),
+  ),
+);
+const key = fc.constantFrom(
+  'id',
+  'name',
+  'categoryId',
+  'status',
+  'description',
+  'petId',
+  'quantity',
+  'shipDate',
+  'complete',
+  'query',
+  'variables',
+  'input',
+  '__proto__',
+  'constructor',
+  'toString',
+  '',
+);
+
+/** JSON text of anything, mostly of things that nearly fit. */
+const { json } = fc.letrec<{ json: string }>((tie) => ({
+  json: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    number,
+    text.map((value) => JSON.stringify(value)),
+    fc.constantFrom('null', 'true', 'false', '[]', '{}'),
+    fc.array(tie('json'), { maxLength: 3 }).map((items) => `[${items}]`),
+    fc
+      .array(fc.tuple(key, tie('json')), { maxLength: 5 })
+      .map((fields) => `{${fields.map(([name, value]) => `${JSON.stringify(name)}:${value}`)}}`),
+  ),
+}));
+const fittingBody = fc
+  .array(
+    fc.oneof(
+      fc.tuple(
+        fc.constant('name'),
+        fc.oneof({ weight: 3, arbitrary: fc.constant('"x"') }, { weight: 1, arbitrary: json }),
+      ),
+      fc.tuple(fc.constantFrom('categoryId', 'petId', 'id', 'quantity'), fc.oneof(number, json)),
+      fc.tuple(fc.constant('status'), fc.oneof(fc.constantFrom('"sold"', 'null'), json)),
+      fc.tuple(fc.constant('shipDate'), fc.oneof(fc.constant('"2026-01-31T09:30:00Z"'), json)),
+      fc.tuple(key, json),
+    ),
+    { maxLength: 5 },
+  )
+  .map((fields) => `{${fields.map(([name, value]) => `${JSON.stringify(name)}:${value}`)}}`);
+const body = fc.oneof(
+  { weight: 4, arbitrary: fittingBody },
+  { weight: 3, arbitrary: json },
+  { weight: 1, arbitrary: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)) },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(fittingBody, fc.nat()).map(([whole, at]) => whole.slice(0, at % (whole.length + 1))),
+  },
+);
+
+const segment = fc.oneof(
+  number,
+  text.map(encodeURIComponentSafely),
+  fc.constantFrom('%', '%zz', '%ff', '..', '%2e%2e', '%2F', ':petId', '*', '%00'),
+);
+const routePath = fc.constantFrom(...ROUTES.map(({ path }) => path)).chain((path) => {
+  const count = path.match(/\{/g)?.length ?? 0;
+  return fc
+    .array(segment, { minLength: count, maxLength: count })
+    .map((values) => path.replace(/\{\w+\}/g, () => values.pop()!));
+});
+const path = fc.oneof(
+  { weight: 8, arbitrary: routePath },
+  { weight: 1, arbitrary: fc.array(segment, { maxLength: 4 }).map((parts) => `/${parts.join('/')}`) },
+);
+const parameter = fc.tuple(
+  fc.constantFrom('status', 'categoryId', 'petId', 'complete', 'limit', 'after', 'x', '', '__proto__'),
+  fc.oneof(
+    number,
+    fc.constantFrom('sold', 'true', '%', '%c3%28', '+', '=', '&'),
+    text.map(encodeURIComponentSafely),
+  ),
+);
+const search = fc.oneof(
+  { weight: 2, arbitrary: fc.constant('') },
+  {
+    weight: 1,
+    arbitrary: fc
+      .array(parameter, { maxLength: 4 })
+      .map((parts) => `?${parts.map((part) => part.join('=')).join('&')}`),
+  },
+);
+const method = fc.constantFrom(
+  'GET',
+  'GET',
+  'HEAD',
+  'POST',
+  'POST',
+  'PUT',
+  'PATCH',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'TRACE',
+  'PROPFIND',
+);
+const headers = fc.record(
+  {
+    accept: fc.constantFrom(
+      '*/*',
+      'application/json',
+      'text/html',
+      ';',
+      ',',
+      'a/b;q=x',
+      'application/json;q=1.5',
+      '',
+    ),
+    'content-type': fc.constantFrom(
+      'application/json',
+      'application/merge-patch+json',
+      'text/plain',
+      '',
+      ';',
+      'application/json;charset',
+      'application/json; charset=utf-7',
+    ),
+    'if-match': fc.constantFrom('*', '"x"', 'W/"x"', '', '"', ',', '*, *'),
+    'if-none-match': fc.constantFrom('*', '"x"', '', '"'),
+    'idempotency-key': fc.constantFrom('a', 'b', '', ' ', 'x'.repeat(300), '__proto__'),
+    'x-request-id': fc.constantFrom('a', '', '\t', 'x'.repeat(200), '{jndi:ldap://x}'),
+    'content-encoding': fc.constantFrom('identity', 'gzip', ''),
+    origin: fc.constantFrom('null', 'https://x.example', ''),
+    'x-forwarded-for': fc.constantFrom('1.2.3.4', 'x', ',', '::1'),
+  },
+  { requiredKeys: [] },
+);
+
+function encodeURIComponentSafely(value: string): string {
+  return encodeURIComponent(value.replace(/\p{Cs}/gu, ''));
+}
+
+describe('Random requests', () => {
+  const kit = useGateway(sqlite);
+
+  it('over REST are answered within the contract', async () => {
+    await makeWorld(kit);
+    await fc.assert(
+      fc.asyncProperty(
+        method,
+        path,
+        search,
+        headers,
+        fc.option(body, { nil: undefined }),
+        async (verb, target, found, sentHeaders, content) => {
+          const hasBody = content !== undefined && !['GET', 'HEAD', 'TRACE'].includes(verb);
+          expectSane(
+            await send(kit.gateway, `${verb} ${target}${found}`, {
+              headers: sentHeaders as Record<string, string>,
+              ...(hasBody && { body: content }),
+            }),
+          );
+        },
+      ),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('over GraphQL are answered within the contract', async () => {
+    await makeWorld(kit);
+    await fc.assert(
+      fc.asyncProperty(
+        document,
+        json,
+        headers,
+        async (operation, variables, { accept: _accept, ...others }) => {
+          const content = `{"query":${JSON.stringify(operation)},"variables":${variables}}`;
+          expectSane(
+            await send(kit.gateway, 'POST /graphql', {
+              body: content,
+              headers: { ...(others as Record<string, string>), 'content-type': 'application/json' },
+            }),
+          );
+        },
+      ),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('over GraphQL with any body or query string are answered within the contract', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          body,
+          json.map((one) => `[${one}]`),
+        ),
+        headers,
+        search,
+        fc.boolean(),
+        async (content, sentHeaders, found, isGet) => {
+          const call = { headers: sentHeaders as Record<string, string> };
+          const query = found.replace('status=', 'query=').replace('limit=', 'variables=');
+          expectSane(
+            isGet
+              ? await send(kit.gateway, `GET /graphql${query}`, call)
+              : await send(kit.gateway, `POST /graphql${query}`, { ...call, body: content }),
+          );
+        },
+      ),
+      { numRuns: Math.ceil(RUNS / 4) },
+    );
+  });
+
+  it('leave the gateway as it was', async () => {
+    const sent = await query(kit.gateway, '{ __typename }');
+    expect(sent.json, sent.about).toEqual({ data: { __typename: 'Query' } });
+  });
+
+  it('that are no HTTP get the one error format', async () => {
+    const { port } = new URL(kit.gateway.url);
+    const speak = (bytes: string | Buffer) =>
+      new Promise<string>((resolve, reject) => {
+        const socket = connect(Number(port), '127.0.0.1', () => socket.end(bytes));
+        let answer = '';
+        socket.setEncoding('latin1').on('data', (chunk) => {
+          answer += chunk;
+        });
+        socket.on('close', () => resolve(answer)).on('error', reject);
+      });
+    for (const bytes of [
+      'nonsense\r\n\r\n',
+      'GET / HTTP/9.9\r\n\r\n',
+      'GET /pets HTTP/1.1\r\n\r\n',
+      'GET /pets HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n',
+      `GET /pets HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
+    ]) {
+      const answer = await speak(bytes);
+      expect(answer, bytes.slice(0, 100)).toMatch(/^HTTP\/1\.1 4\d\d /);
+      const content = answer.slice(answer.indexOf('\r\n\r\n') + 4);
+      expect(answer.toLowerCase(), answer).toContain('content-type: application/json');
+      expectOneFormat(JSON.parse(content), answer);
+    }
+  });
+});
+
+/** GraphQL made of its own pieces in any order, half of them well nested. */
+const piece = fc.constantFrom(
+  'pets',
+  'pet(id: 1)',
+  'pet(id: $id)',
+  'category(id: 1)',
+  'categories(first: 1)',
+  'orders',
+  'inventory',
+  'nodes',
+  'edges',
+  'node',
+  'id',
+  'name',
+  'category',
+  'quantity',
+  'pageInfo',
+  'hasNextPage',
+  'totalCount',
+  '__typename',
+  '__schema',
+  '...F',
+  '... on Pet',
+  '@skip(if: $b)',
+  '@include(if: true)',
+  'first: 1',
+  '(first: $n)',
+  'rateLimit',
+  'createOrder(input: $input)',
+  'createPet(input: {name: "x", categoryId: 1})',
+  'deletePet(id: 1)',
+  '$',
+  '!',
+  ':',
+  '"',
+  '"""',
+  '\\u{110000}',
+  '#',
+  '\u0000',
+  '🐕',
+  '-',
+  '1e999',
+  '&',
+  '|',
+  'null',
+  'on',
+);
+const { selection } = fc.letrec<{ selection: string }>((tie) => ({
+  selection: fc
+    .array(
+      fc.oneof(
+        { depthSize: 'medium', withCrossShrink: true },
+        piece,
+        fc.tuple(piece, tie('selection')).map((parts) => parts.join(' ')),
+      ),
+      { minLength: 1, maxLength: 4 },
+    )
+    .map((parts) => `{ ${parts.join(' ')} }`),
+}));
+const header = fc.constantFrom(
+  '',
+  'query ',
+  'mutation ',
+  'subscription ',
+  'query ($id: ID!) ',
+  'query ($n: Int, $b: Boolean!) ',
+  'mutation ($input: NewOrder!) ',
+  'fragment F on Pet ',
+  'query ($id: [ID!]! = [1]) ',
+);
+const document = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc
+      .array(
+        fc.tuple(header, selection).map((parts) => parts.join('')),
+        { minLength: 1, maxLength: 2 },
+      )
+      .map((parts) => parts.join(' ')),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .array(fc.oneof(piece, fc.constantFrom('{', '}', '(', ')', '[', ']')), { maxLength: 12 })
+      .map((parts) => parts.join(' ')),
+  },
+  { weight: 1, arbitrary: text },
+);
