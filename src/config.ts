@@ -19,13 +19,14 @@ const day = z.iso
   .date('must be a date such as 2027-06-30')
   .transform((value) => Date.parse(`${value}T00:00:00Z`));
 
+const ORIGIN_RULE = 'must be * or origins such as https://example.org, parted by commas';
 const origin = z.string().refine((value) => {
   try {
     return new URL(value).origin === value;
   } catch {
     return false;
   }
-});
+}, ORIGIN_RULE);
 
 /** Every setting of the gateway (contract section 8); README's table is tested against these. */
 const VARIABLES = z.object({
@@ -56,12 +57,7 @@ const VARIABLES = z.object({
   CORS_ORIGIN: z
     .string()
     .transform((value) => value.split(',').map((part) => part.trim()))
-    .pipe(
-      z.union(
-        [z.tuple([z.literal('*')]), z.array(origin).min(1)],
-        'must be * or origins such as https://example.org, parted by commas',
-      ),
-    )
+    .pipe(z.union([z.tuple([z.literal('*')]), z.array(origin).min(1)], ORIGIN_RULE))
     .default(['*']),
   TRUST_PROXY: wholeNumber(0, 10).default(0),
   SUNSET_ENFORCED: onOff(false),

@@ -12,6 +12,9 @@ const SOURCES: Sources = {
   'connect-src': "'self'",
 };
 
+/** GraphiQL 5 moves a tab from under the pointer that presses it, which then never clicks it. */
+const STYLE = '<style>.graphiql-tab { transform: none !important; }</style>';
+
 /** Stands in the options, which are JSON, for a function. */
 const NOTHING = '"(does nothing)"';
 
@@ -46,8 +49,7 @@ query PetsAndCategories {
   }
 }
 `,
-  `# Creates an order, or shows those that are open:
-# the arrow lets you choose.
+  `# Creates an order. Each run creates another one.
 mutation CreateOrder {
   createOrder(input: { petId: 1, quantity: 2 }) {
     id
@@ -57,7 +59,8 @@ mutation CreateOrder {
     }
   }
 }
-
+`,
+  `# The latest orders that are still open.
 query OpenOrders {
   orders(filter: { complete: false }, last: 5) {
     nodes {
@@ -136,7 +139,10 @@ export function graphiqlPage(apiKey: string | undefined): Asset {
       };
       // It would write the query into the address, and a page reloaded from there is a GraphQL request.
       const html = renderGraphiQL({ ...options, onEditQuery: JSON.parse(NOTHING) } as GraphiQLOptions);
-      return html.trimStart().replace(`"onEditQuery":${NOTHING}`, '"onEditQuery":()=>{}');
+      return html
+        .trimStart()
+        .replace('</head>', `${STYLE}</head>`)
+        .replace(`"onEditQuery":${NOTHING}`, '"onEditQuery":()=>{}');
     },
     headers: (html) => pageHeaders(html, SOURCES),
   });

@@ -9,7 +9,7 @@ import { seed } from './seed.ts';
 
 /**
  * `npm run bench [-- --pets 10000 --rounds 3 --seconds 4]`: the built gateway with everything on, over the embedded store,
- * against a raw node:http server over the same data in the same run. Prints requests per second as medians, each with its
+ * against a raw node:http server over the same data, and against itself without the limiter, in the same run. Prints requests per second as medians, each with its
  * ratio to the raw server's GET of one pet, as a table and as JSON.
  */
 const { values: options } = parseArgs({
@@ -64,6 +64,7 @@ const WORKLOADS: Workload[] = [
 ];
 const SERVERS = {
   gateway: ['--enable-source-maps', 'dist/main.js'],
+  unlimited: ['--import', 'tsx', 'test/bench/unlimited.ts'],
   raw: ['--import', 'tsx', 'test/bench/raw.ts'],
 } as const;
 type ServerName = keyof typeof SERVERS;
@@ -77,7 +78,9 @@ const key = await seed(join(home, 'seed.db'), pets);
 const samples = new Map<string, number[]>();
 const figures: { startMs: number[]; memoryMB: number[] } = { startMs: [], memoryMB: [] };
 for (let round = 1; round <= rounds; round++) {
-  for (const name of round % 2 ? (['raw', 'gateway'] as const) : (['gateway', 'raw'] as const))
+  for (const name of round % 2
+    ? (['raw', 'unlimited', 'gateway'] as const)
+    : (['gateway', 'unlimited', 'raw'] as const))
     await measure(name);
 }
 report();
@@ -93,7 +96,7 @@ async function measure(name: ServerName): Promise<void> {
   });
   child.stdout.resume();
   try {
-    await ready(name === 'gateway' ? '/health/ready' : '/pets/1');
+    await ready(name === 'raw' ? '/pets/1' : '/health/ready');
     if (name === 'gateway') figures.startMs.push(performance.now() - began);
     for (const workload of WORKLOADS) {
       if (name === 'raw' && !workload.raw) continue;
@@ -173,6 +176,12 @@ function report(): void {
       `| ${row.name} | ${row.what} | ${row.perSecond} | ${row.ratioToRawR1} | ${Math.round(row.spread * 100)}% |`,
     );
   }
+  const withLimiter = WORKLOADS.map(({ name }) => ({
+    name,
+    ratio: median(samples.get(`gateway ${name}`)!) / median(samples.get(`unlimited ${name}`)!),
+  }));
+  const ratios = withLimiter.map(({ name, ratio }) => `${name} ${ratio.toFixed(2)}`).join(', ');
+  console.log(`\nthroughput with the limiter, as a ratio to that without: ${ratios}`);
   const summary = {
     startMs: Math.round(median(figures.startMs)),
     memoryMB: Math.round(median(figures.memoryMB)),

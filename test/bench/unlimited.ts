@@ -1,0 +1,20 @@
+import { pino } from 'pino';
+import { unusedState } from '../../src/access/usage.ts';
+import { readConfig } from '../../src/config.ts';
+import { createGateway } from '../../src/gateway.ts';
+import { Metrics } from '../../src/observability/metrics.ts';
+import { createHttpServer, listen } from '../../src/server.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+
+/** The gateway as it is but for counting: every charge passes at once. What it gains over the real one is the limiter's cost. */
+const config = readConfig(process.env);
+const store = openSqliteStore({ file: config.DATA_FILE, role: 'server' });
+const usage = unusedState();
+const log = pino({ base: null }, pino.destination({ dest: 1, sync: false, minLength: 4_096 }));
+const uncounted = { ...store, charge: () => ({ outcome: 'passed' as const, usage }) };
+const server = createHttpServer(createGateway({ store: uncounted, config, log, metrics: new Metrics() }));
+await listen(server, config.PORT, config.HOST);
+process.on('SIGTERM', () => {
+  store.close();
+  process.exit(0);
+});
