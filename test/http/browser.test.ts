@@ -124,8 +124,17 @@ describe.skipIf(!found)('a newcomer with a browser', () => {
       await page.getByRole('button', { name: title, exact: true }).click({ timeout: 30_000 });
       await seenIn(page, '.graphiql-tab-active', title);
       await seenIn(page, '.graphiql-query-editor .view-line', title);
-      await page.locator('.graphiql-execute-button').click();
-      await seenIn(page, '.result-window', text);
+      // GraphiQL takes a moment to see which operation the new tab has; people are slower than that.
+      await expect
+        .poll(
+          async () => {
+            await page.locator('.graphiql-execute-button').click();
+            await page.waitForTimeout(300);
+            return page.locator('.result-window').textContent();
+          },
+          { timeout: 15_000, interval: 200 },
+        )
+        .toContain(text);
       expect(await page.locator('.result-window').textContent()).not.toContain('"errors"');
     }
     await leave(page, 'graphiql-tabs');

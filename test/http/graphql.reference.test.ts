@@ -301,12 +301,13 @@ const ACCEPTS = [
 ];
 
 describe('The common path of GraphQL answers as Yoga does', () => {
-  it.each(OPERATIONS.map(([query, variables]) => [query.slice(0, 150).replace(/\s+/g, ' '), query, variables] as const))(
-    'to %s',
-    async (_, query, variables) => {
-      await expectSame(post(query, variables));
-    },
-  );
+  it.each(
+    OPERATIONS.map(
+      ([query, variables]) => [query.slice(0, 150).replace(/\s+/g, ' '), query, variables] as const,
+    ),
+  )('to %s', async (_, query, variables) => {
+    await expectSame(post(query, variables));
+  });
 
   it.each(ACCEPTS)('under Accept: %s', async (accept) => {
     const headers: Record<string, string> = accept === undefined ? {} : { accept };

@@ -420,7 +420,10 @@ describe('REST checks', () => {
   it('let a body of 100,000 bytes pass and none of one more, however it is sent', async () => {
     const bodyOf = (bytes: number) => `{"name":"x"${' '.repeat(bytes - 12)}}`;
     expectAnswer(await send(kit.gateway, 'POST /categories', { body: bodyOf(100_000) }), 201);
-    const chunked: Record<string, string | string[]> = { 'transfer-encoding': 'chunked', 'content-length': [] };
+    const chunked: Record<string, string | string[]> = {
+      'transfer-encoding': 'chunked',
+      'content-length': [],
+    };
     for (const headers of [{}, chunked]) {
       const sent = await send(kit.gateway, 'POST /categories', { body: bodyOf(100_001), headers });
       expectRefusal(sent, 'PAYLOAD_TOO_LARGE');
