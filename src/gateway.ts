@@ -5,9 +5,10 @@ import { AddressGuard } from './access/address-guard.ts';
 import { Authenticator, keyOf } from './access/api-keys.ts';
 import { createBurstGuard } from './access/burst-guard.ts';
 import { Limiter, type Verdict } from './access/limiter.ts';
+import { PLANS } from './access/plans.ts';
 import type { Config } from './config.ts';
 import { AppError } from './errors.ts';
-import type { BurstGuard, Context, Idempotency, Principal } from './graphql/context.ts';
+import type { BurstGuard, Context, Idempotency, Principal, WindowView } from './graphql/context.ts';
 import { Loaders } from './graphql/loaders.ts';
 import { INTERNAL_MESSAGE, Operations } from './graphql/operations.ts';
 import { schema } from './graphql/schema.ts';
@@ -151,6 +152,7 @@ class Gateway {
       return this.#graphql.answer(exchange, {
         charge: (units) => this.#charge(exchange, principal, units),
         newContext: (index) => this.#newContext(exchange, principal, index),
+        extensions: () => extensionsOf(exchange, principal),
       });
     }
     const charged = this.#charge(exchange, principal, 1);
@@ -268,6 +270,7 @@ class Gateway {
     let known: AppError;
     if (error instanceof AppError) {
       known = error;
+      this.#showBurstWindow(exchange, error);
       if (error.status >= 500) this.#reportFault(error, exchange.requestId);
     } else {
       known = new AppError('INTERNAL', INTERNAL_MESSAGE);
@@ -277,6 +280,15 @@ class Gateway {
       exchange,
       exchange.door === 'graphql' ? graphqlErrorAnswer(known, exchange) : errorAnswer(known, exchange),
     );
+  }
+
+  /** On a 429 the numbers are those of the window that refused: past the plan's, that is the burst guard's second. */
+  #showBurstWindow(exchange: Exchange, { code, retryAfter }: AppError): void {
+    const { verdict, principal } = exchange;
+    if (code !== 'RATE_LIMITED' || !principal || verdict?.outcome !== 'passed') return;
+    const limit = PLANS[principal.plan].mutationsPerSecond ?? 0;
+    const tightest = { limit, remaining: 0, resetAt: this.#now() + (retryAfter ?? 1) * 1000 };
+    exchange.verdict = { ...verdict, tightest };
   }
 
   #send(exchange: Exchange, { status, headers, body, contentType, ownOriginOnly }: Answer): void {
@@ -320,6 +332,18 @@ class Gateway {
   #reportFault(error: unknown, requestId?: string): void {
     this.#log.error({ err: error, requestId }, 'fault');
   }
+}
+
+/** `extensions.rateLimit` of GraphQL results, where the request asks for it. */
+function extensionsOf(exchange: Exchange, { plan }: Principal): Record<string, unknown> | undefined {
+  const { verdict, units } = exchange;
+  if (!verdict || exchange.headers['x-ratelimit-extension'] !== 'on') return undefined;
+  const show = ({ limit, remaining, resetAt }: WindowView) => ({
+    limit,
+    remaining,
+    resetAt: Math.ceil(resetAt / 1000),
+  });
+  return { rateLimit: { cost: units, plan, minute: show(verdict.minute), day: show(verdict.day) } };
 }
 
 /** A request id that the caller chose, if it is harmless in a log, or a new one. */

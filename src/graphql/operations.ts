@@ -61,6 +61,7 @@ export interface PreparedOperation {
 export interface PublicResult {
   data?: Record<string, unknown> | null;
   errors?: GraphQLFormattedError[];
+  extensions?: Record<string, unknown>;
   /** Seconds after which the refused part can succeed; for the Retry-After header, not for the body. */
   retryAfter?: number;
 }

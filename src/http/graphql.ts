@@ -26,6 +26,8 @@ export interface GraphQLSession {
   charge(units: number): MaybePromise<void>;
   /** The context of the nth operation of the request. */
   newContext(index: number): Context;
+  /** What the request cost and what is left, for clients that ask for it with `X-RateLimit-Extension: on`. */
+  extensions(): Record<string, unknown> | undefined;
 }
 
 /** What travels through Yoga with one request. */
@@ -211,10 +213,12 @@ async function run(
   index: number,
   reference = false,
 ): Promise<PublicResult> {
-  if (operation instanceof OperationRefused) return { errors: [...operation.errors] };
+  const extensions = session.extensions();
+  const more = extensions && { extensions };
+  if (operation instanceof OperationRefused) return { errors: [...operation.errors], ...more };
   const context = session.newContext(index);
   const { errors, data } = await (reference ? operation.interpret(context) : operation.execute(context));
-  return errors ? { errors, data: data ?? null } : { data: data ?? null };
+  return errors ? { errors, data: data ?? null, ...more } : { data: data ?? null, ...more };
 }
 
 const stringify = (result: PublicResult): string => JSON.stringify(result);

@@ -62,7 +62,8 @@ class Side {
     const costs: number[] = [];
     const session: GraphQLSession = {
       charge: (units) => void costs.push(units),
-      newContext: () => this.#newContext(),
+      extensions: () => undefined,
+          newContext: () => this.#newContext(),
     };
     const answer = await this.#door.answer(exchange, session).catch((error: unknown) => {
       if (error instanceof AppError) return graphqlErrorAnswer(error, exchange);

@@ -301,6 +301,19 @@ describe('live answers', () => {
     covered.push(`${operationId} ${status}`);
   });
 
+  it.each(ROUTES.map((one) => [one.operationId, one] as const))(
+    '%s answers nothing else',
+    async (operationId, one) => {
+      for (const attempt of Object.values(PROVOCATIONS).flatMap((provoke) => provoke(one))) {
+        const world = await makeWorld(usual);
+        fault = attempt.fault;
+        if (attempt.by === 'exhausted') keys.exhausted = await keyAfter(1);
+        const sent = await perform(one, attempt, world);
+        expect(description.differences(operationId, sent), sent.about).toEqual([]);
+      }
+    },
+  );
+
   it('cover every operation and status that is described', () => {
     const described = cases.map(([operationId, status]) => `${operationId} ${status}`);
     expect(described.filter((one) => !covered.includes(one))).toEqual([]);

@@ -1,0 +1,179 @@
+import { describe, expect, it } from 'vitest';
+import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
+import type { Store } from '../../src/store/store.ts';
+import { Clock, TestGateway } from '../kit/gateway.ts';
+import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
+
+onEachEngine('authentication', (kit) => {
+  it('takes the key from either header', async () => {
+    const { gateway } = kit;
+    const bearer = (value: string) => gateway.call('/pets', { key: null, headers: { authorization: value } });
+    expect((await gateway.call('/pets')).status).toBe(200);
+    expect((await bearer(`Bearer ${gateway.key}`)).status).toBe(200);
+    expect((await bearer(`bearer ${gateway.key}`)).status).toBe(200);
+    expect((await bearer(`Basic ${gateway.key}`)).status).toBe(401);
+    for (const path of [`/pets?api_key=${gateway.key}`, `/graphql?query={__typename}&key=${gateway.key}`]) {
+      expect((await gateway.call(path, { key: null })).status).toBe(401);
+    }
+  });
+
+  it('answers all that is no valid key alike', async () => {
+    const { gateway } = kit;
+    const revoked = newApiKey({ name: 'r', plan: 'pro', now: gateway.clock.now() });
+    await gateway.store.createApiKey(revoked.apiKey);
+    await gateway.store.revokeApiKey(revoked.apiKey.id, gateway.clock.now());
+    const keys = [null, 'x', newSecret().key, revoked.key, `${gateway.key}x`];
+    const replies = await Promise.all(keys.map((key) => gateway.call('/pets', { key })));
+    for (const reply of replies) {
+      expect(reply.status).toBe(401);
+      expect(reply.headers['www-authenticate']).toBe('Bearer realm="petstore"');
+      expect(reply.text).toBe(replies[0]!.text);
+    }
+    const overGraphql = await gateway.graphql('{ __typename }', undefined, { key: null });
+    expect(overGraphql.status).toBe(401);
+    expect(overGraphql.json.errors[0].extensions).toEqual({ code: 'UNAUTHENTICATED', status: 401 });
+    expect(overGraphql.json).not.toHaveProperty('data');
+  });
+
+  it('forgets a revoked key within 5 seconds, and a rotated one after its grace', async () => {
+    const { gateway } = kit;
+    const { key, apiKey } = newApiKey({ name: 'r', plan: 'pro', now: gateway.clock.now() });
+    await gateway.store.createApiKey(apiKey);
+    expect((await gateway.call('/pets', { key })).status).toBe(200);
+    const next = newSecret();
+    await gateway.store.rotateApiKey(apiKey.id, next.secret, gateway.clock.now() + 60_000);
+    const rotated = await gateway.call('/pets', { key: next.key });
+    // One key, one budget, whichever secret it comes with.
+    expect(rotated.headers['x-ratelimit-remaining']).toBe('298');
+    gateway.clock.advance(59_999);
+    expect((await gateway.call('/pets', { key })).status).toBe(200);
+    gateway.clock.advance(1);
+    expect((await gateway.call('/pets', { key })).status).toBe(401);
+    expect((await gateway.call('/pets', { key: next.key })).status).toBe(200);
+    await gateway.store.revokeApiKey(apiKey.id, gateway.clock.now());
+    gateway.clock.advance(5_000);
+    expect((await gateway.call('/pets', { key: next.key })).status).toBe(401);
+  });
+
+  it('keeps keys out of the log', async () => {
+    const { gateway } = kit;
+    await gateway.call('/pets');
+    await gateway.call(`/pets?x=${gateway.key}`);
+    await gateway.call('/pets', { key: null, headers: { authorization: `Bearer ${gateway.key}` } });
+    expect(gateway.logs.length).toBeGreaterThan(2);
+    expect(gateway.logs.join('')).not.toContain(gateway.key.slice(9));
+  });
+});
+
+describe('a known key', () => {
+  it('costs no read', async () => {
+    const opened = await sqlite.open();
+    let reads = 0;
+    const store: Store = {
+      ...opened.store,
+      apiKeyBySecretHash: (hash) => {
+        reads++;
+        return opened.store.apiKeyBySecretHash(hash);
+      },
+    };
+    const gateway = await TestGateway.start(store);
+    for (let i = 0; i < 20; i++) await gateway.call('/pets');
+    expect(reads).toBe(1);
+    await gateway.close();
+    await opened.close();
+  });
+});
+
+describe('the guard of an address', () => {
+  const kit = useGateway(sqlite, { TRUST_PROXY: '1' });
+  const from = (address: string, key: string | null = null) =>
+    kit.gateway.call('/pets', { key, headers: { 'x-forwarded-for': `203.0.113.77, ${address}` } });
+
+  it('lets 60 requests without a valid key through a minute, and any number with one', async () => {
+    const { gateway } = kit;
+    for (let i = 0; i < 60; i++) {
+      const reply = await from('198.51.100.1', i % 2 ? newSecret().key : null);
+      expect(reply.status).toBe(401);
+      expect(reply.headers['x-ratelimit-remaining']).toBe(String(59 - i));
+    }
+    gateway.clock.advance(10_000);
+    const refused = await from('198.51.100.1');
+    expect(refused.status).toBe(429);
+    expect(refused.json.code).toBe('RATE_LIMITED');
+    expect(refused.headers['retry-after']).toBe('50');
+    expect((await from('198.51.100.1', gateway.key)).status).toBe(200);
+    expect((await from('198.51.100.2')).status).toBe(401);
+    gateway.clock.advance(50_000);
+    expect((await from('198.51.100.1')).status).toBe(401);
+  });
+
+  it('counts IPv6 by the /64', async () => {
+    for (let i = 0; i < 60; i++) await from(`2001:db8:1:2::${i.toString(16)}`);
+    expect((await from('2001:db8:1:2:ffff::1')).status).toBe(429);
+    expect((await from('2001:db8:1:3::1')).status).toBe(401);
+  });
+
+  it('believes no client about its address', async () => {
+    const opened = await sqlite.open();
+    const gateway = await TestGateway.start(opened.store);
+    for (let i = 0; i < 60; i++) {
+      await gateway.call('/pets', { key: null, headers: { 'x-forwarded-for': `198.51.100.${i}` } });
+    }
+    const reply = await gateway.call('/pets', { key: null, headers: { 'x-forwarded-for': '192.0.2.1' } });
+    expect(reply.status).toBe(429);
+    await gateway.close();
+    await opened.close();
+  });
+});
+
+describe('the burst guard', () => {
+  const start = async () => {
+    const opened = await sqlite.open();
+    const gateway = await TestGateway.start(opened.store, {}, new Clock());
+    const create = (key: string) => gateway.call('/categories', { method: 'POST', key, body: { name: 'x' } });
+    return { opened, gateway, create };
+  };
+  const stop = async ({ opened, gateway }: Awaited<ReturnType<typeof start>>) => {
+    await gateway.close();
+    await opened.close();
+  };
+
+  it.each([
+    ['free', 20],
+    ['pro', 20],
+    ['business', 100],
+  ] as const)('lets a key of the plan %s send %i mutations a second', async (plan, most) => {
+    const kit = await start();
+    const key = await kit.gateway.newKey(plan);
+    const replies = await Promise.all(Array.from({ length: most + 5 }, () => kit.create(key)));
+    expect(replies.filter(({ status }) => status === 201)).toHaveLength(most);
+    const refused = replies.find(({ status }) => status === 429)!;
+    expect(refused.json.code).toBe('RATE_LIMITED');
+    expect(refused.headers['retry-after']).toBe('1');
+    expect(refused.headers['x-ratelimit-limit']).toBe(String(most));
+    expect(refused.headers['x-ratelimit-remaining']).toBe('0');
+    expect(Number(refused.headers['x-ratelimit-reset'])).toBe(Math.ceil(kit.gateway.clock.time / 1000) + 1);
+    const overGraphql = await kit.gateway.graphql(
+      'mutation { createCategory(input: {name: "x"}) { id } }',
+      undefined,
+      { key },
+    );
+    expect(overGraphql.status).toBe(200);
+    expect(overGraphql.json.errors[0].extensions).toEqual({ code: 'RATE_LIMITED', status: 429 });
+    expect((await kit.gateway.call('/categories', { key })).status).toBe(200);
+    kit.gateway.clock.advance(1_000);
+    expect((await kit.create(key)).status).toBe(201);
+    await stop(kit);
+  });
+
+  it('is none on Enterprise, and none of its refusals is a strike', async () => {
+    const kit = await start();
+    const replies = await Promise.all(Array.from({ length: 150 }, () => kit.create(kit.gateway.key)));
+    expect(replies.every(({ status }) => status === 201)).toBe(true);
+    const key = await kit.gateway.newKey('pro');
+    for (let i = 0; i < 100; i++) await kit.create(key);
+    expect((await kit.create(key)).status).toBe(429);
+    expect((await kit.gateway.call('/categories', { key })).status).toBe(200);
+    await stop(kit);
+  });
+});

@@ -1,0 +1,343 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { createGateway } from '../../src/gateway.ts';
+import { createHttpServer, listen } from '../../src/server.ts';
+import type { Store } from '../../src/store/store.ts';
+import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
+import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
+import { engines } from '../kit/stores.ts';
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const ONE_PET = '{ pet(id: 1) { name } }';
+
+const numbers = ({ headers }: Reply) => ({
+  limit: Number(headers['x-ratelimit-limit']),
+  remaining: Number(headers['x-ratelimit-remaining']),
+  reset: Number(headers['x-ratelimit-reset']),
+});
+
+/** Sends as many requests as it takes to leave `left` of the minute. */
+async function spend(gateway: TestGateway, key: string, units: number): Promise<void> {
+  for (let i = 0; i < units; i++) await gateway.call('/pets?limit=1', { key });
+}
+
+const statuses = (replies: readonly Reply[]) => {
+  const counts: Record<number, number> = {};
+  for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+};
+
+onEachEngine('one budget for both doors', (kit) => {
+  it('lets exactly 60 of 200 concurrent mixed calls through', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('free');
+    const replies = await Promise.all(
+      Array.from({ length: 200 }, (_, i) =>
+        i % 2 ? gateway.call('/pets?limit=1', { key }) : gateway.graphql(ONE_PET, undefined, { key }),
+      ),
+    );
+    // One refusal, 19 strikes, and the 20th strike bans.
+    expect(statuses(replies)).toEqual({ 200: 60, 429: 20, 403: 120 });
+  });
+
+  it('counts units: a query of 6 is six requests', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('free');
+    const query = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }';
+    expect(numbers(await gateway.graphql(query, undefined, { key })).remaining).toBe(54);
+    expect(numbers(await gateway.call('/pets', { key })).remaining).toBe(53);
+  });
+
+  it('charges what fails before it has a price with one unit', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('free');
+    const failures = [
+      () => gateway.graphql('{', undefined, { key }),
+      () => gateway.graphql('{ nope }', undefined, { key }),
+      () => gateway.graphql('query($id: ID!) { pet(id: $id) { id } }', { id: 0 }, { key }),
+      () =>
+        gateway.graphql(
+          '{ categories(first: 100) { nodes { pets(first: 100) { nodes { id } } } } }',
+          undefined,
+          { key },
+        ),
+      () => gateway.call('/graphql', { method: 'POST', key, body: 'no JSON' }),
+      () => gateway.call('/nope', { key }),
+      () => gateway.call('/pets', { method: 'POST', key, body: 'no JSON' }),
+      () => gateway.call('/pets', { method: 'DELETE', key }),
+    ];
+    for (const [i, fail] of failures.entries()) {
+      const reply = await fail();
+      expect(reply.status, reply.text).toBeGreaterThanOrEqual(400);
+      expect(numbers(reply).remaining, reply.text).toBe(59 - i);
+    }
+  });
+
+  it('sums a batch and charges it as a whole or not at all', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('free');
+    const batch = (n: number) =>
+      gateway.call('/graphql', {
+        method: 'POST',
+        key,
+        body: Array.from({ length: n }, () => ({ query: ONE_PET })),
+      });
+    for (let i = 0; i < 5; i++) expect((await batch(10)).status).toBe(200);
+    await spend(gateway, key, 5);
+    const refused = await batch(10);
+    expect(refused.status).toBe(429);
+    expect(refused.json.errors[0].extensions).toEqual({ code: 'RATE_LIMITED', status: 429 });
+    expect(numbers(refused).remaining).toBe(5);
+    expect((await batch(5)).status).toBe(200);
+    expect((await batch(11)).status).toBe(429);
+  });
+
+  it('answers rateLimit when nothing is left, for nothing', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('free');
+    await spend(gateway, key, 60);
+    const query =
+      '{ rateLimit { plan minute { limit remaining resetAt } day { limit remaining } } __typename }';
+    const reply = await gateway.graphql(query, undefined, { key });
+    expect(reply.json.data.rateLimit).toEqual({
+      plan: 'free',
+      minute: {
+        limit: 60,
+        remaining: 0,
+        resetAt: new Date(gateway.clock.time + MINUTE).toISOString().replace('.000', ''),
+      },
+      day: { limit: 1000, remaining: 940 },
+    });
+    expect(numbers(reply).remaining).toBe(0);
+  });
+
+  it('shows cost and rest in extensions when asked to', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('pro');
+    const headers = { 'x-ratelimit-extension': 'on' };
+    const body = { query: ONE_PET };
+    const post = (more: object, sent: unknown = body) =>
+      gateway.call('/graphql', {
+        method: 'POST',
+        key,
+        body: sent,
+        headers: { 'content-type': 'application/json', ...headers, ...more },
+      });
+    const direct = await post({});
+    expect(direct.json.extensions.rateLimit).toMatchObject({
+      cost: 1,
+      plan: 'pro',
+      minute: { limit: 300, remaining: 299 },
+    });
+    const throughYoga = await post({ accept: 'multipart/mixed' });
+    expect(throughYoga.text).toContain('"remaining":298');
+    const batch = await post({}, [body, body]);
+    expect(batch.json[1].extensions.rateLimit).toMatchObject({ cost: 2, minute: { remaining: 296 } });
+    expect((await gateway.graphql(ONE_PET, undefined, { key })).json.extensions).toBeUndefined();
+  });
+});
+
+onEachEngine('the windows', (kit, engine) => {
+  it('open at the first request, last 60 seconds, and Retry-After is a promise', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('free');
+    gateway.clock.advance(400);
+    const opened = gateway.clock.time;
+    await spend(gateway, key, 60);
+    gateway.clock.advance(12_345);
+    const refused = await gateway.call('/pets', { key });
+    expect(refused.status).toBe(429);
+    expect(refused.json.code).toBe('RATE_LIMITED');
+    expect(numbers(refused)).toEqual({ limit: 60, remaining: 0, reset: Math.ceil((opened + MINUTE) / 1000) });
+    const retryAfter = Number(refused.headers['retry-after']);
+    expect(retryAfter).toBe(48);
+    gateway.clock.advance((retryAfter - 1) * 1000);
+    expect((await gateway.call('/pets', { key })).status).toBe(429);
+    gateway.clock.advance(1000);
+    const passed = await gateway.call('/pets', { key });
+    expect(passed.status).toBe(200);
+    expect(numbers(passed).remaining).toBe(59);
+  });
+
+  it('are charged both or neither, and the tighter one is shown', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('enterprise', { perMinute: 5, perDay: 7 });
+    expect(numbers(await gateway.call('/pets', { key }))).toMatchObject({ limit: 5, remaining: 4 });
+    await spend(gateway, key, 4);
+    const day = gateway.clock.time + DAY;
+    gateway.clock.advance(MINUTE);
+    const sixth = await gateway.call('/pets', { key });
+    expect(numbers(sixth)).toEqual({ limit: 7, remaining: 1, reset: Math.ceil(day / 1000) });
+    expect(sixth.headers['ratelimit-policy']).toBe('"minute";q=5;w=60, "day";q=7;w=86400');
+    expect(sixth.headers.ratelimit).toBe('"minute";r=4;t=60, "day";r=1;t=86340');
+    await spend(gateway, key, 1);
+    const refused = await gateway.call('/pets', { key });
+    expect(refused.status).toBe(429);
+    expect(numbers(refused)).toMatchObject({ limit: 7, remaining: 0 });
+    expect(refused.headers.ratelimit).toContain('"minute";r=3');
+    expect(Number(refused.headers['retry-after'])).toBe(86_340);
+  });
+
+  it('survive a restart', async () => {
+    const clock = new Clock();
+    const opened = await engine.open(clock.now);
+    const first = await TestGateway.start(opened.store, {}, clock);
+    const key = await first.newKey('free');
+    await spend(first, key, 60);
+    await first.close();
+    const second = await TestGateway.start(await opened.reopen(), {}, clock);
+    expect((await second.call('/pets', { key })).status).toBe(429);
+    await second.close();
+    await opened.close();
+  });
+});
+
+onEachEngine('bans', (kit) => {
+  const strike = async (key: string, times: number) => {
+    const replies: Reply[] = [];
+    for (let i = 0; i < times; i++) replies.push(await kit.gateway.call('/pets', { key }));
+    return replies.map(({ status }) => status);
+  };
+
+  it('come with the 20th strike, hold for this key only, and double', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
+    await spend(gateway, key, 1);
+    // The first refusal is no strike.
+    expect(await strike(key, 20)).toEqual(Array.from({ length: 20 }, () => 429));
+    const banned = await gateway.call('/pets', { key });
+    expect(banned.status).toBe(403);
+    expect(banned.json.code).toBe('API_KEY_BANNED');
+    expect(banned.headers['retry-after']).toBe('60');
+    const overGraphql = await gateway.graphql('{ rateLimit { plan } }', undefined, { key });
+    expect(overGraphql.status).toBe(403);
+    expect(overGraphql.json).toEqual({
+      errors: [{ message: expect.any(String), extensions: { code: 'API_KEY_BANNED', status: 403 } }],
+    });
+    expect((await gateway.call('/pets')).status).toBe(200);
+    gateway.clock.advance(59_999);
+    expect((await gateway.call('/pets', { key })).status).toBe(403);
+    gateway.clock.advance(1);
+    expect(await strike(key, 22)).toEqual([200, ...Array.from({ length: 20 }, () => 429), 403]);
+    const again = await gateway.call('/pets', { key });
+    expect(again.headers['retry-after']).toBe('120');
+    gateway.clock.advance(120_000 + DAY);
+    expect((await strike(key, 22)).at(-1)).toBe(403);
+    expect((await gateway.call('/pets', { key })).headers['retry-after']).toBe('60');
+  });
+
+  it('are not for what still fits the budget', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('free');
+    await spend(gateway, key, 58);
+    const six = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }';
+    expect((await gateway.graphql(six, undefined, { key })).status).toBe(429);
+    expect(await strike(key, 2)).toEqual([200, 200]);
+    // 19 strikes, for the two that passed were none.
+    expect(new Set(await strike(key, 19))).toEqual(new Set([429]));
+    expect(await strike(key, 1)).toEqual([403]);
+  });
+});
+
+describe('the headers', () => {
+  onEachEngine('are on every answer', (kit) => {
+    it.each<[string, number, Parameters<TestGateway['call']>]>([
+      ['success', 200, ['/pets']],
+      ['not modified', 304, ['/pets', { headers: { 'if-none-match': '*' } }]],
+      ['bad parameter', 400, ['/pets?limit=0']],
+      ['bad body', 400, ['/pets', { method: 'POST', body: '{' }]],
+      ['no key', 401, ['/pets', { key: null }]],
+      ['no such path', 404, ['/nope']],
+      ['other method', 405, ['/pets', { method: 'DELETE' }]],
+      ['options', 204, ['/pets', { method: 'OPTIONS' }]],
+      ['not acceptable', 406, ['/pets', { headers: { accept: 'text/csv' } }]],
+      ['too large', 413, ['/pets', { method: 'POST', body: 'x'.repeat(200_000) }]],
+      [
+        'other media type',
+        415,
+        ['/pets', { method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } }],
+      ],
+      ['unknown reference', 422, ['/pets', { method: 'POST', body: { name: 'x', categoryId: 99 } }]],
+      ['GraphQL', 200, ['/graphql', { method: 'POST', body: { query: '{ __typename }' } }]],
+      ['GraphQL over GET', 200, ['/graphql?query={__typename}']],
+      ['GraphQL that fails', 400, ['/graphql', { method: 'POST', body: { query: '{' } }]],
+      [
+        'GraphQL stream',
+        200,
+        [
+          '/graphql',
+          {
+            method: 'POST',
+            body: { query: ONE_PET },
+            headers: { accept: 'text/event-stream', 'content-type': 'application/json' },
+          },
+        ],
+      ],
+    ])('%s', async (_what, status, call) => {
+      const reply = await kit.gateway.call(...call);
+      expect(reply.status, reply.text).toBe(status);
+      for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
+        expect(reply.headers[name], name).toMatch(/^\d+$/);
+      }
+      expect(reply.headers.ratelimit).toMatch(/^"\w+";r=\d+;t=\d+/);
+      expect(reply.headers['ratelimit-policy']).toMatch(/^"\w+";q=\d+;w=\d+/);
+    });
+  });
+
+  onEachEngine('are not on what is free', (kit) => {
+    it.each(['/health/live', '/health/ready', '/openapi.json', '/docs', '/metrics'])('%s', async (path) => {
+      const reply = await kit.gateway.call(path, { key: null });
+      expect(reply.status).toBe(200);
+      expect(reply.headers['x-ratelimit-limit']).toBeUndefined();
+    });
+  });
+});
+
+describe('a store that cannot count', () => {
+  it('lets nothing through, and says so in the log', async () => {
+    const opened = await sqlite.open();
+    const store: Store = {
+      ...opened.store,
+      charge: () => {
+        throw new Error('away');
+      },
+    };
+    const gateway = await TestGateway.start(store);
+    const { status, headers } = await gateway.call('/pets');
+    expect(status).toBe(500);
+    expect(headers['x-ratelimit-remaining']).toBe('0');
+    expect(gateway.logs.join('')).toContain('away');
+    await gateway.close();
+    await opened.close();
+  });
+});
+
+describe.each(engines.filter(({ name }) => name === 'mongodb'))('two gateways on one $name', (engine) => {
+  const kit = useGateway(engine);
+
+  it('share one exact budget', async () => {
+    const { gateway } = kit;
+    const other = createHttpServer(
+      createGateway({
+        store: gateway.store,
+        config: readConfig({}),
+        log: pino({ level: 'silent' }),
+        now: gateway.clock.now,
+      }),
+    );
+    const port = await listen(other, 0, '127.0.0.1');
+    const key = await gateway.newKey('free');
+    const replies = await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        i % 2
+          ? gateway.call('/pets?limit=1', { key })
+          : fetch(`http://127.0.0.1:${port}/pets?limit=1`, { headers: { 'x-api-key': key } }),
+      ),
+    );
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(60);
+    await new Promise((resolve) => other.close(resolve));
+    other.closeAllConnections();
+  });
+});

@@ -1,0 +1,168 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { printedKey, type ServerProcess, startServer } from './kit/process.ts';
+
+let home: string;
+let settings: Record<string, string>;
+const running: ServerProcess[] = [];
+
+const start = async (more: Record<string, string> = {}): Promise<ServerProcess> => {
+  const server = await startServer({ ...settings, ...more });
+  running.push(server);
+  return server;
+};
+const get = (server: ServerProcess, path: string, key = printedKey(server)) =>
+  fetch(server.url + path, { headers: { 'x-api-key': key } });
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'petstore-main-'));
+  settings = { DATA_FILE: join(home, 'data', 'petstore.db') };
+});
+afterEach(async () => {
+  for (const { child, exited } of running.splice(0)) {
+    child.kill('SIGKILL');
+    await exited;
+  }
+  rmSync(home, { recursive: true });
+});
+
+describe('a start', () => {
+  it('prints the address, a key and a curl line that works', async () => {
+    const server = await start();
+    const port = new URL(server.url).port;
+    expect(server.output()).toContain(`Petstore gateway on http://localhost:${port}`);
+    const [, key, path] = /curl -H 'X-API-Key: (\S+)' 'http:\/\/localhost:\d+(\S+)'/.exec(server.output())!;
+    const reply = await get(server, path!, key);
+    expect(reply.status).toBe(200);
+    expect(await reply.json()).toHaveLength(2);
+  }, 60_000);
+
+  it('keeps data over a restart, and prints a key that works; the one before works too', async () => {
+    const first = await start();
+    const created = await fetch(`${first.url}/categories`, {
+      method: 'POST',
+      headers: { 'x-api-key': printedKey(first), 'content-type': 'application/json' },
+      body: '{"name":"Snakes"}',
+    });
+    const location = created.headers.get('location')!;
+    first.child.kill('SIGTERM');
+    expect(await first.exited).toBe(0);
+    const second = await start();
+    expect(printedKey(second)).not.toBe(printedKey(first));
+    for (const key of [printedKey(first), printedKey(second)]) {
+      expect(await (await get(second, location, key)).json()).toMatchObject({ name: 'Snakes' });
+    }
+    // The sample is for new stores only.
+    expect(await (await get(second, '/categories')).json()).toHaveLength(5);
+  }, 60_000);
+
+  it('gives no key in production, and no sample where it is switched off', async () => {
+    const production = await start({ NODE_ENV: 'production' });
+    expect(production.output()).not.toContain('petstore_');
+    const bare = await start({ DATA_FILE: join(home, 'bare.db'), SAMPLE_DATA: 'off' });
+    expect(await (await get(bare, '/categories')).json()).toEqual([]);
+  }, 60_000);
+
+  it('is refused for bad settings, all named at once', async () => {
+    const started = start({
+      PORT: 'http',
+      GRAPHIQL: 'yes',
+      SUNSET_DATE: 'soon',
+      MONGODB_URI: 'mongodb://localhost',
+    });
+    await expect(started).rejects.toThrow(
+      /ended with 1[\s\S]*PORT[\s\S]*MONGODB_URI[\s\S]*GRAPHIQL[\s\S]*SUNSET_DATE/,
+    );
+  }, 60_000);
+
+  it('is refused while another server has the data file', async () => {
+    const first = await start();
+    await expect(start()).rejects.toThrow(/ended with 1[\s\S]*in use by another server/);
+    expect((await get(first, '/pets')).status).toBe(200);
+  }, 60_000);
+});
+
+describe('SIGTERM', () => {
+  it('finishes what is under way and exits with 0', async () => {
+    const server = await start();
+    const agent = new Agent({ keepAlive: true });
+    const key = printedKey(server);
+    // Under way: its body is not complete when the signal comes.
+    const open = request(`${server.url}/categories`, {
+      method: 'POST',
+      agent,
+      headers: { 'x-api-key': key, 'content-type': 'application/json', 'content-length': 16 },
+    });
+    const answered = new Promise<number>((resolve, reject) => {
+      open.on('response', (response) => {
+        response.resume();
+        resolve(response.statusCode!);
+      });
+      open.on('error', reject);
+    });
+    open.write('{"name":');
+    // Answered after the server has seen the open request, on a connection that then stays idle.
+    await new Promise<void>((resolve, reject) => {
+      const other = request(`${server.url}/pets`, { agent, headers: { 'x-api-key': key } }, (response) => {
+        response.resume();
+        response.on('end', resolve);
+      });
+      other.on('error', reject);
+      other.end();
+    });
+    const began = Date.now();
+    server.child.kill('SIGTERM');
+    while (
+      await fetch(`${server.url}/health/live`).then(
+        () => true,
+        () => false,
+      )
+    )
+      expect(Date.now() - began).toBeLessThan(5_000);
+    open.end('"Lions"}');
+    expect(await answered).toBe(201);
+    expect(await server.exited).toBe(0);
+    expect(Date.now() - began).toBeLessThan(10_000);
+    agent.destroy();
+  }, 60_000);
+});
+
+describe('kill -9', () => {
+  it('loses no acknowledged write, and repeats no id', async () => {
+    let acknowledged: string[] = [];
+    for (let round = 0; round < Number(process.env.KILL_ROUNDS ?? 2); round++) {
+      const server = await start();
+      const key = printedKey(server);
+      const writers = Array.from({ length: 4 }, async () => {
+        for (;;) {
+          const reply = await fetch(`${server.url}/store/orders`, {
+            method: 'POST',
+            headers: { 'x-api-key': key, 'content-type': 'application/json' },
+            body: '{}',
+          });
+          if (reply.status === 201) acknowledged.push(String((await reply.json()).id));
+        }
+      });
+      setTimeout(() => server.child.kill('SIGKILL'), 300 + 200 * round);
+      await Promise.allSettled(writers);
+      await server.exited;
+      expect(acknowledged.length).toBeGreaterThan(0);
+      expect(new Set(acknowledged).size).toBe(acknowledged.length);
+    }
+    const server = await start();
+    const kept = new Set<string>();
+    for (let after = '0'; ; ) {
+      const page = (await (await get(server, `/store/orders?limit=100&after=${after}`)).json()) as {
+        id: number;
+      }[];
+      for (const { id } of page) kept.add(String(id));
+      if (page.length < 100) break;
+      after = String(page.at(-1)!.id);
+    }
+    acknowledged = acknowledged.filter((id) => !kept.has(id));
+    expect(acknowledged).toEqual([]);
+  }, 120_000);
+});
