@@ -63,7 +63,7 @@ class Side {
     const session: GraphQLSession = {
       charge: (units) => void costs.push(units),
       extensions: () => undefined,
-          newContext: () => this.#newContext(),
+      newContext: () => this.#newContext(),
     };
     const answer = await this.#door.answer(exchange, session).catch((error: unknown) => {
       if (error instanceof AppError) return graphqlErrorAnswer(error, exchange);
