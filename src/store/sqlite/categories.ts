@@ -39,7 +39,7 @@ export function categories(db: Connection, remember: number) {
           name,
           description ?? null,
         ]);
-        return records.keep(toCategory(id.toString(), name, description));
+        return records.wrote(toCategory(id.toString(), name, description));
       },
 
       updateCategory(id: Id, patch: CategoryPatch, check?: Check<Category>): Category {
@@ -54,7 +54,7 @@ export function categories(db: Connection, remember: number) {
           next.description ?? null,
           BigInt(id),
         ]);
-        return records.keep(next);
+        return records.wrote(next);
       },
 
       deleteCategory(id: Id, check?: Check<Category>): Id {

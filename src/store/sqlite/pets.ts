@@ -114,7 +114,7 @@ export function pets(db: Connection, remember: number) {
             status,
           ]),
         );
-        return records.keep({ id: id.toString(), name, categoryId, status, quantity: 0 });
+        return records.wrote({ id: id.toString(), name, categoryId, status, quantity: 0 });
       },
 
       updatePet(id: Id, patch: PetPatch, check?: Check<Pet>): Pet {
@@ -144,7 +144,7 @@ export function pets(db: Connection, remember: number) {
             ]),
           );
         }
-        return records.keep(next);
+        return records.wrote(next);
       },
 
       deletePet(id: Id, check?: Check<Pet>): Id {

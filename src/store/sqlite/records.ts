@@ -37,13 +37,16 @@ const toPage = <T>(
  * The reads that all tables of records share. Every query returns one row with one JSON text, which crosses the
  * native boundary several times faster than rows of columns.
  *
- * Records read or written by id are remembered, which is right only while this process alone writes to the file.
+ * Records read or written by id are remembered, and pages until the next write, which is right only while this process alone
+ * writes to the file.
  * They are handed out without a copy, hence frozen.
  */
 export class Records<T extends { id: Id }> {
   readonly #db: Connection;
   readonly #table: RecordTable<T>;
   readonly #remembered: LRUCache<Id, T> | undefined;
+  /** Pages that were read since the last write to the table, by query; bounded by the records they hold. */
+  readonly #pages: LRUCache<string, Page<T>[]> | undefined;
   /** SQL by the shape of the query, so that each is put together once. */
   readonly #sql = new Map<string, string>();
   readonly #columns: string;
@@ -56,8 +59,16 @@ export class Records<T extends { id: Id }> {
     this.#json = `json_array(${table.columns.map(({ name, isId }) => (isId ? `cast(${name} as text)` : name)).join(', ')})`;
     if (table.remember > 0) {
       const remembered = new LRUCache<Id, T>({ max: table.remember });
+      const pages = new LRUCache<string, Page<T>[]>({
+        maxSize: table.remember,
+        sizeCalculation: (found) => found.reduce((size, { items }) => size + items.length, 1),
+      });
       this.#remembered = remembered;
-      db.onUndone(() => remembered.clear());
+      this.#pages = pages;
+      db.onUndone(() => {
+        remembered.clear();
+        pages.clear();
+      });
     }
   }
 
@@ -104,34 +115,61 @@ export class Records<T extends { id: Id }> {
   page(where: Where, request: PageRequest): Page<T> {
     if (!where) return { items: [], hasMore: false };
     const params = pageParams(where, request);
-    const sql = this.#once(pageShape(where, request, ''), () => {
-      const page = this.#pageSql(where, request, undefined);
-      return `select json_group_array(${this.#json}) from (${page})`;
+    const shape = pageShape(where, request, '');
+    const [page] = this.#pagesOf(shape, params, () => {
+      const sql = this.#once(shape, () => {
+        const rows = this.#pageSql(where, request, undefined);
+        return `select json_group_array(${this.#json}) from (${rows})`;
+      });
+      return [toPage(this.#db.value(sql, params) as string, this.#table.decode, request)];
     });
-    return toPage(this.#db.value(sql, params) as string, this.#table.decode, request);
+    return page!;
   }
 
   /** One page for each value of the column `parent`, each found by its own way through the index. */
   pagesByParent(parent: string, parents: readonly Id[], where: Where, request: PageRequest): Page<T>[] {
     if (!where) return parents.map(() => ({ items: [], hasMore: false }));
     const params = pageParams(where, request, idList(parents));
-    const sql = this.#once(pageShape(where, request, parent), () => {
-      const page = this.#pageSql(where, request, parent);
-      return `select json_group_array(page) from (
-        select (select json_group_array(${this.#json}) from (${page})) as page from json_each(?3) as parent order by parent.key
+    const shape = pageShape(where, request, parent);
+    return this.#pagesOf(shape, params, () => {
+      const sql = this.#once(shape, () => {
+        const rows = this.#pageSql(where, request, parent);
+        return `select json_group_array(page) from (
+        select (select json_group_array(${this.#json}) from (${rows})) as page from json_each(?3) as parent order by parent.key
       )`;
+      });
+      const pages = JSON.parse(this.#db.value(sql, params) as string) as string[];
+      return pages.map((page) => toPage(page, this.#table.decode, request));
     });
-    const pages = JSON.parse(this.#db.value(sql, params) as string) as string[];
-    return pages.map((page) => toPage(page, this.#table.decode, request));
   }
 
+  #pagesOf(shape: string, params: Value[], read: () => Page<T>[]): Page<T>[] {
+    if (!this.#pages) return read();
+    const key = `${shape} ${params.join()}`;
+    let pages = this.#pages.get(key);
+    if (!pages) {
+      pages = read();
+      this.#pages.set(key, pages);
+    }
+    return pages;
+  }
+
+  /** To be called with a record as it has just been written. */
+  wrote(record: T): T {
+    this.#pages?.clear();
+    return this.keep(record);
+  }
+
+  /** Remembers a record as it is in the file. */
   keep(record: T): T {
     if (!this.#remembered) return record;
     this.#remembered.set(record.id, Object.freeze(record));
     return record;
   }
 
+  /** To be called when a record has just been deleted. */
   forget(id: Id): void {
+    this.#pages?.clear();
     this.#remembered?.delete(id);
   }
 

@@ -215,6 +215,29 @@ describe('what is kept in memory', () => {
     expect(store.petCount({})).toBe(2);
   });
 
+  it('never shows a page as it was before a write', async () => {
+    const store = open();
+    const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
+    const names = () => [
+      store.petPage({}, { limit: 5 }).items.map(({ name }) => name),
+      store.petPagesByCategory([categoryId], {}, { limit: 5 })[0]!.items.map(({ name }) => name),
+    ];
+    const both = (...expected: string[]) => expect(names()).toEqual([expected, expected]);
+    both();
+    const { id } = await store.createPet({ name: 'Rex', categoryId, status: 'sold' });
+    both('Rex');
+    await store.updatePet(id, { name: 'Max' });
+    both('Max');
+    await store.once(call, (writes) => {
+      writes.updatePet(id, { name: 'Tom' });
+      both('Tom');
+      throw new AppError('CONFLICT', 'no');
+    });
+    both('Max');
+    await store.deletePet(id);
+    both();
+  });
+
   it('is bounded, and right beyond the bound', async () => {
     const store = open({ remember: { pets: 2, categories: 1 } });
     const { id: categoryId } = await store.createCategory({ name: 'Dogs' });

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
+import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
+import { dropDatabase } from '../kit/mongo.ts';
+import { openProxy } from '../store/mongo/proxy.ts';
+
+/** The store's time limit in these tests, and what a slow machine adds to it. */
+const TIMEOUT = 1_500;
+const SOON = 3 * TIMEOUT;
+
+const within = async <T>(milliseconds: number, call: Promise<T>): Promise<T> => {
+  const began = performance.now();
+  const result = await call;
+  expect(performance.now() - began).toBeLessThan(milliseconds);
+  return result;
+};
+
+function expectUnavailable({ status, headers, json }: Reply, error: { code: string; status: number }): void {
+  expect(status, JSON.stringify(json)).toBe(503);
+  expect(error).toMatchObject({ code: 'UNAVAILABLE', status: 503 });
+  expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+  for (const name of ['limit', 'remaining', 'reset']) expect(headers[`x-ratelimit-${name}`]).toMatch(/^\d+$/);
+}
+
+describe.runIf(process.env.TEST_MONGODB_URI)('a gateway whose MongoDB', () => {
+  const database = `faults-${randomUUID().slice(0, 8)}`;
+  let proxy: Awaited<ReturnType<typeof openProxy>>;
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    proxy = await openProxy(database);
+    gateway = await TestGateway.start(
+      await openMongoStore({ uri: proxy.uri, timeoutMs: TIMEOUT }),
+      {},
+      new Clock(),
+    );
+    await gateway.store.createCategory({ name: 'Dogs' });
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await gateway.store.close();
+    await proxy.close();
+    await dropDatabase(database);
+  });
+
+  const whileAway = async () => {
+    const rest = await within(SOON, gateway.call('/pets'));
+    expectUnavailable(rest, rest.json);
+    const write = await within(SOON, gateway.call('/categories', { method: 'POST', body: { name: 'Cats' } }));
+    expectUnavailable(write, write.json);
+    const graphql = await within(SOON, gateway.graphql('{ pets { nodes { id } } }'));
+    expectUnavailable(graphql, graphql.json.errors[0].extensions);
+    expect(graphql.json).not.toHaveProperty('data');
+    // A key that nobody has asked for lately can't be judged either: not refused as unknown, and not let in.
+    const stranger = await within(SOON, gateway.call('/pets', { key: `petstore_${'a'.repeat(43)}` }));
+    expectUnavailable(stranger, stranger.json);
+    expect((await within(SOON, gateway.call('/health/ready', { key: null }))).status).toBe(503);
+    expect((await gateway.call('/health/live', { key: null })).status).toBe(200);
+    expect(gateway.logs.join('')).toContain('UNAVAILABLE');
+  };
+  const afterwards = async () => {
+    await expect
+      .poll(async () => (await gateway.call('/health/ready', { key: null })).status, { timeout: 15_000 })
+      .toBe(200);
+    expect((await gateway.call('/categories')).json).toEqual([{ id: 1, name: 'Dogs' }]);
+  };
+
+  it('goes away answers 503 in time, and works again without a restart', { timeout: 60_000 }, async () => {
+    expect((await gateway.call('/pets')).status).toBe(200);
+    await proxy.close();
+    await whileAway();
+    await proxy.open();
+    await afterwards();
+  });
+
+  it('hangs answers 503 in time, and works again without a restart', { timeout: 60_000 }, async () => {
+    expect((await gateway.call('/pets')).status).toBe(200);
+    proxy.freeze();
+    await whileAway();
+    await proxy.close();
+    await proxy.open();
+    await afterwards();
+  });
+});
