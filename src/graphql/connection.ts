@@ -77,20 +77,9 @@ export class Connection<T> {
     return this.#source.count;
   }
 
-  get pageInfo(): PageInfo<T> {
-    return new PageInfo(this.#page, this.#request, this.#source);
-  }
-}
-
-class PageInfo<T> {
-  readonly #page: Page<T>;
-  readonly #request: PageRequest;
-  readonly #source: ConnectionSource<T>;
-
-  constructor(page: Page<T>, request: PageRequest, source: ConnectionSource<T>) {
-    this.#page = page;
-    this.#request = request;
-    this.#source = source;
+  /** Its own page info, which has no field of the same name. */
+  get pageInfo(): this {
+    return this;
   }
 
   get startCursor(): string | null {
