@@ -105,6 +105,8 @@ export class Rest {
       const context = newContext();
       const variables = this.#variables(exchange, route, parameters, body);
       if (variables instanceof AppError) return this.#refuse(exchange, route, context, body, variables);
+      const { mirrors } = route.body!;
+      if (mirrors) context.precondition = mirroring(context.precondition, mirrors, body);
       if (route.unchanged && Object.keys(variables.input as object).length === 0) {
         return this.#unchanged(exchange, route, variables, context);
       }
@@ -182,16 +184,10 @@ export class Rest {
     variables: Record<string, unknown>,
     context: Context,
   ): Promise<Answer> {
-    const { precondition } = context;
-    const answer = await this.#run(
-      exchange,
-      route,
-      this.#unchangedOperations.get(route)!,
-      variables,
-      context,
-    );
-    if (precondition) checkEtag(exchange.header('if-match')!, answer.body as string);
-    return answer;
+    const result = await this.#unchangedOperations.get(route)!(variables, context);
+    const record = (result.data as { result?: object | null } | null)?.result;
+    if (record) context.precondition?.(route.shape!, record);
+    return this.#shape(exchange, route, variables, result);
   }
 
   #run(
@@ -251,6 +247,25 @@ interface ResultPage {
 export function preconditionOf(ifMatch: string | undefined): Precondition | undefined {
   if (ifMatch === undefined) return undefined;
   return (shape, record) => checkEtag(ifMatch, WRITERS[shape](record));
+}
+
+/** The precondition that fields which the body may only repeat are those of the resource. */
+function mirroring(
+  precondition: Precondition | undefined,
+  names: readonly string[],
+  body: Readonly<Record<string, unknown>>,
+): Precondition | undefined {
+  const repeated = names.filter((name) => Object.hasOwn(body, name));
+  if (repeated.length === 0) return precondition;
+  return (shape, record) => {
+    precondition?.(shape, record);
+    const others = repeated.filter((name) => (record as Record<string, unknown>)[name] !== body[name]);
+    if (others.length > 0) {
+      throw validationFailed(
+        others.map((path) => ({ path, message: 'can only be repeated, not changed, here' })),
+      );
+    }
+  };
 }
 
 function checkEtag(ifMatch: string, body: string): void {

@@ -4,7 +4,7 @@ import { categoryPatch, newCategory } from '../domains/category/category.rules.t
 import { inventoryUpdate } from '../domains/inventory/inventory.rules.ts';
 import { restNotation } from '../domains/notation.ts';
 import { newOrder, orderPatch } from '../domains/order/order.rules.ts';
-import { newPet, petPatch } from '../domains/pet/pet.rules.ts';
+import { newPet, petPatch, petStatus } from '../domains/pet/pet.rules.ts';
 import type { Kind } from '../errors.ts';
 import * as documents from './documents.generated.ts';
 import type { QueryParameterName } from './parameters.ts';
@@ -22,6 +22,8 @@ export interface Body {
   toInput?: (body: never) => object;
   /** The field of the body that may repeat the id of the path. */
   ownId?: 'id' | 'petId';
+  /** Fields of the resource that the body may repeat as they are, so that what a GET gave can be put back. */
+  mirrors?: readonly string[];
 }
 
 /**
@@ -73,6 +75,10 @@ const replaceOrder = (order: {
   shipDate: order.shipDate ?? null,
   complete: order.complete,
 });
+
+/** An inventory entry's status is the pet's own: it can be repeated here, not set. */
+const inventoryBody = inventoryUpdate().extend({ status: petStatus().optional() });
+const stockOf = ({ quantity }: { quantity?: number }) => (quantity === undefined ? {} : { quantity });
 
 export const ROUTES: readonly Route[] = [
   {
@@ -374,7 +380,13 @@ export const ROUTES: readonly Route[] = [
     status: 200,
     shape: 'InventoryItem',
     pathParameter: 'petId',
-    body: { name: 'InventoryUpdate', rules: inventoryUpdate(), ownId: 'petId' },
+    body: {
+      name: 'InventoryUpdate',
+      rules: inventoryBody,
+      toInput: stockOf,
+      mirrors: ['status'],
+      ownId: 'petId',
+    },
   },
   {
     operationId: 'updateInventory',
@@ -388,7 +400,13 @@ export const ROUTES: readonly Route[] = [
     status: 200,
     shape: 'InventoryItem',
     pathParameter: 'petId',
-    body: { name: 'InventoryPatch', rules: inventoryUpdate().partial(), ownId: 'petId' },
+    body: {
+      name: 'InventoryPatch',
+      rules: inventoryBody.partial(),
+      toInput: stockOf,
+      mirrors: ['status'],
+      ownId: 'petId',
+    },
     unchanged: d.GetInventoryItemDocument,
   },
 ];

@@ -183,11 +183,13 @@ export interface InventoryPatch {
    * @max 2147483647
    */
   quantity?: number;
+  /** Status of the tracked animal */
+  status?: PetStatus;
 }
 
 /**
  * What to put in its place.
- * @example {"quantity":3}
+ * @example {"quantity":3,"status":"available"}
  */
 export interface InventoryUpdate {
   /**
@@ -204,6 +206,8 @@ export interface InventoryUpdate {
    * @max 2147483647
    */
   quantity: number;
+  /** Status of the tracked animal */
+  status?: PetStatus;
 }
 
 /**

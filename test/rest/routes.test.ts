@@ -343,9 +343,9 @@ const REFUSALS: readonly Refusal[] = [
   ['PUT /store/inventory/$P', '{}', 'VALIDATION_FAILED', 'quantity: is required.'],
   [
     'PUT /store/inventory/$P',
-    '{"quantity":-1,"status":"sold"}',
+    '{"quantity":-1,"nope":"sold"}',
     'VALIDATION_FAILED',
-    'quantity: must be an integer from 0 to 2147483647; status: is not a known field.',
+    'quantity: must be an integer from 0 to 2147483647; nope: is not a known field.',
   ],
   [
     'PUT /store/inventory/$P',
