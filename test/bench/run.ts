@@ -63,7 +63,7 @@ const WORKLOADS: Workload[] = [
   },
 ];
 const SERVERS = {
-  gateway: ['--enable-source-maps', 'dist/main.js'],
+  gateway: ['dist/main.js'],
   unlimited: ['--import', 'tsx', 'test/bench/unlimited.ts'],
   raw: ['--import', 'tsx', 'test/bench/raw.ts'],
 } as const;

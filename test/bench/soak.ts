@@ -28,7 +28,7 @@ const file = join(home, 'petstore.db');
 const key = await seed(file, 10_000);
 const limitedKey = addLimitedKey();
 
-const server = spawn(process.execPath, ['--enable-source-maps', 'dist/main.js'], {
+const server = spawn(process.execPath, ['dist/main.js'], {
   stdio: ['ignore', 'pipe', 'inherit'],
   env: { ...process.env, NODE_ENV: 'production', PORT: String(PORT), DATA_FILE: file },
 });
