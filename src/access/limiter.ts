@@ -69,8 +69,9 @@ export function verdictOf(
       retryAfter: wholeSeconds(usage.bannedUntil - now),
     };
   }
-  // Where both windows refuse, the later one decides when a retry can pass.
-  const tightest = day.remaining < cost ? day : minute;
+  // Where both windows refuse, the one that ends later decides when a retry can pass; that may be the minute.
+  const refusing = [minute, day].filter(({ remaining }) => remaining < cost);
+  const tightest = refusing.length === 2 && minute.resetAt > day.resetAt ? minute : refusing.at(-1)!;
   return { outcome, minute, day, tightest, retryAfter: wholeSeconds(tightest.resetAt - now) };
 }
 
