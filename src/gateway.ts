@@ -8,7 +8,14 @@ import { Limiter, type Verdict } from './access/limiter.ts';
 import { PLANS } from './access/plans.ts';
 import type { Config } from './config.ts';
 import { AppError } from './errors.ts';
-import type { BurstGuard, Context, Idempotency, Principal, WindowView } from './graphql/context.ts';
+import type {
+  BurstGuard,
+  Context,
+  Idempotency,
+  Principal,
+  RateLimitView,
+  WindowView,
+} from './graphql/context.ts';
 import { Loaders } from './graphql/loaders.ts';
 import { INTERNAL_MESSAGE, Operations } from './graphql/operations.ts';
 import { schema } from './graphql/schema.ts';
@@ -35,7 +42,11 @@ export interface GatewayOptions {
   now?: () => number;
 }
 
-export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
+export interface RequestHandler {
+  (request: IncomingMessage, response: ServerResponse): void;
+  /** The headers for a refusal of what is no HTTP, on a connection from this address. */
+  limitHeaders?: (address: string) => Headers;
+}
 
 /**
  * The whole gateway as one handler of node:http. The order of everything is that of contract section 4 and can be
@@ -43,7 +54,10 @@ export type RequestHandler = (request: IncomingMessage, response: ServerResponse
  */
 export function createGateway(options: GatewayOptions): RequestHandler {
   const gateway = new Gateway(options);
-  return (request, response) => gateway.handle(request, response);
+  return Object.assign(
+    (request: IncomingMessage, response: ServerResponse) => gateway.handle(request, response),
+    { limitHeaders: (address: string) => gateway.limitHeaders(address) },
+  );
 }
 
 class Gateway {
@@ -99,6 +113,13 @@ class Gateway {
     } catch (error) {
       this.#fail(exchange, error);
     }
+  }
+
+  /** @see RequestHandler.limitHeaders */
+  limitHeaders(address: string): Headers {
+    const headers: Headers = [];
+    addRateLimitHeaders(headers, { guardWindow: this.#addressGuard.view(address) }, this.#now());
+    return headers;
   }
 
   #enter(exchange: Exchange): MaybePromise<Answer> {
@@ -214,10 +235,15 @@ class Gateway {
         { retryAfter },
       );
     }
-    const window = verdict.tightest === verdict.day ? 'day' : 'minute';
+    const { minute, day, tightest } = verdict;
+    const window = tightest === day ? 'day' : 'minute';
+    const advice =
+      units > Math.min(minute.limit, day.limit)
+        ? 'That can never pass; ask for less at once.'
+        : `Retry in ${retryAfter} s.`;
     throw new AppError(
       'RATE_LIMITED',
-      `The plan allows ${verdict.tightest.limit} requests a ${window}; ${verdict.tightest.remaining} are left and this one costs ${units}. Retry in ${retryAfter} s.`,
+      `The plan allows ${tightest.limit} requests a ${window}; ${tightest.remaining} are left and this one costs ${units}. ${advice}`,
       { retryAfter },
     );
   }
@@ -260,7 +286,8 @@ class Gateway {
       loaders: new Loaders(store),
       now: this.#now,
       guardBurst: this.#guardBurst,
-      rateLimit: () => this.#limiter.view(principal),
+      // As the request's own charge left it, which costs no read: the field is free, under any number of aliases.
+      rateLimit: () => budgetOf(principal, exchange.verdict!),
       precondition: exchange.door === 'rest' ? preconditionOf(exchange.header('if-match')) : undefined,
       idempotency: idempotencyOf(exchange, index),
     };
@@ -333,6 +360,8 @@ class Gateway {
     this.#log.error({ err: error, requestId }, 'fault');
   }
 }
+
+const budgetOf = ({ plan }: Principal, { minute, day }: Verdict): RateLimitView => ({ plan, minute, day });
 
 /** `extensions.rateLimit` of GraphQL results, where the request asks for it. */
 function extensionsOf(exchange: Exchange, { plan }: Principal): Record<string, unknown> | undefined {

@@ -21,26 +21,30 @@ export function createHttpServer(handler: RequestHandler): Server {
     },
     (request, response) => {
       if (request.headers.host === undefined && request.httpVersion === '1.1')
-        refuseMalformed(request.socket);
+        refuseMalformed(request.socket, handler);
       else handler(request, response);
     },
   );
   // An expectation that can't be met may be ignored (RFC 9110 section 10.1.1).
   server.on('checkExpectation', handler);
-  server.on('clientError', (_error, socket: Socket) => refuseMalformed(socket));
+  server.on('clientError', (_error, socket: Socket) => refuseMalformed(socket, handler));
   return server;
 }
 
 /** What is no HTTP gets the one error format too. */
-function refuseMalformed(socket: Socket): void {
+function refuseMalformed(socket: Socket, { limitHeaders }: RequestHandler): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
   const body = JSON.stringify(new AppError('BAD_REQUEST', 'The request is no valid HTTP/1.1.').toPublic());
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-  );
+  const headers = [
+    ...['Content-Type', 'application/json', 'Content-Length', body.length, 'Connection', 'close'],
+    ...(limitHeaders?.(socket.remoteAddress ?? '') ?? []),
+  ];
+  let head = 'HTTP/1.1 400 Bad Request\r\n';
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  socket.end(`${head}\r\n${body}`);
 }
 
 /** Starts listening. @returns the port, which differs from the one asked for if that was 0 */

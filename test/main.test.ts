@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { printedKey, type ServerProcess, startServer } from './kit/process.ts';
+import { printedKey, runKeys, type ServerProcess, startServer } from './kit/process.ts';
 
 let home: string;
 let settings: Record<string, string>;
@@ -64,6 +64,12 @@ describe('a start', () => {
     expect(production.output()).not.toContain('petstore_');
     const bare = await start({ DATA_FILE: join(home, 'bare.db'), SAMPLE_DATA: 'off' });
     expect(await (await get(bare, '/categories')).json()).toEqual([]);
+  }, 60_000);
+
+  it('fills a new store with the sample, even if keys were made before', async () => {
+    const made = await runKeys(settings, 'create', '--name', 'first', '--plan', 'free', '--json');
+    const server = await start();
+    expect(await (await get(server, '/categories', JSON.parse(made.stdout).key)).json()).toHaveLength(4);
   }, 60_000);
 
   it('is refused for bad settings, all named at once', async () => {

@@ -41,8 +41,9 @@ export class AddressGuard {
   }
 }
 
-/** IPv4 as it is (also when mapped into IPv6), IPv6 by its first four groups. */
-export function networkOf(address: string): string {
+/** IPv4 as it is (also when mapped into IPv6), IPv6 by its first four groups; without the port that some proxies add. */
+export function networkOf(hop: string): string {
+  const address = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
   if (mapped) return mapped[1]!;
   if (!address.includes(':')) return address;

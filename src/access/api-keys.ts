@@ -63,15 +63,16 @@ export class Authenticator {
     if (!FORM.test(key)) return null;
     const keyHash = hashOf(key);
     const known = this.#known.get(keyHash);
-    if (known && this.#now() < known.until) return known.principal;
+    const asked = this.#now();
+    if (known && asked < known.until) return known.principal;
     const found = this.#store.apiKeyBySecretHash(keyHash);
     return found instanceof Promise
-      ? found.then((apiKey) => this.#remember(keyHash, apiKey))
-      : this.#remember(keyHash, found);
+      ? found.then((apiKey) => this.#remember(keyHash, apiKey, asked))
+      : this.#remember(keyHash, found, asked);
   }
 
-  #remember(hash: string, apiKey: ApiKey | null): Principal | null {
-    const now = this.#now();
+  /** @param now when the store was asked: an answer that took long says nothing about the time since */
+  #remember(hash: string, apiKey: ApiKey | null, now: number): Principal | null {
     const expiresAt =
       apiKey?.secrets.find((secret) => secret.hash === hash)?.expiresAt ?? Number.POSITIVE_INFINITY;
     if (!apiKey || apiKey.revokedAt !== undefined || now >= expiresAt) {

@@ -1,4 +1,4 @@
-import type { Principal, RateLimitView, WindowView } from '../graphql/context.ts';
+import type { Principal, WindowView } from '../graphql/context.ts';
 import type {
   AccessStore,
   ChargeOutcome,
@@ -41,12 +41,6 @@ export class Limiter {
     return result instanceof Promise
       ? result.then((settled) => verdictOf(settled, limits, cost, now))
       : verdictOf(result, limits, cost, now);
-  }
-
-  view(principal: Principal): MaybePromise<RateLimitView> {
-    const verdict = this.charge(principal, 0);
-    const show = ({ minute, day }: Verdict): RateLimitView => ({ plan: principal.plan, minute, day });
-    return verdict instanceof Promise ? verdict.then(show) : show(verdict);
   }
 }
 

@@ -40,7 +40,7 @@ export interface Context {
   loaders: Loaders;
   now: () => number;
   guardBurst: BurstGuard;
-  rateLimit: () => MaybePromise<RateLimitView>;
+  rateLimit: () => RateLimitView;
   precondition?: Precondition | undefined;
   idempotency?: Idempotency | undefined;
 }

@@ -6,8 +6,11 @@ import type { Exchange, Headers } from './exchange.ts';
  * The headers of contract section 5: X-RateLimit-* of the window that matters most, and the IETF draft's
  * RateLimit-Policy and RateLimit with every window (draft-ietf-httpapi-ratelimit-headers).
  */
-export function addRateLimitHeaders(headers: Headers, exchange: Exchange, now: number): void {
-  const { verdict, guardWindow } = exchange;
+export function addRateLimitHeaders(
+  headers: Headers,
+  { verdict, guardWindow }: Partial<Pick<Exchange, 'verdict' | 'guardWindow'>>,
+  now: number,
+): void {
   if (verdict) addVerdict(headers, verdict, now);
   else if (guardWindow) addGuard(headers, guardWindow, now);
 }

@@ -113,6 +113,13 @@ describe('the guard of an address', () => {
     expect((await from('2001:db8:1:3::1')).status).toBe(401);
   });
 
+  it('takes no notice of the ports that some proxies add', async () => {
+    for (let i = 0; i < 30; i++) await from(`198.51.100.9:${40_000 + i}`);
+    for (let i = 0; i < 30; i++) await from(`[2001:db8:9:9::${i.toString(16)}]:${40_000 + i}`);
+    expect((await from('198.51.100.9')).headers['x-ratelimit-remaining']).toBe('29');
+    expect((await from('2001:db8:9:9::1')).headers['x-ratelimit-remaining']).toBe('29');
+  });
+
   it('believes no client about its address', async () => {
     const opened = await sqlite.open();
     const gateway = await TestGateway.start(opened.store);

@@ -50,6 +50,17 @@ onEachEngine('one budget for both doors', (kit) => {
     expect(numbers(await gateway.call('/pets', { key })).remaining).toBe(53);
   });
 
+  it('says so where a request can never pass', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('enterprise', { perMinute: 5, perDay: 100 });
+    const query = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }';
+    const reply = await gateway.graphql(query, undefined, { key });
+    expect(reply.status).toBe(429);
+    expect(reply.json.errors[0].message).toBe(
+      'The plan allows 5 requests a minute; 5 are left and this one costs 6. That can never pass; ask for less at once.',
+    );
+  });
+
   it('charges what fails before it has a price with one unit', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');

@@ -2,9 +2,13 @@ import fc from 'fast-check';
 import { Kind, type OperationDefinitionNode, parse, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { admit } from '../../src/graphql/admission.ts';
+import type { Context } from '../../src/graphql/context.ts';
+import { Loaders } from '../../src/graphql/loaders.ts';
 import { OperationRefused, Operations } from '../../src/graphql/operations.ts';
 import { priceOf } from '../../src/graphql/price.ts';
 import { schema } from '../../src/graphql/schema.ts';
+import { ROUTES } from '../../src/rest/routes.ts';
+import type { Category, Order, Page, PageRequest, Pet, Store } from '../../src/store/store.ts';
 
 function price(text: string, variables: Record<string, unknown> = {}): number {
   const document = parse(text);
@@ -66,6 +70,29 @@ describe('the price of an operation', () => {
     expect(operations.prepare({ query: text }).price).toBe(6);
     expect(operations.prepare({ query: text, variables: { n: 10 } }).price).toBe(2);
     expect(operations.prepare({ query: text }).price).toBe(6);
+  });
+
+  it.each(ROUTES.map(({ operationId, document }) => ({ operationId, document })))(
+    'of what the REST operation $operationId runs is 1',
+    ({ document }) => {
+      const [operation] = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
+      expect(priceOf(schema, document, operation as OperationDefinitionNode, { limit: 100 }).units).toBe(1);
+    },
+  );
+
+  it.each([
+    ['fragments that spread each other', 'fragment A on Pet { ...B } fragment B on Pet { ...A }'],
+    ['a fragment that spreads itself', 'fragment A on Pet { id category { pets { nodes { ...A } } } }'],
+  ])('has no end to compute for %s', (_what, fragments) => {
+    const [refusal] = admit(
+      new Operations(schema, () => {}),
+      { query: `{ pet(id: 1) { ...A } } ${fragments}` },
+      true,
+    ).operations;
+    expect((refusal as OperationRefused).errors[0]?.extensions).toEqual({
+      code: 'GRAPHQL_VALIDATION_FAILED',
+      status: 400,
+    });
   });
 
   it.each([
@@ -160,7 +187,112 @@ const priceOrRefusal = (text: string): number | string => {
   }
 };
 
+/** A store in which every page is full and every reference leads somewhere. */
+const fullStore = (): Partial<Store> => {
+  const pet: Pet = { id: '1', name: 'Rex', categoryId: '1', status: 'sold', quantity: 1 };
+  const category: Category = { id: '1', name: 'Dogs' };
+  const order: Order = { id: '1', petId: '1', complete: true };
+  const page = <T>(item: T, { limit }: PageRequest): Page<T> => ({
+    items: new Array<T>(limit).fill(item),
+    hasMore: true,
+  });
+  return {
+    petsById: (ids) => ids.map(() => pet),
+    categoriesById: (ids) => ids.map(() => category),
+    petPage: (_filter, request) => page(pet, request),
+    categoryPage: (request) => page(category, request),
+    orderPage: (_filter, request) => page(order, request),
+    petPagesByCategory: (ids, _filter, request) => ids.map(() => page(pet, request)),
+    orderPagesByPet: (ids, _filter, request) => ids.map(() => page(order, request)),
+    orderCountsByPet: (ids) => ids.map(() => 1_000),
+  };
+};
+
+/** The list entries in what came back. */
+function entriesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const parts = Object.values(value).reduce<number>((sum, part) => sum + entriesIn(part), 0);
+  return Array.isArray(value) ? value.length + parts : parts;
+}
+
 describe('properties of the price', () => {
+  it('pays for every entry that really comes back, and for no more than can', async () => {
+    const operations = new Operations(schema, () => {});
+    const field = fc.tuple(
+      petSelection,
+      fc.integer({ min: 1, max: 60 }),
+      fc.constantFrom('pets', 'inventory'),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(field, { minLength: 1, maxLength: 3 }), async (fields) => {
+        const roots = fields.map(([{ written }, n, name], i) =>
+          name === 'pets'
+            ? `r${i}: pets(first: ${n}) { nodes { ${written} } }`
+            : `r${i}: inventory(last: ${n}) { nodes { pet { ${written} } } }`,
+        );
+        const query = `{ ${roots.join(' ')} }`;
+        fc.pre(typeof priceOrRefusal(query) === 'number');
+        const store = fullStore() as Store;
+        const context = { store, loaders: new Loaders(store) } as Context;
+        const { data, errors } = await operations.prepare({ query }).interpret(context);
+        expect(errors, query).toBeUndefined();
+        const unitsOf = (root: unknown) => Math.max(1, Math.ceil(entriesIn(root) / 100));
+        const worth = Object.values(data!).reduce<number>((sum, root) => sum + unitsOf(root), 0);
+        // Entries that are priced but not selected, behind a totalCount, don't come back.
+        if (query.includes('totalCount')) expect(price(query), query).toBeGreaterThanOrEqual(worth);
+        else expect(price(query), query).toBe(worth);
+      }),
+      { numRuns: Math.min(RUNS.numRuns, 300) },
+    );
+  });
+
+  it('takes out what variables take out, wherever the variable gets its value from', () => {
+    const operations = new Operations(schema, () => {});
+    const given = fc.constantFrom('value', 'default', 'overruled default');
+    fc.assert(
+      fc.property(
+        petSelection,
+        fc.boolean(),
+        fc.constantFrom('skip', 'include'),
+        given,
+        (pair, yes, name, how) => {
+          const field = `pets(first: 3) { nodes { ${pair.inlined} } }`;
+          const whole = priceOrRefusal(`{ a: ${field} b: ${field} }`);
+          const half = priceOrRefusal(`{ a: ${field} }`);
+          fc.pre(typeof whole === 'number');
+          const stays = (name === 'include') === yes;
+          const fallback = { value: '', default: ` = ${yes}`, 'overruled default': ` = ${!yes}` }[how];
+          const type = how === 'value' ? 'Boolean!' : 'Boolean';
+          const query = `query($yes: ${type}${fallback}) { a: ${field} b: ${field.replace('(first: 3)', `$& @${name}(if: $yes)`)} }`;
+          const variables = how === 'default' ? {} : { yes };
+          expect(operations.prepare({ query, variables }).price, query).toBe(stays ? whole : half);
+        },
+      ),
+      RUNS,
+    );
+  });
+
+  it('counts a field once that is selected twice', () => {
+    fc.assert(
+      fc.property(petSelection, petSelection, fc.integer({ min: 1, max: 100 }), (a, b, n) => {
+        const merged = `{ pets(first: ${n}) { nodes { ${a.inlined} ${a.written} } } }`;
+        const apart = `query { ...A pets(first: ${n}) { nodes { ${a.inlined} } } } fragment A on Query { pets(first: ${n}) { nodes { ${a.written} } } }`;
+        const once = priceOrRefusal(`{ pets(first: ${n}) { nodes { ${a.inlined} } } }`);
+        expect(priceOrRefusal(merged), merged).toBe(once);
+        expect(priceOrRefusal(apart), apart).toBe(once);
+        // What one selection adds to another can't cost less than either.
+        const other = priceOrRefusal(`{ pets(first: ${n}) { nodes { ${b.inlined} } } }`);
+        const text = `{ pets(first: ${n}) { nodes { ${a.inlined} } } pets(first: ${n}) { nodes { x: category { pets(first: 1) { nodes { ${b.inlined} } } } } } }`;
+        const both = priceOrRefusal(text);
+        if (typeof both === 'number') {
+          expect(both, text).toBeGreaterThanOrEqual(once as number);
+          expect(both, text).toBeGreaterThanOrEqual(other as number);
+        }
+      }),
+      RUNS,
+    );
+  });
+
   it('fragments and directives that change nothing never change it', () => {
     fc.assert(
       fc.property(petSelection, ({ written, inlined }) => {

@@ -5,7 +5,8 @@ import { ERRORS } from '../../src/errors.ts';
 import { ROUTES } from '../../src/rest/routes.ts';
 import { makeWorld, query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 
-const RUNS = Number(process.env.FUZZ_RUNS ?? 2_000);
+/** Of each of two kinds of request, and a quarter as many of a third: over 10,000 in all. */
+const RUNS = Number(process.env.FUZZ_RUNS ?? 4_500);
 
 function expectOneFormat(error: { code: string; message: string; status: number }, about: string): void {
   const { code } = error;
@@ -207,7 +208,7 @@ function encodeURIComponentSafely(value: string): string {
 describe('Random requests', () => {
   const kit = useGateway(sqlite);
 
-  it('over REST are answered within the contract', async () => {
+  it('over REST are answered within the contract', { timeout: 120_000 }, async () => {
     await makeWorld(kit);
     await fc.assert(
       fc.asyncProperty(
@@ -230,7 +231,7 @@ describe('Random requests', () => {
     );
   });
 
-  it('over GraphQL are answered within the contract', async () => {
+  it('over GraphQL are answered within the contract', { timeout: 120_000 }, async () => {
     await makeWorld(kit);
     await fc.assert(
       fc.asyncProperty(
@@ -251,7 +252,9 @@ describe('Random requests', () => {
     );
   });
 
-  it('over GraphQL with any body or query string are answered within the contract', async () => {
+  it('over GraphQL with any body or query string are answered within the contract', {
+    timeout: 120_000,
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(
@@ -302,6 +305,10 @@ describe('Random requests', () => {
       expect(answer, bytes.slice(0, 100)).toMatch(/^HTTP\/1\.1 4\d\d /);
       const content = answer.slice(answer.indexOf('\r\n\r\n') + 4);
       expect(answer.toLowerCase(), answer).toContain('content-type: application/json');
+      // Even here the numbers of the address are told (contract section 5).
+      expect(answer, answer).toMatch(/^X-RateLimit-Limit: 60\r$/m);
+      expect(answer, answer).toMatch(/^X-RateLimit-Remaining: \d+\r$/m);
+      expect(answer, answer).toMatch(/^X-RateLimit-Reset: \d+\r$/m);
       expectOneFormat(JSON.parse(content), answer);
     }
   });
