@@ -15,6 +15,15 @@ const wholeNumber = (least: number, most: number) => {
     .refine((value) => value >= least && value <= most, rule);
 };
 
+const url = z
+  .string()
+  .refine(
+    (value) => /^https?:\/\//.test(value) && URL.canParse(value),
+    'must be an http:// or https:// address',
+  );
+
+const otlpProtocol = z.enum(['http/protobuf', 'http/json'], 'must be http/protobuf or http/json');
+
 const day = z.iso
   .date('must be a date such as 2027-06-30')
   .transform((value) => Date.parse(`${value}T00:00:00Z`));
@@ -53,6 +62,7 @@ const VARIABLES = z.object({
     )
     .default('info'),
   GRAPHIQL: onOff(true),
+  INTROSPECTION: onOff(true),
   METRICS: onOff(true),
   CORS_ORIGIN: z
     .string()
@@ -63,9 +73,28 @@ const VARIABLES = z.object({
   SUNSET_ENFORCED: onOff(false),
   DEPRECATION_DATE: day.default(Date.parse('2026-07-01T00:00:00Z')),
   SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),
+  WORKERS: wholeNumber(1, 128).default(1),
+  // OpenTelemetry's own variables: those that decide whether and how there are traces. Its packages read the others.
+  OTEL_SDK_DISABLED: z.enum(['true', 'false'], 'must be true or false').optional(),
+  OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none'], 'must be otlp or none').optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url.optional(),
+  OTEL_EXPORTER_OTLP_PROTOCOL: otlpProtocol.optional(),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: otlpProtocol.optional(),
 });
 
 export type Config = z.output<typeof VARIABLES>;
+
+type Given = Readonly<Partial<Record<string, string>>>;
+
+/** What depends on two variables; the name is that of the one to mend. */
+const RULES: readonly { name: string; message: string; isBroken: (given: Given) => boolean }[] = [
+  {
+    name: 'WORKERS',
+    message: 'must be 1 unless MONGODB_URI is set: the embedded store has one process',
+    isBroken: ({ WORKERS, MONGODB_URI }) => Number(WORKERS) > 1 && MONGODB_URI === undefined,
+  },
+];
 
 /** The names of all settings. */
 export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
@@ -76,14 +105,24 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
  * @throws Error with one message that names every bad variable
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
-  const given = Object.fromEntries(
+  const given: Given = Object.fromEntries(
     VARIABLE_NAMES.filter((name) => environment[name] !== undefined && environment[name] !== '').map(
       (name) => [name, environment[name]],
     ),
   );
   const parsed = VARIABLES.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const faults = new Map(parsed.error.issues.map((issue) => [String(issue.path[0]), issue.message]));
+  const faults = new Map<string, string>();
+  for (const { name, message, isBroken } of RULES) if (isBroken(given)) faults.set(name, message);
+  for (const { path, message } of parsed.error?.issues ?? []) faults.set(String(path[0]), message);
+  if (parsed.success && faults.size === 0) return parsed.data;
   const lines = [...faults].map(([name, message]) => `  ${name} ${message}`);
   throw new Error(`The configuration is wrong:\n${lines.join('\n')}`);
 }
+
+/** Whether the environment names an exporter, by the rules of OpenTelemetry's specification. */
+export const isTracingConfigured = (config: Config): boolean =>
+  config.OTEL_SDK_DISABLED !== 'true' &&
+  config.OTEL_TRACES_EXPORTER !== 'none' &&
+  (config.OTEL_TRACES_EXPORTER === 'otlp' ||
+    config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined ||
+    config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== undefined);

@@ -27,6 +27,8 @@ import { GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './http/graphql.ts
 import { type Page, Pages } from './http/pages.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import type { Metrics } from './observability/metrics.ts';
+import { observedStore } from './observability/observed-store.ts';
+import type { Tracing } from './observability/tracing.ts';
 import { checkSunset, type Lifecycle } from './rest/lifecycle.ts';
 import { type Match, preconditionOf, Rest } from './rest/rest.ts';
 import type { MaybePromise, Store } from './store/store.ts';
@@ -36,6 +38,7 @@ export interface GatewayOptions {
   config: Config;
   log: Logger;
   metrics?: Metrics | undefined;
+  tracing?: Tracing | undefined;
   /** Filled in on the pages where people try things out; for development starts only. */
   developmentKey?: string | undefined;
   /** Milliseconds since 1970; tests give a clock of their own. */
@@ -65,6 +68,7 @@ class Gateway {
   readonly #config: Config;
   readonly #log: Logger;
   readonly #metrics: Metrics | undefined;
+  readonly #tracing: Tracing | undefined;
   readonly #now: () => number;
   readonly #cors: Cors;
   readonly #pages: Pages;
@@ -76,11 +80,14 @@ class Gateway {
   readonly #graphql: GraphQLDoor;
   readonly #lifecycle: Lifecycle;
 
-  constructor({ store, config, log, metrics, developmentKey, now = Date.now }: GatewayOptions) {
+  constructor(options: GatewayOptions) {
+    const { config, log, metrics, tracing, developmentKey, now = Date.now } = options;
+    const store = observedStore(options.store, metrics, tracing);
     this.#store = store;
     this.#config = config;
     this.#log = log;
     this.#metrics = metrics;
+    this.#tracing = tracing;
     this.#now = now;
     this.#cors = new Cors(config.CORS_ORIGIN);
     this.#pages = new Pages({ store, config, metrics, developmentKey });
@@ -88,7 +95,9 @@ class Gateway {
     this.#addressGuard = new AddressGuard(now);
     this.#limiter = new Limiter(store, now);
     this.#guardBurst = createBurstGuard(now);
-    const operations = new Operations(schema, (error) => this.#reportFault(error));
+    const operations = new Operations(schema, (error) => this.#reportFault(error), {
+      introspection: config.INTROSPECTION,
+    });
     this.#lifecycle = {
       deprecationDate: config.DEPRECATION_DATE,
       sunsetDate: config.SUNSET_DATE,
@@ -100,6 +109,11 @@ class Gateway {
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     const exchange = new Exchange(request, response, requestIdOf(request));
+    if (this.#tracing) this.#tracing.begin(exchange, () => this.#handle(exchange));
+    else this.#handle(exchange);
+  }
+
+  #handle(exchange: Exchange): void {
     try {
       const answer = this.#enter(exchange);
       if (answer instanceof Promise) {
@@ -129,7 +143,10 @@ class Gateway {
     }
     const page = this.#pages.find(exchange);
     if (page) return this.#page(exchange, page);
-    if (exchange.path === GRAPHQL_PATH) exchange.door = 'graphql';
+    if (exchange.path === GRAPHQL_PATH) {
+      exchange.door = 'graphql';
+      exchange.route = GRAPHQL_PATH;
+    }
     const principal = this.#authenticate(exchange);
     return principal instanceof Promise
       ? principal.then((found) => this.#admit(exchange, found))
@@ -139,6 +156,7 @@ class Gateway {
   #page(exchange: Exchange, page: Page): MaybePromise<Answer> {
     exchange.door = 'page';
     exchange.operation = exchange.path;
+    exchange.route = exchange.path;
     if (exchange.method === 'GET' || exchange.method === 'HEAD') return page(exchange);
     exchange.allow = 'GET, HEAD, OPTIONS';
     if (exchange.method === 'OPTIONS') return { status: 204, headers: ['Allow', exchange.allow], body: '' };
@@ -262,6 +280,7 @@ class Gateway {
     if (!match.route) return this.#answerOtherMethod(exchange, match.allow);
     const { route } = match;
     exchange.operation = route.operationId;
+    exchange.route = this.#config.REST_BASE_PATH + route.path;
     if (route.deprecated) {
       exchange.deprecated = true;
       exchange.operationHeaders = match.operationHeaders;
@@ -321,7 +340,11 @@ class Gateway {
   #send(exchange: Exchange, { status, headers, body, contentType, ownOriginOnly }: Answer): void {
     const { response, method } = exchange;
     exchange.status = status;
-    if (response.destroyed || response.headersSent) return;
+    if (response.headersSent) return;
+    if (response.destroyed) {
+      this.#record(exchange, { aborted: true });
+      return;
+    }
     const all: Headers = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff'];
     if (status !== 204 && status !== 304) {
       all.push('Content-Type', contentType ?? 'application/json', 'Content-Length', Buffer.byteLength(body));
@@ -336,10 +359,12 @@ class Gateway {
     this.#record(exchange);
   }
 
-  #record(exchange: Exchange): void {
+  /** @param more `aborted`: the client was gone before the answer */
+  #record(exchange: Exchange, more?: { aborted: true }): void {
     const milliseconds = performance.now() - exchange.startedAt;
     this.#metrics?.observe(exchange, milliseconds);
-    const { requestId, method, path, door, operation, status, units, principal } = exchange;
+    this.#tracing?.end(exchange);
+    const { requestId, method, path, door, operation, status, units, principal, span } = exchange;
     this.#log.info(
       {
         requestId,
@@ -351,6 +376,8 @@ class Gateway {
         units,
         apiKey: principal?.id,
         ms: Math.round(milliseconds * 1000) / 1000,
+        traceId: span?.spanContext().traceId,
+        ...more,
       },
       'request',
     );

@@ -1,5 +1,6 @@
+import cluster from 'node:cluster';
 import { pino } from 'pino';
-import { type Config, readConfig } from './config.ts';
+import { type Config, isTracingConfigured, readConfig } from './config.ts';
 import { createGateway } from './gateway.ts';
 import { Metrics } from './observability/metrics.ts';
 import { createHttpServer, drain, listen } from './server.ts';
@@ -12,40 +13,85 @@ const LOG_DELAY = 500;
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
-  const destination = pino.destination({ dest: 1, sync: false, minLength: 4_096 });
-  const log = pino({ level: config.LOG_LEVEL, base: null }, destination);
-  setInterval(() => destination.flush(), LOG_DELAY).unref();
-
-  const store = await openStore(config, 'server');
-  const embedded = store.engine === 'sqlite';
-  const isDevelopment = embedded && config.NODE_ENV !== 'production';
-  const key = await prepare(store, config.SAMPLE_DATA, isDevelopment);
-
-  const metrics = config.METRICS ? new Metrics() : undefined;
-  // The pages show it to whoever can open them, so they get it only where that is this machine alone.
-  const developmentKey = key !== null && isLocal(config) ? key : undefined;
-  const server = createHttpServer(createGateway({ store, config, log, metrics, developmentKey }));
-  const port = await listen(server, config.PORT, config.HOST);
-  greet(
-    `http://${['127.0.0.1', '0.0.0.0'].includes(config.HOST) ? 'localhost' : config.HOST}:${port}`,
-    config.REST_BASE_PATH,
-    key,
-  );
-
-  let stopping = false;
-  const stop = async (signal: string) => {
-    if (stopping) return;
-    stopping = true;
-    log.info({ signal }, 'stopping');
-    await drain(server);
-    await store.close();
-    destination.flushSync();
-    process.exit(0);
-  };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+  if (config.WORKERS > 1 && cluster.isPrimary) await supervise(config);
+  else await serve(config);
 }
 
-/** Sample data and a key where they are due. A database that is away is no reason not to start. */
+/** WORKERS copies of this program on one port; this one only looks after them. */
+async function supervise(config: Config): Promise<void> {
+  const store = await openStore(config, 'server');
+  await prepare(store, config.SAMPLE_DATA, false);
+  await store.close();
+  const { runWorkers } = await import('./workers.ts');
+  const { log, flush } = logger(config);
+  const workers = runWorkers(config.WORKERS, log);
+  onSignal((signal) => workers.stop(signal));
+  void workers.ended.then(() => {
+    flush();
+    process.exit(0);
+  });
+  greet(config, await workers.listening, null);
+}
+
+async function serve(config: Config): Promise<void> {
+  const { log, flush } = logger(config);
+  const tracing = isTracingConfigured(config)
+    ? await (await import('./observability/tracing.ts')).Tracing.start(config, {
+        warn: (message) => log.warn({ message }, 'traces'),
+        error: (message) => log.error({ message }, 'traces'),
+      })
+    : undefined;
+
+  const store = await openStore(config, 'server');
+  const isDevelopment = store.engine === 'sqlite' && config.NODE_ENV !== 'production';
+  const key = cluster.isWorker ? null : await prepare(store, config.SAMPLE_DATA, isDevelopment);
+
+  const metrics = config.METRICS ? await newMetrics() : undefined;
+  // The pages show it to whoever can open them, so they get it only where that is this machine alone.
+  const developmentKey = key !== null && isLocal(config) ? key : undefined;
+  const gateway = createGateway({ store, config, log, metrics, tracing, developmentKey });
+  const server = createHttpServer(gateway);
+  const port = await listen(server, config.PORT, config.HOST);
+  if (!cluster.isWorker) greet(config, port, key);
+
+  let stopping = false;
+  const stop = async (reason: string) => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ reason }, 'stopping');
+    await drain(server);
+    await store.close();
+    await tracing?.close();
+    flush();
+    process.exit(0);
+  };
+  onSignal((signal) => void stop(signal));
+  // A worker whose supervisor is gone would keep the port from the next one.
+  if (cluster.isWorker) process.on('disconnect', () => void stop('disconnect'));
+}
+
+/** Lines are written together, but never in pieces: several processes may write to one pipe. */
+function logger(config: Config) {
+  const destination = pino.destination({ dest: 1, sync: false, minLength: 3_072, maxWrite: 4_096 });
+  setInterval(() => destination.flush(), LOG_DELAY).unref();
+  const log = pino(
+    { level: config.LOG_LEVEL, base: cluster.worker ? { worker: cluster.worker.id } : null },
+    destination,
+  );
+  return { log, flush: () => destination.flushSync() };
+}
+
+async function newMetrics(): Promise<Metrics> {
+  if (!cluster.isWorker) return new Metrics();
+  const { WorkerMetrics } = await import('./observability/worker-metrics.ts');
+  return new WorkerMetrics();
+}
+
+function onSignal(stop: (signal: NodeJS.Signals) => void): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal));
+}
+
+/** Sample data and a key where they are due. */
 async function prepare(store: Store, sampleData: 'on' | 'off' | undefined, isDevelopment: boolean) {
   const wanted = sampleData === 'on' || (sampleData === undefined && store.engine === 'sqlite');
   if (!wanted && !isDevelopment) return null;
@@ -57,19 +103,21 @@ async function prepare(store: Store, sampleData: 'on' | 'off' | undefined, isDev
 const isLocal = ({ HOST, TRUST_PROXY }: Config): boolean =>
   ['127.0.0.1', '::1', 'localhost'].includes(HOST) && TRUST_PROXY === 0;
 
-function greet(address: string, basePath: string, key: string | null): void {
+function greet({ HOST, REST_BASE_PATH }: Config, port: number, key: string | null): void {
+  const host = ['127.0.0.1', '0.0.0.0'].includes(HOST) ? 'localhost' : HOST;
+  const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const lines = [
     `Petstore gateway on ${address}`,
-    `  REST      ${address}${basePath}/pets`,
+    `  REST      ${address}${REST_BASE_PATH}/pets`,
     `  GraphQL   ${address}/graphql`,
+    `  Docs      ${address}/docs`,
   ];
-  lines.push(`  Docs      ${address}/docs`);
   if (key) {
     lines.push(
       `  API key   ${key}`,
       '',
       'Try:',
-      `  curl -H 'X-API-Key: ${key}' '${address}${basePath}/pets?limit=2'`,
+      `  curl -H 'X-API-Key: ${key}' '${address}${REST_BASE_PATH}/pets?limit=2'`,
     );
   } else {
     lines.push('  API keys  npm run --silent keys -- list');

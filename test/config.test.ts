@@ -9,12 +9,14 @@ const DEFAULTS = {
   REST_BASE_PATH: '',
   LOG_LEVEL: 'info',
   GRAPHIQL: true,
+  INTROSPECTION: true,
   METRICS: true,
   CORS_ORIGIN: ['*'],
   TRUST_PROXY: 0,
   SUNSET_ENFORCED: false,
   DEPRECATION_DATE: Date.parse('2026-07-01'),
   SUNSET_DATE: Date.parse('2027-06-30'),
+  WORKERS: 1,
 };
 
 /** A value for every variable, what it is read as, and values that are refused. */
@@ -78,6 +80,13 @@ const VARIABLES: Record<string, { good: [text: string, value: unknown][]; bad: s
     ],
     bad: ['true', 'On'],
   },
+  INTROSPECTION: {
+    good: [
+      ['on', true],
+      ['off', false],
+    ],
+    bad: ['yes'],
+  },
   METRICS: {
     good: [
       ['on', true],
@@ -119,6 +128,19 @@ const VARIABLES: Record<string, { good: [text: string, value: unknown][]; bad: s
     bad: ['2026-02-30', '2026-1-2', 'tomorrow', '2026-01-02T00:00:00Z'],
   },
   SUNSET_DATE: { good: [['2028-02-29', Date.parse('2028-02-29')]], bad: ['2027-02-29', '30.06.2027'] },
+  WORKERS: { good: [['1', 1]], bad: ['0', '2', '129', 'auto'] },
+  OTEL_SDK_DISABLED: { good: [['true', 'true']], bad: ['yes'] },
+  OTEL_TRACES_EXPORTER: { good: [['none', 'none']], bad: ['zipkin'] },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    good: [['http://collector:4318', 'http://collector:4318']],
+    bad: ['collector:4318', 'grpc://collector', 'http://'],
+  },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
+    good: [['https://collector/v1/traces', 'https://collector/v1/traces']],
+    bad: ['collector'],
+  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: { good: [['http/json', 'http/json']], bad: ['grpc'] },
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: { good: [['http/protobuf', 'http/protobuf']], bad: ['grpc'] },
 };
 
 function messageOf(environment: NodeJS.ProcessEnv): string {
@@ -163,6 +185,13 @@ describe('The configuration', () => {
       .split('\n')
       .slice(1);
     expect(lines.map((line) => line.trim().split(' ')[0]).sort()).toEqual(Object.keys(environment).sort());
+  });
+
+  it('takes several workers with MongoDB only', () => {
+    const MONGODB_URI = 'mongodb://localhost/petstore';
+    expect(readConfig({ WORKERS: '4', MONGODB_URI })).toEqual({ ...DEFAULTS, WORKERS: 4, MONGODB_URI });
+    expect(messageOf({ WORKERS: '4', PORT: 'x' })).toMatch(/WORKERS must be 1 unless MONGODB_URI/);
+    expect(messageOf({ WORKERS: '4', PORT: 'x' })).toMatch(/PORT must be/);
   });
 
   it('never tells the values, which may be secret', () => {

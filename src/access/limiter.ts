@@ -7,7 +7,7 @@ import type {
   MaybePromise,
   UsageState,
 } from '../store/store.ts';
-import { DAY, MINUTE, wholeSeconds } from './usage.ts';
+import { banLength, DAY, MINUTE, wholeSeconds } from './usage.ts';
 
 /** What the limiter says of one request. */
 export interface Verdict {
@@ -18,6 +18,8 @@ export interface Verdict {
   tightest: WindowView;
   /** Whole seconds; with every outcome but `passed`. */
   retryAfter?: number;
+  /** The moment, milliseconds since 1970, if a ban began with this very request. */
+  banBegan?: number;
 }
 
 /** Charges the budget of API keys. One atomic write a request; when the store can't tell, nothing passes. */
@@ -61,6 +63,7 @@ export function verdictOf(
       day,
       tightest: smaller(minute, day),
       retryAfter: wholeSeconds(usage.bannedUntil - now),
+      ...(usage.bannedUntil === now + banLength(usage.bans) && { banBegan: now }),
     };
   }
   // Where both windows refuse, the one that ends later decides when a retry can pass; that may be the minute.

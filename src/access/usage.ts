@@ -71,9 +71,13 @@ export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): 
     return { outcome: 'refused', usage: { ...before, refusedUntil, strikes } };
 
   const bans = before.bans > 0 && now < before.bannedUntil + DAY ? before.bans + 1 : 1;
-  const ban = Math.min(LONGEST_BAN, FIRST_BAN * 2 ** Math.min(bans - 1, MOST_DOUBLINGS));
-  return { outcome: 'banned', usage: { ...before, refusedUntil, strikes: [], bannedUntil: now + ban, bans } };
+  const bannedUntil = now + banLength(bans);
+  return { outcome: 'banned', usage: { ...before, refusedUntil, strikes: [], bannedUntil, bans } };
 }
+
+/** How long the nth ban in a row lasts, in milliseconds. */
+export const banLength = (n: number): number =>
+  Math.min(LONGEST_BAN, FIRST_BAN * 2 ** Math.min(n - 1, MOST_DOUBLINGS));
 
 /** Milliseconds as the whole seconds of Retry-After: at least 1, and never too early. */
 export const wholeSeconds = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000));

@@ -14,15 +14,18 @@ import {
   Kind,
   Lexer,
   type ListValueNode,
+  NoSchemaIntrospectionCustomRule,
   type ObjectFieldNode,
   type ObjectValueNode,
   type OperationDefinitionNode,
   parse,
   type SelectionSetNode,
   Source,
+  specifiedRules,
   TokenKind,
   TypeInfo,
   typeFromAST,
+  type ValidationRule,
   type VariableDefinitionNode,
   type VariableNode,
   validate,
@@ -127,15 +130,20 @@ type CachedDocument =
 export class Operations {
   readonly #schema: GraphQLSchema;
   readonly #report: FaultReporter;
+  readonly #hidden: boolean;
+  readonly #rules: readonly ValidationRule[];
   readonly #documents = new LRUCache<string, CachedDocument>({
     max: MOST_DOCUMENTS,
     maxSize: MOST_CACHED_CHARACTERS,
     sizeCalculation: (_document, text) => text.length + 1,
   });
 
-  constructor(schema: GraphQLSchema, report: FaultReporter) {
+  /** @param options `introspection: false` tells clients nothing of the schema: no introspection, no "Did you mean" */
+  constructor(schema: GraphQLSchema, report: FaultReporter, { introspection = true } = {}) {
     this.#schema = schema;
     this.#report = report;
+    this.#hidden = !introspection;
+    this.#rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
   }
 
   /** @throws OperationRefused if it can't be executed */
@@ -223,7 +231,7 @@ export class Operations {
       const code = error.message.includes('Parsing aborted') ? 'QUERY_TOO_COMPLEX' : 'GRAPHQL_PARSE_FAILED';
       return { refusal: new OperationRefused([publicError(error, code)]) };
     }
-    const errors = validate(this.#schema, document);
+    const errors = validate(this.#schema, document, this.#rules, { hideSuggestions: this.#hidden });
     if (errors.length > 0) {
       return {
         refusal: new OperationRefused(errors.map((error) => validationError(document, error))),
@@ -288,12 +296,13 @@ export class Operations {
         issues.push(...broken);
         continue;
       }
-      coerced[name] = coerceInputValue(given, type, (path, _value, error) => {
+      const onError: Parameters<typeof coerceInputValue>[2] = (path, _value, error) => {
         issues.push({
           path: path.length > 0 ? path.join('.') : name,
           message: error.message.replace(/\.$/, ''),
         });
-      });
+      };
+      coerced[name] = coerceInputValue(given, type, onError, this.#hidden);
     }
     if (issues.length > 0) throw new OperationRefused([publicError(validationFailed(issues))]);
     return coerced;

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Span } from '@opentelemetry/api';
 import type { Verdict } from '../access/limiter.ts';
 import type { Principal, WindowView } from '../graphql/context.ts';
 
@@ -25,6 +26,10 @@ export class Exchange {
   /** For the log and the metrics. */
   door: 'rest' | 'graphql' | 'page' = 'rest';
   operation: string | undefined;
+  /** The path of the matched operation, with its parameter's name. */
+  route: string | undefined;
+  /** Of the request, where traces are taken. */
+  span: Span | undefined;
   units = 0;
   /** The methods that the path answers, where another one was used. */
   allow: string | undefined;

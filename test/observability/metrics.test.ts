@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeWorld, send, sqlite, useGateway } from '../kit/petstore.ts';
+import { makeWorld, onEachEngine, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 describe('the metrics', () => {
   const kit = useGateway(sqlite);
@@ -25,5 +25,50 @@ describe('the metrics', () => {
     expect(text).toMatch(/petstore_request_seconds_count\{door="rest"\} \d+/);
     expect(text).toContain('nodejs_eventloop_lag_seconds');
     expect(text).not.toContain(key.slice(9));
+  });
+});
+
+const scrape = async (gateway: Parameters<typeof send>[0]) => {
+  const { text } = await send(gateway, '/metrics', { key: null });
+  return (name: string) =>
+    Number(
+      text
+        .split('\n')
+        .find((line) => line.startsWith(`${name} `))
+        ?.slice(name.length) ?? 0,
+    );
+};
+
+onEachEngine('the metrics of the store', (kit, engine) => {
+  it('count and time its calls, by how they ended', async () => {
+    const { C } = await makeWorld(kit);
+    const { gateway } = kit;
+    const count = (call: string, outcome: string) =>
+      `petstore_store_call_seconds_count{engine="${engine.name}",call="${call}",outcome="${outcome}"}`;
+    const before = await scrape(gateway);
+    await send(gateway, `/categories/${C}/pets`);
+    await send(gateway, `DELETE /categories/${C}`);
+    const after = await scrape(gateway);
+    const grown = (name: string) => after(name) - before(name);
+    expect(grown(count('petPagesByCategory', 'done'))).toBe(1);
+    expect(grown(count('charge', 'done'))).toBe(2);
+    expect(grown(count('deleteCategory', 'refused'))).toBe(1);
+    expect(after(count('deleteCategory', 'refused').replace('_count', '_sum'))).toBeGreaterThan(0);
+  });
+});
+
+describe('the metrics of bans', () => {
+  const kit = useGateway(sqlite);
+
+  it('count each ban once, however often it is met', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
+    const bans = async () => (await scrape(gateway))('petstore_bans_total{plan="enterprise"}');
+    for (let i = 0; i < 30; i++) await send(gateway, '/pets', { key });
+    expect(await bans()).toBe(1);
+    // The ban is over before the key's window is, and 20 further strikes begin the next one.
+    gateway.clock.advance(60_000);
+    for (let i = 0; i < 30; i++) await send(gateway, '/pets', { key });
+    expect(await bans()).toBe(2);
   });
 });

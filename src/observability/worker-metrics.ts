@@ -1,0 +1,55 @@
+import { AggregatorRegistry, type RegistryContentType } from 'prom-client';
+import { Metrics } from './metrics.ts';
+
+const QUESTION = 'petstore:metrics?';
+const ANSWER = 'petstore:metrics';
+/** Longer than prom-client waits for the workers. */
+const PATIENCE = 6_000;
+
+interface Message {
+  type?: string;
+  id?: number;
+  text?: string;
+}
+
+/** The metrics of one of several workers, which tells those of all of them: the counts of a random one mean nothing. */
+export class WorkerMetrics extends Metrics {
+  #asked = 0;
+  readonly #waiting = new Map<number, (text: string | undefined) => void>();
+
+  constructor() {
+    super();
+    AggregatorRegistry.setRegistries([this.registry]);
+    // Made for its listener, which answers the supervisor.
+    new AggregatorRegistry();
+    process.on('message', ({ type, id, text }: Message) => {
+      if (type === ANSWER) this.#waiting.get(id!)?.(text);
+    });
+  }
+
+  /** @throws if the supervisor does not answer */
+  override async text(): Promise<string> {
+    const id = this.#asked++;
+    const text = await new Promise<string | undefined>((resolve) => {
+      const timer = setTimeout(resolve, PATIENCE, undefined);
+      this.#waiting.set(id, (answer) => {
+        clearTimeout(timer);
+        resolve(answer);
+      });
+      process.send!({ type: QUESTION, id } satisfies Message);
+    });
+    this.#waiting.delete(id);
+    if (text === undefined) throw new Error('The metrics of the workers could not be gathered.');
+    return text;
+  }
+}
+
+/** Lets the supervisor gather the metrics of its workers whenever one of them asks. */
+export function answerWorkerMetrics(cluster: typeof import('node:cluster').default): void {
+  const gathered = new AggregatorRegistry<RegistryContentType>();
+  cluster.on('message', async (worker, { type, id }: Message) => {
+    if (type !== QUESTION) return;
+    const text = await gathered.clusterMetrics().catch(() => undefined);
+    if (worker.isConnected()) worker.send({ type: ANSWER, id, text } satisfies Message);
+  });
+}

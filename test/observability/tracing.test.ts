@@ -1,0 +1,167 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { printedKey, type ServerProcess, startServer } from '../kit/process.ts';
+
+interface Received {
+  path: string;
+  headers: IncomingMessage['headers'];
+  body: Buffer;
+}
+
+interface Attribute {
+  key: string;
+  value: { stringValue?: string; intValue?: number };
+}
+
+/** A span as OTLP has it in JSON. */
+interface SpanJson {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  attributes: Attribute[];
+}
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const PARENT = '00f067aa0ba902b7';
+
+let home: string;
+let collector: Server;
+let collectorUrl: string;
+let received: Received[];
+let server: ServerProcess | undefined;
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'petstore-traces-'));
+  collector = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    received.push({ path: request.url!, headers: request.headers, body: Buffer.concat(chunks) });
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+  });
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
+  collectorUrl = `http://127.0.0.1:${(collector.address() as { port: number }).port}`;
+});
+afterAll(() => {
+  collector.close();
+  rmSync(home, { recursive: true });
+});
+beforeEach(() => {
+  received = [];
+});
+afterEach(async () => {
+  server?.child.kill('SIGKILL');
+  await server?.exited;
+});
+
+const start = async (settings: Record<string, string>) => {
+  server = await startServer({ DATA_FILE: join(home, 'petstore.db'), ...settings });
+  return server;
+};
+
+/** Asks for a pet the way a traced client does, and ends the server, which sends what it has. */
+async function askAndStop({ url, child, exited }: ServerProcess, key: string): Promise<void> {
+  const headers = { 'x-api-key': key, traceparent: `00-${TRACE}-${PARENT}-01` };
+  expect((await fetch(`${url}/pets/1`, { headers })).status).toBe(200);
+  const body = JSON.stringify({ query: 'query Names { pets { nodes { category { name } } } }' });
+  const post = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body };
+  expect((await fetch(`${url}/graphql`, post)).status).toBe(200);
+  child.kill('SIGTERM');
+  expect(await exited).toBe(0);
+}
+
+const spansIn = ({ body }: Received): SpanJson[] =>
+  JSON.parse(body.toString()).resourceSpans.flatMap((resource: { scopeSpans: { spans: SpanJson[] }[] }) =>
+    resource.scopeSpans.flatMap(({ spans }) => spans),
+  );
+
+const attributesOf = ({ attributes }: SpanJson) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]));
+
+describe('traces', () => {
+  it("have a span of each request below its caller's, and below that one of each call of the store", async () => {
+    const traced = await start({
+      OTEL_EXPORTER_OTLP_ENDPOINT: collectorUrl,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_RESOURCE_ATTRIBUTES: 'service.name=pets,deployment.environment.name=test',
+    });
+    const key = printedKey(traced);
+    await askAndStop(traced, key);
+
+    expect(received.length).toBeGreaterThan(0);
+    for (const { path, headers } of received) {
+      expect(path).toBe('/v1/traces');
+      expect(headers['content-type']).toBe('application/json');
+    }
+    const resource = JSON.parse(received[0]!.body.toString()).resourceSpans[0].resource;
+    expect(attributesOf(resource)).toMatchObject({
+      'service.name': 'pets',
+      'deployment.environment.name': 'test',
+    });
+
+    const spans = received.flatMap(spansIn).filter(({ traceId }) => traceId === TRACE);
+    const rest = spans.find(({ name }) => name === 'GET /pets/{petId}')!;
+    expect(rest).toMatchObject({ parentSpanId: PARENT, kind: 2 });
+    expect(attributesOf(rest)).toMatchObject({
+      'http.request.method': 'GET',
+      'http.route': '/pets/{petId}',
+      'http.response.status_code': 200,
+      'url.path': '/pets/1',
+      'petstore.operation': 'getPet',
+      'petstore.units': 1,
+    });
+    const graphql = spans.find(({ name }) => name === 'POST /graphql')!;
+    expect(graphql.parentSpanId).toBe(PARENT);
+    expect(attributesOf(graphql)).toMatchObject({ 'graphql.operation.name': 'Names' });
+    const calls = spans.filter(({ parentSpanId }) => parentSpanId === graphql.spanId);
+    expect(calls.map(({ name }) => name)).toEqual(expect.arrayContaining(['charge', 'petPage']));
+    for (const call of calls) {
+      expect(call.kind).toBe(3);
+      expect(attributesOf(call)).toMatchObject({
+        'db.system.name': 'sqlite',
+        'db.operation.name': call.name,
+      });
+    }
+    expect(received.map(({ body }) => body.toString()).join('')).not.toContain(key.slice(9));
+    // Logs lead to traces.
+    expect(traced.output()).toContain(`"traceId":"${TRACE}"`);
+  }, 60_000);
+
+  it('travel as protobuf where nothing else is asked for', async () => {
+    const traced = await start({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collectorUrl}/elsewhere` });
+    await askAndStop(traced, printedKey(traced));
+    expect(received.length).toBeGreaterThan(0);
+    expect(received[0]).toMatchObject({
+      path: '/elsewhere',
+      headers: { 'content-type': 'application/x-protobuf' },
+    });
+    expect(received[0]!.body.toString('latin1')).toContain('GET /pets/{petId}');
+  }, 60_000);
+
+  it('to a collector that is away cost no request, and hold up no end', async () => {
+    const traced = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
+    const began = Date.now();
+    await askAndStop(traced, printedKey(traced));
+    expect(Date.now() - began).toBeLessThan(8_000);
+  }, 60_000);
+
+  it.each<[string, Record<string, string>]>([
+    ['no exporter is configured', {}],
+    ['they are switched off', { OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'on' }],
+    ['OpenTelemetry is switched off', { OTEL_SDK_DISABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: 'on' }],
+  ])(
+    'are not taken where %s',
+    async (_why, settings) => {
+      if (settings.OTEL_EXPORTER_OTLP_ENDPOINT) settings.OTEL_EXPORTER_OTLP_ENDPOINT = collectorUrl;
+      const untraced = await start(settings);
+      await askAndStop(untraced, printedKey(untraced));
+      expect(received).toEqual([]);
+      expect(untraced.output()).not.toContain('traceId');
+    },
+    60_000,
+  );
+});
