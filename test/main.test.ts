@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { printedKey, runKeys, type ServerProcess, startServer } from './kit/process.ts';
 
@@ -133,6 +134,115 @@ describe('SIGTERM', () => {
     expect(await server.exited).toBe(0);
     expect(Date.now() - began).toBeLessThan(10_000);
     agent.destroy();
+  }, 60_000);
+});
+
+describe('SIGTERM under load', () => {
+  it('cuts no request, and exits with 0', async () => {
+    const server = await start();
+    const key = printedKey(server);
+    const answered: Record<string, number> = {};
+    let requests = 0;
+    const call = (agent: Agent, method: string, path: string, body?: string) =>
+      new Promise<void>((resolve, reject) => {
+        const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+        const sent = request(server.url + path, { method, agent, headers }, (response) => {
+          let text = '';
+          response.on('data', (chunk) => {
+            text += chunk;
+          });
+          response.on('error', reject);
+          response.on('end', () => {
+            JSON.parse(text);
+            answered[response.statusCode!] = (answered[response.statusCode!] ?? 0) + 1;
+            resolve();
+          });
+        });
+        sent.on('error', reject);
+        sent.end(body);
+      });
+    const clients = Array.from({ length: 16 }, async (_, i) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      try {
+        for (;;) {
+          requests++;
+          if (i % 4 === 0) await call(agent, 'POST', '/categories', '{"name":"Lions"}');
+          else if (i % 4 === 1) await call(agent, 'POST', '/graphql', '{"query":"{pets{nodes{id}}}"}');
+          else await call(agent, 'GET', '/pets?limit=100');
+        }
+      } catch (error) {
+        return (error as NodeJS.ErrnoException).code;
+      } finally {
+        agent.destroy();
+      }
+    });
+    await expect.poll(() => requests, { timeout: 10_000 }).toBeGreaterThan(500);
+    const began = Date.now();
+    server.child.kill('SIGTERM');
+    // Nobody is there any more; but no answer came in part, and no request that was taken stayed without one.
+    expect(new Set(await Promise.all(clients))).toEqual(new Set(['ECONNREFUSED']));
+    expect(await server.exited).toBe(0);
+    expect(Date.now() - began).toBeLessThan(10_000);
+    expect(Object.values(answered).reduce((sum, count) => sum + count)).toBe(requests - clients.length);
+    expect(Object.keys(answered).filter((status) => !['200', '201', '429', '403'].includes(status))).toEqual(
+      [],
+    );
+  }, 60_000);
+});
+
+describe('the data file', () => {
+  it.each([
+    ['cannot be made', '/proc/petstore.db'],
+    ['is below a file', '/dev/null/petstore.db'],
+    ['is no database', 'notes.txt'],
+  ])(
+    'that %s ends the start with a message',
+    async (_what, name) => {
+      const DATA_FILE = resolve(home, name);
+      writeFileSync(join(home, 'notes.txt'), 'These are notes. '.repeat(100));
+      const failure: Error = await start({ DATA_FILE }).then(
+        () => new Error('started'),
+        (error) => error,
+      );
+      expect(failure.message).toContain('ended with 1');
+      expect(failure.message).toContain(`The data file ${DATA_FILE} cannot be opened: `);
+      expect(failure.message).not.toMatch(/^\s+at /m);
+    },
+    60_000,
+  );
+
+  it('that meets a full disk refuses writes, answers reads, and takes writes again when there is room', async () => {
+    const server = await startServer(settings, '-Sf 1000');
+    running.push(server);
+    // Without a burst guard, which could be met before the end of the disk.
+    const plan = ['--plan', 'enterprise', '--per-minute', '10000', '--per-day', '10000'];
+    const made = await runKeys(settings, 'create', '--name', 'filler', ...plan, '--json');
+    const { key } = JSON.parse(made.stdout);
+    const create = (name: string) =>
+      fetch(`${server.url}/categories`, {
+        method: 'POST',
+        headers: { 'x-api-key': key, 'content-type': 'application/json' },
+        body: JSON.stringify({ name, description: 'x'.repeat(2_000) }),
+      });
+    const acknowledged: number[] = [];
+    let refused: Response | undefined;
+    for (let i = 0; i < 900 && !refused; i++) {
+      const reply = await create(`Number ${i}`);
+      if (reply.status === 201) acknowledged.push((await reply.json()).id);
+      else refused = reply;
+    }
+    expect(acknowledged.length).toBeGreaterThan(0);
+    expect(refused?.status).toBe(503);
+    expect(Number(refused!.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(await refused!.json()).toMatchObject({ code: 'UNAVAILABLE', status: 503 });
+    expect((await get(server, `/categories/${acknowledged.at(-1)}`, key)).status).toBe(200);
+
+    execFileSync('prlimit', ['--pid', String(server.child.pid), '--fsize=unlimited']);
+    expect((await create('Room')).status).toBe(201);
+    server.child.kill('SIGKILL');
+    await server.exited;
+    const again = await start();
+    for (const id of acknowledged) expect((await get(again, `/categories/${id}`, key)).status).toBe(200);
   }, 60_000);
 });
 

@@ -22,10 +22,15 @@ export interface ServerProcess {
   exited: Promise<number | null>;
 }
 
-/** Starts src/main.ts on a free port; ready when the promise resolves. Rejects with its output if it ends before. */
-export async function startServer(settings: Record<string, string>): Promise<ServerProcess> {
+/**
+ * Starts src/main.ts on a free port; ready when the promise resolves. Rejects with its output if it ends before.
+ *
+ * @param limits words of `ulimit` that the process runs under
+ */
+export async function startServer(settings: Record<string, string>, limits = ''): Promise<ServerProcess> {
   const port = await freePort();
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
+  const shell = `${limits && `ulimit ${limits};`} exec "$0" "$@"`;
+  const child = spawn('bash', ['-c', shell, process.execPath, '--import', 'tsx', 'src/main.ts'], {
     cwd: root,
     env: environmentOf({ PORT: String(port), ...settings }),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { AppError } from '../../errors.ts';
 import type { IdempotentCall, MaybePromise, Outcome, PetstoreWrites, Store } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
 import { categories } from './categories.ts';
@@ -40,15 +41,16 @@ export function openSqliteStore(options: SqliteOptions) {
     remember = { pets: 10_000, categories: 1_000 },
   } = options;
   const isServer = role === 'server';
-  const file = createFile(options.file);
-  const release = isServer ? takeOwnership(file) : () => {};
+  let release = () => {};
   let db: Connection;
   try {
+    const file = createFile(options.file);
+    if (isServer) release = takeOwnership(file);
     db = new Connection(file, busyTimeout);
     migrate(db);
   } catch (error) {
     release();
-    throw error;
+    throw openingFault(options.file, error);
   }
 
   const category = categories(db, isServer ? remember.categories : 0);
@@ -96,6 +98,13 @@ function grouped<W extends object>(db: Connection, writes: W): Committed<W> {
   return Object.fromEntries(
     entries.map(([name, write]) => [name, (...args: unknown[]) => db.grouped(() => write(...args))]),
   ) as Committed<W>;
+}
+
+/** What systems and SQLite say of a file they can't open, with its name; our own words as they are. */
+function openingFault(file: string, error: unknown): Error {
+  const fault = (error instanceof AppError ? error.cause : error) as Error & { code?: unknown };
+  if (fault.code === undefined) return fault;
+  return new Error(`The data file ${file} cannot be opened: ${fault.message}`, { cause: fault });
 }
 
 /** Creates the file readable for its owner alone (SQLite gives its side files the same mode); returns its real path. */
