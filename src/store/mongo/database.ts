@@ -59,6 +59,8 @@ export interface Database {
 
 const DEFAULT_TIMEOUT = 10_000;
 const SERVER_SELECTION_TIMEOUT = 2_500;
+/** Shorter, so that a server that said it was going away is looked at again within one selection. */
+const HEARTBEAT = 2_000;
 /** Longer than any operation can be under way between its two writes. */
 const DEFAULT_SETTLE = 60_000;
 const FIRST_BACKOFF = 2;
@@ -82,6 +84,7 @@ export function connectTo(settings: MongoOptions): Database {
     readPreference: 'primary',
     maxPoolSize: 50,
     serverSelectionTimeoutMS: selectionMs,
+    heartbeatFrequencyMS: Math.min(HEARTBEAT, selectionMs),
     connectTimeoutMS: selectionMs,
     waitQueueTimeoutMS: timeoutMs,
     socketTimeoutMS: timeoutMs,

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { MongoClient } from 'mongodb';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
+import { Clock, TestGateway } from '../kit/gateway.ts';
+import { type MongoServer, mongoUri, secantusBinary, startSecantus } from '../kit/mongo.ts';
+import { expectRefusal, query, type Sent, send } from '../kit/petstore.ts';
+
+/** The store's time limit in these tests, and what a slow machine adds to it. */
+const TIMEOUT = 2_000;
+const SOON = 3 * TIMEOUT;
+
+/** What the server does to the commands that are named. */
+type Failure =
+  | { errorCode: number; errorLabels?: string[] }
+  | { closeConnection: true }
+  | { blockConnection: true; blockTimeMS: number };
+
+const NOT_PRIMARY = { errorCode: 10107 };
+const UNAUTHORIZED = { errorCode: 13 };
+const DROPPED = { closeConnection: true } as const;
+
+const binary = await secantusBinary();
+
+// A server of its own: a failpoint concerns everybody on it.
+describe.runIf(binary)('a gateway whose MongoDB', () => {
+  let server: MongoServer;
+  let admin: MongoClient;
+  let gateway: TestGateway;
+  let pet: string;
+
+  beforeAll(async () => {
+    server = await startSecantus(binary!);
+    admin = await MongoClient.connect(server.uri);
+    const uri = mongoUri(`faults-${randomUUID().slice(0, 8)}`, server.uri);
+    gateway = await TestGateway.start(await openMongoStore({ uri, timeoutMs: TIMEOUT }), {}, new Clock());
+    const { id: categoryId } = await gateway.store.createCategory({ name: 'Dogs' });
+    ({ id: pet } = await gateway.store.createPet({ name: 'Rex', categoryId, status: 'available' }));
+  }, 60_000);
+  afterEach(() => admin.db('admin').command({ configureFailPoint: 'failCommand', mode: 'off' }));
+  afterAll(async () => {
+    await gateway?.close();
+    await gateway?.store.close();
+    await admin?.close();
+    await server?.stop();
+  });
+
+  const fail = (failCommands: string[], how: Failure, times?: number) =>
+    admin.db('admin').command({
+      configureFailPoint: 'failCommand',
+      mode: times === undefined ? 'alwaysOn' : { times },
+      data: { failCommands, ...how },
+    });
+  const soon = async (sending: Promise<Sent>): Promise<Sent> => {
+    const began = performance.now();
+    const sent = await sending;
+    expect(performance.now() - began, sent.about).toBeLessThan(SOON);
+    return sent;
+  };
+  const read = () => soon(send(gateway, `/pets/${pet}`));
+  const nested = () => soon(query(gateway, '{ categories { nodes { pets { nodes { id } } } } }'));
+  const write = (idempotencyKey: string) =>
+    soon(
+      send(gateway, 'POST /store/orders', {
+        body: `{"petId":${pet}}`,
+        headers: { 'idempotency-key': idempotencyKey },
+      }),
+    );
+  const change = () => soon(send(gateway, `PATCH /pets/${pet}`, { body: '{"status":"sold"}' }));
+  const expectUnavailable = (sent: Sent) => {
+    expectRefusal(sent, 'UNAVAILABLE', 'The database cannot be reached. Please try again.');
+    expect(Number(sent.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    for (const name of ['limit', 'remaining', 'reset'])
+      expect(sent.headers[`x-ratelimit-${name}`], sent.about).toMatch(/^\d+$/);
+  };
+  const recovers = async () => {
+    await admin.db('admin').command({ configureFailPoint: 'failCommand', mode: 'off' });
+    await expect.poll(async () => (await read()).status, { timeout: 15_000 }).toBe(200);
+  };
+
+  describe.each<[what: string, how: Failure]>([
+    ['says that it is no primary', NOT_PRIMARY],
+    ['drops the connection', DROPPED],
+  ])('%s', (_what, how) => {
+    const READS = ['find', 'aggregate'];
+
+    it('once, in the middle of a read, is asked again', { timeout: 60_000 }, async () => {
+      await fail(READS, how, 1);
+      expect((await read()).status).toBe(200);
+      await fail(READS, how, 1);
+      expect((await nested()).json).toMatchObject({ data: { categories: { nodes: [{}] } } });
+    });
+
+    it('once, in the middle of a charge, charges once', { timeout: 60_000 }, async () => {
+      const key = await gateway.newKey('free');
+      const first = await soon(send(gateway, '/pets', { key }));
+      await fail(['findAndModify'], how, 1);
+      const second = await soon(send(gateway, '/pets', { key }));
+      expect([first, second].map(({ headers }) => headers['x-ratelimit-remaining'])).toEqual(['59', '58']);
+    });
+
+    it.each(['findAndModify', 'insert', 'update', 'commitTransaction'])(
+      'once, at %s of a write, writes once',
+      { timeout: 60_000 },
+      async (command) => {
+        const before = await gateway.store.orderCount({});
+        await fail([command], how, 1);
+        const key = randomUUID();
+        const first = await write(key);
+        expect([201, 503], first.about).toContain(first.status);
+        await recovers();
+        const again = await write(key);
+        expect(again.status, again.about).toBe(201);
+        if (first.status === 201) expect(again.text).toBe(first.text);
+        expect(await gateway.store.orderCount({})).toBe(before + 1);
+      },
+    );
+
+    it('again and again, answers 503 in time, and works again', { timeout: 60_000 }, async () => {
+      await fail(READS, how);
+      expectUnavailable(await read());
+      const sent = await nested();
+      expect(sent.json.errors[0].extensions, sent.about).toEqual({ code: 'UNAVAILABLE', status: 503 });
+      await fail(['findAndModify', 'update', 'insert', 'commitTransaction'], how);
+      expectUnavailable(await change());
+      await recovers();
+      expect((await change()).json).toMatchObject({ status: 'sold' });
+    });
+  });
+
+  it('is slow is waited for', { timeout: 60_000 }, async () => {
+    await fail(['find', 'aggregate', 'findAndModify'], { blockConnection: true, blockTimeMS: 300 });
+    const began = performance.now();
+    expect((await read()).status).toBe(200);
+    expect(performance.now() - began).toBeGreaterThan(300);
+  });
+
+  it('is too slow answers 503 in time, and works again', { timeout: 60_000 }, async () => {
+    await fail(['find', 'aggregate'], { blockConnection: true, blockTimeMS: 3 * TIMEOUT }, 1);
+    expectUnavailable(await read());
+    await recovers();
+  });
+
+  it('refuses a command tells clients nothing of it, and the log everything', {
+    timeout: 60_000,
+  }, async () => {
+    await fail(['find', 'aggregate'], UNAUTHORIZED);
+    expectRefusal(await read(), 'INTERNAL', 'Something went wrong on our side.');
+    const sent = await nested();
+    expect(sent.json.errors[0].extensions, sent.about).toEqual({ code: 'INTERNAL', status: 500 });
+    expect(sent.text).not.toMatch(/failpoint|mongo/i);
+    expect(gateway.logs.join('')).toContain('failpoint');
+    await recovers();
+  });
+});
