@@ -1,12 +1,7 @@
-import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { readConfig } from '../../src/config.ts';
-import { createGateway } from '../../src/gateway.ts';
-import { createHttpServer, listen } from '../../src/server.ts';
 import type { Store } from '../../src/store/store.ts';
 import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
-import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
-import { engines } from '../kit/stores.ts';
+import { onEachEngine, sqlite } from '../kit/petstore.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -322,33 +317,5 @@ describe('a store that cannot count', () => {
     expect(gateway.logs.join('')).toContain('away');
     await gateway.close();
     await opened.close();
-  });
-});
-
-describe.each(engines.filter(({ name }) => name === 'mongodb'))('two gateways on one $name', (engine) => {
-  const kit = useGateway(engine);
-
-  it('share one exact budget', async () => {
-    const { gateway } = kit;
-    const other = createHttpServer(
-      createGateway({
-        store: gateway.store,
-        config: readConfig({}),
-        log: pino({ level: 'silent' }),
-        now: gateway.clock.now,
-      }),
-    );
-    const port = await listen(other, 0, '127.0.0.1');
-    const key = await gateway.newKey('free');
-    const replies = await Promise.all(
-      Array.from({ length: 100 }, (_, i) =>
-        i % 2
-          ? gateway.call('/pets?limit=1', { key })
-          : fetch(`http://127.0.0.1:${port}/pets?limit=1`, { headers: { 'x-api-key': key } }),
-      ),
-    );
-    expect(replies.filter(({ status }) => status === 200)).toHaveLength(60);
-    await new Promise((resolve) => other.close(resolve));
-    other.closeAllConnections();
   });
 });

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
+import { type Call, Clock, type Reply, TestGateway } from '../kit/gateway.ts';
+import { dropDatabase, mongoUri } from '../kit/mongo.ts';
+
+const countByStatus = (replies: readonly Reply[]) => {
+  const counts: Record<number, number> = {};
+  for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+};
+
+/** Two gateways with a store each, as on two machines. */
+describe.runIf(process.env.TEST_MONGODB_URI)('two instances on one MongoDB', () => {
+  const database = `instances-${randomUUID().slice(0, 8)}`;
+  const clock = new Clock();
+  const instances: TestGateway[] = [];
+
+  beforeAll(async () => {
+    for (let i = 0; i < 2; i++) {
+      const store = await openMongoStore({ uri: mongoUri(database) });
+      instances.push(await TestGateway.start(store, {}, clock));
+    }
+  });
+  afterAll(async () => {
+    for (const gateway of instances) {
+      await gateway.close();
+      await gateway.store.close();
+    }
+    await dropDatabase(database);
+  });
+
+  /** The same call, taken in turns by the instances, all at once. */
+  const everywhere = (count: number, path: string, call: Call) =>
+    Promise.all(Array.from({ length: count }, (_, i) => instances[i % 2]!.call(path, call)));
+  /** Good at both, whoever made it. */
+  const newKey = (...of: Parameters<TestGateway['newKey']>) => instances[0]!.newKey(...of);
+
+  it('share one exact budget and its bans', async () => {
+    const key = await newKey('free');
+    const replies = await everywhere(120, '/pets?limit=1', { key });
+    // One refusal, 19 strikes, and the 20th strike bans everywhere.
+    expect(countByStatus(replies)).toEqual({ 200: 60, 429: 20, 403: 40 });
+    for (const instance of instances) expect((await instance.call('/pets', { key })).status).toBe(403);
+  });
+
+  it('assign no id twice', { timeout: 60_000 }, async () => {
+    const { key } = instances[0]!;
+    const replies = await everywhere(60, '/categories', { method: 'POST', key, body: { name: 'Dogs' } });
+    expect(countByStatus(replies)).toEqual({ 201: 60 });
+    expect(new Set(replies.map(({ json }) => json.id)).size).toBe(60);
+  });
+
+  it('run an idempotent call once', { timeout: 60_000 }, async () => {
+    const { key, store } = instances[0]!;
+    const before = await store.orderCount({});
+    const call = { method: 'POST', key, body: {}, headers: { 'idempotency-key': randomUUID() } };
+    const replies = await everywhere(10, '/store/orders', call);
+    for (const { status } of replies) expect([201, 409]).toContain(status);
+    const made = replies.filter(({ status }) => status === 201);
+    expect(new Set(made.map(({ text }) => text)).size).toBe(1);
+    expect(await store.orderCount({})).toBe(before + 1);
+    for (const instance of instances) {
+      const again = await instance.call('/store/orders', call);
+      expect([again.text, again.headers['idempotency-replayed']]).toEqual([made[0]!.text, 'true']);
+    }
+  });
+
+  it('let one of many writes with one If-Match through', { timeout: 60_000 }, async () => {
+    const { key } = instances[0]!;
+    const created = await instances[1]!.call('/categories', { method: 'POST', key, body: { name: 'Cats' } });
+    const { location, etag } = created.headers;
+    const replies = await Promise.all(
+      Array.from({ length: 10 }, (_, i) =>
+        instances[i % 2]!.call(location!, {
+          method: 'PUT',
+          key,
+          body: { name: `Cats ${i}` },
+          headers: { 'if-match': etag as string },
+        }),
+      ),
+    );
+    expect(countByStatus(replies)).toEqual({ 200: 1, 412: 9 });
+  });
+
+  it('see a revocation within 5 seconds', async () => {
+    const key = await newKey('pro');
+    const { id } = (await instances[0]!.store.apiKeys()).find(({ plan }) => plan === 'pro')!;
+    for (const instance of instances) expect((await instance.call('/pets', { key })).status).toBe(200);
+    await instances[0]!.store.revokeApiKey(id, clock.now());
+    clock.advance(5_000);
+    for (const instance of instances) expect((await instance.call('/pets', { key })).status).toBe(401);
+  });
+
+  it('see what the other one wrote at once', async () => {
+    const { key } = instances[0]!;
+    const { headers } = await instances[0]!.call('/categories', {
+      method: 'POST',
+      key,
+      body: { name: 'Birds' },
+    });
+    expect((await instances[1]!.call(headers.location!, { key })).json).toMatchObject({ name: 'Birds' });
+    expect(
+      (await instances[1]!.call(headers.location!, { method: 'PATCH', key, body: { name: 'Owls' } })).status,
+    ).toBe(200);
+    expect((await instances[0]!.call(headers.location!, { key })).json).toMatchObject({ name: 'Owls' });
+  });
+});

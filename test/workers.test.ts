@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dropDatabase, mongoUri } from './kit/mongo.ts';
+import { runKeys, type ServerProcess, startServer } from './kit/process.ts';
+
+/** The processes that a process has started, by Linux's own list. */
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+
+describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WORKERS=2', () => {
+  const database = `workers-${randomUUID().slice(0, 8)}`;
+  const store = () => ({ MONGODB_URI: mongoUri(database) });
+  let server: ServerProcess;
+  let key: string;
+
+  const newKey = async (...plan: string[]): Promise<string> =>
+    JSON.parse((await runKeys(store(), 'create', '--name', 'test', '--plan', ...plan, '--json')).stdout).key;
+  /** On a connection of its own, so that any worker may get it. */
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    fetch(server.url + path, { headers: { 'x-api-key': key, connection: 'close', ...headers } });
+  /** The workers that answered so far, by the lines of the log. */
+  const workers = () =>
+    new Set([...server.output().matchAll(/"worker":(\d+),"requestId"/g)].map(([, id]) => id));
+
+  beforeAll(async () => {
+    server = await startServer({ ...store(), WORKERS: '2', SAMPLE_DATA: 'on' });
+    key = await newKey('enterprise', '--per-minute', '100000', '--per-day', '100000');
+  }, 60_000);
+  afterAll(async () => {
+    server?.child.kill('SIGKILL');
+    await server?.exited;
+    await dropDatabase(database);
+  });
+
+  it('greets once, and fills an empty database once', async () => {
+    expect(server.output().match(/Petstore gateway on/g)).toHaveLength(1);
+    expect(await (await get('/categories')).json()).toHaveLength(4);
+  });
+
+  it('serves from both, on one exact budget', async () => {
+    const free = await newKey('free');
+    const replies = await Promise.all(
+      Array.from({ length: 80 }, () => get('/pets?limit=1', { 'x-api-key': free })),
+    );
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(60);
+    await expect.poll(() => workers().size).toBe(2);
+  });
+
+  it('tells the metrics of both, whoever is asked', async () => {
+    const count = async () => {
+      const text = await (await get('/metrics')).text();
+      return Number(
+        /petstore_requests_total\{door="rest",operation="getPet",status="200"\} (\d+)/.exec(text)?.[1],
+      );
+    };
+    for (let i = 0; i < 10; i++) expect((await get('/pets/1')).status).toBe(200);
+    for (let i = 0; i < 4; i++) expect(await count()).toBe(10);
+  });
+
+  it('starts another worker where one is killed', { timeout: 60_000 }, async () => {
+    const lines = [...server.output().matchAll(/"worker":(\d+)/g)].map(([, id]) => Number(id));
+    const before = Math.max(...lines);
+    const children = childrenOf(server.child.pid!);
+    expect(children).toHaveLength(2);
+    process.kill(children[0]!, 'SIGKILL');
+    // The other one serves on.
+    for (let i = 0; i < 5; i++) expect((await get('/pets')).status).toBe(200);
+    await expect
+      .poll(
+        async () => {
+          await get('/pets');
+          return Math.max(...[...workers()].map(Number));
+        },
+        { timeout: 20_000 },
+      )
+      .toBeGreaterThan(before);
+    expect(server.output()).toContain('another one takes its place');
+  });
+
+  it('ends with all of them at SIGTERM, and with 0', { timeout: 30_000 }, async () => {
+    const children = childrenOf(server.child.pid!);
+    expect(children).toHaveLength(2);
+    server.child.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+    for (const child of children) expect(() => process.kill(child, 0)).toThrow('ESRCH');
+  });
+
+  it('ends the workers where the process that looks after them is killed', { timeout: 60_000 }, async () => {
+    server = await startServer({ ...store(), WORKERS: '2' });
+    const children = childrenOf(server.child.pid!);
+    server.child.kill('SIGKILL');
+    for (const child of children) {
+      await expect
+        .poll(
+          () => {
+            try {
+              return process.kill(child, 0);
+            } catch {
+              return false;
+            }
+          },
+          { timeout: 20_000 },
+        )
+        .toBe(false);
+    }
+  });
+
+  it('that cannot start ends with the reason', { timeout: 60_000 }, async () => {
+    const taken = await startServer({ ...store() });
+    const PORT = new URL(taken.url).port;
+    await expect(startServer({ ...store(), WORKERS: '2', PORT })).rejects.toThrow(
+      /EADDRINUSE[\s\S]*could not start/,
+    );
+    taken.child.kill('SIGKILL');
+  });
+});
