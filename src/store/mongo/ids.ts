@@ -15,20 +15,90 @@ export const idOf = (key: bigint | number): Id => String(key);
 /** How many reserved or taken ids one look can pass over. */
 const RUN = 1000;
 
+/** Somebody who waits for an id. */
+interface Waiting {
+  resolve(id: bigint): void;
+  reject(fault: unknown): void;
+}
+
+/** The sequences of one process on one database. */
+const sequences = new WeakMap<Database, Map<IdSequence, Sequence>>();
+
 /**
- * The next id of a sequence. One atomic increment, never part of a transaction: creations don't wait for each other,
- * and an id is spent even if its record isn't written in the end.
+ * The next id of a sequence. An atomic increment, never part of a transaction: creations don't wait for each other's
+ * commit, and an id is spent even if its record isn't written in the end.
  *
  * @throws CONFLICT when the sequence has reached its end
  */
-export async function nextId({ collections, options }: Database, sequence: IdSequence): Promise<bigint> {
-  const counter = await collections.counters.findOneAndUpdate(
-    { _id: sequence, value: { $lt: MOST_ID } },
-    { $inc: { value: 1n } },
-    { ...options, returnDocument: 'after', projection: { value: 1 } },
-  );
-  if (counter?.value === undefined) throw new AppError('CONFLICT', 'There are no ids left to assign.');
-  return counter.value;
+export function nextId(database: Database, name: IdSequence): Promise<bigint> {
+  const own = sequences.get(database) ?? new Map<IdSequence, Sequence>();
+  const sequence = own.get(name) ?? new Sequence(database, name);
+  sequences.set(database, own.set(name, sequence));
+  return sequence.next();
+}
+
+/**
+ * All creations of all instances increment one document a sequence. So that it can't become hot, an instance has one
+ * increment under way at a time, and that one takes a block of ids for all that came to wait in the meantime.
+ */
+class Sequence {
+  readonly #database: Database;
+  readonly #name: IdSequence;
+  #waiting: Waiting[] = [];
+  #busy = false;
+
+  constructor(database: Database, name: IdSequence) {
+    this.#database = database;
+    this.#name = name;
+  }
+
+  next(): Promise<bigint> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      if (!this.#busy) void this.#serve();
+    });
+  }
+
+  async #serve(): Promise<void> {
+    this.#busy = true;
+    while (this.#waiting.length > 0) {
+      const served = this.#waiting;
+      this.#waiting = [];
+      try {
+        await this.#serveBlock(served);
+      } catch (fault) {
+        // Those who came since would only wait for the same database, and then go on after they were given up.
+        for (const { reject } of [...served, ...this.#waiting.splice(0)]) reject(fault);
+      }
+    }
+    this.#busy = false;
+  }
+
+  async #serveBlock(served: readonly Waiting[]): Promise<void> {
+    const last = await this.#take(served.length);
+    if (last !== null) {
+      let id = last - BigInt(served.length);
+      for (const { resolve } of served) resolve(++id);
+      return;
+    }
+    // Near the end of the sequence a few are left for some of them.
+    for (const { resolve, reject } of served) {
+      const id = await this.#take(1);
+      if (id === null) reject(new AppError('CONFLICT', 'There are no ids left to assign.'));
+      else resolve(id);
+    }
+  }
+
+  /** @returns the last of a block of ids; null if there are not as many */
+  async #take(size: number): Promise<bigint | null> {
+    const { collections, options } = this.#database;
+    const counter = await collections.counters.findOneAndUpdate(
+      { _id: this.#name, value: { $lte: MOST_ID - BigInt(size) } },
+      { $inc: { value: BigInt(size) } },
+      { ...options, returnDocument: 'after', projection: { value: 1 } },
+    );
+    return counter?.value ?? null;
+  }
 }
 
 /** The next order id that is neither reserved nor taken at the moment. Check again with `isReserved` after its use. */
