@@ -75,11 +75,11 @@ const VARIABLES = z.object({
   SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),
   WORKERS: wholeNumber(1, 128).default(1),
   // OpenTelemetry's own variables: those that decide whether and how there are traces. Its packages read the others.
-  OTEL_SDK_DISABLED: z.enum(['true', 'false'], 'must be true or false').optional(),
+  OTEL_SDK_DISABLED: z.enum(['true', 'false'], 'must be true or false').default('false'),
   OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none'], 'must be otlp or none').optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url.optional(),
-  OTEL_EXPORTER_OTLP_PROTOCOL: otlpProtocol.optional(),
+  OTEL_EXPORTER_OTLP_PROTOCOL: otlpProtocol.default('http/protobuf'),
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: otlpProtocol.optional(),
 });
 

@@ -17,6 +17,8 @@ const DEFAULTS = {
   DEPRECATION_DATE: Date.parse('2026-07-01'),
   SUNSET_DATE: Date.parse('2027-06-30'),
   WORKERS: 1,
+  OTEL_SDK_DISABLED: 'false',
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
 };
 
 /** A value for every variable, what it is read as, and values that are refused. */

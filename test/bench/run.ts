@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
 import { seed } from './seed.ts';
+import { WORKLOADS, type Workload } from './workloads.ts';
 
 /**
  * `npm run bench [-- --pets 10000 --rounds 3 --seconds 4]`: the built gateway with everything on, over the embedded store,
@@ -25,43 +26,6 @@ const rounds = Math.min(10, Number(options.rounds));
 const seconds = Math.min(30, Number(options.seconds));
 const connections = Math.min(256, Number(options.connections));
 
-interface Workload {
-  name: string;
-  what: string;
-  path: string;
-  body?: string;
-  raw: boolean;
-}
-
-const graphql = (name: string, what: string, query: string): Workload => ({
-  name,
-  what,
-  path: '/graphql',
-  body: JSON.stringify({ query }),
-  raw: false,
-});
-const WORKLOADS: Workload[] = [
-  graphql('G1', 'one pet', '{ pet(id: "42") { id name status } }'),
-  graphql(
-    'G2',
-    '20 pets, category, inventory',
-    '{ pets(first: 20) { nodes { id name status category { id name } inventory { quantity } } } }',
-  ),
-  graphql(
-    'G3',
-    '50 categories x 10 pets x category',
-    '{ categories(first: 50) { nodes { id name pets(first: 10) { nodes { id name category { id name } } } } } }',
-  ),
-  { name: 'R1', what: 'GET one pet', path: '/pets/42', raw: true },
-  { name: 'R2', what: 'GET a page of 20', path: '/pets?limit=20', raw: true },
-  {
-    name: 'R3',
-    what: 'POST a pet',
-    path: '/pets',
-    body: '{"name":"Bench pet","categoryId":7,"status":"available"}',
-    raw: true,
-  },
-];
 const SERVERS = {
   gateway: ['dist/main.js'],
   unlimited: ['--import', 'tsx', 'test/bench/unlimited.ts'],

@@ -82,7 +82,8 @@ export function connectTo(settings: MongoOptions): Database {
     retryReads: true,
     writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
     readPreference: 'primary',
-    maxPoolSize: 50,
+    // Many instances on one database share its connections, so the URI has the last word.
+    ...(!/[?&]maxPoolSize=/i.test(settings.uri) && { maxPoolSize: 50 }),
     serverSelectionTimeoutMS: selectionMs,
     heartbeatFrequencyMS: Math.min(HEARTBEAT, selectionMs),
     connectTimeoutMS: selectionMs,
@@ -116,18 +117,17 @@ export function connectTo(settings: MongoOptions): Database {
   }
 
   async function answer<T>(work: () => Promise<T>): Promise<T> {
-    const limit = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const message = `No answer from the database within ${timeoutMs} ms.`;
+      timer = setTimeout(() => reject(unavailable(new Error(message))), timeoutMs).unref();
+    });
     try {
-      return await Promise.race([
-        prepared().then(work),
-        sleep(timeoutMs, undefined, { signal: limit.signal, ref: false }).then(() => {
-          throw unavailable(new Error(`No answer from the database within ${timeoutMs} ms.`));
-        }),
-      ]);
+      return await Promise.race([prepared().then(work), late]);
     } catch (fault) {
       throw portFault(fault);
     } finally {
-      limit.abort();
+      clearTimeout(timer);
     }
   }
 

@@ -1,0 +1,39 @@
+/** One kind of request, repeated. */
+export interface Workload {
+  name: string;
+  what: string;
+  path: string;
+  body?: string;
+  /** Whether the raw server has it too. */
+  raw: boolean;
+}
+
+const graphql = (name: string, what: string, query: string): Workload => ({
+  name,
+  what,
+  path: '/graphql',
+  body: JSON.stringify({ query }),
+  raw: false,
+});
+export const WORKLOADS: Workload[] = [
+  graphql('G1', 'one pet', '{ pet(id: "42") { id name status } }'),
+  graphql(
+    'G2',
+    '20 pets, category, inventory',
+    '{ pets(first: 20) { nodes { id name status category { id name } inventory { quantity } } } }',
+  ),
+  graphql(
+    'G3',
+    '50 categories x 10 pets x category',
+    '{ categories(first: 50) { nodes { id name pets(first: 10) { nodes { id name category { id name } } } } } }',
+  ),
+  { name: 'R1', what: 'GET one pet', path: '/pets/42', raw: true },
+  { name: 'R2', what: 'GET a page of 20', path: '/pets?limit=20', raw: true },
+  {
+    name: 'R3',
+    what: 'POST a pet',
+    path: '/pets',
+    body: '{"name":"Bench pet","categoryId":7,"status":"available"}',
+    raw: true,
+  },
+];
