@@ -70,9 +70,16 @@ async function serve(config: Config): Promise<void> {
   if (cluster.isWorker) process.on('disconnect', () => void stop('disconnect'));
 }
 
-/** Lines are written together, but never in pieces: several processes may write to one pipe. */
+/**
+ * Lines are written together. One process alone writes as much as there is at once, beside its other work; lines that nobody
+ * takes are dropped rather than kept in memory without end. Workers write to one pipe, where no more than 4,096 bytes stay
+ * together.
+ */
+const SOLITARY = { sync: false, minLength: 4_096, maxWrite: 1_048_576, maxLength: 16_777_216 };
+const SHARED = { sync: true, minLength: 3_072, maxWrite: 4_096 };
+
 function logger(config: Config) {
-  const destination = pino.destination({ dest: 1, sync: false, minLength: 3_072, maxWrite: 4_096 });
+  const destination = pino.destination({ dest: 1, ...(cluster.isWorker ? SHARED : SOLITARY) });
   setInterval(() => destination.flush(), LOG_DELAY).unref();
   const log = pino(
     { level: config.LOG_LEVEL, base: cluster.worker ? { worker: cluster.worker.id } : null },

@@ -1,10 +1,14 @@
 import { LRUCache } from 'lru-cache';
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Exchange } from '../http/exchange.ts';
+import { Counter, Histogram, type Times } from './series.ts';
 
 /** How a call of the store ended: done, refused for a reason that the client is told, or failed. */
 export type CallOutcome = 'done' | 'refused' | 'failed';
 
+/** In seconds. */
+const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
 const MOST_BANNED_KEYS = 10_000;
 
 /**
@@ -17,84 +21,70 @@ export class Metrics {
     name: 'petstore_requests_total',
     help: 'Requests by door, operation and status',
     labelNames: ['door', 'operation', 'status'],
-    registers: [this.registry],
+    registry: this.registry,
   });
   readonly #seconds = new Histogram({
     name: 'petstore_request_seconds',
     help: 'Time from the first line of a request to its answer',
     labelNames: ['door'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [this.registry],
+    bounds: REQUEST_BOUNDS,
+    registry: this.registry,
   });
   readonly #verdicts = new Counter({
     name: 'petstore_limiter_verdicts_total',
     help: 'Verdicts of the limiter by plan',
     labelNames: ['outcome', 'plan'],
-    registers: [this.registry],
+    registry: this.registry,
   });
   readonly #bans = new Counter({
     name: 'petstore_bans_total',
     help: 'Bans of API keys that a request to this process began',
     labelNames: ['plan'],
-    registers: [this.registry],
+    registry: this.registry,
   });
   readonly #storeSeconds = new Histogram({
     name: 'petstore_store_call_seconds',
     help: 'Time that calls of the store took; most of them are one command to the database',
     labelNames: ['engine', 'call', 'outcome'],
-    buckets: [0.00001, 0.0001, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [this.registry],
+    bounds: CALL_BOUNDS,
+    registry: this.registry,
   });
   readonly #deprecated = new Counter({
     name: 'petstore_deprecated_requests_total',
     help: 'Use of deprecated operations by API key id',
     labelNames: ['operation', 'api_key'],
-    registers: [this.registry],
+    registry: this.registry,
   });
+  /** When the latest ban of a key began. */
+  readonly #banned = new LRUCache<string, number>({ max: MOST_BANNED_KEYS });
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  /** Looking a counter up by its labels costs more than counting. */
-  readonly #counters = new Map<string, Counter.Internal>();
-  readonly #histograms = {
-    rest: this.#seconds.labels('rest'),
-    graphql: this.#seconds.labels('graphql'),
-    page: this.#seconds.labels('page'),
-  };
-
-  readonly #banned = new LRUCache<string, number>({ max: MOST_BANNED_KEYS });
-
   observe(exchange: Exchange, milliseconds: number): void {
     const { door, status, verdict, principal } = exchange;
     // The names of GraphQL operations are chosen by clients: as labels they could fill the memory.
     const operation = door === 'graphql' ? door : (exchange.operation ?? 'unknown');
-    const key = `${door} ${operation} ${status}`;
-    let counter = this.#counters.get(key);
-    if (!counter) {
-      counter = this.#requests.labels(door, operation, String(status));
-      this.#counters.set(key, counter);
-    }
-    counter.inc();
-    this.#histograms[door].observe(milliseconds / 1000);
+    this.#requests.of(door, operation, String(status)).count++;
+    this.#seconds.of(door).observe(milliseconds / 1000);
     if (verdict && principal) {
-      this.#verdicts.inc({ outcome: verdict.outcome, plan: principal.plan });
+      this.#verdicts.of(verdict.outcome, principal.plan).count++;
       // Of the requests of one moment that meet a new ban only one began it.
       if (verdict.banBegan !== undefined && this.#banned.get(principal.id) !== verdict.banBegan) {
         this.#banned.set(principal.id, verdict.banBegan);
-        this.#bans.inc({ plan: principal.plan });
+        this.#bans.of(principal.plan).count++;
       }
     }
-    if (exchange.deprecated && principal) this.#deprecated.inc({ operation, api_key: principal.id });
+    if (exchange.deprecated && principal) this.#deprecated.of(operation, principal.id).count++;
   }
 
   /** @returns what takes down one such call: how long it took, in milliseconds, and how it ended */
   storeCall(engine: string, call: string): (milliseconds: number, outcome: CallOutcome) => void {
-    const histograms: Partial<Record<CallOutcome, Histogram.Internal<string>>> = {};
+    const times: Partial<Record<CallOutcome, Times>> = {};
     return (milliseconds, outcome) => {
-      histograms[outcome] ??= this.#storeSeconds.labels(engine, call, outcome);
-      histograms[outcome].observe(milliseconds / 1000);
+      times[outcome] ??= this.#storeSeconds.of(engine, call, outcome);
+      times[outcome].observe(milliseconds / 1000);
     };
   }
 
