@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { type Config, isTracingConfigured, readConfig } from './config.ts';
+import { AppError } from './errors.ts';
 import { createGateway } from './gateway.ts';
 import { Metrics } from './observability/metrics.ts';
 import { createHttpServer, drain, listen } from './server.ts';
@@ -8,6 +9,8 @@ import { openStore } from './store/open.ts';
 import { addSampleData, developmentKey, isEmpty } from './store/sample.ts';
 import type { Store } from './store/store.ts';
 
+/** How long the sample data waits for a database that is away. */
+const FILL_DELAY = 2_000;
 /** How long log lines may wait for others to be written with. */
 const LOG_DELAY = 500;
 
@@ -19,11 +22,10 @@ async function main(): Promise<void> {
 
 /** WORKERS copies of this program on one port; this one only looks after them. */
 async function supervise(config: Config): Promise<void> {
-  const store = await openStore(config, 'server');
-  await prepare(store, config.SAMPLE_DATA, false);
-  await store.close();
   const { runWorkers } = await import('./workers.ts');
   const { log, flush } = logger(config);
+  const store = await openStore(config, 'server');
+  await prepare(store, config, log);
   const workers = runWorkers(config.WORKERS, log);
   onSignal((signal) => workers.stop(signal));
   void workers.ended.then(() => {
@@ -43,8 +45,7 @@ async function serve(config: Config): Promise<void> {
     : undefined;
 
   const store = await openStore(config, 'server');
-  const isDevelopment = store.engine === 'sqlite' && config.NODE_ENV !== 'production';
-  const key = cluster.isWorker ? null : await prepare(store, config.SAMPLE_DATA, isDevelopment);
+  const key = cluster.isWorker ? null : await prepare(store, config, log);
 
   const metrics = config.METRICS ? await newMetrics() : undefined;
   // The pages show it to whoever can open them, so they get it only where that is this machine alone.
@@ -98,13 +99,32 @@ function onSignal(stop: (signal: NodeJS.Signals) => void): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal));
 }
 
-/** Sample data and a key where they are due. */
-async function prepare(store: Store, sampleData: 'on' | 'off' | undefined, isDevelopment: boolean) {
-  const wanted = sampleData === 'on' || (sampleData === undefined && store.engine === 'sqlite');
-  if (!wanted && !isDevelopment) return null;
+/**
+ * Sample data and a key where they are due.
+ *
+ * @returns the key that is shown, with the embedded store outside production
+ */
+async function prepare(store: Store, { SAMPLE_DATA, NODE_ENV }: Config, log: Logger): Promise<string | null> {
+  if (store.engine === 'mongodb') {
+    if (SAMPLE_DATA === 'on') await fill(store, log);
+    return null;
+  }
+  const isDevelopment = NODE_ENV !== 'production';
+  if (SAMPLE_DATA === 'off' && !isDevelopment) return null;
   const isNew = await isEmpty(store);
-  if (isNew && wanted) await addSampleData(store);
+  if (isNew && SAMPLE_DATA !== 'off') await addSampleData(store);
   return isDevelopment ? developmentKey(store, isNew, Date.now()) : null;
+}
+
+/** A database that is away is no reason not to start: the sample comes when it is there. */
+async function fill(store: Store, log: Logger): Promise<void> {
+  try {
+    if (await isEmpty(store)) await addSampleData(store);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'UNAVAILABLE') throw error;
+    log.warn({ err: error }, 'the sample data must wait for the database');
+    setTimeout(() => void fill(store, log).catch((err) => log.error({ err }, 'fault')), FILL_DELAY).unref();
+  }
 }
 
 const isLocal = ({ HOST, TRUST_PROXY }: Config): boolean =>

@@ -27,6 +27,8 @@ export function runWorkers(count: number, log: Logger): Workers {
   const listening = deferred<number>();
   const ended = deferred<void>();
   const ready = new Set<number>();
+  // Workers take connections themselves: what is handed to one by this process is lost if that one has just been killed.
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
   answerWorkerMetrics(cluster);
 
   const start = () => {
