@@ -67,7 +67,7 @@ export class TestGateway {
     clock = new Clock(),
   ): Promise<TestGateway> {
     const logs: string[] = [];
-    const log = pino({ level: 'debug' }, { write: (line: string) => void logs.push(line) });
+    const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logs.push(line) });
     const config = readConfig(environment);
     const server = createHttpServer(
       createGateway({ store, config, log, metrics: new Metrics(), now: clock.now }),

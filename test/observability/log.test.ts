@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { makeWorld, query, send, sqlite, useGateway } from '../kit/petstore.ts';
+
+describe('the log', () => {
+  const kit = useGateway(sqlite);
+  /** The lines since the last look. */
+  const lines = () => kit.gateway.logs.splice(0).map((line) => JSON.parse(line));
+
+  it('has one line for each request, with what somebody on call asks for', async () => {
+    const { P } = await makeWorld(kit);
+    const { gateway } = kit;
+    lines();
+    await send(gateway, `/pets/${P}?secret=1`, { headers: { 'x-request-id': 'mine-1' } });
+    await send(gateway, '/pets');
+    await query(gateway, 'query Names { pets(first: 100) { nodes { orders(first: 2) { nodes { id } } } } }');
+    await send(gateway, '/pets', { key: null });
+    await send(gateway, '/health/live', { key: null });
+    const apiKey = (await gateway.store.apiKeys())[0]!.id;
+    const common = { level: 30, msg: 'request', requestId: expect.any(String), ms: expect.any(Number) };
+    expect(lines().map(({ time, ...line }) => line)).toEqual([
+      {
+        ...common,
+        ...{ requestId: 'mine-1', method: 'GET', path: `/pets/${P}`, door: 'rest' },
+        ...{ operation: 'getPet', status: 400, units: 1, apiKey },
+      },
+      {
+        ...common,
+        ...{
+          method: 'GET',
+          path: '/pets',
+          door: 'rest',
+          operation: 'listPets',
+          status: 200,
+          units: 1,
+          apiKey,
+        },
+      },
+      {
+        ...common,
+        ...{
+          method: 'POST',
+          path: '/graphql',
+          door: 'graphql',
+          operation: 'Names',
+          status: 200,
+          units: 3,
+          apiKey,
+        },
+      },
+      { ...common, method: 'GET', path: '/pets', door: 'rest', status: 401, units: 0 },
+      {
+        ...common,
+        ...{
+          method: 'GET',
+          path: '/health/live',
+          door: 'page',
+          operation: '/health/live',
+          status: 200,
+          units: 0,
+        },
+      },
+    ]);
+  });
+
+  it('takes request ids that are harmless, makes others anew, and returns them', async () => {
+    const { gateway } = kit;
+    for (const given of ['a', 'A-1.b_c:d', 'x'.repeat(128)]) {
+      const { headers } = await send(gateway, '/pets', { headers: { 'x-request-id': given } });
+      expect(headers['x-request-id']).toBe(given);
+    }
+    for (const given of ['', 'a b', '"},{"', 'x'.repeat(129), 'ä', '{jndi:ldap://x}']) {
+      const { headers } = await send(gateway, '/pets', {
+        headers: { 'x-request-id': Buffer.from(given).toString('latin1') },
+      });
+      expect(headers['x-request-id']).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+    }
+  });
+
+  it('never has keys, bodies or variables', async () => {
+    const { gateway } = kit;
+    lines();
+    const wrong = `petstore_${'w'.repeat(43)}`;
+    await send(gateway, 'POST /categories', { body: { name: 'Private', description: 'Secret' } });
+    await query(gateway, 'query ($a: String) { pets(after: $a) { totalCount } }', { a: 'Hidden' });
+    await query(gateway, '{ pets(after: "Concealed") { totalCount } }');
+    await send(gateway, '/pets', { key: wrong });
+    await send(gateway, '/pets', { key: null, headers: { authorization: `Bearer ${gateway.key}` } });
+    const text = JSON.stringify(lines());
+    for (const secret of [gateway.key.slice(9), wrong.slice(9), 'Private', 'Secret', 'Hidden', 'Concealed'])
+      expect(text).not.toContain(secret);
+  });
+
+  it('tells that a client was gone before its answer', async () => {
+    lines();
+    const socket = connect(Number(new URL(kit.gateway.url).port), '127.0.0.1');
+    socket.write(
+      `POST /categories HTTP/1.1\r\nhost: x\r\nx-api-key: ${kit.gateway.key}\r\ncontent-length: 9\r\n\r\n{`,
+      () => socket.destroy(),
+    );
+    await once(socket, 'close');
+    await expect.poll(() => kit.gateway.logs.length).toBe(1);
+    expect(lines()).toMatchObject([{ operation: 'createCategory', aborted: true }]);
+  });
+});
