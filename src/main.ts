@@ -56,10 +56,10 @@ async function serve(config: Config): Promise<void> {
   if (!cluster.isWorker) greet(config, port, key);
 
   let stopping = false;
-  const stop = async (reason: string) => {
+  const stop = async (signal: NodeJS.Signals) => {
     if (stopping) return;
     stopping = true;
-    log.info({ reason }, 'stopping');
+    log.info({ signal }, 'stopping');
     await drain(server);
     await store.close();
     await tracing?.close();
@@ -67,8 +67,6 @@ async function serve(config: Config): Promise<void> {
     process.exit(0);
   };
   onSignal((signal) => void stop(signal));
-  // A worker whose supervisor is gone would keep the port from the next one.
-  if (cluster.isWorker) process.on('disconnect', () => void stop('disconnect'));
 }
 
 /**
