@@ -58,6 +58,8 @@ export interface PreparedOperation {
   execute(context: Context): MaybePromise<PublicResult>;
   /** Runs with the graphql-js interpreter, the reference that the compiled code is tested against. */
   interpret(context: Context): MaybePromise<PublicResult>;
+  /** Writes a result as JSON, with code made for this operation where there is some. */
+  stringify(result: PublicResult): string;
 }
 
 /** An execution result as clients see it. */
@@ -193,10 +195,14 @@ export class Operations {
       interpret,
       execute: (context) => {
         const compiled = isFitForCompiling(document, found, variables)
-          ? this.#compiled(document, found)
+          ? this.#compiled(document, found, true)
           : null;
         return compiled ? this.#finish(compiled.query(ROOT, context, variables)) : interpret(context);
       },
+      stringify: (result) =>
+        found.compiled && !result.errors && !result.extensions
+          ? found.compiled.stringify(result)
+          : JSON.stringify(result),
     };
   }
 
@@ -206,7 +212,7 @@ export class Operations {
     if (refusal) throw refusal;
     const [operation] = operations.values();
     operation!.uses = USES_TO_COMPILE;
-    const compiled = this.#compiled(document, operation!);
+    const compiled = this.#compiled(document, operation!, false);
     if (!compiled) throw new Error(`Cannot compile ${query}`);
     return (variables, context) => this.#finish(compiled.query(ROOT, context, variables));
   }
@@ -252,13 +258,19 @@ export class Operations {
     return { document, operations, only };
   }
 
-  #compiled(document: DocumentNode, operation: CachedOperation): CompiledQuery | null {
+  /** @param isAnswered whether results are answers as they are, so that writing them as JSON should be fast too */
+  #compiled(document: DocumentNode, operation: CachedOperation, isAnswered: boolean): CompiledQuery | null {
     if (operation.compiled !== undefined) return operation.compiled;
     if (operation.uses < USES_TO_COMPILE || operation.fields > MOST_COMPILED_FIELDS) return null;
-    const compiled = compileQuery(this.#schema, document, operation.node.name?.value ?? '', {
-      disableLeafSerialization: true,
-      disablingCapturingStackErrors: true,
-    });
+    const compile = (customJSONSerializer: boolean) =>
+      compileQuery(this.#schema, document, operation.node.name?.value ?? '', {
+        disableLeafSerialization: true,
+        disablingCapturingStackErrors: true,
+        customJSONSerializer,
+      });
+    let compiled = compile(isAnswered);
+    // It can't write scalars of our own as JSON; then JSON.stringify does.
+    if (isAnswered && !isCompiledQuery(compiled)) compiled = compile(false);
     operation.compiled = isCompiledQuery(compiled) ? compiled : null;
     if (!isCompiledQuery(compiled)) {
       this.#report(new Error('An operation could not be compiled', { cause: compiled.errors }));

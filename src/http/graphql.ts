@@ -112,11 +112,16 @@ export class GraphQLDoor {
       const results = await Promise.all(
         admission.operations.map((operation, index) => run(operation, session, index)),
       );
-      return { status: 200, headers: [], body: `[${results.map(stringify).join(',')}]`, contentType };
+      return {
+        status: 200,
+        headers: [],
+        body: `[${results.map((result, i) => stringify(admission.operations[i]!, result)).join(',')}]`,
+        contentType,
+      };
     }
     const [operation] = admission.operations as [Admitted];
     const result = await run(operation, session, 0);
-    return { status: statusOf(admission), headers: [], body: stringify(result), contentType };
+    return { status: statusOf(admission), headers: [], body: stringify(operation, result), contentType };
   }
 
   async #throughYoga(exchange: Exchange, session: GraphQLSession, body: Buffer | undefined): Promise<Answer> {
@@ -221,7 +226,8 @@ async function run(
   return errors ? { errors, data: data ?? null, ...more } : { data: data ?? null, ...more };
 }
 
-const stringify = (result: PublicResult): string => JSON.stringify(result);
+const stringify = (operation: Admitted, result: PublicResult): string =>
+  operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);
 
 /** 200 once the operation ran; the errors of one that can't are all of one status (contract section 4). */
 function statusOf({ batch, operations: [operation] }: Admission): number {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { getIntrospectionQuery } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { dataOf, expectQueryRefusal, query, send, sqlite, useGateway } from '../kit/petstore.ts';
@@ -55,5 +56,50 @@ describe('INTROSPECTION=off', () => {
       __typename: 'Query',
       pets: { nodes: [] },
     });
+  });
+});
+
+describe('answers of compiled operations', () => {
+  const kit = useGateway(sqlite);
+
+  it('are to the letter those of interpreted ones, whatever is in the data', async () => {
+    const { store } = kit.gateway;
+    const text = fc
+      .string({ unit: 'binary', minLength: 1, maxLength: 80 })
+      .map((one) => one.replace(/[\p{Cc}\p{Cs}]/gu, '"\\').trim() || '\u2028');
+    await fc.assert(
+      fc.asyncProperty(text, text, fc.nat(1), async (name, description, n) => {
+        const { id } = await store.createCategory({ name, ...(n && { description }) });
+        await store.createPet({ name, categoryId: id, status: 'sold' });
+        const order = await store.createOrder({
+          complete: n === 1,
+          ...(n && { shipDate: '2026-01-31T09:30:00Z' }),
+        });
+        // With a name of its own it is not compiled yet: the first answer is interpreted, the third one compiled.
+        const operation = `query Q${id} ($yes: Boolean = false) {
+          category(id: ${id}) { id name description pets { totalCount nodes { status inventory { quantity } } } }
+          none: category(id: 9223372036854775807) { id }
+          order(id: ${order.id}) { complete petId quantity }
+          dated: order(id: ${order.id}) @include(if: $yes) { shipDate }
+          rateLimit { plan }
+          __typename
+        }`;
+        for (const variables of [undefined, { yes: true }]) {
+          const texts = [];
+          for (let use = 0; use < 3; use++) texts.push((await query(kit.gateway, operation, variables)).text);
+          expect(JSON.parse(texts[0]!).errors).toBeUndefined();
+          expect(texts).toEqual(new Array(3).fill(texts[0]));
+        }
+        const plain = operation
+          .replace(/dated.*/, '')
+          .replace(/\(\$yes.*?\)/, '')
+          .replace('query Q', 'query P');
+        const texts = [];
+        for (let use = 0; use < 3; use++) texts.push((await query(kit.gateway, plain)).text);
+        expect(texts).toEqual(new Array(3).fill(texts[0]));
+        expect(JSON.parse(texts[2]!).data.category.name).toBe(name);
+      }),
+      { numRuns: 50 },
+    );
   });
 });
