@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { AddressGuard } from './access/address-guard.ts';
 import { Authenticator, keyOf } from './access/api-keys.ts';
 import { createBurstGuard } from './access/burst-guard.ts';
-import { Limiter, type Verdict } from './access/limiter.ts';
+import { charge, type Verdict } from './access/limiter.ts';
 import { PLANS } from './access/plans.ts';
 import type { Config } from './config.ts';
 import { AppError } from './errors.ts';
@@ -26,8 +26,8 @@ import { Exchange, type Headers } from './http/exchange.ts';
 import { GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './http/graphql.ts';
 import { type Page, Pages } from './http/pages.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
+import { measuredStore } from './observability/measured-store.ts';
 import type { Metrics } from './observability/metrics.ts';
-import { observedStore } from './observability/observed-store.ts';
 import type { Tracing } from './observability/tracing.ts';
 import { checkSunset, type Lifecycle } from './rest/lifecycle.ts';
 import { type Match, preconditionOf, Rest } from './rest/rest.ts';
@@ -74,7 +74,6 @@ class Gateway {
   readonly #pages: Pages;
   readonly #authenticator: Authenticator;
   readonly #addressGuard: AddressGuard;
-  readonly #limiter: Limiter;
   readonly #guardBurst: BurstGuard;
   readonly #rest: Rest;
   readonly #graphql: GraphQLDoor;
@@ -82,7 +81,7 @@ class Gateway {
 
   constructor(options: GatewayOptions) {
     const { config, log, metrics, tracing, developmentKey, now = Date.now } = options;
-    const store = observedStore(options.store, metrics, tracing);
+    const store = metrics ? measuredStore(options.store, metrics) : options.store;
     this.#store = store;
     this.#config = config;
     this.#log = log;
@@ -91,9 +90,8 @@ class Gateway {
     this.#now = now;
     this.#cors = new Cors(config.CORS_ORIGIN);
     this.#pages = new Pages({ store, config, metrics, developmentKey });
-    this.#authenticator = new Authenticator(store, now);
+    this.#authenticator = new Authenticator(now);
     this.#addressGuard = new AddressGuard(now);
-    this.#limiter = new Limiter(store, now);
     this.#guardBurst = createBurstGuard(now);
     const operations = new Operations(schema, (error) => this.#reportFault(error), {
       introspection: config.INTROSPECTION,
@@ -109,11 +107,7 @@ class Gateway {
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     const exchange = new Exchange(request, response, requestIdOf(request));
-    if (this.#tracing) this.#tracing.begin(exchange, () => this.#handle(exchange));
-    else this.#handle(exchange);
-  }
-
-  #handle(exchange: Exchange): void {
+    this.#tracing?.begin(exchange);
     try {
       const answer = this.#enter(exchange);
       if (answer instanceof Promise) {
@@ -168,7 +162,7 @@ class Gateway {
     if (key === undefined) return null;
     let found: MaybePromise<Principal | null>;
     try {
-      found = this.#authenticator.principalOf(key);
+      found = this.#authenticator.principalOf(this.#storeOf(exchange), key);
     } catch (error) {
       throw this.#keyUnknown(exchange, error);
     }
@@ -226,7 +220,7 @@ class Gateway {
   #charge(exchange: Exchange, principal: Principal, units: number): MaybePromise<void> {
     let verdict: MaybePromise<Verdict>;
     try {
-      verdict = this.#limiter.charge(principal, units);
+      verdict = charge(this.#storeOf(exchange), principal, units, this.#now());
     } catch (error) {
       throw this.#uncharged(exchange, principal, error);
     }
@@ -297,8 +291,13 @@ class Gateway {
     throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${allow}, not ${exchange.method}.`);
   }
 
+  /** The store, with its calls traced where the request is. */
+  #storeOf(exchange: Exchange): Store {
+    return this.#tracing ? this.#tracing.storeOf(exchange, this.#store) : this.#store;
+  }
+
   #newContext(exchange: Exchange, principal: Principal, index: number): Context {
-    const store = this.#store;
+    const store = this.#storeOf(exchange);
     return {
       principal,
       store,

@@ -48,24 +48,22 @@ interface Known {
 
 /** Tells who a key belongs to. Known keys cost no read; unknown, revoked and expired ones look all the same. */
 export class Authenticator {
-  readonly #store: AccessStore;
   readonly #now: () => number;
   readonly #known = new LRUCache<string, Known>({ max: MOST_CACHED });
 
-  constructor(store: AccessStore, now: () => number) {
-    this.#store = store;
+  constructor(now: () => number) {
     this.#now = now;
   }
 
   /** @throws UNAVAILABLE when the store can't tell */
-  principalOf(key: string): MaybePromise<Principal | null> {
+  principalOf(store: AccessStore, key: string): MaybePromise<Principal | null> {
     // No key of ours has another form; this is no secret, and it saves the store the read.
     if (!FORM.test(key)) return null;
     const keyHash = hashOf(key);
     const known = this.#known.get(keyHash);
     const asked = this.#now();
     if (known && asked < known.until) return known.principal;
-    const found = this.#store.apiKeyBySecretHash(keyHash);
+    const found = store.apiKeyBySecretHash(keyHash);
     return found instanceof Promise
       ? found.then((apiKey) => this.#remember(keyHash, apiKey, asked))
       : this.#remember(keyHash, found, asked);

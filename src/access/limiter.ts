@@ -22,28 +22,23 @@ export interface Verdict {
   banBegan?: number;
 }
 
-/** Charges the budget of API keys. One atomic write a request; when the store can't tell, nothing passes. */
-export class Limiter {
-  readonly #store: AccessStore;
-  readonly #now: () => number;
-
-  constructor(store: AccessStore, now: () => number) {
-    this.#store = store;
-    this.#now = now;
-  }
-
-  /**
-   * @param cost units of contract section 5; 0 only asks
-   * @throws UNAVAILABLE when the store doesn't answer
-   */
-  charge(principal: Principal, cost: number): MaybePromise<Verdict> {
-    const { id: apiKeyId, limits } = principal;
-    const now = this.#now();
-    const result = this.#store.charge({ apiKeyId, limits, cost, now });
-    return result instanceof Promise
-      ? result.then((settled) => verdictOf(settled, limits, cost, now))
-      : verdictOf(result, limits, cost, now);
-  }
+/**
+ * Charges the budget of an API key. One atomic write a request; when the store can't tell, nothing passes.
+ *
+ * @param cost units of contract section 5; 0 only asks
+ * @param now milliseconds since 1970
+ * @throws UNAVAILABLE when the store doesn't answer
+ */
+export function charge(
+  store: AccessStore,
+  { id: apiKeyId, limits }: Principal,
+  cost: number,
+  now: number,
+): MaybePromise<Verdict> {
+  const result = store.charge({ apiKeyId, limits, cost, now });
+  return result instanceof Promise
+    ? result.then((settled) => verdictOf(settled, limits, cost, now))
+    : verdictOf(result, limits, cost, now);
 }
 
 /** Puts the state after a charge into the words of the response headers. */

@@ -1,25 +1,23 @@
 import { AppError } from '../errors.ts';
 import type { MaybePromise, Store } from '../store/store.ts';
 import type { CallOutcome, Metrics } from './metrics.ts';
-import type { Tracing } from './tracing.ts';
 
 /** What is no call to a database: looks into memory, and the end. */
 const NO_CALLS = new Set(['peekPet', 'peekCategory', 'close']);
 
 type Method = (...args: unknown[]) => MaybePromise<unknown>;
 
-/** The same store, each of whose calls is counted, timed and traced. */
-export function observedStore(store: Store, metrics?: Metrics, tracing?: Tracing): Store {
-  if (!metrics && !tracing) return store;
-  const members = Object.entries(store).map(([name, member]: [string, unknown]) => {
-    if (typeof member !== 'function' || NO_CALLS.has(name)) return [name, member];
-    let call = member as Method;
-    if (metrics) call = measured(call, metrics.storeCall(store.engine, name));
-    if (tracing) call = tracing.storeCall(store.engine, name, call);
-    return [name, call];
-  });
+/** The same store, each of whose calls is counted and timed. */
+export function measuredStore(store: Store, metrics: Metrics): Store {
+  const members = Object.entries(store).map(([name, member]: [string, unknown]) =>
+    isCall(name, member) ? [name, measured(member, metrics.storeCall(store.engine, name))] : [name, member],
+  );
   return Object.fromEntries(members) as Store;
 }
+
+/** Whether a member of a store is a method that asks the database. */
+export const isCall = (name: string, member: unknown): member is Method =>
+  typeof member === 'function' && !NO_CALLS.has(name);
 
 function measured(call: Method, observe: (milliseconds: number, outcome: CallOutcome) => void): Method {
   return (...args) => {
