@@ -4,8 +4,8 @@ import { type CodegenConfig, generate } from '@graphql-codegen/cli';
 import { lexicographicSortSchema, printSchema } from 'graphql';
 import { generateApi } from 'swagger-typescript-api';
 import { readConfig } from './src/config.ts';
+import { installationOf, openApiJson } from './src/doors/rest/openapi.ts';
 import { schema } from './src/graphql/schema.ts';
-import { installationOf, openApiJson } from './src/rest/openapi.ts';
 
 /**
  * Writes everything that is generated and committed: the SDL, the OpenAPI description, and as any client would make
@@ -30,7 +30,10 @@ const config: CodegenConfig = {
   silent: true,
   errorsOnly: true,
   generates: {
-    'src/rest/documents.generated.ts': { documents: 'src/rest/documents.graphql', ...typedDocuments },
+    'src/doors/rest/documents.generated.ts': {
+      documents: 'src/doors/rest/documents.graphql',
+      ...typedDocuments,
+    },
     'test/clients/documents.generated.ts': { documents: 'test/clients/documents.graphql', ...typedDocuments },
   },
 };

@@ -7,6 +7,10 @@ import { createBurstGuard } from './access/burst-guard.ts';
 import { charge, type Verdict } from './access/limiter.ts';
 import { PLANS } from './access/plans.ts';
 import type { Config } from './config.ts';
+import { GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './doors/graphql/graphql.ts';
+import { type Page, Pages } from './doors/pages/pages.ts';
+import { checkSunset, type Lifecycle } from './doors/rest/lifecycle.ts';
+import { type Match, preconditionOf, Rest } from './doors/rest/rest.ts';
 import { AppError } from './errors.ts';
 import type {
   BurstGuard,
@@ -23,14 +27,10 @@ import { type Answer, errorAnswer } from './http/answer.ts';
 import { clientAddress } from './http/client-address.ts';
 import { Cors } from './http/cors.ts';
 import { Exchange, type Headers } from './http/exchange.ts';
-import { GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './http/graphql.ts';
-import { type Page, Pages } from './http/pages.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { measuredStore } from './observability/measured-store.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Tracing } from './observability/tracing.ts';
-import { checkSunset, type Lifecycle } from './rest/lifecycle.ts';
-import { type Match, preconditionOf, Rest } from './rest/rest.ts';
 import type { MaybePromise, Store } from './store/store.ts';
 
 export interface GatewayOptions {

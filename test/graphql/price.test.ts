@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { Kind, type OperationDefinitionNode, parse, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import { ROUTES } from '../../src/doors/rest/routes.ts';
 import { admit } from '../../src/graphql/admission.ts';
 import type { Context } from '../../src/graphql/context.ts';
 import { Loaders } from '../../src/graphql/loaders.ts';
 import { OperationRefused, Operations } from '../../src/graphql/operations.ts';
 import { priceOf } from '../../src/graphql/price.ts';
 import { schema } from '../../src/graphql/schema.ts';
-import { ROUTES } from '../../src/rest/routes.ts';
 import type { Category, Order, Page, PageRequest, Pet, Store } from '../../src/store/store.ts';
 
 function price(text: string, variables: Record<string, unknown> = {}): number {

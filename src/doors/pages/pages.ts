@@ -1,13 +1,13 @@
-import type { Config } from '../config.ts';
-import type { Metrics } from '../observability/metrics.ts';
+import type { Config } from '../../config.ts';
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import type { Metrics } from '../../observability/metrics.ts';
+import type { MaybePromise, Store } from '../../store/store.ts';
+import { GRAPHQL_PATH } from '../graphql/graphql.ts';
 import { installationOf, openApiJson } from '../rest/openapi.ts';
-import type { MaybePromise, Store } from '../store/store.ts';
-import type { Answer } from './answer.ts';
 import { Asset } from './asset.ts';
 import { docsPages, OPENAPI_PATH } from './docs.ts';
-import type { Exchange } from './exchange.ts';
 import { graphiqlPage } from './graphiql.ts';
-import { GRAPHQL_PATH } from './graphql.ts';
 import { landingPage } from './landing.ts';
 
 export type Page = (exchange: Exchange) => MaybePromise<Answer>;

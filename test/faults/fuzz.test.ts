@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { ROUTES } from '../../src/doors/rest/routes.ts';
 import { ERRORS } from '../../src/errors.ts';
-import { ROUTES } from '../../src/rest/routes.ts';
 import { makeWorld, query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 /** Of each of two kinds of request, and a quarter as many of a third: over 10,000 in all. */

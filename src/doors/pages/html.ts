@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Headers } from './exchange.ts';
+import type { Headers } from '../../http/exchange.ts';
 
 /** Where a page may load from, beyond the nothing that it starts with (CSP level 3 directives). */
 export type Sources = Record<string, string>;

@@ -1,17 +1,22 @@
 import { isUtf8 } from 'node:buffer';
 import type { Plugin, YogaServerInstance } from 'graphql-yoga';
-import { AppError } from '../errors.ts';
-import { type Admission, type Admitted, admit, PRICE_OF_FAILURE } from '../graphql/admission.ts';
-import type { Context } from '../graphql/context.ts';
-import { OperationRefused, type Operations, type PublicResult, publicError } from '../graphql/operations.ts';
-import { schema } from '../graphql/schema.ts';
-import type { MaybePromise } from '../store/store.ts';
-import { type Answer, errorHeaders } from './answer.ts';
-import { checkLength, readBody } from './body.ts';
-import type { Exchange } from './exchange.ts';
-import { checkIdempotencyKey } from './idempotency-key.ts';
-import { parseJson } from './json.ts';
-import { accepts, isReadable } from './media-type.ts';
+import { AppError } from '../../errors.ts';
+import { type Admission, type Admitted, admit, PRICE_OF_FAILURE } from '../../graphql/admission.ts';
+import type { Context } from '../../graphql/context.ts';
+import {
+  OperationRefused,
+  type Operations,
+  type PublicResult,
+  publicError,
+} from '../../graphql/operations.ts';
+import { schema } from '../../graphql/schema.ts';
+import { type Answer, errorHeaders } from '../../http/answer.ts';
+import { checkLength, readBody } from '../../http/body.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
+import { parseJson } from '../../http/json.ts';
+import { accepts, isReadable } from '../../http/media-type.ts';
+import type { MaybePromise } from '../../store/store.ts';
 
 export const GRAPHQL_PATH = '/graphql';
 const METHODS = 'GET, HEAD, POST, OPTIONS';

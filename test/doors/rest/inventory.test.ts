@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { expectAnswer, expectRefusal, makeWorld, onEachEngine, send } from '../kit/petstore.ts';
+import { expectAnswer, expectRefusal, makeWorld, onEachEngine, send } from '../../kit/petstore.ts';
 
 onEachEngine('the inventory entry of a pet', (kit) => {
   it('can be put back as it was got, and its status not be changed here', async () => {

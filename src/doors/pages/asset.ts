@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import type { Answer } from './answer.ts';
-import { matchesWeakly } from './etag.ts';
-import type { Exchange, Headers } from './exchange.ts';
+import type { Answer } from '../../http/answer.ts';
+import { matchesWeakly } from '../../http/etag.ts';
+import type { Exchange, Headers } from '../../http/exchange.ts';
 
 const compress = promisify(gzip);
 const expand = promisify(gunzip);

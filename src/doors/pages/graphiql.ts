@@ -1,6 +1,6 @@
 import type { GraphiQLOptions } from 'graphql-yoga';
+import { GRAPHQL_PATH } from '../graphql/graphql.ts';
 import { Asset } from './asset.ts';
-import { GRAPHQL_PATH } from './graphql.ts';
 import { HTML_TYPE, pageHeaders, type Sources } from './html.ts';
 
 /** Monaco, the editor in it, styles from scripts, brings its fonts as data and runs its workers from blobs. */

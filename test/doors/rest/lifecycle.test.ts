@@ -7,7 +7,7 @@ import {
   send,
   sqlite,
   useGateway,
-} from '../kit/petstore.ts';
+} from '../../kit/petstore.ts';
 
 const SUNSET = Date.parse('2027-06-30T00:00:00Z');
 

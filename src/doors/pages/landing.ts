@@ -1,7 +1,7 @@
-import type { Answer } from './answer.ts';
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { GRAPHQL_PATH } from '../graphql/graphql.ts';
 import { DOCS_PATH, OPENAPI_PATH } from './docs.ts';
-import type { Exchange } from './exchange.ts';
-import { GRAPHQL_PATH } from './graphql.ts';
 import { escapeHtml, HTML_TYPE, pageHeaders } from './html.ts';
 
 export interface LandingOptions {

@@ -1,9 +1,9 @@
 import { stringify } from 'lossless-json';
 import type { z } from 'zod';
-import type { Config } from '../config.ts';
-import { ERRORS, type ErrorCode } from '../errors.ts';
-import { LARGEST_PAGE } from '../graphql/connection.ts';
-import { PET_STATUSES } from '../store/store.ts';
+import type { Config } from '../../config.ts';
+import { ERRORS, type ErrorCode } from '../../errors.ts';
+import { LARGEST_PAGE } from '../../graphql/connection.ts';
+import { PET_STATUSES } from '../../store/store.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { QUERY_PARAMETERS, type QueryParameter } from './parameters.ts';
 import { type Body, type Method, ROUTES, type Route } from './routes.ts';

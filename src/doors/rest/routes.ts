@@ -1,11 +1,11 @@
 import type { DocumentNode } from 'graphql';
 import type { z } from 'zod';
-import { categoryPatch, newCategory } from '../domains/category/category.rules.ts';
-import { inventoryUpdate } from '../domains/inventory/inventory.rules.ts';
-import { restNotation } from '../domains/notation.ts';
-import { newOrder, orderPatch } from '../domains/order/order.rules.ts';
-import { newPet, petPatch, petStatus } from '../domains/pet/pet.rules.ts';
-import type { Kind } from '../errors.ts';
+import { categoryPatch, newCategory } from '../../domains/category/category.rules.ts';
+import { inventoryUpdate } from '../../domains/inventory/inventory.rules.ts';
+import { restNotation } from '../../domains/notation.ts';
+import { newOrder, orderPatch } from '../../domains/order/order.rules.ts';
+import { newPet, petPatch, petStatus } from '../../domains/pet/pet.rules.ts';
+import type { Kind } from '../../errors.ts';
 import * as documents from './documents.generated.ts';
 import type { QueryParameterName } from './parameters.ts';
 import type { ShapeName } from './shapes.ts';

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readConfig } from '../../src/config.ts';
-import { type AppError, ERRORS, idempotentCallRunning, unavailable } from '../../src/errors.ts';
-import { errorsOf, installationOf, openApiJson } from '../../src/rest/openapi.ts';
-import { ROUTES, type Route } from '../../src/rest/routes.ts';
-import type { Store } from '../../src/store/store.ts';
-import { type Call, TestGateway } from '../kit/gateway.ts';
-import { Description } from '../kit/openapi.ts';
-import { fill, makeWorld, send, sqlite, useGateway, type World } from '../kit/petstore.ts';
+import { readConfig } from '../../../src/config.ts';
+import { errorsOf, installationOf, openApiJson } from '../../../src/doors/rest/openapi.ts';
+import { ROUTES, type Route } from '../../../src/doors/rest/routes.ts';
+import { type AppError, ERRORS, idempotentCallRunning, unavailable } from '../../../src/errors.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { type Call, TestGateway } from '../../kit/gateway.ts';
+import { Description } from '../../kit/openapi.ts';
+import { fill, makeWorld, send, sqlite, useGateway, type World } from '../../kit/petstore.ts';
 
 const generate = (environment: Record<string, string> = {}, indent?: number) =>
   openApiJson(installationOf(readConfig(environment)), indent);

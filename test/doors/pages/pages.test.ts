@@ -3,10 +3,10 @@ import { get } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readConfig } from '../../src/config.ts';
-import { createGateway } from '../../src/gateway.ts';
-import { createHttpServer, listen } from '../../src/server.ts';
-import { type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
+import { readConfig } from '../../../src/config.ts';
+import { createGateway } from '../../../src/gateway.ts';
+import { createHttpServer, listen } from '../../../src/server.ts';
+import { type Sent, send, sqlite, useGateway } from '../../kit/petstore.ts';
 
 /** What browsers send when somebody opens an address. */
 const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };

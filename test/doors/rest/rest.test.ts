@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { ROUTES } from '../../src/rest/routes.ts';
-import { expectAnswer, expectRefusal, makeWorld, send, sqlite, useGateway } from '../kit/petstore.ts';
+import { ROUTES } from '../../../src/doors/rest/routes.ts';
+import { expectAnswer, expectRefusal, makeWorld, send, sqlite, useGateway } from '../../kit/petstore.ts';
 
 const PATHS = [...new Set(ROUTES.map(({ path }) => path))];
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { ErrorCode } from '../../src/errors.ts';
-import { ROUTES } from '../../src/rest/routes.ts';
-import { expectAnswer, expectRefusal, fill, makeWorld, onEachEngine, send } from '../kit/petstore.ts';
+import { ROUTES } from '../../../src/doors/rest/routes.ts';
+import type { ErrorCode } from '../../../src/errors.ts';
+import { expectAnswer, expectRefusal, fill, makeWorld, onEachEngine, send } from '../../kit/petstore.ts';
 
 /** Request, body, status, answer; `$C` … are the ids of makeWorld, `$N` the id of what was created. */
 type Success = [request: string, body: string | undefined, status: 200 | 201 | 204, answer?: string];

@@ -10,16 +10,16 @@ import {
 } from 'graphql';
 import { stringify } from 'lossless-json';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AppError } from '../../src/errors.ts';
-import type { Context, Principal } from '../../src/graphql/context.ts';
-import { Loaders } from '../../src/graphql/loaders.ts';
-import { Operations } from '../../src/graphql/operations.ts';
-import { schema } from '../../src/graphql/schema.ts';
-import { Exchange } from '../../src/http/exchange.ts';
-import { GraphQLDoor, type GraphQLSession, graphqlErrorAnswer } from '../../src/http/graphql.ts';
-import type { Store } from '../../src/store/store.ts';
-import { sqlite } from '../kit/petstore.ts';
-import type { OpenedStore } from '../kit/stores.ts';
+import { GraphQLDoor, type GraphQLSession, graphqlErrorAnswer } from '../../../src/doors/graphql/graphql.ts';
+import { AppError } from '../../../src/errors.ts';
+import type { Context, Principal } from '../../../src/graphql/context.ts';
+import { Loaders } from '../../../src/graphql/loaders.ts';
+import { Operations } from '../../../src/graphql/operations.ts';
+import { schema } from '../../../src/graphql/schema.ts';
+import { Exchange } from '../../../src/http/exchange.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { sqlite } from '../../kit/petstore.ts';
+import type { OpenedStore } from '../../kit/stores.ts';
 
 /**
  * The common path (JSON in a POST, compiled from the second use on) against Yoga with the interpreter of graphql-js. Each

@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts';
-import type { Headers } from '../http/exchange.ts';
+import { AppError } from '../../errors.ts';
+import type { Headers } from '../../http/exchange.ts';
 import type { Route } from './routes.ts';
 
 export interface Lifecycle {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { AppError, type ErrorCode, unavailable } from '../../src/errors.ts';
-import type { Store } from '../../src/store/store.ts';
-import { TestGateway } from '../kit/gateway.ts';
+import { AppError, type ErrorCode, unavailable } from '../../../src/errors.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { TestGateway } from '../../kit/gateway.ts';
 import {
   dataOf,
   expectQueryRefusal,
@@ -11,7 +11,7 @@ import {
   send,
   sqlite,
   useGateway,
-} from '../kit/petstore.ts';
+} from '../../kit/petstore.ts';
 
 const ACCEPTS = ['application/json', 'application/graphql-response+json', '*/*', undefined] as const;
 const typeOf = (accept: string | undefined) =>

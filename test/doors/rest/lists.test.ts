@@ -7,7 +7,7 @@ import {
   makeWorld,
   onEachEngine,
   send,
-} from '../kit/petstore.ts';
+} from '../../kit/petstore.ts';
 
 const LARGEST = '9223372036854775807';
 type Listed = { id?: number; petId?: number };

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { expectAnswer, expectRefusal, makeWorld, onEachEngine, send } from '../kit/petstore.ts';
+import { expectAnswer, expectRefusal, makeWorld, onEachEngine, send } from '../../kit/petstore.ts';
 
 const LARGEST = '9223372036854775807';
 const RULE = `must be an integer from 1 to ${LARGEST}`;

@@ -1,7 +1,7 @@
-import { ID_RULE, parseId } from '../domains/id.ts';
-import { AppError, type Issue } from '../errors.ts';
-import { DEFAULT_PAGE_SIZE, LARGEST_PAGE } from '../graphql/connection.ts';
-import { PET_STATUSES } from '../store/store.ts';
+import { ID_RULE, parseId } from '../../domains/id.ts';
+import { AppError, type Issue } from '../../errors.ts';
+import { DEFAULT_PAGE_SIZE, LARGEST_PAGE } from '../../graphql/connection.ts';
+import { PET_STATUSES } from '../../store/store.ts';
 
 /** A query parameter: how its text becomes a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
