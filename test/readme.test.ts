@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PLANS } from '../src/access/plans.ts';
 import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
 import { ERRORS } from '../src/errors.ts';
 import { addSampleData } from '../src/store/sample.ts';
@@ -10,7 +11,10 @@ import { adopt } from './clients/rest-client.ts';
 import { TestGateway } from './kit/gateway.ts';
 import { engines } from './kit/stores.ts';
 
-const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+const page = (name: string) => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8');
+const readme = page('README.md');
+const contract = page('docs/interface.md');
+const clients = page('docs/clients.md');
 const [embedded] = engines;
 let gateway: TestGateway;
 let close: () => Promise<void>;
@@ -54,7 +58,7 @@ describe('the commands of the first page', () => {
 describe('the clients', () => {
   it.each(['graphql-client', 'rest-client'])('%s is printed as it is', (name) => {
     const source = readFileSync(new URL(`clients/${name}.ts`, import.meta.url), 'utf8');
-    expect(readme).toContain(`<!-- test/clients/${name}.ts -->\n\`\`\`ts\n${source}\`\`\``);
+    expect(clients).toContain(`<!-- test/clients/${name}.ts -->\n\`\`\`ts\n${source}\`\`\``);
   });
 
   it('read nested data with a typed document', async () => {
@@ -73,7 +77,7 @@ describe('the clients', () => {
 });
 
 describe('the migration table', () => {
-  const rows = [...readme.matchAll(/^\| `(GET|POST|PUT|PATCH|DELETE) [^|]*\| `([^`]+)` \|$/gm)];
+  const rows = [...contract.matchAll(/^\| `(GET|POST|PUT|PATCH|DELETE) [^|]*\| `([^`]+)` \|$/gm)];
   const queries = rows.map(([, method, selection]) => ({
     operation: method === 'GET' ? 'query' : 'mutation',
     selection,
@@ -99,7 +103,7 @@ describe('the migration table', () => {
 });
 
 it('lists every variable with its default, and no other', () => {
-  const table = readme.slice(readme.indexOf('## Configuration'), readme.indexOf('## With MongoDB'));
+  const table = readme.slice(readme.indexOf('## Configuration'), readme.indexOf('## More'));
   const rows = [...table.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)];
   expect(rows.map(([, name]) => name).toSorted()).toEqual([...VARIABLE_NAMES].toSorted());
   const defaults = readConfig({}) as Record<string, unknown>;
@@ -111,11 +115,47 @@ it('lists every variable with its default, and no other', () => {
 });
 
 it('lists every error code with its status', () => {
-  const rows = [...readme.matchAll(/^\| (\d{3}) \| `([A-Z_]+)` \|/gm)].map(([, status, code]) => [
+  const rows = [...contract.matchAll(/^\| (\d{3}) \| `([A-Z_]+)` \|/gm)].map(([, status, code]) => [
     code,
     Number(status),
   ]);
   expect(Object.fromEntries(rows)).toEqual(
     Object.fromEntries(Object.entries(ERRORS).map(([code, { status }]) => [code, status])),
   );
+});
+
+it('gives the numbers of the plans as they are, wherever it gives them', () => {
+  const number = (value: number | undefined) => value?.toLocaleString('en');
+  for (const text of [readme, contract]) {
+    const rows = [...text.matchAll(/^\| (free|pro|business) \| ([\d,]+) \| ([\d,]+)/gm)];
+    expect(rows.map(([, ...row]) => row)).toEqual(
+      (['free', 'pro', 'business'] as const).map((plan) => [
+        plan,
+        number(PLANS[plan].limits?.perMinute),
+        number(PLANS[plan].limits?.perDay),
+      ]),
+    );
+  }
+});
+
+it('fits on a screen', () => {
+  const lines = readme.split('\n');
+  expect(lines.length).toBeLessThanOrEqual(201);
+  expect(lines.filter((line) => line.length > 120)).toEqual([]);
+});
+
+it('leads nowhere that does not exist', () => {
+  for (const name of [
+    'README.md',
+    'docs/interface.md',
+    'docs/clients.md',
+    'docs/operating.md',
+    'docs/growing.md',
+  ]) {
+    for (const [, target] of page(name).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+      expect(existsSync(new URL(target!, new URL(`../${name}`, import.meta.url))), `${name}: ${target}`).toBe(
+        true,
+      );
+    }
+  }
 });
