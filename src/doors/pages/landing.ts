@@ -3,6 +3,7 @@ import type { Exchange } from '../../http/exchange.ts';
 import { GRAPHQL_PATH } from '../graphql/graphql.ts';
 import { DOCS_PATH, OPENAPI_PATH } from './docs.ts';
 import { escapeHtml, HTML_TYPE, pageHeaders } from './html.ts';
+import { ICON_PATH } from './icon.ts';
 
 export interface LandingOptions {
   basePath: string;
@@ -39,7 +40,7 @@ export function landingPage(options: LandingOptions, exchange: Exchange): Answer
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Petstore</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${ICON_PATH}">
 <style>
 body { max-width: 46rem; margin: 3rem auto; padding: 0 1rem; font: 16px/1.5 sans-serif; color: #222; background: #fff; }
 table { border-collapse: collapse; width: 100%; }
@@ -70,7 +71,7 @@ ${rows.map(([where, what]) => `<tr><td>${where}</td><td>${escapeHtml(what)}</td>
       'no-store',
       'Vary',
       'Accept',
-      ...pageHeaders(html, { 'style-src': "'unsafe-inline'", 'img-src': 'data:' }),
+      ...pageHeaders(html, { 'style-src': "'unsafe-inline'", 'img-src': "'self'" }),
     ],
     body: html,
     contentType: HTML_TYPE,

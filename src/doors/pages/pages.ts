@@ -6,8 +6,9 @@ import type { MaybePromise, Store } from '../../store/store.ts';
 import { GRAPHQL_PATH } from '../graphql/graphql.ts';
 import { installationOf, openApiJson } from '../rest/openapi.ts';
 import { Asset } from './asset.ts';
-import { docsPages, OPENAPI_PATH } from './docs.ts';
+import { DOCS_PATH, docsPages, OPENAPI_PATH } from './docs.ts';
 import { graphiqlPage } from './graphiql.ts';
+import { icons } from './icon.ts';
 import { landingPage } from './landing.ts';
 
 export type Page = (exchange: Exchange) => MaybePromise<Answer>;
@@ -20,6 +21,13 @@ export interface PagesOptions {
   developmentKey?: string | undefined;
 }
 
+/** Crawlers find the pages, and leave the API and what is generated alone (RFC 9309). */
+const ROBOTS = `User-agent: *
+Allow: /$
+Allow: ${DOCS_PATH}
+Disallow: /
+`;
+
 const json = (value: unknown): Answer => ({
   status: 200,
   headers: ['Cache-Control', 'no-store'],
@@ -29,6 +37,8 @@ const json = (value: unknown): Answer => ({
 /** What is served without a key and outside the quotas (contract section 2). */
 export class Pages {
   readonly #pages = new Map<string, Page>();
+  /** Pages on paths that are nothing under any other method. */
+  readonly #readPages = new Map<string, Page>();
   /** Pages on paths that mean something else to programs. */
   readonly #browserPages = new Map<string, Page>();
 
@@ -51,12 +61,15 @@ export class Pages {
       content: () => openApiJson(installationOf(config)),
     });
     this.#pages.set(OPENAPI_PATH, (exchange) => openApi.answer(exchange));
-    for (const [path, asset] of docsPages(developmentKey)) {
+    const robots = new Asset({ contentType: 'text/plain; charset=utf-8', content: () => ROBOTS });
+    this.#pages.set('/robots.txt', (exchange) => robots.answer(exchange));
+    for (const [path, asset] of [...icons(), ...docsPages(developmentKey)]) {
       this.#pages.set(
         path,
         onlyForOwnOrigin((exchange) => asset.answer(exchange)),
       );
     }
+    this.#readPages.set(`${DOCS_PATH}/`, redirectTo(DOCS_PATH));
     const landing = {
       basePath: config.REST_BASE_PATH,
       graphiql: config.GRAPHIQL,
@@ -74,28 +87,37 @@ export class Pages {
         GRAPHQL_PATH,
         onlyForOwnOrigin((exchange) => graphiql.answer(exchange)),
       );
+      this.#readPages.set(`${GRAPHQL_PATH}/`, redirectTo(GRAPHQL_PATH));
     }
   }
 
   /** The page that answers a request, if one does. Those for browsers answer only where HTML is asked for. */
   find(exchange: Exchange): Page | undefined {
+    const page = this.#pages.get(exchange.path);
+    if (page || !isRead(exchange)) return page;
     return (
-      this.#pages.get(exchange.path) ??
+      this.#readPages.get(exchange.path) ??
       (wantsHtml(exchange) ? this.#browserPages.get(exchange.path) : undefined)
     );
   }
 }
+
+/** Leads to where a page is, with the query that came. */
+const redirectTo =
+  (path: string): Page =>
+  ({ query }) => ({
+    status: 308,
+    headers: ['Location', query === '' ? path : `${path}?${query}`],
+    body: '',
+  });
 
 /** A key that is filled in is nothing for scripts of other origins. */
 const onlyForOwnOrigin =
   (page: Page): Page =>
   async (exchange) => ({ ...(await page(exchange)), ownOriginOnly: true });
 
+const isRead = ({ method }: Exchange): boolean => method === 'GET' || method === 'HEAD';
+
 /** Whether a browser shows the answer to somebody: GraphQL over GET has a query. */
-function wantsHtml({ method, headers, query }: Exchange): boolean {
-  return (
-    (method === 'GET' || method === 'HEAD') &&
-    headers.accept?.includes('text/html') === true &&
-    !/(^|&)query=/.test(query)
-  );
-}
+const wantsHtml = ({ headers, query }: Exchange): boolean =>
+  headers.accept?.includes('text/html') === true && !/(^|&)query=/.test(query);

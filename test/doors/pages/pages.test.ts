@@ -94,7 +94,30 @@ describe('pages', () => {
       expect(sent.headers['content-type'], path).toMatch(/^(text\/(css|javascript)|image\/png)/);
     }
     expect((await send(kit.gateway, '/docs/../package.json', { key: null })).status).toBe(401);
-    expect((await send(kit.gateway, '/docs/', { key: null })).status).toBe(401);
+  });
+
+  it.each([
+    ['/docs/', '/docs'],
+    ['/graphql/', '/graphql'],
+    ['/graphql/?query=%7B__typename%7D', '/graphql?query=%7B__typename%7D'],
+  ])('%s leads to %s', async (path, location) => {
+    for (const method of ['GET', 'HEAD']) {
+      const sent = await send(kit.gateway, `${method} ${path}`, { key: null });
+      expect([sent.status, sent.headers.location, sent.text]).toEqual([308, location, '']);
+    }
+    expect((await send(kit.gateway, `POST ${path}`, { key: null, body: '{}' })).status).toBe(401);
+    expect((await send(kit.gateway, `POST ${path}`, { body: '{}' })).status).toBe(404);
+  });
+
+  it.each([
+    ['/favicon.ico', 'image/x-icon', '\0\0\x01\0\x01\0'],
+    ['/favicon.svg', 'image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg"'],
+    ['/robots.txt', 'text/plain; charset=utf-8', 'User-agent: *\n'],
+  ])('%s is there for browsers and crawlers, without a key', async (path, contentType, start) => {
+    const sent = await send(kit.gateway, path, { key: null });
+    expect([sent.status, sent.headers['content-type']]).toEqual([200, contentType]);
+    expect(sent.text.slice(0, start.length)).toBe(start);
+    expect(sent.headers['x-ratelimit-limit']).toBeUndefined();
   });
 
   it.each(['/docs', '/openapi.json', '/health/live'])('%s is read, and nothing else', async (path) => {
@@ -153,6 +176,7 @@ describe('pages of a configured gateway', () => {
 
   it('has no GraphiQL where that is switched off', async () => {
     expect((await send(kit.gateway, '/graphql', browse)).status).toBe(401);
+    expect((await send(kit.gateway, '/graphql/', browse)).status).toBe(401);
   });
 
   it('names the paths as they are', async () => {
