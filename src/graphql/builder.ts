@@ -1,36 +1,13 @@
 import SchemaBuilder from '@pothos/core';
 import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
-import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql';
-import { ID_RULE, parseId } from '../domains/id.ts';
+import { GraphQLScalarType, Kind, type ValueNode } from 'graphql';
 import { issuesOf } from '../domains/notation.ts';
 import { formatInstant, parseInstant } from '../domains/order/instant.ts';
-import { AppError, validationFailed } from '../errors.ts';
+import { validationFailed } from '../errors.ts';
 import type { Id, MaybePromise } from '../store/store.ts';
 import type { Context } from './context.ts';
-
-/** graphql-js puts its own words before the message of a scalar; the extensions survive it. */
-const invalid = (message: string, node?: ValueNode) =>
-  new GraphQLError(message, {
-    ...(node && { nodes: node }),
-    extensions: new AppError('VALIDATION_FAILED', message).extensions,
-  });
-
-const readId = (value: unknown, node?: ValueNode): Id => {
-  const id = parseId(value);
-  if (id === null) throw invalid(ID_RULE, node);
-  return id;
-};
-
-/** The standard ID scalar, narrowed to the int64 ids of contract section 1. */
-export const IdScalar = new GraphQLScalarType<Id, Id>({
-  name: 'ID',
-  description: 'An int64 id: decimal digits of 1 to 9223372036854775807. Given as a string or an integer.',
-  serialize: (value) => value as Id,
-  parseValue: (value) => readId(value),
-  parseLiteral: (node) =>
-    readId(node.kind === Kind.STRING || node.kind === Kind.INT ? node.value : null, node),
-});
+import { IdScalar, invalid } from './id-scalar.ts';
 
 const DATE_TIME_RULE = 'must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z';
 

@@ -40,6 +40,7 @@ import { issuesOf } from '../domains/notation.ts';
 import { AppError, ERRORS, type ErrorCode, type Issue, validationFailed } from '../errors.ts';
 import type { MaybePromise } from '../store/store.ts';
 import type { Context } from './context.ts';
+import { Int64IdsRule, idIssues, opaqueVariables } from './id-scalar.ts';
 import { type Price, priceOf } from './price.ts';
 
 /** GraphQL-over-HTTP parameters of one operation. */
@@ -108,6 +109,8 @@ interface CachedOperation {
   node: OperationDefinitionNode;
   /** Fields, with every spread of a fragment counted. */
   fields: number;
+  /** Variables whose ids need not be int64. */
+  opaque: ReadonlySet<string>;
   uses: number;
   /** What compiled code needs to be right; null where it never is. */
   needs?: readonly string[] | null;
@@ -145,7 +148,8 @@ export class Operations {
     this.#schema = schema;
     this.#report = report;
     this.#hidden = !introspection;
-    this.#rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
+    const rules = [...specifiedRules, Int64IdsRule];
+    this.#rules = introspection ? rules : [...rules, NoSchemaIntrospectionCustomRule];
   }
 
   /** @throws OperationRefused if it can't be executed */
@@ -166,7 +170,7 @@ export class Operations {
     if (!this.#schema.getRootType(kind)) {
       throw refused('GRAPHQL_VALIDATION_FAILED', `The schema has no ${kind}s.`);
     }
-    const variables = this.#coerce(document, found.node, request.variables ?? {});
+    const variables = this.#coerce(document, found, request.variables ?? {});
     let price = found.price;
     if (!price) {
       try {
@@ -252,7 +256,8 @@ export class Operations {
         const message = `The operation selects more than ${MOST_EXPANDED_FIELDS} fields.`;
         return { refusal: refused('QUERY_TOO_COMPLEX', message) };
       }
-      operations.set(node.name?.value ?? '', { node, fields, uses: 0 });
+      const opaque = opaqueVariables(this.#schema, document, node);
+      operations.set(node.name?.value ?? '', { node, fields, opaque, uses: 0 });
     }
     const [only] = operations.size === 1 ? operations.values() : [];
     return { document, operations, only };
@@ -281,10 +286,10 @@ export class Operations {
   /** Coerces variables before anything runs, so that every fault of all of them is told at once. */
   #coerce(
     document: DocumentNode,
-    operation: OperationDefinitionNode,
+    { node, opaque }: CachedOperation,
     inputs: Readonly<Record<string, unknown>>,
   ): Record<string, unknown> {
-    const definitions = operation.variableDefinitions;
+    const definitions = node.variableDefinitions;
     if (!definitions || definitions.length === 0) return NO_VARIABLES;
     const issues: Issue[] = [];
     // Without a prototype, whose properties compiled code would take for variables.
@@ -314,7 +319,9 @@ export class Operations {
           message: error.message.replace(/\.$/, ''),
         });
       };
-      coerced[name] = coerceInputValue(given, type, onError, this.#hidden);
+      const value = coerceInputValue(given, type, onError, this.#hidden);
+      if (!opaque.has(name)) issues.push(...idIssues(type, value, name));
+      coerced[name] = value;
     }
     if (issues.length > 0) throw new OperationRefused([publicError(validationFailed(issues))]);
     return coerced;

@@ -2,10 +2,13 @@ import {
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
+  type GraphQLField,
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
+  getNullableType,
   isAbstractType,
+  isListType,
   isObjectType,
   Kind,
   type OperationDefinitionNode,
@@ -89,13 +92,30 @@ class Pricing {
     if (depth > DEEPEST) throw tooComplex(`is nested more than ${DEEPEST} levels deep`);
     const node = nodes[0]!;
     const field = parent.getFields()[node.name.value];
-    const isList = field?.args.some(({ name }) => name === 'first') ?? false;
-    const each = isList ? parents * this.#pageSize(node) : parents;
-    let entries = isList ? each : 0;
+    const size = field ? this.#listSize(field, node) : undefined;
+    const each = size === undefined ? parents : parents * size;
+    const entries = size === undefined ? 0 : each;
     const type = field ? getNamedType(field.type) : undefined;
     const selections = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
     if (selections.length === 0) return entries;
+    if (isAbstractType(type)) {
+      // A record is of one type; the dearest it can be is what it may cost.
+      const ofEach = this.#schema
+        .getPossibleTypes(type)
+        .map((one) => this.#entriesBelow(one, selections, each, depth));
+      return entries + Math.max(0, ...ofEach);
+    }
     if (!isObjectType(type)) return entries + this.#introspection(selections, depth);
+    return entries + this.#entriesBelow(type, selections, each, depth);
+  }
+
+  #entriesBelow(
+    type: GraphQLObjectType,
+    selections: readonly SelectionSetNode[],
+    each: number,
+    depth: number,
+  ): number {
+    let entries = 0;
     for (const children of this.#collect(type, selections).values()) {
       entries += this.#entries(type, children, each, depth + 1);
     }
@@ -120,6 +140,23 @@ class Pricing {
     };
     selections.forEach(visit);
     return 0;
+  }
+
+  /** How many entries the list that a field returns may have; undefined if it returns none. */
+  #listSize(field: GraphQLField<unknown, unknown>, node: FieldNode): number | undefined {
+    const { args } = field;
+    if (args.some(({ name }) => name === 'first')) return this.#pageSize(node);
+    const keys =
+      isListType(getNullableType(field.type)) && args.find(({ type }) => isListType(getNullableType(type)));
+    return keys ? this.#length(node, keys.name) : undefined;
+  }
+
+  /** How many values an argument that is a list is given. */
+  #length(node: FieldNode, name: string): number {
+    const value = node.arguments?.find((argument) => argument.name.value === name)?.value;
+    if (value?.kind === Kind.LIST) return value.values.length;
+    const read = value && this.#value(value);
+    return Array.isArray(read) ? read.length : 1;
   }
 
   #pageSize(node: FieldNode): number {

@@ -17,13 +17,14 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import { builder, IdScalar } from './builder.ts';
+import { builder } from './builder.ts';
+import { IdScalar, markOpaque } from './id-scalar.ts';
 
 /** The executable schema of both doors. Making it opens nothing and needs no environment. */
 export const schema = withAwaitedPageInfo(withIdScalar(builder.toSchema()));
 
 /**
- * Pothos always builds the ID of graphql-js, which takes any text. This puts the int64 one in its place, wherever a
+ * Pothos always builds the ID of graphql-js, which takes any text. This puts the stricter one in its place, wherever a
  * type refers to it.
  */
 function withIdScalar(built: GraphQLSchema): GraphQLSchema {
@@ -40,7 +41,10 @@ function withIdScalar(built: GraphQLSchema): GraphQLSchema {
     } else if (isObjectType(type) || isInterfaceType(type)) {
       for (const field of Object.values(type.getFields())) {
         field.type = replaced(field.type);
-        for (const arg of field.args) (arg as { type: GraphQLInputType }).type = replaced(arg.type);
+        for (const arg of field.args) {
+          (arg as { type: GraphQLInputType }).type = replaced(arg.type);
+          if (arg.extensions.opaque) markOpaque(arg.type);
+        }
       }
     }
   }

@@ -1,13 +1,19 @@
 import { builder } from '../../graphql/builder.ts';
 import { connect } from '../../graphql/connection.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import type { Category, CategoryPatch, NewCategory } from '../../store/store.ts';
 import { graphqlNotation } from '../notation.ts';
 import { categoryPatch, newCategory } from './category.rules.ts';
 
 export const CategoryType = builder.objectRef<Category>('Category').implement({
+  interfaces: [NodeInterface],
   description: 'A kind of animals.',
   fields: (t) => ({
+    nodeId: t.id({
+      description: NODE_ID,
+      resolve: nodeType('Category', (id, { loaders }) => loaders.category(id)),
+    }),
     id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
     name: t.exposeString('name', { description: 'The category name, for example a kind of animal.' }),
     description: t.exposeString('description', {

@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import type { Pet, PetFilter } from '../../store/store.ts';
 import { PetStatusType, PetType, petConnection } from '../pet/pet.type.ts';
@@ -6,8 +7,14 @@ import { inventoryUpdate } from './inventory.rules.ts';
 
 /** An inventory entry is a view of its pet: the two can't disagree. */
 export const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
+  interfaces: [NodeInterface],
   description: 'The stock of a pet.',
   fields: (t) => ({
+    nodeId: t.id({
+      description: NODE_ID,
+      resolve: nodeType('InventoryItem', (id, { loaders }) => loaders.pet(id)),
+    }),
+    id: t.exposeID('id', { description: 'The petId, for clients that keep records by their id.' }),
     petId: t.exposeID('id', { description: 'Id of the animal that this entry tracks.' }),
     quantity: t.exposeInt('quantity', { description: 'Current stock count.' }),
     status: t.expose('status', { type: PetStatusType, description: 'Status of the tracked animal.' }),

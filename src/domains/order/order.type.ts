@@ -1,5 +1,6 @@
 import { builder } from '../../graphql/builder.ts';
 import { connect } from '../../graphql/connection.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import type { NewOrder, Order, OrderFilter, OrderPatch } from '../../store/store.ts';
 import { graphqlNotation } from '../notation.ts';
@@ -7,8 +8,13 @@ import { PetType } from '../pet/pet.type.ts';
 import { newOrder, orderPatch } from './order.rules.ts';
 
 export const OrderType = builder.objectRef<Order>('Order').implement({
+  interfaces: [NodeInterface],
   description: 'An order for an animal.',
   fields: (t) => ({
+    nodeId: t.id({
+      description: NODE_ID,
+      resolve: nodeType('Order', (id, { loaders }) => loaders.order(id)),
+    }),
     id: t.exposeID('id', { description: 'Unique order identifier, chosen by the client or assigned.' }),
     petId: t.exposeID('petId', { nullable: true, description: 'Id of the animal in this order.' }),
     pet: t.field({

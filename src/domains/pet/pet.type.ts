@@ -1,6 +1,7 @@
 import { builder } from '../../graphql/builder.ts';
 import { type ConnectionArguments, connect } from '../../graphql/connection.ts';
 import type { Context } from '../../graphql/context.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import { type Category, PET_STATUSES, type Pet, type PetFilter } from '../../store/store.ts';
 import { CategoryType } from '../category/category.type.ts';
@@ -21,8 +22,13 @@ export const PetStatusType = builder.enumType('PetStatus', {
 });
 
 export const PetType = builder.objectRef<Pet>('Pet').implement({
+  interfaces: [NodeInterface],
   description: 'An animal of the store.',
   fields: (t) => ({
+    nodeId: t.id({
+      description: NODE_ID,
+      resolve: nodeType('Pet', (id, { loaders }) => loaders.pet(id)),
+    }),
     id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
     name: t.exposeString('name', { description: "The animal's name." }),
     status: t.expose('status', { type: PetStatusType, description: 'Status of the pet.' }),

@@ -3,9 +3,11 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import {
   type GraphQLArgument,
+  type GraphQLInterfaceType,
   type GraphQLObjectType,
   getIntrospectionQuery,
   getNamedType,
+  isInterfaceType,
   isObjectType,
 } from 'graphql';
 import { stringify } from 'lossless-json';
@@ -400,6 +402,7 @@ describe('The common path of GraphQL answers as Yoga does', () => {
 /** Variables that generated operations may use, some of values that break a rule. */
 const VARIABLES: Record<string, [type: string, values: fc.Arbitrary<unknown>]> = {
   id: ['ID!', fc.constantFrom<unknown>('1', 2, 9, '0')],
+  node: ['ID!', fc.constantFrom<unknown>('UGV0OjI', 'Q2F0ZWdvcnk6MQ', 'T3JkZXI6NA', 'y')],
   size: ['Int', fc.constantFrom<unknown>(1, 2, null, 0, 101)],
   cursor: ['String', fc.constantFrom<unknown>('1', '3', null, 'x')],
   statuses: ['[PetStatus!]', fc.constantFrom<unknown>(['sold'], 'available', [], null)],
@@ -423,6 +426,13 @@ const ARGUMENTS: Record<string, fc.Arbitrary<string>> = {
   last: fc.constantFrom('1', '2', '$size', '101'),
   after: fc.constantFrom('"1"', '"3"', '"99"', '$cursor', '"x"', 'null'),
   before: fc.constantFrom('"2"', '"5"', '$cursor'),
+  nodeId: fc.constantFrom('"UGV0OjE"', '"Q2F0ZWdvcnk6MQ"', '"T3JkZXI6Mg"', '"x"', '7', '$node'),
+  nodeIds: fc.constantFrom(
+    '["UGV0OjE", $node, "SW52ZW50b3J5SXRlbTox"]',
+    '$node',
+    '[]',
+    '["UGV0OjE", "UGV0OjE"]',
+  ),
   name: fc.constantFrom('"Pet"', '"PetStatus"', '"Nothing"'),
   includeDeprecated: fc.constantFrom('true', 'false', '$yes'),
   'filter PetFilter': fc.constantFrom(
@@ -495,19 +505,37 @@ function argumentsOf(args: readonly GraphQLArgument[]): fc.Arbitrary<string> {
 }
 
 /** A selection of fields of this type; each response key is used once, so that fields can't conflict. */
-function selectionOf(type: GraphQLObjectType, depth: number, most = 4): fc.Arbitrary<string> {
+function selectionOf(
+  type: GraphQLObjectType | GraphQLInterfaceType,
+  depth: number,
+  most = 4,
+): fc.Arbitrary<string> {
+  const isComposite = (type: unknown) => isObjectType(type) || isInterfaceType(type);
   const fields = Object.values(type.getFields()).filter(
-    ({ type }) => depth > 0 || !isObjectType(getNamedType(type)),
+    ({ type }) => depth > 0 || !isComposite(getNamedType(type)),
   );
   const leaf = fc.constant('__typename');
   if (fields.length === 0) return fc.constant('{ __typename }');
   const field = fc.constantFrom(...fields).chain((chosen) => {
     const named = getNamedType(chosen.type);
-    const below = isObjectType(named) ? selectionOf(named, depth - 1) : fc.constant('');
+    const below =
+      isObjectType(named) || isInterfaceType(named) ? selectionOf(named, depth - 1) : fc.constant('');
     return fc
       .tuple(argumentsOf(chosen.args), directive, below)
       .map(([args, when, selection]) => `${chosen.name}${args}${when} ${selection}`);
   });
+  if (isInterfaceType(type) && depth > 0) {
+    const ofTypes = schema.getPossibleTypes(type).map((one) => selectionOf(one, depth - 1, 3));
+    return fc.tuple(...ofTypes, directive).map((parts) => {
+      const when = parts.pop();
+      // Keys of different types apart, which may not be of different types themselves.
+      const texts = schema.getPossibleTypes(type).map((one, index) => {
+        const text = (parts[index] as string).replace(/\bf(\d+):/g, `${one.name.toLowerCase()}$1:`);
+        return `... on ${one.name}${index === 0 ? when : ''} ${text}`;
+      });
+      return `{ nodeId ${texts.join(' ')} }`;
+    });
+  }
   const selected = fc.array(fc.oneof({ weight: 8, arbitrary: field }, { weight: 1, arbitrary: leaf }), {
     minLength: 1,
     maxLength: most,

@@ -1,0 +1,82 @@
+import { parseId } from '../domains/id.ts';
+import { validationFailed } from '../errors.ts';
+import type { Id, MaybePromise } from '../store/store.ts';
+import { builder } from './builder.ts';
+import { LARGEST_PAGE } from './connection.ts';
+import type { Context } from './context.ts';
+
+/** A record of any type that has a nodeId, with the name of its type: pets and inventory entries are one record. */
+interface NodeRecord {
+  __typename: string;
+}
+
+/** Of arguments: their ids are no int64. */
+const OPAQUE = { opaque: true };
+
+type Find = (id: Id, context: Context) => MaybePromise<object | null>;
+
+const finders = new Map<string, Find>();
+
+/** What a nodeId is, for the schema. */
+export const NODE_ID = 'An opaque id over all types, for clients that keep records of all types together.';
+
+/** Every record under one opaque id over all types, as Relay wants it; ids of their own are unique in one type only. */
+export const NodeInterface = builder.interfaceRef<object>('Node').implement({
+  description: 'A record that has an id over all types.',
+  fields: (t) => ({
+    nodeId: t.id({ description: NODE_ID }),
+  }),
+  resolveType: (node) => (node as NodeRecord).__typename,
+});
+
+/** The nodeId of a record. Opaque to clients, who may keep it: it must stay readable for ever. */
+const nodeIdOf = (type: string, id: Id): string => Buffer.from(`${type}:${id}`).toString('base64url');
+
+/**
+ * Makes the records of a type nodes.
+ *
+ * @param type the name of the GraphQL type
+ * @param find reads one of them by its own id
+ * @returns the resolver of its nodeId
+ */
+export function nodeType(type: string, find: Find): (record: { id: Id }) => string {
+  finders.set(type, find);
+  return ({ id }) => nodeIdOf(type, id);
+}
+
+/** The record of a nodeId; null if there is none, or if it is no nodeId. */
+function nodeOf(nodeId: string, context: Context): MaybePromise<object | null> {
+  const [type = '', id = ''] = Buffer.from(nodeId, 'base64url').toString('latin1').split(':');
+  const find = finders.get(type);
+  if (!find || nodeIdOf(type, id) !== nodeId || parseId(id) === null) return null;
+  const found = find(id, context);
+  const named = (record: object | null) => record && { __typename: type, ...record };
+  return found instanceof Promise ? found.then(named) : named(found);
+}
+
+builder.queryFields((t) => ({
+  node: t.field({
+    type: NodeInterface,
+    nullable: true,
+    description: 'The record with this nodeId; null if there is none.',
+    args: { nodeId: t.arg.id({ required: true, description: 'A nodeId.', extensions: OPAQUE }) },
+    resolve: (_root, { nodeId }, context) => nodeOf(nodeId, context),
+  }),
+  nodes: t.field({
+    type: [NodeInterface],
+    nullable: { list: false, items: true },
+    description: 'The records with these nodeIds, in their order; null where there is none.',
+    args: {
+      nodeIds: t.arg.idList({
+        required: true,
+        description: `At most ${LARGEST_PAGE} nodeIds.`,
+        extensions: OPAQUE,
+      }),
+    },
+    resolve: (_root, { nodeIds }, context) => {
+      if (nodeIds.length > LARGEST_PAGE)
+        throw validationFailed([{ path: 'nodeIds', message: `must have at most ${LARGEST_PAGE} items` }]);
+      return nodeIds.map((nodeId) => nodeOf(nodeId, context));
+    },
+  }),
+}));

@@ -1,0 +1,156 @@
+import { expect, it } from 'vitest';
+import { dataOf, expectQueryRefusal, makeWorld, onEachEngine, query, type World } from '../kit/petstore.ts';
+
+const ID_RULE = 'must be an integer from 1 to 9223372036854775807';
+
+onEachEngine('nodeId over all types', (kit) => {
+  const ask = (text: string, variables?: Record<string, unknown>) => query(kit.gateway, text, variables);
+
+  async function nodeIdsOf({ P, C, O }: World): Promise<Record<string, string>> {
+    const data = dataOf(
+      await ask(
+        `{ pet(id: ${P}) { nodeId inventory { id nodeId } } category(id: ${C}) { nodeId } order(id: ${O}) { nodeId } }`,
+      ),
+    );
+    expect(data.pet.inventory.id).toBe(P);
+    return {
+      Pet: data.pet.nodeId,
+      InventoryItem: data.pet.inventory.nodeId,
+      Category: data.category.nodeId,
+      Order: data.order.nodeId,
+    };
+  }
+
+  it('finds each record by it, in literals and in variables, one at a time and many', async () => {
+    const { P, C, O } = await makeWorld(kit);
+    const ids = await nodeIdsOf({ P, C, O } as World);
+    expect(new Set(Object.values(ids)).size).toBe(4);
+    const expected: Record<string, object> = {
+      Pet: { __typename: 'Pet', id: P, name: 'Rex' },
+      InventoryItem: { __typename: 'InventoryItem', petId: P, quantity: 5, pet: { name: 'Rex' } },
+      Category: { __typename: 'Category', id: C, pets: { totalCount: 2 } },
+      Order: { __typename: 'Order', id: O, ordered: { id: P } },
+    };
+    const fields = `__typename nodeId ...P ... on InventoryItem { petId quantity pet { name } }
+      ... on Category { id pets { totalCount } } ... on Order { id ordered: pet { id } }`;
+    const fragment = 'fragment P on Pet { id name }';
+    const all = Object.values(ids);
+    // From the second use on, compiled code answers.
+    for (let use = 1; use <= 3; use++) {
+      for (const [type, nodeId] of Object.entries(ids)) {
+        const record = { ...expected[type], nodeId };
+        const literal = await ask(`{ node(nodeId: "${nodeId}") { ${fields} } } ${fragment}`);
+        expect(dataOf(literal), literal.about).toEqual({ node: record });
+        const variable = await ask(
+          `query ($n: ID!) { node(nodeId: $n) { ${fields} } x: nodes(nodeIds: [$n]) { nodeId } } ${fragment}`,
+          { n: nodeId },
+        );
+        expect(dataOf(variable), variable.about).toEqual({ node: record, x: [{ nodeId }] });
+        const byDefault = await ask(
+          `query ($n: ID! = "${nodeId}") { ...Q } fragment Q on Query { node(nodeId: $n) { __typename } }`,
+        );
+        expect(dataOf(byDefault), byDefault.about).toEqual({ node: { __typename: type } });
+      }
+      const many = await ask(`query ($n: [ID!]!) { nodes(nodeIds: $n) { ${fields} } } ${fragment}`, {
+        n: [...all, 'nothing', all[0]],
+      });
+      const records = Object.entries(ids).map(([type, nodeId]) => ({ ...expected[type], nodeId }));
+      expect(dataOf(many), many.about).toEqual({ nodes: [...records, null, records[0]] });
+    }
+  });
+
+  it('answers null for what is no nodeId, and for what is gone', async () => {
+    const { P, F } = await makeWorld(kit);
+    const { Pet } = await nodeIdsOf({ P, C: '1', O: '1' } as World);
+    const foreign = (text: string) => Buffer.from(text).toString('base64url');
+    const wrong = [
+      '',
+      'x',
+      P,
+      `${Pet}=`,
+      ` ${Pet}`,
+      foreign('Pet'),
+      foreign('Pet:0'),
+      foreign(`Pet:0${P}`),
+      foreign(`Pet:${P}:${P}`),
+      foreign('Pet:9223372036854775808'),
+      foreign('Pet:9223372036854775806'),
+      foreign(`pet:${P}`),
+      foreign(`Query:${P}`),
+      foreign(`constructor:${P}`),
+      foreign(`PetPatch:${P}`),
+      '☃'.repeat(50),
+    ];
+    for (const nodeId of wrong) {
+      const sent = await ask(
+        'query ($n: ID!) { node(nodeId: $n) { nodeId } nodes(nodeIds: [$n]) { nodeId } }',
+        {
+          n: nodeId,
+        },
+      );
+      expect(dataOf(sent), sent.about).toEqual({ node: null, nodes: [null] });
+    }
+    const literal = await ask(
+      `{ node(nodeId: "x") { nodeId } a: node(nodeId: 7) { nodeId } nodes(nodeIds: "y") { nodeId } }`,
+    );
+    expect(dataOf(literal)).toEqual({ node: null, a: null, nodes: [null] });
+    const { node } = dataOf(await ask(`mutation { deletePet(id: ${F}) }`)) && { node: foreign(`Pet:${F}`) };
+    expect(dataOf(await ask(`{ node(nodeId: "${node}") { nodeId } }`))).toEqual({ node: null });
+  });
+
+  it('keeps every other id an int64, in literals, lists, defaults and variables', async () => {
+    for (const [text, name, variables] of [
+      ['{ pet(id: "x") { id } }', 'id'],
+      ['{ orders(filter: {petId: "x"}) { totalCount } }', 'petId'],
+      ['query ($i: ID! = "x") { pet(id: $i) { id } }', 'i'],
+      ['query ($i: ID!) { pet(id: $i) { id } }', 'i', { i: 'x' }],
+      ['query ($i: ID!) { pet(id: $i) { id } node(nodeId: $i) { nodeId } }', 'i', { i: 'x' }],
+      ['query ($i: ID! = "x") { pet(id: $i) { id } node(nodeId: $i) { nodeId } }', 'i'],
+      ['query ($f: OrderFilter) { orders(filter: $f) { totalCount } }', 'petId', { f: { petId: '01' } }],
+      ['query ($i: ID) { orders(filter: {petId: $i}) { totalCount } }', 'i', { i: 'x' }],
+      ['query ($i: ID!) { node(nodeId: $i) { nodeId } }', 'i', { i: true }],
+    ] as const) {
+      const sent = await ask(text, variables);
+      expectQueryRefusal(sent, 'VALIDATION_FAILED', `${name}: ${ID_RULE}.`);
+    }
+    // The same name in another operation of the document is another variable.
+    const text = 'query A($i: ID!) { node(nodeId: $i) { nodeId } } query B($i: ID!) { pet(id: $i) { id } }';
+    const send = (operationName: string) =>
+      kit.gateway.call('/graphql', {
+        method: 'POST',
+        body: { query: text, operationName, variables: { i: 'x' } },
+      });
+    expect((await send('A')).json).toEqual({ data: { node: null } });
+    expect((await send('B')).json.errors[0].message).toBe(`i: ${ID_RULE}.`);
+  });
+
+  it('prices nodes by their number and by what hangs below the dearest type', async () => {
+    const price = async (text: string, variables?: Record<string, unknown>) => {
+      const key = await kit.gateway.newKey('business');
+      const sent = await query(kit.gateway, text, variables, { key });
+      return 1_000 - Number(sent.headers['x-ratelimit-remaining']);
+    };
+    const many = (n: number) => Array.from({ length: n }, () => 'x');
+    const list =
+      'query ($n: [ID!]!) { nodes(nodeIds: $n) { nodeId ... on Category { pets(first: 10) { nodes { id } } } } }';
+    expect(await price('{ node(nodeId: "x") { nodeId } }')).toBe(1);
+    expect(
+      await price(
+        '{ node(nodeId: "x") { ... on Category { pets(first: 100) { nodes { id orders(first: 4) { nodes { id } } } } } } }',
+      ),
+    ).toBe(5);
+    expect(await price(list, { n: many(9) })).toBe(1);
+    expect(await price(list, { n: many(10) })).toBe(2);
+    expect(await price(list, { n: many(100) })).toBe(11);
+    expect(
+      await price(
+        '{ nodes(nodeIds: ["a", "b", "c"]) { ... on Pet { orders(first: 40) { nodes { id } } } ... on Category { pets(first: 60) { nodes { id } } } } }',
+      ),
+    ).toBe(2);
+    const refused = await ask(list, { n: many(101) });
+    expect(refused.json.errors[0]).toMatchObject({
+      message: 'nodeIds: must have at most 100 items.',
+      extensions: { code: 'VALIDATION_FAILED', status: 400 },
+    });
+  });
+});
