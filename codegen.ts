@@ -4,7 +4,7 @@ import { type CodegenConfig, generate } from '@graphql-codegen/cli';
 import { lexicographicSortSchema, printSchema } from 'graphql';
 import { generateApi } from 'swagger-typescript-api';
 import { readConfig } from './src/config.ts';
-import { installationOf, openApiJson } from './src/doors/rest/openapi.ts';
+import { installationOf, openApiJson } from './src/doors/rest/openapi/document.ts';
 import { schema } from './src/graphql/schema.ts';
 
 /**
@@ -30,10 +30,6 @@ const config: CodegenConfig = {
   silent: true,
   errorsOnly: true,
   generates: {
-    'src/doors/rest/documents.generated.ts': {
-      documents: 'src/doors/rest/documents.graphql',
-      ...typedDocuments,
-    },
     'test/clients/documents.generated.ts': { documents: 'test/clients/documents.graphql', ...typedDocuments },
   },
 };

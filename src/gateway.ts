@@ -7,6 +7,7 @@ import { createBurstGuard } from './access/burst-guard.ts';
 import { charge, type Verdict } from './access/limiter.ts';
 import { PLANS } from './access/plans.ts';
 import type { Config } from './config.ts';
+import type { Route } from './domains/route.ts';
 import { GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './doors/graphql/graphql.ts';
 import { type Page, Pages } from './doors/pages/pages.ts';
 import { checkSunset, type Lifecycle } from './doors/rest/lifecycle.ts';
@@ -43,6 +44,8 @@ export interface GatewayOptions {
   developmentKey?: string | undefined;
   /** Milliseconds since 1970; tests give a clock of their own. */
   now?: () => number;
+  /** The REST operations; tests give a table of their own. */
+  routes?: readonly Route[];
 }
 
 export interface RequestHandler {
@@ -101,7 +104,7 @@ class Gateway {
       sunsetDate: config.SUNSET_DATE,
       sunsetEnforced: config.SUNSET_ENFORCED,
     };
-    this.#rest = new Rest(operations, config.REST_BASE_PATH, this.#lifecycle);
+    this.#rest = new Rest(operations, config.REST_BASE_PATH, this.#lifecycle, options.routes);
     this.#graphql = new GraphQLDoor(operations);
   }
 
@@ -275,7 +278,7 @@ class Gateway {
     const { route } = match;
     exchange.operation = route.operationId;
     exchange.route = this.#config.REST_BASE_PATH + route.path;
-    if (route.deprecated) {
+    if (route.deprecation) {
       exchange.deprecated = true;
       exchange.operationHeaders = match.operationHeaders;
       checkSunset(route, this.#lifecycle, this.#now());

@@ -18,8 +18,8 @@ export interface RateLimitView {
   day: WindowView;
 }
 
-/** Throws PRECONDITION_FAILED unless the REST representation of `record` is the one that If-Match names. */
-export type Precondition = (shape: 'Pet' | 'Category' | 'Order' | 'InventoryItem', record: object) => void;
+/** Throws PRECONDITION_FAILED unless the REST representation of `record`, of this GraphQL type, is the one that If-Match names. */
+export type Precondition = (type: string, record: object) => void;
 
 /** The idempotency of one request (contract section 7). */
 export interface Idempotency {

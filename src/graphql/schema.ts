@@ -1,8 +1,4 @@
-import '../domains/category/category.type.ts';
-import '../domains/pet/pet.type.ts';
-import '../domains/inventory/inventory.type.ts';
-import '../domains/order/order.type.ts';
-import '../domains/rate-limit.type.ts';
+import '../domains/index.ts';
 import {
   type GraphQLInputType,
   GraphQLList,

@@ -10,8 +10,6 @@
  * ---------------------------------------------------------------
  */
 
-type UtilRequiredKeys<T, K extends keyof T> = Omit<T, K> & Required<Pick<T, K>>;
-
 /**
  * One page, ordered by id.
  * @maxItems 100
@@ -444,7 +442,36 @@ export type Pets = Pet[];
  * An order as it is kept: its id and whether it is complete are always there.
  * @example {"id":1,"petId":1,"quantity":1,"shipDate":"2026-12-01T09:30:00Z","complete":false}
  */
-export type StoredOrder = UtilRequiredKeys<Order, "id" | "complete">;
+export interface StoredOrder {
+  /** Whether the order has been fulfilled */
+  complete: boolean;
+  /**
+   * Unique order identifier
+   * @format int64
+   * @min 1
+   * @max 9223372036854776000
+   */
+  id: number;
+  /**
+   * ID of the animal in this order
+   * @format int64
+   * @min 1
+   * @max 9223372036854776000
+   */
+  petId?: number;
+  /**
+   * Number of units ordered
+   * @format int32
+   * @min 1
+   * @max 2147483647
+   */
+  quantity?: number;
+  /**
+   * Expected or actual ship date
+   * @format date-time
+   */
+  shipDate?: string;
+}
 
 export type QueryParamsType = Record<string | number, any>;
 export type ResponseFormat = keyof Omit<Body, "body" | "bodyUsed">;
@@ -879,7 +906,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description **Deprecated** since 2026-07-01, ends on 2027-06-30: ask `pet(id:)` of the GraphQL API instead.
+     * @description **Deprecated** since 2026-07-01, ends on 2027-06-30: use `pet(id:)` of the GraphQL API instead.
      *
      * @tags Pets
      * @name GetPet
@@ -1141,6 +1168,85 @@ export class Api<SecurityDataType extends unknown> {
   };
   categories = {
     /**
+     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. **Experimental**: may change or go at any time.
+     *
+     * @tags Pets
+     * @name ListPetsOfCategory
+     * @summary List the pets of a category
+     * @request GET:/categories/{categoryId}/pets
+     * @secure
+     */
+    listPetsOfCategory: (
+      categoryId: number,
+      query?: {
+        /**
+         * The last id already seen; 0 starts at the beginning.
+         * @format int64
+         * @min 0
+         * @max 9223372036854776000
+         */
+        after?: number;
+        /**
+         * How many items at most.
+         * @format int32
+         * @min 1
+         * @max 100
+         * @default 20
+         */
+        limit?: number;
+        /**
+         * Only pets with this status; may be given several times.
+         * @minItems 1
+         */
+        status?: PetStatus[];
+      },
+      params: RequestParams = {},
+    ) =>
+      this.http.request<
+        Pets,
+        | void
+        | (Error & {
+            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
+            status?: 400;
+          })
+        | (Error & {
+            code?: "UNAUTHENTICATED";
+            status?: 401;
+          })
+        | (Error & {
+            code?: "API_KEY_BANNED";
+            status?: 403;
+          })
+        | (Error & {
+            code?: "NOT_FOUND";
+            status?: 404;
+          })
+        | (Error & {
+            code?: "NOT_ACCEPTABLE";
+            status?: 406;
+          })
+        | (Error & {
+            code?: "RATE_LIMITED";
+            status?: 429;
+          })
+        | (Error & {
+            code?: "INTERNAL";
+            status?: 500;
+          })
+        | (Error & {
+            code?: "UNAVAILABLE";
+            status?: 503;
+          })
+      >({
+        path: `/categories/${categoryId}/pets`,
+        method: "GET",
+        query: query,
+        secure: true,
+        format: "json",
+        ...params,
+      }),
+
+    /**
      * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it.
      *
      * @tags Pets
@@ -1217,11 +1323,11 @@ export class Api<SecurityDataType extends unknown> {
      * @summary Create a category
      * @request POST:/categories
      * @secure
+     * @link `201.listPetsOfCategory` operationId:listPetsOfCategory
      * @link `201.getCategory` operationId:getCategory
      * @link `201.replaceCategory` operationId:replaceCategory
      * @link `201.updateCategory` operationId:updateCategory
      * @link `201.deleteCategory` operationId:deleteCategory
-     * @link `201.listPetsOfCategory` operationId:listPetsOfCategory
      */
     createCategory: (data: NewCategory, params: RequestParams = {}) =>
       this.http.request<
@@ -1529,85 +1635,6 @@ export class Api<SecurityDataType extends unknown> {
         path: `/categories/${categoryId}`,
         method: "DELETE",
         secure: true,
-        ...params,
-      }),
-
-    /**
-     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. **Experimental**: may change or go at any time.
-     *
-     * @tags Pets
-     * @name ListPetsOfCategory
-     * @summary List the pets of a category
-     * @request GET:/categories/{categoryId}/pets
-     * @secure
-     */
-    listPetsOfCategory: (
-      categoryId: number,
-      query?: {
-        /**
-         * The last id already seen; 0 starts at the beginning.
-         * @format int64
-         * @min 0
-         * @max 9223372036854776000
-         */
-        after?: number;
-        /**
-         * How many items at most.
-         * @format int32
-         * @min 1
-         * @max 100
-         * @default 20
-         */
-        limit?: number;
-        /**
-         * Only pets with this status; may be given several times.
-         * @minItems 1
-         */
-        status?: PetStatus[];
-      },
-      params: RequestParams = {},
-    ) =>
-      this.http.request<
-        Pets,
-        | void
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
-        path: `/categories/${categoryId}/pets`,
-        method: "GET",
-        query: query,
-        secure: true,
-        format: "json",
         ...params,
       }),
   };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Kind, type OperationDefinitionNode, parse, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { ROUTES } from '../../src/doors/rest/routes.ts';
+import { ROUTES } from '../../src/domains/index.ts';
 import { admit } from '../../src/graphql/admission.ts';
 import type { Context } from '../../src/graphql/context.ts';
 import { Loaders } from '../../src/graphql/loaders.ts';
@@ -74,7 +74,8 @@ describe('the price of an operation', () => {
 
   it.each(ROUTES.map(({ operationId, document }) => ({ operationId, document })))(
     'of what the REST operation $operationId runs is 1',
-    ({ document }) => {
+    (route) => {
+      const document = parse(route.document);
       const [operation] = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
       expect(priceOf(schema, document, operation as OperationDefinitionNode, { limit: 100 }).units).toBe(1);
     },

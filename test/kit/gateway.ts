@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingHttpHeaders, type Server } from 'n
 import { pino } from 'pino';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { readConfig } from '../../src/config.ts';
-import { createGateway } from '../../src/gateway.ts';
+import { createGateway, type GatewayOptions } from '../../src/gateway.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { createHttpServer, listen } from '../../src/server.ts';
 import type { Limits, PlanName, Store } from '../../src/store/store.ts';
@@ -65,12 +65,13 @@ export class TestGateway {
     store: Store,
     environment: Record<string, string> = {},
     clock = new Clock(),
+    more: Partial<GatewayOptions> = {},
   ): Promise<TestGateway> {
     const logs: string[] = [];
     const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logs.push(line) });
     const config = readConfig(environment);
     const server = createHttpServer(
-      createGateway({ store, config, log, metrics: new Metrics(), now: clock.now }),
+      createGateway({ store, config, log, metrics: new Metrics(), now: clock.now, ...more }),
     );
     const port = await listen(server, 0, '127.0.0.1');
     const key = await makeKey(store, clock, 'enterprise', { perMinute: 1_000_000, perDay: 1_000_000 });

@@ -4,7 +4,7 @@ import type { Exchange } from '../../http/exchange.ts';
 import type { Metrics } from '../../observability/metrics.ts';
 import type { MaybePromise, Store } from '../../store/store.ts';
 import { GRAPHQL_PATH } from '../graphql/graphql.ts';
-import { installationOf, openApiJson } from '../rest/openapi.ts';
+import { installationOf, openApiJson } from '../rest/openapi/document.ts';
 import { Asset } from './asset.ts';
 import { DOCS_PATH, docsPages, OPENAPI_PATH } from './docs.ts';
 import { graphiqlPage } from './graphiql.ts';

@@ -1,7 +1,9 @@
 import FindMyWay from 'find-my-way';
-import { print } from 'graphql';
 import { ID_RULE, parseId } from '../../domains/id.ts';
+import { ROUTES } from '../../domains/index.ts';
 import { issuesOf } from '../../domains/notation.ts';
+import type { Method, Route } from '../../domains/route.ts';
+import type { Shape } from '../../domains/shape.ts';
 import { AppError, type Issue, notFound, validationFailed } from '../../errors.ts';
 import type { Context, Precondition } from '../../graphql/context.ts';
 import type { Operations, OwnOperation, PublicResult } from '../../graphql/operations.ts';
@@ -14,10 +16,10 @@ import { IDEMPOTENCY_KEY_ISSUE, isIdempotencyKey } from '../../http/idempotency-
 import { asObject, parseJson } from '../../http/json.ts';
 import { accepts, isReadable } from '../../http/media-type.ts';
 import type { MaybePromise } from '../../store/store.ts';
+import { bodyTypesOf } from './body-types.ts';
 import { deprecationHeaders, type Lifecycle } from './lifecycle.ts';
-import { readQuery } from './parameters.ts';
-import { type Method, ROUTES, type Route } from './routes.ts';
-import { WRITERS, writeList } from './shapes.ts';
+import { readQuery } from './query.ts';
+import { writeList, writerFor } from './representation.ts';
 
 /** What the router keeps of a route. */
 interface Destination {
@@ -34,7 +36,6 @@ export type Match =
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const JSON_TYPES = ['application/json'];
-const PATCH_TYPES = ['application/json', 'application/merge-patch+json'];
 
 /** A path segment longer than this is no id; the router's own bound would answer 404 where 400 is right. */
 const LONGEST_SEGMENT = 16_000;
@@ -45,18 +46,23 @@ export class Rest {
   readonly #router = FindMyWay({ maxParamLength: LONGEST_SEGMENT });
   readonly #unchangedOperations = new Map<Route, OwnOperation>();
 
-  constructor(operations: Operations, basePath: string, lifecycle: Lifecycle) {
+  constructor(
+    operations: Operations,
+    basePath: string,
+    lifecycle: Lifecycle,
+    routes: readonly Route[] = ROUTES,
+  ) {
     this.#basePath = basePath;
-    for (const route of ROUTES) {
+    for (const route of routes) {
       const path = basePath + route.path.replace(/\{(\w+)\}/g, ':$1');
       const destination: Destination = {
         route,
-        run: operations.prepareOwn(print(route.document)),
-        operationHeaders: route.deprecated && deprecationHeaders(lifecycle, route.operationId),
+        run: operations.prepareOwn(route.document),
+        operationHeaders: deprecationHeaders(route, lifecycle),
       };
       this.#router.on(route.method, path, () => {}, destination);
-      if (route.unchanged)
-        this.#unchangedOperations.set(route, operations.prepareOwn(print(route.unchanged)));
+      if (route.unchanged !== undefined)
+        this.#unchangedOperations.set(route, operations.prepareOwn(route.unchanged));
     }
   }
 
@@ -93,7 +99,7 @@ export class Rest {
     if (!route.body)
       return this.#run(exchange, route, run, this.#variables(exchange, route, parameters), newContext());
     checkLength(exchange.request);
-    const types = route.method === 'PATCH' ? PATCH_TYPES : JSON_TYPES;
+    const types = bodyTypesOf(route.method);
     if (!isReadable(exchange.headers['content-type'], types) || isEncoded(exchange)) {
       throw new AppError(
         'UNSUPPORTED_MEDIA_TYPE',
@@ -107,7 +113,7 @@ export class Rest {
       if (variables instanceof AppError) return this.#refuse(exchange, route, context, body, variables);
       const { mirrors } = route.body!;
       if (mirrors) context.precondition = mirroring(context.precondition, mirrors, body);
-      if (route.unchanged && Object.keys(variables.input as object).length === 0) {
+      if (route.unchanged !== undefined && Object.keys(variables.input as object).length === 0) {
         return this.#unchanged(exchange, route, variables, context);
       }
       return this.#run(exchange, route, run, variables, context);
@@ -186,7 +192,7 @@ export class Rest {
   ): Promise<Answer> {
     const result = await this.#unchangedOperations.get(route)!(variables, context);
     const record = (result.data as { result?: object | null } | null)?.result;
-    if (record) context.precondition?.(route.shape!, record);
+    if (record) context.precondition?.(route.shape!.type, record);
     return this.#shape(exchange, route, variables, result);
   }
 
@@ -218,12 +224,12 @@ export class Rest {
       const headers: Headers = page.pageInfo.hasNextPage
         ? ['Link', this.#nextLink(exchange, route, page)]
         : [];
-      return withEtag(exchange, 200, headers, writeList(shape, page.nodes));
+      return withEtag(exchange, 200, headers, writeList(writerFor(shape.type), page.nodes));
     }
     if (!data.result) throw notFound(route.kind, String(variables[route.pathParameter!]));
-    const body = WRITERS[shape](data.result);
+    const body = writerFor(shape.type)(data.result);
     if (route.status === 201) {
-      const location = `${this.#basePath}${route.path}/${(data.result as { id: string }).id}`;
+      const location = `${this.#basePath}${route.path}/${idOf(shape, data.result)}`;
       return { status: 201, headers: ['Location', location, 'ETag', etagOf(body)], body };
     }
     return withEtag(exchange, route.status, [], body);
@@ -231,12 +237,13 @@ export class Rest {
 
   /** RFC 8288, with the filters and the limit of this request. */
   #nextLink(exchange: Exchange, route: Route, page: ResultPage): string {
-    const last = page.nodes.at(-1) as { id?: string; petId?: string };
     const query = new URLSearchParams(exchange.query);
-    query.set('after', String(route.shape === 'InventoryItem' ? last.petId : last.id));
+    query.set('after', idOf(route.shape!, page.nodes.at(-1)!));
     return `<${exchange.path}?${query}>; rel="next"`;
   }
 }
+
+const idOf = ({ idField }: Shape, record: object): string => (record as Record<string, string>)[idField]!;
 
 interface ResultPage {
   nodes: object[];
@@ -246,7 +253,7 @@ interface ResultPage {
 /** The precondition of If-Match (RFC 9110 section 13.1.1), checked by the store together with the write. */
 export function preconditionOf(ifMatch: string | undefined): Precondition | undefined {
   if (ifMatch === undefined) return undefined;
-  return (shape, record) => checkEtag(ifMatch, WRITERS[shape](record));
+  return (type, record) => checkEtag(ifMatch, writerFor(type)(record));
 }
 
 /** The precondition that fields which the body may only repeat are those of the resource. */
@@ -257,8 +264,8 @@ function mirroring(
 ): Precondition | undefined {
   const repeated = names.filter((name) => Object.hasOwn(body, name));
   if (repeated.length === 0) return precondition;
-  return (shape, record) => {
-    precondition?.(shape, record);
+  return (type, record) => {
+    precondition?.(type, record);
     const others = repeated.filter((name) => (record as Record<string, unknown>)[name] !== body[name]);
     if (others.length > 0) {
       throw validationFailed(

@@ -1,4 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '../../../src/config.ts';
+import { ROUTES } from '../../../src/domains/index.ts';
+import type { Route } from '../../../src/domains/route.ts';
+import { installationOf, openApiJson } from '../../../src/doors/rest/openapi/document.ts';
+import { TestGateway } from '../../kit/gateway.ts';
 import {
   expectAnswer,
   expectRefusal,
@@ -109,5 +114,56 @@ describe('other dates', () => {
     expectRefusal(sent, 'GONE', /2026-11-21/);
     expect(sent.headers.deprecation).toBe(`@${Date.parse('2026-01-02T00:00:00Z') / 1000}`);
     expect(sent.headers.sunset).toBe('Sat, 21 Nov 2026 00:00:00 GMT');
+  });
+});
+
+describe('another operation', () => {
+  const kit = useGateway(sqlite);
+  const environment = { SUNSET_ENFORCED: 'on' };
+  const routes = ROUTES.map((route): Route => {
+    const { deprecation: _, ...others } = route;
+    return route.operationId === 'listOrders'
+      ? { ...others, deprecation: { replacement: '`GET /store/sales`', successor: '/store/sales' } }
+      : others;
+  });
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    gateway = await TestGateway.start(kit.gateway.store, environment, kit.clock, { routes });
+  });
+  afterAll(() => gateway.close());
+
+  it('is deprecated by its row alone', async () => {
+    const { P } = await makeWorld(kit);
+    const pet = await send(gateway, `/pets/${P}`);
+    expect([pet.status, pet.headers.deprecation, pet.headers.sunset]).toEqual([200, undefined, undefined]);
+
+    const { status, headers, about } = await send(gateway, '/store/orders');
+    expect(status, about).toBe(200);
+    expect(headers.deprecation).toBe(`@${Date.parse('2026-07-01T00:00:00Z') / 1000}`);
+    expect(headers.sunset).toBe('Wed, 30 Jun 2027 00:00:00 GMT');
+    expect(headers.link).toBe(
+      '</docs#/Store/listOrders>; rel="deprecation", </store/sales>; rel="successor-version"',
+    );
+
+    kit.clock.time = SUNSET;
+    expectRefusal(
+      await send(gateway, '/store/orders'),
+      'GONE',
+      'This operation ended on 2027-06-30. Use `GET /store/sales` instead.',
+    );
+    expectAnswer(await send(gateway, `/pets/${P}`), 200);
+  });
+
+  it('is described by its row alone', () => {
+    const { paths } = JSON.parse(openApiJson(installationOf(readConfig(environment)), 0, routes));
+    expect(paths['/store/orders'].get).toMatchObject({
+      deprecated: true,
+      'x-sunset': '2027-06-30',
+      description: expect.stringContaining('ends on 2027-06-30: use `GET /store/sales` instead.'),
+    });
+    expect(paths['/store/orders'].get.responses['410']).toBeDefined();
+    expect(paths['/pets/{petId}'].get.deprecated).toBeUndefined();
+    expect(paths['/pets/{petId}'].get.responses['410']).toBeUndefined();
   });
 });

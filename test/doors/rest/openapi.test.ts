@@ -2,8 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
-import { errorsOf, installationOf, openApiJson } from '../../../src/doors/rest/openapi.ts';
-import { ROUTES, type Route } from '../../../src/doors/rest/routes.ts';
+import { ROUTES } from '../../../src/domains/index.ts';
+import type { Route } from '../../../src/domains/route.ts';
+import { installationOf, openApiJson } from '../../../src/doors/rest/openapi/document.ts';
+import { errorsOf } from '../../../src/doors/rest/openapi/errors.ts';
 import { type AppError, ERRORS, idempotentCallRunning, unavailable } from '../../../src/errors.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type Call, TestGateway } from '../../kit/gateway.ts';
@@ -350,7 +352,7 @@ describe('live answers', () => {
 function idFor({ operationId, pathParameter }: Route): string {
   if (operationId === 'deletePet') return '$F';
   if (operationId === 'deleteCategory') return '$E';
-  return { petId: '$P', categoryId: '$C', orderId: '$O' }[pathParameter ?? 'petId'];
+  return { petId: '$P', categoryId: '$C', orderId: '$O' }[pathParameter ?? 'petId']!;
 }
 
 /** The store, but for a fault that its reads and writes run into. */

@@ -1,0 +1,115 @@
+import { restNotation } from '../notation.ts';
+import { PAGE_PARAMETERS } from '../parameter.ts';
+import type { Resource } from '../route.ts';
+import { id, optional, pageOf, type Shape, selectionOf, text, trimmedText } from '../shape.ts';
+import { categoryPatch, newCategory } from './category.rules.ts';
+
+const Category: Shape = {
+  type: 'Category',
+  name: 'Category',
+  listName: 'Categories',
+  description: 'A kind of animals.',
+  idField: 'id',
+  fields: {
+    id: id('Unique identifier assigned on creation'),
+    name: trimmedText(200, 'The category name (for example a kind of animal)'),
+    description: optional(text(2000, 'A short description of the category')),
+  },
+  example: { id: 1, name: 'Dogs', description: 'Loyal, loud and always hungry' },
+};
+
+const getCategory = `query getCategory($categoryId: ID!) {
+  result: category(id: $categoryId) ${selectionOf(Category)}
+}`;
+
+const updateCategory = `mutation updateCategory($categoryId: ID!, $input: CategoryPatch!) {
+  result: updateCategory(id: $categoryId, input: $input) ${selectionOf(Category)}
+}`;
+
+const common = { tag: 'Pets', kind: 'category', stability: 'stable' } as const;
+const one = { ...common, path: '/categories/{categoryId}', pathParameter: 'categoryId' } as const;
+
+/** PUT replaces: the description that the body leaves out is removed. */
+const replacement = (category: { name: string; description?: string }) => ({
+  name: category.name,
+  description: category.description ?? null,
+});
+
+export const categories: Resource = {
+  shape: Category,
+  routes: [
+    {
+      ...common,
+      operationId: 'listCategories',
+      method: 'GET',
+      path: '/categories',
+      summary: 'List categories',
+      document: `query listCategories($limit: Int, $after: String) {
+        page: categories(first: $limit, after: $after) ${pageOf(Category)}
+      }`,
+      status: 200,
+      shape: Category,
+      list: true,
+      query: PAGE_PARAMETERS,
+    },
+    {
+      ...common,
+      operationId: 'createCategory',
+      method: 'POST',
+      path: '/categories',
+      summary: 'Create a category',
+      document: `mutation createCategory($input: NewCategory!) {
+        result: createCategory(input: $input) ${selectionOf(Category)}
+      }`,
+      status: 201,
+      shape: Category,
+      body: { name: 'NewCategory', rules: newCategory(restNotation) },
+    },
+    {
+      ...one,
+      operationId: 'getCategory',
+      method: 'GET',
+      summary: 'Get a category',
+      document: getCategory,
+      status: 200,
+      shape: Category,
+    },
+    {
+      ...one,
+      operationId: 'replaceCategory',
+      method: 'PUT',
+      summary: 'Replace a category',
+      document: updateCategory,
+      status: 200,
+      shape: Category,
+      body: {
+        name: 'CategoryReplacement',
+        rules: newCategory(restNotation),
+        toInput: replacement,
+        ownId: 'id',
+      },
+    },
+    {
+      ...one,
+      operationId: 'updateCategory',
+      method: 'PATCH',
+      stability: 'beta',
+      summary: 'Change a category',
+      document: updateCategory,
+      unchanged: getCategory,
+      status: 200,
+      shape: Category,
+      body: { name: 'CategoryPatch', rules: categoryPatch(), ownId: 'id', example: { description: null } },
+    },
+    {
+      ...one,
+      operationId: 'deleteCategory',
+      method: 'DELETE',
+      summary: 'Delete a category',
+      description: 'Refused while a pet is in the category.',
+      document: 'mutation deleteCategory($categoryId: ID!) { deleted: deleteCategory(id: $categoryId) }',
+      status: 204,
+      errors: ['CONFLICT'],
+    },
+  ],
+};

@@ -1,0 +1,132 @@
+import { restNotation } from '../notation.ts';
+import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../parameter.ts';
+import type { Body, Resource } from '../route.ts';
+import { flag, id, instant, optional, pageOf, quantity, type Shape, selectionOf } from '../shape.ts';
+import { newOrder, orderPatch } from './order.rules.ts';
+
+const Order: Shape = {
+  type: 'Order',
+  name: 'StoredOrder',
+  listName: 'Orders',
+  description: 'An order as it is kept: its id and whether it is complete are always there.',
+  idField: 'id',
+  fields: {
+    id: id('Unique order identifier'),
+    petId: optional(id('ID of the animal in this order')),
+    quantity: optional(quantity(1, 'Number of units ordered')),
+    shipDate: optional(instant('Expected or actual ship date')),
+    complete: flag('Whether the order has been fulfilled'),
+  },
+  example: { id: 1, petId: 1, quantity: 1, shipDate: '2026-12-01T09:30:00Z', complete: false },
+};
+
+const completeParameter: QueryParameter = {
+  name: 'complete',
+  description: 'Only orders that are fulfilled, or only those that are not.',
+  schema: { type: 'boolean' },
+  rule: 'must be true or false',
+  read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+};
+
+const getOrder = `query getOrder($orderId: ID!) {
+  result: order(id: $orderId) ${selectionOf(Order)}
+}`;
+
+const updateOrder = `mutation updateOrder($orderId: ID!, $input: OrderPatch!) {
+  result: updateOrder(id: $orderId, input: $input) ${selectionOf(Order)}
+}`;
+
+const common = { tag: 'Store', kind: 'order', stability: 'stable' } as const;
+const one = { ...common, path: '/store/orders/{orderId}', pathParameter: 'orderId' } as const;
+
+/** The specification's Order is also what creates and replaces one. */
+const orderBody: Body = {
+  name: 'Order',
+  rules: newOrder(restNotation),
+  description: 'An order for an animal. No field is required.',
+};
+
+/** PUT replaces: optional fields that the body leaves out are removed. */
+const replacement = (order: { petId?: string; quantity?: number; shipDate?: string; complete: boolean }) => ({
+  petId: order.petId ?? null,
+  quantity: order.quantity ?? null,
+  shipDate: order.shipDate ?? null,
+  complete: order.complete,
+});
+
+export const orders: Resource = {
+  shape: Order,
+  routes: [
+    {
+      ...common,
+      operationId: 'listOrders',
+      method: 'GET',
+      path: '/store/orders',
+      summary: 'List orders',
+      document: `query listOrders($petId: ID, $complete: Boolean, $limit: Int, $after: String) {
+        page: orders(filter: { petId: $petId, complete: $complete }, first: $limit, after: $after) ${pageOf(Order)}
+      }`,
+      status: 200,
+      shape: Order,
+      list: true,
+      explorer: false,
+      query: [idParameter('petId', 'Only orders that name this pet.'), completeParameter, ...PAGE_PARAMETERS],
+    },
+    {
+      ...common,
+      operationId: 'createOrder',
+      method: 'POST',
+      path: '/store/orders',
+      summary: 'Create an order',
+      description: 'No field is required; the id is assigned unless given. Stock stays as it is.',
+      document: `mutation createOrder($input: NewOrder!) {
+        result: createOrder(input: $input) ${selectionOf(Order)}
+      }`,
+      status: 201,
+      shape: Order,
+      body: orderBody,
+      errors: ['UNKNOWN_REFERENCE'],
+    },
+    {
+      ...one,
+      operationId: 'getOrder',
+      method: 'GET',
+      summary: 'Get an order',
+      document: getOrder,
+      status: 200,
+      shape: Order,
+    },
+    {
+      ...one,
+      operationId: 'replaceOrder',
+      method: 'PUT',
+      summary: 'Replace an order',
+      document: updateOrder,
+      status: 200,
+      shape: Order,
+      body: { ...orderBody, toInput: replacement, ownId: 'id' },
+      errors: ['UNKNOWN_REFERENCE'],
+    },
+    {
+      ...one,
+      operationId: 'updateOrder',
+      method: 'PATCH',
+      stability: 'beta',
+      summary: 'Change an order',
+      document: updateOrder,
+      unchanged: getOrder,
+      status: 200,
+      shape: Order,
+      body: { name: 'OrderPatch', rules: orderPatch(restNotation), ownId: 'id', example: { complete: true } },
+      errors: ['UNKNOWN_REFERENCE'],
+    },
+    {
+      ...one,
+      operationId: 'deleteOrder',
+      method: 'DELETE',
+      summary: 'Delete an order',
+      document: 'mutation deleteOrder($orderId: ID!) { deleted: deleteOrder(id: $orderId) }',
+      status: 204,
+    },
+  ],
+};

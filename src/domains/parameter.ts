@@ -1,0 +1,44 @@
+import { DEFAULT_PAGE_SIZE, LARGEST_PAGE } from '../graphql/connection.ts';
+import { ID_RULE, parseId } from './id.ts';
+import { INT64_SCHEMA, type JsonSchema } from './shape.ts';
+
+/** A query parameter: how its text becomes a variable of the document, and how OpenAPI describes it. */
+export interface QueryParameter {
+  name: string;
+  description: string;
+  /** Whether it may be given several times. */
+  repeatable?: true;
+  schema: JsonSchema;
+  /** What it must be, for messages. */
+  rule: string;
+  /** The value; undefined breaks the rule. */
+  read: (text: string) => unknown;
+}
+
+/** A filter by the id of another record. */
+export const idParameter = (name: string, description: string): QueryParameter => ({
+  name,
+  description,
+  schema: INT64_SCHEMA,
+  rule: ID_RULE,
+  read: (text) => parseId(text) ?? undefined,
+});
+
+export const limit: QueryParameter = {
+  name: 'limit',
+  description: 'How many items at most.',
+  schema: { type: 'integer', format: 'int32', minimum: 1, maximum: LARGEST_PAGE, default: DEFAULT_PAGE_SIZE },
+  rule: `must be an integer from 1 to ${LARGEST_PAGE}`,
+  read: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= LARGEST_PAGE ? Number(text) : undefined),
+};
+
+export const after: QueryParameter = {
+  name: 'after',
+  description: 'The last id already seen; 0 starts at the beginning.',
+  schema: { ...INT64_SCHEMA, minimum: 0 },
+  rule: 'must be an integer from 0 to 9223372036854775807',
+  read: (text) => (text === '0' ? text : (parseId(text) ?? undefined)),
+};
+
+/** The parameters that every list has. */
+export const PAGE_PARAMETERS: readonly QueryParameter[] = [limit, after];

@@ -1,0 +1,152 @@
+import { PET_STATUSES } from '../../store/store.ts';
+import { restNotation } from '../notation.ts';
+import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../parameter.ts';
+import type { Resource } from '../route.ts';
+import { id, named, pageOf, type Shape, selectionOf, trimmedText } from '../shape.ts';
+import { newPet, petPatch } from './pet.rules.ts';
+
+const Pet: Shape = {
+  type: 'Pet',
+  name: 'Pet',
+  listName: 'Pets',
+  description: 'An animal of the store.',
+  idField: 'id',
+  fields: {
+    id: id('Unique identifier assigned on creation'),
+    name: trimmedText(200, "The animal's name"),
+    categoryId: id('ID of the category the animal belongs to'),
+    status: named('PetStatus', 'Status of the pet'),
+  },
+  example: { id: 1, name: 'Rex', categoryId: 1, status: 'available' },
+};
+
+const statuses: readonly string[] = PET_STATUSES;
+
+/** The filter of lists of pets by their status. */
+export const petStatusParameter: QueryParameter = {
+  name: 'status',
+  description: 'Only pets with this status; may be given several times.',
+  repeatable: true,
+  schema: { $ref: '#/components/schemas/PetStatus' },
+  rule: `must be one of ${statuses.join(', ')}`,
+  read: (text) => (statuses.includes(text) ? text : undefined),
+};
+
+const getPet = `query getPet($petId: ID!) {
+  result: pet(id: $petId) ${selectionOf(Pet)}
+}`;
+
+const updatePet = `mutation updatePet($petId: ID!, $input: PetPatch!) {
+  result: updatePet(id: $petId, input: $input) ${selectionOf(Pet)}
+}`;
+
+const common = { tag: 'Pets', kind: 'pet', stability: 'stable' } as const;
+const one = { ...common, path: '/pets/{petId}', pathParameter: 'petId' } as const;
+
+export const pets: Resource = {
+  shape: Pet,
+  schemas: {
+    PetStatus: {
+      type: 'string',
+      enum: [...PET_STATUSES],
+      description: 'Status of a pet.',
+      example: 'available',
+    },
+  },
+  routes: [
+    {
+      ...common,
+      operationId: 'listPets',
+      method: 'GET',
+      path: '/pets',
+      summary: 'List pets',
+      document: `query listPets($status: [PetStatus!], $categoryId: ID, $limit: Int, $after: String) {
+        page: pets(filter: { status: $status, categoryId: $categoryId }, first: $limit, after: $after) ${pageOf(Pet)}
+      }`,
+      status: 200,
+      shape: Pet,
+      list: true,
+      query: [
+        petStatusParameter,
+        idParameter('categoryId', 'Only pets of this category.'),
+        ...PAGE_PARAMETERS,
+      ],
+    },
+    {
+      ...common,
+      operationId: 'createPet',
+      method: 'POST',
+      path: '/pets',
+      summary: 'Create a pet',
+      description: 'Its stock is 0 until it is set.',
+      document: `mutation createPet($input: NewPet!) { result: createPet(input: $input) ${selectionOf(Pet)} }`,
+      status: 201,
+      shape: Pet,
+      body: { name: 'NewPet', rules: newPet(restNotation) },
+      errors: ['UNKNOWN_REFERENCE'],
+    },
+    {
+      ...one,
+      operationId: 'getPet',
+      method: 'GET',
+      summary: 'Get a pet',
+      document: getPet,
+      status: 200,
+      shape: Pet,
+      deprecation: { replacement: '`pet(id:)` of the GraphQL API', successor: '/graphql' },
+    },
+    {
+      ...one,
+      operationId: 'replacePet',
+      method: 'PUT',
+      summary: 'Replace a pet',
+      document: updatePet,
+      status: 200,
+      shape: Pet,
+      body: { name: 'PetReplacement', rules: newPet(restNotation), ownId: 'id' },
+      errors: ['UNKNOWN_REFERENCE'],
+    },
+    {
+      ...one,
+      operationId: 'updatePet',
+      method: 'PATCH',
+      stability: 'beta',
+      summary: 'Change a pet',
+      document: updatePet,
+      unchanged: getPet,
+      status: 200,
+      shape: Pet,
+      body: { name: 'PetPatch', rules: petPatch(restNotation), ownId: 'id', example: { status: 'sold' } },
+      errors: ['UNKNOWN_REFERENCE'],
+    },
+    {
+      ...one,
+      operationId: 'deletePet',
+      method: 'DELETE',
+      summary: 'Delete a pet',
+      description: 'Refused while an order that is not complete names the pet.',
+      document: 'mutation deletePet($petId: ID!) { deleted: deletePet(id: $petId) }',
+      status: 204,
+      errors: ['CONFLICT'],
+    },
+    {
+      tag: 'Pets',
+      kind: 'category',
+      stability: 'experimental',
+      operationId: 'listPetsOfCategory',
+      method: 'GET',
+      path: '/categories/{categoryId}/pets',
+      pathParameter: 'categoryId',
+      summary: 'List the pets of a category',
+      document: `query listPetsOfCategory($categoryId: ID!, $status: [PetStatus!], $limit: Int, $after: String) {
+        parent: category(id: $categoryId) {
+          page: pets(filter: { status: $status }, first: $limit, after: $after) ${pageOf(Pet)}
+        }
+      }`,
+      status: 200,
+      shape: Pet,
+      list: true,
+      query: [petStatusParameter, ...PAGE_PARAMETERS],
+    },
+  ],
+};

@@ -1,0 +1,78 @@
+import type { z } from 'zod';
+import type { ErrorCode, Kind } from '../errors.ts';
+import type { QueryParameter } from './parameter.ts';
+import type { JsonSchema, Shape } from './shape.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export type Stability = 'stable' | 'beta' | 'experimental';
+export type Tag = 'Pets' | 'Store';
+
+/** A request body: the name of its schema, its rules, and the mutation input made of it. */
+export interface Body {
+  name: string;
+  rules: z.ZodObject;
+  /** What it is; by default what its method does with it. */
+  description?: string;
+  /** By default the fields of the shape's example that the rules know. */
+  example?: JsonSchema;
+  /** Full replacement: what the body leaves out is removed. */
+  toInput?: (body: never) => object;
+  /** The field of the body that may repeat the id of the path. */
+  ownId?: 'id' | 'petId';
+  /** Fields of the resource that the body may repeat as they are, so that what a GET gave can be put back. */
+  mirrors?: readonly string[];
+}
+
+/** What callers of an operation that will end have to know; the dates are those of the configuration. */
+export interface Deprecation {
+  /** What to use instead, as Markdown that completes "Use … instead". */
+  replacement: string;
+  /** Where that is: the target of `rel="successor-version"`. */
+  successor: `/${string}`;
+}
+
+/**
+ * One REST operation. A row of these is all there is to say about it: the router, the handler, the OpenAPI description
+ * and the tests run over the rows of all domains.
+ */
+export interface Route {
+  operationId: string;
+  method: Method;
+  /** As OpenAPI writes it, relative to the base path. */
+  path: `/${string}`;
+  tag: Tag;
+  stability: Stability;
+  summary: string;
+  /** What its method, its list and its stability don't say already. */
+  description?: string;
+  /**
+   * The GraphQL operation that it runs. Variables bear the names of path and query parameters, and `input`; a record is
+   * answered as `result`, a list as `page`, which may be below `parent`.
+   */
+  document: string;
+  /** What is missing when there is nothing to answer with. */
+  kind: Kind;
+  status: 200 | 201 | 204;
+  /** Missing where the answer has no body. */
+  shape?: Shape;
+  list?: true;
+  pathParameter?: string;
+  query?: readonly QueryParameter[];
+  body?: Body;
+  /** The operation whose document answers an empty merge patch. */
+  unchanged?: string;
+  /** What the rules of the domain refuse, beside what HTTP and the gateway refuse. */
+  errors?: readonly ErrorCode[];
+  /** Past its deprecation date, with a sunset date. */
+  deprecation?: Deprecation;
+  /** The try-it panel of the documentation is disabled for it. */
+  explorer?: false;
+}
+
+/** What a domain contributes to REST. */
+export interface Resource {
+  shape: Shape;
+  routes: readonly Route[];
+  /** Schemas that its fields and parameters name. */
+  schemas?: Readonly<Record<string, JsonSchema>>;
+}

@@ -1,0 +1,115 @@
+/** A part of the OpenAPI 3.0.3 description. Integers may be bigints, since the largest int64 is no double. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** How JSON writes a value: an int64 digit by digit, other numbers and booleans as they are, anything else quoted. */
+export type FieldKind = 'int64' | 'int32' | 'boolean' | 'string';
+
+/** One field of a REST body. */
+export interface Field {
+  kind: FieldKind;
+  /** Whether every stored record has it. */
+  required: boolean;
+  description: string;
+  /** What a stored value looks like. */
+  schema: JsonSchema;
+}
+
+/**
+ * How a kind of record looks in a REST answer, field by field in the order in which they are written. The JSON writer,
+ * the selection of the GraphQL document and the OpenAPI description are all made from it.
+ */
+export interface Shape {
+  /** Name of its GraphQL type. */
+  type: string;
+  /** Name of its OpenAPI schema. */
+  name: string;
+  /** Name of the schema of a page of them. */
+  listName: string;
+  description: string;
+  /** The field that lists are ordered by and that paths name. */
+  idField: string;
+  fields: Readonly<Record<string, Field>>;
+  example: JsonSchema;
+}
+
+const LARGEST_INT64 = 9223372036854775807n;
+const LARGEST_INT32 = 2147483647;
+
+export const INT64_SCHEMA: JsonSchema = {
+  type: 'integer',
+  format: 'int64',
+  minimum: 1,
+  maximum: LARGEST_INT64,
+};
+
+export const id = (description: string): Field => ({
+  kind: 'int64',
+  required: true,
+  description,
+  schema: INT64_SCHEMA,
+});
+
+/** A count from `least` to 2147483647. */
+export const quantity = (least: number, description: string): Field => ({
+  kind: 'int32',
+  required: true,
+  description,
+  schema: { type: 'integer', format: 'int32', minimum: least, maximum: LARGEST_INT32 },
+});
+
+export const flag = (description: string): Field => ({
+  kind: 'boolean',
+  required: true,
+  description,
+  schema: { type: 'boolean' },
+});
+
+/** An instant, written as RFC 3339 date-time. */
+export const instant = (description: string): Field => ({
+  kind: 'string',
+  required: true,
+  description,
+  schema: { type: 'string', format: 'date-time' },
+});
+
+/** A value of a named schema of the description, which its domain gives. */
+export const named = (schemaName: string, description: string): Field => ({
+  kind: 'string',
+  required: true,
+  description,
+  schema: { $ref: `#/components/schemas/${schemaName}` },
+});
+
+/** White space that is trimmed off a name, and what no text may contain. */
+const SPACE = '\\t-\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
+const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
+
+/** A text of at most `most` characters. */
+export const text = (most: number, description: string): Field => ({
+  kind: 'string',
+  required: true,
+  description,
+  schema: { type: 'string', maxLength: most, pattern: `^[^${CONTROL}]*$` },
+});
+
+/** A text of 1 to `most` characters without the white space around it. */
+export const trimmedText = (most: number, description: string): Field => ({
+  kind: 'string',
+  required: true,
+  description,
+  schema: {
+    type: 'string',
+    minLength: 1,
+    maxLength: most,
+    pattern: `^[${SPACE}]*[^${SPACE}${CONTROL}][^${CONTROL}]*[${SPACE}]*$`,
+  },
+});
+
+/** The same field where records may be without it. */
+export const optional = (field: Field): Field => ({ ...field, required: false });
+
+/** The selection of a GraphQL document that reads all fields of a shape. */
+export const selectionOf = ({ fields }: Shape): string => `{ ${Object.keys(fields).join(' ')} }`;
+
+/** The selection of a GraphQL connection that reads a page of a shape. */
+export const pageOf = (shape: Shape): string => `{ nodes ${selectionOf(shape)} pageInfo { hasNextPage } }`;

@@ -1,0 +1,78 @@
+import { stringify } from 'lossless-json';
+import type { Config } from '../../../config.ts';
+import { RESOURCES, ROUTES } from '../../../domains/index.ts';
+import type { Route } from '../../../domains/route.ts';
+import type { JsonSchema } from '../../../domains/shape.ts';
+import type { Lifecycle } from '../lifecycle.ts';
+import { Components } from './components.ts';
+import { describeOperation } from './operation.ts';
+import { addShape, errorSchema } from './schemas.ts';
+
+/** What differs from one installation to another. */
+export interface Installation {
+  /** Where the operations are served: empty, or a path without a slash at its end. */
+  basePath: string;
+  lifecycle: Pick<Lifecycle, 'deprecationDate' | 'sunsetDate'>;
+}
+
+export const installationOf = (config: Config): Installation => ({
+  basePath: config.REST_BASE_PATH,
+  lifecycle: { deprecationDate: config.DEPRECATION_DATE, sunsetDate: config.SUNSET_DATE },
+});
+
+/**
+ * The OpenAPI 3.0.3 description of the REST door as JSON text, made of what the domains state about REST, their rules and
+ * the error table: what isn't there can't be described, and what is there can't be forgotten.
+ *
+ * @param indent spaces a level, for people
+ * @param routes those of all domains; tests give a table of their own
+ */
+export function openApiJson(installation: Installation, indent?: number, routes = ROUTES): string {
+  return stringify(describe(installation, routes), undefined, indent)!;
+}
+
+function describe({ basePath, lifecycle }: Installation, routes: readonly Route[]): JsonSchema {
+  const components = new Components();
+  components.add('schemas', 'Error', errorSchema(routes));
+  for (const { shape, schemas = {} } of RESOURCES) {
+    addShape(components, shape);
+    for (const [name, schema] of Object.entries(schemas)) components.add('schemas', name, schema);
+  }
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    paths[route.path] ??= {};
+    paths[route.path]![route.method.toLowerCase()] = describeOperation(route, routes, lifecycle, components);
+  }
+  return {
+    openapi: '3.0.3',
+    info: {
+      title: 'Petstore',
+      version: '1.0.0',
+      description: ABOUT,
+      license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+    },
+    servers: [{ url: basePath || '/', description: 'This gateway' }],
+    tags: [
+      { name: 'Pets', description: 'Pets and the categories they belong to.' },
+      { name: 'Store', description: 'Orders and the stock of pets.' },
+    ],
+    security: [{ ApiKey: [] }, { BearerKey: [] }],
+    paths,
+    components: {
+      ...components.toJson(),
+      securitySchemes: {
+        ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The API key as it is.' },
+        BearerKey: { type: 'http', scheme: 'bearer', description: 'The API key as a bearer token.' },
+      },
+    },
+  };
+}
+
+const ABOUT = `Pets, categories, orders and stock. The same data is served as GraphQL at \`/graphql\`, on the same budget.
+
+- **Key**: \`X-API-Key: <key>\` or \`Authorization: Bearer <key>\`, never in a URL.
+- **Limits**: every response shows the window of the plan with the smaller remainder in \`X-RateLimit-*\`, and both windows in \`RateLimit\`. A 429 says in \`Retry-After\` how many seconds to wait; keys that keep on sending meanwhile are banned for a while (403).
+- **Errors** are always an Error object: \`code\` for machines, \`message\` for people, \`status\` as in the status line.
+- **Retries**: a POST with an \`Idempotency-Key\` is done once, however often it is sent within 24 hours.
+- **Versions**: every GET has an \`ETag\`; send it back in \`If-None-Match\` to save the body, or in \`If-Match\` to change nothing but the version you have seen.
+- **Ids** are int64, exact up to 9223372036854775807. Unknown fields and query parameters are refused.`;

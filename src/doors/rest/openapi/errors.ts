@@ -1,0 +1,94 @@
+import type { Route } from '../../../domains/route.ts';
+import type { JsonSchema } from '../../../domains/shape.ts';
+import { ERRORS, type ErrorCode } from '../../../errors.ts';
+import { type Components, refTo } from './components.ts';
+import { ResponseHeaders } from './headers.ts';
+
+/** Every error that an operation can answer with: what HTTP and the gateway refuse, and the rules of its domain. */
+export function errorsOf({ method, body, pathParameter, deprecation, errors = [] }: Route): ErrorCode[] {
+  const idempotent = method === 'POST';
+  const possible: Partial<Record<ErrorCode, boolean>> = {
+    BAD_REQUEST: true,
+    VALIDATION_FAILED: true,
+    UNAUTHENTICATED: true,
+    API_KEY_BANNED: true,
+    NOT_FOUND: pathParameter !== undefined,
+    NOT_ACCEPTABLE: true,
+    CONFLICT: idempotent,
+    GONE: deprecation !== undefined,
+    PRECONDITION_FAILED: method === 'PUT' || method === 'PATCH' || method === 'DELETE',
+    PAYLOAD_TOO_LARGE: body !== undefined,
+    UNSUPPORTED_MEDIA_TYPE: body !== undefined,
+    IDEMPOTENCY_KEY_REUSED: idempotent,
+    RATE_LIMITED: true,
+    INTERNAL: true,
+    UNAVAILABLE: true,
+  };
+  return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => possible[code] || errors.includes(code));
+}
+
+/** Refused before the path is looked at: no header of the operation is there yet. */
+const BEFORE_THE_ROUTE = new Set<number>([401, 403, 429]);
+/** The outcomes that an Idempotency-Key keeps. */
+const MAY_BE_REPLAYED = new Set<number>([400, 409, 422]);
+
+/** The error answers of an operation, by status. */
+export function describeErrors(route: Route, components: Components): Record<string, JsonSchema> {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of errorsOf(route)) {
+    const { status } = ERRORS[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [status, describeError(status, codes, route, components)]),
+  );
+}
+
+function describeError(
+  status: number,
+  codes: readonly ErrorCode[],
+  { method, deprecation }: Route,
+  components: Components,
+): JsonSchema {
+  const replays = method === 'POST' && MAY_BE_REPLAYED.has(status);
+  const lasting = deprecation !== undefined && !BEFORE_THE_ROUTE.has(status);
+  const name = `${codes.map(pascal).join('Or')}${replays ? 'OrReplay' : ''}${lasting ? 'OfDeprecated' : ''}`;
+  return components.add('responses', name, () => {
+    const headers = new ResponseHeaders(components);
+    if (status === 401) headers.add('WWW-Authenticate');
+    if (status === 403 || status === 429 || status === 503) headers.add('Retry-After');
+    if (status === 409 && replays) headers.add('Retry-After', false);
+    if (replays) headers.add('Idempotency-Replayed', false);
+    if (lasting) headers.addLifecycle(status < 500);
+    return {
+      description: codes.map((code) => ERRORS[code].when).join(' '),
+      headers: headers.toJson(),
+      content: {
+        'application/json': {
+          schema: {
+            allOf: [
+              refTo('schemas', 'Error'),
+              {
+                type: 'object',
+                properties: {
+                  code: { type: 'string', enum: codes },
+                  status: { type: 'integer', enum: [status] },
+                },
+              },
+            ],
+          },
+          examples: Object.fromEntries(
+            codes.map((code) => [code, { value: { code, message: ERRORS[code].when, status } }]),
+          ),
+        },
+      },
+    };
+  });
+}
+
+/** `NOT_FOUND` as `NotFound`. */
+const pascal = (code: string): string =>
+  code
+    .split('_')
+    .map((word) => word[0] + word.slice(1).toLowerCase())
+    .join('');

@@ -1,0 +1,124 @@
+import type { JsonSchema } from '../../../domains/shape.ts';
+import type { Components } from './components.ts';
+
+/** Response headers, as OpenAPI describes them. */
+const HEADERS = {
+  'X-Request-Id': {
+    description: 'Names this request, also in the log. A harmless one that you send is kept.',
+    schema: { type: 'string', minLength: 1 },
+    example: '4b1ff3f5-8a31-4d7c-a4bd-2f6c1f0c9a53',
+  },
+  'X-RateLimit-Limit': {
+    description: 'Requests that the window with the smaller remainder allows; on a 429 the one that refused.',
+    schema: { type: 'integer', minimum: 1 },
+    example: 60,
+  },
+  'X-RateLimit-Remaining': {
+    description: 'Requests that are left in that window.',
+    schema: { type: 'integer', minimum: 0 },
+    example: 59,
+  },
+  'X-RateLimit-Reset': {
+    description: 'When that window is new again, in Unix seconds.',
+    schema: { type: 'integer', format: 'int64', minimum: 0 },
+    example: 1764000000,
+  },
+  'RateLimit-Policy': {
+    description: 'The windows: quota `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers).',
+    schema: { type: 'string', pattern: '^"\\w+";q=\\d+;w=\\d+(, "\\w+";q=\\d+;w=\\d+)*$' },
+    example: '"minute";q=60;w=60, "day";q=1000;w=86400',
+  },
+  RateLimit: {
+    description: 'What is left of each window: `r` requests, new in `t` seconds.',
+    schema: { type: 'string', pattern: '^"\\w+";r=\\d+;t=\\d+(, "\\w+";r=\\d+;t=\\d+)*$' },
+    example: '"minute";r=59;t=60, "day";r=999;t=86400',
+  },
+  ETag: {
+    description: 'The version of what is answered.',
+    schema: { type: 'string', pattern: '^"[!#-~]+"$' },
+    example: '"1k-1x9q0r2c5v8e"',
+  },
+  'Cache-Control': {
+    description: 'Keep it to yourself, and ask again before you use it.',
+    schema: { type: 'string' },
+    example: 'private, no-cache',
+  },
+  Link: {
+    description:
+      'Where to go on (RFC 8288): the next page of a list, or what replaces a deprecated operation.',
+    schema: { type: 'string', pattern: '^<[^>]*>; rel="[a-z-]+"(, <[^>]*>; rel="[a-z-]+")*$' },
+    example: '</pets?limit=20&after=20>; rel="next"',
+  },
+  Location: {
+    description: 'The path of what was created.',
+    schema: { type: 'string', pattern: '^/' },
+    example: '/pets/1',
+  },
+  'Retry-After': {
+    description: 'Whole seconds until a retry can succeed.',
+    schema: { type: 'integer', minimum: 1 },
+    example: 12,
+  },
+  'WWW-Authenticate': {
+    description: 'How to authenticate (RFC 9110 section 11.6.1).',
+    schema: { type: 'string' },
+    example: 'Bearer realm="petstore"',
+  },
+  Deprecation: {
+    description: 'Since when the operation is deprecated: `@` and Unix seconds (RFC 9745).',
+    schema: { type: 'string', pattern: '^@\\d+$' },
+    example: '@1782864000',
+  },
+  Sunset: {
+    description: 'When the operation ends (RFC 8594).',
+    schema: { type: 'string', pattern: ' GMT$' },
+    example: 'Wed, 30 Jun 2027 00:00:00 GMT',
+  },
+  'Idempotency-Replayed': {
+    description:
+      'There and `true` where this is the outcome of an earlier call with the same Idempotency-Key.',
+    schema: { type: 'string', enum: ['true'] },
+  },
+} as const satisfies Record<string, JsonSchema>;
+
+export type HeaderName = keyof typeof HEADERS;
+
+const EVERYWHERE: readonly HeaderName[] = [
+  'X-Request-Id',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit-Policy',
+  'RateLimit',
+];
+const LIFECYCLE: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Link'];
+
+/** The response headers of one answer, as references to shared ones. */
+export class ResponseHeaders {
+  readonly #components: Components;
+  readonly #headers: Record<string, JsonSchema> = {};
+
+  /** Starts with what every answer has. */
+  constructor(components: Components) {
+    this.#components = components;
+    for (const name of EVERYWHERE) this.add(name);
+  }
+
+  add(name: HeaderName, required = true): this {
+    this.#headers[name] = this.#components.add('headers', required ? name : `Optional-${name}`, {
+      ...(required && { required }),
+      ...HEADERS[name],
+    });
+    return this;
+  }
+
+  /** What every answer of a deprecated operation has, once its route is found. */
+  addLifecycle(required = true): this {
+    for (const name of LIFECYCLE) this.add(name, required);
+    return this;
+  }
+
+  toJson(): JsonSchema {
+    return this.#headers;
+  }
+}

@@ -1,0 +1,120 @@
+import type { Method, Route, Stability } from '../../../domains/route.ts';
+import type { JsonSchema } from '../../../domains/shape.ts';
+import { bodyTypesOf } from '../body-types.ts';
+import type { Lifecycle } from '../lifecycle.ts';
+import { type Components, refTo } from './components.ts';
+import { describeErrors } from './errors.ts';
+import { ResponseHeaders } from './headers.ts';
+import { describeParameters } from './parameters.ts';
+import { bodyExample, bodySchema } from './schemas.ts';
+
+type Dates = Pick<Lifecycle, 'deprecationDate' | 'sunsetDate'>;
+
+/** @param routes where links may lead */
+export function describeOperation(
+  route: Route,
+  routes: readonly Route[],
+  dates: Dates,
+  components: Components,
+): JsonSchema {
+  const { operationId, method, tag, summary, stability, body, shape, deprecation, explorer } = route;
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description: descriptionOf(route, dates),
+    ...(deprecation && { deprecated: true, 'x-sunset': day(dates.sunsetDate) }),
+    'x-stability': stability,
+    ...(explorer === false && { 'x-explorer-enabled': false }),
+    parameters: describeParameters(route, components),
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: Object.fromEntries(
+          bodyTypesOf(method).map((type) => [
+            type,
+            {
+              schema: components.add('schemas', body.name, () => bodySchema(route, body)),
+              example: bodyExample(shape!, body),
+            },
+          ]),
+        ),
+      },
+    }),
+    responses: {
+      [route.status]: describeSuccess(route, routes, components),
+      ...(method === 'GET' && { 304: describeNotModified(route, components) }),
+      ...describeErrors(route, components),
+    },
+  };
+}
+
+const BY_METHOD: Partial<Record<Method, string>> = {
+  POST: 'An `Idempotency-Key` makes the call safe to repeat.',
+  PUT: 'Replaces all of it: an optional field that the body leaves out gets its default or is removed. The body may repeat the id of the path.',
+  PATCH:
+    'A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path.',
+};
+const BY_STABILITY: Record<Stability, string | undefined> = {
+  stable: undefined,
+  beta: '**Beta**: details may still change within version 1.',
+  experimental: '**Experimental**: may change or go at any time.',
+};
+
+function descriptionOf({ description, method, list, stability, deprecation }: Route, dates: Dates): string {
+  return [
+    deprecation &&
+      `**Deprecated** since ${day(dates.deprecationDate)}, ends on ${day(dates.sunsetDate)}: use ${deprecation.replacement} instead.`,
+    description,
+    list && 'Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it.',
+    BY_METHOD[method],
+    BY_STABILITY[stability],
+  ]
+    .filter(Boolean)
+    .join('\n\n');
+}
+
+const day = (time: number): string => new Date(time).toISOString().slice(0, 10);
+
+function describeSuccess(route: Route, routes: readonly Route[], components: Components): JsonSchema {
+  const { status, shape, list, method, deprecation } = route;
+  const headers = new ResponseHeaders(components);
+  if (shape) headers.add('ETag');
+  if (method === 'GET') headers.add('Cache-Control');
+  if (list) headers.add('Link', false);
+  if (status === 201) headers.add('Location');
+  if (method === 'POST') headers.add('Idempotency-Replayed', false);
+  if (deprecation) headers.addLifecycle();
+  return {
+    description: { 200: 'Done.', 201: 'Created.', 204: 'Deleted.' }[status],
+    headers: headers.toJson(),
+    ...(shape && {
+      content: {
+        'application/json': {
+          schema: refTo('schemas', list ? shape.listName : shape.name),
+          example: list ? [shape.example] : shape.example,
+        },
+      },
+    }),
+    ...(status === 201 && { links: linksFrom(route, routes) }),
+  };
+}
+
+/** Where the id of something new can be used. */
+function linksFrom({ kind }: Route, routes: readonly Route[]): JsonSchema {
+  return Object.fromEntries(
+    routes
+      .filter((other) => other.kind === kind && other.pathParameter !== undefined)
+      .map(({ operationId, pathParameter }) => [
+        operationId,
+        { operationId, parameters: { [pathParameter!]: '$response.body#/id' } },
+      ]),
+  );
+}
+
+function describeNotModified({ list, deprecation }: Route, components: Components): JsonSchema {
+  const headers = new ResponseHeaders(components).add('ETag').add('Cache-Control');
+  if (list) headers.add('Link', false);
+  if (deprecation) headers.addLifecycle();
+  return { description: 'If-None-Match names the current version.', headers: headers.toJson() };
+}

@@ -1,0 +1,67 @@
+import type { QueryParameter } from '../../../domains/parameter.ts';
+import type { Method, Route } from '../../../domains/route.ts';
+import { INT64_SCHEMA, type JsonSchema } from '../../../domains/shape.ts';
+import type { Components } from './components.ts';
+
+/** The parameters of an operation: of its path, its query and its headers. */
+export function describeParameters(
+  { method, kind, pathParameter, query = [] }: Route,
+  components: Components,
+) {
+  const parameters: JsonSchema[] = [];
+  if (pathParameter !== undefined) {
+    parameters.push(
+      components.add('parameters', pathParameter, {
+        name: pathParameter,
+        in: 'path',
+        required: true,
+        description: `Id of the ${kind}.`,
+        schema: INT64_SCHEMA,
+        example: 1,
+      }),
+    );
+  }
+  for (const parameter of query)
+    parameters.push(components.add('parameters', `query.${parameter.name}`, describeQuery(parameter)));
+  const header = REQUEST_HEADERS[method];
+  parameters.push(components.add('parameters', header.name, header));
+  return parameters;
+}
+
+const describeQuery = ({ name, description, schema, repeatable }: QueryParameter): JsonSchema => ({
+  name,
+  in: 'query',
+  description,
+  schema: repeatable ? { type: 'array', minItems: 1, items: schema } : schema,
+  ...(repeatable && { style: 'form', explode: true }),
+});
+
+interface HeaderParameter extends JsonSchema {
+  name: string;
+}
+
+const IF_MATCH: HeaderParameter = {
+  name: 'If-Match',
+  in: 'header',
+  description: 'Do it only if this is the `ETag` of the resource; `*` for any version.',
+  schema: { type: 'string' },
+  example: '*',
+};
+
+const REQUEST_HEADERS: Record<Method, HeaderParameter> = {
+  GET: {
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'Send the body only if this is not its `ETag` any more.',
+    schema: { type: 'string' },
+  },
+  POST: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description: 'Any text that you use for this call and its repetitions only. Kept for 24 hours.',
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+  },
+  PUT: IF_MATCH,
+  PATCH: IF_MATCH,
+  DELETE: IF_MATCH,
+};

@@ -1,0 +1,101 @@
+import type { z } from 'zod';
+import type { Body, Method, Route } from '../../../domains/route.ts';
+import { INT64_SCHEMA, type JsonSchema, type Shape } from '../../../domains/shape.ts';
+import { ERRORS, type ErrorCode } from '../../../errors.ts';
+import { LARGEST_PAGE } from '../../../graphql/connection.ts';
+import { type Components, refTo } from './components.ts';
+import { errorsOf } from './errors.ts';
+
+/** Adds the schemas of what is answered: a record and a page of them. */
+export function addShape(components: Components, shape: Shape): void {
+  const { name, listName, description, fields, example } = shape;
+  components.add('schemas', name, {
+    type: 'object',
+    description,
+    required: Object.keys(fields).filter((field) => fields[field]!.required),
+    additionalProperties: false,
+    properties: Object.fromEntries(
+      Object.entries(fields).map(([field, { schema, description }]) => [
+        field,
+        describedAs(schema, description),
+      ]),
+    ),
+    example,
+  });
+  components.add('schemas', listName, {
+    type: 'array',
+    description: 'One page, ordered by id.',
+    maxItems: LARGEST_PAGE,
+    items: refTo('schemas', name),
+  });
+}
+
+const BODY_DESCRIPTIONS: Partial<Record<Method, string>> = {
+  POST: 'What to create.',
+  PUT: 'What to put in its place.',
+  PATCH: 'What to change.',
+};
+
+/** A body's schema, found out by asking its rules what they take. */
+export function bodySchema({ method, shape }: Route, body: Body): JsonSchema {
+  const rules = rulesOf(body);
+  const required: string[] = [];
+  const properties: Record<string, JsonSchema> = {};
+  if (body.ownId && !(body.ownId in rules)) {
+    properties[body.ownId] = describedAs(
+      INT64_SCHEMA,
+      'May repeat the id of the path; another one is refused',
+    );
+  }
+  for (const [name, rule] of Object.entries(rules)) {
+    const { schema, description } = shape!.fields[name]!;
+    const whenAbsent = rule.safeParse(undefined);
+    if (!whenAbsent.success) required.push(name);
+    properties[name] = {
+      ...describedAs(schema, description),
+      ...(whenAbsent.data !== undefined && { default: whenAbsent.data }),
+      ...(rule.safeParse(null).success && { nullable: true }),
+    };
+  }
+  return {
+    type: 'object',
+    description: body.description ?? BODY_DESCRIPTIONS[method],
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+    properties,
+    example: bodyExample(shape!, body),
+  };
+}
+
+export function bodyExample({ example, idField }: Shape, body: Body): JsonSchema {
+  if (body.example) return body.example;
+  return Object.fromEntries(
+    Object.keys(rulesOf(body))
+      .filter((field) => field !== idField && example[field] !== undefined)
+      .map((field) => [field, example[field]]),
+  );
+}
+
+export function errorSchema(routes: readonly Route[]): JsonSchema {
+  const codes = (Object.keys(ERRORS) as ErrorCode[]).filter(
+    (code) => code === 'METHOD_NOT_ALLOWED' || routes.some((route) => errorsOf(route).includes(code)),
+  );
+  return {
+    type: 'object',
+    description: 'What went wrong.',
+    required: ['code', 'message', 'status'],
+    additionalProperties: false,
+    properties: {
+      code: { type: 'string', enum: codes, description: 'A machine-readable error code' },
+      message: { type: 'string', minLength: 1, description: 'A human-readable description of the error' },
+      status: { type: 'integer', format: 'int32', description: 'The HTTP status code' },
+    },
+    example: { code: 'NOT_FOUND', message: 'There is no pet 7.', status: 404 },
+  };
+}
+
+const rulesOf = ({ rules }: Body) => rules.shape as Record<string, z.ZodType>;
+
+/** Nothing may stand beside a `$ref` in OpenAPI 3.0. */
+const describedAs = (schema: JsonSchema, description: string): JsonSchema =>
+  '$ref' in schema ? { allOf: [schema], description } : { ...schema, description };
