@@ -22,7 +22,8 @@ import type {
   WindowView,
 } from './graphql/context.ts';
 import { Loaders } from './graphql/loaders.ts';
-import { INTERNAL_MESSAGE, Operations } from './graphql/operations.ts';
+import { Operations } from './graphql/operations.ts';
+import { INTERNAL_MESSAGE } from './graphql/refusal.ts';
 import { schema } from './graphql/schema.ts';
 import { type Answer, errorAnswer } from './http/answer.ts';
 import { clientAddress } from './http/client-address.ts';

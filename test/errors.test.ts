@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, ERRORS, type ErrorCode, unavailable } from '../src/errors.ts';
-import { INTERNAL_MESSAGE } from '../src/graphql/operations.ts';
+import { INTERNAL_MESSAGE } from '../src/graphql/refusal.ts';
 import type { Store } from '../src/store/store.ts';
 import { TestGateway } from './kit/gateway.ts';
 import { fill, makeWorld, query, type Sent, send, sqlite, useGateway } from './kit/petstore.ts';

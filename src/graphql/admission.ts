@@ -1,10 +1,6 @@
 import { AppError } from '../errors.ts';
-import {
-  OperationRefused,
-  type OperationRequest,
-  type Operations,
-  type PreparedOperation,
-} from './operations.ts';
+import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
+import { OperationRefused } from './refusal.ts';
 
 /** Operations of one batch (contract section 5). */
 export const LARGEST_BATCH = 10;

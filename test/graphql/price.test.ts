@@ -5,8 +5,9 @@ import { ROUTES } from '../../src/domains/index.ts';
 import { admit } from '../../src/graphql/admission.ts';
 import type { Context } from '../../src/graphql/context.ts';
 import { Loaders } from '../../src/graphql/loaders.ts';
-import { OperationRefused, Operations } from '../../src/graphql/operations.ts';
+import { Operations } from '../../src/graphql/operations.ts';
 import { priceOf } from '../../src/graphql/price.ts';
+import { OperationRefused } from '../../src/graphql/refusal.ts';
 import { schema } from '../../src/graphql/schema.ts';
 import type { Category, Order, Page, PageRequest, Pet, Store } from '../../src/store/store.ts';
 

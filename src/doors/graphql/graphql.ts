@@ -3,12 +3,9 @@ import type { Plugin, YogaServerInstance } from 'graphql-yoga';
 import { AppError } from '../../errors.ts';
 import { type Admission, type Admitted, admit, PRICE_OF_FAILURE } from '../../graphql/admission.ts';
 import type { Context } from '../../graphql/context.ts';
-import {
-  OperationRefused,
-  type Operations,
-  type PublicResult,
-  publicError,
-} from '../../graphql/operations.ts';
+import type { PublicResult } from '../../graphql/execute.ts';
+import type { Operations } from '../../graphql/operations.ts';
+import { OperationRefused, publicError } from '../../graphql/refusal.ts';
 import { schema } from '../../graphql/schema.ts';
 import { type Answer, errorHeaders } from '../../http/answer.ts';
 import { checkLength, readBody } from '../../http/body.ts';
