@@ -4,23 +4,18 @@ import type { Logger } from 'pino';
 import { AddressGuard } from './access/address-guard.ts';
 import { Authenticator, keyOf } from './access/api-keys.ts';
 import { createBurstGuard } from './access/burst-guard.ts';
+import { FREE_PER_SECOND, FreeGuard } from './access/free-guard.ts';
 import { charge, type Verdict } from './access/limiter.ts';
 import { PLANS } from './access/plans.ts';
 import type { Config } from './config.ts';
 import type { Route } from './domains/route.ts';
-import { GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './doors/graphql/graphql.ts';
+import { COST_PATH, GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './doors/graphql/graphql.ts';
 import { type Page, Pages } from './doors/pages/pages.ts';
 import { checkSunset, type Lifecycle } from './doors/rest/lifecycle.ts';
 import { type Match, preconditionOf, Rest } from './doors/rest/rest.ts';
 import { AppError } from './errors.ts';
-import type {
-  BurstGuard,
-  Context,
-  Idempotency,
-  Principal,
-  RateLimitView,
-  WindowView,
-} from './graphql/context.ts';
+import { shownBudget } from './graphql/budget.ts';
+import type { BurstGuard, Context, Idempotency, Principal, RateLimitView } from './graphql/context.ts';
 import { Loaders } from './graphql/loaders.ts';
 import { Operations } from './graphql/operations.ts';
 import { INTERNAL_MESSAGE } from './graphql/refusal.ts';
@@ -79,6 +74,7 @@ class Gateway {
   readonly #authenticator: Authenticator;
   readonly #addressGuard: AddressGuard;
   readonly #guardBurst: BurstGuard;
+  readonly #freeGuard: FreeGuard;
   readonly #rest: Rest;
   readonly #graphql: GraphQLDoor;
   readonly #lifecycle: Lifecycle;
@@ -97,6 +93,7 @@ class Gateway {
     this.#authenticator = new Authenticator(now);
     this.#addressGuard = new AddressGuard(now);
     this.#guardBurst = createBurstGuard(now);
+    this.#freeGuard = new FreeGuard(now);
     const operations = new Operations(schema, (error) => this.#reportFault(error), {
       introspection: config.INTROSPECTION,
     });
@@ -141,9 +138,9 @@ class Gateway {
     }
     const page = this.#pages.find(exchange);
     if (page) return this.#page(exchange, page);
-    if (exchange.path === GRAPHQL_PATH) {
+    if (exchange.path === GRAPHQL_PATH || exchange.path === COST_PATH) {
       exchange.door = 'graphql';
-      exchange.route = GRAPHQL_PATH;
+      exchange.route = exchange.path;
     }
     const principal = this.#authenticate(exchange);
     return principal instanceof Promise
@@ -188,7 +185,8 @@ class Gateway {
     if (exchange.door === 'graphql') {
       return this.#graphql.answer(exchange, {
         charge: (units) => this.#charge(exchange, principal, units),
-        newContext: (index) => this.#newContext(exchange, principal, index),
+        preview: () => this.#preview(exchange, principal),
+        newContext: (index, cost) => this.#newContext(exchange, principal, index, cost),
         extensions: () => extensionsOf(exchange, principal),
       });
     }
@@ -264,6 +262,26 @@ class Gateway {
     );
   }
 
+  /** What is left, for a request that is free. */
+  async #preview(exchange: Exchange, principal: Principal): Promise<RateLimitView> {
+    await this.#charge(exchange, principal, 0);
+    const verdict = exchange.verdict!;
+    if (!this.#freeGuard.admit(principal.id)) {
+      const resetAt = this.#now() + 1_000;
+      exchange.verdict = {
+        ...verdict,
+        outcome: 'refused',
+        tightest: { limit: FREE_PER_SECOND, remaining: 0, resetAt },
+      };
+      throw new AppError(
+        'RATE_LIMITED',
+        `At most ${FREE_PER_SECOND} free requests a second are allowed. Retry in 1 s.`,
+        { retryAfter: 1 },
+      );
+    }
+    return budgetOf(principal, verdict, 0);
+  }
+
   /** Nothing passes that can't be counted; the numbers say so. */
   #uncharged(exchange: Exchange, { limits }: Principal, error: unknown): unknown {
     const none = { limit: limits.perMinute, remaining: 0, resetAt: this.#now() + 1_000 };
@@ -285,7 +303,7 @@ class Gateway {
       checkSunset(route, this.#lifecycle, this.#now());
     }
     return this.#rest.answer(exchange, match as Match & { route: typeof route }, () =>
-      this.#newContext(exchange, principal, 0),
+      this.#newContext(exchange, principal, 0, 1),
     );
   }
 
@@ -300,7 +318,7 @@ class Gateway {
     return this.#tracing ? this.#tracing.storeOf(exchange, this.#store) : this.#store;
   }
 
-  #newContext(exchange: Exchange, principal: Principal, index: number): Context {
+  #newContext(exchange: Exchange, principal: Principal, index: number, cost: number): Context {
     const store = this.#storeOf(exchange);
     return {
       principal,
@@ -309,7 +327,7 @@ class Gateway {
       now: this.#now,
       guardBurst: this.#guardBurst,
       // As the request's own charge left it, which costs no read: the field is free, under any number of aliases.
-      rateLimit: () => budgetOf(principal, exchange.verdict!),
+      rateLimit: () => budgetOf(principal, exchange.verdict!, cost),
       precondition: exchange.door === 'rest' ? preconditionOf(exchange.header('if-match')) : undefined,
       idempotency: idempotencyOf(exchange, index),
     };
@@ -391,18 +409,18 @@ class Gateway {
   }
 }
 
-const budgetOf = ({ plan }: Principal, { minute, day }: Verdict): RateLimitView => ({ plan, minute, day });
+const budgetOf = ({ plan }: Principal, { minute, day }: Verdict, cost: number): RateLimitView => ({
+  cost,
+  plan,
+  minute,
+  day,
+});
 
 /** `extensions.rateLimit` of GraphQL results, where the request asks for it. */
-function extensionsOf(exchange: Exchange, { plan }: Principal): Record<string, unknown> | undefined {
+function extensionsOf(exchange: Exchange, principal: Principal): Record<string, unknown> | undefined {
   const { verdict, units } = exchange;
   if (!verdict || exchange.headers['x-ratelimit-extension'] !== 'on') return undefined;
-  const show = ({ limit, remaining, resetAt }: WindowView) => ({
-    limit,
-    remaining,
-    resetAt: Math.ceil(resetAt / 1000),
-  });
-  return { rateLimit: { cost: units, plan, minute: show(verdict.minute), day: show(verdict.day) } };
+  return { rateLimit: shownBudget(budgetOf(principal, verdict, units)) };
 }
 
 /** A request id that the caller chose, if it is harmless in a log, or a new one. */

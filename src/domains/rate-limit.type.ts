@@ -1,6 +1,6 @@
+import { formatReset } from '../graphql/budget.ts';
 import { builder } from '../graphql/builder.ts';
 import type { RateLimitView, WindowView } from '../graphql/context.ts';
-import { formatInstant } from './order/instant.ts';
 
 const PlanType = builder.enumType('Plan', {
   description: 'The plan of an API key.',
@@ -20,7 +20,7 @@ const RateLimitWindowType = builder.objectRef<WindowView>('RateLimitWindow').imp
     resetAt: t.field({
       type: 'DateTime',
       description: 'When the window is new again.',
-      resolve: ({ resetAt }) => formatInstant(Math.ceil(resetAt / 1000) * 1000),
+      resolve: ({ resetAt }) => formatReset(resetAt),
     }),
   }),
 });
@@ -29,6 +29,7 @@ const RateLimitType = builder.objectRef<RateLimitView>('RateLimit').implement({
   description: 'The budget of the API key that is used, shared by REST and GraphQL.',
   fields: (t) => ({
     plan: t.expose('plan', { type: PlanType, description: 'The plan of the key.' }),
+    cost: t.exposeInt('cost', { description: 'Units that this operation costs.' }),
     minute: t.expose('minute', { type: RateLimitWindowType, description: 'The window of 60 seconds.' }),
     day: t.expose('day', { type: RateLimitWindowType, description: 'The window of 24 hours.' }),
   }),

@@ -13,6 +13,8 @@ export interface WindowView {
 }
 
 export interface RateLimitView {
+  /** Units that the operation was charged. */
+  cost: number;
   plan: ApiKey['plan'];
   minute: WindowView;
   day: WindowView;

@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { Plugin, YogaServerInstance } from 'graphql-yoga';
 import { AppError } from '../../errors.ts';
 import { type Admission, type Admitted, admit, PRICE_OF_FAILURE } from '../../graphql/admission.ts';
-import type { Context } from '../../graphql/context.ts';
+import { shownBudget } from '../../graphql/budget.ts';
+import type { Context, RateLimitView } from '../../graphql/context.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
 import type { Operations } from '../../graphql/operations.ts';
 import { OperationRefused, publicError } from '../../graphql/refusal.ts';
@@ -16,7 +17,10 @@ import { accepts, isReadable } from '../../http/media-type.ts';
 import type { MaybePromise } from '../../store/store.ts';
 
 export const GRAPHQL_PATH = '/graphql';
+/** Answers what a request would cost. */
+export const COST_PATH = '/graphql/cost';
 const METHODS = 'GET, HEAD, POST, OPTIONS';
+const COST_METHODS = 'POST, OPTIONS';
 const JSON_TYPES = ['application/json', 'application/graphql+json'];
 const BODY_TYPES = [...JSON_TYPES, 'application/graphql', 'application/x-www-form-urlencoded'];
 const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'];
@@ -26,8 +30,10 @@ const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', 'text/event-st
 export interface GraphQLSession {
   /** Charges the request once; throws RATE_LIMITED or API_KEY_BANNED. */
   charge(units: number): MaybePromise<void>;
-  /** The context of the nth operation of the request. */
-  newContext(index: number): Context;
+  /** What is left of the budget; free, hence limited in number. Throws RATE_LIMITED or API_KEY_BANNED. */
+  preview(): MaybePromise<RateLimitView>;
+  /** The context of the nth operation of the request, which costs `cost` units. */
+  newContext(index: number, cost: number): Context;
   /** What the request cost and what is left, for clients that ask for it with `X-RateLimit-Extension: on`. */
   extensions(): Record<string, unknown> | undefined;
 }
@@ -66,6 +72,7 @@ export class GraphQLDoor {
 
   /** @throws AppError for what fails before anything is executed */
   async answer(exchange: Exchange, session: GraphQLSession): Promise<Answer> {
+    if (exchange.path === COST_PATH) return this.#cost(exchange, session);
     try {
       return await this.#answer(exchange, session);
     } catch (error) {
@@ -89,14 +96,7 @@ export class GraphQLDoor {
     }
     if (method !== 'POST') return this.#throughYoga(exchange, session, undefined);
     checkIdempotencyKey(headers['idempotency-key']);
-    checkLength(exchange.request);
-    if (
-      !isReadable(headers['content-type'], BODY_TYPES) ||
-      (headers['content-encoding'] ?? 'identity') !== 'identity'
-    ) {
-      throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'GraphQL reads application/json in UTF-8.');
-    }
-    const body = await readBody(exchange.request);
+    const body = await this.#body(exchange, BODY_TYPES);
     const isCommon =
       isReadable(headers['content-type'], JSON_TYPES) && responseType(headers.accept) !== undefined;
     if (!isCommon || this.#alwaysYoga) {
@@ -106,6 +106,45 @@ export class GraphQLDoor {
     exchange.operation = nameOf(admission);
     await session.charge(admission.cost);
     return this.#execute(exchange, session, admission);
+  }
+
+  /** What a request would cost and what is left to pay it with. Nothing of it runs. */
+  async #cost(exchange: Exchange, session: GraphQLSession): Promise<Answer> {
+    const { headers, method } = exchange;
+    exchange.allow = COST_METHODS;
+    const budget = await session.preview();
+    if (method === 'OPTIONS') return { status: 204, headers: ['Allow', COST_METHODS], body: '' };
+    if (method !== 'POST') {
+      throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${COST_METHODS}, not ${method}.`);
+    }
+    if (!accepts(headers.accept, RESPONSE_TYPES)) {
+      throw new AppError('NOT_ACCEPTABLE', 'The cost is told in application/json.');
+    }
+    const admission = admit(this.#operations, parseJson(await this.#body(exchange, JSON_TYPES)), true);
+    exchange.operation = nameOf(admission);
+    const { batch, cost, operations } = admission;
+    const [operation] = operations;
+    if (!batch && operation instanceof OperationRefused) {
+      return {
+        status: 400,
+        headers: [],
+        body: JSON.stringify({ errors: operation.errors }),
+        contentType: `${responseType(headers.accept) ?? RESPONSE_TYPES[0]}; charset=utf-8`,
+      };
+    }
+    return { status: 200, headers: [], body: JSON.stringify(shownBudget({ ...budget, cost })) };
+  }
+
+  /** @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST */
+  async #body({ request, headers }: Exchange, types: readonly string[]): Promise<Buffer> {
+    checkLength(request);
+    if (
+      !isReadable(headers['content-type'], types) ||
+      (headers['content-encoding'] ?? 'identity') !== 'identity'
+    ) {
+      throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'GraphQL reads application/json in UTF-8.');
+    }
+    return readBody(request);
   }
 
   async #execute(exchange: Exchange, session: GraphQLSession, admission: Admission): Promise<Answer> {
@@ -223,7 +262,7 @@ async function run(
   const extensions = session.extensions();
   const more = extensions && { extensions };
   if (operation instanceof OperationRefused) return { errors: [...operation.errors], ...more };
-  const context = session.newContext(index);
+  const context = session.newContext(index, operation.price);
   const { errors, data } = await (reference ? operation.interpret(context) : operation.execute(context));
   return errors ? { errors, data: data ?? null, ...more } : { data: data ?? null, ...more };
 }

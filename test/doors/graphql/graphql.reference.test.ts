@@ -64,8 +64,9 @@ class Side {
     const costs: number[] = [];
     const session: GraphQLSession = {
       charge: (units) => void costs.push(units),
+      preview: () => this.#newContext(0).rateLimit(),
       extensions: () => undefined,
-      newContext: () => this.#newContext(),
+      newContext: (_index, cost) => this.#newContext(cost),
     };
     const answer = await this.#door.answer(exchange, session).catch((error: unknown) => {
       if (error instanceof AppError) return graphqlErrorAnswer(error, exchange);
@@ -82,7 +83,7 @@ class Side {
     };
   }
 
-  #newContext(): Context {
+  #newContext(cost: number): Context {
     const window = { limit: 60, remaining: 59, resetAt: NOW };
     return {
       principal,
@@ -90,7 +91,7 @@ class Side {
       loaders: new Loaders(this.#store),
       now: () => NOW,
       guardBurst: () => {},
-      rateLimit: () => ({ plan: 'enterprise', minute: window, day: window }),
+      rateLimit: () => ({ cost, plan: 'enterprise', minute: window, day: window }),
     };
   }
 }
@@ -235,7 +236,7 @@ const OPERATIONS: readonly (readonly [query: string, variables?: Record<string, 
   ],
   ['{ __type(name: "Nothing") { name } }'],
   [getIntrospectionQuery({ specifiedByUrl: true, schemaDescription: true })],
-  ['{ rateLimit { plan minute { limit remaining resetAt } day { limit } } }'],
+  ['{ rateLimit { cost plan minute { limit remaining resetAt } day { limit } } pet(id: 1) { id } }'],
   [
     'mutation { a: createPet(input: {name: " A ", categoryId: 1}) { id name status inventory { quantity } } b: createCategory(input: {name: "B"}) { id description } }',
   ],

@@ -1,0 +1,19 @@
+import { formatInstant } from '../domains/order/instant.ts';
+import type { RateLimitView, WindowView } from './context.ts';
+
+/** When a window is new again, as bodies show it: an RFC 3339 date-time of a whole second. */
+export const formatReset = (resetAt: number): string => formatInstant(Math.ceil(resetAt / 1000) * 1000);
+
+const shown = ({ limit, remaining, resetAt }: WindowView) => ({
+  limit,
+  remaining,
+  resetAt: formatReset(resetAt),
+});
+
+/** The budget of a key and the cost of a request as JSON bodies show them. */
+export const shownBudget = ({ cost, plan, minute, day }: RateLimitView) => ({
+  cost,
+  plan,
+  minute: shown(minute),
+  day: shown(day),
+});

@@ -1,0 +1,131 @@
+import { expect, it } from 'vitest';
+import {
+  dataOf,
+  expectAnswer,
+  expectQueryRefusal,
+  makeWorld,
+  onEachEngine,
+  query,
+  send,
+} from '../../kit/petstore.ts';
+
+const MINUTE = 60_000;
+const CATEGORIES = 'categories(first: $n) { nodes { pets(first: 10) { nodes { id } } } }';
+const JSON_BODY = { 'content-type': 'application/json' };
+
+onEachEngine('POST /graphql/cost', (kit) => {
+  const cost = (body: unknown, key?: string, headers: Record<string, string> = {}) =>
+    send(kit.gateway, 'POST /graphql/cost', {
+      ...(key !== undefined && { key }),
+      headers: { ...JSON_BODY, ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+  const instant = (ms: number) => new Date(ms).toISOString().replace('.000', '');
+
+  it('tells the cost and what is left, and neither charges nor runs anything', async () => {
+    const { gateway, clock } = kit;
+    await makeWorld(kit);
+    const key = await gateway.newKey('free');
+    await send(gateway, '/pets', { key });
+    const opened = clock.time;
+    clock.time += 10_000;
+    const count = async () => dataOf(await query(gateway, '{ categories { totalCount } }'));
+    const before = await count();
+    const budget = {
+      plan: 'free',
+      minute: { limit: 60, remaining: 59, resetAt: instant(opened + MINUTE) },
+      day: { limit: 1000, remaining: 999, resetAt: instant(opened + 24 * 60 * MINUTE) },
+    };
+    const wide = `query ($n: Int!) { ${CATEGORIES} }`;
+    for (const [body, expected] of [
+      [{ query: wide, variables: { n: 50 } }, 6],
+      [{ query: wide, variables: { n: 1 } }, 1],
+      [{ query: '{ rateLimit { cost } }' }, 0],
+      [
+        {
+          query:
+            'mutation { a: createCategory(input: {name: "A"}) { id } b: createCategory(input: {name: "B"}) { id } }',
+        },
+        2,
+      ],
+      [
+        {
+          query: 'query A { pet(id: 1) { id } } query B { a: pet(id: 1) { id } b: pet(id: 2) { id } }',
+          operationName: 'B',
+        },
+        2,
+      ],
+      [[{ query: '{ pet(id: 1) { id } }' }, { query: wide, variables: { n: 50 } }, { query: '{' }], 8],
+    ] as const) {
+      const sent = await cost(body, key);
+      expectAnswer(sent, 200, { cost: expected, ...budget });
+      expect(sent.headers['x-ratelimit-remaining'], sent.about).toBe('59');
+    }
+    expect(await count()).toEqual(before);
+    const asked = `{ rateLimit { cost minute { remaining resetAt } } ${CATEGORIES.replace('$n', '50')} }`;
+    const run = await query(gateway, asked, undefined, { key });
+    expect(dataOf(run).rateLimit, run.about).toEqual({
+      cost: 6,
+      minute: { remaining: 53, resetAt: budget.minute.resetAt },
+    });
+  });
+
+  it('has the errors of /graphql for what cannot run, for nothing', async () => {
+    const { gateway, clock } = kit;
+    const key = await gateway.newKey('pro');
+    for (const [body, code] of [
+      ['{', 'BAD_REQUEST'],
+      ['{}', 'BAD_REQUEST'],
+      ['[]', 'BAD_REQUEST'],
+      [JSON.stringify(Array.from({ length: 11 }, () => ({ query: '{ __typename }' }))), 'PAYLOAD_TOO_LARGE'],
+      ['{"query":"{"}', 'GRAPHQL_PARSE_FAILED'],
+      ['{"query":"{ nothing }"}', 'GRAPHQL_VALIDATION_FAILED'],
+      ['{"query":"query ($i: ID!) { pet(id: $i) { id } }","variables":{"i":0}}', 'VALIDATION_FAILED'],
+      [
+        `{"query":"{ ${Array.from({ length: 51 }, (_, i) => `p${i}: pet(id: 1) { id }`)} }"}`,
+        'QUERY_TOO_COMPLEX',
+      ],
+      [`{"query":"{ __typename } #${'x'.repeat(100_000)}"}`, 'PAYLOAD_TOO_LARGE'],
+    ] as const) {
+      clock.time += 1_000;
+      const sent = await cost(body, key);
+      expectQueryRefusal(sent, code);
+      const asked = await send(gateway, 'POST /graphql', { headers: JSON_BODY, body });
+      expect(asked.json, sent.about).toEqual(sent.json);
+      expect(sent.headers['x-ratelimit-remaining'], sent.about).toBe('300');
+    }
+    expectQueryRefusal(await cost('{}', key, { 'content-type': 'text/plain' }), 'UNSUPPORTED_MEDIA_TYPE');
+    expectQueryRefusal(await cost('{}', key, { accept: 'text/html' }), 'NOT_ACCEPTABLE');
+    expectQueryRefusal(await cost('{}', 'wrong'), 'UNAUTHENTICATED');
+    const get = await send(gateway, 'GET /graphql/cost', { key });
+    expectQueryRefusal(get, 'METHOD_NOT_ALLOWED');
+    expect(get.headers.allow).toBe('POST, OPTIONS');
+    const options = await send(gateway, 'OPTIONS /graphql/cost', { key });
+    expect([options.status, options.headers.allow]).toEqual([204, 'POST, OPTIONS']);
+  });
+
+  it('answers ten times a second and key, errors counted, when the budget is empty too, but not during a ban', async () => {
+    const { gateway, clock } = kit;
+    const key = await gateway.newKey('enterprise', { perMinute: 1, perDay: 9 });
+    const other = await gateway.newKey('free');
+    await send(gateway, '/pets', { key });
+    for (let i = 0; i < 10; i++) {
+      const sent = await cost(i % 2 === 0 ? { query: '{ pets { totalCount } }' } : '{', key);
+      expect(sent.status, sent.about).toBe(i % 2 === 0 ? 200 : 400);
+    }
+    const refused = await cost({ query: '{ __typename }' }, key);
+    expectQueryRefusal(refused, 'RATE_LIMITED');
+    expect(refused.headers).toMatchObject({
+      'retry-after': '1',
+      'x-ratelimit-limit': '10',
+      'x-ratelimit-remaining': '0',
+    });
+    expect((await cost({ query: '{ __typename }' }, other)).status).toBe(200);
+    clock.time += 1_000;
+    const again = await cost({ query: '{ pets { totalCount } }' }, key);
+    expect([again.json.cost, again.json.minute.remaining], again.about).toEqual([1, 0]);
+    for (let i = 0; i < 30; i++) await send(gateway, '/pets', { key });
+    clock.time += 1_000;
+    expectQueryRefusal(await cost({ query: '{ __typename }' }, key), 'API_KEY_BANNED');
+  });
+});
