@@ -24,6 +24,7 @@ import { type Answer, errorAnswer } from './http/answer.ts';
 import { clientAddress } from './http/client-address.ts';
 import { Cors } from './http/cors.ts';
 import { Exchange, type Headers } from './http/exchange.ts';
+import { parseIdempotencyKey } from './http/idempotency-key.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { measuredStore } from './observability/measured-store.ts';
 import type { Metrics } from './observability/metrics.ts';
@@ -429,15 +430,17 @@ function requestIdOf(request: IncomingMessage): string {
   return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
 }
 
-/** Over REST only POST is made safe to repeat by the header; over GraphQL every mutation. */
+/** Over REST, POST and PATCH are made safe to repeat by the header, PUT and DELETE already are; over GraphQL every mutation. */
 function idempotencyOf(exchange: Exchange, index: number): Idempotency | undefined {
-  const header = exchange.header('idempotency-key');
-  if (header === undefined || exchange.method !== 'POST') return undefined;
+  const { method, headers } = exchange;
+  if (method !== 'POST' && method !== 'PATCH') return undefined;
+  const key = parseIdempotencyKey(headers['idempotency-key']);
+  if (key === null) return undefined;
   let calls = 0;
   return {
     nextKey: () => {
       const call = calls++;
-      return index === 0 && call === 0 ? header : `${header} ${index}.${call}`;
+      return index === 0 && call === 0 ? key : `${key} ${index}.${call}`;
     },
     onReplay: () => {
       exchange.replayed = true;

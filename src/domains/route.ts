@@ -59,7 +59,7 @@ export interface Route {
   pathParameter?: string;
   query?: readonly QueryParameter[];
   body?: Body;
-  /** The operation whose document answers an empty merge patch. */
+  /** What answers an empty merge patch, where the mutation can't take one. */
   unchanged?: string;
   /** What the rules of the domain refuse, beside what HTTP and the gateway refuse. */
   errors?: readonly ErrorCode[];
@@ -76,3 +76,6 @@ export interface Resource {
   /** Schemas that its fields and parameters name. */
   schemas?: Readonly<Record<string, JsonSchema>>;
 }
+
+/** Whether an Idempotency-Key makes the method safe to repeat; the others are by themselves (RFC 9110 section 9.2.2). */
+export const takesIdempotencyKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';

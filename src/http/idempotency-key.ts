@@ -1,8 +1,19 @@
 import { type Issue, validationFailed } from '../errors.ts';
 
-/** Visible ASCII of 1 to 255 characters. */
-export const isIdempotencyKey = (value: unknown): value is string =>
-  typeof value === 'string' && /^[\x21-\x7e]{1,255}$/.test(value);
+/** A string of RFC 9651: quotes around it, and a backslash before those within. */
+const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/;
+
+/**
+ * Reads the Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header-07). The draft quotes the key, most
+ * clients don't: `"abc"` and `abc` are the same key.
+ *
+ * @returns 1 to 255 visible ASCII characters; null for anything else
+ */
+export function parseIdempotencyKey(header: unknown): string | null {
+  if (typeof header !== 'string') return null;
+  const key = header.startsWith('"') ? QUOTED.exec(header)?.[1]?.replace(/\\(.)/g, '$1') : header;
+  return key !== undefined && /^[\x21-\x7e]{1,255}$/.test(key) ? key : null;
+}
 
 export const IDEMPOTENCY_KEY_ISSUE: Issue = {
   path: 'Idempotency-Key',
@@ -11,5 +22,6 @@ export const IDEMPOTENCY_KEY_ISSUE: Issue = {
 
 /** @throws VALIDATION_FAILED for a header that is there and no key */
 export function checkIdempotencyKey(header: unknown): void {
-  if (header !== undefined && !isIdempotencyKey(header)) throw validationFailed([IDEMPOTENCY_KEY_ISSUE]);
+  if (header !== undefined && parseIdempotencyKey(header) === null)
+    throw validationFailed([IDEMPOTENCY_KEY_ISSUE]);
 }

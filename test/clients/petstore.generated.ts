@@ -739,7 +739,7 @@ export class HttpClient<SecurityDataType = unknown> {
  * - **Key**: `X-API-Key: <key>` or `Authorization: Bearer <key>`, never in a URL.
  * - **Limits**: every response shows the window of the plan with the smaller remainder in `X-RateLimit-*`, and both windows in `RateLimit`. A 429 says in `Retry-After` how many seconds to wait; keys that keep on sending meanwhile are banned for a while (403).
  * - **Errors** are always an Error object: `code` for machines, `message` for people, `status` as in the status line.
- * - **Retries**: a POST with an `Idempotency-Key` is done once, however often it is sent within 24 hours.
+ * - **Retries**: a POST or PATCH with an `Idempotency-Key` is done once, however often it is sent within 24 hours.
  * - **Versions**: every GET has an `ETag`; send it back in `If-None-Match` to save the body, or in `If-Match` to change nothing but the version you have seen.
  * - **Ids** are int64, exact up to 9223372036854775807. Unknown fields and query parameters are refused.
  */
@@ -1038,7 +1038,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. An `Idempotency-Key` makes the call safe to repeat. **Beta**: details may still change within version 1.
      *
      * @tags Pets
      * @name UpdatePet
@@ -1070,6 +1070,10 @@ export class Api<SecurityDataType extends unknown> {
             status?: 406;
           })
         | (Error & {
+            code?: "CONFLICT";
+            status?: 409;
+          })
+        | (Error & {
             code?: "PRECONDITION_FAILED";
             status?: 412;
           })
@@ -1082,7 +1086,7 @@ export class Api<SecurityDataType extends unknown> {
             status?: 415;
           })
         | (Error & {
-            code?: "UNKNOWN_REFERENCE";
+            code?: "UNKNOWN_REFERENCE" | "IDEMPOTENCY_KEY_REUSED";
             status?: 422;
           })
         | (Error & {
@@ -1510,7 +1514,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. An `Idempotency-Key` makes the call safe to repeat. **Beta**: details may still change within version 1.
      *
      * @tags Pets
      * @name UpdateCategory
@@ -1546,6 +1550,10 @@ export class Api<SecurityDataType extends unknown> {
             status?: 406;
           })
         | (Error & {
+            code?: "CONFLICT";
+            status?: 409;
+          })
+        | (Error & {
             code?: "PRECONDITION_FAILED";
             status?: 412;
           })
@@ -1556,6 +1564,10 @@ export class Api<SecurityDataType extends unknown> {
         | (Error & {
             code?: "UNSUPPORTED_MEDIA_TYPE";
             status?: 415;
+          })
+        | (Error & {
+            code?: "IDEMPOTENCY_KEY_REUSED";
+            status?: 422;
           })
         | (Error & {
             code?: "RATE_LIMITED";
@@ -1911,7 +1923,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. An `Idempotency-Key` makes the call safe to repeat. **Beta**: details may still change within version 1.
      *
      * @tags Store
      * @name UpdateOrder
@@ -1947,6 +1959,10 @@ export class Api<SecurityDataType extends unknown> {
             status?: 406;
           })
         | (Error & {
+            code?: "CONFLICT";
+            status?: 409;
+          })
+        | (Error & {
             code?: "PRECONDITION_FAILED";
             status?: 412;
           })
@@ -1959,7 +1975,7 @@ export class Api<SecurityDataType extends unknown> {
             status?: 415;
           })
         | (Error & {
-            code?: "UNKNOWN_REFERENCE";
+            code?: "UNKNOWN_REFERENCE" | "IDEMPOTENCY_KEY_REUSED";
             status?: 422;
           })
         | (Error & {
@@ -2237,7 +2253,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. An `Idempotency-Key` makes the call safe to repeat. **Beta**: details may still change within version 1.
      *
      * @tags Store
      * @name UpdateInventory
@@ -2273,6 +2289,10 @@ export class Api<SecurityDataType extends unknown> {
             status?: 406;
           })
         | (Error & {
+            code?: "CONFLICT";
+            status?: 409;
+          })
+        | (Error & {
             code?: "PRECONDITION_FAILED";
             status?: 412;
           })
@@ -2283,6 +2303,10 @@ export class Api<SecurityDataType extends unknown> {
         | (Error & {
             code?: "UNSUPPORTED_MEDIA_TYPE";
             status?: 415;
+          })
+        | (Error & {
+            code?: "IDEMPOTENCY_KEY_REUSED";
+            status?: 422;
           })
         | (Error & {
             code?: "RATE_LIMITED";

@@ -4,6 +4,7 @@ import {
   expectAnswer,
   expectQueryRefusal,
   expectRefusal,
+  fill,
   type Kit,
   makeWorld,
   onEachEngine,
@@ -197,6 +198,65 @@ onEachEngine('Idempotency-Key', (kit) => {
     expect((await store.petPage({ categoryId: C }, { limit: 100 })).items).toHaveLength(4);
   });
 
+  it.each([
+    ['/pets/$P', '{"name":"Max"}', '{"name":" Max"}', '{"name":"Tom"}'],
+    ['/categories/$C', '{"description":null}', '{"description":null}', '{"description":"They purr"}'],
+    ['/store/orders/$O', '{"quantity":5}', '{"quantity":5}', '{"quantity":6}'],
+    ['/store/inventory/$P', '{"quantity":7}', '{"quantity":7}', '{"quantity":8}'],
+    ['/pets/$P', '{}', '{}', '{"name":"Tom"}'],
+    ['/store/inventory/$P', '{}', '{}', '{"quantity":8}'],
+  ])('gives the first answer to every repeated PATCH of %s with %s', async (pattern, body, same, other) => {
+    const path = fill(pattern, await makeWorld(kit));
+    const headers = {
+      'idempotency-key': newKey(),
+      'if-match': (await send(kit.gateway, path)).headers.etag!,
+    };
+    const patch = (content: string, more?: Record<string, string>) =>
+      send(kit.gateway, `PATCH ${path}`, { body: content, headers: { ...headers, ...more } });
+    const first = expectFirst(await patch(body));
+    expectAnswer(first, 200);
+    // Neither what others have written since nor the version that was asked for has a say in it.
+    const between = await send(kit.gateway, `PATCH ${path}`, { body: other });
+    expect(between.text, between.about).not.toBe(first.text);
+    expectReplay(await patch(same), first);
+    expect((await send(kit.gateway, path)).text).toBe(between.text);
+    expectRefusal(await patch(other), 'IDEMPOTENCY_KEY_REUSED');
+  });
+
+  it('keeps refusals of a PATCH, for its record only', async () => {
+    const { P, F } = await makeWorld(kit);
+    for (const [body, more, code] of [
+      ['{"name":""}', {}, 'VALIDATION_FAILED'],
+      ['{"categoryId":9223372036854775806}', {}, 'UNKNOWN_REFERENCE'],
+      ['{"name":"Max"}', { 'if-match': '"stale"' }, 'PRECONDITION_FAILED'],
+    ] as const) {
+      const headers = { 'idempotency-key': newKey() };
+      const first = await send(kit.gateway, `PATCH /pets/${P}`, { body, headers: { ...headers, ...more } });
+      expectRefusal(expectFirst(first), code);
+      expectReplay(await send(kit.gateway, `PATCH /pets/${P}`, { body, headers }), first);
+      const another = await send(kit.gateway, `PATCH /pets/${F}`, { body, headers });
+      expectRefusal(another, 'IDEMPOTENCY_KEY_REUSED');
+    }
+    for (const path of ['/pets/9223372036854775806', '/store/inventory/9223372036854775806']) {
+      const headers = { 'idempotency-key': newKey() };
+      const first = await send(kit.gateway, `PATCH ${path}`, { body: '{}', headers });
+      expectRefusal(first, 'NOT_FOUND');
+      expectReplay(await send(kit.gateway, `PATCH ${path}`, { body: '{}', headers }), first);
+    }
+  });
+
+  it('replays a PATCH as the mutation of the same input', async () => {
+    const { P } = await makeWorld(kit);
+    const key = newKey();
+    const headers = { 'idempotency-key': key };
+    const first = await send(kit.gateway, `PATCH /pets/${P}`, { body: '{"name":"Max"}', headers });
+    await send(kit.gateway, `PATCH /pets/${P}`, { body: '{"name":"Tom"}' });
+    const text = 'mutation ($id: ID!, $input: PetPatch!) { updatePet(id: $id, input: $input) { name } }';
+    const replayed = await query(kit.gateway, text, { id: P, input: { name: 'Max ' } }, { headers });
+    expect(replayed.headers['idempotency-replayed'], replayed.about).toBe('true');
+    expect(dataOf(replayed)).toEqual({ updatePet: { name: first.json.name } });
+  });
+
   it('lets concurrent duplicates create one', async () => {
     const key = newKey();
     const { C } = await makeWorld(kit);
@@ -218,7 +278,20 @@ onEachEngine('Idempotency-Key', (kit) => {
 describe('the Idempotency-Key header', () => {
   const kit = useGateway(sqlite);
 
-  it.each(['', ' ', 'a b', 'é', 'x'.repeat(256)])('is refused as %j', async (key) => {
+  it.each([
+    '',
+    ' ',
+    'a b',
+    'é',
+    'x'.repeat(256),
+    '"',
+    '""',
+    '"a b"',
+    '"abc',
+    '"a"b"',
+    '"a\\b"',
+    `"${'x'.repeat(256)}"`,
+  ])('is refused as %j', async (key) => {
     const message = 'Idempotency-Key: must have 1 to 255 visible ASCII characters.';
     const headers = { 'idempotency-key': key };
     expectRefusal(
@@ -247,14 +320,29 @@ describe('the Idempotency-Key header', () => {
     expectRefusal(sent, 'VALIDATION_FAILED');
   });
 
-  it('changes nothing of other methods', async () => {
-    const { C } = await makeWorld(kit);
+  it('changes nothing of PUT and DELETE, which are safe to repeat by themselves', async () => {
+    const { E } = await makeWorld(kit);
     const headers = { 'idempotency-key': newKey() };
     for (const name of ['Cats', 'Birds']) {
-      const sent = await send(kit.gateway, `PATCH /categories/${C}`, { body: { name }, headers });
-      expectAnswer(sent, 200, { id: BigInt(C), name, description: 'They bark' });
+      const sent = await send(kit.gateway, `PUT /categories/${E}`, { body: { name }, headers });
+      expectAnswer(sent, 200, { id: BigInt(E), name });
       expect(sent.headers['idempotency-replayed'], sent.about).toBeUndefined();
     }
+    expectAnswer(await send(kit.gateway, `DELETE /categories/${E}`, { headers }), 204);
+    expectRefusal(await send(kit.gateway, `DELETE /categories/${E}`, { headers }), 'NOT_FOUND');
+  });
+
+  it.each([
+    ['abc', '"abc"'],
+    ['a"b\\c', '"a\\"b\\\\c"'],
+    ['~'.repeat(255), `"${'~'.repeat(255)}"`],
+  ])('is the same key bare as %s and quoted', async (bare, quoted) => {
+    const first = await post(kit, '/store/orders', bare, {});
+    expectReplay(await post(kit, '/store/orders', quoted, {}), first);
+    const text = 'mutation { createOrder(input: {}) { id } }';
+    const replayed = await query(kit.gateway, text, undefined, { headers: { 'idempotency-key': quoted } });
+    expect(replayed.headers['idempotency-replayed'], replayed.about).toBe('true');
+    expectRefusal(await post(kit, '/categories', quoted, { name: 'Birds' }), 'IDEMPOTENCY_KEY_REUSED');
   });
 
   it('takes 255 characters', async () => {

@@ -18,10 +18,6 @@ const Category: Shape = {
   example: { id: 1, name: 'Dogs', description: 'Loyal, loud and always hungry' },
 };
 
-const getCategory = `query getCategory($categoryId: ID!) {
-  result: category(id: $categoryId) ${selectionOf(Category)}
-}`;
-
 const updateCategory = `mutation updateCategory($categoryId: ID!, $input: CategoryPatch!) {
   result: updateCategory(id: $categoryId, input: $input) ${selectionOf(Category)}
 }`;
@@ -70,7 +66,9 @@ export const categories: Resource = {
       operationId: 'getCategory',
       method: 'GET',
       summary: 'Get a category',
-      document: getCategory,
+      document: `query getCategory($categoryId: ID!) {
+        result: category(id: $categoryId) ${selectionOf(Category)}
+      }`,
       status: 200,
       shape: Category,
     },
@@ -96,7 +94,6 @@ export const categories: Resource = {
       stability: 'beta',
       summary: 'Change a category',
       document: updateCategory,
-      unchanged: getCategory,
       status: 200,
       shape: Category,
       body: { name: 'CategoryPatch', rules: categoryPatch(), ownId: 'id', example: { description: null } },

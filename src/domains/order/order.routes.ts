@@ -28,10 +28,6 @@ const completeParameter: QueryParameter = {
   read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
 };
 
-const getOrder = `query getOrder($orderId: ID!) {
-  result: order(id: $orderId) ${selectionOf(Order)}
-}`;
-
 const updateOrder = `mutation updateOrder($orderId: ID!, $input: OrderPatch!) {
   result: updateOrder(id: $orderId, input: $input) ${selectionOf(Order)}
 }`;
@@ -92,7 +88,9 @@ export const orders: Resource = {
       operationId: 'getOrder',
       method: 'GET',
       summary: 'Get an order',
-      document: getOrder,
+      document: `query getOrder($orderId: ID!) {
+        result: order(id: $orderId) ${selectionOf(Order)}
+      }`,
       status: 200,
       shape: Order,
     },
@@ -114,7 +112,6 @@ export const orders: Resource = {
       stability: 'beta',
       summary: 'Change an order',
       document: updateOrder,
-      unchanged: getOrder,
       status: 200,
       shape: Order,
       body: { name: 'OrderPatch', rules: orderPatch(restNotation), ownId: 'id', example: { complete: true } },

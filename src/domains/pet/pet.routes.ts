@@ -32,10 +32,6 @@ export const petStatusParameter: QueryParameter = {
   read: (text) => (statuses.includes(text) ? text : undefined),
 };
 
-const getPet = `query getPet($petId: ID!) {
-  result: pet(id: $petId) ${selectionOf(Pet)}
-}`;
-
 const updatePet = `mutation updatePet($petId: ID!, $input: PetPatch!) {
   result: updatePet(id: $petId, input: $input) ${selectionOf(Pet)}
 }`;
@@ -90,7 +86,9 @@ export const pets: Resource = {
       operationId: 'getPet',
       method: 'GET',
       summary: 'Get a pet',
-      document: getPet,
+      document: `query getPet($petId: ID!) {
+        result: pet(id: $petId) ${selectionOf(Pet)}
+      }`,
       status: 200,
       shape: Pet,
       deprecation: { replacement: '`pet(id:)` of the GraphQL API', successor: '/graphql' },
@@ -113,7 +111,6 @@ export const pets: Resource = {
       stability: 'beta',
       summary: 'Change a pet',
       document: updatePet,
-      unchanged: getPet,
       status: 200,
       shape: Pet,
       body: { name: 'PetPatch', rules: petPatch(restNotation), ownId: 'id', example: { status: 'sold' } },

@@ -2,7 +2,7 @@ import FindMyWay from 'find-my-way';
 import { ID_RULE, parseId } from '../../domains/id.ts';
 import { ROUTES } from '../../domains/index.ts';
 import { issuesOf } from '../../domains/notation.ts';
-import type { Method, Route } from '../../domains/route.ts';
+import { type Method, type Route, takesIdempotencyKey } from '../../domains/route.ts';
 import type { Shape } from '../../domains/shape.ts';
 import { AppError, type Issue, notFound, validationFailed } from '../../errors.ts';
 import type { Context, Precondition } from '../../graphql/context.ts';
@@ -13,7 +13,7 @@ import type { Answer } from '../../http/answer.ts';
 import { checkLength, readBody } from '../../http/body.ts';
 import { etagOf, matchesStrongly, matchesWeakly } from '../../http/etag.ts';
 import type { Exchange, Headers } from '../../http/exchange.ts';
-import { IDEMPOTENCY_KEY_ISSUE, isIdempotencyKey } from '../../http/idempotency-key.ts';
+import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
 import { accepts, isReadable } from '../../http/media-type.ts';
 import type { MaybePromise } from '../../store/store.ts';
@@ -111,7 +111,8 @@ export class Rest {
       const body = asObject(parseJson(bytes));
       const context = newContext();
       const variables = this.#variables(exchange, route, parameters, body);
-      if (variables instanceof AppError) return this.#refuse(exchange, route, context, body, variables);
+      if (variables instanceof AppError)
+        return this.#refuse(route, context, { ...parameters, body }, variables);
       const { mirrors } = route.body!;
       if (mirrors) context.precondition = mirroring(context.precondition, mirrors, body);
       if (route.unchanged !== undefined && Object.keys(variables.input as object).length === 0) {
@@ -147,7 +148,11 @@ export class Rest {
       variables[route.pathParameter] = id;
     }
     const idempotencyKey = exchange.headers['idempotency-key'];
-    if (route.method === 'POST' && idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey))
+    if (
+      takesIdempotencyKey(route.method) &&
+      idempotencyKey !== undefined &&
+      parseIdempotencyKey(idempotencyKey) === null
+    )
       issues.push(IDEMPOTENCY_KEY_ISSUE);
     if (route.body && body) {
       const { ownId, rules, toInput } = route.body;
@@ -170,31 +175,32 @@ export class Rest {
   }
 
   /** The first outcome of an idempotent call is kept even if it is a refusal. */
-  async #refuse(
-    exchange: Exchange,
-    route: Route,
-    context: Context,
-    body: object,
-    error: AppError,
-  ): Promise<Answer> {
-    if (context.idempotency && isIdempotencyKey(exchange.headers['idempotency-key'])) {
-      await runOnce(context, route.operationId, body, () => {
+  async #refuse(route: Route, context: Context, input: object, error: AppError): Promise<Answer> {
+    if (context.idempotency) {
+      await runOnce(context, route.operationId, input, () => {
         throw error;
       });
     }
     throw error;
   }
 
+  /** Answers an empty merge patch with the record as it is; in a repeated call, as it was the first time. */
   async #unchanged(
     exchange: Exchange,
     route: Route,
     variables: Record<string, unknown>,
     context: Context,
   ): Promise<Answer> {
-    const result = await this.#unchangedOperations.get(route)!(variables, context);
-    const record = (result.data as { result?: object | null } | null)?.result;
-    if (record) context.precondition?.(route.shape!.type, record);
-    return this.#shape(exchange, route, variables, result);
+    const read = await this.#unchangedOperations.get(route)!(variables, context);
+    const answer = () => {
+      const record = recordOf(route, variables, read);
+      context.precondition?.(route.shape!.type, record);
+      return record;
+    };
+    const record = context.idempotency
+      ? await runOnce(context, route.operationId, variables, answer)
+      : answer();
+    return this.#shape(exchange, route, variables, { data: { result: record } });
   }
 
   #run(
@@ -212,11 +218,7 @@ export class Rest {
 
   #shape(exchange: Exchange, route: Route, variables: Record<string, unknown>, result: PublicResult): Answer {
     if (result.errors) throw errorOf(result);
-    const data = result.data as {
-      result?: object | null;
-      page?: ResultPage;
-      parent?: { page: ResultPage } | null;
-    };
+    const data = result.data as { page?: ResultPage; parent?: { page: ResultPage } | null };
     const shape = route.shape;
     if (shape === undefined) return { status: route.status, headers: [], body: '' };
     if (route.list) {
@@ -227,10 +229,10 @@ export class Rest {
         : [];
       return withEtag(exchange, 200, headers, writeList(writerFor(shape.type), page.nodes));
     }
-    if (!data.result) throw notFound(route.kind, String(variables[route.pathParameter!]));
-    const body = writerFor(shape.type)(data.result);
+    const record = recordOf(route, variables, result);
+    const body = writerFor(shape.type)(record);
     if (route.status === 201) {
-      const location = `${this.#basePath}${route.path}/${idOf(shape, data.result)}`;
+      const location = `${this.#basePath}${route.path}/${idOf(shape, record)}`;
       return { status: 201, headers: ['Location', location, 'ETag', etagOf(body)], body };
     }
     return withEtag(exchange, route.status, [], body);
@@ -242,6 +244,18 @@ export class Rest {
     query.set('after', idOf(route.shape!, page.nodes.at(-1)!));
     return `<${exchange.path}?${query}>; rel="next"`;
   }
+}
+
+/** The one record of a result. @throws its error, NOT_FOUND where there is none */
+function recordOf(
+  { kind, pathParameter }: Route,
+  variables: Record<string, unknown>,
+  result: PublicResult,
+): object {
+  if (result.errors) throw errorOf(result);
+  const record = (result.data as { result?: object | null }).result;
+  if (!record) throw notFound(kind, String(variables[pathParameter!]));
+  return record;
 }
 
 const idOf = ({ idField }: Shape, record: object): string => (record as Record<string, string>)[idField]!;

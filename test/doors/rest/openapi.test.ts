@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { ROUTES } from '../../../src/domains/index.ts';
-import type { Route } from '../../../src/domains/route.ts';
+import { type Route, takesIdempotencyKey } from '../../../src/domains/route.ts';
 import { installationOf, openApiJson } from '../../../src/doors/rest/openapi/document.ts';
 import { errorsOf } from '../../../src/doors/rest/openapi/errors.ts';
 import { type AppError, ERRORS, idempotentCallRunning, unavailable } from '../../../src/errors.ts';
@@ -191,7 +191,7 @@ const MISSING = '9223372036854775806';
 const success = ({ operationId, list, method }: Route): Attempt[] => [
   {},
   ...(list ? [{ query: 'limit=1' }, { query: 'limit=100' }] : []),
-  ...(method === 'POST' ? [{ headers: { 'idempotency-key': operationId } }] : []),
+  ...(takesIdempotencyKey(method) ? [{ headers: { 'idempotency-key': operationId } }] : []),
 ];
 
 const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
@@ -210,7 +210,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
   406: () => [{ headers: { accept: 'text/html' } }],
   409: ({ operationId, method }) => [
     // The embedded engine runs one call after the other, so the store has to say that one is still running.
-    ...(method === 'POST'
+    ...(takesIdempotencyKey(method)
       ? [{ on: 'faulty' as const, fault: idempotentCallRunning(), headers: { 'idempotency-key': 'b' } }]
       : []),
     ...(operationId === 'createOrder' ? [{ body: '{"id":$O}' }] : []),
@@ -221,17 +221,17 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
   412: () => [{ headers: { 'if-match': '"another"' } }],
   413: () => [{ body: `{"name":"${'x'.repeat(100_000)}"}` }],
   415: () => [{ headers: { 'content-type': 'text/plain' } }],
-  422: ({ operationId, method }) => [
-    ...(operationId.includes('Category')
-      ? []
-      : [
+  422: ({ operationId, method, errors }) => [
+    ...(errors?.includes('UNKNOWN_REFERENCE')
+      ? [
           {
             body: operationId.includes('Order')
               ? `{"petId":${MISSING}}`
               : `{"name":"Tom","categoryId":${MISSING}}`,
           },
-        ]),
-    ...(method === 'POST'
+        ]
+      : []),
+    ...(takesIdempotencyKey(method)
       ? [
           {
             headers: { 'idempotency-key': `${operationId}-again` },

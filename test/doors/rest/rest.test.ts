@@ -51,7 +51,6 @@ describe('REST paths and methods', () => {
     '/pets;x=1',
     '/pets%2F1',
     '/pets/1/2',
-    '/graphql/',
     '/graphql/x',
     '/v1/pets',
     '/store/orders/1;v=2/x',

@@ -73,6 +73,6 @@ const ABOUT = `Pets, categories, orders and stock. The same data is served as Gr
 - **Key**: \`X-API-Key: <key>\` or \`Authorization: Bearer <key>\`, never in a URL.
 - **Limits**: every response shows the window of the plan with the smaller remainder in \`X-RateLimit-*\`, and both windows in \`RateLimit\`. A 429 says in \`Retry-After\` how many seconds to wait; keys that keep on sending meanwhile are banned for a while (403).
 - **Errors** are always an Error object: \`code\` for machines, \`message\` for people, \`status\` as in the status line.
-- **Retries**: a POST with an \`Idempotency-Key\` is done once, however often it is sent within 24 hours.
+- **Retries**: a POST or PATCH with an \`Idempotency-Key\` is done once, however often it is sent within 24 hours.
 - **Versions**: every GET has an \`ETag\`; send it back in \`If-None-Match\` to save the body, or in \`If-Match\` to change nothing but the version you have seen.
 - **Ids** are int64, exact up to 9223372036854775807. Unknown fields and query parameters are refused.`;

@@ -1,4 +1,4 @@
-import type { Route } from '../../../domains/route.ts';
+import { type Route, takesIdempotencyKey } from '../../../domains/route.ts';
 import type { JsonSchema } from '../../../domains/shape.ts';
 import { ERRORS, type ErrorCode } from '../../../errors.ts';
 import { type Components, refTo } from './components.ts';
@@ -6,7 +6,7 @@ import { ResponseHeaders } from './headers.ts';
 
 /** Every error that an operation can answer with: what HTTP and the gateway refuse, and the rules of its domain. */
 export function errorsOf({ method, body, pathParameter, deprecation, errors = [] }: Route): ErrorCode[] {
-  const idempotent = method === 'POST';
+  const idempotent = takesIdempotencyKey(method);
   const possible: Partial<Record<ErrorCode, boolean>> = {
     BAD_REQUEST: true,
     VALIDATION_FAILED: true,
@@ -30,7 +30,7 @@ export function errorsOf({ method, body, pathParameter, deprecation, errors = []
 /** Refused before the path is looked at: no header of the operation is there yet. */
 const BEFORE_THE_ROUTE = new Set<number>([401, 403, 429]);
 /** The outcomes that an Idempotency-Key keeps. */
-const MAY_BE_REPLAYED = new Set<number>([400, 409, 422]);
+const MAY_BE_REPLAYED = new Set<number>([400, 404, 409, 412, 422]);
 
 /** The error answers of an operation, by status. */
 export function describeErrors(route: Route, components: Components): Record<string, JsonSchema> {
@@ -50,7 +50,7 @@ function describeError(
   { method, deprecation }: Route,
   components: Components,
 ): JsonSchema {
-  const replays = method === 'POST' && MAY_BE_REPLAYED.has(status);
+  const replays = takesIdempotencyKey(method) && MAY_BE_REPLAYED.has(status);
   const lasting = deprecation !== undefined && !BEFORE_THE_ROUTE.has(status);
   const name = `${codes.map(pascal).join('Or')}${replays ? 'OrReplay' : ''}${lasting ? 'OfDeprecated' : ''}`;
   return components.add('responses', name, () => {

@@ -24,7 +24,7 @@ const HEADERS = {
     example: 1764000000,
   },
   'RateLimit-Policy': {
-    description: 'The windows: quota `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers).',
+    description: 'The windows: quota `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
     schema: { type: 'string', pattern: '^"\\w+";q=\\d+;w=\\d+(, "\\w+";q=\\d+;w=\\d+)*$' },
     example: '"minute";q=60;w=60, "day";q=1000;w=86400',
   },

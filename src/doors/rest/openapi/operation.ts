@@ -1,4 +1,4 @@
-import type { Method, Route, Stability } from '../../../domains/route.ts';
+import { type Method, type Route, type Stability, takesIdempotencyKey } from '../../../domains/route.ts';
 import type { JsonSchema } from '../../../domains/shape.ts';
 import { bodyTypesOf } from '../body-types.ts';
 import type { Lifecycle } from '../lifecycle.ts';
@@ -53,7 +53,7 @@ const BY_METHOD: Partial<Record<Method, string>> = {
   POST: 'An `Idempotency-Key` makes the call safe to repeat.',
   PUT: 'Replaces all of it: an optional field that the body leaves out gets its default or is removed. The body may repeat the id of the path.',
   PATCH:
-    'A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path.',
+    'A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. An `Idempotency-Key` makes the call safe to repeat.',
 };
 const BY_STABILITY: Record<Stability, string | undefined> = {
   stable: undefined,
@@ -83,7 +83,7 @@ function describeSuccess(route: Route, routes: readonly Route[], components: Com
   if (method === 'GET') headers.add('Cache-Control');
   if (list) headers.add('Link', false);
   if (status === 201) headers.add('Location');
-  if (method === 'POST') headers.add('Idempotency-Replayed', false);
+  if (takesIdempotencyKey(method)) headers.add('Idempotency-Replayed', false);
   if (deprecation) headers.addLifecycle();
   return {
     description: { 200: 'Done.', 201: 'Created.', 204: 'Deleted.' }[status],

@@ -23,8 +23,8 @@ export function describeParameters(
   }
   for (const parameter of query)
     parameters.push(components.add('parameters', `query.${parameter.name}`, describeQuery(parameter)));
-  const header = REQUEST_HEADERS[method];
-  parameters.push(components.add('parameters', header.name, header));
+  for (const header of REQUEST_HEADERS[method])
+    parameters.push(components.add('parameters', header.name, header));
   return parameters;
 }
 
@@ -48,20 +48,25 @@ const IF_MATCH: HeaderParameter = {
   example: '*',
 };
 
-const REQUEST_HEADERS: Record<Method, HeaderParameter> = {
-  GET: {
-    name: 'If-None-Match',
-    in: 'header',
-    description: 'Send the body only if this is not its `ETag` any more.',
-    schema: { type: 'string' },
-  },
-  POST: {
-    name: 'Idempotency-Key',
-    in: 'header',
-    description: 'Any text that you use for this call and its repetitions only. Kept for 24 hours.',
-    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
-  },
-  PUT: IF_MATCH,
-  PATCH: IF_MATCH,
-  DELETE: IF_MATCH,
+const IF_NONE_MATCH: HeaderParameter = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: 'Send the body only if this is not its `ETag` any more.',
+  schema: { type: 'string' },
+};
+
+const IDEMPOTENCY_KEY: HeaderParameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'Any text that you use for this call and its repetitions only, as it is or in quotes. Kept for 24 hours (draft-ietf-httpapi-idempotency-key-header-07).',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+};
+
+const REQUEST_HEADERS: Record<Method, readonly HeaderParameter[]> = {
+  GET: [IF_NONE_MATCH],
+  POST: [IDEMPOTENCY_KEY],
+  PUT: [IF_MATCH],
+  PATCH: [IF_MATCH, IDEMPOTENCY_KEY],
+  DELETE: [IF_MATCH],
 };
