@@ -3,6 +3,7 @@ import { type Logger, pino } from 'pino';
 import { type Config, isTracingConfigured, readConfig } from './config.ts';
 import { AppError } from './errors.ts';
 import { createGateway } from './gateway.ts';
+import { LogOutput } from './observability/log-output.ts';
 import { Metrics } from './observability/metrics.ts';
 import { createHttpServer, drain, listen } from './server.ts';
 import { openStore } from './store/open.ts';
@@ -11,8 +12,8 @@ import type { Store } from './store/store.ts';
 
 /** How long the sample data waits for a database that is away. */
 const FILL_DELAY = 2_000;
-/** How long log lines may wait for others to be written with. */
-const LOG_DELAY = 500;
+/** How long the last lines of the log may hold up the end, in milliseconds. */
+const LAST_LINES_TIME = 1_000;
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
@@ -23,20 +24,17 @@ async function main(): Promise<void> {
 /** WORKERS copies of this program on one port; this one only looks after them. */
 async function supervise(config: Config): Promise<void> {
   const { runWorkers } = await import('./workers.ts');
-  const { log, flush } = logger(config);
+  const { log, output } = logger(config);
   const store = await openStore(config, 'server');
   await prepare(store, config, log);
   const workers = runWorkers(config.WORKERS, log);
   onSignal((signal) => workers.stop(signal));
-  void workers.ended.then(() => {
-    flush();
-    process.exit(0);
-  });
-  greet(config, await workers.listening, null);
+  void workers.ended.then(() => exit(output));
+  greet(output, config, await workers.listening, null);
 }
 
 async function serve(config: Config): Promise<void> {
-  const { log, flush } = logger(config);
+  const { log, output } = logger(config);
   const tracing = isTracingConfigured(config)
     ? await (await import('./observability/tracing.ts')).Tracing.start(config, {
         warn: (message) => log.warn({ message }, 'traces'),
@@ -47,13 +45,13 @@ async function serve(config: Config): Promise<void> {
   const store = await openStore(config, 'server');
   const key = cluster.isWorker ? null : await prepare(store, config, log);
 
-  const metrics = config.METRICS ? await newMetrics() : undefined;
+  const metrics = config.METRICS ? await newMetrics(output) : undefined;
   // The pages show it to whoever can open them, so they get it only where that is this machine alone.
   const developmentKey = key !== null && isLocal(config) ? key : undefined;
   const gateway = createGateway({ store, config, log, metrics, tracing, developmentKey });
   const server = createHttpServer(gateway);
   const port = await listen(server, config.PORT, config.HOST);
-  if (!cluster.isWorker) greet(config, port, key);
+  if (!cluster.isWorker) greet(output, config, port, key);
 
   let stopping = false;
   const stop = async (signal: NodeJS.Signals) => {
@@ -63,34 +61,36 @@ async function serve(config: Config): Promise<void> {
     await drain(server);
     await store.close();
     await tracing?.close();
-    flush();
-    process.exit(0);
+    await exit(output);
   };
   onSignal((signal) => void stop(signal));
 }
 
-/**
- * Lines are written together. One process alone writes as much as there is at once, beside its other work; lines that nobody
- * takes are dropped rather than kept in memory without end. Workers write to one pipe, where no more than 4,096 bytes stay
- * together.
- */
-const SOLITARY = { sync: false, minLength: 4_096, maxWrite: 1_048_576, maxLength: 16_777_216 };
-const SHARED = { sync: true, minLength: 3_072, maxWrite: 4_096 };
-
-function logger(config: Config) {
-  const destination = pino.destination({ dest: 1, ...(cluster.isWorker ? SHARED : SOLITARY) });
-  setInterval(() => destination.flush(), LOG_DELAY).unref();
+function logger(config: Config): { log: Logger; output: LogOutput } {
+  const output = new LogOutput({
+    isShared: config.WORKERS > 1,
+    onGap: (lines) => log.warn({ lines }, 'log lines were dropped'),
+  });
   const log = pino(
     { level: config.LOG_LEVEL, base: cluster.worker ? { worker: cluster.worker.id } : null },
-    destination,
+    output,
   );
-  return { log, flush: () => destination.flushSync() };
+  return { log, output };
 }
 
-async function newMetrics(): Promise<Metrics> {
-  if (!cluster.isWorker) return new Metrics();
+/** Ends the process, with what is left of the log if somebody takes it. */
+async function exit(output: LogOutput): Promise<void> {
+  await output.end(LAST_LINES_TIME);
+  // An orderly end would wait for the thread that writes.
+  if (output.isStuck) process.kill(process.pid, 'SIGKILL');
+  process.exit(0);
+}
+
+async function newMetrics(output: LogOutput): Promise<Metrics> {
+  const linesDropped = () => output.dropped;
+  if (!cluster.isWorker) return new Metrics({ linesDropped });
   const { WorkerMetrics } = await import('./observability/worker-metrics.ts');
-  return new WorkerMetrics();
+  return new WorkerMetrics({ linesDropped });
 }
 
 function onSignal(stop: (signal: NodeJS.Signals) => void): void {
@@ -128,7 +128,8 @@ async function fill(store: Store, log: Logger): Promise<void> {
 const isLocal = ({ HOST, TRUST_PROXY }: Config): boolean =>
   ['127.0.0.1', '::1', 'localhost'].includes(HOST) && TRUST_PROXY === 0;
 
-function greet({ HOST, REST_BASE_PATH }: Config, port: number, key: string | null): void {
+/** What whoever has started it reads first. */
+function greet(output: LogOutput, { HOST, REST_BASE_PATH }: Config, port: number, key: string | null): void {
   const host = ['127.0.0.1', '0.0.0.0'].includes(HOST) ? 'localhost' : HOST;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const lines = [
@@ -147,7 +148,8 @@ function greet({ HOST, REST_BASE_PATH }: Config, port: number, key: string | nul
   } else {
     lines.push('  API keys  npm run --silent keys -- list');
   }
-  process.stdout.write(`${lines.join('\n')}\n\n`);
+  output.write(`${lines.join('\n')}\n\n`);
+  output.flush();
 }
 
 main().catch((error: unknown) => {

@@ -219,7 +219,7 @@ describe.runIf(process.platform === 'linux')('the data file', () => {
   );
 
   it('that meets a full disk refuses writes, answers reads, and takes writes again when there is room', async () => {
-    const server = await startServer(settings, '-Sf 1000');
+    const server = await startServer(settings, { limits: '-Sf 1000' });
     running.push(server);
     const key = await unlimitedKey();
     const create = (name: string) =>

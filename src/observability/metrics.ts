@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Counter as CollectedCounter, collectDefaultMetrics, Registry } from 'prom-client';
 import type { Exchange } from '../http/exchange.ts';
 import { Counter, Histogram, type Times } from './series.ts';
 
@@ -58,8 +58,18 @@ export class Metrics {
   /** When the latest ban of a key began. */
   readonly #banned = new LRUCache<string, number>({ max: MOST_BANNED_KEYS });
 
-  constructor() {
+  /** @param sources `linesDropped`: how many lines the log has lost so far */
+  constructor({ linesDropped = () => 0 }: { linesDropped?: () => number } = {}) {
     collectDefaultMetrics({ register: this.registry });
+    new CollectedCounter({
+      name: 'petstore_log_lines_dropped_total',
+      help: 'Lines of the log that could not be written',
+      registers: [this.registry],
+      collect() {
+        this.reset();
+        this.inc(linesDropped());
+      },
+    });
   }
 
   observe(exchange: Exchange, milliseconds: number): void {

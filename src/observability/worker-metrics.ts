@@ -17,8 +17,8 @@ export class WorkerMetrics extends Metrics {
   #asked = 0;
   readonly #waiting = new Map<number, (text: string | undefined) => void>();
 
-  constructor() {
-    super();
+  constructor(sources: ConstructorParameters<typeof Metrics>[0]) {
+    super(sources);
     AggregatorRegistry.setRegistries([this.registry]);
     // Made for its listener, which answers the supervisor.
     new AggregatorRegistry();

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './mongo.ts';
 
@@ -22,23 +23,35 @@ export interface ServerProcess {
   exited: Promise<number | null>;
 }
 
+export interface StartOptions {
+  /** Words of `ulimit` that the process runs under. */
+  limits?: string;
+  /** Where its standard output goes: what the test reads, nowhere any more, what nobody reads, or to a file. */
+  output?: 'read' | 'closed' | 'unread' | { file: string };
+}
+
 /**
- * Starts src/main.ts on a free port; ready when the promise resolves. Rejects with its output if it ends before.
- *
- * @param limits words of `ulimit` that the process runs under
+ * Starts src/main.ts on a free port; ready when the promise resolves: it has greeted, or answers where its output can't be
+ * read. Rejects with its output if it ends before.
  */
-export async function startServer(settings: Record<string, string>, limits = ''): Promise<ServerProcess> {
+export async function startServer(
+  settings: Record<string, string>,
+  { limits, output: to = 'read' }: StartOptions = {},
+): Promise<ServerProcess> {
   const port = await freePort();
-  const shell = `${limits && `ulimit ${limits};`} exec "$0" "$@"`;
+  const redirect = typeof to === 'object' ? `>> '${to.file}'` : '';
+  const shell = `${limits ? `ulimit ${limits};` : ''} exec "$0" "$@" ${redirect}`;
   const child = spawn('bash', ['-c', shell, process.execPath, '--import', 'tsx', 'src/main.ts'], {
     cwd: root,
     env: environmentOf({ PORT: String(port), ...settings }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  if (to === 'closed') child.stdout.destroy();
+  const url = `http://127.0.0.1:${port}`;
   let output = '';
   const exited = once(child, 'exit').then(([code]) => code as number | null);
-  const ready = new Promise<void>((resolve) => {
-    for (const stream of [child.stdout, child.stderr]) {
+  const greeted = new Promise<void>((resolve) => {
+    for (const stream of to === 'read' ? [child.stdout, child.stderr] : [child.stderr]) {
       stream.on('data', (chunk: Buffer) => {
         output += chunk.toString();
         if (output.includes('Petstore gateway on') && output.includes('\n\n')) resolve();
@@ -46,12 +59,23 @@ export async function startServer(settings: Record<string, string>, limits = '')
     }
   });
   await Promise.race([
-    ready,
+    to === 'read' ? greeted : answers(url, child),
     exited.then((code) => {
       throw new Error(`The server ended with ${code}:\n${output}`);
     }),
   ]);
-  return { child, url: `http://127.0.0.1:${port}`, output: () => output, exited };
+  return { child, url, output: () => output, exited };
+}
+
+async function answers(url: string, child: ChildProcess): Promise<void> {
+  while (child.exitCode === null) {
+    const isLive = await fetch(`${url}/health/live`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (isLive) return;
+    await sleep(20);
+  }
 }
 
 /** The key that a development start prints. */
