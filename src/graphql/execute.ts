@@ -16,7 +16,7 @@ export type FaultReporter = (error: unknown) => void;
 
 /** Makes a result public: faults that nobody foresaw are reported here and told to nobody else. */
 export function publicResult(result: ExecutionResult, report: FaultReporter): PublicResult {
-  if (!result.errors) return result as PublicResult;
+  if (!result.errors) return result as Omit<ExecutionResult, 'errors'>;
   let retryAfter: number | undefined;
   const errors = result.errors.map((error) => {
     const cause = error.originalError;

@@ -8,8 +8,8 @@ const PATIENCE = 6_000;
 
 interface Message {
   type?: string;
-  id?: number;
-  text?: string;
+  id?: number | undefined;
+  text?: string | undefined;
 }
 
 /** The metrics of one of several workers, which tells those of all of them: the counts of a random one mean nothing. */

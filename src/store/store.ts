@@ -55,39 +55,39 @@ export interface NewCategory {
 }
 export interface NewOrder {
   /** Chosen by the client, or assigned when missing. */
-  id?: Id;
-  petId?: Id;
-  quantity?: number;
-  shipDate?: string;
+  id?: Id | undefined;
+  petId?: Id | undefined;
+  quantity?: number | undefined;
+  shipDate?: string | undefined;
   complete: boolean;
 }
 
 /** Changes: a missing property stays as it is, `null` removes the value. */
 export interface PetPatch {
-  name?: string;
-  categoryId?: Id;
-  status?: PetStatus;
-  quantity?: number;
+  name?: string | undefined;
+  categoryId?: Id | undefined;
+  status?: PetStatus | undefined;
+  quantity?: number | undefined;
 }
 export interface CategoryPatch {
-  name?: string;
-  description?: string | null;
+  name?: string | undefined;
+  description?: string | null | undefined;
 }
 export interface OrderPatch {
-  petId?: Id | null;
-  quantity?: number | null;
-  shipDate?: string | null;
-  complete?: boolean;
+  petId?: Id | null | undefined;
+  quantity?: number | null | undefined;
+  shipDate?: string | null | undefined;
+  complete?: boolean | undefined;
 }
 
 export interface PetFilter {
   /** Any of these; an empty list matches nothing. */
-  status?: readonly PetStatus[];
-  categoryId?: Id;
+  status?: readonly PetStatus[] | undefined;
+  categoryId?: Id | undefined;
 }
 export interface OrderFilter {
-  petId?: Id;
-  complete?: boolean;
+  petId?: Id | undefined;
+  complete?: boolean | undefined;
 }
 
 /**
@@ -97,9 +97,9 @@ export interface OrderFilter {
 export interface PageRequest {
   /** 0..100; 0 only asks whether there is anything. */
   limit: number;
-  after?: Id;
-  before?: Id;
-  backward?: boolean;
+  after?: Id | undefined;
+  before?: Id | undefined;
+  backward?: boolean | undefined;
 }
 
 export interface Page<T> {

@@ -30,7 +30,7 @@ export interface Reply {
 export interface Call {
   method?: string;
   key?: string | null;
-  headers?: Record<string, string | string[]>;
+  headers?: Record<string, string | string[]> | undefined;
   /** Sent as it is if it is text or bytes, else as JSON. */
   body?: unknown;
 }

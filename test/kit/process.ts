@@ -27,7 +27,7 @@ export interface StartOptions {
   /** Words of `ulimit` that the process runs under. */
   limits?: string;
   /** Where its standard output goes: what the test reads, nowhere any more, what nobody reads, or to a file. */
-  output?: 'read' | 'closed' | 'unread' | { file: string };
+  output?: 'read' | 'closed' | 'unread' | { file: string } | undefined;
 }
 
 /**

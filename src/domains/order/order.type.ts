@@ -43,7 +43,7 @@ const OrderFilterInput = builder.inputType('OrderFilter', {
 });
 
 function orderFilter(
-  filter: { petId?: string | null; complete?: boolean | null } | null | undefined,
+  filter: { petId?: string | null | undefined; complete?: boolean | null | undefined } | null | undefined,
 ): OrderFilter {
   const wanted: OrderFilter = {};
   if (filter?.petId != null) wanted.petId = filter.petId;

@@ -51,8 +51,8 @@ export const PetFilterInput = builder.inputRef<PetFilterShape>('PetFilter').impl
 });
 
 interface PetFilterShape {
-  status?: Pet['status'][] | null;
-  categoryId?: string | null;
+  status?: Pet['status'][] | null | undefined;
+  categoryId?: string | null | undefined;
 }
 
 export function petFilter(filter: PetFilterShape | null | undefined): PetFilter {

@@ -64,7 +64,7 @@ export function orders(db: Connection, petExists: (id: Id) => boolean) {
     return current;
   };
 
-  const columns = ({ petId, quantity, complete }: Omit<Order, 'id'>, shipDate: number | null): Value[] => [
+  const columns = ({ petId, quantity, complete }: Omit<NewOrder, 'id'>, shipDate: number | null): Value[] => [
     petId === undefined ? null : BigInt(petId),
     quantity ?? null,
     shipDate,

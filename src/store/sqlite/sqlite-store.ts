@@ -18,7 +18,7 @@ export interface SqliteOptions {
   /** A `server` has the file to itself and may do everything; a `tool` only manages API keys, beside a server. */
   role: 'server' | 'tool';
   /** Milliseconds since 1970. */
-  now?: () => number;
+  now?: (() => number) | undefined;
   /** How many milliseconds a write waits for another process, which stops everything else in this one. */
   busyTimeout?: number;
   /** How many pets and categories to remember by id. */
