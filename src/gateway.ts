@@ -21,6 +21,7 @@ import { Operations } from './graphql/operations.ts';
 import { INTERNAL_MESSAGE } from './graphql/refusal.ts';
 import { schema } from './graphql/schema.ts';
 import { type Answer, errorAnswer } from './http/answer.ts';
+import { addCachingHeaders } from './http/caching-headers.ts';
 import { clientAddress } from './http/client-address.ts';
 import { Cors } from './http/cors.ts';
 import { Exchange, type Headers } from './http/exchange.ts';
@@ -372,6 +373,7 @@ class Gateway {
       all.push('Content-Type', contentType ?? 'application/json', 'Content-Length', Buffer.byteLength(body));
     }
     addRateLimitHeaders(all, exchange, this.#now());
+    if (exchange.door !== 'page') addCachingHeaders(all, exchange);
     if (!ownOriginOnly) this.#cors.addHeaders(all, exchange.headers.origin);
     if (exchange.operationHeaders) all.push(...exchange.operationHeaders);
     if (exchange.replayed) all.push('Idempotency-Replayed', 'true');

@@ -1,21 +1,42 @@
+/** A media range of an Accept header, or the media type of a Content-Type header, in lower case. */
+export interface MediaRange {
+  type: string;
+  /** But for the quality; values without the quotes they may have. */
+  parameters: ReadonlyMap<string, string>;
+  /** 1 where no valid one is given; 0 excludes. */
+  quality: number;
+}
+
+/** The media ranges of a header (RFC 9110 section 12.5.1). */
+export function rangesOf(header: string): MediaRange[] {
+  return header.split(',').map((part) => {
+    const [type = '', ...rest] = part.split(';').map((text) => text.trim().toLowerCase());
+    const parameters = new Map(
+      rest.map((parameter): [string, string] => {
+        const [name = '', value = ''] = parameter.split('=', 2).map((text) => text.trim());
+        return [name, value.replace(/^"(.*)"$/, '$1')];
+      }),
+    );
+    const weight = parameters.get('q');
+    parameters.delete('q');
+    const quality = weight === undefined ? 1 : Number(weight);
+    return { type, parameters, quality: Number.isNaN(quality) ? 0 : quality };
+  });
+}
+
 /**
  * Whether an Accept header (RFC 9110 section 12.5.1) takes one of the media types. The most specific range decides; q=0
  * refuses; a missing or empty header takes anything.
  */
 export function accepts(header: string | undefined, types: readonly string[]): boolean {
   if (header === undefined || header.trim() === '' || header === '*/*' || types.includes(header)) return true;
-  const ranges = header.split(',').map((part) => {
-    const [range = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-    const weight = parameters.find((parameter) => parameter.startsWith('q='));
-    const quality = weight === undefined ? 1 : Number(weight.slice(2));
-    return { range, quality: Number.isNaN(quality) ? 0 : quality };
-  });
+  const ranges = rangesOf(header);
   return types.some((type) => {
     const family = `${type.slice(0, type.indexOf('/'))}/*`;
     const match =
-      ranges.find(({ range }) => range === type) ??
-      ranges.find(({ range }) => range === family) ??
-      ranges.find(({ range }) => range === '*/*');
+      ranges.find((range) => range.type === type) ??
+      ranges.find((range) => range.type === family) ??
+      ranges.find((range) => range.type === '*/*');
     return match !== undefined && match.quality > 0;
   });
 }

@@ -741,7 +741,8 @@ export class HttpClient<SecurityDataType = unknown> {
  * - **Errors** are always an Error object: `code` for machines, `message` for people, `status` as in the status line.
  * - **Retries**: a POST or PATCH with an `Idempotency-Key` is done once, however often it is sent within 24 hours.
  * - **Versions**: every GET has an `ETag`; send it back in `If-None-Match` to save the body, or in `If-Match` to change nothing but the version you have seen.
- * - **Ids** are int64, exact up to 9223372036854775807. Unknown fields and query parameters are refused.
+ * - **Ids** are int64, exact up to 9223372036854775807. JavaScript rounds integers beyond 2^53: with `Accept: application/json;IEEE754Compatible=true` (the parameter is OData's) every int64 is answered as a string of digits instead, and a body of that `Content-Type` may give ids as strings of digits.
+ * - **Strictness**: unknown fields and query parameters are refused.
  */
 export class Api<SecurityDataType extends unknown> {
   http: HttpClient<SecurityDataType>;
@@ -792,38 +793,7 @@ export class Api<SecurityDataType extends unknown> {
       },
       params: RequestParams = {},
     ) =>
-      this.http.request<
-        Pets,
-        | void
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Pets, void | Error>({
         path: `/pets`,
         method: "GET",
         query: query,
@@ -849,53 +819,7 @@ export class Api<SecurityDataType extends unknown> {
      * @link `201.updateInventory` operationId:updateInventory
      */
     createPet: (data: NewPet, params: RequestParams = {}) =>
-      this.http.request<
-        Pet,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "CONFLICT";
-            status?: 409;
-          })
-        | (Error & {
-            code?: "PAYLOAD_TOO_LARGE";
-            status?: 413;
-          })
-        | (Error & {
-            code?: "UNSUPPORTED_MEDIA_TYPE";
-            status?: 415;
-          })
-        | (Error & {
-            code?: "UNKNOWN_REFERENCE" | "IDEMPOTENCY_KEY_REUSED";
-            status?: 422;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Pet, Error>({
         path: `/pets`,
         method: "POST",
         body: data,
@@ -916,46 +840,7 @@ export class Api<SecurityDataType extends unknown> {
      * @secure
      */
     getPet: (petId: number, params: RequestParams = {}) =>
-      this.http.request<
-        Pet,
-        | void
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "GONE";
-            status?: 410;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Pet, void | Error>({
         path: `/pets/${petId}`,
         method: "GET",
         secure: true,
@@ -977,57 +862,7 @@ export class Api<SecurityDataType extends unknown> {
       data: PetReplacement,
       params: RequestParams = {},
     ) =>
-      this.http.request<
-        Pet,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "PRECONDITION_FAILED";
-            status?: 412;
-          })
-        | (Error & {
-            code?: "PAYLOAD_TOO_LARGE";
-            status?: 413;
-          })
-        | (Error & {
-            code?: "UNSUPPORTED_MEDIA_TYPE";
-            status?: 415;
-          })
-        | (Error & {
-            code?: "UNKNOWN_REFERENCE";
-            status?: 422;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Pet, Error>({
         path: `/pets/${petId}`,
         method: "PUT",
         body: data,
@@ -1047,61 +882,7 @@ export class Api<SecurityDataType extends unknown> {
      * @secure
      */
     updatePet: (petId: number, data: PetPatch, params: RequestParams = {}) =>
-      this.http.request<
-        Pet,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "CONFLICT";
-            status?: 409;
-          })
-        | (Error & {
-            code?: "PRECONDITION_FAILED";
-            status?: 412;
-          })
-        | (Error & {
-            code?: "PAYLOAD_TOO_LARGE";
-            status?: 413;
-          })
-        | (Error & {
-            code?: "UNSUPPORTED_MEDIA_TYPE";
-            status?: 415;
-          })
-        | (Error & {
-            code?: "UNKNOWN_REFERENCE" | "IDEMPOTENCY_KEY_REUSED";
-            status?: 422;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Pet, Error>({
         path: `/pets/${petId}`,
         method: "PATCH",
         body: data,
@@ -1121,49 +902,7 @@ export class Api<SecurityDataType extends unknown> {
      * @secure
      */
     deletePet: (petId: number, params: RequestParams = {}) =>
-      this.http.request<
-        void,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "CONFLICT";
-            status?: 409;
-          })
-        | (Error & {
-            code?: "PRECONDITION_FAILED";
-            status?: 412;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<void, Error>({
         path: `/pets/${petId}`,
         method: "DELETE",
         secure: true,
@@ -1206,42 +945,7 @@ export class Api<SecurityDataType extends unknown> {
       },
       params: RequestParams = {},
     ) =>
-      this.http.request<
-        Pets,
-        | void
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Pets, void | Error>({
         path: `/categories/${categoryId}/pets`,
         method: "GET",
         query: query,
@@ -1279,38 +983,7 @@ export class Api<SecurityDataType extends unknown> {
       },
       params: RequestParams = {},
     ) =>
-      this.http.request<
-        Categories,
-        | void
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Categories, void | Error>({
         path: `/categories`,
         method: "GET",
         query: query,
@@ -1334,53 +1007,7 @@ export class Api<SecurityDataType extends unknown> {
      * @link `201.deleteCategory` operationId:deleteCategory
      */
     createCategory: (data: NewCategory, params: RequestParams = {}) =>
-      this.http.request<
-        Category,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "CONFLICT";
-            status?: 409;
-          })
-        | (Error & {
-            code?: "PAYLOAD_TOO_LARGE";
-            status?: 413;
-          })
-        | (Error & {
-            code?: "UNSUPPORTED_MEDIA_TYPE";
-            status?: 415;
-          })
-        | (Error & {
-            code?: "IDEMPOTENCY_KEY_REUSED";
-            status?: 422;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Category, Error>({
         path: `/categories`,
         method: "POST",
         body: data,
@@ -1400,42 +1027,7 @@ export class Api<SecurityDataType extends unknown> {
      * @secure
      */
     getCategory: (categoryId: number, params: RequestParams = {}) =>
-      this.http.request<
-        Category,
-        | void
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Category, void | Error>({
         path: `/categories/${categoryId}`,
         method: "GET",
         secure: true,
@@ -1457,53 +1049,7 @@ export class Api<SecurityDataType extends unknown> {
       data: CategoryReplacement,
       params: RequestParams = {},
     ) =>
-      this.http.request<
-        Category,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "PRECONDITION_FAILED";
-            status?: 412;
-          })
-        | (Error & {
-            code?: "PAYLOAD_TOO_LARGE";
-            status?: 413;
-          })
-        | (Error & {
-            code?: "UNSUPPORTED_MEDIA_TYPE";
-            status?: 415;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Category, Error>({
         path: `/categories/${categoryId}`,
         method: "PUT",
         body: data,
@@ -1527,61 +1073,7 @@ export class Api<SecurityDataType extends unknown> {
       data: CategoryPatch,
       params: RequestParams = {},
     ) =>
-      this.http.request<
-        Category,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "CONFLICT";
-            status?: 409;
-          })
-        | (Error & {
-            code?: "PRECONDITION_FAILED";
-            status?: 412;
-          })
-        | (Error & {
-            code?: "PAYLOAD_TOO_LARGE";
-            status?: 413;
-          })
-        | (Error & {
-            code?: "UNSUPPORTED_MEDIA_TYPE";
-            status?: 415;
-          })
-        | (Error & {
-            code?: "IDEMPOTENCY_KEY_REUSED";
-            status?: 422;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Category, Error>({
         path: `/categories/${categoryId}`,
         method: "PATCH",
         body: data,
@@ -1601,49 +1093,7 @@ export class Api<SecurityDataType extends unknown> {
      * @secure
      */
     deleteCategory: (categoryId: number, params: RequestParams = {}) =>
-      this.http.request<
-        void,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "CONFLICT";
-            status?: 409;
-          })
-        | (Error & {
-            code?: "PRECONDITION_FAILED";
-            status?: 412;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<void, Error>({
         path: `/categories/${categoryId}`,
         method: "DELETE",
         secure: true,
@@ -1689,38 +1139,7 @@ export class Api<SecurityDataType extends unknown> {
       },
       params: RequestParams = {},
     ) =>
-      this.http.request<
-        Orders,
-        | void
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<Orders, void | Error>({
         path: `/store/orders`,
         method: "GET",
         query: query,
@@ -1743,53 +1162,7 @@ export class Api<SecurityDataType extends unknown> {
      * @link `201.deleteOrder` operationId:deleteOrder
      */
     createOrder: (data: Order, params: RequestParams = {}) =>
-      this.http.request<
-        StoredOrder,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "CONFLICT";
-            status?: 409;
-          })
-        | (Error & {
-            code?: "PAYLOAD_TOO_LARGE";
-            status?: 413;
-          })
-        | (Error & {
-            code?: "UNSUPPORTED_MEDIA_TYPE";
-            status?: 415;
-          })
-        | (Error & {
-            code?: "UNKNOWN_REFERENCE" | "IDEMPOTENCY_KEY_REUSED";
-            status?: 422;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<StoredOrder, Error>({
         path: `/store/orders`,
         method: "POST",
         body: data,
@@ -1809,42 +1182,7 @@ export class Api<SecurityDataType extends unknown> {
      * @secure
      */
     getOrder: (orderId: number, params: RequestParams = {}) =>
-      this.http.request<
-        StoredOrder,
-        | void
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<StoredOrder, void | Error>({
         path: `/store/orders/${orderId}`,
         method: "GET",
         secure: true,
@@ -1862,57 +1200,7 @@ export class Api<SecurityDataType extends unknown> {
      * @secure
      */
     replaceOrder: (orderId: number, data: Order, params: RequestParams = {}) =>
-      this.http.request<
-        StoredOrder,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "PRECONDITION_FAILED";
-            status?: 412;
-          })
-        | (Error & {
-            code?: "PAYLOAD_TOO_LARGE";
-            status?: 413;
-          })
-        | (Error & {
-            code?: "UNSUPPORTED_MEDIA_TYPE";
-            status?: 415;
-          })
-        | (Error & {
-            code?: "UNKNOWN_REFERENCE";
-            status?: 422;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<StoredOrder, Error>({
         path: `/store/orders/${orderId}`,
         method: "PUT",
         body: data,
@@ -1936,61 +1224,7 @@ export class Api<SecurityDataType extends unknown> {
       data: OrderPatch,
       params: RequestParams = {},
     ) =>
-      this.http.request<
-        StoredOrder,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "CONFLICT";
-            status?: 409;
-          })
-        | (Error & {
-            code?: "PRECONDITION_FAILED";
-            status?: 412;
-          })
-        | (Error & {
-            code?: "PAYLOAD_TOO_LARGE";
-            status?: 413;
-          })
-        | (Error & {
-            code?: "UNSUPPORTED_MEDIA_TYPE";
-            status?: 415;
-          })
-        | (Error & {
-            code?: "UNKNOWN_REFERENCE" | "IDEMPOTENCY_KEY_REUSED";
-            status?: 422;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<StoredOrder, Error>({
         path: `/store/orders/${orderId}`,
         method: "PATCH",
         body: data,
@@ -2010,45 +1244,7 @@ export class Api<SecurityDataType extends unknown> {
      * @secure
      */
     deleteOrder: (orderId: number, params: RequestParams = {}) =>
-      this.http.request<
-        void,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "PRECONDITION_FAILED";
-            status?: 412;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<void, Error>({
         path: `/store/orders/${orderId}`,
         method: "DELETE",
         secure: true,
@@ -2089,38 +1285,7 @@ export class Api<SecurityDataType extends unknown> {
       },
       params: RequestParams = {},
     ) =>
-      this.http.request<
-        InventoryItems,
-        | void
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<InventoryItems, void | Error>({
         path: `/store/inventory`,
         method: "GET",
         query: query,
@@ -2139,42 +1304,7 @@ export class Api<SecurityDataType extends unknown> {
      * @secure
      */
     getInventoryItem: (petId: number, params: RequestParams = {}) =>
-      this.http.request<
-        InventoryItem,
-        | void
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<InventoryItem, void | Error>({
         path: `/store/inventory/${petId}`,
         method: "GET",
         secure: true,
@@ -2196,53 +1326,7 @@ export class Api<SecurityDataType extends unknown> {
       data: InventoryUpdate,
       params: RequestParams = {},
     ) =>
-      this.http.request<
-        InventoryItem,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "PRECONDITION_FAILED";
-            status?: 412;
-          })
-        | (Error & {
-            code?: "PAYLOAD_TOO_LARGE";
-            status?: 413;
-          })
-        | (Error & {
-            code?: "UNSUPPORTED_MEDIA_TYPE";
-            status?: 415;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<InventoryItem, Error>({
         path: `/store/inventory/${petId}`,
         method: "PUT",
         body: data,
@@ -2266,61 +1350,7 @@ export class Api<SecurityDataType extends unknown> {
       data: InventoryPatch,
       params: RequestParams = {},
     ) =>
-      this.http.request<
-        InventoryItem,
-        | (Error & {
-            code?: "BAD_REQUEST" | "VALIDATION_FAILED";
-            status?: 400;
-          })
-        | (Error & {
-            code?: "UNAUTHENTICATED";
-            status?: 401;
-          })
-        | (Error & {
-            code?: "API_KEY_BANNED";
-            status?: 403;
-          })
-        | (Error & {
-            code?: "NOT_FOUND";
-            status?: 404;
-          })
-        | (Error & {
-            code?: "NOT_ACCEPTABLE";
-            status?: 406;
-          })
-        | (Error & {
-            code?: "CONFLICT";
-            status?: 409;
-          })
-        | (Error & {
-            code?: "PRECONDITION_FAILED";
-            status?: 412;
-          })
-        | (Error & {
-            code?: "PAYLOAD_TOO_LARGE";
-            status?: 413;
-          })
-        | (Error & {
-            code?: "UNSUPPORTED_MEDIA_TYPE";
-            status?: 415;
-          })
-        | (Error & {
-            code?: "IDEMPOTENCY_KEY_REUSED";
-            status?: 422;
-          })
-        | (Error & {
-            code?: "RATE_LIMITED";
-            status?: 429;
-          })
-        | (Error & {
-            code?: "INTERNAL";
-            status?: 500;
-          })
-        | (Error & {
-            code?: "UNAVAILABLE";
-            status?: 503;
-          })
-      >({
+      this.http.request<InventoryItem, Error>({
         path: `/store/inventory/${petId}`,
         method: "PATCH",
         body: data,

@@ -95,7 +95,7 @@ describe('CORS for some origins', () => {
         }),
       ]) {
         expect(sent.headers['access-control-allow-origin'], sent.about).toBe(allowed);
-        expect(sent.headers.vary, sent.about).toBe('Origin');
+        expect(sent.headers.vary?.split(', '), sent.about).toContain('Origin');
       }
     }
     expectAnswer(await send(kit.gateway, '/pets', { headers: { origin: 'https://evil.example' } }), 200);

@@ -1,5 +1,7 @@
+import { parseId } from '../../domains/id.ts';
 import { RESOURCES } from '../../domains/index.ts';
 import type { FieldKind, Shape } from '../../domains/shape.ts';
+import type { Int64Notation } from './media-types.ts';
 
 /** Writes one record as JSON text. */
 export type Writer = (record: object) => string;
@@ -9,13 +11,14 @@ const PLAIN = /^[^"\\\p{Cc}\p{Cs}]*$/u;
 const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 
 /** Ids are digits in the record and become JSON integers here without passing through a number. */
-const isWrittenBare = (kind: FieldKind) => kind !== 'string';
+const isWrittenBare = (kind: FieldKind, notation: Int64Notation) =>
+  kind === 'int64' ? notation === 'integer' : kind !== 'string';
 
-function writerOf({ fields }: Shape): Writer {
+function writerOf({ fields }: Shape, notation: Int64Notation): Writer {
   const parts = Object.entries(fields).map(([name, { kind }]) => ({
     name,
     key: `"${name}":`,
-    bare: isWrittenBare(kind),
+    bare: isWrittenBare(kind, notation),
   }));
   return (record) => {
     let json = '';
@@ -28,12 +31,13 @@ function writerOf({ fields }: Shape): Writer {
   };
 }
 
-const WRITERS: Readonly<Record<string, Writer>> = Object.fromEntries(
-  RESOURCES.map(({ shape }) => [shape.type, writerOf(shape)]),
-);
+const writersIn = (notation: Int64Notation): Readonly<Record<string, Writer>> =>
+  Object.fromEntries(RESOURCES.map(({ shape }) => [shape.type, writerOf(shape, notation)]));
+
+const WRITERS = { integer: writersIn('integer'), string: writersIn('string') };
 
 /** The writer of the records of a GraphQL type; absent optional values are left out, never null. */
-export const writerFor = (type: string): Writer => WRITERS[type]!;
+export const writerFor = (type: string, notation: Int64Notation): Writer => WRITERS[notation][type]!;
 
 /** Writes a list of records as a bare JSON array. */
 export function writeList(write: Writer, records: readonly object[]): string {
@@ -41,3 +45,20 @@ export function writeList(write: Writer, records: readonly object[]): string {
   for (let i = 0; i < records.length; i++) json += i === 0 ? write(records[i]!) : `,${write(records[i]!)}`;
   return `${json}]`;
 }
+
+/** A body whose ids may be strings of digits, with integers in their place. Anything else is left for the rules to refuse. */
+export function withIntegerIds(
+  { fields }: Shape,
+  body: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => {
+      const isId = Object.hasOwn(fields, name) && fields[name]!.kind === 'int64';
+      return [name, isId && typeof value === 'string' && parseId(value) !== null ? integerOf(value) : value];
+    }),
+  );
+}
+
+/** As the same digits come out of a JSON body. */
+const integerOf = (digits: string): number | bigint =>
+  Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);

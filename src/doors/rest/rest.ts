@@ -15,12 +15,12 @@ import { etagOf, matchesStrongly, matchesWeakly } from '../../http/etag.ts';
 import type { Exchange, Headers } from '../../http/exchange.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
-import { accepts, isReadable } from '../../http/media-type.ts';
+import { isReadable } from '../../http/media-type.ts';
 import type { MaybePromise } from '../../store/store.ts';
-import { bodyTypesOf } from './body-types.ts';
 import { deprecationHeaders, type Lifecycle } from './lifecycle.ts';
+import { bodyTypesOf, CONTENT_TYPES, type Int64Notation, notationFor, notationOf } from './media-types.ts';
 import { readQuery } from './query.ts';
-import { writeList, writerFor } from './representation.ts';
+import { withIntegerIds, writeList, writerFor } from './representation.ts';
 
 /** What the router keeps of a route. */
 interface Destination {
@@ -36,7 +36,6 @@ export type Match =
   | { route?: undefined; allow: string };
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-const JSON_TYPES = ['application/json'];
 
 /** A path segment longer than this is no id; the router's own bound would answer 404 where 400 is right. */
 const LONGEST_SEGMENT = 16_000;
@@ -94,7 +93,7 @@ export class Rest {
     newContext: () => Context,
   ): MaybePromise<Answer> {
     const { route, run, parameters } = match;
-    if (!accepts(exchange.headers.accept, JSON_TYPES)) {
+    if (notationFor(exchange.headers.accept) === null) {
       throw new AppError('NOT_ACCEPTABLE', 'This operation answers with application/json only.');
     }
     if (!route.body)
@@ -108,7 +107,7 @@ export class Rest {
       );
     }
     return readBody(exchange.request).then((bytes) => {
-      const body = asObject(parseJson(bytes));
+      const body = readIds(exchange, route, asObject(parseJson(bytes)));
       const context = newContext();
       const variables = this.#variables(exchange, route, parameters, body);
       if (variables instanceof AppError)
@@ -219,7 +218,8 @@ export class Rest {
   #shape(exchange: Exchange, route: Route, variables: Record<string, unknown>, result: PublicResult): Answer {
     if (result.errors) throw errorOf(result);
     const data = result.data as { page?: ResultPage; parent?: { page: ResultPage } | null };
-    const shape = route.shape;
+    const { shape } = route;
+    const notation = notationFor(exchange.headers.accept)!;
     if (shape === undefined) return { status: route.status, headers: [], body: '' };
     if (route.list) {
       const page = data.page ?? data.parent?.page;
@@ -227,15 +227,21 @@ export class Rest {
       const headers: Headers = page.pageInfo.hasNextPage
         ? ['Link', this.#nextLink(exchange, route, page)]
         : [];
-      return withEtag(exchange, 200, headers, writeList(writerFor(shape.type), page.nodes));
+      return withEtag(
+        exchange,
+        notation,
+        200,
+        headers,
+        writeList(writerFor(shape.type, notation), page.nodes),
+      );
     }
     const record = recordOf(route, variables, result);
-    const body = writerFor(shape.type)(record);
+    const body = writerFor(shape.type, notation)(record);
     if (route.status === 201) {
       const location = `${this.#basePath}${route.path}/${idOf(shape, record)}`;
-      return { status: 201, headers: ['Location', location, 'ETag', etagOf(body)], body };
+      return withEtag(exchange, notation, 201, ['Location', location], body);
     }
-    return withEtag(exchange, route.status, [], body);
+    return withEtag(exchange, notation, route.status, [], body);
   }
 
   /** RFC 8288, with the filters and the limit of this request. */
@@ -265,10 +271,18 @@ interface ResultPage {
   pageInfo: { hasNextPage: boolean };
 }
 
-/** The precondition of If-Match (RFC 9110 section 13.1.1), checked by the store together with the write. */
+/**
+ * The precondition of If-Match (RFC 9110 section 13.1.1), checked by the store together with the write. The tag of either
+ * representation names the version: both are of the same record, and a DELETE says in no Accept which one it has seen.
+ */
 export function preconditionOf(ifMatch: string | undefined): Precondition | undefined {
   if (ifMatch === undefined) return undefined;
-  return (type, record) => checkEtag(ifMatch, writerFor(type)(record));
+  const matches = (body: string) => matchesStrongly(ifMatch, etagOf(body));
+  return (type, record) => {
+    if (!matches(writerFor(type, 'integer')(record)) && !matches(writerFor(type, 'string')(record))) {
+      throw new AppError('PRECONDITION_FAILED', 'The resource has another version than If-Match names.');
+    }
+  };
 }
 
 /** The precondition that fields which the body may only repeat are those of the resource. */
@@ -290,29 +304,31 @@ function mirroring(
   };
 }
 
-function checkEtag(ifMatch: string, body: string): void {
-  if (!matchesStrongly(ifMatch, etagOf(body))) {
-    throw new AppError('PRECONDITION_FAILED', 'The resource has another version than If-Match names.');
-  }
-}
-
-function withEtag(exchange: Exchange, status: number, headers: Headers, body: string): Answer {
+function withEtag(
+  exchange: Exchange,
+  notation: Int64Notation,
+  status: number,
+  headers: Headers,
+  body: string,
+): Answer {
   const etag = etagOf(body);
   headers.push('ETag', etag);
-  if (exchange.method === 'GET' || exchange.method === 'HEAD') {
-    headers.push('Cache-Control', 'private, no-cache');
-    const ifNoneMatch = exchange.headers['if-none-match'];
-    if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag))
-      return { status: 304, headers, body: '' };
-  }
-  return { status, headers, body };
+  const ifNoneMatch = isRead(exchange) ? exchange.headers['if-none-match'] : undefined;
+  if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag))
+    return { status: 304, headers, body: '' };
+  return { status, headers, body, contentType: CONTENT_TYPES[notation] };
 }
+
+const isRead = ({ method }: Exchange): boolean => method === 'GET' || method === 'HEAD';
 
 function errorOf({ errors, retryAfter }: PublicResult): AppError {
   const { message, extensions } = errors![0]!;
   const options = retryAfter === undefined ? {} : { retryAfter };
   return new AppError((extensions as AppError['extensions']).code, message, options);
 }
+
+const readIds = (exchange: Exchange, { shape }: Route, body: Record<string, unknown>) =>
+  notationOf(exchange.headers['content-type']) === 'string' ? withIntegerIds(shape!, body) : body;
 
 const isEncoded = ({ headers }: Exchange): boolean =>
   headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity';

@@ -75,4 +75,5 @@ const ABOUT = `Pets, categories, orders and stock. The same data is served as Gr
 - **Errors** are always an Error object: \`code\` for machines, \`message\` for people, \`status\` as in the status line.
 - **Retries**: a POST or PATCH with an \`Idempotency-Key\` is done once, however often it is sent within 24 hours.
 - **Versions**: every GET has an \`ETag\`; send it back in \`If-None-Match\` to save the body, or in \`If-Match\` to change nothing but the version you have seen.
-- **Ids** are int64, exact up to 9223372036854775807. Unknown fields and query parameters are refused.`;
+- **Ids** are int64, exact up to 9223372036854775807. JavaScript rounds integers beyond 2^53: with \`Accept: application/json;IEEE754Compatible=true\` (the parameter is OData's) every int64 is answered as a string of digits instead, and a body of that \`Content-Type\` may give ids as strings of digits.
+- **Strictness**: unknown fields and query parameters are refused.`;

@@ -54,31 +54,23 @@ function describeError(
   const lasting = deprecation !== undefined && !BEFORE_THE_ROUTE.has(status);
   const name = `${codes.map(pascal).join('Or')}${replays ? 'OrReplay' : ''}${lasting ? 'OfDeprecated' : ''}`;
   return components.add('responses', name, () => {
-    const headers = new ResponseHeaders(components);
+    const headers = new ResponseHeaders(components).addCaching(false);
     if (status === 401) headers.add('WWW-Authenticate');
     if (status === 403 || status === 429 || status === 503) headers.add('Retry-After');
     if (status === 409 && replays) headers.add('Retry-After', false);
     if (replays) headers.add('Idempotency-Replayed', false);
     if (lasting) headers.addLifecycle(status < 500);
     return {
-      description: codes.map((code) => ERRORS[code].when).join(' '),
+      description: codes.map((code) => `\`${code}\`: ${ERRORS[code].when}`).join('\n\n'),
       headers: headers.toJson(),
       content: {
         'application/json': {
-          schema: {
-            allOf: [
-              refTo('schemas', 'Error'),
-              {
-                type: 'object',
-                properties: {
-                  code: { type: 'string', enum: codes },
-                  status: { type: 'integer', enum: [status] },
-                },
-              },
-            ],
-          },
+          schema: refTo('schemas', 'Error'),
           examples: Object.fromEntries(
-            codes.map((code) => [code, { value: { code, message: ERRORS[code].when, status } }]),
+            codes.map((code) => [
+              code,
+              { summary: ERRORS[code].when, value: { code, message: ERRORS[code].when, status } },
+            ]),
           ),
         },
       },

@@ -43,6 +43,11 @@ const HEADERS = {
     schema: { type: 'string' },
     example: 'private, no-cache',
   },
+  Vary: {
+    description: 'The request headers that choose the answer.',
+    schema: { type: 'string' },
+    example: 'Accept, X-API-Key, Authorization',
+  },
   Link: {
     description:
       'Where to go on (RFC 8288): the next page of a list, or what replaces a deprecated operation.',
@@ -91,6 +96,7 @@ const EVERYWHERE: readonly HeaderName[] = [
   'RateLimit-Policy',
   'RateLimit',
 ];
+const CACHING: readonly HeaderName[] = ['Cache-Control', 'Vary'];
 const LIFECYCLE: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Link'];
 
 /** The response headers of one answer, as references to shared ones. */
@@ -109,6 +115,12 @@ export class ResponseHeaders {
       ...(required && { required }),
       ...HEADERS[name],
     });
+    return this;
+  }
+
+  /** What a read is answered with, whatever comes of it. */
+  addCaching(required = true): this {
+    for (const name of CACHING) this.add(name, required);
     return this;
   }
 

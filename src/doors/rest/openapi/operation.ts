@@ -1,7 +1,7 @@
 import { type Method, type Route, type Stability, takesIdempotencyKey } from '../../../domains/route.ts';
 import type { JsonSchema } from '../../../domains/shape.ts';
-import { bodyTypesOf } from '../body-types.ts';
 import type { Lifecycle } from '../lifecycle.ts';
+import { bodyTypesOf } from '../media-types.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors } from './errors.ts';
 import { ResponseHeaders } from './headers.ts';
@@ -79,8 +79,8 @@ const day = (time: number): string => new Date(time).toISOString().slice(0, 10);
 function describeSuccess(route: Route, routes: readonly Route[], components: Components): JsonSchema {
   const { status, shape, list, method, deprecation } = route;
   const headers = new ResponseHeaders(components);
+  if (method === 'GET') headers.addCaching();
   if (shape) headers.add('ETag');
-  if (method === 'GET') headers.add('Cache-Control');
   if (list) headers.add('Link', false);
   if (status === 201) headers.add('Location');
   if (takesIdempotencyKey(method)) headers.add('Idempotency-Replayed', false);
@@ -113,7 +113,7 @@ function linksFrom({ kind }: Route, routes: readonly Route[]): JsonSchema {
 }
 
 function describeNotModified({ list, deprecation }: Route, components: Components): JsonSchema {
-  const headers = new ResponseHeaders(components).add('ETag').add('Cache-Control');
+  const headers = new ResponseHeaders(components).addCaching().add('ETag');
   if (list) headers.add('Link', false);
   if (deprecation) headers.addLifecycle();
   return { description: 'If-None-Match names the current version.', headers: headers.toJson() };

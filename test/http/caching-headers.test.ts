@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { fill, makeWorld, send, sqlite, useGateway } from '../kit/petstore.ts';
+
+const kit = useGateway(sqlite);
+
+it('reads tell caches whose they are and what chooses them, refusals and 304 too', async () => {
+  const world = await makeWorld(kit);
+  for (const line of [
+    '/pets',
+    '/pets/$P',
+    'HEAD /pets/$P',
+    '/categories',
+    '/categories/$C/pets',
+    '/store/orders/$O',
+    '/store/inventory',
+    '/pets/0',
+    '/pets/9223372036854775806',
+    '/nothing',
+    '/graphql?query=%7Bpets%7Bnodes%7Bid%7D%7D%7D',
+    '/graphql?query=%7B',
+  ]) {
+    for (const call of [{}, { headers: { 'if-none-match': '*' } }, { key: null }]) {
+      const { headers, about } = await send(kit.gateway, fill(line, world), call);
+      expect(headers['cache-control'], about).toBe('private, no-cache');
+      const vary = headers.vary!.toLowerCase().split(/, */);
+      expect(vary, about).toEqual(expect.arrayContaining(['accept', 'x-api-key', 'authorization']));
+    }
+  }
+  for (const line of ['POST /pets', 'PATCH /pets/$P', 'DELETE /pets/$F', 'OPTIONS /pets']) {
+    const { headers, about } = await send(kit.gateway, fill(line, world), { body: '{}' });
+    expect([headers['cache-control'], headers.vary], about).toEqual([undefined, undefined]);
+  }
+});
