@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseDuration } from './duration.ts';
 
 const onOff = (fallback: boolean) =>
   z
@@ -14,6 +15,12 @@ const wholeNumber = (least: number, most: number) => {
     .transform(Number)
     .refine((value) => value >= least && value <= most, rule);
 };
+
+const KEEP_RULE = 'must be a time such as 12h or 7d, at least 1s';
+const keep = z
+  .string()
+  .transform((value) => parseDuration(value) ?? 0)
+  .refine((value) => value > 0, KEEP_RULE);
 
 const url = z
   .string()
@@ -50,6 +57,7 @@ const VARIABLES = z.object({
     )
     .optional(),
   DATA_FILE: z.string().min(1).default('data/petstore.db'),
+  EVENTS_KEEP: keep.default(7 * 86_400_000),
   SAMPLE_DATA: z.enum(['on', 'off'], 'must be on or off').optional(),
   REST_BASE_PATH: z
     .string()

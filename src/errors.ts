@@ -26,7 +26,10 @@ export const ERRORS = {
     status: 409,
     when: 'The resource is still used, its id is taken, or an idempotent call is still running.',
   },
-  GONE: { status: 410, when: 'The operation is past its sunset date.' },
+  GONE: {
+    status: 410,
+    when: 'The operation is past its sunset date, or the events asked for are no longer kept.',
+  },
   PRECONDITION_FAILED: { status: 412, when: 'If-Match names another version of the resource.' },
   PAYLOAD_TOO_LARGE: { status: 413, when: 'The body is over 100 kB, or a batch over 10 operations.' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, when: 'The Content-Type is not one that this operation reads.' },
@@ -118,3 +121,13 @@ export const validationFailed = (issues: readonly Issue[]) =>
     'VALIDATION_FAILED',
     `${issues.map((issue) => `${issue.path}: ${issue.message}`).join('; ')}.`,
   );
+
+export const eventsGone = () =>
+  new AppError(
+    'GONE',
+    'The events that follow this position are no longer kept. Read what there is, and go on from now.',
+  );
+
+/** An `after` that no event of this log has as its id. */
+export const unknownEvent = () =>
+  validationFailed([{ path: 'after', message: 'must be the id of an event of this log' }]);

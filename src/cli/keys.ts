@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { newApiKey, newSecret } from '../access/api-keys.ts';
 import { usedToday } from '../access/limiter.ts';
 import { readConfig } from '../config.ts';
+import { parseDuration } from '../duration.ts';
 import { openStore } from '../store/open.ts';
 import { type ApiKey, type Limits, PLAN_NAMES, type PlanName, type Store } from '../store/store.ts';
 
@@ -152,14 +153,10 @@ function required(id: string | undefined): string {
   return id;
 }
 
-const UNITS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** `90s`, `30m`, `24h`, `7d` or `0` in milliseconds. */
 function duration(text: string): number {
-  const match = /^(\d{1,6})([smhd])$/.exec(text);
-  if (match) return Number(match[1]) * UNITS[match[2]!]!;
-  if (text === '0') return 0;
-  throw new UsageError('--grace must be a time such as 30m, 24h or 7d.');
+  const milliseconds = parseDuration(text);
+  if (milliseconds === null) throw new UsageError('--grace must be a time such as 30m, 24h or 7d.');
+  return milliseconds;
 }
 
 const print = (text: string): void => {

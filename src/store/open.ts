@@ -7,7 +7,7 @@ import type { Store } from './store.ts';
  * @param role only one server at a time may have the embedded store; tools work beside it
  */
 export async function openStore(
-  config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE'>,
+  config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP'>,
   role: 'server' | 'tool',
   now: () => number = Date.now,
 ): Promise<Store> {
@@ -17,5 +17,5 @@ export async function openStore(
     return openMongoStore({ uri: config.MONGODB_URI, now });
   }
   const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
-  return openSqliteStore({ file: config.DATA_FILE, role, now });
+  return openSqliteStore({ file: config.DATA_FILE, role, now, keepEvents: config.EVENTS_KEEP });
 }

@@ -1,4 +1,5 @@
 import type { PublicError } from '../errors.ts';
+import type { EventStore } from './events.ts';
 
 /**
  * The store port: what the gateway needs of a database, in the domain's own words. Two engines implement it,
@@ -62,7 +63,10 @@ export interface NewOrder {
   complete: boolean;
 }
 
-/** Changes: a missing property stays as it is, `null` removes the value. */
+/**
+ * Changes: a missing property stays as it is, `null` removes the value. The event of a patch of a pet is `inventory.updated` if
+ * nothing but the quantity changes, else `pet.updated`.
+ */
 export interface PetPatch {
   name?: string | undefined;
   categoryId?: Id | undefined;
@@ -141,7 +145,10 @@ export interface PetstoreReads {
   orderCountsByPet(petIds: readonly Id[], filter: OrderFilter): MaybePromise<number[]>;
 }
 
-/** Each write is atomic, and its rules hold under concurrent writers. */
+/**
+ * Each write is atomic, and its rules hold under concurrent writers. One that changes something appends one event to the log
+ * (`EventStore`); one that leaves the record as it is writes nothing.
+ */
 export interface PetstoreWrites {
   /** @throws UNKNOWN_REFERENCE */
   createPet(input: NewPet): MaybePromise<Pet>;
@@ -266,7 +273,7 @@ export interface AccessStore {
   usage(apiKeyIds: readonly string[]): MaybePromise<(UsageState | null)[]>;
 }
 
-export interface Store extends PetstoreReads, PetstoreWrites, AccessStore {
+export interface Store extends PetstoreReads, PetstoreWrites, AccessStore, EventStore {
   readonly engine: 'sqlite' | 'mongodb';
   /**
    * Runs `work` once per idempotency key: its writes and its outcome (a value or an AppError below 500) are kept

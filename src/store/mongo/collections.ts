@@ -27,6 +27,8 @@ export interface PetDocument {
   openOrders: number;
   /** When `openOrders` was last about to change, by the server's clock. */
   heldAt?: Date;
+  /** What the last update has left behind, for the log of changes (`events.ts`); the same in the other records. */
+  written?: Document;
 }
 
 export interface CategoryDocument {
@@ -38,6 +40,7 @@ export interface CategoryDocument {
   pets: number;
   /** When `pets` was last about to change, by the server's clock. */
   heldAt?: Date;
+  written?: Document;
 }
 
 export interface OrderDocument {
@@ -47,6 +50,7 @@ export interface OrderDocument {
   shipDate?: Date;
   complete: boolean;
   version: Version;
+  written?: Document;
 }
 
 export interface ApiKeySecretDocument {
@@ -146,6 +150,7 @@ const PLANS: Record<keyof Collections, { schema: Document; indexes: Document[] }
       version: WHOLE,
       openOrders: WHOLE,
       'heldAt?': DATE,
+      'written?': { bsonType: 'object' },
     }),
     // A list of statuses is a merge of index ranges that are each in order of the id: no sort in memory.
     indexes: [
@@ -162,6 +167,7 @@ const PLANS: Record<keyof Collections, { schema: Document; indexes: Document[] }
       version: WHOLE,
       pets: WHOLE,
       'heldAt?': DATE,
+      'written?': { bsonType: 'object' },
     }),
     indexes: [],
   },
@@ -173,6 +179,7 @@ const PLANS: Record<keyof Collections, { schema: Document; indexes: Document[] }
       'shipDate?': DATE,
       complete: { bsonType: 'bool' },
       version: WHOLE,
+      'written?': { bsonType: 'object' },
     }),
     indexes: [
       { key: { complete: 1, _id: 1 } },

@@ -2,6 +2,7 @@ import type { MongoClient } from 'mongodb';
 import type { Store } from '../store.ts';
 import { mongoAccess } from './access.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
+import { mongoEvents } from './events.ts';
 import { isUnavailable } from './faults.ts';
 import { once } from './once.ts';
 import { mongoReads } from './reads.ts';
@@ -33,18 +34,24 @@ export async function openMongoStore(options: MongoOptions): Promise<MongoStore>
       throw fault;
     }
   }
+  const { stopFollowing, ...events } = mongoEvents(database);
   return {
     engine: 'mongodb',
     client: database.client,
     ...answered(database, mongoReads(database)),
     ...answered(database, mongoWrites(database, database.run)),
     ...answered(database, mongoAccess(database)),
+    eventPage: (request) => database.answer(async () => events.eventPage(request)),
+    followEvents: (follower) => database.answer(async () => events.followEvents(follower)),
     once: (call, work) => database.answer(() => once(database, call, work)),
     ping: () =>
       database.answer(async () => {
         await database.db.command({ ping: 1 });
       }),
-    close: () => database.client.close(),
+    async close() {
+      stopFollowing();
+      await database.client.close();
+    },
   };
 }
 

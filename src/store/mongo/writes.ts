@@ -3,6 +3,7 @@ import { categoryInUse, notFound, orderIdTaken, petOnOrder, unknownReference } f
 import type { PetstoreWrites } from '../store.ts';
 import type { CategoryDocument, Key, OrderDocument, PetDocument } from './collections.ts';
 import type { Database, RunUnit, Unit } from './database.ts';
+import { writtenBy } from './events.ts';
 import { isDuplicateKey, LostRace } from './faults.ts';
 import { idOf, isReserved, keyOf, nextId, nextOrderId, reserveOrderId } from './ids.ts';
 import { orderValues, toCategory, toOrder, toPet } from './records.ts';
@@ -72,7 +73,7 @@ export function mongoWrites(database: Database, run: RunUnit) {
           check?.(toPet(pet));
           const { categoryId, ...values } = patch;
           const target = categoryId === undefined ? pet.categoryId : keyOf(categoryId);
-          const change = changeOf(pet, { ...values, categoryId: target });
+          const change = changeOf('pets', pet, { ...values, categoryId: target });
           if (!change) return toPet(pet);
           const moves = target !== pet.categoryId;
           if (moves) {
@@ -122,7 +123,7 @@ export function mongoWrites(database: Database, run: RunUnit) {
         const category = await categories.findOne({ _id: keyOf(id) }, unit.options);
         if (!category) throw notFound('category', id);
         check?.(toCategory(category));
-        const change = changeOf(category, { name: patch.name, description: patch.description });
+        const change = changeOf('categories', category, { name: patch.name, description: patch.description });
         if (!change) return toCategory(category);
         const written = await categories.findOneAndUpdate(
           { _id: category._id, version: category.version },
@@ -171,7 +172,7 @@ export function mongoWrites(database: Database, run: RunUnit) {
           if (!order) throw notFound('order', id);
           check?.(toOrder(order));
           const values = orderValues(patch);
-          const change = changeOf(order, values);
+          const change = changeOf('orders', order, values);
           if (!change) return toOrder(order);
 
           const petId = values.petId === undefined ? order.petId : (values.petId ?? undefined);
@@ -222,6 +223,7 @@ function lostIfDuplicate(fault: unknown): never {
  * null if it has them already, so that a patch that changes nothing writes nothing.
  */
 function changeOf<D extends { version: number | bigint }>(
+  collection: 'pets' | 'categories' | 'orders',
   document: D,
   values: Document,
 ): UpdateFilter<D> | null {
@@ -233,12 +235,11 @@ function changeOf<D extends { version: number | bigint }>(
     if (value === null) unset[name] = true;
     else set[name] = value;
   }
-  const sets = Object.keys(set).length > 0;
   const unsets = Object.keys(unset).length > 0;
-  if (!sets && !unsets) return null;
+  if (Object.keys(set).length === 0 && !unsets) return null;
   return {
     $inc: { version: 1 },
-    ...(sets && { $set: set }),
+    $set: { ...set, ...writtenBy(collection, document, values) },
     ...(unsets && { $unset: unset }),
   } as unknown as UpdateFilter<D>;
 }

@@ -1,6 +1,7 @@
 import { categoryInUse, notFound } from '../../errors.ts';
 import type { Category, CategoryPatch, Check, Id, NewCategory, PageRequest } from '../store.ts';
 import { type Connection, isForeignKeyFault } from './connection.ts';
+import type { Append } from './event-log.ts';
 import { assignIds } from './ids.ts';
 import { Records } from './records.ts';
 
@@ -8,7 +9,7 @@ const toCategory = (id: Id, name: string, description: string | null | undefined
   description == null ? { id, name } : { id, name, description };
 
 /** Reads and writes of categories. That none is deleted with pets in it is the foreign key's doing. */
-export function categories(db: Connection, remember: number) {
+export function categories(db: Connection, append: Append, remember: number) {
   const records = new Records<Category>(db, {
     name: 'categories',
     columns: [{ name: 'id', isId: true }, { name: 'name' }, { name: 'description' }],
@@ -39,21 +40,26 @@ export function categories(db: Connection, remember: number) {
           name,
           description ?? null,
         ]);
-        return records.wrote(toCategory(id.toString(), name, description));
+        const category = toCategory(id.toString(), name, description);
+        append('category.created', category);
+        return records.wrote(category);
       },
 
       updateCategory(id: Id, patch: CategoryPatch, check?: Check<Category>): Category {
-        const { name, description } = existing(id, check);
+        const current = existing(id, check);
+        const { name, description } = current;
         const next = toCategory(
           id,
           patch.name ?? name,
           patch.description === undefined ? description : patch.description,
         );
+        if (next.name === name && next.description === description) return current;
         db.run('update categories set name = ?, description = ? where id = ?', [
           next.name,
           next.description ?? null,
           BigInt(id),
         ]);
+        append('category.updated', next);
         return records.wrote(next);
       },
 
@@ -64,6 +70,7 @@ export function categories(db: Connection, remember: number) {
         } catch (error) {
           throw isForeignKeyFault(error) ? categoryInUse(id) : error;
         }
+        append('category.deleted', { id });
         records.forget(id);
         return id;
       },

@@ -31,6 +31,18 @@ export const isForeignKeyFault = (error: unknown): boolean => rawCode(error) ===
 const translated = (error: unknown): unknown =>
   ENVIRONMENT_FAULTS.has(rawCode(error) & 0xff) ? unavailable(error) : error;
 
+/** Who collects things during a transaction that it writes, all at once, just before the end of it. */
+export interface Collector {
+  /** How much it has collected. */
+  readonly size: number;
+  /** Forgets all that came after the first `size` things: what they belong to is undone. */
+  truncate(size: number): void;
+  /** Writes what it has, as the last part of the transaction. */
+  write(): void;
+  /** Told when what it wrote is committed. */
+  committed(): void;
+}
+
 /** The writes of one turn of the event loop, committed together. */
 interface Group {
   committed: Promise<void>;
@@ -48,6 +60,7 @@ export class Connection {
   readonly #db: Database.Database;
   readonly #statements = new Map<string, Statement>();
   readonly #undone: (() => void)[] = [];
+  #collector: Collector = { size: 0, truncate() {}, write() {}, committed() {} };
   #depth = 0;
   #changes = 0;
   #closed = false;
@@ -110,6 +123,7 @@ export class Connection {
     this.#endForeignGroup();
     const depth = this.#depth;
     const changesBefore = this.#changes;
+    const collected = this.#collector.size;
     this.exec(depth === 0 ? 'begin immediate' : `savepoint s${depth}`);
     this.#depth++;
     try {
@@ -117,9 +131,15 @@ export class Connection {
       if (typeof (result as { then?: unknown } | undefined)?.then === 'function') {
         throw new Error('A transaction of the embedded store must do its work at once, without a promise.');
       }
-      this.exec(depth === 0 ? 'commit' : `release s${depth}`);
+      if (depth === 0) {
+        this.#commit();
+        this.#collector.committed();
+      } else {
+        this.exec(`release s${depth}`);
+      }
       return result;
     } catch (error) {
+      this.#collector.truncate(collected);
       // A full disk makes SQLite roll back by itself; then there is nothing left to undo.
       if (this.#db.inTransaction)
         this.exec(depth === 0 ? 'rollback' : `rollback to s${depth}; release s${depth}`);
@@ -167,19 +187,29 @@ export class Connection {
   #commitGroup(group: Group): void {
     if (this.#group !== group) return;
     try {
-      this.exec('commit');
+      this.#inGroup = true;
+      this.#commit();
     } catch (error) {
       this.#failGroup(group, error);
       return;
+    } finally {
+      this.#inGroup = false;
     }
     this.#group = undefined;
     this.#depth = 0;
+    this.#collector.committed();
     group.resolve();
+  }
+
+  #commit(): void {
+    this.#collector.write();
+    this.exec('commit');
   }
 
   #failGroup(group: Group, error: unknown): void {
     this.#group = undefined;
     this.#depth = 0;
+    this.#collector.truncate(0);
     if (this.#db.inTransaction) this.exec('rollback');
     for (const forget of this.#undone) forget();
     group.reject(error);
@@ -188,6 +218,11 @@ export class Connection {
   /** Writes that don't wait for the group must not be lost with it. */
   #endForeignGroup(): void {
     if (this.#group && !this.#inGroup) this.#commitGroup(this.#group);
+  }
+
+  /** From now on writes are collected by it too. */
+  collectWith(collector: Collector): void {
+    this.#collector = collector;
   }
 
   /** Registers what must be forgotten when writes are undone. */

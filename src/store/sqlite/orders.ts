@@ -2,6 +2,7 @@ import { formatInstant, parseInstant } from '../../domains/order/instant.ts';
 import { notFound, orderIdTaken, unknownReference } from '../../errors.ts';
 import type { Check, Id, NewOrder, Order, OrderFilter, OrderPatch, PageRequest } from '../store.ts';
 import type { Connection, Value } from './connection.ts';
+import type { Append } from './event-log.ts';
 import { assignOrderId, noteChosenOrderId } from './ids.ts';
 import { idList, Records, type Where } from './records.ts';
 
@@ -41,8 +42,11 @@ function toWhere({ petId, complete }: OrderFilter): NonNullable<Where> {
 const bothOrOne = (complete: boolean | undefined): string =>
   complete === undefined ? '' : `and complete = ${complete ? 1 : 0}`;
 
+const isSame = (a: Order, b: Order): boolean =>
+  a.petId === b.petId && a.quantity === b.quantity && a.shipDate === b.shipDate && a.complete === b.complete;
+
 /** Reads and writes of orders. A pet is named without a foreign key, since a complete order may outlive it. */
-export function orders(db: Connection, petExists: (id: Id) => boolean) {
+export function orders(db: Connection, append: Append, petExists: (id: Id) => boolean) {
   const records = new Records<Order>(db, {
     name: 'orders',
     columns: [
@@ -111,7 +115,9 @@ export function orders(db: Connection, petExists: (id: Id) => boolean) {
           ]);
           return id;
         });
-        return toOrder(id.toString(), input.petId, input.quantity, shipDate, input.complete);
+        const order = toOrder(id.toString(), input.petId, input.quantity, shipDate, input.complete);
+        append('order.created', order);
+        return order;
       },
 
       updateOrder(id: Id, patch: OrderPatch, check?: Check<Order>): Order {
@@ -124,16 +130,19 @@ export function orders(db: Connection, petExists: (id: Id) => boolean) {
           throw unknownReference('petId', petId);
         }
         const next = toOrder(id, petId, quantity, shipDate, complete);
+        if (isSame(current, next)) return current;
         db.run('update orders set pet_id = ?, quantity = ?, ship_date = ?, complete = ? where id = ?', [
           ...columns(next, shipDate),
           BigInt(id),
         ]);
+        append('order.updated', next);
         return next;
       },
 
       deleteOrder(id: Id, check?: Check<Order>): Id {
         existing(id, check);
         db.run('delete from orders where id = ?', [BigInt(id)]);
+        append('order.deleted', { id });
         return id;
       },
     },

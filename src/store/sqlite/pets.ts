@@ -11,6 +11,7 @@ import {
   type PetStatus,
 } from '../store.ts';
 import { type Connection, isForeignKeyFault } from './connection.ts';
+import type { Append } from './event-log.ts';
 import { assignIds } from './ids.ts';
 import { idList, Records, type Where } from './records.ts';
 
@@ -33,7 +34,7 @@ function toWhere(filter: PetFilter): Where {
 }
 
 /** Reads and writes of pets. That a pet's category exists is the foreign key's doing. */
-export function pets(db: Connection, remember: number) {
+export function pets(db: Connection, append: Append, remember: number) {
   const records = new Records<Pet>(db, {
     name: 'pets',
     columns: [
@@ -114,7 +115,9 @@ export function pets(db: Connection, remember: number) {
             status,
           ]),
         );
-        return records.wrote({ id: id.toString(), name, categoryId, status, quantity: 0 });
+        const pet = { id: id.toString(), name, categoryId, status, quantity: 0 };
+        append('pet.created', pet);
+        return records.wrote(pet);
       },
 
       updatePet(id: Id, patch: PetPatch, check?: Check<Pet>): Pet {
@@ -126,6 +129,11 @@ export function pets(db: Connection, remember: number) {
           status: patch.status ?? current.status,
           quantity: patch.quantity ?? current.quantity,
         };
+        const isSameButStock =
+          next.name === current.name &&
+          next.categoryId === current.categoryId &&
+          next.status === current.status;
+        if (isSameButStock && next.quantity === current.quantity) return current;
         if (next.categoryId === current.categoryId && next.status === current.status) {
           // Leaves the indexes alone, which SQLite rewrites for every column that is set.
           db.run('update pets set name = ?, quantity = ? where id = ?', [
@@ -144,6 +152,7 @@ export function pets(db: Connection, remember: number) {
             ]),
           );
         }
+        append(isSameButStock ? 'inventory.updated' : 'pet.updated', next);
         return records.wrote(next);
       },
 
@@ -152,6 +161,7 @@ export function pets(db: Connection, remember: number) {
         const ordered = 'select 1 from orders where pet_id = ? and complete = 0 limit 1';
         if (db.value(ordered, [BigInt(id)]) !== undefined) throw petOnOrder(id);
         db.run('delete from pets where id = ?', [BigInt(id)]);
+        append('pet.deleted', { id });
         records.forget(id);
         return id;
       },

@@ -6,6 +6,9 @@ import type { Connection } from './connection.ts';
  * `pet_counts` and `order_counts` keep what `totalCount` asks for (a count in SQLite reads the whole index); row 0 of
  * `pet_counts` is the sum over all categories. `chosen_order_ids` has the ids that clients chose above the last
  * assigned one, those of deleted orders included, so that assigning can step over them.
+ *
+ * `events` is the log of changes. Positions have no gaps; the newest row is never removed, so that none is given twice.
+ * `event_log` has the name that tells the log from that of any other file, and the last position that was removed.
  */
 const MIGRATIONS = [
   `
@@ -105,6 +108,17 @@ const MIGRATIONS = [
     primary key (api_key_id, idempotency_key)
   ) strict;
   create index idempotency_by_expiry on idempotency (expires_at);
+  `,
+  `
+  create table events (
+    position integer primary key,
+    type text not null,
+    time integer not null,
+    record text not null
+  ) strict;
+
+  create table event_log (name text not null, removed integer not null) strict;
+  insert into event_log values (lower(hex(randomblob(4))), 0);
   `,
 ];
 

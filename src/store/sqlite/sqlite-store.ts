@@ -5,6 +5,7 @@ import type { IdempotentCall, MaybePromise, Outcome, PetstoreWrites, Store } fro
 import { apiKeys } from './api-keys.ts';
 import { categories } from './categories.ts';
 import { Connection } from './connection.ts';
+import { eventLog } from './event-log.ts';
 import { idempotency } from './idempotency.ts';
 import { orders } from './orders.ts';
 import { takeOwnership } from './ownership.ts';
@@ -19,11 +20,15 @@ export interface SqliteOptions {
   role: 'server' | 'tool';
   /** Milliseconds since 1970. */
   now?: (() => number) | undefined;
+  /** How long events are kept, in milliseconds. */
+  keepEvents?: number;
   /** How many milliseconds a write waits for another process, which stops everything else in this one. */
   busyTimeout?: number;
   /** How many pets and categories to remember by id. */
   remember?: { pets: number; categories: number };
 }
+
+const KEEP_EVENTS = 7 * 24 * 60 * 60 * 1000;
 
 /** The embedded engine. Reads answer at once, writes when they are committed. */
 export type SqliteStore = ReturnType<typeof openSqliteStore>;
@@ -53,9 +58,11 @@ export function openSqliteStore(options: SqliteOptions) {
     throw openingFault(options.file, error);
   }
 
-  const category = categories(db, isServer ? remember.categories : 0);
-  const pet = pets(db, isServer ? remember.pets : 0);
-  const order = orders(db, (id) => pet.find(id) !== null);
+  const events = eventLog(db, now);
+  if (isServer) events.keep(options.keepEvents ?? KEEP_EVENTS);
+  const category = categories(db, events.append, isServer ? remember.categories : 0);
+  const pet = pets(db, events.append, isServer ? remember.pets : 0);
+  const order = orders(db, events.append, (id) => pet.find(id) !== null);
   const { charge, usage, flush, close } = usageLedger(db, now);
   const writes = { ...category.writes, ...pet.writes, ...order.writes } satisfies PetstoreWrites;
   const { once: onceAtOnce } = idempotency(db, writes);
@@ -70,6 +77,7 @@ export function openSqliteStore(options: SqliteOptions) {
     ...pet.reads,
     ...order.reads,
     ...(isServer ? { ...grouped(db, writes), once, charge } : forbidden({ ...writes, once, charge })),
+    ...events.store,
     ...apiKeys(db),
     usage,
     /** Writes the use of the keys to the file now. */
@@ -78,6 +86,7 @@ export function openSqliteStore(options: SqliteOptions) {
       db.value('select 1 from categories limit 1');
     },
     close(): void {
+      events.close();
       try {
         close();
       } finally {

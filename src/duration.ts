@@ -1,0 +1,8 @@
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `90s`, `30m`, `24h`, `7d` or `0` in milliseconds; null if it is none of these. */
+export function parseDuration(text: string): number | null {
+  if (text === '0') return 0;
+  const match = /^(\d{1,6})([smhd])$/.exec(text);
+  return match ? Number(match[1]) * UNITS[match[2]!]! : null;
+}

@@ -1,0 +1,79 @@
+import type { Category, Id, MaybePromise, Order, Pet } from './store.ts';
+
+/** What can happen to a record. Stock has a type of its own: `inventory.updated` is a change of a pet's quantity. */
+export const EVENT_TYPES = [
+  'pet.created',
+  'pet.updated',
+  'pet.deleted',
+  'category.created',
+  'category.updated',
+  'category.deleted',
+  'order.created',
+  'order.updated',
+  'order.deleted',
+  'inventory.updated',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** One committed write. */
+export interface StoredEvent {
+  /** Opaque; unique in its log. */
+  id: string;
+  type: EventType;
+  /** When it was written, in milliseconds since 1970. */
+  time: number;
+  /** The record as the write left it (the pet, for stock); of a deleted one only its id. */
+  record: Pet | Category | Order | { id: Id };
+}
+
+export interface EventRequest {
+  /** A position in the log: the id of an event, or the `next` of a page. Missing: before the oldest event that is kept. */
+  after?: string;
+  /** Only these; missing: all. */
+  types?: readonly EventType[];
+  /** 1..100 */
+  limit: number;
+}
+
+export interface EventPage {
+  /** Oldest first. May hold fewer than the limit although there are more: one page looks at a bounded part of the log. */
+  events: StoredEvent[];
+  /** The position to read on from, whether the page holds events or not. */
+  next: string;
+  /** Whether the page reached the end of the log, as it was when it was read. */
+  atEnd: boolean;
+}
+
+/** Who follows the log is told of everything that is committed from the moment it began to. */
+export interface EventFollower {
+  /** Some events, in the order of the log and without a gap to those before. */
+  onEvents(events: readonly StoredEvent[]): void;
+  /** The log can't be followed on; nothing comes after this. */
+  onEnd(error: unknown): void;
+}
+
+export interface Following {
+  /** Resolves when the follower has been told of everything that was committed before the call. */
+  caughtUp(): MaybePromise<void>;
+  /** How many milliseconds what it has told may be behind what is committed. */
+  lag(): number;
+  stop(): void;
+}
+
+/**
+ * The log of changes: each write that changed something, once, in the order of commitment. Writes that were taken back
+ * are not in it.
+ */
+export interface EventStore {
+  /**
+   * @throws VALIDATION_FAILED for an `after` that is no position of this log, GONE for one whose next events are no longer kept,
+   * NOT_FOUND where the database has no such log
+   */
+  eventPage(request: EventRequest): MaybePromise<EventPage>;
+  /**
+   * Follows the log from now on: what is committed after the returned promise is resolved is told for certain.
+   *
+   * @throws NOT_FOUND where the database has no such log
+   */
+  followEvents(follower: EventFollower): MaybePromise<Following>;
+}

@@ -1,0 +1,325 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type ChangeStream,
+  type ChangeStreamDeleteDocument,
+  type ChangeStreamInsertDocument,
+  type ChangeStreamOptions,
+  type ChangeStreamUpdateDocument,
+  type Document,
+  MongoServerError,
+  Timestamp,
+} from 'mongodb';
+import { AppError, eventsGone, unknownEvent } from '../../errors.ts';
+import {
+  EVENT_TYPES,
+  type EventFollower,
+  type EventPage,
+  type EventRequest,
+  type EventStore,
+  type EventType,
+  type Following,
+  type StoredEvent,
+} from '../events.ts';
+import type { Database } from './database.ts';
+import { isUnavailable, portFault } from './faults.ts';
+import { idOf } from './ids.ts';
+import { CATEGORY_FIELDS, ORDER_FIELDS, PET_FIELDS, toCategory, toOrder, toPet } from './records.ts';
+
+/** How long one look at the end of the log waits for more, in milliseconds. */
+const PAGE_WAIT = 10;
+const FOLLOW_WAIT = 500;
+/** How long one page may look for the end of the log, in milliseconds. */
+const PAGE_TIME = 2_000;
+/** Between two tries to follow the log on, in milliseconds. */
+const FIRST_PAUSE = 100;
+const LONGEST_PAUSE = 2_000;
+/** Where the oplog can't be read (shards, missing rights) its beginning is sought among these ages, in seconds. */
+const AGES = [30 * 86_400, 7 * 86_400, 2 * 86_400, 86_400, 8 * 3_600, 3_600, 600, 60, 0];
+
+const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
+const HISTORY_LOST = 286;
+const CURSOR_NOT_FOUND = 43;
+
+type Change = ChangeStreamInsertDocument | ChangeStreamUpdateDocument | ChangeStreamDeleteDocument;
+type Collection = 'pets' | 'categories' | 'orders';
+
+/**
+ * Where updates leave a copy of all that clients can see of the record: a change stream tells of an update only what it
+ * has set, and the document as it was then only on servers that were told to keep it.
+ */
+const WRITTEN = 'written';
+
+const RECORDS: Readonly<
+  Record<Collection, { fields: object; toRecord: (document: never) => StoredEvent['record'] }>
+> = {
+  pets: { fields: PET_FIELDS, toRecord: toPet },
+  categories: { fields: CATEGORY_FIELDS, toRecord: toCategory },
+  orders: { fields: ORDER_FIELDS, toRecord: toOrder },
+};
+
+/**
+ * What an update must set besides its values, so that the log of changes can tell the whole record.
+ *
+ * @param values what the update sets; null removes a value, undefined leaves it as it is
+ */
+export function writtenBy(collection: Collection, before: Document, values: Document): Document {
+  const written: Document = {};
+  for (const field of Object.keys(RECORDS[collection].fields)) {
+    const value = values[field] === undefined ? before[field] : values[field];
+    if (value != null) written[field] = value;
+  }
+  return { [WRITTEN]: written };
+}
+
+const updated = (field: string) => `updateDescription.updatedFields.${field}`;
+const exists = (field: string, $exists: boolean): Document => ({ [updated(field)]: { $exists } });
+const BESIDES_STOCK = ['name', 'categoryId', 'status'];
+
+const update = (collection: Collection, ...conditions: Document[]): Document => ({
+  'ns.coll': collection,
+  operationType: 'update',
+  $and: [exists(WRITTEN, true), ...conditions],
+});
+const insert = (collection: Collection): Document => ({ 'ns.coll': collection, operationType: 'insert' });
+const removal = (collection: Collection): Document => ({ 'ns.coll': collection, operationType: 'delete' });
+
+/** Which changes are events of a type. Updates that clients can't see have left nothing in `written`. */
+const CHANGES: Readonly<Record<EventType, Document>> = {
+  'pet.created': insert('pets'),
+  'pet.updated': update('pets', { $or: BESIDES_STOCK.map((field) => exists(field, true)) }),
+  'pet.deleted': removal('pets'),
+  'category.created': insert('categories'),
+  'category.updated': update('categories'),
+  'category.deleted': removal('categories'),
+  'order.created': insert('orders'),
+  'order.updated': update('orders'),
+  'order.deleted': removal('orders'),
+  'inventory.updated': update('pets', ...BESIDES_STOCK.map((field) => exists(field, false))),
+};
+
+const KINDS: Readonly<Record<Collection, 'pet' | 'category' | 'order'>> = {
+  pets: 'pet',
+  categories: 'category',
+  orders: 'order',
+};
+
+function toEvent(change: Change): StoredEvent {
+  const collection = change.ns.coll as Collection;
+  const kind = KINDS[collection];
+  const { toRecord } = RECORDS[collection];
+  const _id = change.documentKey._id as unknown as bigint;
+  const id = (change._id as { _data: string })._data;
+  const time = timeOf(change);
+  switch (change.operationType) {
+    case 'insert':
+      return { id, type: `${kind}.created`, time, record: toRecord(change.fullDocument as never) };
+    case 'delete':
+      return { id, type: `${kind}.deleted`, time, record: { id: idOf(_id) } };
+    case 'update': {
+      const values: Document = change.updateDescription.updatedFields ?? {};
+      const isStock = kind === 'pet' && !BESIDES_STOCK.some((field) => field in values);
+      const record = toRecord({ ...values[WRITTEN], _id } as never);
+      return { id, type: isStock ? 'inventory.updated' : `${kind}.updated`, time, record };
+    }
+  }
+}
+
+/** The server's clock, in whole seconds before MongoDB 6. */
+const timeOf = ({ wallTime, clusterTime }: Change): number =>
+  wallTime instanceof Date ? wallTime.getTime() : (clusterTime?.getHighBits() ?? 0) * 1000;
+
+/**
+ * The log of changes, read from change streams: MongoDB keeps it anyway, as its oplog. Resume tokens are the ids of the events.
+ */
+export function mongoEvents(database: Database): EventStore & { stopFollowing(): void } {
+  const { client, db } = database;
+  const followings = new Set<Following>();
+
+  const open = (types: readonly EventType[], options: ChangeStreamOptions): ChangeStream<Document, Change> =>
+    db.watch<Document, Change>([{ $match: { $or: types.map((type) => CHANGES[type]) } }], options);
+
+  const requireLog = (): void => {
+    if (database.transactions) return;
+    throw new AppError(
+      'NOT_FOUND',
+      'There is no log of changes: a standalone MongoDB server has no change streams. It takes a replica set.',
+    );
+  };
+
+  const clusterTime = async (): Promise<Timestamp> =>
+    (await db.command({ ping: 1, ...database.options })).operationTime as Timestamp;
+
+  /** Options for streams that start at the beginning of the log, the likeliest first. */
+  async function* beginnings(): AsyncGenerator<ChangeStreamOptions> {
+    const oplog = client.db('local').collection('oplog.rs');
+    const oldest = await oplog
+      .findOne({}, { ...database.options, sort: { $natural: 1 }, projection: { ts: 1 } })
+      .catch(() => null);
+    if (oldest) yield { startAtOperationTime: oldest.ts as Timestamp };
+    const now = (await clusterTime()).getHighBits();
+    for (const age of AGES) yield { startAtOperationTime: new Timestamp({ t: now - age, i: 1 }) };
+  }
+
+  async function readPage(
+    { types = EVENT_TYPES, limit }: EventRequest,
+    start: ChangeStreamOptions,
+  ): Promise<EventPage> {
+    const end = await clusterTime();
+    const stream = open(types, { ...start, batchSize: limit, maxAwaitTimeMS: PAGE_WAIT });
+    const deadline = performance.now() + PAGE_TIME;
+    const events: StoredEvent[] = [];
+    let atEnd = false;
+    try {
+      while (events.length < limit && !atEnd) {
+        const change = await stream.tryNext();
+        if (change) events.push(toEvent(change));
+        else if (isPast(tokenOf(stream), end)) atEnd = true;
+        else if (performance.now() > deadline) break;
+      }
+      // The token of the batch may be behind events that did not fit on the page.
+      const next = events.length === limit ? events.at(-1)!.id : tokenOf(stream);
+      return { events, next, atEnd };
+    } finally {
+      await stream.close();
+    }
+  }
+
+  return {
+    async eventPage(request) {
+      requireLog();
+      if (request.after === undefined) {
+        for await (const start of beginnings()) {
+          try {
+            return await readPage(request, start);
+          } catch (fault) {
+            if (!isHistoryLost(fault)) throw fault;
+          }
+        }
+        throw eventsGone();
+      }
+      if (!TOKEN.test(request.after)) throw unknownEvent();
+      try {
+        return await readPage(request, { startAfter: { _data: request.after } });
+      } catch (fault) {
+        throw resumeFault(fault);
+      }
+    },
+
+    async followEvents(follower) {
+      requireLog();
+      const following = await follow(open, clusterTime, follower);
+      followings.add(following);
+      const { stop } = following;
+      following.stop = () => {
+        followings.delete(following);
+        stop();
+      };
+      return following;
+    },
+
+    stopFollowing() {
+      for (const following of followings) following.stop();
+    },
+  };
+}
+
+type Open = (types: readonly EventType[], options: ChangeStreamOptions) => ChangeStream<Document, Change>;
+
+/** Follows the log through closed streams, fail-overs and restarts of the server. */
+async function follow(
+  open: Open,
+  clusterTime: () => Promise<Timestamp>,
+  follower: EventFollower,
+): Promise<Following> {
+  const options: ChangeStreamOptions = { maxAwaitTimeMS: FOLLOW_WAIT };
+  const begin = await clusterTime();
+  let stream = open(EVENT_TYPES, { ...options, startAtOperationTime: begin });
+  let stopped = false;
+  let pause = FIRST_PAUSE;
+  let answered = performance.now();
+  let delay = 0;
+  const waiting = new Set<{ until: Timestamp; resolve: () => void }>();
+
+  const next = async (): Promise<void> => {
+    const asked = [...waiting];
+    const change = await stream.tryNext();
+    pause = FIRST_PAUSE;
+    answered = performance.now();
+    delay = change ? Math.max(0, Date.now() - timeOf(change)) : 0;
+    if (change && !stopped && change.clusterTime?.gt(begin)) follower.onEvents([toEvent(change)]);
+    for (const one of asked) {
+      if (change && !change.clusterTime?.gt(one.until)) continue;
+      waiting.delete(one);
+      one.resolve();
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    while (!stopped) {
+      try {
+        await next();
+      } catch (fault) {
+        if (stopped) break;
+        if (!isPassing(fault)) {
+          follower.onEnd(isHistoryLost(fault) ? eventsGone() : fault);
+          break;
+        }
+        await sleep(pause);
+        pause = Math.min(LONGEST_PAUSE, pause * 2);
+        const start = stream.resumeToken
+          ? { startAfter: stream.resumeToken }
+          : { startAtOperationTime: begin };
+        await stream.close().catch(() => {});
+        if (!stopped) stream = open(EVENT_TYPES, { ...options, ...start });
+      }
+    }
+    stopped = true;
+    for (const { resolve } of waiting) resolve();
+  };
+
+  void run();
+
+  return {
+    async caughtUp() {
+      const until = await clusterTime();
+      if (stopped) return;
+      await new Promise<void>((resolve) => waiting.add({ until, resolve }));
+    },
+    lag: () => delay + performance.now() - answered,
+    stop() {
+      stopped = true;
+      void stream.close().catch(() => {});
+    },
+  };
+}
+
+const tokenOf = (stream: ChangeStream<Document, Change>): string =>
+  (stream.resumeToken as { _data: string })._data;
+
+/**
+ * Whether a stream that has a token and nothing more to give has seen all until `time`. Tokens of MongoDB begin with the time
+ * they stand for; where another server makes them, an empty answer has to do.
+ */
+function isPast(token: string, time: Timestamp): boolean {
+  const match = /^82([0-9A-F]{8})([0-9A-F]{8})/i.exec(token);
+  if (!match) return true;
+  const seen = new Timestamp({ t: Number.parseInt(match[1]!, 16), i: Number.parseInt(match[2]!, 16) });
+  return seen.gte(time);
+}
+
+const isHistoryLost = (fault: unknown): boolean =>
+  fault instanceof MongoServerError && fault.code === HISTORY_LOST;
+
+/** Whether a stream that ended can be gone on with: only a server that answers can refuse that for good. */
+const isPassing = (fault: unknown): boolean =>
+  !(fault instanceof MongoServerError) ||
+  isUnavailable(fault) ||
+  fault.hasErrorLabel('ResumableChangeStreamError') ||
+  fault.code === CURSOR_NOT_FOUND;
+
+/** What a stream that doesn't start where it was told to means for whoever told it. */
+function resumeFault(fault: unknown): unknown {
+  if (isHistoryLost(fault)) return eventsGone();
+  if (fault instanceof MongoServerError && !isUnavailable(fault)) return unknownEvent();
+  return portFault(fault);
+}

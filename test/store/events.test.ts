@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AppError } from '../../src/errors.ts';
+import { EVENT_TYPES, type EventFollower, type StoredEvent } from '../../src/store/events.ts';
+import type { Store } from '../../src/store/store.ts';
+import { engines, type OpenedStore } from '../kit/stores.ts';
+
+const faultOf = async (run: () => unknown): Promise<unknown> => {
+  try {
+    await run();
+    return 'none';
+  } catch (error) {
+    return error instanceof AppError ? error.code : error;
+  }
+};
+
+/** All events after a position, read in pages of this size. */
+async function readOn(store: Store, after: string, limit = 100): Promise<StoredEvent[]> {
+  const events: StoredEvent[] = [];
+  for (let position = after; ; ) {
+    const page = await store.eventPage({ after: position, limit });
+    events.push(...page.events);
+    if (page.atEnd) return events;
+    position = page.next;
+  }
+}
+
+/** The position behind everything that is in the log. */
+async function endOf(store: Store): Promise<string> {
+  for (let after: string | undefined; ; ) {
+    const page = await store.eventPage({ limit: 100, ...(after !== undefined && { after }) });
+    if (page.atEnd) return page.next;
+    after = page.next;
+  }
+}
+
+/** Collects what is told of the log until it has so many events. */
+class Collected implements EventFollower {
+  readonly events: StoredEvent[] = [];
+  #waiting: (() => void)[] = [];
+
+  onEvents(events: readonly StoredEvent[]): void {
+    this.events.push(...events);
+    for (const look of this.#waiting.splice(0)) look();
+  }
+
+  onEnd(error: unknown): void {
+    throw error;
+  }
+
+  async until(count: number): Promise<StoredEvent[]> {
+    while (this.events.length < count) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    return this.events;
+  }
+}
+
+const shown = (events: readonly StoredEvent[]) => events.map(({ type, record }) => ({ type, record }));
+
+describe.each(engines)('the log of changes ($name)', (engine) => {
+  let opened: OpenedStore;
+  let store: Store;
+
+  beforeAll(async () => {
+    opened = await engine.open();
+    store = opened.store;
+  });
+  afterAll(() => opened.close());
+
+  it('has each write that changed something once, in order, with the record as that write left it', async () => {
+    const start = await endOf(store);
+    const dogs = await store.createCategory({ name: 'Dogs', description: 'They bark' });
+    const rex = await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
+    await store.updatePet(rex.id, { quantity: 3 });
+    await store.updatePet(rex.id, { name: 'Max' });
+    await store.updatePet(rex.id, { status: 'sold', name: 'Max' });
+    const order = await store.createOrder({ petId: rex.id, quantity: 2, complete: false });
+    await store.updateOrder(order.id, { shipDate: '2026-01-31T09:30:00Z', quantity: null });
+    await store.updateOrder(order.id, { complete: true });
+    await store.updateCategory(dogs.id, { description: null });
+    await store.deleteOrder(order.id);
+    await store.deletePet(rex.id);
+    await store.deleteCategory(dogs.id);
+
+    const pet = { id: rex.id, name: 'Rex', categoryId: dogs.id, status: 'available', quantity: 0 };
+    const changed = { id: order.id, petId: rex.id, shipDate: '2026-01-31T09:30:00Z' };
+    expect(shown(await readOn(store, start))).toEqual([
+      { type: 'category.created', record: dogs },
+      { type: 'pet.created', record: pet },
+      { type: 'inventory.updated', record: { ...pet, quantity: 3 } },
+      { type: 'pet.updated', record: { ...pet, quantity: 3, name: 'Max' } },
+      { type: 'pet.updated', record: { ...pet, quantity: 3, name: 'Max', status: 'sold' } },
+      { type: 'order.created', record: order },
+      { type: 'order.updated', record: { ...changed, complete: false } },
+      { type: 'order.updated', record: { ...changed, complete: true } },
+      { type: 'category.updated', record: { id: dogs.id, name: 'Dogs' } },
+      { type: 'order.deleted', record: { id: order.id } },
+      { type: 'pet.deleted', record: { id: rex.id } },
+      { type: 'category.deleted', record: { id: dogs.id } },
+    ]);
+  });
+
+  it('has nothing of writes that change nothing, fail, or are repeated under their idempotency key', async () => {
+    const dogs = await store.createCategory({ name: 'Dogs', description: 'They bark' });
+    const rex = await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
+    const order = await store.createOrder({
+      petId: rex.id,
+      shipDate: '2026-01-31T09:30:00Z',
+      complete: false,
+    });
+    const start = await endOf(store);
+
+    await store.updatePet(rex.id, { name: 'Rex', categoryId: dogs.id, status: 'available', quantity: 0 });
+    await store.updatePet(rex.id, {});
+    await store.updateCategory(dogs.id, { name: 'Dogs', description: 'They bark' });
+    await store.updateOrder(order.id, { shipDate: '2026-01-31T09:30:00Z', quantity: null });
+    expect(await faultOf(() => store.deleteCategory(dogs.id))).toBe('CONFLICT');
+    expect(await faultOf(() => store.deletePet(rex.id))).toBe('CONFLICT');
+    expect(await faultOf(() => store.createOrder({ id: order.id, complete: false }))).toBe('CONFLICT');
+    const nowhere = { name: 'Max', categoryId: '404', status: 'available' } as const;
+    expect(await faultOf(() => store.createPet(nowhere))).toBe('UNKNOWN_REFERENCE');
+    const call = { apiKeyId: 'k', idempotencyKey: 'i', fingerprint: 'f', now: Date.now(), keepFor: 60_000 };
+    for (let i = 0; i < 3; i++) await store.once(call, (writes) => writes.createCategory({ name: 'Once' }));
+    const refused = { ...call, idempotencyKey: 'refused' };
+    await faultOf(() => store.once(refused, (writes) => writes.createPet(nowhere)));
+
+    expect(
+      (await readOn(store, start)).map(({ type, record }) => [type, (record as { name?: string }).name]),
+    ).toEqual([['category.created', 'Once']]);
+  });
+
+  it('is read in pages that fit together, from any position and after a restart', async () => {
+    const start = await endOf(store);
+    for (let i = 0; i < 7; i++) await store.createCategory({ name: `Page ${i}` });
+    const all = await readOn(store, start);
+    expect(all).toHaveLength(7);
+    expect(new Set(all.map(({ id }) => id)).size).toBe(7);
+    expect(await readOn(store, start, 3)).toEqual(all);
+    store = await opened.reopen();
+    for (const [i, { id }] of all.entries()) expect(await readOn(store, id, 2)).toEqual(all.slice(i + 1));
+    expect(await store.eventPage({ after: all[6]!.id, limit: 5 })).toMatchObject({ events: [], atEnd: true });
+  });
+
+  it('is filtered by types', async () => {
+    const start = await endOf(store);
+    const dogs = await store.createCategory({ name: 'Dogs' });
+    const rex = await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
+    await store.updatePet(rex.id, { quantity: 1 });
+    await store.updatePet(rex.id, { name: 'Max' });
+    const of = async (...types: (typeof EVENT_TYPES)[number][]) =>
+      (await store.eventPage({ after: start, types, limit: 100 })).events.map(({ type }) => type);
+    expect(await of('inventory.updated')).toEqual(['inventory.updated']);
+    expect(await of('pet.updated')).toEqual(['pet.updated']);
+    expect(await of('pet.created', 'category.created')).toEqual(['category.created', 'pet.created']);
+    expect(await of('order.deleted')).toEqual([]);
+    const all = await readOn(store, start);
+    expect(await of(...EVENT_TYPES)).toEqual(all.map(({ type }) => type));
+  });
+
+  it('has the time of each write', async () => {
+    const start = await endOf(store);
+    const before = Date.now();
+    await store.createCategory({ name: 'Now' });
+    const [event] = await readOn(store, start);
+    // MongoDB's clock is that of its server.
+    expect(event!.time).toBeGreaterThanOrEqual(before - 1_000);
+    expect(event!.time).toBeLessThanOrEqual(Date.now() + 1_000);
+  });
+
+  it('begins with the oldest event that is kept', async () => {
+    const { events } = await store.eventPage({ limit: 1 });
+    expect(events).toHaveLength(1);
+    expect(await store.eventPage({ limit: 1 })).toMatchObject({ events });
+  });
+
+  it.each([
+    '',
+    'x',
+    '0',
+    '-1',
+    'deadbeef-1',
+    '82',
+    'zz'.repeat(40),
+    '0'.repeat(100),
+    `${'f'.repeat(8)}-0`,
+    '\0',
+  ])('refuses %j, which is no position of it', async (after) => {
+    expect(await faultOf(() => store.eventPage({ after, limit: 1 }))).toBe('VALIDATION_FAILED');
+  });
+
+  it('refuses a position that is yet to come', async () => {
+    const end = await endOf(store);
+    const later = end.replace(/\d+$/, (digits) => String(Number(digits) + 1));
+    if (engine.name === 'sqlite')
+      expect(await faultOf(() => store.eventPage({ after: later, limit: 1 }))).toBe('VALIDATION_FAILED');
+    expect(await faultOf(() => store.eventPage({ after: end, limit: 1 }))).toBe('none');
+  });
+
+  describe('followed', () => {
+    it('tells everything that is committed from then on, as pages have it', async () => {
+      const start = await endOf(store);
+      const follower = new Collected();
+      const following = await store.followEvents(follower);
+      const dogs = await store.createCategory({ name: 'Dogs' });
+      await Promise.all(
+        Array.from({ length: 20 }, (_, i) =>
+          store.createPet({ name: `Pet ${i}`, categoryId: dogs.id, status: 'available' }),
+        ),
+      );
+      await following.caughtUp();
+      expect(await follower.until(21)).toEqual(await readOn(store, start));
+      following.stop();
+      await store.createCategory({ name: 'Unheard' });
+      expect(follower.events).toHaveLength(21);
+    });
+
+    it('tells each of several followers', async () => {
+      const followers = [new Collected(), new Collected()];
+      const followings = [];
+      for (const follower of followers) followings.push(await store.followEvents(follower));
+      await store.createCategory({ name: 'Both' });
+      expect(await followers[0]!.until(1)).toEqual(await followers[1]!.until(1));
+      for (const following of followings) {
+        expect(following.lag()).toBeGreaterThanOrEqual(0);
+        following.stop();
+      }
+    });
+  });
+});
