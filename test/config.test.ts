@@ -6,6 +6,7 @@ const DEFAULTS = {
   PORT: 4000,
   HOST: '127.0.0.1',
   DATA_FILE: 'data/petstore.db',
+  EVENTS_KEEP: 7 * 86_400_000,
   REST_BASE_PATH: '',
   LOG_LEVEL: 'info',
   GRAPHIQL: true,
@@ -54,6 +55,14 @@ const VARIABLES: Record<string, { good: [text: string, value: unknown][]; bad: s
     ],
   },
   DATA_FILE: { good: [['/tmp/x.db', '/tmp/x.db']], bad: [] },
+  EVENTS_KEEP: {
+    good: [
+      ['30s', 30_000],
+      ['12h', 43_200_000],
+      ['30d', 2_592_000_000],
+    ],
+    bad: ['0', '0d', '7', 'd', '-1d', '1.5d', '7 d', '1w', 'forever'],
+  },
   SAMPLE_DATA: {
     good: [
       ['on', 'on'],

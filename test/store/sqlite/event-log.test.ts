@@ -1,0 +1,163 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Connection } from '../../../src/store/sqlite/connection.ts';
+import { eventLog } from '../../../src/store/sqlite/event-log.ts';
+import { migrate } from '../../../src/store/sqlite/schema.ts';
+import { openSqliteStore, type SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+
+const HOUR = 3_600_000;
+let home: string;
+let time = 0;
+let stores: SqliteStore[] = [];
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'petstore-events-'));
+  time = Date.parse('2026-11-21T12:00:00Z');
+  stores = [];
+});
+afterEach(() => {
+  for (const store of stores) store.close();
+  rmSync(home, { recursive: true });
+});
+
+const open = (keepEvents = HOUR): SqliteStore => {
+  const file = join(home, 'petstore.db');
+  const store = openSqliteStore({ file, role: 'server', now: () => time, keepEvents });
+  stores.push(store);
+  return store;
+};
+const reopen = (store: SqliteStore): SqliteStore => {
+  store.close();
+  return open();
+};
+const namesOf = (store: SqliteStore, after?: string) =>
+  store
+    .eventPage({ limit: 100, ...(after !== undefined && { after }) })
+    .events.map(({ record }) => (record as { name: string }).name);
+const codeOf = (work: () => unknown) => {
+  try {
+    work();
+    return 'none';
+  } catch (error) {
+    return (error as { code?: string }).code;
+  }
+};
+
+it('forgets what is older than it is kept, but never what comes next', async () => {
+  let store = open();
+  for (const name of ['A', 'B', 'C']) await store.createCategory({ name });
+  const [a, b, c] = store.eventPage({ limit: 3 }).events.map(({ id }) => id);
+  time += HOUR / 2;
+  await store.createCategory({ name: 'D' });
+  expect(namesOf(reopen(store))).toEqual(['A', 'B', 'C', 'D']);
+
+  time += HOUR / 2 + 1;
+  store = reopen(stores.at(-1)!);
+  expect(namesOf(store)).toEqual(['D']);
+  expect(codeOf(() => store.eventPage({ after: a!, limit: 1 }))).toBe('GONE');
+  expect(codeOf(() => store.eventPage({ after: b!, limit: 1 }))).toBe('GONE');
+  // Nothing between this one and those that are kept is missing.
+  expect(namesOf(store, c)).toEqual(['D']);
+
+  time += 10 * HOUR;
+  store = reopen(store);
+  expect(namesOf(store)).toEqual(['D']);
+  const { next } = store.eventPage({ limit: 100 });
+  await store.createCategory({ name: 'E' });
+  expect(namesOf(store, next)).toEqual(['E']);
+});
+
+it('removes a long log in steps, between which others have their turn', async () => {
+  const db = new Connection(join(home, 'log.db'), 10);
+  migrate(db);
+  const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 2500)
+    insert into events select i, 'category.deleted', 0, '{"id":"1"}' from n`;
+  db.run(rows, []);
+  const log = eventLog(db, () => time);
+  log.keep(HOUR);
+  const left = () => db.value('select count(*) from events');
+  expect(left()).toBe(2_000);
+  while (left() !== 1) await sleep(5);
+  expect(log.store.eventPage({ limit: 10 })).toMatchObject({
+    events: [{ id: expect.stringMatching(/-2500$/) }],
+  });
+  log.close();
+  db.close();
+});
+
+it('shows nothing before it is committed, and nothing that was undone', async () => {
+  const db = new Connection(join(home, 'log.db'), 10);
+  migrate(db);
+  const log = eventLog(db, () => time);
+  const told: string[] = [];
+  log.store.followEvents({
+    onEvents: (events) => told.push(...events.map(({ record }) => record.id)),
+    onEnd() {},
+  });
+  const read = () => log.store.eventPage({ limit: 100 }).events.map(({ record }) => record.id);
+  const write = (id: string) => log.append('category.deleted', { id });
+  const undone = (id: string) =>
+    expect(() =>
+      db.transaction(() => {
+        write(id);
+        throw new Error('undone');
+      }),
+    ).toThrow('undone');
+
+  undone('1');
+  const committed = db.grouped(() => {
+    write('2');
+    undone('3');
+    db.transaction(() => write('4'));
+  });
+  expect([told, read()]).toEqual([[], []]);
+  await committed;
+  expect([told, read()]).toEqual([
+    ['2', '4'],
+    ['2', '4'],
+  ]);
+
+  db.transaction(() => write('5'));
+  expect(told).toEqual(['2', '4', '5']);
+  const rolledBack = db.grouped(() => {
+    write('6');
+    db.exec('rollback');
+    throw new Error('the disk is full');
+  });
+  await expect(rolledBack).rejects.toThrow('the disk is full');
+  await db.grouped(() => write('7'));
+  expect([told, read()]).toEqual([
+    ['2', '4', '5', '7'],
+    ['2', '4', '5', '7'],
+  ]);
+  log.close();
+  db.close();
+});
+
+it('looks at a bounded part for a rare type, and goes on from there', () => {
+  const db = new Connection(join(home, 'log.db'), 10);
+  migrate(db);
+  const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 12000)
+    insert into events select i, case i when 11000 then 'pet.deleted' else 'order.deleted' end, 0, '{"id":"1"}' from n`;
+  db.run(rows, []);
+  const { store } = eventLog(db, () => time);
+  const types = ['pet.deleted'] as const;
+  const pages = [store.eventPage({ types, limit: 5 })];
+  while (!pages.at(-1)!.atEnd) pages.push(store.eventPage({ types, limit: 5, after: pages.at(-1)!.next }));
+  expect(pages.map(({ events }) => events.length)).toEqual([0, 0, 1]);
+  db.close();
+});
+
+it('is another log in another file', async () => {
+  const store = open();
+  await store.createCategory({ name: 'A' });
+  const { next } = store.eventPage({ limit: 1 });
+  store.close();
+  rmSync(home, { recursive: true });
+  const other = open();
+  await other.createCategory({ name: 'B' });
+  expect(codeOf(() => other.eventPage({ after: next, limit: 1 }))).toBe('VALIDATION_FAILED');
+});
