@@ -24,8 +24,7 @@ export const unusedState = (): UsageState => ({
 
 /**
  * One charge: a window opens at its first request; both windows are charged or neither; a refusal while the
- * Retry-After of an earlier one still runs is a strike; the 20th strike in 10 minutes bans. This is the reference
- * that the MongoDB pipeline is tested against.
+ * Retry-After of an earlier one still runs is a strike; the 20th strike in 10 minutes bans.
  *
  * @param before the key's state, not changed
  * @returns the verdict and the state after it

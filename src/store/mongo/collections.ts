@@ -71,8 +71,6 @@ export interface ApiKeyDocument {
 
 export interface UsageDocument extends UsageState {
   _id: string;
-  /** The verdict of the last charge, so that the one command of a charge can tell it. */
-  outcome: 'passed' | 'refused' | 'banned';
   /** When nothing of the document counts any more. */
   forgetAt: Date;
 }
@@ -213,7 +211,8 @@ const PLANS: Record<keyof Collections, { schema: Document; indexes: Document[] }
       strikes: { bsonType: 'array', items: NUMBER },
       bannedUntil: NUMBER,
       bans: NUMBER,
-      outcome: { enum: ['passed', 'refused', 'banned'] },
+      // The verdict of the last charge, in documents of an earlier layout.
+      'outcome?': { enum: ['passed', 'refused', 'banned'] },
       forgetAt: DATE,
     }),
     indexes: [{ key: { forgetAt: 1 }, expireAfterSeconds: 0 }],

@@ -3,6 +3,7 @@ import { type ClientSession, type Db, MongoClient } from 'mongodb';
 import { unavailable } from '../../errors.ts';
 import { type Collections, collectionsOf, prepareCollections } from './collections.ts';
 import { isUnavailable, LostRace, portFault } from './faults.ts';
+import { ServerClock } from './server-clock.ts';
 import { createTurns } from './turns.ts';
 
 /** How to open a MongoDB database. */
@@ -46,8 +47,9 @@ export interface Database {
   /** For each call of the driver that is not part of a unit. */
   readonly options: { maxTimeMS: number };
   readonly settleMs: number;
-  /** Milliseconds since 1970. */
-  now(): number;
+  readonly serverClock: ServerClock;
+  /** The longest that a call may take, in milliseconds. */
+  readonly timeoutMs: number;
   /** Whether the server has transactions; known once `prepared`. */
   readonly transactions: boolean;
   /** Creates what is missing in the database, once it answers. */
@@ -95,6 +97,10 @@ export function connectTo(settings: MongoOptions): Database {
   const collections = collectionsOf(db);
   const options = { maxTimeMS: timeoutMs };
   const turns = createTurns();
+  const serverClock = new ServerClock(
+    async () => (await db.admin().command({ hello: 1, ...options })).localTime,
+    settings.now ?? Date.now,
+  );
   let transactions = false;
   let preparation: Promise<void> | undefined;
 
@@ -104,6 +110,7 @@ export function connectTo(settings: MongoOptions): Database {
     const hello = await db.admin().command({ hello: 1 });
     transactions =
       settings.transactions !== 'off' && (hello.setName !== undefined || hello.msg === 'isdbgrid');
+    await serverClock.measure();
     await prepareCollections(db, collections);
   }
 
@@ -201,7 +208,8 @@ export function connectTo(settings: MongoOptions): Database {
     collections,
     options,
     settleMs: settings.settleMs ?? DEFAULT_SETTLE,
-    now: settings.now ?? Date.now,
+    serverClock,
+    timeoutMs,
     get transactions() {
       return transactions;
     },

@@ -1,11 +1,12 @@
 import type { MongoClient } from 'mongodb';
 import type { Store } from '../store.ts';
-import { mongoAccess } from './access.ts';
+import { mongoApiKeys } from './api-keys.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { mongoEvents } from './events.ts';
 import { isUnavailable } from './faults.ts';
 import { once } from './once.ts';
 import { mongoReads } from './reads.ts';
+import { mongoUsage } from './usage.ts';
 import { mongoWrites } from './writes.ts';
 
 export type { MongoOptions } from './database.ts';
@@ -40,7 +41,8 @@ export async function openMongoStore(options: MongoOptions): Promise<MongoStore>
     client: database.client,
     ...answered(database, mongoReads(database)),
     ...answered(database, mongoWrites(database, database.run)),
-    ...answered(database, mongoAccess(database)),
+    ...answered(database, mongoApiKeys(database)),
+    ...answered(database, mongoUsage(database)),
     eventPage: (request) => database.answer(async () => events.eventPage(request)),
     followEvents: (follower) => database.answer(async () => events.followEvents(follower)),
     once: (call, work) => database.answer(() => once(database, call, work)),

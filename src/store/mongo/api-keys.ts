@@ -1,12 +1,11 @@
 import type { AccessStore, ApiKey, ApiKeySecret } from '../store.ts';
-import { charge, toUsage } from './charge.ts';
 import type { ApiKeyDocument, ApiKeySecretDocument } from './collections.ts';
 import type { Database } from './database.ts';
 
-/** API keys and their use. */
-export function mongoAccess(database: Database) {
+/** API keys. */
+export function mongoApiKeys(database: Database) {
   const { collections, options } = database;
-  const { apiKeys, usage } = collections;
+  const { apiKeys } = collections;
   return {
     async apiKeyBySecretHash(hash) {
       const found = await apiKeys.findOne({ 'secrets.hash': hash }, options);
@@ -59,19 +58,7 @@ export function mongoAccess(database: Database) {
       );
       return rotated && toApiKey(rotated);
     },
-
-    charge: (request) => charge(database, request),
-
-    async usage(ids) {
-      const wanted = [...new Set(ids)];
-      if (wanted.length === 0) return [];
-      const found = await usage
-        .find({ _id: { $in: wanted } }, { ...options, batchSize: wanted.length + 1 })
-        .toArray();
-      const states = new Map(found.map((document) => [document._id, toUsage(document)]));
-      return ids.map((id) => states.get(id) ?? null);
-    },
-  } satisfies AccessStore;
+  } satisfies Omit<AccessStore, 'charge' | 'usage'>;
 }
 
 const fromSecret = ({ hash, prefix, expiresAt }: ApiKeySecret): ApiKeySecretDocument => ({

@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { chargeUsage, DAY, MINUTE, STRIKE_WINDOW, STRIKES_TO_BAN } from '../../../src/access/usage.ts';
+import type { UsageDocument } from '../../../src/store/mongo/collections.ts';
+import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
+import type { UsageState } from '../../../src/store/store.ts';
+import { newDatabase } from './database.ts';
+
+const NOW = Date.UTC(2026, 5, 1);
+
+/** Moments around those at which a rule changes its mind. */
+const around = (...spans: number[]) =>
+  fc
+    .tuple(fc.constantFrom(0, ...spans), fc.constantFrom(-1000, -1, 0, 1, 999))
+    .map(([span, off]) => NOW - span + off);
+const never = fc.constant(0);
+const used = fc.constantFrom(0, 1, 8, 9, 10, 11);
+
+const state: fc.Arbitrary<UsageState> = fc.record({
+  minuteStart: fc.oneof(never, around(MINUTE)),
+  minuteUsed: used,
+  dayStart: fc.oneof(never, around(DAY)),
+  dayUsed: used,
+  refusedUntil: fc.oneof(never, around(), around(-MINUTE)),
+  strikes: fc
+    .tuple(fc.constantFrom(0, 1, STRIKES_TO_BAN - 2, STRIKES_TO_BAN - 1), around(STRIKE_WINDOW), around())
+    .map(([count, first, rest]) => [first, ...Array<number>(STRIKES_TO_BAN).fill(rest)].slice(0, count)),
+  bannedUntil: fc.oneof(never, around(DAY), around(2 * DAY), around(MINUTE)),
+  bans: fc.constantFrom(0, 1, 2, 10, 11, 12, 13, 2000),
+});
+
+const request = fc.record({
+  limits: fc.constantFrom(
+    { perMinute: 10, perDay: 10 },
+    { perMinute: 10, perDay: 1e12 },
+    { perMinute: 1e12, perDay: 9 },
+    { perMinute: 0, perDay: 1 },
+  ),
+  cost: fc.constantFrom(0, 1, 2, 50),
+});
+
+describe.runIf(process.env.TEST_MONGODB_URI)('A charge', () => {
+  const database = newDatabase();
+  const documentsOf = (store: MongoStore) => store.client.db().collection<UsageDocument>('usage');
+
+  it('does what chargeUsage does, from any state, alone or with others', { timeout: 60_000 }, async () => {
+    const store = await database.open();
+    const seen = new Map<string, number>();
+    let keys = 0;
+    const group = fc.tuple(
+      request,
+      fc.array(fc.tuple(fc.constantFrom(0, 1, 2), fc.constantFrom(-1, 0, 1, 7)), { maxLength: 6 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(state, group, async (before, [{ limits, cost }, others]) => {
+        const _id = `key ${++keys}`;
+        await documentsOf(store).insertOne({ _id, ...before, forgetAt: new Date(Date.now() + DAY) });
+        const charges = [[cost, 0] as const, ...others].map(([cost, later]) => ({
+          ...{ apiKeyId: _id, limits, cost, now: NOW + later },
+        }));
+        let usage = before;
+        const expected = charges.map((charge) => {
+          const result = chargeUsage(usage, charge);
+          const verdict = `${result.outcome}${result.usage.bans === usage.bans ? '' : ' now'}`;
+          seen.set(verdict, (seen.get(verdict) ?? 0) + 1);
+          usage = result.usage;
+          return result;
+        });
+        expect(await Promise.all(charges.map((charge) => store.charge(charge)))).toEqual(expected);
+        expect(await store.usage([_id])).toEqual([usage]);
+      }),
+      { numRuns: 200 },
+    );
+    expect([...seen.keys()].sort()).toEqual(['banned', 'banned now', 'passed', 'refused']);
+  });
+
+  it('of a key without a document starts from nothing', async () => {
+    const store = await database.open();
+    const charge = { apiKeyId: 'new', limits: { perMinute: 5, perDay: 9 }, cost: 2, now: NOW };
+    expect(await store.charge({ ...charge, cost: 0 })).toMatchObject({
+      outcome: 'passed',
+      usage: { minuteUsed: 0 },
+    });
+    expect(await store.usage(['new', 'none'])).toEqual([null, null]);
+    expect(await store.charge(charge)).toMatchObject({
+      outcome: 'passed',
+      usage: { minuteUsed: 2, dayUsed: 2 },
+    });
+  });
+
+  it('moves the date at which the use is forgotten only once a day', async () => {
+    const store = await database.open();
+    const forgetAt = async () => (await documentsOf(store).findOne({ _id: 'kept' }))!.forgetAt.getTime();
+    const charge = { apiKeyId: 'kept', limits: { perMinute: 5, perDay: 99 }, cost: 1, now: NOW };
+    await store.charge(charge);
+    const first = await forgetAt();
+    expect(first).toBeGreaterThan(Date.now() + 2 * DAY);
+    for (let minute = 0; minute < 3; minute++) await store.charge({ ...charge, now: NOW + minute * MINUTE });
+    await store.charge({ ...charge, cost: 9 });
+    expect(await forgetAt()).toBe(first);
+  });
+
+  it('by two instances at once passes exactly as many as fit', { timeout: 60_000 }, async () => {
+    const stores = [await database.open(), await database.open()] as const;
+    for (let round = 0; round < 5; round++) {
+      const charge = {
+        ...{ apiKeyId: `busy ${round}`, limits: { perMinute: 60, perDay: 1000 } },
+        ...{ cost: 1, now: NOW },
+      };
+      const results = await Promise.all(Array.from({ length: 200 }, (_, i) => stores[i % 2]!.charge(charge)));
+      expect(results.filter(({ outcome }) => outcome === 'passed')).toHaveLength(60);
+      // What each is told is used is true: no two that passed are told the same.
+      const told = results.flatMap(({ outcome, usage }) => (outcome === 'passed' ? [usage.minuteUsed] : []));
+      expect(told.sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
+    }
+  });
+
+  it('goes with the others of its key as one command, and a refused one needs no read', async () => {
+    const store = await database.open({ monitorCommands: true });
+    const charge = { apiKeyId: 'many', limits: { perMinute: 100, perDay: 1000 }, cost: 1, now: NOW };
+    await store.charge(charge);
+    const names: string[] = [];
+    store.client.on('commandStarted', ({ commandName }) => {
+      if (commandName !== 'hello') names.push(commandName);
+    });
+    await Promise.all(Array.from({ length: 50 }, () => store.charge(charge)));
+    expect(names).toEqual(['findAndModify']);
+    await store.charge({ ...charge, cost: 99 });
+    names.length = 0;
+    expect((await store.charge({ ...charge, cost: 99 })).outcome).toBe('refused');
+    expect(names).toEqual(['update']);
+  });
+
+  it('counts by the clock of the server, whatever the instance believes', async () => {
+    const wrong = () => Date.now() + 3 * DAY;
+    const [one, other] = [await database.open(), await database.open({ now: wrong })];
+    const charge = { apiKeyId: 'skewed', limits: { perMinute: 2, perDay: 9 }, cost: 1 };
+    const before = Date.now();
+    await one.charge({ ...charge, now: Date.now() });
+    const second = await other.charge({ ...charge, now: wrong() });
+    expect(second).toMatchObject({ outcome: 'passed', usage: { minuteUsed: 2 } });
+    // Told by its own clock, which the answer to the client goes by.
+    expect(second.usage.minuteStart - 3 * DAY).toBeGreaterThan(before - 1_000);
+    expect(second.usage.minuteStart - 3 * DAY).toBeLessThan(Date.now() + 1_000);
+    expect(second.usage.bannedUntil).toBe(0);
+    expect((await other.charge({ ...charge, now: wrong() })).outcome).toBe('refused');
+    expect((await one.charge({ ...charge, now: Date.now() })).outcome).toBe('refused');
+  });
+});
