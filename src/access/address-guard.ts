@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { WindowView } from '../graphql/context.ts';
+import type { WindowView } from './limiter.ts';
 import { MINUTE } from './usage.ts';
 
 /** Requests a minute and address without a valid key (contract section 5). */

@@ -1,8 +1,10 @@
 import { hash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Principal } from '../graphql/context.ts';
 import type { AccessStore, ApiKey, ApiKeySecret, Limits, MaybePromise, PlanName } from '../store/store.ts';
 import { PLANS } from './plans.ts';
+
+/** The caller whose key was accepted. */
+export type Principal = Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits'>;
 
 const PREFIX = 'petstore_';
 const FORM = /^petstore_[A-Za-z0-9_-]{43}$/;

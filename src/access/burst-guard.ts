@@ -1,60 +1,78 @@
 import { getGraphQLRateLimiter, type Store as TimestampStore } from 'graphql-rate-limit';
 import { LRUCache } from 'lru-cache';
-import { AppError } from '../errors.ts';
-import type { BurstGuard, Principal } from '../graphql/context.ts';
+import type { MaybePromise } from '../store/store.ts';
+import type { Principal } from './api-keys.ts';
 import { PLANS } from './plans.ts';
 
-const SECOND = 1_000;
-const MOST_KEYS = 50_000;
+/** More keys than one process can serve mutations of within the window: what is dropped beyond counts no more. */
+const MOST_KEYS = 10_000;
 
 /**
- * The timestamps of one key's mutations in the last second, for graphql-rate-limit: bounded in keys and in
- * timestamps a key. The library reads, awaits and then writes, which loses calls that run at once; so a call is recorded
- * when it is read, which nothing can come between.
+ * Keeps what the library hands over. That is bounded for each key, since the library hands over what it let through, and it
+ * lets through no more than the plan allows.
  */
-class RecentMutations implements TimestampStore {
-  readonly #max: number;
-  readonly #now: () => number;
-  readonly #times = new LRUCache<string, number[]>({ max: MOST_KEYS });
+class Timestamps implements TimestampStore {
+  readonly #ofKey = new LRUCache<string, readonly number[]>({ max: MOST_KEYS });
 
-  constructor(max: number, now: () => number) {
-    this.#max = max;
-    this.#now = now;
+  getForIdentity({ contextIdentity }: { contextIdentity: string }): readonly number[] {
+    const kept = this.#ofKey.get(contextIdentity) ?? [];
+    const now = Date.now();
+    // A clock that was set back would make them count for as long.
+    return kept.some((time) => time > now) ? kept.filter((time) => time <= now) : kept;
   }
 
-  getForIdentity({ contextIdentity }: { contextIdentity: string }): number[] {
-    const now = this.#now();
-    const recent = (this.#times.get(contextIdentity) ?? []).filter((time) => time + SECOND > now);
-    this.#times.set(contextIdentity, recent.length < this.#max ? [...recent, now] : recent);
-    // The library compares with the machine's clock; ours may be another one.
-    return new Array<number>(recent.length).fill(Date.now());
+  setForIdentity({ contextIdentity }: { contextIdentity: string }, timestamps: readonly number[]): void {
+    this.#ofKey.set(contextIdentity, timestamps);
   }
 
-  setForIdentity(): void {}
+  countOf(keyId: string): number {
+    return this.#ofKey.get(keyId)?.length ?? 0;
+  }
 }
 
-const limiterOf = (max: number, now: () => number) =>
-  getGraphQLRateLimiter({
-    identifyContext: ({ principal }: { principal: Principal }) => principal.id,
-    formatError: () => `The key sends more than ${max} mutations a second.`,
-    store: new RecentMutations(max, now),
-  });
+/** Why mutations don't pass, and what of them would have. */
+export interface BurstRefusal {
+  message: string;
+  limit: number;
+  remaining: number;
+}
 
-/** The burst guard on mutations of contract section 5, by the plan of the key and over all its mutations. */
-export function createBurstGuard(now: () => number): BurstGuard {
-  const limiters = new Map<number, ReturnType<typeof limiterOf>>();
-  return async (principal, info) => {
+/** The one identity under which all mutations of a key count, whichever fields they are. */
+const MUTATIONS = { fieldName: 'mutations' } as never;
+
+/** Guards the store against bursts of mutations of one key. graphql-rate-limit counts and decides, by the clock of the machine. */
+export class BurstGuard {
+  readonly #timestamps = new Timestamps();
+  readonly #limiter = getGraphQLRateLimiter({
+    identifyContext: ({ id }: Principal) => id,
+    formatError: ({ max }) => `The key sends more than ${max} mutations a second.`,
+    store: this.#timestamps,
+  });
+  /** The library reads, awaits and then writes, so that calls at once would not see one another: they take turns. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /**
+   * Counts mutations that belong together: all of them pass, or none does and none counts.
+   *
+   * @returns undefined if they pass
+   */
+  refusalOf(principal: Principal, mutations: number): MaybePromise<BurstRefusal | undefined> {
     const max = PLANS[principal.plan].mutationsPerSecond;
-    if (max === null) return;
-    let limiter = limiters.get(max);
-    if (!limiter) {
-      limiter = limiterOf(max, now);
-      limiters.set(max, limiter);
-    }
-    const refusal = await limiter(
-      { parent: undefined, args: {}, context: { principal }, info: info as never },
-      { max, window: '1s' },
-    );
-    if (refusal) throw new AppError('RATE_LIMITED', refusal, { retryAfter: 1 });
-  };
+    if (max === null || mutations === 0) return undefined;
+    const decision = this.#turn.then(async () => {
+      const message = await this.#limiter(
+        {
+          parent: undefined,
+          args: { mutations: { length: mutations } },
+          context: principal,
+          info: MUTATIONS,
+        },
+        { max, window: '1s', arrayLengthField: 'mutations', uncountRejected: true },
+      );
+      if (message === undefined) return undefined;
+      return { message, limit: max, remaining: max - this.#timestamps.countOf(principal.id) };
+    });
+    this.#turn = decision.catch(() => {});
+    return decision;
+  }
 }

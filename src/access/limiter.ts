@@ -1,4 +1,4 @@
-import type { Principal, WindowView } from '../graphql/context.ts';
+import { andThen } from '../maybe-promise.ts';
 import type {
   AccessStore,
   ChargeOutcome,
@@ -7,7 +7,16 @@ import type {
   MaybePromise,
   UsageState,
 } from '../store/store.ts';
+import type { Principal } from './api-keys.ts';
 import { banLength, DAY, MINUTE, wholeSeconds } from './usage.ts';
+
+/** One window of a budget, as clients are shown it. */
+export interface WindowView {
+  limit: number;
+  remaining: number;
+  /** Milliseconds since 1970. */
+  resetAt: number;
+}
 
 /** What the limiter says of one request. */
 export interface Verdict {
@@ -35,10 +44,9 @@ export function charge(
   cost: number,
   now: number,
 ): MaybePromise<Verdict> {
-  const result = store.charge({ apiKeyId, limits, cost, now });
-  return result instanceof Promise
-    ? result.then((settled) => verdictOf(settled, limits, cost, now))
-    : verdictOf(result, limits, cost, now);
+  return andThen(store.charge({ apiKeyId, limits, cost, now }), (result) =>
+    verdictOf(result, limits, cost, now),
+  );
 }
 
 /** Puts the state after a charge into the words of the response headers. */

@@ -1,6 +1,7 @@
+import type { WindowView } from '../access/limiter.ts';
+import type { RateLimitView } from '../access/session.ts';
 import { formatReset } from '../graphql/budget.ts';
 import { builder } from '../graphql/builder.ts';
-import type { RateLimitView, WindowView } from '../graphql/context.ts';
 
 const PlanType = builder.enumType('Plan', {
   description: 'The plan of an API key.',

@@ -1,11 +1,10 @@
+import { PRICE_OF_FAILURE } from '../access/session.ts';
 import { AppError } from '../errors.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import { OperationRefused } from './refusal.ts';
 
 /** Operations of one batch (contract section 5). */
 export const LARGEST_BATCH = 10;
-/** What anything costs that fails before it has a price. */
-export const PRICE_OF_FAILURE = 1;
 
 /** One operation of a request: it may run, or it is refused with these errors. */
 export type Admitted = PreparedOperation | OperationRefused;
@@ -15,16 +14,18 @@ export interface Admission {
   operations: Admitted[];
   /** Units for the whole request. */
   cost: number;
+  /** How many fields of the whole request write. */
+  mutations: number;
   batch: boolean;
 }
 
 /**
  * Parses, validates and prices a request of one operation or a batch.
  *
- * @param mutations whether mutations may run: not over GET
+ * @param mayMutate whether mutations may run: not over GET
  * @throws PAYLOAD_TOO_LARGE for too long a batch, BAD_REQUEST for parameters of a wrong form
  */
-export function admit(operations: Operations, parameters: unknown, mutations: boolean): Admission {
+export function admit(operations: Operations, parameters: unknown, mayMutate: boolean): Admission {
   const batch = Array.isArray(parameters);
   const requests: unknown[] = batch ? parameters : [parameters];
   if (requests.length > LARGEST_BATCH) {
@@ -34,13 +35,18 @@ export function admit(operations: Operations, parameters: unknown, mutations: bo
     );
   }
   if (requests.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
-  const admitted = requests.map((request) => prepare(operations, asRequest(request), mutations));
+  const admitted = requests.map((request) => prepare(operations, asRequest(request), mayMutate));
   let cost = 0;
-  for (const one of admitted) cost += one instanceof OperationRefused ? PRICE_OF_FAILURE : one.price;
-  return { operations: admitted, cost, batch };
+  let mutations = 0;
+  for (const one of admitted) {
+    const isRefused = one instanceof OperationRefused;
+    cost += isRefused ? PRICE_OF_FAILURE : one.price;
+    mutations += isRefused ? 0 : one.mutations;
+  }
+  return { operations: admitted, cost, mutations, batch };
 }
 
-function prepare(operations: Operations, request: OperationRequest, mutations: boolean): Admitted {
+function prepare(operations: Operations, request: OperationRequest, mayMutate: boolean): Admitted {
   let prepared: PreparedOperation;
   try {
     prepared = operations.prepare(request);
@@ -48,7 +54,7 @@ function prepare(operations: Operations, request: OperationRequest, mutations: b
     if (error instanceof OperationRefused) return error;
     throw error;
   }
-  if (!mutations && prepared.operation.operation !== 'query') {
+  if (!mayMutate && prepared.operation.operation !== 'query') {
     throw new AppError('METHOD_NOT_ALLOWED', 'Mutations can be sent with POST only.');
   }
   return prepared;

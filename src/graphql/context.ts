@@ -1,24 +1,7 @@
-import type { ApiKey, MaybePromise, Store } from '../store/store.ts';
-import type { Loaders } from './loaders.ts';
-
-/** The caller whose key was accepted. */
-export type Principal = Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits'>;
-
-/** One window of the caller's budget, as the `rateLimit` query shows it. */
-export interface WindowView {
-  limit: number;
-  remaining: number;
-  /** Milliseconds since 1970. */
-  resetAt: number;
-}
-
-export interface RateLimitView {
-  /** Units that the operation was charged. */
-  cost: number;
-  plan: ApiKey['plan'];
-  minute: WindowView;
-  day: WindowView;
-}
+import type { Principal } from '../access/api-keys.ts';
+import type { RateLimitView, Session } from '../access/session.ts';
+import type { Store } from '../store/store.ts';
+import { Loaders } from './loaders.ts';
 
 /** Throws PRECONDITION_FAILED unless the REST representation of `record`, of this GraphQL type, is the one that If-Match names. */
 export type Precondition = (type: string, record: object) => void;
@@ -31,9 +14,6 @@ export interface Idempotency {
   onReplay(): void;
 }
 
-/** Checks the burst guard; throws RATE_LIMITED. */
-export type BurstGuard = (principal: Principal, info: { fieldName: string }) => MaybePromise<void>;
-
 /** What resolvers know of a call: who makes it and the store. Nothing of HTTP. */
 export interface Context {
   principal: Principal;
@@ -41,8 +21,26 @@ export interface Context {
   /** Replaced after each write, so that what is read next is read anew. */
   loaders: Loaders;
   now: () => number;
-  guardBurst: BurstGuard;
+  /** As the request's own charge left it. */
   rateLimit: () => RateLimitView;
   precondition?: Precondition | undefined;
   idempotency?: Idempotency | undefined;
 }
+
+/**
+ * The context of one operation of a session.
+ *
+ * @param call `cost`: its price in units
+ */
+export const newContext = (
+  session: Session,
+  call: { cost: number } & Pick<Context, 'precondition' | 'idempotency'>,
+): Context => ({
+  principal: session.principal,
+  store: session.store,
+  loaders: new Loaders(session.store),
+  now: session.now,
+  rateLimit: () => session.budget(call.cost),
+  precondition: call.precondition,
+  idempotency: call.idempotency,
+});

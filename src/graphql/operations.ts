@@ -5,7 +5,7 @@ import { Compiler } from './compile.ts';
 import type { Context } from './context.ts';
 import { Documents, type Operation } from './documents.ts';
 import { type FaultReporter, type PublicResult, publicResult } from './execute.ts';
-import { priceOf } from './price.ts';
+import { type Price, priceOf } from './price.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 import { coerceVariables, type Variables } from './variables.ts';
 
@@ -21,6 +21,8 @@ export interface PreparedOperation {
   operation: OperationDefinitionNode;
   /** Units of the caller's budget. */
   price: number;
+  /** How many of its fields write. */
+  mutations: number;
   /** Runs with compiled code where there is some; errors are public already. */
   execute(context: Context): MaybePromise<PublicResult>;
   /** Runs with the graphql-js interpreter, the reference that the compiled code is tested against. */
@@ -59,10 +61,10 @@ export class Operations {
   prepare(request: OperationRequest): PreparedOperation {
     const operation = this.#operation(request);
     let variables: Variables;
-    let units: number;
+    let price: Price;
     try {
       variables = this.#coerce(operation, request.variables ?? {});
-      units = this.#price(operation, variables);
+      price = this.#price(operation, variables);
     } catch (error) {
       if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
       throw error;
@@ -81,7 +83,8 @@ export class Operations {
       );
     return {
       operation: operation.node,
-      price: units,
+      price: price.units,
+      mutations: price.mutations,
       interpret,
       execute: (context) => {
         const code = this.#compiler.codeFor(operation, variables);
@@ -126,11 +129,11 @@ export class Operations {
     return coerceVariables(this.#schema, operation, inputs, { suggest: this.#suggest });
   }
 
-  #price(operation: Operation, variables: Variables): number {
-    if (operation.price) return operation.price.units;
+  #price(operation: Operation, variables: Variables): Price {
+    if (operation.price) return operation.price;
     const price = priceOf(this.#schema, operation.document, operation.node, variables);
     if (!price.dependsOnVariables) operation.price = price;
-    return price.units;
+    return price;
   }
 
   #finish(result: MaybePromise<ExecutionResult>): MaybePromise<PublicResult> {

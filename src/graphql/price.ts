@@ -32,6 +32,8 @@ const ROOT_PRICES: Record<string, number> = { __typename: 0, rateLimit: 0, __sch
 
 export interface Price {
   units: number;
+  /** Fields of the root that write. */
+  mutations: number;
   /** Whether another set of variables could give another price. */
   dependsOnVariables: boolean;
 }
@@ -54,11 +56,13 @@ export function priceOf(
   variables: Variables,
 ): Price {
   const pricing = new Pricing(schema, document, variables);
-  return { units: pricing.operation(operation), dependsOnVariables: pricing.dependsOnVariables };
+  const units = pricing.operation(operation);
+  return { units, mutations: pricing.mutations, dependsOnVariables: pricing.dependsOnVariables };
 }
 
 class Pricing {
   dependsOnVariables = false;
+  mutations = 0;
   readonly #schema: GraphQLSchema;
   readonly #fragments = new Map<string, FragmentDefinitionNode>();
   readonly #variables: Variables;
@@ -79,6 +83,7 @@ class Pricing {
     let units = 0;
     for (const nodes of this.#collect(root, [operation.selectionSet]).values()) {
       const name = nodes[0]!.name.value;
+      if (operation.operation === 'mutation' && name !== '__typename') this.mutations++;
       const entries = this.#entries(root, nodes, 1, 1);
       units += ROOT_PRICES[name] ?? Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT));
     }

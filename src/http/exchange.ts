@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Span } from '@opentelemetry/api';
-import type { Verdict } from '../access/limiter.ts';
-import type { Principal, WindowView } from '../graphql/context.ts';
+import type { Principal } from '../access/api-keys.ts';
+import type { Verdict, WindowView } from '../access/limiter.ts';
+import type { Session } from '../access/session.ts';
 
 /** Response headers, flat: name, value, name, value …, as node writes them fastest. */
 export type Headers = (string | number)[];
@@ -17,10 +18,8 @@ export class Exchange {
   readonly path: string;
   /** Without its `?`. */
   readonly query: string;
-  /** Whose key was accepted. */
-  principal: Principal | undefined;
-  /** The last word of the limiter. */
-  verdict: Verdict | undefined;
+  /** Of the key that was accepted. */
+  session: Session | undefined;
   /** The window to show where no key's budget is involved. */
   guardWindow: WindowView | undefined;
   /** For the log and the metrics. */
@@ -30,7 +29,6 @@ export class Exchange {
   route: string | undefined;
   /** Of the request, where traces are taken. */
   span: Span | undefined;
-  units = 0;
   /** The methods that the path answers, where another one was used. */
   allow: string | undefined;
   /** Headers that every answer of the matched operation has. */
@@ -50,6 +48,21 @@ export class Exchange {
     const question = url.indexOf('?');
     this.path = question < 0 ? url : url.slice(0, question);
     this.query = question < 0 ? '' : url.slice(question + 1);
+  }
+
+  /** Whose key was accepted. */
+  get principal(): Principal | undefined {
+    return this.session?.principal;
+  }
+
+  /** The last word of the limiter. */
+  get verdict(): Verdict | undefined {
+    return this.session?.verdict;
+  }
+
+  /** Units charged. */
+  get units(): number {
+    return this.session?.units ?? 0;
   }
 
   get headers(): IncomingHttpHeaders {

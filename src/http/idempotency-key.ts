@@ -1,4 +1,6 @@
 import { type Issue, validationFailed } from '../errors.ts';
+import type { Idempotency } from '../graphql/context.ts';
+import type { Exchange } from './exchange.ts';
 
 /** A string of RFC 9651: quotes around it, and a backslash before those within. */
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/;
@@ -24,4 +26,25 @@ export const IDEMPOTENCY_KEY_ISSUE: Issue = {
 export function checkIdempotencyKey(header: unknown): void {
   if (header !== undefined && parseIdempotencyKey(header) === null)
     throw validationFailed([IDEMPOTENCY_KEY_ISSUE]);
+}
+
+/**
+ * What makes the nth operation of a request safe to repeat. Over REST, POST and PATCH are made so by the header, PUT and
+ * DELETE are by themselves; over GraphQL every mutation.
+ */
+export function idempotencyOf(exchange: Exchange, index: number): Idempotency | undefined {
+  const { method, headers } = exchange;
+  if (method !== 'POST' && method !== 'PATCH') return undefined;
+  const key = parseIdempotencyKey(headers['idempotency-key']);
+  if (key === null) return undefined;
+  let calls = 0;
+  return {
+    nextKey: () => {
+      const call = calls++;
+      return index === 0 && call === 0 ? key : `${key} ${index}.${call}`;
+    },
+    onReplay: () => {
+      exchange.replayed = true;
+    },
+  };
 }

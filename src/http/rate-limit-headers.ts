@@ -1,5 +1,4 @@
-import type { Verdict } from '../access/limiter.ts';
-import type { WindowView } from '../graphql/context.ts';
+import type { Verdict, WindowView } from '../access/limiter.ts';
 import type { Exchange, Headers } from './exchange.ts';
 
 /**

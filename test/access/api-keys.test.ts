@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
 import type { Store } from '../../src/store/store.ts';
-import { Clock, TestGateway } from '../kit/gateway.ts';
+import { TestGateway } from '../kit/gateway.ts';
 import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
 
 onEachEngine('authentication', (kit) => {
@@ -130,57 +130,5 @@ describe('the guard of an address', () => {
     expect(reply.status).toBe(429);
     await gateway.close();
     await opened.close();
-  });
-});
-
-describe('the burst guard', () => {
-  const start = async () => {
-    const opened = await sqlite.open();
-    const gateway = await TestGateway.start(opened.store, {}, new Clock());
-    const create = (key: string) => gateway.call('/categories', { method: 'POST', key, body: { name: 'x' } });
-    return { opened, gateway, create };
-  };
-  const stop = async ({ opened, gateway }: Awaited<ReturnType<typeof start>>) => {
-    await gateway.close();
-    await opened.close();
-  };
-
-  it.each([
-    ['free', 20],
-    ['pro', 20],
-    ['business', 100],
-  ] as const)('lets a key of the plan %s send %i mutations a second', async (plan, most) => {
-    const kit = await start();
-    const key = await kit.gateway.newKey(plan);
-    const replies = await Promise.all(Array.from({ length: most + 5 }, () => kit.create(key)));
-    expect(replies.filter(({ status }) => status === 201)).toHaveLength(most);
-    const refused = replies.find(({ status }) => status === 429)!;
-    expect(refused.json.code).toBe('RATE_LIMITED');
-    expect(refused.headers['retry-after']).toBe('1');
-    expect(refused.headers['x-ratelimit-limit']).toBe(String(most));
-    expect(refused.headers['x-ratelimit-remaining']).toBe('0');
-    expect(Number(refused.headers['x-ratelimit-reset'])).toBe(Math.ceil(kit.gateway.clock.time / 1000) + 1);
-    const overGraphql = await kit.gateway.graphql(
-      'mutation { createCategory(input: {name: "x"}) { id } }',
-      undefined,
-      { key },
-    );
-    expect(overGraphql.status).toBe(200);
-    expect(overGraphql.json.errors[0].extensions).toEqual({ code: 'RATE_LIMITED', status: 429 });
-    expect((await kit.gateway.call('/categories', { key })).status).toBe(200);
-    kit.gateway.clock.advance(1_000);
-    expect((await kit.create(key)).status).toBe(201);
-    await stop(kit);
-  });
-
-  it('is none on Enterprise, and none of its refusals is a strike', async () => {
-    const kit = await start();
-    const replies = await Promise.all(Array.from({ length: 150 }, () => kit.create(kit.gateway.key)));
-    expect(replies.every(({ status }) => status === 201)).toBe(true);
-    const key = await kit.gateway.newKey('pro');
-    for (let i = 0; i < 100; i++) await kit.create(key);
-    expect((await kit.create(key)).status).toBe(429);
-    expect((await kit.gateway.call('/categories', { key })).status).toBe(200);
-    await stop(kit);
   });
 });

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { Plugin, YogaServerInstance } from 'graphql-yoga';
+import { PRICE_OF_FAILURE, type Session } from '../../access/session.ts';
 import { AppError } from '../../errors.ts';
-import { type Admission, type Admitted, admit, PRICE_OF_FAILURE } from '../../graphql/admission.ts';
+import { type Admission, type Admitted, admit } from '../../graphql/admission.ts';
 import { shownBudget } from '../../graphql/budget.ts';
-import type { Context, RateLimitView } from '../../graphql/context.ts';
+import { newContext } from '../../graphql/context.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
 import type { Operations } from '../../graphql/operations.ts';
 import { OperationRefused, publicError } from '../../graphql/refusal.ts';
@@ -11,10 +12,9 @@ import { schema } from '../../graphql/schema.ts';
 import { type Answer, errorHeaders } from '../../http/answer.ts';
 import { checkLength, readBody } from '../../http/body.ts';
 import type { Exchange } from '../../http/exchange.ts';
-import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
+import { checkIdempotencyKey, idempotencyOf } from '../../http/idempotency-key.ts';
 import { parseJson } from '../../http/json.ts';
 import { accepts, isReadable } from '../../http/media-type.ts';
-import type { MaybePromise } from '../../store/store.ts';
 
 export const GRAPHQL_PATH = '/graphql';
 /** Answers what a request would cost. */
@@ -26,21 +26,10 @@ const BODY_TYPES = [...JSON_TYPES, 'application/graphql', 'application/x-www-for
 const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'];
 const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', 'text/event-stream'];
 
-/** What the gateway gives the door for one request. */
-export interface GraphQLSession {
-  /** Charges the request once; throws RATE_LIMITED or API_KEY_BANNED. */
-  charge(units: number): MaybePromise<void>;
-  /** What is left of the budget; free, hence limited in number. Throws RATE_LIMITED or API_KEY_BANNED. */
-  preview(): MaybePromise<RateLimitView>;
-  /** The context of the nth operation of the request, which costs `cost` units. */
-  newContext(index: number, cost: number): Context;
-  /** What the request cost and what is left, for clients that ask for it with `X-RateLimit-Extension: on`. */
-  extensions(): Record<string, unknown> | undefined;
-}
-
 /** What travels through Yoga with one request. */
 interface YogaSession {
-  session: GraphQLSession;
+  exchange: Exchange;
+  session: Session;
   /** Read here, without loss: Yoga's own parsers round long numbers. */
   parameters: unknown;
   mutations: boolean;
@@ -70,18 +59,9 @@ export class GraphQLDoor {
     this.#alwaysYoga = alwaysYoga;
   }
 
-  /** @throws AppError for what fails before anything is executed */
-  async answer(exchange: Exchange, session: GraphQLSession): Promise<Answer> {
+  /** @throws AppError for what fails before anything is executed; it may not be charged yet */
+  async answer(exchange: Exchange, session: Session): Promise<Answer> {
     if (exchange.path === COST_PATH) return this.#cost(exchange, session);
-    try {
-      return await this.#answer(exchange, session);
-    } catch (error) {
-      if (!exchange.verdict) await session.charge(PRICE_OF_FAILURE);
-      throw error;
-    }
-  }
-
-  async #answer(exchange: Exchange, session: GraphQLSession): Promise<Answer> {
     const { headers, method } = exchange;
     exchange.allow = METHODS;
     if (method === 'OPTIONS') {
@@ -104,15 +84,15 @@ export class GraphQLDoor {
     }
     const admission = admit(this.#operations, parseJson(body), true);
     exchange.operation = nameOf(admission);
-    await session.charge(admission.cost);
+    await session.admit(admission.cost, admission.mutations);
     return this.#execute(exchange, session, admission);
   }
 
   /** What a request would cost and what is left to pay it with. Nothing of it runs. */
-  async #cost(exchange: Exchange, session: GraphQLSession): Promise<Answer> {
+  async #cost(exchange: Exchange, session: Session): Promise<Answer> {
     const { headers, method } = exchange;
     exchange.allow = COST_METHODS;
-    const budget = await session.preview();
+    await session.admitFree();
     if (method === 'OPTIONS') return { status: 204, headers: ['Allow', COST_METHODS], body: '' };
     if (method !== 'POST') {
       throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${COST_METHODS}, not ${method}.`);
@@ -132,7 +112,7 @@ export class GraphQLDoor {
         contentType: `${responseType(headers.accept) ?? RESPONSE_TYPES[0]}; charset=utf-8`,
       };
     }
-    return { status: 200, headers: [], body: JSON.stringify(shownBudget({ ...budget, cost })) };
+    return { status: 200, headers: [], body: JSON.stringify(shownBudget(session.budget(cost))) };
   }
 
   /** @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST */
@@ -147,11 +127,11 @@ export class GraphQLDoor {
     return readBody(request);
   }
 
-  async #execute(exchange: Exchange, session: GraphQLSession, admission: Admission): Promise<Answer> {
+  async #execute(exchange: Exchange, session: Session, admission: Admission): Promise<Answer> {
     const contentType = `${responseType(exchange.headers.accept)}; charset=utf-8`;
     if (admission.batch) {
       const results = await Promise.all(
-        admission.operations.map((operation, index) => run(operation, session, index)),
+        admission.operations.map((operation, index) => run(exchange, session, operation, index)),
       );
       return {
         status: 200,
@@ -161,14 +141,15 @@ export class GraphQLDoor {
       };
     }
     const [operation] = admission.operations as [Admitted];
-    const result = await run(operation, session, 0);
+    const result = await run(exchange, session, operation, 0);
     return { status: statusOf(admission), headers: [], body: stringify(operation, result), contentType };
   }
 
-  async #throughYoga(exchange: Exchange, session: GraphQLSession, body: Buffer | undefined): Promise<Answer> {
+  async #throughYoga(exchange: Exchange, session: Session, body: Buffer | undefined): Promise<Answer> {
     const parameters =
       body === undefined ? readForm(exchange.query) : readParameters(exchange.headers['content-type'], body);
     const yogaSession: YogaSession = {
+      exchange,
       session,
       parameters,
       mutations: body !== undefined,
@@ -242,33 +223,48 @@ export class GraphQLDoor {
   }
 
   async #admitForYoga(yogaSession: YogaSession, parameters: unknown): Promise<void> {
-    const { session } = yogaSession;
+    const { exchange, session } = yogaSession;
     const admission = admit(this.#operations, parameters, yogaSession.mutations);
-    await session.charge(admission.cost);
+    await session.admit(admission.cost, admission.mutations);
     yogaSession.admission = admission;
     const requests = admission.batch ? (parameters as unknown[]) : [parameters];
     admission.operations.forEach((operation, index) => {
-      yogaSession.results.set(requests[index], run(operation, session, index, true));
+      yogaSession.results.set(requests[index], run(exchange, session, operation, index, true));
     });
   }
 }
 
+/**
+ * Runs the nth operation of a request, or says why it can't run.
+ *
+ * @param reference whether with the interpreter of graphql-js
+ */
 async function run(
+  exchange: Exchange,
+  session: Session,
   operation: Admitted,
-  session: GraphQLSession,
   index: number,
   reference = false,
 ): Promise<PublicResult> {
-  const extensions = session.extensions();
+  const extensions = extensionsOf(exchange, session);
   const more = extensions && { extensions };
   if (operation instanceof OperationRefused) return { errors: [...operation.errors], ...more };
-  const context = session.newContext(index, operation.price);
+  const context = newContext(session, {
+    cost: operation.price,
+    idempotency: idempotencyOf(exchange, index),
+  });
   const { errors, data } = await (reference ? operation.interpret(context) : operation.execute(context));
   return errors ? { errors, data: data ?? null, ...more } : { data: data ?? null, ...more };
 }
 
 const stringify = (operation: Admitted, result: PublicResult): string =>
   operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);
+
+/** What the request cost and what is left, for clients that ask for it. */
+function extensionsOf(exchange: Exchange, session: Session): Record<string, unknown> | undefined {
+  if (exchange.headers['x-ratelimit-extension'] !== 'on') return undefined;
+  return { rateLimit: shownBudget(session.budget(session.units)) };
+}
 
 /** 200 once the operation ran; the errors of one that can't are all of one status (contract section 4). */
 function statusOf({ batch, operations: [operation] }: Admission): number {

@@ -1,11 +1,12 @@
 import FindMyWay from 'find-my-way';
+import type { Session } from '../../access/session.ts';
 import { ID_RULE, parseId } from '../../domains/id.ts';
 import { ROUTES } from '../../domains/index.ts';
 import { issuesOf } from '../../domains/notation.ts';
 import { type Method, type Route, takesIdempotencyKey } from '../../domains/route.ts';
 import type { Shape } from '../../domains/shape.ts';
 import { AppError, type Issue, notFound, validationFailed } from '../../errors.ts';
-import type { Context, Precondition } from '../../graphql/context.ts';
+import { type Context, newContext, type Precondition } from '../../graphql/context.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
 import type { Operations, OwnOperation } from '../../graphql/operations.ts';
 import { runOnce } from '../../graphql/write.ts';
@@ -13,11 +14,12 @@ import type { Answer } from '../../http/answer.ts';
 import { checkLength, readBody } from '../../http/body.ts';
 import { etagOf, matchesStrongly, matchesWeakly } from '../../http/etag.ts';
 import type { Exchange, Headers } from '../../http/exchange.ts';
-import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
+import { IDEMPOTENCY_KEY_ISSUE, idempotencyOf, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
 import { isReadable } from '../../http/media-type.ts';
+import { andThen } from '../../maybe-promise.ts';
 import type { MaybePromise } from '../../store/store.ts';
-import { deprecationHeaders, type Lifecycle } from './lifecycle.ts';
+import { checkSunset, deprecationHeaders, type Lifecycle } from './lifecycle.ts';
 import { bodyTypesOf, CONTENT_TYPES, type Int64Notation, notationFor, notationOf } from './media-types.ts';
 import { readQuery } from './query.ts';
 import { withIntegerIds, writeList, writerFor } from './representation.ts';
@@ -30,10 +32,13 @@ interface Destination {
   operationHeaders: Headers | undefined;
 }
 
+type Found = Destination & { parameters: Readonly<Record<string, string | undefined>> };
+
 /** What a path leads to. */
-export type Match =
-  | (Destination & { parameters: Readonly<Record<string, string | undefined>> })
-  | { route?: undefined; allow: string };
+export type Match = Found | { route?: undefined; allow: string };
+
+/** In units: a REST call is one request. */
+const PRICE = 1;
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
@@ -43,6 +48,7 @@ const LONGEST_SEGMENT = 16_000;
 /** The REST door: finds the route, checks the request, runs the route's document and shapes the answer. */
 export class Rest {
   readonly #basePath: string;
+  readonly #lifecycle: Lifecycle;
   readonly #router = FindMyWay({ maxParamLength: LONGEST_SEGMENT });
   readonly #unchangedOperations = new Map<Route, OwnOperation>();
 
@@ -53,6 +59,7 @@ export class Rest {
     routes: readonly Route[] = ROUTES,
   ) {
     this.#basePath = basePath;
+    this.#lifecycle = lifecycle;
     for (const route of routes) {
       const path = basePath + route.path.replace(/\{(\w+)\}/g, ':$1');
       const destination: Destination = {
@@ -81,23 +88,47 @@ export class Rest {
     return allowed.length === 0 ? null : { allow: [...allowed, 'OPTIONS'].join(', ') };
   }
 
-  /**
-   * Answers a request whose charge has passed.
-   *
-   * @param newContext makes the context that resolvers get
-   * @throws AppError for whatever the client did wrong, in the order of contract section 4
-   */
-  answer(
-    exchange: Exchange,
-    match: Match & { route: Route },
-    newContext: () => Context,
-  ): MaybePromise<Answer> {
-    const { route, run, parameters } = match;
+  /** @throws AppError for what the client did wrong or may not do; it may not be charged yet */
+  answer(exchange: Exchange, session: Session): MaybePromise<Answer> {
+    const match = this.match(exchange.method, exchange.path);
+    if (!match) throw new AppError('NOT_FOUND', `There is no ${exchange.path}.`);
+    if (!match.route) return this.#answerOtherMethod(exchange, session, match.allow);
+    const { route, operationHeaders } = match;
+    exchange.operation = route.operationId;
+    exchange.route = this.#basePath + route.path;
+    if (route.deprecation) {
+      exchange.deprecated = true;
+      exchange.operationHeaders = operationHeaders;
+      checkSunset(route, this.#lifecycle, session.now());
+    }
     if (notationFor(exchange.headers.accept) === null) {
       throw new AppError('NOT_ACCEPTABLE', 'This operation answers with application/json only.');
     }
-    if (!route.body)
-      return this.#run(exchange, route, run, this.#variables(exchange, route, parameters), newContext());
+    return route.body
+      ? this.#answerWithBody(exchange, session, match)
+      : this.#answerBare(exchange, session, match);
+  }
+
+  #answerOtherMethod(exchange: Exchange, session: Session, allow: string): MaybePromise<Answer> {
+    exchange.allow = allow;
+    if (exchange.method !== 'OPTIONS') {
+      throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${allow}, not ${exchange.method}.`);
+    }
+    return andThen(session.charge(PRICE), () => ({ status: 204, headers: ['Allow', allow], body: '' }));
+  }
+
+  #answerBare(exchange: Exchange, session: Session, { route, run, parameters }: Found): MaybePromise<Answer> {
+    const variables = this.#variables(exchange, route, parameters);
+    return andThen(session.admit(PRICE, route.method === 'GET' ? 0 : 1), () =>
+      this.#run(exchange, route, run, variables, contextOf(exchange, session)),
+    );
+  }
+
+  async #answerWithBody(
+    exchange: Exchange,
+    session: Session,
+    { route, run, parameters }: Found,
+  ): Promise<Answer> {
     checkLength(exchange.request);
     const types = bodyTypesOf(route.method);
     if (!isReadable(exchange.headers['content-type'], types) || isEncoded(exchange)) {
@@ -106,19 +137,21 @@ export class Rest {
         `This operation reads ${types.join(' or ')} in UTF-8 only.`,
       );
     }
-    return readBody(exchange.request).then((bytes) => {
-      const body = readIds(exchange, route, asObject(parseJson(bytes)));
-      const context = newContext();
-      const variables = this.#variables(exchange, route, parameters, body);
-      if (variables instanceof AppError)
-        return this.#refuse(route, context, { ...parameters, body }, variables);
-      const { mirrors } = route.body!;
-      if (mirrors) context.precondition = mirroring(context.precondition, mirrors, body);
-      if (route.unchanged !== undefined && Object.keys(variables.input as object).length === 0) {
-        return this.#unchanged(exchange, route, variables, context);
-      }
-      return this.#run(exchange, route, run, variables, context);
-    });
+    const body = readIds(exchange, route, asObject(parseJson(await readBody(exchange.request))));
+    const variables = this.#variables(exchange, route, parameters, body);
+    const context = contextOf(exchange, session);
+    if (variables instanceof AppError) {
+      await session.charge(PRICE);
+      return this.#refuse(route, context, { ...parameters, body }, variables);
+    }
+    const { mirrors } = route.body!;
+    if (mirrors) context.precondition = mirroring(context.precondition, mirrors, body);
+    if (route.unchanged !== undefined && Object.keys(variables.input as object).length === 0) {
+      await session.charge(PRICE);
+      return this.#unchanged(exchange, route, variables, context);
+    }
+    await session.admit(PRICE, 1);
+    return this.#run(exchange, route, run, variables, context);
   }
 
   /** Everything that is wrong with path, query, header and body together, or the variables of the document. */
@@ -209,10 +242,7 @@ export class Rest {
     variables: Record<string, unknown>,
     context: Context,
   ): MaybePromise<Answer> {
-    const result = run(variables, context);
-    return result instanceof Promise
-      ? result.then((settled) => this.#shape(exchange, route, variables, settled))
-      : this.#shape(exchange, route, variables, result);
+    return andThen(run(variables, context), (result) => this.#shape(exchange, route, variables, result));
   }
 
   #shape(exchange: Exchange, route: Route, variables: Record<string, unknown>, result: PublicResult): Answer {
@@ -271,11 +301,18 @@ interface ResultPage {
   pageInfo: { hasNextPage: boolean };
 }
 
+const contextOf = (exchange: Exchange, session: Session): Context =>
+  newContext(session, {
+    cost: PRICE,
+    precondition: preconditionOf(exchange.header('if-match')),
+    idempotency: idempotencyOf(exchange, 0),
+  });
+
 /**
  * The precondition of If-Match (RFC 9110 section 13.1.1), checked by the store together with the write. The tag of either
  * representation names the version: both are of the same record, and a DELETE says in no Accept which one it has seen.
  */
-export function preconditionOf(ifMatch: string | undefined): Precondition | undefined {
+function preconditionOf(ifMatch: string | undefined): Precondition | undefined {
   if (ifMatch === undefined) return undefined;
   const matches = (body: string) => matchesStrongly(ifMatch, etagOf(body));
   return (type, record) => {

@@ -12,10 +12,12 @@ import {
 } from 'graphql';
 import { stringify } from 'lossless-json';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GraphQLDoor, type GraphQLSession, graphqlErrorAnswer } from '../../../src/doors/graphql/graphql.ts';
+import type { Principal } from '../../../src/access/api-keys.ts';
+import { BurstGuard } from '../../../src/access/burst-guard.ts';
+import { FreeGuard } from '../../../src/access/free-guard.ts';
+import { Session } from '../../../src/access/session.ts';
+import { GraphQLDoor, graphqlErrorAnswer } from '../../../src/doors/graphql/graphql.ts';
 import { AppError } from '../../../src/errors.ts';
-import type { Context, Principal } from '../../../src/graphql/context.ts';
-import { Loaders } from '../../../src/graphql/loaders.ts';
 import { Operations } from '../../../src/graphql/operations.ts';
 import { schema } from '../../../src/graphql/schema.ts';
 import { Exchange } from '../../../src/http/exchange.ts';
@@ -39,7 +41,7 @@ const principal: Principal = {
   id: 'key',
   name: 'test',
   plan: 'enterprise',
-  limits: { perMinute: 9, perDay: 9 },
+  limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 },
 };
 
 class Side {
@@ -61,13 +63,13 @@ class Side {
     });
     const exchange = new Exchange(request as unknown as IncomingMessage, {} as ServerResponse, 'test');
     exchange.door = 'graphql';
-    const costs: number[] = [];
-    const session: GraphQLSession = {
-      charge: (units) => void costs.push(units),
-      preview: () => this.#newContext(0).rateLimit(),
-      extensions: () => undefined,
-      newContext: (_index, cost) => this.#newContext(cost),
-    };
+    const session = new Session({
+      principal,
+      store: this.#store,
+      burstGuard: new BurstGuard(),
+      freeGuard: new FreeGuard(() => NOW),
+      now: () => NOW,
+    });
     const answer = await this.#door.answer(exchange, session).catch((error: unknown) => {
       if (error instanceof AppError) return graphqlErrorAnswer(error, exchange);
       throw error;
@@ -78,20 +80,8 @@ class Side {
       contentType,
       body: String(answer.body),
       headers: answer.headers,
-      costs,
+      cost: session.units,
       operation: exchange.operation,
-    };
-  }
-
-  #newContext(cost: number): Context {
-    const window = { limit: 60, remaining: 59, resetAt: NOW };
-    return {
-      principal,
-      store: this.#store,
-      loaders: new Loaders(this.#store),
-      now: () => NOW,
-      guardBurst: () => {},
-      rateLimit: () => ({ cost, plan: 'enterprise', minute: window, day: window }),
     };
   }
 }

@@ -1,0 +1,152 @@
+import { AppError } from '../errors.ts';
+import { andThen, attempt } from '../maybe-promise.ts';
+import type { MaybePromise, PlanName, Store } from '../store/store.ts';
+import type { Principal } from './api-keys.ts';
+import type { BurstGuard, BurstRefusal } from './burst-guard.ts';
+import { FREE_PER_SECOND, type FreeGuard } from './free-guard.ts';
+import { charge, type Verdict, type WindowView } from './limiter.ts';
+
+/** Units for whatever fails before it has a price. */
+export const PRICE_OF_FAILURE = 1;
+
+/** The caller's budget, as clients are shown it. */
+export interface RateLimitView {
+  /** Units that the operation was charged. */
+  cost: number;
+  plan: PlanName;
+  minute: WindowView;
+  day: WindowView;
+}
+
+export interface SessionOptions {
+  principal: Principal;
+  /** What the session charges, and what its requests read and write. */
+  store: Store;
+  burstGuard: BurstGuard;
+  freeGuard: FreeGuard;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/**
+ * What the holder of a key may do in one request or stream: the budget is drawn on through it. It knows nothing of the
+ * transport.
+ */
+export class Session {
+  readonly principal: Principal;
+  readonly store: Store;
+  readonly now: () => number;
+  readonly #burstGuard: BurstGuard;
+  readonly #freeGuard: FreeGuard;
+  /** The last word of the limiter; undefined as long as nothing was asked of it. */
+  verdict: Verdict | undefined;
+  /** Units charged so far. */
+  units = 0;
+
+  constructor({ principal, store, burstGuard, freeGuard, now }: SessionOptions) {
+    this.principal = principal;
+    this.store = store;
+    this.now = now;
+    this.#burstGuard = burstGuard;
+    this.#freeGuard = freeGuard;
+  }
+
+  /**
+   * Admits what is about to run. The burst guard comes first, so that what it refuses uses up nothing of the plan.
+   *
+   * @param units its price
+   * @param mutations how many of its fields write: all of them pass the burst guard, or none does
+   * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
+   */
+  admit(units: number, mutations: number): MaybePromise<void> {
+    return andThen(this.#burstGuard.refusalOf(this.principal, mutations), (refusal) => {
+      if (!refusal) return this.charge(units);
+      // Asked for nothing: a ban comes before any other limit, and the answer shows what is left.
+      return andThen(this.charge(0), () => {
+        throw this.#refuseForASecond(refusal);
+      });
+    });
+  }
+
+  /**
+   * Admits what is free, and therefore limited in number.
+   *
+   * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
+   */
+  admitFree(): MaybePromise<void> {
+    return andThen(this.charge(0), () => {
+      if (this.#freeGuard.admit(this.principal.id)) return;
+      const message = `At most ${FREE_PER_SECOND} free requests a second are allowed. Retry in 1 s.`;
+      throw this.#refuseForASecond({ message, limit: FREE_PER_SECOND, remaining: 0 });
+    });
+  }
+
+  /**
+   * Charges units, all of them or none.
+   *
+   * @param units 0 only asks
+   * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
+   */
+  charge(units: number): MaybePromise<void> {
+    const verdict = attempt(
+      () => charge(this.store, this.principal, units, this.now()),
+      (error) => {
+        this.verdict = this.#uncounted();
+        throw error;
+      },
+    );
+    return andThen(verdict, (known) => this.#judge(units, known));
+  }
+
+  /** Whether the limiter let it through; else the answer is the limiter's. */
+  get isAdmitted(): boolean {
+    return this.verdict?.outcome === 'passed';
+  }
+
+  /** As the last charge left it, which costs no read. */
+  budget(cost: number): RateLimitView {
+    const { minute, day } = this.verdict!;
+    return { cost, plan: this.principal.plan, minute, day };
+  }
+
+  #judge(units: number, verdict: Verdict): void {
+    this.verdict = verdict;
+    if (verdict.outcome === 'passed') {
+      this.units += units;
+      return;
+    }
+    const retryAfter = verdict.retryAfter!;
+    if (verdict.outcome === 'banned') {
+      throw new AppError(
+        'API_KEY_BANNED',
+        `The API key is banned for too many retries. Retry in ${retryAfter} s.`,
+        { retryAfter },
+      );
+    }
+    const { minute, day, tightest } = verdict;
+    const window = tightest === day ? 'day' : 'minute';
+    const advice =
+      units > Math.min(minute.limit, day.limit)
+        ? 'That can never pass; ask for less at once.'
+        : `Retry in ${retryAfter} s.`;
+    throw new AppError(
+      'RATE_LIMITED',
+      `The plan allows ${tightest.limit} requests a ${window}; ${tightest.remaining} are left and this one costs ${units}. ${advice}`,
+      { retryAfter },
+    );
+  }
+
+  /** The numbers of an answer are those of the window that refuses, be it none of the plan's. */
+  #refuseForASecond({ message, ...window }: BurstRefusal): AppError {
+    const tightest = { ...window, resetAt: this.now() + 1_000 };
+    this.verdict = { ...this.verdict!, outcome: 'refused', tightest };
+    return new AppError('RATE_LIMITED', message, { retryAfter: 1 });
+  }
+
+  /** Nothing passes that can't be counted; the numbers say so. */
+  #uncounted(): Verdict {
+    const { perMinute, perDay } = this.principal.limits;
+    const minute = { limit: perMinute, remaining: 0, resetAt: this.now() + 1_000 };
+    return { outcome: 'refused', minute, day: { ...minute, limit: perDay }, tightest: minute };
+  }
+}
