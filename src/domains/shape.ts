@@ -12,6 +12,8 @@ export interface Field {
   description: string;
   /** What a stored value looks like. */
   schema: JsonSchema;
+  /** What a body may give for it, where that is more. */
+  inputSchema?: JsonSchema;
 }
 
 /**
@@ -92,18 +94,27 @@ export const text = (most: number, description: string): Field => ({
   schema: { type: 'string', maxLength: most, pattern: `^[^${CONTROL}]*$` },
 });
 
-/** A text of 1 to `most` characters without the white space around it. */
-export const trimmedText = (most: number, description: string): Field => ({
-  kind: 'string',
-  required: true,
-  description,
-  schema: {
-    type: 'string',
-    minLength: 1,
-    maxLength: most,
-    pattern: `^[${SPACE}]*[^${SPACE}${CONTROL}][^${CONTROL}]*[${SPACE}]*$`,
-  },
-});
+/** A text of 1 to `most` characters that is stored without the white space around it. */
+export const trimmedText = (most: number, description: string): Field => {
+  const [edge, inner] = [`[^${SPACE}${CONTROL}]`, `[^${CONTROL}]`];
+  return {
+    kind: 'string',
+    required: true,
+    description,
+    schema: {
+      type: 'string',
+      minLength: 1,
+      maxLength: most,
+      pattern: `^${edge}(${inner}*${edge})?$`,
+    },
+    // The white space around it counts for the length of a JSON string, but not for the rule.
+    inputSchema: {
+      type: 'string',
+      minLength: 1,
+      pattern: `^[${SPACE}]*${edge}(${inner}{0,${most - 2}}${edge})?[${SPACE}]*$`,
+    },
+  };
+};
 
 /** The same field where records may be without it. */
 export const optional = (field: Field): Field => ({ ...field, required: false });

@@ -38,7 +38,7 @@ export interface Category {
    * The category name (for example a kind of animal)
    * @minLength 1
    * @maxLength 200
-   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
+   * @pattern ^[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f])?$
    */
   name: string;
 }
@@ -55,46 +55,11 @@ export interface CategoryPatch {
    */
   description?: string | null;
   /**
-   * May repeat the id of the path; another one is refused
-   * @format int64
-   * @min 1
-   * @max 9223372036854776000
-   */
-  id?: number;
-  /**
    * The category name (for example a kind of animal)
    * @minLength 1
-   * @maxLength 200
-   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
+   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]{0,198}[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f])?[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
    */
   name?: string;
-}
-
-/**
- * What to put in its place.
- * @example {"name":"Dogs","description":"Loyal, loud and always hungry"}
- */
-export interface CategoryReplacement {
-  /**
-   * A short description of the category
-   * @maxLength 2000
-   * @pattern ^[^\u0000-\u001f\u007f-\u009f]*$
-   */
-  description?: string;
-  /**
-   * May repeat the id of the path; another one is refused
-   * @format int64
-   * @min 1
-   * @max 9223372036854776000
-   */
-  id?: number;
-  /**
-   * The category name (for example a kind of animal)
-   * @minLength 1
-   * @maxLength 200
-   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
-   */
-  name: string;
 }
 
 /**
@@ -168,35 +133,19 @@ export type InventoryItems = InventoryItem[];
  */
 export interface InventoryPatch {
   /**
-   * May repeat the id of the path; another one is refused
-   * @format int64
-   * @min 1
-   * @max 9223372036854776000
-   */
-  petId?: number;
-  /**
    * Current stock count
    * @format int32
    * @min 0
    * @max 2147483647
    */
   quantity?: number;
-  /** Status of the tracked animal */
-  status?: PetStatus;
 }
 
 /**
- * What to put in its place.
- * @example {"quantity":3,"status":"available"}
+ * What to put in the place of what is there.
+ * @example {"quantity":3}
  */
 export interface InventoryUpdate {
-  /**
-   * May repeat the id of the path; another one is refused
-   * @format int64
-   * @min 1
-   * @max 9223372036854776000
-   */
-  petId?: number;
   /**
    * Current stock count
    * @format int32
@@ -204,12 +153,10 @@ export interface InventoryUpdate {
    * @max 2147483647
    */
   quantity: number;
-  /** Status of the tracked animal */
-  status?: PetStatus;
 }
 
 /**
- * What to create.
+ * What to create, or to put in the place of what is there.
  * @example {"name":"Dogs","description":"Loyal, loud and always hungry"}
  */
 export interface NewCategory {
@@ -222,14 +169,13 @@ export interface NewCategory {
   /**
    * The category name (for example a kind of animal)
    * @minLength 1
-   * @maxLength 200
-   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
+   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]{0,198}[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f])?[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
    */
   name: string;
 }
 
 /**
- * What to create.
+ * What to create, or to put in the place of what is there.
  * @example {"name":"Rex","categoryId":1,"status":"available"}
  */
 export interface NewPet {
@@ -243,14 +189,10 @@ export interface NewPet {
   /**
    * The animal's name
    * @minLength 1
-   * @maxLength 200
-   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
+   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]{0,198}[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f])?[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
    */
   name: string;
-  /**
-   * Status of the pet
-   * @default "available"
-   */
+  /** Status of the pet; `available` unless given */
   status?: PetStatus;
 }
 
@@ -259,10 +201,7 @@ export interface NewPet {
  * @example {"petId":1,"quantity":1,"shipDate":"2026-12-01T09:30:00Z","complete":false}
  */
 export interface Order {
-  /**
-   * Whether the order has been fulfilled
-   * @default false
-   */
+  /** Whether the order has been fulfilled; `false` unless given */
   complete?: boolean;
   /**
    * Unique order identifier
@@ -299,13 +238,6 @@ export interface Order {
 export interface OrderPatch {
   /** Whether the order has been fulfilled */
   complete?: boolean;
-  /**
-   * May repeat the id of the path; another one is refused
-   * @format int64
-   * @min 1
-   * @max 9223372036854776000
-   */
-  id?: number;
   /**
    * ID of the animal in this order
    * @format int64
@@ -356,7 +288,7 @@ export interface Pet {
    * The animal's name
    * @minLength 1
    * @maxLength 200
-   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
+   * @pattern ^[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f])?$
    */
   name: string;
   /** Status of the pet */
@@ -376,53 +308,12 @@ export interface PetPatch {
    */
   categoryId?: number;
   /**
-   * May repeat the id of the path; another one is refused
-   * @format int64
-   * @min 1
-   * @max 9223372036854776000
-   */
-  id?: number;
-  /**
    * The animal's name
    * @minLength 1
-   * @maxLength 200
-   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
+   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]{0,198}[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f])?[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
    */
   name?: string;
   /** Status of the pet */
-  status?: PetStatus;
-}
-
-/**
- * What to put in its place.
- * @example {"name":"Rex","categoryId":1,"status":"available"}
- */
-export interface PetReplacement {
-  /**
-   * ID of the category the animal belongs to
-   * @format int64
-   * @min 1
-   * @max 9223372036854776000
-   */
-  categoryId: number;
-  /**
-   * May repeat the id of the path; another one is refused
-   * @format int64
-   * @min 1
-   * @max 9223372036854776000
-   */
-  id?: number;
-  /**
-   * The animal's name
-   * @minLength 1
-   * @maxLength 200
-   * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
-   */
-  name: string;
-  /**
-   * Status of the pet
-   * @default "available"
-   */
   status?: PetStatus;
 }
 
@@ -733,6 +624,7 @@ export class HttpClient<SecurityDataType = unknown> {
  * @version 1.0.0
  * @license MIT (https://opensource.org/license/mit)
  * @baseUrl /
+ * @contact The operator of this gateway
  *
  * Pets, categories, orders and stock. The same data is served as GraphQL at `/graphql`, on the same budget.
  *
@@ -753,7 +645,7 @@ export class Api<SecurityDataType extends unknown> {
 
   pets = {
     /**
-     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it.
+     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed.
      *
      * @tags Pets
      * @name ListPets
@@ -830,7 +722,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description **Deprecated** since 2026-07-01, ends on 2027-06-30: use `pet(id:)` of the GraphQL API instead.
+     * @description **Deprecated** since 2026-07-01, ends on 2027-06-30: use `pet(id:)` of the GraphQL API instead. The `ETag` names the version that is answered: `If-None-Match` saves a body that has not changed.
      *
      * @tags Pets
      * @name GetPet
@@ -849,7 +741,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. The body may repeat the id of the path.
+     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. With `If-Match` it is done only to the version that you have seen. What a GET gave can be put back: the body may repeat `id` as it is.
      *
      * @tags Pets
      * @name ReplacePet
@@ -857,11 +749,7 @@ export class Api<SecurityDataType extends unknown> {
      * @request PUT:/pets/{petId}
      * @secure
      */
-    replacePet: (
-      petId: number,
-      data: PetReplacement,
-      params: RequestParams = {},
-    ) =>
+    replacePet: (petId: number, data: NewPet, params: RequestParams = {}) =>
       this.http.request<Pet, Error>({
         path: `/pets/${petId}`,
         method: "PUT",
@@ -873,7 +761,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. An `Idempotency-Key` makes the call safe to repeat. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. With `If-Match` it is done only to the version that you have seen. An `Idempotency-Key` makes the call safe to repeat. What a GET gave can be put back: the body may repeat `id` as it is. **Beta**: details may still change within version 1.
      *
      * @tags Pets
      * @name UpdatePet
@@ -893,7 +781,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Refused while an order that is not complete names the pet.
+     * @description Refused while an order that is not complete names the pet. Deletes it for good. With `If-Match` it is done only to the version that you have seen.
      *
      * @tags Pets
      * @name DeletePet
@@ -911,7 +799,7 @@ export class Api<SecurityDataType extends unknown> {
   };
   categories = {
     /**
-     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. **Experimental**: may change or go at any time.
+     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed. **Experimental**: may change or go at any time.
      *
      * @tags Pets
      * @name ListPetsOfCategory
@@ -955,7 +843,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it.
+     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed.
      *
      * @tags Pets
      * @name ListCategories
@@ -1018,7 +906,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * No description
+     * @description The `ETag` names the version that is answered: `If-None-Match` saves a body that has not changed.
      *
      * @tags Pets
      * @name GetCategory
@@ -1036,7 +924,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. The body may repeat the id of the path.
+     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. With `If-Match` it is done only to the version that you have seen. What a GET gave can be put back: the body may repeat `id` as it is.
      *
      * @tags Pets
      * @name ReplaceCategory
@@ -1046,7 +934,7 @@ export class Api<SecurityDataType extends unknown> {
      */
     replaceCategory: (
       categoryId: number,
-      data: CategoryReplacement,
+      data: NewCategory,
       params: RequestParams = {},
     ) =>
       this.http.request<Category, Error>({
@@ -1060,7 +948,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. An `Idempotency-Key` makes the call safe to repeat. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. With `If-Match` it is done only to the version that you have seen. An `Idempotency-Key` makes the call safe to repeat. What a GET gave can be put back: the body may repeat `id` as it is. **Beta**: details may still change within version 1.
      *
      * @tags Pets
      * @name UpdateCategory
@@ -1084,7 +972,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Refused while a pet is in the category.
+     * @description Refused while a pet is in the category. Deletes it for good. With `If-Match` it is done only to the version that you have seen.
      *
      * @tags Pets
      * @name DeleteCategory
@@ -1102,7 +990,7 @@ export class Api<SecurityDataType extends unknown> {
   };
   store = {
     /**
-     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it.
+     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed.
      *
      * @tags Store
      * @name ListOrders
@@ -1173,7 +1061,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * No description
+     * @description The `ETag` names the version that is answered: `If-None-Match` saves a body that has not changed.
      *
      * @tags Store
      * @name GetOrder
@@ -1191,7 +1079,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. The body may repeat the id of the path.
+     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. With `If-Match` it is done only to the version that you have seen. What a GET gave can be put back: the body may repeat `id` as it is.
      *
      * @tags Store
      * @name ReplaceOrder
@@ -1211,7 +1099,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. An `Idempotency-Key` makes the call safe to repeat. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. With `If-Match` it is done only to the version that you have seen. An `Idempotency-Key` makes the call safe to repeat. What a GET gave can be put back: the body may repeat `id` as it is. **Beta**: details may still change within version 1.
      *
      * @tags Store
      * @name UpdateOrder
@@ -1235,7 +1123,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * No description
+     * @description Deletes it for good. With `If-Match` it is done only to the version that you have seen.
      *
      * @tags Store
      * @name DeleteOrder
@@ -1252,7 +1140,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it.
+     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed.
      *
      * @tags Store
      * @name ListInventory
@@ -1295,7 +1183,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * No description
+     * @description The `ETag` names the version that is answered: `If-None-Match` saves a body that has not changed.
      *
      * @tags Store
      * @name GetInventoryItem
@@ -1313,7 +1201,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. The body may repeat the id of the path.
+     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. With `If-Match` it is done only to the version that you have seen. What a GET gave can be put back: the body may repeat `petId` and `status` as they are.
      *
      * @tags Store
      * @name ReplaceInventory
@@ -1337,7 +1225,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. An `Idempotency-Key` makes the call safe to repeat. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. With `If-Match` it is done only to the version that you have seen. An `Idempotency-Key` makes the call safe to repeat. What a GET gave can be put back: the body may repeat `petId` and `status` as they are. **Beta**: details may still change within version 1.
      *
      * @tags Store
      * @name UpdateInventory

@@ -81,7 +81,7 @@ export const categories: Resource = {
       status: 200,
       shape: Category,
       body: {
-        name: 'CategoryReplacement',
+        name: 'NewCategory',
         rules: newCategory(restNotation),
         toInput: replacement,
         ownId: 'id',

@@ -101,7 +101,7 @@ export const pets: Resource = {
       document: updatePet,
       status: 200,
       shape: Pet,
-      body: { name: 'PetReplacement', rules: newPet(restNotation), ownId: 'id' },
+      body: { name: 'NewPet', rules: newPet(restNotation), ownId: 'id' },
       errors: ['UNKNOWN_REFERENCE'],
     },
     {

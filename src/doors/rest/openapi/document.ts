@@ -49,6 +49,7 @@ function describe({ basePath, lifecycle }: Installation, routes: readonly Route[
       title: 'Petstore',
       version: '1.0.0',
       description: ABOUT,
+      contact: { name: 'The operator of this gateway' },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
     servers: [{ url: basePath || '/', description: 'This gateway' }],

@@ -1,4 +1,10 @@
-import { type Method, type Route, type Stability, takesIdempotencyKey } from '../../../domains/route.ts';
+import {
+  type Body,
+  type Method,
+  type Route,
+  type Stability,
+  takesIdempotencyKey,
+} from '../../../domains/route.ts';
 import type { JsonSchema } from '../../../domains/shape.ts';
 import type { Lifecycle } from '../lifecycle.ts';
 import { bodyTypesOf } from '../media-types.ts';
@@ -49,25 +55,52 @@ export function describeOperation(
   };
 }
 
-const BY_METHOD: Partial<Record<Method, string>> = {
-  POST: 'An `Idempotency-Key` makes the call safe to repeat.',
-  PUT: 'Replaces all of it: an optional field that the body leaves out gets its default or is removed. The body may repeat the id of the path.',
-  PATCH:
-    'A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. The body may repeat the id of the path. An `Idempotency-Key` makes the call safe to repeat.',
+const READ =
+  'The `ETag` names the version that is answered: `If-None-Match` saves a body that has not changed.';
+const LIST =
+  'Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed.';
+const REPEATABLE = 'An `Idempotency-Key` makes the call safe to repeat.';
+const CONDITIONAL = 'With `If-Match` it is done only to the version that you have seen.';
+
+const BY_METHOD: Record<Method, readonly string[]> = {
+  GET: [],
+  POST: [REPEATABLE],
+  PUT: [
+    'Replaces all of it: an optional field that the body leaves out gets its default or is removed.',
+    CONDITIONAL,
+  ],
+  PATCH: [
+    'A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing.',
+    CONDITIONAL,
+    REPEATABLE,
+  ],
+  DELETE: ['Deletes it for good.', CONDITIONAL],
 };
+
+/** What a body may repeat, so that what a GET gave can be put back. */
+function repeatable({ ownId, mirrors = [] }: Body): string | undefined {
+  if (ownId === undefined) return undefined;
+  const fields = [ownId, ...mirrors].map((field) => `\`${field}\``).join(' and ');
+  return `What a GET gave can be put back: the body may repeat ${fields} as ${mirrors.length > 0 ? 'they are' : 'it is'}.`;
+}
+
 const BY_STABILITY: Record<Stability, string | undefined> = {
   stable: undefined,
   beta: '**Beta**: details may still change within version 1.',
   experimental: '**Experimental**: may change or go at any time.',
 };
 
-function descriptionOf({ description, method, list, stability, deprecation }: Route, dates: Dates): string {
+function descriptionOf(
+  { description, method, list, body, stability, deprecation }: Route,
+  dates: Dates,
+): string {
   return [
     deprecation &&
       `**Deprecated** since ${day(dates.deprecationDate)}, ends on ${day(dates.sunsetDate)}: use ${deprecation.replacement} instead.`,
     description,
-    list && 'Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it.',
-    BY_METHOD[method],
+    method === 'GET' && (list ? LIST : READ),
+    ...BY_METHOD[method],
+    body && repeatable(body),
     BY_STABILITY[stability],
   ]
     .filter(Boolean)

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Body, Method, Route } from '../../../domains/route.ts';
-import { INT64_SCHEMA, type JsonSchema, type Shape } from '../../../domains/shape.ts';
+import type { JsonSchema, Shape } from '../../../domains/shape.ts';
 import { ERRORS, type ErrorCode } from '../../../errors.ts';
 import { LARGEST_PAGE } from '../../../graphql/connection.ts';
 import { type Components, refTo } from './components.ts';
@@ -31,29 +31,28 @@ export function addShape(components: Components, shape: Shape): void {
 }
 
 const BODY_DESCRIPTIONS: Partial<Record<Method, string>> = {
-  POST: 'What to create.',
-  PUT: 'What to put in its place.',
+  POST: 'What to create, or to put in the place of what is there.',
+  PUT: 'What to put in the place of what is there.',
   PATCH: 'What to change.',
 };
 
-/** A body's schema, found out by asking its rules what they take. */
+/**
+ * A body's schema, found out by asking its rules what they take. What a body may only repeat stands in the description of
+ * the operation, and so does what an absent field comes to: generators take a `default` for a field that is always there.
+ */
 export function bodySchema({ method, shape }: Route, body: Body): JsonSchema {
-  const rules = rulesOf(body);
   const required: string[] = [];
   const properties: Record<string, JsonSchema> = {};
-  if (body.ownId && !(body.ownId in rules)) {
-    properties[body.ownId] = describedAs(
-      INT64_SCHEMA,
-      'May repeat the id of the path; another one is refused',
-    );
-  }
-  for (const [name, rule] of Object.entries(rules)) {
-    const { schema, description } = shape!.fields[name]!;
-    const whenAbsent = rule.safeParse(undefined);
-    if (!whenAbsent.success) required.push(name);
+  for (const [name, rule] of Object.entries(rulesOf(body))) {
+    if (body.mirrors?.includes(name)) continue;
+    const { schema, inputSchema, description } = shape!.fields[name]!;
+    const { success, data: absent } = rule.safeParse(undefined);
+    if (!success) required.push(name);
     properties[name] = {
-      ...describedAs(schema, description),
-      ...(whenAbsent.data !== undefined && { default: whenAbsent.data }),
+      ...describedAs(
+        inputSchema ?? schema,
+        absent === undefined ? description : `${description}; \`${absent}\` unless given`,
+      ),
       ...(rule.safeParse(null).success && { nullable: true }),
     };
   }
@@ -71,7 +70,7 @@ export function bodyExample({ example, idField }: Shape, body: Body): JsonSchema
   if (body.example) return body.example;
   return Object.fromEntries(
     Object.keys(rulesOf(body))
-      .filter((field) => field !== idField && example[field] !== undefined)
+      .filter((field) => field !== idField && !body.mirrors?.includes(field) && example[field] !== undefined)
       .map((field) => [field, example[field]]),
   );
 }
