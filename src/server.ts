@@ -1,10 +1,12 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Socket, Server as SocketServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from './errors.ts';
 import type { RequestHandler } from './gateway.ts';
+import { Connection, type Queue } from './http/connection.ts';
+import { responseClass, UnreadAnswers } from './http/unread.ts';
 
-/** How long requests under way may take after the order to stop (contract section 8). */
+/** How long requests under way may take after the order to stop. */
 const DRAIN_TIME = 10_000;
 /** How long clients that are connected may still send requests then: each answer tells them that it is the last. */
 const FAREWELL_TIME = 500;
@@ -15,16 +17,25 @@ export interface TimeLimits {
   headers: number;
   /** For a whole request. */
   request: number;
-  /** Without a byte in either direction, be it that a client doesn't read its answer. */
+  /** To read any of the answers that are sent to them. */
+  unread: number;
+  /** Without a byte in either direction. */
   silence: number;
   /** Between requests. */
   keepAlive: number;
 }
 
-const TIME_LIMITS: TimeLimits = { headers: 10_000, request: 30_000, silence: 60_000, keepAlive: 65_000 };
-/** How often the limits of headers and requests are looked at, at most. */
+const TIME_LIMITS: TimeLimits = {
+  headers: 10_000,
+  request: 30_000,
+  unread: 30_000,
+  silence: 60_000,
+  keepAlive: 65_000,
+};
+/** How often the limits of headers, requests and unread answers are looked at, at most. */
 const CHECK_INTERVAL = 1_000;
 const MOST_HEADER_BYTES = 16_384;
+const MOST_HEADERS = 2_000;
 
 /** What a fault of the connection means for the client; anything else is no valid HTTP. */
 const MESSAGES: Partial<Record<string, string>> = {
@@ -32,48 +43,73 @@ const MESSAGES: Partial<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
 };
 
-/** The last answer of each open connection, for `drain`. */
-const answers = new WeakMap<Server, Map<Socket, ServerResponse>>();
+/** The open connections of each server, for `drain`. */
+const connectionsOf = new WeakMap<Server, ReadonlyMap<Socket, Connection>>();
 
-/** The gateway's HTTP server, with time limits against slow clients. */
-export function createHttpServer(handler: RequestHandler, limits: TimeLimits = TIME_LIMITS): Server {
-  const last = new Map<Socket, ServerResponse>();
-  const server = createServer(
-    {
-      headersTimeout: limits.headers,
-      requestTimeout: limits.request,
-      connectionsCheckingInterval: Math.min(CHECK_INTERVAL, limits.headers),
-      keepAliveTimeout: limits.keepAlive,
-      maxHeaderSize: MOST_HEADER_BYTES,
-      noDelay: true,
-      // Node would refuse these in a form of its own.
-      requireHostHeader: false,
-    },
-    (request, response) => {
-      last.set(request.socket, response);
-      if (!server.listening) response.shouldKeepAlive = false;
-      if (request.headers.host === undefined && request.httpVersion === '1.1')
-        refuseMalformed(request.socket, handler);
-      else handler(request, response);
-    },
-  );
-  answers.set(server, last);
-  server.on('connection', (socket: Socket) => socket.once('close', () => last.delete(socket)));
-  server.setTimeout(limits.silence);
+/** The gateway's HTTP server, with limits in time and memory against slow clients. */
+export function createHttpServer(
+  handler: RequestHandler,
+  limits: TimeLimits = TIME_LIMITS,
+  unread: UnreadAnswers = new UnreadAnswers(),
+): Server {
+  const connections = new Map<Socket, Connection>();
+  const queue: Queue = { length: 0 };
+  const checkInterval = Math.min(CHECK_INTERVAL, limits.headers, limits.unread);
+  const server: Server = createServer({
+    headersTimeout: limits.headers,
+    requestTimeout: limits.request,
+    connectionsCheckingInterval: checkInterval,
+    keepAliveTimeout: limits.keepAlive,
+    maxHeaderSize: MOST_HEADER_BYTES,
+    noDelay: true,
+    // Node would refuse these in a form of its own.
+    requireHostHeader: false,
+    ServerResponse: responseClass(unread),
+  });
+  // Node would leave those beyond out; they are refused here, and their bytes are limited.
+  server.maxHeadersCount = 0;
+  // A client that has sent all it wants to may close its half of the connection, and still reads (RFC 9293 section 3.6).
+  Object.assign(server, { httpAllowHalfOpen: true });
+  connectionsOf.set(server, connections);
+
+  const handle = (request: IncomingMessage, response: ServerResponse) => {
+    const connection = connections.get(request.socket);
+    if (!server.listening && !connection?.isAwaited) response.shouldKeepAlive = false;
+    const fault = faultOf(request);
+    if (fault === undefined) handler(request, response);
+    else refuse(request.socket, handler, fault);
+  };
+  const take = (request: IncomingMessage, response: ServerResponse) =>
+    connections.get(request.socket)?.take(request, response);
+  server.on('request', take);
   // An expectation that can't be met may be ignored (RFC 9110 section 10.1.1).
-  server.on('checkExpectation', handler);
-  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) =>
-    refuseMalformed(socket, handler, MESSAGES[code]),
-  );
+  server.on('checkExpectation', take);
+  server.on('connection', (socket: Socket) => {
+    connections.set(socket, new Connection(socket, handle, queue));
+    socket.once('close', () => connections.delete(socket));
+  });
+  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
+    const send = () => refuse(socket, handler, MESSAGES[code]);
+    const connection = connections.get(socket);
+    if (connection) connection.refuse(send);
+    else send();
+  });
+  server.setTimeout(limits.silence);
+  const stop = cutOffWhoDoesNotRead(connections, limits.unread, checkInterval);
+  server.on('close', stop);
   return server;
 }
 
-/** What is no HTTP gets the one error format too. */
-function refuseMalformed(
-  socket: Socket,
-  { limitHeaders }: RequestHandler,
-  message = 'The request is no valid HTTP/1.1.',
-): void {
+/** Why a request that node has read is refused before anybody looks at it. */
+function faultOf({ headers, httpVersion, rawHeaders }: IncomingMessage): string | undefined {
+  if (rawHeaders.length > 2 * MOST_HEADERS) return `The request has more than ${MOST_HEADERS} header fields.`;
+  return headers.host === undefined && httpVersion === '1.1' ? NO_HTTP : undefined;
+}
+
+const NO_HTTP = 'The request is no valid HTTP/1.1.';
+
+/** What is no HTTP gets the one error format too, and is the last of its connection. */
+function refuse(socket: Socket, { limitHeaders }: RequestHandler, message = NO_HTTP): void {
   if (!socket.writable) {
     socket.destroy();
     return;
@@ -86,6 +122,35 @@ function refuseMalformed(
   let head = 'HTTP/1.1 400 Bad Request\r\n';
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
   socket.end(`${head}\r\n${body}`);
+}
+
+/**
+ * Ends connections whose client has taken none of what is sent to it for `limit` milliseconds. Node's own time limit begins
+ * anew with every byte that is sent or received, be it the client's next request.
+ *
+ * @returns what ends the watch
+ */
+function cutOffWhoDoesNotRead(
+  connections: ReadonlyMap<Socket, Connection>,
+  limit: number,
+  interval: number,
+): () => void {
+  const seen = new WeakMap<Socket, { taken: number; at: number }>();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    for (const socket of connections.keys()) {
+      if (socket.writableLength === 0) {
+        seen.delete(socket);
+        continue;
+      }
+      const taken = socket.bytesWritten - socket.writableLength;
+      const last = seen.get(socket);
+      if (last?.taken !== taken) seen.set(socket, { taken, at: now });
+      else if (now - last.at >= limit) socket.destroy();
+    }
+  }, interval);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 /** Starts listening. @returns the port, which differs from the one asked for if that was 0 */
@@ -111,9 +176,8 @@ export async function drain(server: Server, milliseconds = DRAIN_TIME): Promise<
   // Connections become idle one by one; node closes only those that are idle when asked, and would cut off what is
   // answered but not yet sent.
   const sweep = setInterval(() => {
-    const last = [...(answers.get(server)?.values() ?? [])];
-    if (last.every((response) => response.writableFinished || response.destroyed))
-      server.closeIdleConnections();
+    const connections = [...(connectionsOf.get(server)?.values() ?? [])];
+    if (connections.every(({ isIdle }) => isIdle)) server.closeIdleConnections();
   }, 50);
   const inTime = await Promise.race([closed, sleep(Math.max(0, deadline - performance.now()), false)]);
   clearInterval(sweep);

@@ -1,0 +1,122 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** So many requests may wait for their turn on every connection … */
+const ALWAYS_WAITING = 16;
+/** … and more as long as there are no more than these on all of them: each takes about 3 kB. */
+const MOST_WAITING = 20_000;
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+interface Turn {
+  request: IncomingMessage;
+  response: ServerResponse;
+}
+
+/** How many requests wait for their turn on all connections of a server. */
+export interface Queue {
+  length: number;
+}
+
+/**
+ * The requests of one client connection, handled one after another: a request that is sent before the answer to another one is
+ * there may count on what that one does (RFC 9112 section 9.3.2), and a client that doesn't read its answers gets no more of
+ * them made.
+ */
+export class Connection {
+  readonly #socket: Socket;
+  readonly #handle: Handler;
+  readonly #queue: Queue;
+  readonly #waiting: Turn[] = [];
+  #current: Turn | undefined;
+  #latest: Turn | undefined;
+  #refusal: (() => void) | undefined;
+
+  constructor(socket: Socket, handle: Handler, queue: Queue) {
+    this.#socket = socket;
+    this.#handle = handle;
+    this.#queue = queue;
+    socket.once('close', () => {
+      queue.length -= this.#waiting.splice(0).length;
+    });
+  }
+
+  /** Handles a request when its turn comes. */
+  take(request: IncomingMessage, response: ServerResponse): void {
+    const turn = { request, response };
+    this.#latest = turn;
+    if (this.#current === undefined) {
+      this.#begin(turn);
+      return;
+    }
+    if (this.#waiting.length >= ALWAYS_WAITING && this.#queue.length >= MOST_WAITING) {
+      this.#socket.destroy();
+      return;
+    }
+    if (this.#socket.destroyed) return;
+    this.#waiting.push(turn);
+    this.#queue.length++;
+    this.#socket.pause();
+  }
+
+  /**
+   * Refuses what is no request, after the answers that are under way.
+   *
+   * @param send writes the refusal and closes the connection
+   */
+  refuse(send: () => void): void {
+    if (!this.#socket.writable) {
+      this.#socket.destroy();
+      return;
+    }
+    if (this.#refusal) return;
+    this.#refusal = send;
+    this.#socket.pause();
+    const latest = this.#latest;
+    if (latest && !latest.request.complete) this.#giveUp(latest);
+    if (this.#current === undefined) send();
+  }
+
+  /** Whether no request is under way. */
+  get isIdle(): boolean {
+    return this.#current === undefined;
+  }
+
+  /** Whether another request waits for the end of the one under way. */
+  get isAwaited(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** What is no HTTP came in the middle of this request, which therefore never ends. */
+  #giveUp(turn: Turn): void {
+    if (turn.response.headersSent) this.#refusal = () => this.#socket.destroy();
+    if (this.#current === turn) {
+      this.#current = undefined;
+    } else if (this.#waiting.at(-1) === turn) {
+      this.#waiting.pop();
+      this.#queue.length--;
+    }
+  }
+
+  #begin(turn: Turn): void {
+    this.#current = turn;
+    turn.response.once('close', () => {
+      if (this.#current === turn) this.#next();
+    });
+    this.#handle(turn.request, turn.response);
+  }
+
+  #next(): void {
+    this.#current = undefined;
+    if (this.#socket.destroyed) return;
+    const turn = this.#waiting.shift();
+    if (turn) {
+      this.#queue.length--;
+      this.#begin(turn);
+    } else if (this.#refusal) {
+      this.#refusal();
+    } else {
+      this.#socket.resume();
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+
+/** Longer answers are handed on piece by piece, as the client takes them. */
+const PIECE = 65_536;
+/** How many bytes of answers that clients haven't read yet may be kept in memory. */
+const MOST_BYTES = 134_217_728;
+
+/** The answers of one server that are kept until their clients read them, the oldest first. */
+export class UnreadAnswers {
+  readonly #most: number;
+  readonly #bytes = new Map<ServerResponse, number>();
+  #total = 0;
+
+  constructor(most = MOST_BYTES) {
+    this.#most = most;
+  }
+
+  /** Notes how much of an answer is kept now. Where that is too much, the client that has been slow for longest is cut off. */
+  set(answer: ServerResponse, bytes: number): void {
+    const before = this.#bytes.get(answer);
+    if (before === undefined) answer.once('close', () => this.#forget(answer));
+    this.#total += bytes - (before ?? 0);
+    this.#bytes.set(answer, bytes);
+    if (this.#total <= this.#most) return;
+    const [slowest] = this.#bytes.keys();
+    this.#forget(slowest!);
+    slowest!.socket?.destroy();
+  }
+
+  #forget(answer: ServerResponse): void {
+    this.#total -= this.#bytes.get(answer) ?? 0;
+    this.#bytes.delete(answer);
+  }
+}
+
+/**
+ * The class of a server's answers. What `end` is given leaves the process as the client reads it, and counts until then if it is
+ * text; bytes are taken for something that all answers share.
+ */
+export const responseClass = (unread: UnreadAnswers) =>
+  class PacedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+    // biome-ignore lint/suspicious/noExplicitAny: the overloads of node:http, which are passed on
+    override end(body?: any, ...rest: any[]): this {
+      const isText = typeof body === 'string';
+      if (!isText && !Buffer.isBuffer(body)) return super.end(body, ...rest);
+      if (body.length <= PIECE) {
+        super.end(body, ...rest);
+        if (isText && this.writableLength > 0) unread.set(this, this.writableLength);
+        return this;
+      }
+      const bytes = isText ? Buffer.from(body) : body;
+      if (!this.headersSent) this.setHeader('Content-Length', bytes.length);
+      let at = 0;
+      const more = () => {
+        while (bytes.length - at > PIECE) {
+          const piece = bytes.subarray(at, at + PIECE);
+          at += PIECE;
+          if (this.write(piece)) continue;
+          if (isText) unread.set(this, bytes.length - at);
+          this.once('drain', more);
+          return;
+        }
+        super.end(bytes.subarray(at));
+      };
+      more();
+      return this;
+    }
+  };
