@@ -15,9 +15,10 @@ import {
 } from 'graphql';
 import { builder } from './builder.ts';
 import { IdScalar, markOpaque } from './id-scalar.ts';
+import { rootField } from './mutation.ts';
 
 /** The executable schema of both doors. Making it opens nothing and needs no environment. */
-export const schema = withAwaitedPageInfo(withIdScalar(builder.toSchema()));
+export const schema = withMutations(withAwaitedPageInfo(withIdScalar(builder.toSchema())));
 
 /**
  * Pothos always builds the ID of graphql-js, which takes any text. This puts the stricter one in its place, wherever a
@@ -52,5 +53,12 @@ function withAwaitedPageInfo(built: GraphQLSchema): GraphQLSchema {
   const { hasNextPage, hasPreviousPage } = (built.getType('PageInfo') as GraphQLObjectType).getFields();
   hasNextPage!.resolve = (pageInfo) => pageInfo.hasNextPage;
   hasPreviousPage!.resolve = (pageInfo) => pageInfo.hasPreviousPage;
+  return built;
+}
+
+/** What Pothos makes of a resolver checks its arguments first; the operation must know of each field before that. */
+function withMutations(built: GraphQLSchema): GraphQLSchema {
+  for (const field of Object.values(built.getMutationType()!.getFields()))
+    field.resolve = rootField(field.resolve!);
   return built;
 }

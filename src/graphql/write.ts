@@ -1,67 +1,11 @@
-import { createHash } from 'node:crypto';
-import { AppError } from '../errors.ts';
-import type { MaybePromise, Outcome, PetstoreWrites } from '../store/store.ts';
+import type { MaybePromise, PetstoreWrites } from '../store/store.ts';
 import type { Context } from './context.ts';
-import { Loaders } from './loaders.ts';
-
-/** How long the outcome of an idempotent call is kept (contract section 7). */
-export const IDEMPOTENCY_TIME = 24 * 60 * 60 * 1000;
+import type { RootField } from './mutation.ts';
 
 type Work<Args, T> = (writes: PetstoreWrites, args: Args, context: Context) => MaybePromise<T>;
 
-/**
- * Makes the resolver of a mutation: idempotency, then the write; what the request reads after it is read anew.
- */
-export function write<Args extends object, T>(work: Work<Args, T>) {
-  return async (_root: unknown, args: Args, context: Context, info: { fieldName: string }): Promise<T> => {
-    try {
-      if (!context.idempotency) return await work(context.store, args, context);
-      return await runOnce(context, info.fieldName, args, (writes) => work(writes, args, context));
-    } finally {
-      context.loaders = new Loaders(context.store);
-    }
-  };
-}
-
-/**
- * Runs `work` once for the request's Idempotency-Key and this operation with this input, whichever door it came
- * through; a repeated call gets the first outcome.
- */
-export async function runOnce<T>(
-  { store, principal, idempotency, now }: Context,
-  operation: string,
-  input: object,
-  work: (writes: PetstoreWrites) => MaybePromise<T>,
-): Promise<T> {
-  const outcome: Outcome<T> = await store.once(
-    {
-      apiKeyId: principal.id,
-      idempotencyKey: idempotency!.nextKey(),
-      fingerprint: fingerprint(operation, input),
-      now: now(),
-      keepFor: IDEMPOTENCY_TIME,
-    },
-    work,
-  );
-  if (outcome.replayed) idempotency!.onReplay();
-  if (outcome.error) throw new AppError(outcome.error.code, outcome.error.message);
-  return outcome.value as T;
-}
-
-/** A digest of the operation and its input that does not depend on the order of fields. */
-function fingerprint(operation: string, input: object): string {
-  return createHash('sha256')
-    .update(operation)
-    .update(JSON.stringify(sorted(input)))
-    .digest('base64url');
-}
-
-function sorted(value: unknown): unknown {
-  if (typeof value === 'bigint') return String(value);
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.entries(value)
-    .filter(([, part]) => part !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, part]) => [key, sorted(part)]);
-}
+/** Makes the resolver of a mutation of what it writes: the operation writes it with all its other fields. */
+export const write =
+  <Args extends object, T>(work: Work<Args, T>) =>
+  (field: unknown, args: Args, context: Context): Promise<T> =>
+    (field as RootField).write(args, (writes) => work(writes, args, context));

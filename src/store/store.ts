@@ -187,10 +187,16 @@ export interface IdempotentCall {
   keepFor: number;
 }
 
+/** A refusal as it is kept. */
+export interface KeptError extends PublicError {
+  /** Which field of several was refused, counted from 0. */
+  at?: number;
+}
+
 /** What an idempotent call came to, now or the first time. `value` is plain JSON data. */
 export type Outcome<T> = { replayed: boolean } & (
   | { value: T; error?: undefined }
-  | { error: PublicError; value?: undefined }
+  | { error: KeptError; value?: undefined }
 );
 
 export const PLAN_NAMES = ['free', 'pro', 'business', 'enterprise'] as const;
@@ -281,6 +287,14 @@ export interface Store extends PetstoreReads, PetstoreWrites, AccessStore, Event
    * @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is still running; whatever else `work` throws
    */
   once<T>(call: IdempotentCall, work: (writes: PetstoreWrites) => MaybePromise<T>): MaybePromise<Outcome<T>>;
+  /** Whether several writes can be made together or not at all: not on a standalone MongoDB. */
+  hasTransactions(): MaybePromise<boolean>;
+  /**
+   * Makes all writes of `work` or, if it throws, none. `work` must write through the argument it gets, and do nothing else
+   * asynchronous; it may be run several times.
+   * @throws what `work` throws
+   */
+  transaction<T>(work: (writes: PetstoreWrites) => MaybePromise<T>): MaybePromise<T>;
   /** @throws UNAVAILABLE when the database does not answer */
   ping(): MaybePromise<void>;
   close(): MaybePromise<void>;

@@ -1,10 +1,8 @@
 import { inputObject, type Notation, text } from '../notation.ts';
 import { name } from '../pet/pet.rules.ts';
 
-/** Characters of a description. */
-export const LONGEST_DESCRIPTION = 2_000;
-
-const description = () => text(0, LONGEST_DESCRIPTION);
+/** Up to 2,000 characters (contract section 1). */
+const description = () => text(0, 2000);
 
 export const newCategory = ({ optional }: Notation) =>
   inputObject({ name: name(), description: optional(description()) });

@@ -1,11 +1,8 @@
 import { PET_STATUSES } from '../../store/store.ts';
 import { inputObject, type Notation, oneOf, trimmedText } from '../notation.ts';
 
-/** Characters of a name. */
-export const LONGEST_NAME = 200;
-
-/** Stored trimmed. */
-export const name = () => trimmedText(1, LONGEST_NAME);
+/** 1..200 characters, stored trimmed (contract section 1). */
+export const name = () => trimmedText(1, 200);
 export const petStatus = () => oneOf(PET_STATUSES);
 
 export const newPet = ({ id, optional }: Notation) =>

@@ -142,7 +142,7 @@ export class GraphQLDoor {
     }
     const [operation] = admission.operations as [Admitted];
     const result = await run(exchange, session, operation, 0);
-    return { status: statusOf(admission), headers: [], body: stringify(operation, result), contentType };
+    return { status: statusOf(result), headers: [], body: stringify(operation, result), contentType };
   }
 
   async #throughYoga(exchange: Exchange, session: Session, body: Buffer | undefined): Promise<Answer> {
@@ -174,7 +174,7 @@ export class GraphQLDoor {
       throw new AppError('BAD_REQUEST', 'A GraphQL request must have a query, which is a string.');
     exchange.operation = nameOf(admission);
     return {
-      status: statusOf(admission),
+      status: admission.batch ? 200 : statusOf(await yogaSession.results.values().next().value!),
       headers: [],
       body: await response.text(),
       contentType: response.headers.get('content-type') ?? 'application/json; charset=utf-8',
@@ -253,8 +253,13 @@ async function run(
     cost: operation.price,
     idempotency: idempotencyOf(exchange, index),
   });
-  const { errors, data } = await (reference ? operation.interpret(context) : operation.execute(context));
-  return errors ? { errors, data: data ?? null, ...more } : { data: data ?? null, ...more };
+  try {
+    const { errors, data } = await (reference ? operation.interpret(context) : operation.execute(context));
+    return errors ? { errors, data: data ?? null, ...more } : { data: data ?? null, ...more };
+  } catch (error) {
+    if (error instanceof OperationRefused) return { errors: [...error.errors], ...more };
+    throw error;
+  }
 }
 
 const stringify = (operation: Admitted, result: PublicResult): string =>
@@ -266,10 +271,8 @@ function extensionsOf(exchange: Exchange, session: Session): Record<string, unkn
   return { rateLimit: shownBudget(session.budget(session.units)) };
 }
 
-/** 200 once the operation ran; the errors of one that can't are all of one status (contract section 4). */
-function statusOf({ batch, operations: [operation] }: Admission): number {
-  return !batch && operation instanceof OperationRefused ? 400 : 200;
-}
+/** 200 once the operation ran; the errors of one that can't are all of one status. */
+const statusOf = (result: PublicResult): number => ('data' in result ? 200 : 400);
 
 function nameOf({ operations }: Admission): string | undefined {
   const names = operations

@@ -46,6 +46,11 @@ export async function openMongoStore(options: MongoOptions): Promise<MongoStore>
     eventPage: (request) => database.answer(async () => events.eventPage(request)),
     followEvents: (follower) => database.answer(async () => events.followEvents(follower)),
     once: (call, work) => database.answer(() => once(database, call, work)),
+    hasTransactions: () => database.answer(() => Promise.resolve(database.transactions)),
+    transaction: (work) =>
+      database.answer(() =>
+        database.run(async (unit) => work(mongoWrites(database, (write) => write(unit)))),
+      ),
     ping: () =>
       database.answer(async () => {
         await database.db.command({ ping: 1 });

@@ -70,13 +70,18 @@ export function openSqliteStore(options: SqliteOptions) {
     call: IdempotentCall,
     work: (writes: PetstoreWrites) => MaybePromise<T>,
   ): Promise<Outcome<T>> => db.grouped(() => onceAtOnce(call, work));
+  const transaction = <T>(work: (writes: PetstoreWrites) => MaybePromise<T>): Promise<T> =>
+    db.grouped(() => db.transaction(() => work(writes) as T));
 
   return {
     engine: 'sqlite',
+    hasTransactions: () => true,
     ...category.reads,
     ...pet.reads,
     ...order.reads,
-    ...(isServer ? { ...grouped(db, writes), once, charge } : forbidden({ ...writes, once, charge })),
+    ...(isServer
+      ? { ...grouped(db, writes), once, transaction, charge }
+      : forbidden({ ...writes, once, transaction, charge })),
     ...events.store,
     ...apiKeys(db),
     usage,

@@ -516,7 +516,7 @@ function selectionOf(
       .map(([args, when, selection]) => `${chosen.name}${args}${when} ${selection}`);
   });
   if (isInterfaceType(type) && depth > 0) {
-    const ofTypes = schema.getPossibleTypes(type).map((one) => selectionOf(one, depth - 1, 3));
+    const ofTypes = schema.getPossibleTypes(type).map((one) => selectionOf(one, Math.min(depth - 1, 2), 2));
     return fc.tuple(...ofTypes, directive).map((parts) => {
       const when = parts.pop();
       // Keys of different types apart, which may not be of different types themselves.

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../errors.ts';
+import type { MaybePromise, Outcome, PetstoreWrites } from '../store/store.ts';
+import type { Context } from './context.ts';
+
+/** How long the outcome of an idempotent call is kept, in milliseconds. */
+export const IDEMPOTENCY_TIME = 24 * 60 * 60 * 1000;
+
+/**
+ * Runs `work` once for the request's Idempotency-Key and this operation with this input, whichever door it came
+ * through; a repeated call gets the first outcome.
+ */
+export async function runOnce<T>(
+  { store, principal, idempotency, now }: Context,
+  operation: string,
+  input: object,
+  work: (writes: PetstoreWrites) => MaybePromise<T>,
+): Promise<T> {
+  const outcome: Outcome<T> = await store.once(
+    {
+      apiKeyId: principal.id,
+      idempotencyKey: idempotency!.nextKey(),
+      fingerprint: fingerprint(operation, input),
+      now: now(),
+      keepFor: IDEMPOTENCY_TIME,
+    },
+    work,
+  );
+  if (outcome.replayed) idempotency!.onReplay();
+  if (outcome.error) {
+    const { code, message } = outcome.error;
+    throw new AppError(code, message, { cause: outcome.error });
+  }
+  return outcome.value as T;
+}
+
+/** A digest of the operation and its input that does not depend on the order of fields. */
+function fingerprint(operation: string, input: object): string {
+  return createHash('sha256')
+    .update(operation)
+    .update(JSON.stringify(sorted(input)))
+    .digest('base64url');
+}
+
+function sorted(value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value);
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.entries(value)
+    .filter(([, part]) => part !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, part]) => [key, sorted(part)]);
+}
