@@ -1,0 +1,49 @@
+import createClient from 'openapi-fetch';
+import type { paths } from './generated/openapi-fetch.ts';
+
+const EXACT = 'application/json;IEEE754Compatible=true';
+
+/** Sells a pet through a client of openapi-fetch, with an order of the largest id there can be. */
+export async function roundTrip(baseUrl: string, key: string) {
+  const client = createClient<paths>({
+    baseUrl,
+    headers: { 'X-API-Key': key, Accept: EXACT, 'Content-Type': EXACT },
+  });
+  const given = <T>({ data, error }: { data?: T; error?: { code: string } }): T => {
+    if (data === undefined) throw new Error(error?.code);
+    return data;
+  };
+
+  const category = given(await client.POST('/categories', { body: { name: 'Birds' } }));
+  // Neither needs its status: the description calls them optional where they are.
+  const pet = given(await client.POST('/pets', { body: { name: 'Tweety', categoryId: category.id } }));
+  const orderId = '9223372036854775807';
+  const order = given(await client.POST('/store/orders', { body: { id: orderId, petId: pet.id } }));
+  const exactId: string = order.id;
+  const path = { orderId: exactId };
+  const read = given(await client.GET('/store/orders/{orderId}', { params: { path } }));
+  const listed = given(
+    await client.GET('/store/orders', { params: { query: { petId: pet.id, complete: false, limit: 1 } } }),
+  );
+
+  const replaced = given(
+    await client.PUT('/store/orders/{orderId}', { params: { path }, body: { ...read, quantity: 2 } }),
+  );
+  const { response } = await client.GET('/store/orders/{orderId}', { params: { path } });
+  const patched = await client.PATCH('/store/orders/{orderId}', {
+    params: { path, header: { 'If-Match': response.headers.get('ETag')!, 'Idempotency-Key': 'sale' } },
+    body: { complete: true, quantity: null },
+  });
+  const stale = await client.DELETE('/store/orders/{orderId}', {
+    params: { path, header: { 'If-Match': response.headers.get('ETag')! } },
+  });
+  await client.DELETE('/store/orders/{orderId}', { params: { path } });
+  const gone = await client.GET('/store/orders/{orderId}', { params: { path } });
+
+  // @ts-expect-error A pet has a name.
+  const nameless = await client.POST('/pets', { body: { categoryId: category.id } });
+  return {
+    orders: [order, read, ...listed, replaced, given(patched)],
+    refusals: [stale.error?.code, gone.error?.code, nameless.error?.message],
+  };
+}
