@@ -82,7 +82,7 @@ export class AppError extends Error {
 }
 
 /** The kinds of records that an error message can name. */
-export type Kind = 'pet' | 'category' | 'order';
+export type Kind = 'pet' | 'category' | 'order' | 'event';
 
 export const notFound = (kind: Kind, id: string) => new AppError('NOT_FOUND', `There is no ${kind} ${id}.`);
 

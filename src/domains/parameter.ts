@@ -5,6 +5,8 @@ import { INT64_SCHEMA, type JsonSchema } from './shape.ts';
 /** A query parameter: how its text becomes a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
   name: string;
+  /** Tells its description from that of others of the same name. */
+  key?: string;
   description: string;
   /** Whether it may be given several times. */
   repeatable?: true;

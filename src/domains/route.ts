@@ -56,6 +56,8 @@ export interface Route {
   /** Missing where the answer has no body. */
   shape?: Shape;
   list?: true;
+  /** A list that goes on: a link to what comes next is on every page. */
+  endless?: true;
   pathParameter?: string;
   query?: readonly QueryParameter[];
   body?: Body;

@@ -1,8 +1,11 @@
 /** A part of the OpenAPI 3.0.3 description. Integers may be bigints, since the largest int64 is no double. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** How JSON writes a value: an int64 digit by digit, other numbers and booleans as they are, anything else quoted. */
-export type FieldKind = 'int64' | 'int32' | 'boolean' | 'string';
+/**
+ * How JSON writes a value: an int64 digit by digit, other numbers and booleans as they are, a record by a shape of its own,
+ * anything else quoted.
+ */
+export type FieldKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string';
 
 /** One field of a REST body. */
 export interface Field {
@@ -14,6 +17,10 @@ export interface Field {
   schema: JsonSchema;
   /** What a body may give for it, where that is more. */
   inputSchema?: JsonSchema;
+  /** What REST calls a value that GraphQL has another name for. */
+  textOf?: (value: string) => string;
+  /** Of a record within a record: the GraphQL type whose shape it has. */
+  typeOf?: (outer: Readonly<Record<string, unknown>>) => string;
 }
 
 /**

@@ -27,6 +27,13 @@ export const DateTimeScalar = new GraphQLScalarType<string, string>({
   parseLiteral: (node) => readDateTime(node.kind === Kind.STRING ? node.value : null, node),
 });
 
+/** Only answered, never taken. */
+const JsonScalar = new GraphQLScalarType<unknown, unknown>({
+  name: 'JSON',
+  description: 'A JSON value. Its integers are exact, beyond 2^53 too.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
+});
+
 /**
  * The Pothos builder that every domain adds its types to. Importing it opens nothing and reads no environment.
  * Inputs are checked by the rules of their domain through the validation plugin; a failure is VALIDATION_FAILED.
@@ -36,6 +43,7 @@ export const builder = new SchemaBuilder<{
   Scalars: {
     ID: { Input: Id; Output: Id };
     DateTime: { Input: string; Output: string };
+    JSON: { Input: never; Output: unknown };
   };
   Connection: { totalCount: () => MaybePromise<number> };
   DefaultFieldNullability: false;
@@ -78,6 +86,7 @@ const withoutArgument = (issue: { path: string; message: string }) => ({
 
 builder.addScalarType('ID', IdScalar);
 builder.addScalarType('DateTime', DateTimeScalar);
+builder.addScalarType('JSON', JsonScalar);
 builder.globalConnectionField('totalCount', (t) =>
   t.int({
     description: 'How many items the whole list has; counted only when asked for.',

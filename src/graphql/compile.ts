@@ -2,6 +2,7 @@ import { type DocumentNode, type ListValueNode, type ObjectValueNode, visit } fr
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import type { Operation } from './documents.ts';
 import type { FaultReporter } from './execute.ts';
+import { toJson } from './json.ts';
 import type { Variables } from './variables.ts';
 
 /** Compiling pays from the second use on; one that comes once never costs it. */
@@ -48,9 +49,10 @@ export class Compiler {
         customJSONSerializer,
       });
     let compiled = compile(stringify);
-    // It can't write scalars of our own as JSON; then JSON.stringify does.
-    if (stringify && !isCompiledQuery(compiled)) compiled = compile(false);
     if (isCompiledQuery(compiled)) return compiled;
+    // It can't write scalars of our own as JSON.
+    if (stringify) compiled = compile(false);
+    if (isCompiledQuery(compiled)) return { ...compiled, stringify: toJson };
     this.#report(new Error('An operation could not be compiled', { cause: compiled.errors }));
     return null;
   }

@@ -33,6 +33,18 @@ export function pageRequest({ first, last, after, before }: ConnectionArguments)
   return page;
 }
 
+/**
+ * How many items a page of a list has that is read forward only.
+ *
+ * @throws VALIDATION_FAILED outside 1..100
+ */
+export function pageSize(first: number | null | undefined): number {
+  const issues: Issue[] = [];
+  checkSize('first', first, issues);
+  if (issues.length > 0) throw validationFailed(issues);
+  return first ?? DEFAULT_PAGE_SIZE;
+}
+
 function checkSize(path: string, value: number | null | undefined, issues: Issue[]): void {
   if (value != null && (value < 1 || value > LARGEST_PAGE)) {
     issues.push({ path, message: `must be an integer from 1 to ${LARGEST_PAGE}` });

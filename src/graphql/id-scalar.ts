@@ -1,6 +1,7 @@
 import {
   type ASTVisitor,
   type DocumentNode,
+  type GraphQLArgument,
   GraphQLError,
   type GraphQLInputType,
   GraphQLScalarType,
@@ -10,13 +11,14 @@ import {
   type IntValueNode,
   isInputObjectType,
   isListType,
-  isNonNullType,
   Kind,
   type OperationDefinitionNode,
   type StringValueNode,
   TypeInfo,
   ValidationContext,
   type ValueNode,
+  visit,
+  visitWithTypeInfo,
 } from 'graphql';
 import { ID_RULE, parseId } from '../domains/id.ts';
 import { AppError, type Issue } from '../errors.ts';
@@ -42,33 +44,24 @@ const readText = (value: unknown, node?: ValueNode): string => {
 export const IdScalar = new GraphQLScalarType<string, string>({
   name: 'ID',
   description:
-    'An int64 id: decimal digits of 1 to 9223372036854775807, given as a string or an integer. A nodeId is opaque text.',
+    'An int64 id: decimal digits of 1 to 9223372036854775807, given as a string or an integer. A nodeId and the id of an event are opaque text.',
   serialize: (value) => value as string,
   parseValue: (value) => readText(value),
   parseLiteral: (node) =>
     readText(node.kind === Kind.STRING || node.kind === Kind.INT ? node.value : null, node),
 });
 
-/** The types, each an object of its own, of the arguments that take opaque ids. */
-const opaqueTypes = new WeakSet<GraphQLInputType>();
-
-/** Marks the type of one argument, which no other shares, as one whose ids are opaque. */
-export function markOpaque(type: GraphQLInputType): void {
-  // Only wrappers: the scalar itself is everybody's.
-  if (!isNonNullType(type) && !isListType(type)) return;
-  opaqueTypes.add(type);
-  markOpaque(type.ofType);
-}
-
-const isOpaque = (type: GraphQLInputType | null | undefined): boolean =>
-  type != null && opaqueTypes.has(type);
+/** Whether the ids that an argument takes are opaque: those whose definition says so in its extensions. */
+const isOpaque = (argument: GraphQLArgument | null | undefined): boolean =>
+  argument?.extensions.opaque === true;
 
 /** Ids in the text of a document are int64, except where opaque ones are expected. */
 export function Int64IdsRule(context: ValidationContext): ASTVisitor {
   const opaqueDefaults = new Set<ValueNode>();
   const check = (node: StringValueNode | IntValueNode) => {
     const type = context.getInputType();
-    if (!type || getNamedType(type) !== IdScalar || isOpaque(type) || opaqueDefaults.has(node)) return;
+    if (!type || getNamedType(type) !== IdScalar) return;
+    if (isOpaque(context.getArgument()) || opaqueDefaults.has(node)) return;
     if (parseId(node.value) === null) context.reportError(invalid(ID_RULE, node));
   };
   return {
@@ -94,10 +87,16 @@ export const opaqueVariables = (
   opaqueVariablesIn(new ValidationContext(schema, document, new TypeInfo(schema), () => {}), operation);
 
 function opaqueVariablesIn(context: ValidationContext, operation: OperationDefinitionNode): Set<string> {
-  if (!operation.variableDefinitions?.length) return new Set();
-  const usages = context.getRecursiveVariableUsages(operation);
-  const opaque = new Set(usages.filter(({ type }) => isOpaque(type)).map(({ node }) => node.name.value));
-  for (const { node, type } of usages) if (!isOpaque(type)) opaque.delete(node.name.value);
+  const opaque = new Set<string>();
+  if (!operation.variableDefinitions?.length) return opaque;
+  const others = new Set<string>();
+  const info = new TypeInfo(context.getSchema());
+  const look = visitWithTypeInfo(info, {
+    VariableDefinition: () => false,
+    Variable: ({ name }) => void (isOpaque(info.getArgument()) ? opaque : others).add(name.value),
+  });
+  for (const node of [operation, ...context.getRecursivelyReferencedFragments(operation)]) visit(node, look);
+  for (const name of others) opaque.delete(name);
   return opaque;
 }
 

@@ -5,6 +5,7 @@ import { Compiler } from './compile.ts';
 import type { Context } from './context.ts';
 import { Documents, type Operation } from './documents.ts';
 import { type FaultReporter, type PublicResult, publicResult } from './execute.ts';
+import { toJson } from './json.ts';
 import { mutate } from './mutation.ts';
 import { type Price, priceOf } from './price.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
@@ -95,7 +96,7 @@ export class Operations {
       },
       stringify: (result) => {
         const { code } = operation.compilation;
-        return code && !result.errors && !result.extensions ? code.stringify(result) : JSON.stringify(result);
+        return code && !result.errors && !result.extensions ? code.stringify(result) : toJson(result);
       },
     };
   }

@@ -14,7 +14,7 @@ import {
   isObjectType,
 } from 'graphql';
 import { builder } from './builder.ts';
-import { IdScalar, markOpaque } from './id-scalar.ts';
+import { IdScalar } from './id-scalar.ts';
 import { rootField } from './mutation.ts';
 
 /** The executable schema of both doors. Making it opens nothing and needs no environment. */
@@ -38,10 +38,7 @@ function withIdScalar(built: GraphQLSchema): GraphQLSchema {
     } else if (isObjectType(type) || isInterfaceType(type)) {
       for (const field of Object.values(type.getFields())) {
         field.type = replaced(field.type);
-        for (const arg of field.args) {
-          (arg as { type: GraphQLInputType }).type = replaced(arg.type);
-          if (arg.extensions.opaque) markOpaque(arg.type);
-        }
+        for (const arg of field.args) (arg as { type: GraphQLInputType }).type = replaced(arg.type);
       }
     }
   }

@@ -63,6 +63,19 @@ export interface CategoryPatch {
 }
 
 /**
+ * A record that is gone.
+ * @example {"id":1}
+ */
+export interface Deleted {
+  /**
+   * Its id
+   * @format int64
+   * @min 1
+   */
+  id: number;
+}
+
+/**
  * What went wrong.
  * @example {"code":"NOT_FOUND","message":"There is no pet 7.","status":404}
  */
@@ -97,6 +110,50 @@ export interface Error {
    */
   status: number;
 }
+
+/**
+ * One committed write.
+ * @example {"id":"5f0c1d2e-42","type":"pet.updated","time":"2026-11-21T12:00:00.123Z","data":{"id":1,"name":"Rex","categoryId":1,"status":"sold"}}
+ */
+export interface Event {
+  /** The record as the write left it; of a deleted one only its id */
+  data: Pet | Category | StoredOrder | InventoryItem | Deleted;
+  /**
+   * Opaque; to read on from
+   * @minLength 1
+   * @maxLength 2000
+   */
+  id: string;
+  /**
+   * When it was written
+   * @format date-time
+   */
+  time: string;
+  /** What happened */
+  type: EventType;
+}
+
+/**
+ * What an event tells of.
+ * @example "pet.updated"
+ */
+export type EventType =
+  | "pet.created"
+  | "pet.updated"
+  | "pet.deleted"
+  | "category.created"
+  | "category.updated"
+  | "category.deleted"
+  | "order.created"
+  | "order.updated"
+  | "order.deleted"
+  | "inventory.updated";
+
+/**
+ * One page, ordered by id.
+ * @maxItems 100
+ */
+export type Events = Event[];
 
 /**
  * The stock of one animal.
@@ -1244,6 +1301,49 @@ export class Api<SecurityDataType extends unknown> {
         body: data,
         secure: true,
         type: "application/json",
+        format: "json",
+        ...params,
+      }),
+  };
+  events = {
+    /**
+     * @description Every committed write once, oldest first; without `after`, from the oldest event that is kept. `Link` with `rel="next"` is always there: ask it again and again, and nothing is missed. A page may have fewer events than `limit` although there are more.
+     *
+     * @tags Store
+     * @name ListEvents
+     * @summary Read the log of changes
+     * @request GET:/events
+     * @secure
+     */
+    listEvents: (
+      query?: {
+        /**
+         * Only events behind this one.
+         * @minLength 1
+         * @maxLength 2000
+         */
+        after?: string;
+        /**
+         * How many items at most.
+         * @format int32
+         * @min 1
+         * @max 100
+         * @default 20
+         */
+        limit?: number;
+        /**
+         * Only events of this type; may be given several times.
+         * @minItems 1
+         */
+        type?: EventType[];
+      },
+      params: RequestParams = {},
+    ) =>
+      this.http.request<Events, void | Error>({
+        path: `/events`,
+        method: "GET",
+        query: query,
+        secure: true,
         format: "json",
         ...params,
       }),

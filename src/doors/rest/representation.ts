@@ -1,6 +1,6 @@
 import { parseId } from '../../domains/id.ts';
 import { RESOURCES } from '../../domains/index.ts';
-import type { FieldKind, Shape } from '../../domains/shape.ts';
+import type { Field, Shape } from '../../domains/shape.ts';
 import type { Int64Notation } from './media-types.ts';
 
 /** Writes one record as JSON text. */
@@ -10,22 +10,33 @@ export type Writer = (record: object) => string;
 const PLAIN = /^[^"\\\p{Cc}\p{Cs}]*$/u;
 const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 
-/** Ids are digits in the record and become JSON integers here without passing through a number. */
-const isWrittenBare = (kind: FieldKind, notation: Int64Notation) =>
-  kind === 'int64' ? notation === 'integer' : kind !== 'string';
+const bare = (value: unknown): string => String(value);
+
+/** How the values of a field are written. Ids are digits in the record and become JSON integers without passing through a number. */
+function valueWriter(
+  { kind, textOf, typeOf }: Field,
+  notation: Int64Notation,
+): (value: unknown, record: object) => string {
+  if (kind === 'record')
+    return (value, record) =>
+      writerFor(typeOf!(record as Record<string, unknown>), notation)(value as object);
+  if (kind === 'int64') return notation === 'integer' ? bare : (value) => `"${value}"`;
+  if (kind !== 'string') return bare;
+  return textOf ? (value) => quote(textOf(value as string)) : (value) => quote(value as string);
+}
 
 function writerOf({ fields }: Shape, notation: Int64Notation): Writer {
-  const parts = Object.entries(fields).map(([name, { kind }]) => ({
+  const parts = Object.entries(fields).map(([name, field]) => ({
     name,
     key: `"${name}":`,
-    bare: isWrittenBare(kind, notation),
+    write: valueWriter(field, notation),
   }));
   return (record) => {
     let json = '';
-    for (const { name, key, bare } of parts) {
+    for (const { name, key, write } of parts) {
       const value = (record as Record<string, unknown>)[name];
       if (value === undefined || value === null) continue;
-      json += `${json === '' ? '{' : ','}${key}${bare ? value : quote(value as string)}`;
+      json += `${json === '' ? '{' : ','}${key}${write(value, record)}`;
     }
     return `${json}}`;
   };

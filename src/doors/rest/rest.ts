@@ -254,9 +254,8 @@ export class Rest {
     if (route.list) {
       const page = data.page ?? data.parent?.page;
       if (!page) throw notFound(route.kind, String(variables[route.pathParameter!]));
-      const headers: Headers = page.pageInfo.hasNextPage
-        ? ['Link', this.#nextLink(exchange, route, page)]
-        : [];
+      const headers: Headers =
+        route.endless || page.pageInfo.hasNextPage ? ['Link', this.#nextLink(exchange, route, page)] : [];
       return withEtag(
         exchange,
         notation,
@@ -277,7 +276,7 @@ export class Rest {
   /** RFC 8288, with the filters and the limit of this request. */
   #nextLink(exchange: Exchange, route: Route, page: ResultPage): string {
     const query = new URLSearchParams(exchange.query);
-    query.set('after', idOf(route.shape!, page.nodes.at(-1)!));
+    query.set('after', page.pageInfo.endCursor ?? idOf(route.shape!, page.nodes.at(-1)!));
     return `<${exchange.path}?${query}>; rel="next"`;
   }
 }
@@ -298,7 +297,8 @@ const idOf = ({ idField }: Shape, record: object): string => (record as Record<s
 
 interface ResultPage {
   nodes: object[];
-  pageInfo: { hasNextPage: boolean };
+  /** `endCursor` where the list has other cursors than ids. */
+  pageInfo: { hasNextPage: boolean; endCursor?: string };
 }
 
 const contextOf = (exchange: Exchange, session: Session): Context =>

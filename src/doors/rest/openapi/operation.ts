@@ -91,14 +91,14 @@ const BY_STABILITY: Record<Stability, string | undefined> = {
 };
 
 function descriptionOf(
-  { description, method, list, body, stability, deprecation }: Route,
+  { description, method, list, endless, body, stability, deprecation }: Route,
   dates: Dates,
 ): string {
   return [
     deprecation &&
       `**Deprecated** since ${day(dates.deprecationDate)}, ends on ${day(dates.sunsetDate)}: use ${deprecation.replacement} instead.`,
     description,
-    method === 'GET' && (list ? LIST : READ),
+    method === 'GET' && !endless && (list ? LIST : READ),
     ...BY_METHOD[method],
     body && repeatable(body),
     BY_STABILITY[stability],
@@ -110,11 +110,11 @@ function descriptionOf(
 const day = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 function describeSuccess(route: Route, routes: readonly Route[], components: Components): JsonSchema {
-  const { status, shape, list, method, deprecation } = route;
+  const { status, shape, list, endless, method, deprecation } = route;
   const headers = new ResponseHeaders(components);
   if (method === 'GET') headers.addCaching();
   if (shape) headers.add('ETag');
-  if (list) headers.add('Link', false);
+  if (list) headers.add('Link', endless === true);
   if (status === 201) headers.add('Location');
   if (takesIdempotencyKey(method)) headers.add('Idempotency-Replayed', false);
   if (deprecation) headers.addLifecycle();
@@ -145,9 +145,9 @@ function linksFrom({ kind }: Route, routes: readonly Route[]): JsonSchema {
   );
 }
 
-function describeNotModified({ list, deprecation }: Route, components: Components): JsonSchema {
+function describeNotModified({ list, endless, deprecation }: Route, components: Components): JsonSchema {
   const headers = new ResponseHeaders(components).addCaching().add('ETag');
-  if (list) headers.add('Link', false);
+  if (list) headers.add('Link', endless === true);
   if (deprecation) headers.addLifecycle();
   return { description: 'If-None-Match names the current version.', headers: headers.toJson() };
 }

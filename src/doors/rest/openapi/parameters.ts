@@ -22,11 +22,14 @@ export function describeParameters(
     );
   }
   for (const parameter of query)
-    parameters.push(components.add('parameters', `query.${parameter.name}`, describeQuery(parameter)));
+    parameters.push(components.add('parameters', keyOf(parameter), describeQuery(parameter)));
   for (const header of REQUEST_HEADERS[method])
     parameters.push(components.add('parameters', header.name, header));
   return parameters;
 }
+
+const keyOf = ({ name, key }: QueryParameter): string =>
+  key === undefined ? `query.${name}` : `query.${key}.${name}`;
 
 const describeQuery = ({ name, description, schema, repeatable }: QueryParameter): JsonSchema => ({
   name,

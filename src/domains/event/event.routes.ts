@@ -1,0 +1,109 @@
+import { EVENT_TYPES, type EventType } from '../../store/events.ts';
+import { limit, type QueryParameter } from '../parameter.ts';
+import type { Resource } from '../route.ts';
+import { instant, type Shape, selectionOf } from '../shape.ts';
+import { type EventTypeName, fromName, nameOf, shapeOf } from './event.ts';
+
+const ID_SCHEMA = { type: 'string', minLength: 1, maxLength: 2_000 } as const;
+const TYPE_SCHEMA = { $ref: '#/components/schemas/EventType' } as const;
+
+const Event: Shape = {
+  type: 'Event',
+  name: 'Event',
+  listName: 'Events',
+  description: 'One committed write.',
+  idField: 'id',
+  fields: {
+    id: { kind: 'string', required: true, description: 'Opaque; to read on from', schema: ID_SCHEMA },
+    type: {
+      kind: 'string',
+      required: true,
+      description: 'What happened',
+      schema: TYPE_SCHEMA,
+      textOf: (name) => fromName(name as EventTypeName),
+    },
+    time: instant('When it was written'),
+    data: {
+      kind: 'record',
+      required: true,
+      description: 'The record as the write left it; of a deleted one only its id',
+      schema: {
+        oneOf: [
+          ...[...new Set(EVENT_TYPES.map((type) => shapeOf(type).name))].map((name) => ({
+            $ref: `#/components/schemas/${name}`,
+          })),
+          { $ref: '#/components/schemas/Deleted' },
+        ],
+      },
+      typeOf: ({ type }) => shapeOf(fromName(type as EventTypeName)).type,
+    },
+  },
+  example: {
+    id: '5f0c1d2e-42',
+    type: 'pet.updated',
+    time: '2026-11-21T12:00:00.123Z',
+    data: { id: 1, name: 'Rex', categoryId: 1, status: 'sold' },
+  },
+};
+
+const after: QueryParameter = {
+  name: 'after',
+  key: 'event',
+  description: 'Only events behind this one.',
+  schema: ID_SCHEMA,
+  rule: 'must be the id of an event',
+  read: (text) => (text === '' ? undefined : text),
+};
+
+const types: readonly string[] = EVENT_TYPES;
+const type: QueryParameter = {
+  name: 'type',
+  description: 'Only events of this type; may be given several times.',
+  repeatable: true,
+  schema: TYPE_SCHEMA,
+  rule: `must be one of ${types.join(', ')}`,
+  read: (text) => (types.includes(text) ? nameOf(text as EventType) : undefined),
+};
+
+const common = { tag: 'Store', method: 'GET', stability: 'stable', shape: Event } as const;
+
+export const events: Resource = {
+  shape: Event,
+  schemas: {
+    EventType: {
+      type: 'string',
+      enum: [...EVENT_TYPES],
+      description: 'What an event tells of.',
+      example: 'pet.updated',
+    },
+    Deleted: {
+      type: 'object',
+      description: 'A record that is gone.',
+      required: ['id'],
+      additionalProperties: false,
+      properties: { id: { type: 'integer', format: 'int64', minimum: 1, description: 'Its id' } },
+      example: { id: 1 },
+    },
+  },
+  routes: [
+    {
+      ...common,
+      operationId: 'listEvents',
+      path: '/events',
+      summary: 'Read the log of changes',
+      description:
+        'Every committed write once, oldest first; without `after`, from the oldest event that is kept. `Link` with `rel="next"` is always there: ask it again and again, and nothing is missed. A page may have fewer events than `limit` although there are more.',
+      document: `query listEvents($after: ID, $type: [EventType!], $limit: Int) {
+        page: events(after: $after, types: $type, first: $limit) {
+          nodes ${selectionOf(Event)} pageInfo { endCursor hasNextPage }
+        }
+      }`,
+      kind: 'event',
+      status: 200,
+      list: true,
+      endless: true,
+      query: [type, limit, after],
+      errors: ['NOT_FOUND', 'GONE'],
+    },
+  ],
+};

@@ -1,0 +1,188 @@
+import { describe, expect, it } from 'vitest';
+import { EVENT_TYPES } from '../../../src/store/events.ts';
+import {
+  dataOf,
+  exactly,
+  expectAnswer,
+  expectQueryRefusal,
+  expectRefusal,
+  makeWorld,
+  onEachEngine,
+  query,
+  send,
+} from '../../kit/petstore.ts';
+
+const LARGEST = '9223372036854775807';
+const nextOf = (link: unknown) => /^<([^>]*)>; rel="next"$/.exec(String(link))?.[1];
+
+onEachEngine('the log of changes', (kit) => {
+  const get = (path: string) => send(kit.gateway, path);
+
+  /** Follows the links until nothing comes any more. */
+  async function drain(path: string): Promise<{ events: Record<string, unknown>[]; next: string }> {
+    const events: Record<string, unknown>[] = [];
+    for (let next = path; ; ) {
+      const page = await get(next);
+      expect(page.status, page.about).toBe(200);
+      next = nextOf(page.headers.link)!;
+      expect(next, page.about).toBeDefined();
+      if (page.json.length === 0) return { events, next };
+      events.push(...page.json);
+    }
+  }
+
+  it('is the same through both doors, in pages that go on for ever', async () => {
+    const { next: start } = await drain('/events?limit=100');
+    const { C, P } = await makeWorld(kit);
+    await kit.gateway.store.updatePet(P, { name: 'Max' });
+    const { events, next } = await drain(start.replace('limit=100', 'limit=3'));
+    expect(events.map(({ type }) => type)).toEqual([
+      'category.created',
+      'category.created',
+      'pet.created',
+      'inventory.updated',
+      'pet.created',
+      'order.created',
+      'order.created',
+      'pet.updated',
+    ]);
+    const [created] = events;
+    expect(Object.keys(created!)).toEqual(['id', 'type', 'time', 'data']);
+    expect(created!.time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/);
+    expect(created!.data).toEqual({ id: Number(C), name: 'Dogs', description: 'They bark' });
+    expect(events[3]!.data).toEqual({ petId: Number(P), quantity: 5, status: 'sold' });
+    expect(events[7]!.data).toEqual({ id: Number(P), name: 'Max', categoryId: Number(C), status: 'sold' });
+    await kit.gateway.store.deleteOrder((events[5]!.data as { id: string }).id.toString());
+    expect((await drain(next)).events).toMatchObject([
+      { type: 'order.deleted', data: { id: expect.any(Number) } },
+    ]);
+
+    const after = new URLSearchParams(start.split('?')[1]).get('after');
+    const list = `query ($after: ID, $first: Int) { events(after: $after, first: $first) {
+      edges { cursor node { id type time data } } nodes { id } pageInfo { startCursor endCursor hasNextPage hasPreviousPage }
+    } }`;
+    const page = dataOf(await query(kit.gateway, list, { after, first: 8 })).events;
+    expect(
+      page.edges.map(({ node }: { node: { type: string } }) => ({
+        ...node,
+        type: node.type.replace('_', '.'),
+      })),
+    ).toEqual(events);
+    expect(page.nodes.map(({ id }: { id: string }) => id)).toEqual(events.map(({ id }) => id));
+    expect(page.pageInfo).toMatchObject({ startCursor: events[0]!.id, endCursor: events[7]!.id });
+    const rest = dataOf(
+      await query(kit.gateway, list, { after: page.pageInfo.endCursor, first: 100 }),
+    ).events;
+    expect(rest.nodes).toHaveLength(1);
+    expect(rest.pageInfo.hasNextPage).toBe(false);
+  });
+
+  it('has the records below it as they are now, null once they are deleted', async () => {
+    const { next } = await drain('/events?limit=100');
+    const after = new URLSearchParams(next.split('?')[1]).get('after');
+    const { P, O, E, F } = await makeWorld(kit);
+    const { store } = kit.gateway;
+    await store.updatePet(P, { name: 'Max' });
+    await store.deletePet(F);
+    const list = `query ($after: ID) { events(after: $after, first: 100) { nodes {
+      type pet { name } category { id } order { id pet { id } } inventoryItem { quantity }
+    } } }`;
+    // The first two runs are interpreted and compiled.
+    for (let i = 0; i < 3; i++) {
+      const { nodes } = dataOf(await query(kit.gateway, list, { after })).events;
+      const none = { pet: null, category: null, order: null, inventoryItem: null };
+      expect(nodes[1]).toEqual({ ...none, type: 'category_created', category: { id: E } });
+      expect(nodes[2]).toEqual({ ...none, type: 'pet_created', pet: { name: 'Max' } });
+      expect(nodes[3]).toEqual({ ...none, type: 'inventory_updated', inventoryItem: { quantity: 5 } });
+      expect(nodes[4]).toEqual({ ...none, type: 'pet_created' });
+      expect(nodes[5]).toEqual({ ...none, type: 'order_created', order: { id: O, pet: { id: P } } });
+      expect(nodes[8]).toEqual({ ...none, type: 'pet_deleted' });
+    }
+  });
+
+  it('is exact beyond 2^53, and gives strings of digits to those who ask for them', async () => {
+    const { next } = await drain('/events?limit=100');
+    await kit.gateway.store.createOrder({ id: LARGEST, complete: true });
+    const reply = await get(next);
+    expect(exactly(reply.text)).toMatchObject([{ data: { id: `#${LARGEST}`, complete: true } }]);
+    const asStrings = await send(kit.gateway, next, {
+      headers: { accept: 'application/json;IEEE754Compatible=true' },
+    });
+    expect(asStrings.json).toMatchObject([{ data: { id: LARGEST, complete: true } }]);
+    const after = new URLSearchParams(next.split('?')[1]).get('after');
+    for (let i = 0; i < 3; i++) {
+      const sent = await query(
+        kit.gateway,
+        'query ($after: ID!) { events(after: $after) { nodes { data } } }',
+        { after },
+      );
+      expect(exactly(sent.text)).toMatchObject({
+        data: { events: { nodes: [{ data: { id: `#${LARGEST}` } }] } },
+      });
+    }
+  });
+
+  it('is filtered by types', async () => {
+    const { next } = await drain('/events?limit=100');
+    const { C } = await makeWorld(kit);
+    const filtered = await drain(`${next}&type=pet.created&type=inventory.updated`);
+    expect(filtered.events.map(({ type }) => type)).toEqual([
+      'pet.created',
+      'inventory.updated',
+      'pet.created',
+    ]);
+    expect(filtered.next).toContain('type=pet.created&type=inventory.updated');
+    await kit.gateway.store.updateCategory(C, { name: 'Cats' });
+    expect((await drain(filtered.next)).events).toEqual([]);
+    const after = new URLSearchParams(next.split('?')[1]).get('after');
+    const list =
+      'query ($after: ID, $types: [EventType!]) { events(after: $after, types: $types) { nodes { type } } }';
+    expect(
+      dataOf(await query(kit.gateway, list, { after, types: ['category_updated'] })).events.nodes,
+    ).toEqual([{ type: 'category_updated' }]);
+  });
+
+  it.each([
+    ['type=pet.sold', /^type: must be one of pet\.created, /],
+    ['type=pet_created', /^type: /],
+    ['type=', /^type: /],
+    ['after=', /^after: /],
+    ['after=0', /^after: must be the id of an event/],
+    ['after=x', /^after: must be the id of an event/],
+    ['after=a&after=b', /^after: must be given once/],
+    ['limit=0', /^limit: /],
+    ['limit=101', /^limit: /],
+    ['since=1', /^since: is not a known/],
+  ])('refuses ?%s with the name of what is wrong', async (parameters, message) => {
+    expectRefusal(await get(`/events?${parameters}`), 'VALIDATION_FAILED', message);
+  });
+
+  it.each([
+    ['events(types: [pet_sold]) { nodes { id } }', 'GRAPHQL_VALIDATION_FAILED'],
+    ['events(first: 0) { nodes { id } }', undefined],
+    ['events(after: "x") { nodes { id } }', undefined],
+    ['events(types: []) { nodes { id } }', undefined],
+  ] as const)('refuses { %s }', async (field, code) => {
+    const sent = await query(kit.gateway, `{ ${field} }`);
+    if (code) expectQueryRefusal(sent, code);
+    else {
+      expect(sent.json.errors[0].extensions.code, sent.about).toBe('VALIDATION_FAILED');
+      expect(sent.json.errors[0].message, sent.about).toMatch(/^(first|after|types): /);
+    }
+  });
+
+  it('costs one unit for up to 100 events', async () => {
+    const key = await kit.gateway.newKey('free');
+    await send(kit.gateway, '/events?limit=100', { key });
+    const sent = await query(kit.gateway, '{ events(first: 100) { nodes { id type time } } }', {}, { key });
+    expect(sent.headers['x-ratelimit-remaining']).toBe('58');
+    expectAnswer(await send(kit.gateway, 'HEAD /events', { key }), 200);
+  });
+});
+
+describe('event types', () => {
+  it('have each a kind of record and a change', () => {
+    for (const type of EVENT_TYPES)
+      expect(type).toMatch(/^(pet|category|order)\.(created|updated|deleted)$|^inventory\.updated$/);
+  });
+});
