@@ -128,6 +128,9 @@ export const eventsGone = () =>
     'The events that follow this position are no longer kept. Read what there is, and go on from now.',
   );
 
+/** @param why what the database lacks for it */
+export const noEventLog = (why: string) => new AppError('NOT_FOUND', `There is no log of changes: ${why}.`);
+
 /** An `after` that no event of this log has as its id. */
 export const unknownEvent = () =>
   validationFailed([{ path: 'after', message: 'must be the id of an event of this log' }]);

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { EVENT_TYPES, type EventFollower, type StoredEvent } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
+import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
 const faultOf = async (run: () => unknown): Promise<unknown> => {
@@ -223,5 +225,18 @@ describe.each(engines)('the log of changes ($name)', (engine) => {
         following.stop();
       }
     });
+  });
+});
+
+describe.runIf(process.env.TEST_MONGODB_URI)('a standalone MongoDB', () => {
+  it('has no log of changes and says why', async () => {
+    const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
+    const database = `events-${randomUUID().slice(0, 8)}`;
+    const store = await openMongoStore({ uri: mongoUri(database), transactions: 'off' });
+    const fault = { code: 'NOT_FOUND', message: expect.stringMatching(/standalone/) };
+    await expect(store.eventPage({ limit: 1 })).rejects.toMatchObject(fault);
+    await expect(store.followEvents(new Collected())).rejects.toMatchObject(fault);
+    await store.close();
+    await dropDatabase(database);
   });
 });

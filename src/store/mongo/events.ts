@@ -9,7 +9,7 @@ import {
   MongoServerError,
   Timestamp,
 } from 'mongodb';
-import { AppError, eventsGone, unknownEvent } from '../../errors.ts';
+import { eventsGone, noEventLog, unknownEvent } from '../../errors.ts';
 import {
   EVENT_TYPES,
   type EventFollower,
@@ -140,10 +140,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
 
   const requireLog = (): void => {
     if (database.transactions) return;
-    throw new AppError(
-      'NOT_FOUND',
-      'There is no log of changes: a standalone MongoDB server has no change streams. It takes a replica set.',
-    );
+    throw noEventLog('a standalone MongoDB server has no change streams, a replica set has');
   };
 
   const clusterTime = async (): Promise<Timestamp> =>

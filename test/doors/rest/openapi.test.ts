@@ -6,7 +6,14 @@ import { ROUTES } from '../../../src/domains/index.ts';
 import { type Route, takesIdempotencyKey } from '../../../src/domains/route.ts';
 import { installationOf, openApiJson } from '../../../src/doors/rest/openapi/document.ts';
 import { errorsOf } from '../../../src/doors/rest/openapi/errors.ts';
-import { type AppError, ERRORS, idempotentCallRunning, unavailable } from '../../../src/errors.ts';
+import {
+  type AppError,
+  ERRORS,
+  eventsGone,
+  idempotentCallRunning,
+  noEventLog,
+  unavailable,
+} from '../../../src/errors.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type Call, TestGateway } from '../../kit/gateway.ts';
 import { Description } from '../../kit/openapi.ts';
@@ -239,7 +246,9 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
   ],
   401: () => [{ by: 'nobody' }],
   403: () => [{ by: 'banned' }],
-  404: () => [{ id: MISSING }],
+  404: ({ pathParameter }) => [
+    pathParameter === undefined ? { on: 'faulty', fault: noEventLog('none') } : { id: MISSING },
+  ],
   406: () => [{ headers: { accept: 'text/html' } }],
   409: ({ operationId, method }) => [
     // The embedded engine runs one call after the other, so the store has to say that one is still running.
@@ -250,7 +259,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
     ...(operationId === 'deletePet' ? [{ id: '$P' }] : []),
     ...(operationId === 'deleteCategory' ? [{ id: '$C' }] : []),
   ],
-  410: () => [{ on: 'ended' }],
+  410: ({ deprecation }) => [deprecation ? { on: 'ended' } : { on: 'faulty', fault: eventsGone() }],
   412: () => [{ headers: { 'if-match': '"another"' } }],
   413: () => [{ body: `{"name":"${'x'.repeat(100_000)}"}` }],
   415: () => [{ headers: { 'content-type': 'text/plain' } }],
