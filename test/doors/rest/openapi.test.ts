@@ -246,8 +246,8 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
   ],
   401: () => [{ by: 'nobody' }],
   403: () => [{ by: 'banned' }],
-  404: ({ pathParameter }) => [
-    pathParameter === undefined ? { on: 'faulty', fault: noEventLog('none') } : { id: MISSING },
+  404: ({ errors }) => [
+    errors?.includes('NOT_FOUND') ? { on: 'faulty', fault: noEventLog('none') } : { id: MISSING },
   ],
   406: () => [{ headers: { accept: 'text/html' } }],
   409: ({ operationId, method }) => [
@@ -259,7 +259,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
     ...(operationId === 'deletePet' ? [{ id: '$P' }] : []),
     ...(operationId === 'deleteCategory' ? [{ id: '$C' }] : []),
   ],
-  410: ({ deprecation }) => [deprecation ? { on: 'ended' } : { on: 'faulty', fault: eventsGone() }],
+  410: ({ errors }) => [errors?.includes('GONE') ? { on: 'faulty', fault: eventsGone() } : { on: 'ended' }],
   412: () => [{ headers: { 'if-match': '"another"' } }],
   413: () => [{ body: `{"name":"${'x'.repeat(100_000)}"}` }],
   415: () => [{ headers: { 'content-type': 'text/plain' } }],
