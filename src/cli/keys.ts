@@ -1,43 +1,133 @@
+import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { newApiKey, newSecret } from '../access/api-keys.ts';
 import { usedToday } from '../access/limiter.ts';
-import { readConfig } from '../config.ts';
-import { parseDuration } from '../duration.ts';
+import { type Config, readConfig } from '../config.ts';
 import { openStore } from '../store/open.ts';
-import { type ApiKey, type Limits, PLAN_NAMES, type PlanName, type Store } from '../store/store.ts';
+import {
+  type ApiKey,
+  type ApiKeySecret,
+  type Limits,
+  PLAN_NAMES,
+  type PlanName,
+  type Store,
+} from '../store/store.ts';
+import { formatTable } from './table.ts';
 
-const USAGE = `Usage: npm run --silent keys -- COMMAND
+const OPTIONS = {
+  name: { type: 'string' },
+  plan: { type: 'string' },
+  'per-minute': { type: 'string' },
+  'per-day': { type: 'string' },
+  grace: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
 
-  create --name NAME --plan ${PLAN_NAMES.join('|')} [--per-minute N --per-day N] [--json]
-  list [--json]
-  revoke ID [--json]
-  rotate ID [--grace 24h] [--json]
+type OptionName = keyof typeof OPTIONS;
+type Options = ReturnType<typeof parse>['values'];
 
-The store is the one that MONGODB_URI or DATA_FILE names; the server may run meanwhile. A key is shown once, when it is
-made. A revocation is in force within 5 seconds.
-`;
+interface Command {
+  /** What comes after its name. */
+  usage: string;
+  help: string;
+  /** Beside --json and --help, which all take. */
+  options: readonly OptionName[];
+  takesId: boolean;
+  /** Whether it works on a store that is there already. */
+  needsStore: boolean;
+  /** Checks the options, and does its work on the store that comes later. */
+  prepare(options: Options, id: string): (store: Store) => Promise<void>;
+}
+
+const COMMANDS: Record<string, Command> = {
+  create: {
+    usage: `--name NAME --plan ${PLAN_NAMES.join('|')} [--per-minute N --per-day N] [--json]`,
+    help: `Makes a key and prints it, this once: only its hash is stored.
+
+  --name        whose key it is, 1 to 200 characters
+  --plan        how much it may use
+  --per-minute  requests a minute, with --plan enterprise
+  --per-day     requests a day, with --plan enterprise`,
+    options: ['name', 'plan', 'per-minute', 'per-day'],
+    takesId: false,
+    needsStore: false,
+    prepare: (options) => {
+      const request = { name: nameOf(options), plan: planOf(options) };
+      const limits = limitsOf(request.plan, options);
+      return (store) => create(store, { ...request, limits }, options.json);
+    },
+  },
+  list: {
+    usage: '[--json]',
+    help: 'Lists all keys with what they have used today. A secret that was rotated has the time of its end.',
+    options: [],
+    takesId: false,
+    needsStore: true,
+    prepare: (options) => (store) => list(store, options.json),
+  },
+  revoke: {
+    usage: 'ID [--json]',
+    help: 'Ends a key for good, within 5 seconds on every instance.',
+    options: [],
+    takesId: true,
+    needsStore: true,
+    prepare: (options, id) => (store) => revoke(store, id, options.json),
+  },
+  rotate: {
+    usage: 'ID [--grace 24h] [--json]',
+    help: `Gives a key a new secret and prints it, this once.
+
+  --grace  how long the old one still works: 90s, 30m, 24h, 7d or 0`,
+    options: ['grace'],
+    takesId: true,
+    needsStore: true,
+    prepare: (options, id) => {
+      const grace = duration(options.grace ?? '24h');
+      return (store) => rotate(store, id, grace, options.json);
+    },
+  },
+};
+
+const RUN = 'npm run --silent keys --';
+
+const USAGE = `Usage: ${RUN} COMMAND
+
+${Object.entries(COMMANDS)
+  .map(([name, { usage }]) => `  ${name} ${usage}`)
+  .join('\n')}
+
+COMMAND --help says more. The store is the one that MONGODB_URI or DATA_FILE names; the server may run meanwhile. A key is
+shown once, when it is made. A revocation is in force within 5 seconds.`;
 
 /** A fault of the caller: its message is all there is to say. */
 class UsageError extends Error {}
 
 async function main(): Promise<void> {
   const { values: options, positionals } = parse();
-  const [command, id, ...rest] = positionals;
-  if (options.help || command === undefined) return print(USAGE.trimEnd());
-  if (rest.length > 0 || (id !== undefined && (command === 'create' || command === 'list'))) {
-    throw new UsageError(`Too many words.\n\n${USAGE}`);
+  const [name, id, ...rest] = positionals;
+  if (name === undefined) {
+    const [stray] = Object.keys(options).filter((option) => option !== 'help');
+    if (stray !== undefined) throw misused(`--${stray} needs a command.`);
+    return print(USAGE);
   }
-  const actions: Record<string, ((store: Store) => Promise<void>) | undefined> = {
-    create: (store) => create(store, options),
-    list: (store) => list(store, options.json),
-    revoke: (store) => revoke(store, required(id), options.json),
-    rotate: (store) => rotate(store, required(id), duration(options.grace), options.json),
-  };
-  const action = Object.hasOwn(actions, command) ? actions[command] : undefined;
-  if (!action) throw new UsageError(`Unknown command ${command}.\n\n${USAGE}`);
-  const store = await openStore(readConfig(process.env), 'tool');
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name]! : undefined;
+  if (!command) throw misused(`Unknown command ${name}.`);
+  if (options.help) return print(`Usage: ${RUN} ${name} ${command.usage}\n\n${command.help}`);
+
+  const known: readonly string[] = ['json', 'help', ...command.options];
+  const foreign = Object.keys(options).find((option) => !known.includes(option));
+  if (foreign !== undefined) throw misused(`${name} takes no --${foreign}.`, name);
+  const surplus = command.takesId ? rest[0] : id;
+  if (surplus !== undefined) throw misused(`${name} does not know what to do with ${surplus}.`, name);
+  if (command.takesId && id === undefined) throw misused(`${name} needs the ID of a key.`, name);
+
+  const work = command.prepare(options, id ?? '');
+  const config = readConfig(process.env);
+  if (command.needsStore) checkDataFile(config);
+  const store = await openStore(config, 'tool');
   try {
-    await action(store);
+    await work(store);
   } finally {
     await store.close();
   }
@@ -45,44 +135,42 @@ async function main(): Promise<void> {
 
 function parse() {
   try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        name: { type: 'string' },
-        plan: { type: 'string' },
-        'per-minute': { type: 'string' },
-        'per-day': { type: 'string' },
-        grace: { type: 'string', default: '24h' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-    });
+    return parseArgs({ allowPositionals: true, options: OPTIONS });
   } catch (error) {
-    throw new UsageError(`${(error as Error).message}\n\n${USAGE}`);
+    // What follows the first sentence is advice on positional arguments that start with a dash.
+    const [fault] = (error as Error).message.split('. ');
+    throw misused(`${fault!.replace(/\.$/, '')}.`);
   }
 }
 
-type Options = ReturnType<typeof parse>['values'];
+const misused = (message: string, command?: string) =>
+  new UsageError(`${message} Try: ${RUN} ${command ? `${command} ` : ''}--help`);
 
-async function create(store: Store, options: Options): Promise<void> {
+/** Looking for keys must not make a store of a misspelt path. */
+function checkDataFile({ MONGODB_URI, DATA_FILE }: Config): void {
+  if (MONGODB_URI === undefined && !existsSync(DATA_FILE)) {
+    throw new UsageError(`There is no data file ${DATA_FILE}: is DATA_FILE the one that the server uses?`);
+  }
+}
+
+function nameOf(options: Options): string {
   const name = options.name?.trim() ?? '';
-  if (name === '' || name.length > 200) throw new UsageError('--name must have 1 to 200 characters.');
+  if (name === '' || name.length > 200) throw misused('--name must have 1 to 200 characters.', 'create');
+  if (/\p{Cc}/u.test(name)) throw misused('--name must not contain control characters.', 'create');
+  return name;
+}
+
+function planOf(options: Options): PlanName {
   const plan = options.plan as PlanName;
-  if (!PLAN_NAMES.includes(plan)) throw new UsageError(`--plan must be one of ${PLAN_NAMES.join(', ')}.`);
-  const { key, apiKey } = newApiKey({ name, plan, limits: limitsOf(plan, options), now: Date.now() });
-  await store.createApiKey(apiKey);
-  show(
-    options.json,
-    { id: apiKey.id, key, plan },
-    `${apiKey.id} (${plan})\n${key}\n\nThe key is shown this once.`,
-  );
+  if (!PLAN_NAMES.includes(plan)) throw misused(`--plan must be one of ${PLAN_NAMES.join(', ')}.`, 'create');
+  return plan;
 }
 
 function limitsOf(plan: PlanName, options: Options): Limits | undefined {
   const given = [options['per-minute'], options['per-day']];
   if (plan !== 'enterprise') {
     if (given.some((value) => value !== undefined)) {
-      throw new UsageError('--per-minute and --per-day go with --plan enterprise.');
+      throw misused('--per-minute and --per-day go with --plan enterprise.', 'create');
     }
     return undefined;
   }
@@ -90,8 +178,9 @@ function limitsOf(plan: PlanName, options: Options): Limits | undefined {
     /^[1-9]\d{0,9}$/.test(value ?? '') ? Number(value) : 0,
   ) as [number, number];
   if (!isLimit(perMinute) || !isLimit(perDay)) {
-    throw new UsageError(
+    throw misused(
       '--plan enterprise needs --per-minute and --per-day, whole numbers from 1 to 2147483647.',
+      'create',
     );
   }
   return { perMinute, perDay };
@@ -99,48 +188,97 @@ function limitsOf(plan: PlanName, options: Options): Limits | undefined {
 
 const isLimit = (value: number): boolean => value >= 1 && value <= 2147483647;
 
-async function list(store: Store, json: boolean): Promise<void> {
+const UNITS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `90s`, `30m`, `24h`, `7d` or `0` in milliseconds. */
+function duration(text: string): number {
+  const match = /^(\d{1,6})([smhd])$/.exec(text);
+  if (match) return Number(match[1]) * UNITS[match[2]!]!;
+  if (text === '0') return 0;
+  throw misused('--grace must be a time such as 30m, 24h or 7d.', 'rotate');
+}
+
+interface KeyRequest {
+  name: string;
+  plan: PlanName;
+  limits: Limits | undefined;
+}
+
+async function create(store: Store, request: KeyRequest, json = false): Promise<void> {
+  const { key, apiKey } = newApiKey({ ...request, now: Date.now() });
+  await store.createApiKey(apiKey);
+  const { id } = apiKey;
+  show(json, { id, key, plan: request.plan }, [`${id} (${request.plan})`, key, '', SHOWN_ONCE]);
+}
+
+const SHOWN_ONCE = 'The key is shown this once.';
+
+const isAlive =
+  (now: number) =>
+  ({ expiresAt }: ApiKeySecret): boolean =>
+    expiresAt === undefined || expiresAt > now;
+
+async function list(store: Store, json = false): Promise<void> {
   const keys = await store.apiKeys();
   const usage = await store.usage(keys.map(({ id }) => id));
   const now = Date.now();
-  const rows = keys.map((key, index) => ({
-    id: key.id,
-    name: key.name,
-    plan: key.plan,
-    perMinute: key.limits.perMinute,
-    perDay: key.limits.perDay,
-    usedToday: usedToday(usage[index] ?? null, now),
-    prefixes: key.secrets
-      .filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now)
-      .map(({ prefix }) => prefix),
-    createdAt: new Date(key.createdAt).toISOString(),
-    ...(key.revokedAt !== undefined && { revokedAt: new Date(key.revokedAt).toISOString() }),
-  }));
+  const rows = keys.map((key, index) => {
+    const secrets = key.secrets.filter(isAlive(now));
+    return {
+      id: key.id,
+      name: key.name,
+      plan: key.plan,
+      perMinute: key.limits.perMinute,
+      perDay: key.limits.perDay,
+      usedToday: usedToday(usage[index] ?? null, now),
+      prefixes: secrets.map(({ prefix }) => prefix),
+      secrets: secrets.map(({ prefix, expiresAt }) => ({
+        prefix,
+        ...(expiresAt !== undefined && { expiresAt: isoTime(expiresAt) }),
+      })),
+      createdAt: isoTime(key.createdAt),
+      ...(key.revokedAt !== undefined && { revokedAt: isoTime(key.revokedAt) }),
+    };
+  });
   if (json) return print(JSON.stringify(rows, null, 2));
   if (rows.length === 0) return print('There are no keys.');
-  for (const row of rows) {
-    const state = 'revokedAt' in row ? `revoked ${row.revokedAt}` : `${row.prefixes.join(', ')}…`;
-    print(`${row.id}  ${row.plan.padEnd(10)}  today ${row.usedToday}/${row.perDay}  ${state}  ${row.name}`);
-  }
+  const header = ['ID', 'PLAN', 'USED TODAY', 'A MINUTE', 'CREATED', 'SECRET', 'NAME'];
+  const cells = rows.flatMap(({ revokedAt, secrets, ...row }) => {
+    const [secret = '', ...others] =
+      revokedAt === undefined ? secrets.map(secretText) : [`revoked ${revokedAt}`];
+    const used = `${row.usedToday} of ${row.perDay}`;
+    return [
+      [row.id, row.plan, used, String(row.perMinute), row.createdAt, secret, row.name],
+      ...others.map((other) => ['', '', '', '', '', other, '']),
+    ];
+  });
+  print(formatTable(header, cells).join('\n'));
 }
 
-async function revoke(store: Store, id: string, json: boolean): Promise<void> {
+const secretText = ({ prefix, expiresAt }: { prefix: string; expiresAt?: string }): string =>
+  expiresAt === undefined ? `${prefix}…` : `${prefix}… until ${expiresAt}`;
+
+async function revoke(store: Store, id: string, json = false): Promise<void> {
   const key = found(id, await store.revokeApiKey(id, Date.now()));
-  show(
-    json,
-    { id: key.id, plan: key.plan, revokedAt: new Date(key.revokedAt!).toISOString() },
-    `${id} is revoked.`,
-  );
+  const revokedAt = isoTime(key.revokedAt!);
+  show(json, { id: key.id, plan: key.plan, revokedAt }, [`${id} is revoked.`]);
 }
 
-async function rotate(store: Store, id: string, grace: number, json: boolean): Promise<void> {
+async function rotate(store: Store, id: string, grace: number, json = false): Promise<void> {
   const { key, secret } = newSecret();
-  const rotated = found(id, await store.rotateApiKey(id, secret, Date.now() + grace));
-  show(
-    json,
-    { id, key, plan: rotated.plan },
-    `${id} (${rotated.plan})\n${key}\n\nThe key is shown this once.`,
+  const now = Date.now();
+  const rotated = found(id, await store.rotateApiKey(id, secret, now + grace));
+  const others = rotated.secrets.filter(({ hash }) => hash !== secret.hash).filter(isAlive(now));
+  const ends = others.map(
+    ({ prefix, expiresAt }) => `The old secret ${prefix}… works until ${isoTime(expiresAt!)}.`,
   );
+  show(json, { id, key, plan: rotated.plan }, [
+    `${id} (${rotated.plan})`,
+    key,
+    '',
+    SHOWN_ONCE,
+    ...(ends.length > 0 ? ends : ['The old secret ends within 5 seconds.']),
+  ]);
 }
 
 function found(id: string, key: ApiKey | null): ApiKey {
@@ -148,22 +286,15 @@ function found(id: string, key: ApiKey | null): ApiKey {
   return key;
 }
 
-function required(id: string | undefined): string {
-  if (id === undefined) throw new UsageError(`The ID of a key is missing.\n\n${USAGE}`);
-  return id;
-}
-
-function duration(text: string): number {
-  const milliseconds = parseDuration(text);
-  if (milliseconds === null) throw new UsageError('--grace must be a time such as 30m, 24h or 7d.');
-  return milliseconds;
-}
+/** RFC 3339, to the second. */
+const isoTime = (time: number): string => new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
 
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
-const show = (json: boolean, value: object, text: string): void => print(json ? JSON.stringify(value) : text);
+const show = (json: boolean, value: object, lines: readonly string[]): void =>
+  print(json ? JSON.stringify(value) : lines.join('\n'));
 
 main().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
@@ -57,6 +57,27 @@ describe.each(stores)('keys beside a running server on %s', (_name, settings) =>
     expect(listed).toMatchObject({ name: 'test', plan: 'free', perMinute: 60, perDay: 1000, usedToday: 2 });
     expect((await keys('list')).stdout).not.toContain(key);
 
+    const { stdout } = await keys('list');
+    const lines = stdout.split('\n');
+    const row = lines.find((line) => line.startsWith(id))!;
+    // Aligned: each cell starts where its column does.
+    const columns = ['PLAN', 'USED TODAY', 'A MINUTE', 'CREATED', 'SECRET', 'NAME'].map((name) =>
+      lines[0]!.indexOf(name),
+    );
+    const cells = columns.map((start, i) => row.slice(start, columns[i + 1]).trim());
+    expect(cells).toEqual([
+      'free',
+      '2 of 1000',
+      '60',
+      expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/),
+      expect.stringContaining(`${key.slice(0, 15)}… until `),
+      'test',
+    ]);
+    const [, ends] = / until (\S+)/.exec(row)!;
+    expect(Math.abs(Date.parse(ends!) - Date.now() - 3_600_000)).toBeLessThan(60_000);
+    // The secret that took its place has a line of its own.
+    expect(lines[lines.indexOf(row) + 1]!.trim()).toBe(`${rotated.key.slice(0, 15)}…`);
+
     const revokedAt = Date.now();
     expect((await keys('revoke', id)).code).toBe(0);
     while ((await status(rotated.key)) !== 401) {
@@ -66,30 +87,82 @@ describe.each(stores)('keys beside a running server on %s', (_name, settings) =>
     expect((await keys('rotate', id)).code).toBe(2);
   }, 60_000);
 
+  it('say when they are rotated how long the old secret works', async () => {
+    const { id, key } = await create('--plan', 'pro');
+    const later = await keys('rotate', id);
+    const [, ends] = later.stdout.match(
+      new RegExp(`The old secret ${key.slice(0, 15)}… works until (\\S+)\\.`),
+    )!;
+    expect(Math.abs(Date.parse(ends!) - Date.now() - 24 * 3_600_000)).toBeLessThan(60_000);
+    const now = await keys('rotate', id, '--grace', '0');
+    expect(now.stdout).toContain('The old secret ends within 5 seconds.');
+    expect(now.stdout).not.toContain('works until');
+  }, 30_000);
+
   it('of Enterprise have numbers of their own', async () => {
     const { key } = await create('--plan', 'enterprise', '--per-minute', '7', '--per-day', '9');
     const reply = await fetch(`${server.url}/pets`, { headers: { 'x-api-key': key } });
     expect(reply.headers.get('ratelimit-policy')).toBe('"minute";q=7;w=60, "day";q=9;w=86400');
   }, 30_000);
+});
 
+describe('the keys command', () => {
   it.each([
-    [['create', '--plan', 'free'], /--name/],
-    [['create', '--name', 'x', '--plan', 'gold'], /--plan must be one of free, pro, business, enterprise/],
+    [['create', '--plan', 'free'], /^--name must have 1 to 200 characters\./],
+    [['create', '--name', 'a\nb', '--plan', 'free'], /^--name must not contain control characters\./],
+    [['create', '--name', 'x', '--plan', 'gold'], /^--plan must be one of free, pro, business, enterprise\./],
     [['create', '--name', 'x', '--plan', 'enterprise'], /--per-minute/],
     [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /enterprise/],
     [['create', '--name', 'x', '--plan', 'enterprise', '--per-minute', '0', '--per-day', '5'], /from 1 to/],
-    [['revoke'], /ID of a key is missing/],
-    [['revoke', 'key_none'], /There is no key key_none/],
-    [['rotate', 'key_none', '--grace', 'soon'], /--grace/],
-    [['frobnicate'], /Unknown command frobnicate/],
-    [['list', '--colour'], /colour/],
+    [['create', '--name', 'x', '--plan', 'free', '--grace', '1h'], /^create takes no --grace\./],
+    [['create', 'x'], /^create does not know what to do with x\./],
+    [['create', '--name'], /^Option '--name <value>' argument missing\./],
+    [['revoke'], /^revoke needs the ID of a key\./],
+    [['revoke', 'key_none'], /^There is no key key_none that is in use\.$/],
+    [['rotate', 'key_none', '--grace', 'soon'], /^--grace must be/],
+    [['frobnicate'], /^Unknown command frobnicate\./],
+    [['list', '--colour'], /^Unknown option '--colour'\./],
+    [['list', '--plan', 'free'], /^list takes no --plan\./],
+    [['--json'], /^--json needs a command\./],
   ])(
-    'say what is wrong with %j',
+    'says what is wrong with %j',
     async (args, message) => {
-      const { code, stderr, stdout } = await keys(...args);
+      const { code, stderr, stdout } = await runKeys(stores[0]![1], ...args);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toMatch(message);
+      // One line, and the terminal's own end of it.
+      expect(stderr.trimEnd()).toMatch(message);
+      expect(stderr.match(/\n/g)).toHaveLength(1);
     },
     30_000,
   );
+
+  it.each([['list'], ['revoke', 'key_none'], ['rotate', 'key_none']])(
+    '%s makes no data file where there is none',
+    async (...args) => {
+      const file = join(home, 'misspelt', 'petstore.db');
+      const { code, stderr, stdout } = await runKeys({ DATA_FILE: file }, ...args);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toBe(`There is no data file ${file}: is DATA_FILE the one that the server uses?\n`);
+      expect(existsSync(dirname(file))).toBe(false);
+    },
+    30_000,
+  );
+
+  it('creates a key before the first start', async () => {
+    const settings = { DATA_FILE: join(home, 'first', 'petstore.db') };
+    const { stdout } = await runKeys(settings, 'create', '--name', 'first', '--plan', 'pro', '--json');
+    const [listed] = JSON.parse((await runKeys(settings, 'list', '--json')).stdout);
+    expect(listed).toMatchObject({ id: JSON.parse(stdout).id, name: 'first', plan: 'pro' });
+  }, 30_000);
+
+  it('explains itself and each of its commands', async () => {
+    const { code, stdout } = await runKeys({});
+    expect(code).toBe(0);
+    for (const command of ['create', 'list', 'revoke', 'rotate']) expect(stdout).toContain(`\n  ${command} `);
+    const create = await runKeys({}, 'create', '--help');
+    expect(create.code).toBe(0);
+    expect(create.stdout).toMatch(/^Usage: .* create --name NAME --plan free\|pro\|business\|enterprise/);
+    for (const option of ['--name', '--plan', '--per-minute', '--per-day'])
+      expect(create.stdout).toContain(`\n  ${option} `);
+  }, 30_000);
 });

@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest';
+import { formatTable } from '../../src/cli/table.ts';
+
+it('a table has its columns aligned, and nothing that ends a line or moves the cursor', () => {
+  expect(
+    formatTable(
+      ['ID', 'NAME'],
+      [
+        ['key_1', 'A\u001b[2Jname'],
+        ['k', 'two\nlines\u2028'],
+        ['', ''],
+      ],
+    ),
+  ).toEqual(['ID     NAME', 'key_1  A\ufffd[2Jname', 'k      two\ufffdlines\ufffd', '']);
+});
