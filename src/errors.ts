@@ -115,12 +115,23 @@ export interface Issue {
   message: string;
 }
 
-/** One VALIDATION_FAILED error that names every fault. */
-export const validationFailed = (issues: readonly Issue[]) =>
-  new AppError(
-    'VALIDATION_FAILED',
-    `${issues.map((issue) => `${issue.path}: ${issue.message}`).join('; ')}.`,
-  );
+/** So many faults are named; the others are counted. */
+export const MOST_NAMED_FAULTS = 20;
+
+/** What is said of the faults that aren't named. */
+export const unnamedFaults = (count: number) => `and ${count.toLocaleString('en-US')} more`;
+
+/**
+ * One VALIDATION_FAILED error that names the faults.
+ *
+ * @param count how many there are, if not all of them are given
+ */
+export function validationFailed(issues: readonly Issue[], count = issues.length): AppError {
+  const named = issues.slice(0, MOST_NAMED_FAULTS);
+  const texts = named.map(({ path, message }) => `${path}: ${message}`);
+  if (count > named.length) texts.push(unnamedFaults(count - named.length));
+  return new AppError('VALIDATION_FAILED', `${texts.join('; ')}.`);
+}
 
 export const eventsGone = () =>
   new AppError(

@@ -39,6 +39,7 @@ const RateLimitType = builder.objectRef<RateLimitView>('RateLimit').implement({
 builder.queryField('rateLimit', (t) =>
   t.field({
     type: RateLimitType,
+    extensions: { free: true },
     description:
       'The budget of the API key that is used. Costs nothing, and answers even when nothing is left.',
     resolve: (_root, _args, { rateLimit }) => rateLimit(),

@@ -22,6 +22,7 @@ export const DateTimeScalar = new GraphQLScalarType<string, string>({
   description:
     'An instant as RFC 3339 date-time; given back in UTC, with milliseconds only if they are not zero.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
+  extensions: { longest: 30 },
   serialize: (value) => value as string,
   parseValue: (value) => readDateTime(value),
   parseLiteral: (node) => readDateTime(node.kind === Kind.STRING ? node.value : null, node),
@@ -32,7 +33,12 @@ const JsonScalar = new GraphQLScalarType<unknown, unknown>({
   name: 'JSON',
   description: 'A JSON value. Its integers are exact, beyond 2^53 too.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
+  // Hardly more than the longest text that a record can have.
+  extensions: { longest: 2_000 },
 });
+
+/** A cursor is the id of its item. Texts say how long they can be: what they weigh in the price depends on it. */
+const CURSOR = { longest: 19 };
 
 /**
  * The Pothos builder that every domain adds its types to. Importing it opens nothing and reads no environment.
@@ -59,13 +65,13 @@ export const builder = new SchemaBuilder<{
     nodesOnConnection: { description: 'The items themselves, for those who need no cursors.' },
     edgesFieldOptions: { nullable: false, description: 'The items, each with its cursor.' },
     nodeFieldOptions: { nullable: false, description: 'The item.' },
-    cursorFieldOptions: { description: 'Where the item is, for `after` and `before`.' },
+    cursorFieldOptions: { description: 'Where the item is, for `after` and `before`.', extensions: CURSOR },
     pageInfoFieldOptions: { description: 'Where the page is in the list.' },
     pageInfoTypeOptions: { description: 'Where a page is in its list (Relay cursor connections).' },
     hasNextPageFieldOptions: { description: 'Whether items follow the last one of this page.' },
     hasPreviousPageFieldOptions: { description: 'Whether items precede the first one of this page.' },
-    startCursorFieldOptions: { description: 'The cursor of the first item.' },
-    endCursorFieldOptions: { description: 'The cursor of the last item.' },
+    startCursorFieldOptions: { description: 'The cursor of the first item.', extensions: CURSOR },
+    endCursorFieldOptions: { description: 'The cursor of the last item.', extensions: CURSOR },
     firstArgOptions: {
       description: 'How many items, from the start: 1 to 100; 20 if neither first nor last is given.',
     },

@@ -1,49 +1,65 @@
-import { type DocumentNode, type ListValueNode, type ObjectValueNode, visit } from 'graphql';
+import {
+  type DocumentNode,
+  type FieldNode,
+  getNamedType,
+  isObjectType,
+  Kind,
+  type ListValueNode,
+  type ObjectValueNode,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+  visit,
+} from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
-import type { Operation } from './documents.ts';
+import type { Documents, Operation } from './documents.ts';
 import type { FaultReporter } from './execute.ts';
 import { toJson } from './json.ts';
+import { asQuery, type ExecutionSchemas } from './mutation.ts';
+import type { Plan } from './plan.ts';
+import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
 /** Compiling pays from the second use on; one that comes once never costs it. */
 const USES_TO_COMPILE = 2;
 /** An operation of more is interpreted: compiling it would hold up everybody else for tens of milliseconds. */
 const MOST_COMPILED_FIELDS = 300;
-
-/** What is known of the compiled code of one operation. */
-export interface Compilation {
-  uses: number;
-  /** What compiled code needs to be right; null where it never is. */
-  needs?: readonly string[] | null;
-  /** Null where there can't be any. */
-  code?: CompiledQuery | null;
-}
+/** Measured: bytes of heap for the code of one field. */
+const BYTES_OF_COMPILED_FIELD = 4_000;
 
 /** Makes code of operations that are used again. */
 export class Compiler {
+  readonly #schemas: ExecutionSchemas;
+  readonly #documents: Documents;
   readonly #report: FaultReporter;
 
-  constructor(report: FaultReporter) {
+  constructor(schemas: ExecutionSchemas, documents: Documents, report: FaultReporter) {
+    this.#schemas = schemas;
+    this.#documents = documents;
     this.#report = report;
   }
 
   /** @returns code that does with these variables what graphql-js does, or null: then interpret */
-  codeFor(operation: Operation, variables: Variables): CompiledQuery | null {
-    if (!isFitForCompiling(operation, variables)) return null;
-    const { compilation, fields } = operation;
-    if (compilation.code !== undefined) return compilation.code;
-    if (compilation.uses < USES_TO_COMPILE || fields > MOST_COMPILED_FIELDS) return null;
-    compilation.code = this.compile(operation, { stringify: true });
-    return compilation.code;
+  codeFor(plan: Plan, variables: Variables): CompiledQuery | null {
+    plan.uses++;
+    if (plan.uses < USES_TO_COMPILE || !isFitForCompiling(plan, variables)) return null;
+    if (plan.code === undefined) {
+      const { operation, selected } = plan;
+      const hasRoom =
+        selected.fields <= MOST_COMPILED_FIELDS &&
+        this.#documents.reserve(operation.document, selected.fields * BYTES_OF_COMPILED_FIELD);
+      plan.code = hasRoom ? this.compile(operation, selected, { stringify: true }) : null;
+    }
+    return plan.code;
   }
 
   /** @param options `stringify`: whether results are answers as they are, so that writing them as JSON should be fast too */
   compile(
-    { schema, document, node }: Operation,
+    { node }: Operation,
+    { selection }: SelectedOperation,
     { stringify }: { stringify: boolean },
   ): CompiledQuery | null {
     const compile = (customJSONSerializer: boolean) =>
-      compileQuery(schema, document, node.name?.value ?? '', {
+      compileQuery(this.#schemas[node.operation], flatDocument(node, selection), node.name?.value ?? '', {
         disableLeafSerialization: true,
         disablingCapturingStackErrors: true,
         customJSONSerializer,
@@ -59,16 +75,56 @@ export class Compiler {
 }
 
 /**
+ * An operation that selects the same without fragments and directives: graphql-jit goes wrong where one field stands at
+ * several places of the answer or several of the same key are skipped apart.
+ */
+function flatDocument(node: OperationDefinitionNode, selection: Selection): DocumentNode {
+  const { directives: _decided, ...operation } = asQuery(node);
+  return {
+    kind: Kind.DOCUMENT,
+    definitions: [{ ...operation, selectionSet: selectionSet(selection) }],
+  };
+}
+
+const selectionSet = (selection: Selection): SelectionSetNode => ({
+  kind: Kind.SELECTION_SET,
+  selections: selection.flatMap(fieldNodes),
+});
+
+/** The first node selects for all of them; the others are where errors of the field lie too. */
+function fieldNodes({ definition, nodes, below }: SelectedField): FieldNode[] {
+  const [first, ...others] = nodes.map(({ directives: _decided, selectionSet: _merged, ...node }) => node);
+  if (below.size === 0) return [first!, ...others];
+  const named = getNamedType(definition.type);
+  const selections = isObjectType(named)
+    ? selectionSet(below.get(named)!)
+    : {
+        kind: Kind.SELECTION_SET as const,
+        selections: [...below].map(([type, selection]) => ({
+          kind: Kind.INLINE_FRAGMENT as const,
+          typeCondition: {
+            kind: Kind.NAMED_TYPE as const,
+            name: { kind: Kind.NAME as const, value: type.name },
+          },
+          selectionSet: selectionSet(selection),
+        })),
+      };
+  return [{ ...first!, selectionSet: selections }, ...others];
+}
+
+/**
  * Whether graphql-jit does what graphql-js does. It takes a missing variable within a literal for null (so that
  * `{description: $none}` would remove the description) and names that every object has for its own.
  */
-function isFitForCompiling({ document, compilation }: Operation, variables: Variables): boolean {
-  if (compilation.needs === undefined) compilation.needs = neededVariables(document);
-  return compilation.needs?.every((name) => Object.hasOwn(variables, name)) ?? false;
+function isFitForCompiling(plan: Plan, variables: Variables): boolean {
+  if (plan.needs === undefined) {
+    plan.needs = neededVariables(plan.operation.document.ast);
+  }
+  return plan.needs?.every((name) => Object.hasOwn(variables, name)) ?? false;
 }
 
 /** The variables in literals; null where compiled code can't be right. */
-function neededVariables(document: DocumentNode) {
+function neededVariables(document: DocumentNode): readonly string[] | null {
   const names = new Set<string>();
   let isOrdinary = true;
   const look = (literal: ListValueNode | ObjectValueNode) =>

@@ -5,78 +5,71 @@ import {
   type GraphQLFormattedError,
   type GraphQLSchema,
   Kind,
-  Lexer,
   NoSchemaIntrospectionCustomRule,
   type ObjectFieldNode,
   type OperationDefinitionNode,
   parse,
-  type SelectionSetNode,
-  Source,
   specifiedRules,
-  TokenKind,
   type ValidationRule,
   type VariableDefinitionNode,
   validate,
   visit,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import { AppError } from '../errors.ts';
-import type { Compilation } from './compile.ts';
-import { Int64IdsRule, opaqueVariables } from './id-scalar.ts';
-import { asQueries, mutationSchema } from './mutation.ts';
-import type { Price } from './price.ts';
+import { AppError, MOST_NAMED_FAULTS, unnamedFaults } from '../errors.ts';
+import { checkExpansion, checkNesting, MOST_TOKENS } from './complexity.ts';
+import { Int64IdsRule } from './id-scalar.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 
-/** More tokens than any honest operation has, and few enough to parse and validate in milliseconds. */
-const MOST_TOKENS = 2_000;
-/** Brackets within brackets: far more than pricing allows, far less than exhausts the stack of parser and rules. */
-const DEEPEST_SYNTAX = 200;
-const MOST_DOCUMENTS = 1_000;
-const MOST_CACHED_CHARACTERS = 4_000_000;
-/** An operation of more fields, with every spread of a fragment counted, is refused: no code that expands it may hang. */
-const MOST_EXPANDED_FIELDS = 10_000;
+/** Bytes of everything that is kept of all documents. */
+const MOST_BYTES = 24_000_000;
+/** Bytes of everything that is kept of one document: code above it isn't made. */
+const MOST_BYTES_OF_ONE = 1_500_000;
+/** Measured: bytes of heap for one token with its part of the tree. */
+const BYTES_OF_TOKEN = 300;
+const BYTES_OF_ENTRY = 1_000;
+/** graphql-js stops validating after so many errors. */
+const MOST_ERRORS = 100;
 
-/** An operation of a valid document, with what is found out about it as it is used. */
+/** An operation of a valid document. */
 export interface Operation {
-  /** The document as it is executed, in `schema`. */
-  readonly document: DocumentNode;
-  readonly schema: GraphQLSchema;
+  readonly document: ValidDocument;
   readonly node: OperationDefinitionNode;
-  /** Fields, with every spread of a fragment counted. */
-  readonly fields: number;
-  /** Variables whose ids need not be int64. */
-  readonly opaque: ReadonlySet<string>;
-  /** Its price where that does not depend on variables. */
-  price?: Price;
-  readonly compilation: Compilation;
 }
 
-/** A document that was read: its operations by name, or why none of them can run. */
-export type ReadDocument =
-  | { refusal: OperationRefused; operations?: undefined; only?: undefined }
-  | {
-      operations: Map<string, Operation>;
-      /** The operation to run where none is named: the only one there is. */
-      only: Operation | undefined;
-      refusal?: undefined;
-    };
+/** A document that was parsed and validated. */
+export interface ValidDocument {
+  readonly text: string;
+  readonly ast: DocumentNode;
+  readonly tokens: number;
+  readonly operations: ReadonlyMap<string, Operation>;
+  /** The operation to run where none is named: the only one there is. */
+  readonly only: Operation | undefined;
+  readonly refusal?: undefined;
+}
 
-/** Documents parsed, checked and kept, in a cache that is bounded by entries and by characters. */
+/** A document, or why nothing in it can run. */
+export type ReadDocument = ValidDocument | { readonly refusal: OperationRefused };
+
+interface Entry {
+  document: ReadDocument;
+  /** Bytes of all that is kept for it. */
+  bytes: number;
+}
+
+/** Documents parsed, checked and kept, in a cache that is bounded by what it holds. */
 export class Documents {
   readonly #schema: GraphQLSchema;
-  readonly #mutationSchema: GraphQLSchema;
   readonly #suggest: boolean;
   readonly #rules: readonly ValidationRule[];
-  readonly #cache = new LRUCache<string, ReadDocument>({
-    max: MOST_DOCUMENTS,
-    maxSize: MOST_CACHED_CHARACTERS,
-    sizeCalculation: (_document, text) => text.length + 1,
+  readonly #cache = new LRUCache<string, Entry>({
+    maxSize: MOST_BYTES,
+    sizeCalculation: ({ bytes }) => bytes,
   });
 
   /** @param options `introspection: false` tells clients nothing of the schema: no introspection, no "Did you mean" */
   constructor(schema: GraphQLSchema, { introspection }: { introspection: boolean }) {
     this.#schema = schema;
-    this.#mutationSchema = mutationSchema(schema);
     this.#suggest = introspection;
     const rules = [...specifiedRules, Int64IdsRule];
     this.#rules = introspection ? rules : [...rules, NoSchemaIntrospectionCustomRule];
@@ -84,104 +77,82 @@ export class Documents {
 
   /** Reads a document, or finds it read. */
   get(text: string): ReadDocument {
-    let read = this.#cache.get(text);
-    if (!read) {
-      read = this.read(text);
-      this.#cache.set(text, read);
-    }
-    return read;
+    const known = this.#cache.get(text);
+    if (known) return known.document;
+    const document = this.read(text);
+    const tokens = document.refusal ? 0 : document.tokens;
+    this.#cache.set(text, { document, bytes: BYTES_OF_ENTRY + 2 * text.length + tokens * BYTES_OF_TOKEN });
+    return document;
+  }
+
+  /**
+   * Reserves room for what is to be kept with a document.
+   *
+   * @returns whether there is room; if not, it must not be kept
+   */
+  reserve(document: ValidDocument, bytes: number): boolean {
+    const entry = this.#cache.peek(document.text);
+    if (entry?.document !== document || entry.bytes + bytes > MOST_BYTES_OF_ONE) return false;
+    entry.bytes += bytes;
+    this.#cache.set(document.text, entry);
+    return true;
   }
 
   /** Parses and validates a document without keeping it. */
   read(text: string): ReadDocument {
-    let document: DocumentNode;
+    let ast: DocumentNode;
     try {
       checkNesting(text);
-      document = parse(text, { maxTokens: MOST_TOKENS });
+      ast = parse(text, { maxTokens: MOST_TOKENS });
+      checkExpansion(ast);
     } catch (error) {
       if (error instanceof AppError) return { refusal: new OperationRefused([publicError(error)]) };
       if (!(error instanceof GraphQLError)) throw error;
       const code = error.message.includes('Parsing aborted') ? 'QUERY_TOO_COMPLEX' : 'GRAPHQL_PARSE_FAILED';
       return { refusal: new OperationRefused([publicError(error, code)]) };
     }
-    const errors = validate(this.#schema, document, this.#rules, { hideSuggestions: !this.#suggest });
-    if (errors.length > 0) {
-      return {
-        refusal: new OperationRefused(errors.map((error) => validationError(document, error))),
-      };
-    }
+    const errors = validate(this.#schema, ast, this.#rules, {
+      hideSuggestions: !this.#suggest,
+      maxErrors: MOST_ERRORS,
+    });
+    if (errors.length > 0) return { refusal: validationRefusal(ast, errors) };
     const operations = new Map<string, Operation>();
-    const countFields = fieldCounter(document);
-    for (const node of document.definitions) {
-      if (node.kind !== Kind.OPERATION_DEFINITION) continue;
-      const fields = countFields(node.selectionSet);
-      if (fields > MOST_EXPANDED_FIELDS) {
-        const message = `The operation selects more than ${MOST_EXPANDED_FIELDS} fields.`;
-        return { refusal: refused('QUERY_TOO_COMPLEX', message) };
-      }
-      const opaque = opaqueVariables(this.#schema, document, node);
-      operations.set(node.name?.value ?? '', {
-        ...(node.operation === 'mutation'
-          ? { schema: this.#mutationSchema, document: asQueries(document) }
-          : { schema: this.#schema, document }),
-        node,
-        fields,
-        opaque,
-        compilation: { uses: 0 },
-      });
+    const document = {
+      text,
+      ast,
+      tokens: tokensOf(ast),
+      operations,
+      only: undefined as Operation | undefined,
+    };
+    for (const node of ast.definitions) {
+      if (node.kind === Kind.OPERATION_DEFINITION) operations.set(node.name?.value ?? '', { document, node });
     }
-    const [only] = operations.size === 1 ? operations.values() : [];
-    return { operations, only };
+    if (operations.size === 1) [document.only] = operations.values();
+    return document;
   }
 }
 
-/** @throws QUERY_TOO_COMPLEX */
-function checkNesting(text: string): void {
-  // Most texts can't be that deep, whatever is in them.
-  if ((text.match(/[{[(]/g)?.length ?? 0) <= DEEPEST_SYNTAX) return;
-  const lexer = new Lexer(new Source(text));
-  let depth = 0;
-  for (let count = 0; count <= MOST_TOKENS; count++) {
-    const { kind } = lexer.advance();
-    if (kind === TokenKind.EOF) return;
-    if (kind === TokenKind.BRACE_L || kind === TokenKind.BRACKET_L || kind === TokenKind.PAREN_L) depth++;
-    else if (kind === TokenKind.BRACE_R || kind === TokenKind.BRACKET_R || kind === TokenKind.PAREN_R)
-      depth--;
-    if (depth > DEEPEST_SYNTAX) {
-      throw new AppError(
-        'QUERY_TOO_COMPLEX',
-        `The operation has more than ${DEEPEST_SYNTAX} brackets open at once.`,
-      );
-    }
-  }
+function tokensOf({ loc }: DocumentNode): number {
+  let tokens = 0;
+  for (let token = loc?.startToken ?? null; token; token = token.next) tokens++;
+  return tokens;
 }
 
-/** Counts the fields of a selection with its fragments expanded, looking at each fragment once. */
-function fieldCounter(document: DocumentNode): (set: SelectionSetNode) => number {
-  const fragments = new Map<string, SelectionSetNode>();
-  for (const node of document.definitions) {
-    if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node.selectionSet);
+/** Names the first errors and counts the rest. */
+function validationRefusal(ast: DocumentNode, errors: readonly GraphQLError[]): OperationRefused {
+  if (errors.at(-1)!.message.endsWith('Validation aborted.'))
+    return refused('QUERY_TOO_COMPLEX', 'The operation has too many errors or too many fields that overlap.');
+  const named = errors.slice(0, MOST_NAMED_FAULTS).map((error) => validationError(ast, error));
+  const unnamed = errors.length - named.length;
+  if (unnamed > 0) {
+    const last = named.at(-1)!;
+    named[named.length - 1] = { ...last, message: `${last.message} (${unnamedFaults(unnamed)})` };
   }
-  const counts = new Map<SelectionSetNode, number>();
-  const count = (set: SelectionSetNode | undefined): number => {
-    if (!set) return 0;
-    let fields = counts.get(set);
-    if (fields === undefined) {
-      fields = 0;
-      for (const selection of set.selections) {
-        if (selection.kind === Kind.FIELD) fields += 1 + count(selection.selectionSet);
-        else if (selection.kind === Kind.INLINE_FRAGMENT) fields += count(selection.selectionSet);
-        else fields += count(fragments.get(selection.name.value));
-      }
-      counts.set(set, fields);
-    }
-    return fields;
-  };
-  return count;
+  return new OperationRefused(named);
 }
 
 /** An error of validation; where a scalar refuses a value, its message names the argument or field, as rules do. */
-function validationError(document: DocumentNode, error: GraphQLError): GraphQLFormattedError {
+function validationError(ast: DocumentNode, error: GraphQLError): GraphQLFormattedError {
   const formatted = publicError(error, 'GRAPHQL_VALIDATION_FAILED');
   if (formatted.extensions?.code !== 'VALIDATION_FAILED') return formatted;
   let name = 'value';
@@ -190,7 +161,7 @@ function validationError(document: DocumentNode, error: GraphQLError): GraphQLFo
     const values = value?.kind === Kind.LIST ? value.values : [value];
     if (error.nodes?.some((faulty) => values.includes(faulty as never))) name = found;
   };
-  visit(document, {
+  visit(ast, {
     Argument: (node) => look(node, node.name.value),
     ObjectField: (node) => look(node, node.name.value),
     VariableDefinition: (node) => look(node, node.variable.name.value),

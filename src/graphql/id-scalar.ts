@@ -30,8 +30,10 @@ export const invalid = (message: string, node?: ValueNode) =>
     extensions: new AppError('VALIDATION_FAILED', message).extensions,
   });
 
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : parseId(value));
+
 const readText = (value: unknown, node?: ValueNode): string => {
-  const text = typeof value === 'string' ? value : parseId(value);
+  const text = textOf(value);
   if (text === null) throw invalid(ID_RULE, node);
   return text;
 };
@@ -45,6 +47,7 @@ export const IdScalar = new GraphQLScalarType<string, string>({
   name: 'ID',
   description:
     'An int64 id: decimal digits of 1 to 9223372036854775807, given as a string or an integer. A nodeId and the id of an event are opaque text.',
+  extensions: { accepts: (value: unknown) => textOf(value) !== null },
   serialize: (value) => value as string,
   parseValue: (value) => readText(value),
   parseLiteral: (node) =>

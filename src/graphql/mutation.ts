@@ -8,6 +8,7 @@ import {
   GraphQLSchema,
   Kind,
   locatedError,
+  type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql';
 import { AppError } from '../errors.ts';
@@ -221,21 +222,29 @@ export function rootField(
  * are executed as the queries of a schema that has Mutation for its root: their fields begin together, and the order
  * of the writes is that of `Mutation`.
  */
-export const mutationSchema = (schema: GraphQLSchema): GraphQLSchema =>
-  new GraphQLSchema({
+export const executionSchemas = (schema: GraphQLSchema): ExecutionSchemas => ({
+  query: schema,
+  mutation: new GraphQLSchema({
     ...schema.toConfig(),
     query: schema.getMutationType() ?? null,
     mutation: null,
     subscription: null,
-  });
+  }),
+  subscription: schema,
+});
 
-/** The document as `mutationSchema` executes it. */
+/** The schema that operations of each kind are executed in. */
+export type ExecutionSchemas = Record<`${OperationTypeNode}`, GraphQLSchema>;
+
+/** A mutation as the query that it is in its schema; any other operation as it is. */
+export const asQuery = (node: OperationDefinitionNode): OperationDefinitionNode =>
+  node.operation === OperationTypeNode.MUTATION ? { ...node, operation: OperationTypeNode.QUERY } : node;
+
+/** A document with its mutations as queries. */
 export const asQueries = (document: DocumentNode): DocumentNode => ({
   ...document,
   definitions: document.definitions.map((node) =>
-    node.kind === Kind.OPERATION_DEFINITION && node.operation === OperationTypeNode.MUTATION
-      ? { ...node, operation: OperationTypeNode.QUERY }
-      : node,
+    node.kind === Kind.OPERATION_DEFINITION ? asQuery(node) : node,
   ),
 });
 
@@ -243,7 +252,7 @@ export const asQueries = (document: DocumentNode): DocumentNode => ({
  * Executes a mutation.
  *
  * @param count how many of its root fields write
- * @param execute runs the operation of `asQueries` with this root value in `mutationSchema`
+ * @param execute runs the operation as a query of its schema (`executionSchemas`) with this root value
  */
 export async function mutate(
   context: Context,

@@ -1,4 +1,10 @@
-import { type ExecutionResult, execute, type GraphQLSchema, type OperationDefinitionNode } from 'graphql';
+import {
+  type ExecutionResult,
+  execute,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  TypeNameMetaFieldDef,
+} from 'graphql';
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../store/store.ts';
 import { Compiler } from './compile.ts';
@@ -6,10 +12,12 @@ import type { Context } from './context.ts';
 import { Documents, type Operation } from './documents.ts';
 import { type FaultReporter, type PublicResult, publicResult } from './execute.ts';
 import { toJson } from './json.ts';
-import { mutate } from './mutation.ts';
-import { type Price, priceOf } from './price.ts';
+import { asQueries, type ExecutionSchemas, executionSchemas, mutate } from './mutation.ts';
+import { type Plan, Plans } from './plan.ts';
+import { PriceList } from './price.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
-import { coerceVariables, type Variables } from './variables.ts';
+import { select } from './selection.ts';
+import type { Variables } from './variables.ts';
 
 /** GraphQL-over-HTTP parameters of one operation. */
 export interface OperationRequest {
@@ -45,76 +53,83 @@ export type OwnOperation = (
  */
 export class Operations {
   readonly #schema: GraphQLSchema;
+  readonly #schemas: ExecutionSchemas;
   readonly #report: FaultReporter;
-  readonly #suggest: boolean;
   readonly #documents: Documents;
+  readonly #plans: Plans;
+  readonly #prices: PriceList;
   readonly #compiler: Compiler;
 
   /** @param options `introspection: false` tells clients nothing of the schema: no introspection, no "Did you mean" */
   constructor(schema: GraphQLSchema, report: FaultReporter, { introspection = true } = {}) {
     this.#schema = schema;
+    this.#schemas = executionSchemas(schema);
     this.#report = report;
-    this.#suggest = introspection;
     this.#documents = new Documents(schema, { introspection });
-    this.#compiler = new Compiler(report);
+    this.#plans = new Plans(schema, this.#documents, { suggest: introspection });
+    this.#prices = new PriceList(schema);
+    this.#compiler = new Compiler(this.#schemas, this.#documents, report);
   }
 
   /** @throws OperationRefused if it can't be executed */
   prepare(request: OperationRequest): PreparedOperation {
     const operation = this.#operation(request);
+    const { document, node } = operation;
     let variables: Variables;
-    let price: Price;
+    let plan: Plan;
+    let price: number;
     try {
-      variables = this.#coerce(operation, request.variables ?? {});
-      price = this.#price(operation, variables);
+      variables = this.#plans.coerce(operation, request.variables ?? {});
+      plan = this.#plans.planOf(operation, variables);
+      price = this.#price(plan, variables);
     } catch (error) {
       if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
       throw error;
     }
-    operation.compilation.uses++;
+    const mutations = mutationsOf(plan);
     const interpret = (context: Context) =>
-      this.#run(operation, price.mutations, context, (rootValue) =>
+      this.#run(operation, mutations, context, (rootValue) =>
         execute({
-          schema: operation.schema,
-          document: operation.document,
-          operationName: operation.node.name?.value ?? null,
+          schema: this.#schemas[node.operation],
+          document: node.operation === 'mutation' ? asQueries(document.ast) : document.ast,
+          operationName: node.name?.value ?? null,
           rootValue,
           contextValue: context,
           variableValues: variables,
         }),
       );
     return {
-      operation: operation.node,
-      price: price.units,
-      mutations: price.mutations,
+      operation: node,
+      price,
+      mutations,
       interpret,
       execute: (context) => {
-        const code = this.#compiler.codeFor(operation, variables);
+        const code = this.#compiler.codeFor(plan, variables);
         return code
-          ? this.#run(operation, price.mutations, context, (root) => code.query(root, context, variables))
+          ? this.#run(operation, mutations, context, (root) => code.query(root, context, variables))
           : interpret(context);
       },
-      stringify: (result) => {
-        const { code } = operation.compilation;
-        return code && !result.errors && !result.extensions ? code.stringify(result) : toJson(result);
-      },
+      stringify: (result) =>
+        plan.code && !result.errors && !result.extensions ? plan.code.stringify(result) : toJson(result),
     };
   }
 
   /** Compiles the one operation of a document of ours at start, and refuses to start with one that is wrong. */
   prepareOwn(query: string): OwnOperation {
-    const { refusal, only } = this.#documents.read(query);
-    if (refusal) throw refusal;
-    const code = only && this.#compiler.compile(only, { stringify: false });
+    const document = this.#documents.read(query);
+    if (document.refusal) throw document.refusal;
+    const operation = document.only!;
+    const selected = select(this.#schema, document.ast, operation.node, {});
+    const code = this.#compiler.compile(operation, selected, { stringify: false });
     if (!code) throw new Error(`Cannot compile ${query}`);
     return (variables, context) =>
-      this.#run(only, 1, context, (root) => code.query(root, context, variables));
+      this.#run(operation, 1, context, (root) => code.query(root, context, variables));
   }
 
   #operation({ query, operationName }: OperationRequest): Operation {
-    const { refusal, operations, only } = this.#documents.get(query);
-    if (refusal) throw refusal;
-    const operation = operationName == null ? only : operations.get(operationName);
+    const document = this.#documents.get(query);
+    if (document.refusal) throw document.refusal;
+    const operation = operationName == null ? document.only : document.operations.get(operationName);
     if (!operation) {
       throw refused(
         'GRAPHQL_VALIDATION_FAILED',
@@ -130,15 +145,11 @@ export class Operations {
     return operation;
   }
 
-  #coerce(operation: Operation, inputs: Variables): Variables {
-    return coerceVariables(operation, inputs, { suggest: this.#suggest });
-  }
-
-  #price(operation: Operation, variables: Variables): Price {
-    if (operation.price) return operation.price;
-    const price = priceOf(this.#schema, operation.document, operation.node, variables);
-    if (!price.dependsOnVariables) operation.price = price;
-    return price;
+  #price(plan: Plan, variables: Variables): number {
+    if (plan.price) return plan.price.units;
+    const price = this.#prices.priceOf(plan.selected, plan.operation.node.operation, variables);
+    if (!price.dependsOnVariables) plan.price = price;
+    return price.units;
   }
 
   #run(
@@ -155,6 +166,11 @@ export class Operations {
       ? result.then((settled) => publicResult(settled, this.#report))
       : publicResult(result, this.#report);
   }
+}
+
+function mutationsOf({ operation: { node }, selected }: Plan): number {
+  if (node.operation !== 'mutation') return 0;
+  return selected.selection.filter(({ definition }) => definition !== TypeNameMetaFieldDef).length;
 }
 
 const ROOT = Object.freeze({});

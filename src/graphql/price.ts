@@ -1,230 +1,218 @@
 import {
-  type DocumentNode,
   type FieldNode,
-  type FragmentDefinitionNode,
   type GraphQLField,
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
   getNullableType,
-  isAbstractType,
+  isEnumType,
+  isLeafType,
   isListType,
   isObjectType,
+  isScalarType,
+  isSpecifiedScalarType,
   Kind,
-  type OperationDefinitionNode,
-  type SelectionSetNode,
   type ValueNode,
 } from 'graphql';
-import { AppError } from '../errors.ts';
 import { DEFAULT_PAGE_SIZE } from './connection.ts';
+import { Introspection } from './introspection.ts';
+import { tooComplex } from './refusal.ts';
+import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
+import type { Variables } from './variables.ts';
 
-/** An operation above this many units is refused (contract section 5). */
+/** An operation above this many units is refused. */
 export const LARGEST_PRICE = 50;
 /** List entries for one unit. */
 const ENTRIES_PER_UNIT = 100;
-/** Levels of fields; the deepest introspection of GraphiQL has 14. */
-const DEEPEST = 30;
-/** Fields looked at in one operation, fragments expanded: bounds the work of pricing and of executing. */
-const MOST_FIELDS = 10_000;
-
-/** Fields of the root that cost something other than by their lists. */
-const ROOT_PRICES: Record<string, number> = { __typename: 0, rateLimit: 0, __schema: 1, __type: 1 };
+/** Weight for one unit. */
+const WEIGHT_PER_UNIT = 2_500;
+/** What asks for the budget or for a type's name is free up to this weight. */
+const FREE_WEIGHT = 100;
+/** Characters of text that weigh 1, as a number or an id does. */
+const CHARACTERS_PER_WEIGHT = 100;
+/** Events that a subscription is priced for. */
+const ROWS_OF_SUBSCRIPTION = 100;
 
 export interface Price {
   units: number;
-  /** Fields of the root that write. */
-  mutations: number;
   /** Whether another set of variables could give another price. */
   dependsOnVariables: boolean;
 }
 
-type Variables = Readonly<Record<string, unknown>>;
+/**
+ * The most that a part of an answer can hold. `entries` are list entries of all levels. `weight` counts each field of an
+ * object for each row it can appear in: 1, or 1 for every 100 characters that its text can have.
+ */
+interface Amount {
+  entries: number;
+  weight: number;
+}
+
+const max = (a: Amount, b: Amount): Amount => ({
+  entries: Math.max(a.entries, b.entries),
+  weight: Math.max(a.weight, b.weight),
+});
+
+type Field = GraphQLField<unknown, unknown>;
 
 /**
- * The price of an operation in units of contract section 5: for each field of the root `max(1, ceil(n / 100))`, n being the
- * most list entries it can return. Fields are collected as execution collects them: fragments expanded, equal response keys
- * merged, `@skip` and `@include` applied.
- *
- * @param document validated against the schema
- * @param variables coerced, defaults applied
- * @throws QUERY_TOO_COMPLEX for what is too deep or too large to look at, and above LARGEST_PRICE units
+ * What operations cost, in units of the caller's budget: for each field of the root
+ * `max(1, ceil(entries / 100), ceil(weight / 2500))` of the most that it can return.
  */
-export function priceOf(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  operation: OperationDefinitionNode,
-  variables: Variables,
-): Price {
-  const pricing = new Pricing(schema, document, variables);
-  const units = pricing.operation(operation);
-  return { units, mutations: pricing.mutations, dependsOnVariables: pricing.dependsOnVariables };
+export class PriceList {
+  readonly #weights = new Map<Field, number>();
+  readonly #introspection: Introspection;
+
+  /** @throws Error for a schema with a list or a text whose size nobody says: then its price isn't known */
+  constructor(schema: GraphQLSchema) {
+    this.#introspection = new Introspection(schema);
+    const types = Object.values(schema.getTypeMap()).filter(
+      (type): type is GraphQLObjectType => isObjectType(type) && !type.name.startsWith('__'),
+    );
+    const fields = types.flatMap((type) => Object.values(type.getFields()));
+    const connections = new Set(fields.filter(isPaged).map(({ type }) => getNamedType(type)));
+    for (const type of types) {
+      const isConnection = connections.has(type);
+      for (const field of Object.values(type.getFields())) {
+        if (
+          isListType(getNullableType(field.type)) &&
+          !isConnection &&
+          !isPaged(field) &&
+          !listArgument(field)
+        )
+          throw new Error(`${type.name}.${field.name}: nothing says how many entries it can have`);
+        this.#weights.set(field, isConnection && !isLeafType(getNamedType(field.type)) ? 0 : weightOf(field));
+      }
+    }
+  }
+
+  /**
+   * @param variables coerced, defaults applied
+   * @throws QUERY_TOO_COMPLEX above LARGEST_PRICE units
+   */
+  priceOf(
+    { selection }: SelectedOperation,
+    kind: 'query' | 'mutation' | 'subscription',
+    variables: Variables,
+  ): Price {
+    const pricing = new Pricing(this.#weights, variables);
+    const rows = kind === 'subscription' ? ROWS_OF_SUBSCRIPTION : 1;
+    let units = 0;
+    let freeWeight = 0;
+    let hasIntrospection = false;
+    for (const field of selection) {
+      const { name } = field.definition;
+      if (name === '__schema' || name === '__type') {
+        hasIntrospection = true;
+        units += 1;
+        this.#introspection.check(field, variables);
+        continue;
+      }
+      const { entries, weight } = pricing.amountOf(field, rows);
+      const own = name === '__typename' ? 1 : 0;
+      if (own > 0 || field.definition.extensions.free) freeWeight += weight + own;
+      else units += Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT));
+    }
+    if (freeWeight > FREE_WEIGHT) units += Math.ceil(freeWeight / WEIGHT_PER_UNIT);
+    if (units > LARGEST_PRICE) {
+      throw tooComplex(`costs ${units.toLocaleString('en-US')} units; the most is ${LARGEST_PRICE}`);
+    }
+    return { units, dependsOnVariables: pricing.dependsOnVariables || hasIntrospection };
+  }
 }
 
 class Pricing {
   dependsOnVariables = false;
-  mutations = 0;
-  readonly #schema: GraphQLSchema;
-  readonly #fragments = new Map<string, FragmentDefinitionNode>();
+  readonly #weights: ReadonlyMap<Field, number>;
   readonly #variables: Variables;
-  #fields = 0;
 
-  constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables) {
-    this.#schema = schema;
+  constructor(weights: ReadonlyMap<Field, number>, variables: Variables) {
+    this.#weights = weights;
     this.#variables = variables;
-    for (const definition of document.definitions) {
-      if (definition.kind === Kind.FRAGMENT_DEFINITION)
-        this.#fragments.set(definition.name.value, definition);
+  }
+
+  /**
+   * What one field and all below it can return, without the weight of the field itself.
+   *
+   * @param rows how many objects it is a field of
+   * @param page how many entries the lists of the connection have that it is a field of
+   */
+  amountOf({ definition, nodes, below }: SelectedField, rows: number, page?: number): Amount {
+    const size = this.#sizeOf(definition, nodes[0]) ?? page;
+    if (!isListType(getNullableType(definition.type))) {
+      const amount = this.#dearest(below, rows, size);
+      // A page is read even if neither its nodes nor its edges are asked for.
+      if (size !== undefined && isPaged(definition) && !hasList(below)) amount.entries += rows * size;
+      return amount;
     }
+    const entries = rows * (size ?? 1);
+    const amount = this.#dearest(below, entries, undefined);
+    return { entries: amount.entries + entries, weight: amount.weight };
   }
 
-  operation(operation: OperationDefinitionNode): number {
-    const root = this.#schema.getRootType(operation.operation);
-    if (!root) return 1;
-    let units = 0;
-    for (const nodes of this.#collect(root, [operation.selectionSet]).values()) {
-      const name = nodes[0]!.name.value;
-      if (operation.operation === 'mutation' && name !== '__typename') this.mutations++;
-      const entries = this.#entries(root, nodes, 1, 1);
-      units += ROOT_PRICES[name] ?? Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT));
+  /** A record is of one type; the dearest it can be is what it may cost. */
+  #dearest(below: SelectedField['below'], rows: number, page: number | undefined): Amount {
+    let dearest: Amount = { entries: 0, weight: 0 };
+    for (const selection of below.values()) dearest = max(dearest, this.#sum(selection, rows, page));
+    return dearest;
+  }
+
+  #sum(selection: Selection, rows: number, page: number | undefined): Amount {
+    const sum: Amount = { entries: 0, weight: 0 };
+    for (const field of selection) {
+      const { entries, weight } = this.amountOf(field, rows, page);
+      sum.entries += entries;
+      sum.weight += weight + rows * (this.#weights.get(field.definition) ?? 1);
     }
-    if (units > LARGEST_PRICE) throw tooComplex(`costs ${units} units; the most is ${LARGEST_PRICE}`);
-    return units;
+    return sum;
   }
 
-  /** The most list entries that one field and all below it can return, for `parents` parents. */
-  #entries(parent: GraphQLObjectType, nodes: readonly FieldNode[], parents: number, depth: number): number {
-    if (++this.#fields > MOST_FIELDS) throw tooComplex(`selects more than ${MOST_FIELDS} fields`);
-    if (depth > DEEPEST) throw tooComplex(`is nested more than ${DEEPEST} levels deep`);
-    const node = nodes[0]!;
-    const field = parent.getFields()[node.name.value];
-    const size = field ? this.#listSize(field, node) : undefined;
-    const each = size === undefined ? parents : parents * size;
-    const entries = size === undefined ? 0 : each;
-    const type = field ? getNamedType(field.type) : undefined;
-    const selections = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
-    if (selections.length === 0) return entries;
-    if (isAbstractType(type)) {
-      // A record is of one type; the dearest it can be is what it may cost.
-      const ofEach = this.#schema
-        .getPossibleTypes(type)
-        .map((one) => this.#entriesBelow(one, selections, each, depth));
-      return entries + Math.max(0, ...ofEach);
+  /** How many entries the list has that a field returns, by its arguments; undefined where none says so. */
+  #sizeOf(definition: Field, node: FieldNode): number | undefined {
+    if (isPaged(definition)) {
+      const sizes = ['first', 'last'].map((name) => this.#argument(node, name));
+      const given = sizes.filter((size) => typeof size === 'number');
+      return given.length > 0 ? Math.max(0, ...given) : DEFAULT_PAGE_SIZE;
     }
-    if (!isObjectType(type)) return entries + this.#introspection(selections, depth);
-    return entries + this.#entriesBelow(type, selections, each, depth);
+    const keys = isListType(getNullableType(definition.type)) && listArgument(definition);
+    if (!keys) return undefined;
+    const given = this.#argument(node, keys.name);
+    return Array.isArray(given) ? given.length : 1;
   }
 
-  #entriesBelow(
-    type: GraphQLObjectType,
-    selections: readonly SelectionSetNode[],
-    each: number,
-    depth: number,
-  ): number {
-    let entries = 0;
-    for (const children of this.#collect(type, selections).values()) {
-      entries += this.#entries(type, children, each, depth + 1);
-    }
-    return entries;
-  }
-
-  /** Meta fields return no entries of ours, but they count as fields and levels. */
-  #introspection(selections: readonly SelectionSetNode[], depth: number): number {
-    if (depth > DEEPEST) throw tooComplex(`is nested more than ${DEEPEST} levels deep`);
-    const visit = (set: SelectionSetNode): void => {
-      for (const selection of set.selections) {
-        if (++this.#fields > MOST_FIELDS) throw tooComplex(`selects more than ${MOST_FIELDS} fields`);
-        if (selection.kind === Kind.FIELD && selection.selectionSet) {
-          this.#introspection([selection.selectionSet], depth + 1);
-        } else if (selection.kind === Kind.INLINE_FRAGMENT) {
-          visit(selection.selectionSet);
-        } else if (selection.kind === Kind.FRAGMENT_SPREAD) {
-          const fragment = this.#fragments.get(selection.name.value);
-          if (fragment) visit(fragment.selectionSet);
-        }
-      }
-    };
-    selections.forEach(visit);
-    return 0;
-  }
-
-  /** How many entries the list that a field returns may have; undefined if it returns none. */
-  #listSize(field: GraphQLField<unknown, unknown>, node: FieldNode): number | undefined {
-    const { args } = field;
-    if (args.some(({ name }) => name === 'first')) return this.#pageSize(node);
-    const keys =
-      isListType(getNullableType(field.type)) && args.find(({ type }) => isListType(getNullableType(type)));
-    return keys ? this.#length(node, keys.name) : undefined;
-  }
-
-  /** How many values an argument that is a list is given. */
-  #length(node: FieldNode, name: string): number {
+  #argument(node: FieldNode, name: string): unknown {
     const value = node.arguments?.find((argument) => argument.name.value === name)?.value;
-    if (value?.kind === Kind.LIST) return value.values.length;
-    const read = value && this.#value(value);
-    return Array.isArray(read) ? read.length : 1;
+    return value && this.#value(value);
   }
 
-  #pageSize(node: FieldNode): number {
-    const sizes = [this.#integer(node, 'first'), this.#integer(node, 'last')].filter((size) => size !== null);
-    return sizes.length > 0 ? Math.max(0, ...sizes) : DEFAULT_PAGE_SIZE;
-  }
-
-  #integer(node: FieldNode, name: string): number | null {
-    const value = node.arguments?.find((argument) => argument.name.value === name)?.value;
-    const read = value === undefined ? null : this.#value(value);
-    return typeof read === 'number' ? read : null;
-  }
-
+  /** The value of what can say the size of a list; of a list only its length counts. */
   #value(node: ValueNode): unknown {
     if (node.kind === Kind.VARIABLE) {
       this.dependsOnVariables = true;
       return this.#variables[node.name.value];
     }
     if (node.kind === Kind.INT) return Number(node.value);
-    return node.kind === Kind.BOOLEAN ? node.value : null;
-  }
-
-  /** The fields that execution would resolve for these selection sets, by response key. */
-  #collect(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): Map<string, FieldNode[]> {
-    const groups = new Map<string, FieldNode[]>();
-    const visited = new Set<string>();
-    const visit = (set: SelectionSetNode): void => {
-      for (const selection of set.selections) {
-        if (!this.#included(selection)) continue;
-        if (selection.kind === Kind.FIELD) {
-          const key = (selection.alias ?? selection.name).value;
-          const group = groups.get(key);
-          if (group) group.push(selection);
-          else groups.set(key, [selection]);
-        } else if (selection.kind === Kind.INLINE_FRAGMENT) {
-          if (this.#applies(type, selection.typeCondition?.name.value)) visit(selection.selectionSet);
-        } else if (!visited.has(selection.name.value)) {
-          visited.add(selection.name.value);
-          const fragment = this.#fragments.get(selection.name.value);
-          if (fragment && this.#applies(type, fragment.typeCondition.name.value))
-            visit(fragment.selectionSet);
-        }
-      }
-    };
-    sets.forEach(visit);
-    return groups;
-  }
-
-  #included(node: { directives?: FieldNode['directives'] }): boolean {
-    for (const directive of node.directives ?? []) {
-      const when = directive.arguments?.find(({ name }) => name.value === 'if')?.value;
-      if (!when) continue;
-      if (directive.name.value === 'skip' && this.#value(when) === true) return false;
-      if (directive.name.value === 'include' && this.#value(when) === false) return false;
-    }
-    return true;
-  }
-
-  #applies(type: GraphQLObjectType, condition: string | undefined): boolean {
-    if (condition === undefined || condition === type.name) return true;
-    const abstract = this.#schema.getType(condition);
-    return isAbstractType(abstract) && this.#schema.isSubType(abstract, type);
+    return node.kind === Kind.LIST ? node.values : null;
   }
 }
 
-const tooComplex = (why: string) => new AppError('QUERY_TOO_COMPLEX', `The operation ${why}.`);
+/** Whether a field returns a page of as many entries as its arguments say. */
+const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === 'first');
+
+/** The argument that names the entries of a list one by one. */
+const listArgument = ({ args }: Field) => args.find(({ type }) => isListType(getNullableType(type)));
+
+const hasList = (below: SelectedField['below']): boolean =>
+  [...below.values()].some((selection) =>
+    selection.some(({ definition }) => isListType(getNullableType(definition.type))),
+  );
+
+/** The weight of one value of a field; `extensions.longest` of field or scalar says how many characters it can have. */
+function weightOf({ name, type, extensions }: Field): number {
+  const named = getNamedType(type);
+  const longest = extensions.longest ?? named.extensions.longest;
+  if (typeof longest === 'number') return Math.max(1, Math.ceil(longest / CHARACTERS_PER_WEIGHT));
+  const isText = isScalarType(named) && (named.name === 'String' || !isSpecifiedScalarType(named));
+  if (isText && !isEnumType(named)) throw new Error(`${name}: nothing says how long this text can be`);
+  return 1;
+}

@@ -17,6 +17,9 @@ export class OperationRefused extends Error {
 export const refused = (code: ErrorCode, message: string) =>
   new OperationRefused([publicError(new AppError(code, message))]);
 
+/** @param why what an operation does too much of: `is nested …` */
+export const tooComplex = (why: string) => new AppError('QUERY_TOO_COMPLEX', `The operation ${why}.`);
+
 /** One entry of `errors`, with code and status of the one table. */
 export function publicError(
   error: GraphQLError | AppError,

@@ -1,11 +1,16 @@
 import {
   coerceInputValue,
   type DocumentNode,
+  type GraphQLInputType,
   type GraphQLSchema,
   getNamedType,
+  isEnumType,
   isInputObjectType,
   isInputType,
+  isLeafType,
+  isListType,
   isNonNullType,
+  type OperationDefinitionNode,
   TypeInfo,
   typeFromAST,
   type VariableNode,
@@ -15,76 +20,163 @@ import {
 } from 'graphql';
 import type { z } from 'zod';
 import { issuesOf } from '../domains/notation.ts';
-import { type Issue, validationFailed } from '../errors.ts';
-import type { Operation } from './documents.ts';
-import { idIssues } from './id-scalar.ts';
+import { type Issue, MOST_NAMED_FAULTS, validationFailed } from '../errors.ts';
+import { idIssues, opaqueVariables } from './id-scalar.ts';
 
 /** Values of variables as execution takes them. */
 export type Variables = Readonly<Record<string, unknown>>;
 
-/**
- * Coerces variables before anything runs, so that every fault of all of them is told at once.
- *
- * @param options `suggest: false` tells clients nothing of the schema
- * @throws VALIDATION_FAILED naming what is wrong
- */
-export function coerceVariables(
-  { schema, document, node: { variableDefinitions }, opaque }: Operation,
-  inputs: Variables,
-  { suggest }: { suggest: boolean },
-): Variables {
-  if (!variableDefinitions || variableDefinitions.length === 0) return NO_VARIABLES;
-  const issues: Issue[] = [];
-  // Without a prototype, whose properties compiled code would take for variables.
-  const coerced: Record<string, unknown> = Object.create(null);
-  for (const { variable, type: typeNode, defaultValue } of variableDefinitions) {
-    const name = variable.name.value;
-    const type = typeFromAST(schema, typeNode as never);
-    if (!isInputType(type)) continue;
-    const given = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
-    if (given === undefined) {
-      if (defaultValue) coerced[name] = valueFromAST(defaultValue, type);
-      else if (isNonNullType(type)) issues.push({ path: name, message: 'is required' });
-      continue;
+/** The variables of one operation. */
+export class OperationVariables {
+  readonly #schema: GraphQLSchema;
+  readonly #document: DocumentNode;
+  readonly #operation: OperationDefinitionNode;
+  readonly #suggest: boolean;
+  #opaque: ReadonlySet<string> | undefined;
+  #neverNull: ReadonlySet<string> | undefined;
+
+  /** @param options `suggest: false` tells clients nothing of the schema */
+  constructor(
+    schema: GraphQLSchema,
+    document: DocumentNode,
+    operation: OperationDefinitionNode,
+    { suggest }: { suggest: boolean },
+  ) {
+    this.#schema = schema;
+    this.#document = document;
+    this.#operation = operation;
+    this.#suggest = suggest;
+  }
+
+  /**
+   * Coerces variables before anything runs, so that the faults of all of them are told at once.
+   *
+   * @throws VALIDATION_FAILED naming what is wrong
+   */
+  coerce(inputs: Variables): Variables {
+    const { variableDefinitions } = this.#operation;
+    if (!variableDefinitions || variableDefinitions.length === 0) return NO_VARIABLES;
+    const faults = new Faults();
+    // Without a prototype, whose properties compiled code would take for variables.
+    const coerced: Record<string, unknown> = Object.create(null);
+    for (const { variable, type: typeNode, defaultValue } of variableDefinitions) {
+      const name = variable.name.value;
+      const type = typeFromAST(this.#schema, typeNode as never);
+      if (!isInputType(type)) continue;
+      const given = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
+      if (given === undefined) {
+        if (defaultValue) coerced[name] = valueFromAST(defaultValue, type);
+        else if (isNonNullType(type)) faults.add([{ path: name, message: 'is required' }]);
+      } else if (given === null && (isNonNullType(type) || (defaultValue && this.#isNeverNull(name)))) {
+        faults.add([{ path: name, message: 'must not be null' }]);
+      } else {
+        coerced[name] = this.#value(name, type, given, faults);
+      }
     }
-    if (given === null && (isNonNullType(type) || (defaultValue && isNeverNull(schema, document, name)))) {
-      issues.push({ path: name, message: 'must not be null' });
-      continue;
-    }
+    faults.throwAny();
+    return coerced;
+  }
+
+  #value(name: string, type: GraphQLInputType, given: unknown, faults: Faults): unknown {
     const broken = ruleIssues(name, type, given);
     if (broken.length > 0) {
-      issues.push(...broken);
-      continue;
+      faults.add(broken);
+      return undefined;
     }
+    const issues: Issue[] = [];
     const onError: Parameters<typeof coerceInputValue>[2] = (path, _value, error) => {
       issues.push({
         path: path.length > 0 ? path.join('.') : name,
         message: error.message.replace(/\.$/, ''),
       });
+      if (issues.length === MOST_NAMED_FAULTS) throw ENOUGH;
     };
-    const value = coerceInputValue(given, type, onError, !suggest);
-    if (!opaque.has(name)) issues.push(...idIssues(type, value, name));
-    coerced[name] = value;
+    try {
+      const value = coerceInputValue(given, type, onError, !this.#suggest);
+      this.#opaque ??= opaqueVariables(this.#schema, this.#document, this.#operation);
+      faults.add(issues);
+      if (!this.#opaque.has(name)) faults.add(idIssues(type, value, name));
+      return value;
+    } catch (error) {
+      if (error !== ENOUGH) throw error;
+      faults.add(issues, faultsOf(type, given));
+      return undefined;
+    }
   }
-  if (issues.length > 0) throw validationFailed(issues);
-  return coerced;
+
+  /** A variable with a default may stand where null may not; then the null that a client gives for it is a fault. */
+  #isNeverNull(name: string): boolean {
+    this.#neverNull ??= neverNull(this.#schema, this.#document);
+    return this.#neverNull.has(name);
+  }
 }
 
 const NO_VARIABLES: Variables = Object.freeze({});
+const ENOUGH = Symbol('enough faults are named');
 
-/** A variable with a default may stand where null may not; then the null that a client gives for it is a fault. */
-function isNeverNull(schema: GraphQLSchema, document: DocumentNode, name: string): boolean {
+/** Keeps as many faults as are named, and the number of all. */
+class Faults {
+  readonly #named: Issue[] = [];
+  #count = 0;
+
+  /** @param count how many there are, if only some of them are given */
+  add(issues: readonly Issue[], count = issues.length): void {
+    this.#named.push(...issues.slice(0, MOST_NAMED_FAULTS - this.#named.length));
+    this.#count += count;
+  }
+
+  throwAny(): void {
+    if (this.#count > 0) throw validationFailed(this.#named, this.#count);
+  }
+}
+
+/** How many faults coercion finds in a value, found without a message for each: a body has room for 49,000. */
+export function faultsOf(type: GraphQLInputType, value: unknown): number {
+  if (isNonNullType(type)) return value == null ? 1 : faultsOf(type.ofType, value);
+  if (value == null) return 0;
+  if (isListType(type)) {
+    if (!Array.isArray(value)) return faultsOf(type.ofType, value);
+    let faults = 0;
+    for (const item of value) faults += faultsOf(type.ofType, item);
+    return faults;
+  }
+  if (isLeafType(type)) return isLeafValue(type, value) ? 0 : 1;
+  if (typeof value !== 'object') return 1;
+  const fields = type.getFields();
+  let faults = Object.keys(value).filter((name) => !Object.hasOwn(fields, name)).length;
+  for (const { name, type, defaultValue } of Object.values(fields)) {
+    const given = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+    if (given !== undefined) faults += faultsOf(type, given);
+    else if (defaultValue === undefined && isNonNullType(type)) faults++;
+  }
+  return faults;
+}
+
+function isLeafValue(type: GraphQLInputType & { name: string }, value: unknown): boolean {
+  if (isEnumType(type)) return typeof value === 'string' && type.getValue(value) !== undefined;
+  if (!isLeafType(type)) return false;
+  const accepts = type.extensions.accepts as ((value: unknown) => boolean) | undefined;
+  if (accepts) return accepts(value);
+  try {
+    return type.parseValue(value) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** The variables that stand where null may not. */
+function neverNull(schema: GraphQLSchema, document: DocumentNode): ReadonlySet<string> {
   const info = new TypeInfo(schema);
-  let neverNull = false;
+  const names = new Set<string>();
   const look = (node: VariableNode) => {
-    if (node.name.value === name && isNonNullType(info.getInputType())) neverNull = true;
+    if (isNonNullType(info.getInputType())) names.add(node.name.value);
   };
   visit(document, visitWithTypeInfo(info, { Variable: look }));
-  return neverNull;
+  return names;
 }
 
 /** What a domain's rules say of an input that came as a variable: the same words as over REST. */
-function ruleIssues(name: string, type: Parameters<typeof getNamedType>[0], value: unknown): Issue[] {
+function ruleIssues(name: string, type: GraphQLInputType, value: unknown): Issue[] {
   const named = getNamedType(type);
   if (!isInputObjectType(named)) return [];
   const { schemas = [] } = (named.extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] };

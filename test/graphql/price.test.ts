@@ -6,10 +6,13 @@ import { admit } from '../../src/graphql/admission.ts';
 import type { Context } from '../../src/graphql/context.ts';
 import { Loaders } from '../../src/graphql/loaders.ts';
 import { Operations } from '../../src/graphql/operations.ts';
-import { priceOf } from '../../src/graphql/price.ts';
+import { PriceList } from '../../src/graphql/price.ts';
 import { OperationRefused } from '../../src/graphql/refusal.ts';
 import { schema } from '../../src/graphql/schema.ts';
+import { select } from '../../src/graphql/selection.ts';
 import type { Category, Order, Page, PageRequest, Pet, Store } from '../../src/store/store.ts';
+
+const prices = new PriceList(schema);
 
 function price(text: string, variables: Record<string, unknown> = {}): number {
   const document = parse(text);
@@ -17,7 +20,8 @@ function price(text: string, variables: Record<string, unknown> = {}): number {
   const operation = document.definitions.find(
     (node): node is OperationDefinitionNode => node.kind === Kind.OPERATION_DEFINITION,
   );
-  return priceOf(schema, document, operation!, variables).units;
+  const selected = select(schema, document, operation!, variables);
+  return prices.priceOf(selected, operation!.operation, variables).units;
 }
 
 describe('the price of an operation', () => {
@@ -40,7 +44,8 @@ describe('the price of an operation', () => {
     ['{ __type(name: "Pet") { name } }', 1],
     ['{ a: pet(id: 1) { id } b: pet(id: 2) { id } pets { nodes { id } } }', 3],
     ['{ pet(id: 1) { id } pet(id: 1) { name } }', 1],
-    ['{ pets(first: 100) { nodes { id } edges { node { id } } totalCount } }', 1],
+    ['{ pets(first: 50) { nodes { id } edges { node { id } } totalCount } }', 1],
+    ['{ pets(first: 100) { nodes { id } edges { node { id } } totalCount } }', 2],
     ['mutation { createCategory(input: {name: "x"}) { pets(first: 100) { nodes { id } } } }', 1],
     ['mutation { a: deletePet(id: 1) b: deletePet(id: 2) }', 2],
     ['query($n: Int) { categories(first: $n) { nodes { pets(first: $n) { nodes { id } } } } }', 5],
@@ -78,7 +83,10 @@ describe('the price of an operation', () => {
     (route) => {
       const document = parse(route.document);
       const [operation] = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
-      expect(priceOf(schema, document, operation as OperationDefinitionNode, { limit: 100 }).units).toBe(1);
+      const node = operation as OperationDefinitionNode;
+      const variables = { limit: 100 };
+      const selected = select(schema, document, node, variables);
+      expect(prices.priceOf(selected, node.operation, variables).units).toBe(1);
     },
   );
 

@@ -1,8 +1,10 @@
 import { inputObject, type Notation, text } from '../notation.ts';
 import { name } from '../pet/pet.rules.ts';
 
-/** Up to 2,000 characters (contract section 1). */
-const description = () => text(0, 2000);
+/** Characters of a description. */
+export const LONGEST_DESCRIPTION = 2_000;
+
+const description = () => text(0, LONGEST_DESCRIPTION);
 
 export const newCategory = ({ optional }: Notation) =>
   inputObject({ name: name(), description: optional(description()) });

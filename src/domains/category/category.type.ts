@@ -4,7 +4,8 @@ import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import type { Category, CategoryPatch, NewCategory } from '../../store/store.ts';
 import { graphqlNotation } from '../notation.ts';
-import { categoryPatch, newCategory } from './category.rules.ts';
+import { LONGEST_NAME } from '../pet/pet.rules.ts';
+import { categoryPatch, LONGEST_DESCRIPTION, newCategory } from './category.rules.ts';
 
 export const CategoryType = builder.objectRef<Category>('Category').implement({
   interfaces: [NodeInterface],
@@ -15,10 +16,14 @@ export const CategoryType = builder.objectRef<Category>('Category').implement({
       resolve: nodeType('Category', (id, { loaders }) => loaders.category(id)),
     }),
     id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
-    name: t.exposeString('name', { description: 'The category name, for example a kind of animal.' }),
+    name: t.exposeString('name', {
+      description: 'The category name, for example a kind of animal.',
+      extensions: { longest: LONGEST_NAME },
+    }),
     description: t.exposeString('description', {
       nullable: true,
       description: 'A short description of the category.',
+      extensions: { longest: LONGEST_DESCRIPTION },
     }),
   }),
 });

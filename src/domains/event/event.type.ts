@@ -103,7 +103,7 @@ export const EventRef = builder.objectRef<StoredEvent>('Event').implement({
 const EventEdge = builder.objectRef<StoredEvent>('EventEdge').implement({
   description: 'An event with its cursor.',
   fields: (t) => ({
-    cursor: t.exposeString('id', { description: 'The id of the event.' }),
+    cursor: t.exposeString('id', { description: 'The id of the event.', extensions: { longest: 500 } }),
     node: t.field({ type: EventRef, description: 'The event.', resolve: (event) => event }),
   }),
 });

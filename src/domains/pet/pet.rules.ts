@@ -1,8 +1,11 @@
 import { PET_STATUSES } from '../../store/store.ts';
 import { inputObject, type Notation, oneOf, trimmedText } from '../notation.ts';
 
-/** 1..200 characters, stored trimmed (contract section 1). */
-export const name = () => trimmedText(1, 200);
+/** Characters of a name. */
+export const LONGEST_NAME = 200;
+
+/** Stored trimmed. */
+export const name = () => trimmedText(1, LONGEST_NAME);
 export const petStatus = () => oneOf(PET_STATUSES);
 
 export const newPet = ({ id, optional }: Notation) =>

@@ -8,7 +8,7 @@ import { andThen } from '../../maybe-promise.ts';
 import { type Id, PET_STATUSES, type Pet, type PetFilter } from '../../store/store.ts';
 import { CategoryType } from '../category/category.type.ts';
 import { graphqlNotation } from '../notation.ts';
-import { newPet, petPatch } from './pet.rules.ts';
+import { LONGEST_NAME, newPet, petPatch } from './pet.rules.ts';
 
 const STATUS_MEANING = {
   available: 'Can be ordered.',
@@ -37,7 +37,10 @@ export const PetType = builder.objectRef<Pet>('Pet').implement({
       resolve: nodeType('Pet', (id, { loaders }) => loaders.pet(id)),
     }),
     id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
-    name: t.exposeString('name', { description: "The animal's name." }),
+    name: t.exposeString('name', {
+      description: "The animal's name.",
+      extensions: { longest: LONGEST_NAME },
+    }),
     status: t.expose('status', { type: PetStatusType, description: 'Status of the pet.' }),
     categoryId: t.exposeID('categoryId', { description: 'Id of the category that the animal belongs to.' }),
     category: t.field({

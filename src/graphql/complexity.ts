@@ -1,0 +1,118 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  Kind,
+  Lexer,
+  type SelectionSetNode,
+  Source,
+  TokenKind,
+} from 'graphql';
+import { tooComplex } from './refusal.ts';
+
+/** More tokens than any honest operation has, and few enough to parse and validate in milliseconds. */
+export const MOST_TOKENS = 2_000;
+/** Brackets within brackets: far more than pricing allows, far less than exhausts the stack of parser and rules. */
+const DEEPEST_SYNTAX = 200;
+/** Fields and fragments looked at to expand a document: no code that expands it may hang. */
+const MOST_EXPANDED = 10_000;
+/** Pairs of fields under one response key: validation compares each with each, below each pair again. */
+const MOST_PAIRS = 50_000;
+/** Levels that are looked at; a selection that is deeper is refused once it is known to be valid. */
+const DEEPEST_EXPANDED = 40;
+/** Characters of a response key, which an answer repeats for each row. */
+const LONGEST_KEY = 100;
+
+/** @throws QUERY_TOO_COMPLEX for brackets that would exhaust the stack of the parser */
+export function checkNesting(text: string): void {
+  // Most texts can't be that deep, whatever is in them.
+  if ((text.match(/[{[(]/g)?.length ?? 0) <= DEEPEST_SYNTAX) return;
+  const lexer = new Lexer(new Source(text));
+  let depth = 0;
+  for (let count = 0; count <= MOST_TOKENS; count++) {
+    const { kind } = lexer.advance();
+    if (kind === TokenKind.EOF) return;
+    if (kind === TokenKind.BRACE_L || kind === TokenKind.BRACKET_L || kind === TokenKind.PAREN_L) depth++;
+    else if (kind === TokenKind.BRACE_R || kind === TokenKind.BRACKET_R || kind === TokenKind.PAREN_R)
+      depth--;
+    if (depth > DEEPEST_SYNTAX) throw tooComplex(`has more than ${DEEPEST_SYNTAX} brackets open at once`);
+  }
+}
+
+/**
+ * Refuses what would take long to validate, whatever the schema, and answers that are long by the names of their fields.
+ *
+ * @param document parsed but not yet validated
+ * @throws QUERY_TOO_COMPLEX
+ */
+export function checkExpansion(document: DocumentNode): void {
+  const expansion = new Expansion(document);
+  for (const definition of document.definitions) {
+    if (definition.kind === Kind.OPERATION_DEFINITION) expansion.expand([definition.selectionSet], 0);
+  }
+  expansion.expandTheRest();
+}
+
+/** Expands fragments and merges fields by their response keys, as validation does; types don't matter here. */
+class Expansion {
+  readonly #fragments = new Map<string, FragmentDefinitionNode>();
+  readonly #reached = new Set<FragmentDefinitionNode>();
+  #expanded = 0;
+  #pairs = 0;
+
+  constructor({ definitions }: DocumentNode) {
+    for (const definition of definitions) {
+      if (definition.kind === Kind.FRAGMENT_DEFINITION)
+        this.#fragments.set(definition.name.value, definition);
+    }
+  }
+
+  expand(sets: readonly SelectionSetNode[], depth: number): void {
+    if (depth > DEEPEST_EXPANDED) return;
+    const groups = new Map<string, FieldNode[]>();
+    this.#group(sets, groups, new Set());
+    for (const nodes of groups.values()) {
+      this.#pairs += nodes.length ** 2 - 1;
+      if (this.#pairs > MOST_PAIRS) throw tooComplex('selects the same fields too often');
+      const below = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
+      if (below.length > 0) this.expand(below, depth + 1);
+    }
+  }
+
+  /** Fragments that no operation spreads are validated too, only to be refused. */
+  expandTheRest(): void {
+    for (const fragment of this.#fragments.values()) {
+      if (!this.#reached.has(fragment)) this.expand([fragment.selectionSet], 0);
+    }
+  }
+
+  #group(
+    sets: readonly SelectionSetNode[],
+    groups: Map<string, FieldNode[]>,
+    open: Set<FragmentDefinitionNode>,
+  ): void {
+    for (const { selections } of sets) {
+      for (const selection of selections) {
+        if (++this.#expanded > MOST_EXPANDED) throw tooComplex(`selects more than ${MOST_EXPANDED} fields`);
+        if (selection.kind === Kind.FIELD) {
+          const key = (selection.alias ?? selection.name).value;
+          if (key.length > LONGEST_KEY)
+            throw tooComplex(`has a response key of more than ${LONGEST_KEY} characters`);
+          const group = groups.get(key);
+          if (group) group.push(selection);
+          else groups.set(key, [selection]);
+        } else if (selection.kind === Kind.INLINE_FRAGMENT) {
+          this.#group([selection.selectionSet], groups, open);
+        } else {
+          const fragment = this.#fragments.get(selection.name.value);
+          // One that spreads itself has no end; validation refuses it.
+          if (!fragment || open.has(fragment)) continue;
+          open.add(fragment);
+          this.#reached.add(fragment);
+          this.#group([fragment.selectionSet], groups, open);
+          open.delete(fragment);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import type { GraphQLSchema } from 'graphql';
+import type { CompiledQuery } from 'graphql-jit';
+import type { Documents, Operation } from './documents.ts';
+import type { Price } from './price.ts';
+import { type SelectedOperation, select, switchesOf } from './selection.ts';
+import { OperationVariables, type Variables } from './variables.ts';
+
+/** Measured: bytes of heap for one field of a selection. */
+const BYTES_OF_FIELD = 300;
+
+/** An operation with its directives decided, and what is found out about it as it is used. */
+export interface Plan {
+  readonly operation: Operation;
+  readonly selected: SelectedOperation;
+  uses: number;
+  /** Where it doesn't depend on variables. */
+  price?: Price;
+  /** What compiled code needs to be right; null where it never is. */
+  needs?: readonly string[] | null;
+  /** Null where there is to be none. */
+  code?: CompiledQuery | null;
+}
+
+interface PlannedOperation {
+  readonly variables: OperationVariables;
+  readonly switches: readonly string[];
+  readonly plans: Map<string, Plan>;
+}
+
+/** Plans of the operations of documents, kept as long as these and within the room that they have. */
+export class Plans {
+  readonly #schema: GraphQLSchema;
+  readonly #documents: Documents;
+  readonly #suggest: boolean;
+  readonly #operations = new WeakMap<Operation, PlannedOperation>();
+
+  /** @param options `suggest: false` tells clients nothing of the schema */
+  constructor(schema: GraphQLSchema, documents: Documents, { suggest }: { suggest: boolean }) {
+    this.#schema = schema;
+    this.#documents = documents;
+    this.#suggest = suggest;
+  }
+
+  /** @throws VALIDATION_FAILED naming what is wrong */
+  coerce(operation: Operation, inputs: Variables): Variables {
+    return this.#planned(operation).variables.coerce(inputs);
+  }
+
+  /**
+   * @param variables coerced
+   * @throws QUERY_TOO_COMPLEX for what is too deep or too large to look at
+   */
+  planOf(operation: Operation, variables: Variables): Plan {
+    const { switches, plans } = this.#planned(operation);
+    const decided = switches.map((name) => (variables[name] === true ? '1' : '0')).join('');
+    const known = plans.get(decided);
+    if (known) return known;
+    const selected = select(this.#schema, operation.document.ast, operation.node, variables);
+    const plan: Plan = { operation, selected, uses: 0 };
+    if (this.#documents.reserve(operation.document, selected.fields * BYTES_OF_FIELD))
+      plans.set(decided, plan);
+    return plan;
+  }
+
+  #planned(operation: Operation): PlannedOperation {
+    let planned = this.#operations.get(operation);
+    if (!planned) {
+      const { document, node } = operation;
+      planned = {
+        variables: new OperationVariables(this.#schema, document.ast, node, { suggest: this.#suggest }),
+        switches: switchesOf(document.ast, node),
+        plans: new Map(),
+      };
+      this.#operations.set(operation, planned);
+    }
+    return planned;
+  }
+}

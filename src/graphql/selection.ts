@@ -1,0 +1,185 @@
+import {
+  type DirectiveNode,
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLField,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  getNamedType,
+  isAbstractType,
+  isCompositeType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  SchemaMetaFieldDef,
+  type SelectionNode,
+  type SelectionSetNode,
+  TypeMetaFieldDef,
+  TypeNameMetaFieldDef,
+  visit,
+} from 'graphql';
+import { tooComplex } from './refusal.ts';
+import type { Variables } from './variables.ts';
+
+/** Levels of fields; the deepest introspection of GraphiQL has 14. */
+const DEEPEST = 30;
+/** Fields of one selection, fragments expanded: bounds the work of pricing and of executing. */
+const MOST_FIELDS = 10_000;
+
+/** A field that execution resolves: all that is selected under one response key of one object. */
+export interface SelectedField {
+  readonly key: string;
+  /** The type of the objects that it is a field of. */
+  readonly parent: GraphQLObjectType;
+  readonly definition: GraphQLField<unknown, unknown>;
+  /** Where it is selected; all of them have the arguments of the first. */
+  readonly nodes: readonly [FieldNode, ...FieldNode[]];
+  /** What is selected of what it gives, for each type that this can have; nothing below a leaf. */
+  readonly below: ReadonlyMap<GraphQLObjectType, Selection>;
+}
+
+/** The fields of an object in the order of the answer: fragments expanded, equal keys merged, directives applied. */
+export type Selection = readonly SelectedField[];
+
+/** A whole operation as execution sees it. */
+export interface SelectedOperation {
+  readonly root: GraphQLObjectType;
+  readonly selection: Selection;
+  /** Fields of all levels. */
+  readonly fields: number;
+}
+
+/** The names of the variables that decide by `@skip` and `@include` what an operation selects. */
+export function switchesOf(
+  document: DocumentNode,
+  { variableDefinitions = [] }: OperationDefinitionNode,
+): readonly string[] {
+  if (variableDefinitions.length === 0) return [];
+  const used = new Set<string>();
+  visit(document, {
+    Directive({ arguments: given }: DirectiveNode) {
+      for (const { value } of given ?? []) if (value.kind === Kind.VARIABLE) used.add(value.name.value);
+    },
+  });
+  return variableDefinitions.map(({ variable }) => variable.name.value).filter((name) => used.has(name));
+}
+
+/**
+ * What an operation selects, collected as execution collects it (GraphQL specification, section 6.3.2).
+ *
+ * @param document validated against the schema
+ * @param variables coerced, defaults applied; only those of `switchesOf` matter
+ * @throws QUERY_TOO_COMPLEX for what is too deep or too large to look at
+ */
+export function select(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  { operation, selectionSet }: OperationDefinitionNode,
+  variables: Variables,
+): SelectedOperation {
+  const root = schema.getRootType(operation)!;
+  const collector = new Collector(schema, document, variables);
+  const selection = collector.collect(root, [selectionSet], 1);
+  return { root, selection, fields: collector.fields };
+}
+
+class Collector {
+  fields = 0;
+  readonly #schema: GraphQLSchema;
+  readonly #fragments = new Map<string, FragmentDefinitionNode>();
+  readonly #variables: Variables;
+
+  constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables) {
+    this.#schema = schema;
+    this.#variables = variables;
+    for (const definition of document.definitions) {
+      if (definition.kind === Kind.FRAGMENT_DEFINITION)
+        this.#fragments.set(definition.name.value, definition);
+    }
+  }
+
+  collect(parent: GraphQLObjectType, sets: readonly SelectionSetNode[], depth: number): Selection {
+    const selection: SelectedField[] = [];
+    for (const [key, nodes] of this.#group(parent, sets)) {
+      if (++this.fields > MOST_FIELDS) throw tooComplex(`selects more than ${MOST_FIELDS} fields`);
+      if (depth > DEEPEST) throw tooComplex(`is nested more than ${DEEPEST} levels deep`);
+      const definition = fieldOf(this.#schema, parent, nodes[0].name.value);
+      if (!definition) continue;
+      const below = this.#below(definition, nodes, depth + 1);
+      selection.push({ key, parent, definition, nodes, below });
+    }
+    return selection;
+  }
+
+  #below(
+    { type }: GraphQLField<unknown, unknown>,
+    nodes: readonly FieldNode[],
+    depth: number,
+  ): SelectedField['below'] {
+    const named = getNamedType(type);
+    if (!isCompositeType(named)) return NOTHING;
+    const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
+    const types = isObjectType(named) ? [named] : this.#schema.getPossibleTypes(named);
+    return new Map(types.map((one) => [one, this.collect(one, sets, depth)]));
+  }
+
+  #group(
+    type: GraphQLObjectType,
+    sets: readonly SelectionSetNode[],
+  ): Map<string, [FieldNode, ...FieldNode[]]> {
+    const groups = new Map<string, [FieldNode, ...FieldNode[]]>();
+    const visited = new Set<string>();
+    const visitSet = (set: SelectionSetNode): void => {
+      for (const selection of set.selections) {
+        if (!this.#isIncluded(selection)) continue;
+        if (selection.kind === Kind.FIELD) {
+          const key = (selection.alias ?? selection.name).value;
+          const group = groups.get(key);
+          if (group) group.push(selection);
+          else groups.set(key, [selection]);
+        } else if (selection.kind === Kind.INLINE_FRAGMENT) {
+          if (this.#applies(type, selection.typeCondition?.name.value)) visitSet(selection.selectionSet);
+        } else if (!visited.has(selection.name.value)) {
+          visited.add(selection.name.value);
+          const fragment = this.#fragments.get(selection.name.value);
+          if (fragment && this.#applies(type, fragment.typeCondition.name.value))
+            visitSet(fragment.selectionSet);
+        }
+      }
+    };
+    sets.forEach(visitSet);
+    return groups;
+  }
+
+  #isIncluded({ directives = [] }: SelectionNode): boolean {
+    for (const { name, arguments: given } of directives) {
+      const when = given?.find(({ name }) => name.value === 'if')?.value;
+      if (!when) continue;
+      const value =
+        when.kind === Kind.VARIABLE
+          ? this.#variables[when.name.value]
+          : when.kind === Kind.BOOLEAN && when.value;
+      if (name.value === 'skip' ? value === true : name.value === 'include' && value === false) return false;
+    }
+    return true;
+  }
+
+  #applies(type: GraphQLObjectType, condition: string | undefined): boolean {
+    if (condition === undefined || condition === type.name) return true;
+    const abstract = this.#schema.getType(condition);
+    return isAbstractType(abstract) && this.#schema.isSubType(abstract, type);
+  }
+}
+
+/** A field of a type, the meta fields of every type and of the query root included. */
+function fieldOf(schema: GraphQLSchema, parent: GraphQLObjectType, name: string) {
+  if (name === TypeNameMetaFieldDef.name) return TypeNameMetaFieldDef;
+  if (parent === schema.getQueryType()) {
+    if (name === SchemaMetaFieldDef.name) return SchemaMetaFieldDef;
+    if (name === TypeMetaFieldDef.name) return TypeMetaFieldDef;
+  }
+  return parent.getFields()[name];
+}
+
+const NOTHING: SelectedField['below'] = new Map();
