@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { Access } from './access/access.ts';
 import { keyOf } from './access/api-keys.ts';
+import { type Clock, systemClock } from './access/clock.ts';
 import { PRICE_OF_FAILURE, type Session } from './access/session.ts';
 import type { Config } from './config.ts';
 import type { Route } from './domains/route.ts';
@@ -33,8 +34,8 @@ export interface GatewayOptions {
   tracing?: Tracing | undefined;
   /** Filled in on the pages where people try things out; for development starts only. */
   developmentKey?: string | undefined;
-  /** Milliseconds since 1970; tests give a clock of their own. */
-  now?: () => number;
+  /** Tests give one of their own. */
+  clock?: Clock;
   /** The REST operations; tests give a table of their own. */
   routes?: readonly Route[];
 }
@@ -68,17 +69,17 @@ class Gateway {
   readonly #graphql: GraphQLDoor;
 
   constructor(options: GatewayOptions) {
-    const { config, log, metrics, tracing, developmentKey, now = Date.now } = options;
+    const { config, log, metrics, tracing, developmentKey, clock = systemClock } = options;
     const store = metrics ? measuredStore(options.store, metrics) : options.store;
     this.#store = store;
     this.#config = config;
     this.#log = log;
     this.#metrics = metrics;
     this.#tracing = tracing;
-    this.#now = now;
+    this.#now = clock.now;
     this.#cors = new Cors(config.CORS_ORIGIN);
     this.#pages = new Pages({ store, config, metrics, developmentKey });
-    this.#access = new Access(now);
+    this.#access = new Access(clock);
     const operations = new Operations(schema, (error) => this.#reportFault(error), {
       introspection: config.INTROSPECTION,
     });
@@ -122,9 +123,11 @@ class Gateway {
     return andThen(this.#authenticate(exchange), (session) => {
       exchange.session = session;
       const door = exchange.door === 'graphql' ? this.#graphql : this.#rest;
-      return attempt(
-        () => door.answer(exchange, session),
-        (error) => this.#chargeFailure(session, error),
+      return andThen(session.begin(door.expect(exchange)), () =>
+        attempt(
+          () => door.answer(exchange, session),
+          (error) => this.#chargeFailure(session, error),
+        ),
       );
     });
   }

@@ -4,24 +4,30 @@ import type { MaybePromise, Store } from '../store/store.ts';
 import { AddressGuard } from './address-guard.ts';
 import { Authenticator } from './api-keys.ts';
 import { BurstGuard } from './burst-guard.ts';
+import type { Clock } from './clock.ts';
 import { FreeGuard } from './free-guard.ts';
-import type { WindowView } from './limiter.ts';
-import { Session } from './session.ts';
+import { Limiter, type WindowView } from './limiter.ts';
+import { type Counters, Session } from './session.ts';
+import { wholeSeconds } from './usage.ts';
 
 /** Who may do what: turns credentials into sessions, and slows down those who have none. */
 export class Access {
   readonly #now: () => number;
   readonly #authenticator: Authenticator;
   readonly #addressGuard: AddressGuard;
-  readonly #burstGuard = new BurstGuard();
-  readonly #freeGuard: FreeGuard;
+  readonly #counters: Counters;
 
-  /** @param now milliseconds since 1970 */
-  constructor(now: () => number) {
+  constructor(clock: Clock) {
+    const { now } = clock;
     this.#now = now;
-    this.#authenticator = new Authenticator(now);
-    this.#addressGuard = new AddressGuard(now);
-    this.#freeGuard = new FreeGuard(now);
+    this.#authenticator = new Authenticator(clock);
+    this.#addressGuard = new AddressGuard(clock);
+    this.#counters = {
+      limiter: new Limiter(),
+      burstGuard: new BurstGuard(),
+      freeGuard: new FreeGuard(now),
+      spentGuard: new FreeGuard(now),
+    };
   }
 
   /**
@@ -35,15 +41,7 @@ export class Access {
     if (key === undefined) return null;
     return andThen(
       this.#authenticator.principalOf(store, key),
-      (principal) =>
-        principal &&
-        new Session({
-          principal,
-          store,
-          burstGuard: this.#burstGuard,
-          freeGuard: this.#freeGuard,
-          now: this.#now,
-        }),
+      (principal) => principal && new Session({ principal, store, counters: this.#counters, now: this.#now }),
     );
   }
 
@@ -56,7 +54,7 @@ export class Access {
       );
     }
     const { resetAt } = this.#addressGuard.view(address);
-    const retryAfter = Math.max(1, Math.ceil((resetAt - this.#now()) / 1000));
+    const retryAfter = wholeSeconds(resetAt - this.#now());
     return new AppError(
       'RATE_LIMITED',
       `Too many requests without a valid API key. Retry in ${retryAfter} s.`,

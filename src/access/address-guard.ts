@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import type { Clock } from './clock.ts';
 import type { WindowView } from './limiter.ts';
 import { MINUTE } from './usage.ts';
 
-/** Requests a minute and address without a valid key (contract section 5). */
+/** Requests a minute and address without a valid key. */
 export const GUARD_LIMIT = 60;
 const MOST_ADDRESSES = 100_000;
 
@@ -11,20 +12,21 @@ const MOST_ADDRESSES = 100_000;
  * an IPv6 address counts by its /64, which is what one customer has.
  */
 export class AddressGuard {
-  readonly #now: () => number;
-  readonly #windows = new LRUCache<string, { start: number; used: number }>({ max: MOST_ADDRESSES });
+  readonly #clock: Clock;
+  /** `end` by the monotonic clock. */
+  readonly #windows = new LRUCache<string, { end: number; used: number }>({ max: MOST_ADDRESSES });
 
-  constructor(now: () => number) {
-    this.#now = now;
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
   /** Counts one request; false if it is one too many. */
   admit(address: string): boolean {
     const network = networkOf(address);
-    const now = this.#now();
+    const time = this.#clock.monotonic();
     const window = this.#windows.get(network);
-    if (!window || now >= window.start + MINUTE) {
-      this.#windows.set(network, { start: now, used: 1 });
+    if (!window || time >= window.end) {
+      this.#windows.set(network, { end: time + MINUTE, used: 1 });
       return true;
     }
     if (window.used >= GUARD_LIMIT) return false;
@@ -34,10 +36,10 @@ export class AddressGuard {
 
   view(address: string): WindowView {
     const window = this.#windows.get(networkOf(address));
-    const now = this.#now();
-    if (!window || now >= window.start + MINUTE)
-      return { limit: GUARD_LIMIT, remaining: GUARD_LIMIT, resetAt: now + MINUTE };
-    return { limit: GUARD_LIMIT, remaining: GUARD_LIMIT - window.used, resetAt: window.start + MINUTE };
+    const left = window ? window.end - this.#clock.monotonic() : 0;
+    const now = this.#clock.now();
+    if (!window || left <= 0) return { limit: GUARD_LIMIT, remaining: GUARD_LIMIT, resetAt: now + MINUTE };
+    return { limit: GUARD_LIMIT, remaining: GUARD_LIMIT - window.used, resetAt: now + left };
   }
 }
 

@@ -1,6 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { andThen } from '../maybe-promise.ts';
 import type { AccessStore, ApiKey, ApiKeySecret, Limits, MaybePromise, PlanName } from '../store/store.ts';
+import type { Clock } from './clock.ts';
 import { PLANS } from './plans.ts';
 
 /** The caller whose key was accepted. */
@@ -44,17 +46,19 @@ const MOST_CACHED = 50_000;
 
 interface Known {
   principal: Principal;
-  /** Milliseconds since 1970. */
+  /** By the monotonic clock. */
   until: number;
+  /** Milliseconds since 1970: the end of the secret. */
+  expiresAt: number;
 }
 
 /** Tells who a key belongs to. Known keys cost no read; unknown, revoked and expired ones look all the same. */
 export class Authenticator {
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #known = new LRUCache<string, Known>({ max: MOST_CACHED });
 
-  constructor(now: () => number) {
-    this.#now = now;
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
   /** @throws UNAVAILABLE when the store can't tell */
@@ -63,25 +67,23 @@ export class Authenticator {
     if (!FORM.test(key)) return null;
     const keyHash = hashOf(key);
     const known = this.#known.get(keyHash);
-    const asked = this.#now();
-    if (known && asked < known.until) return known.principal;
+    const asked = this.#clock.monotonic();
+    if (known && asked < known.until && this.#clock.now() < known.expiresAt) return known.principal;
     const found = store.apiKeyBySecretHash(keyHash);
-    return found instanceof Promise
-      ? found.then((apiKey) => this.#remember(keyHash, apiKey, asked))
-      : this.#remember(keyHash, found, asked);
+    return andThen(found, (apiKey) => this.#remember(keyHash, apiKey, asked));
   }
 
-  /** @param now when the store was asked: an answer that took long says nothing about the time since */
-  #remember(hash: string, apiKey: ApiKey | null, now: number): Principal | null {
+  /** @param asked when, by the monotonic clock: an answer that took long says nothing about the time since */
+  #remember(hash: string, apiKey: ApiKey | null, asked: number): Principal | null {
     const expiresAt =
       apiKey?.secrets.find((secret) => secret.hash === hash)?.expiresAt ?? Number.POSITIVE_INFINITY;
-    if (!apiKey || apiKey.revokedAt !== undefined || now >= expiresAt) {
+    if (!apiKey || apiKey.revokedAt !== undefined || this.#clock.now() >= expiresAt) {
       this.#known.delete(hash);
       return null;
     }
     const { id, name, plan, limits } = apiKey;
     const principal: Principal = { id, name, plan, limits };
-    this.#known.set(hash, { principal, until: Math.min(now + TRUST, expiresAt) });
+    this.#known.set(hash, { principal, until: asked + TRUST, expiresAt });
     return principal;
   }
 }

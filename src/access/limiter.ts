@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { andThen } from '../maybe-promise.ts';
 import type {
   AccessStore,
@@ -8,7 +9,7 @@ import type {
   UsageState,
 } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
-import { banLength, DAY, MINUTE, wholeSeconds } from './usage.ts';
+import { asOf, banLength, DAY, MINUTE, wholeSeconds } from './usage.ts';
 
 /** One window of a budget, as clients are shown it. */
 export interface WindowView {
@@ -31,42 +32,74 @@ export interface Verdict {
   banBegan?: number;
 }
 
+/** So many keys that are banned or have nothing left are remembered, those that asked last. */
+const MOST_REMEMBERED = 20_000;
+
 /**
- * Charges the budget of an API key. One atomic write a request; when the store can't tell, nothing passes.
- *
- * @param cost units of contract section 5; 0 only asks
- * @param now milliseconds since 1970
- * @throws UNAVAILABLE when the store doesn't answer
+ * Charges the budgets of API keys. One atomic write a request; when the store can't tell, nothing passes. Bans and
+ * emptied windows are remembered: neither can end before its time, whichever instance they were found by.
  */
-export function charge(
-  store: AccessStore,
-  { id: apiKeyId, limits }: Principal,
-  cost: number,
-  now: number,
-): MaybePromise<Verdict> {
-  return andThen(store.charge({ apiKeyId, limits, cost, now }), (result) =>
-    verdictOf(result, limits, cost, now),
-  );
+export class Limiter {
+  readonly #spent = new LRUCache<string, UsageState>({ max: MOST_REMEMBERED });
+
+  /**
+   * @param cost in units; 0 only asks
+   * @param now milliseconds since 1970
+   * @throws UNAVAILABLE when the store doesn't answer
+   */
+  charge(
+    store: AccessStore,
+    { id: apiKeyId, limits }: Principal,
+    cost: number,
+    now: number,
+  ): MaybePromise<Verdict> {
+    return andThen(store.charge({ apiKeyId, limits, cost, now }), (result) => {
+      const verdict = verdictOf(result, limits, cost, now);
+      if (verdict.outcome === 'banned' || isSpent(verdict)) this.#spent.set(apiKeyId, result.usage);
+      else if (this.#spent.size > 0) this.#spent.delete(apiKeyId);
+      return verdict;
+    });
+  }
+
+  /**
+   * What is known of a key without asking the store.
+   *
+   * @returns `banned`, or `passed` with nothing left; undefined if it may have something left
+   */
+  known({ id, limits }: Principal, now: number): Verdict | undefined {
+    const usage = this.#spent.size > 0 ? this.#spent.get(id) : undefined;
+    if (!usage) return undefined;
+    const outcome = usage.bannedUntil > now ? 'banned' : 'passed';
+    const verdict = verdictOf({ outcome, usage }, limits, 0, now);
+    // After the clock was set back, only the store can tell.
+    if (asOf(now, usage) === usage && (outcome === 'banned' || isSpent(verdict))) return verdict;
+    this.#spent.delete(id);
+    return undefined;
+  }
 }
+
+const isSpent = ({ minute, day }: Verdict): boolean => minute.remaining === 0 || day.remaining === 0;
 
 /** Puts the state after a charge into the words of the response headers. */
 export function verdictOf(
-  { outcome, usage }: ChargeResult,
+  { outcome, usage: stored }: ChargeResult,
   limits: Limits,
   cost: number,
   now: number,
 ): Verdict {
+  const usage = asOf(now, stored);
   const minute = windowView(usage.minuteStart, usage.minuteUsed, MINUTE, limits.perMinute, now);
   const day = windowView(usage.dayStart, usage.dayUsed, DAY, limits.perDay, now);
   if (outcome === 'passed') return { outcome, minute, day, tightest: smaller(minute, day) };
   if (outcome === 'banned') {
+    const length = banLength(usage.bans);
     return {
       outcome,
       minute,
       day,
       tightest: smaller(minute, day),
-      retryAfter: wholeSeconds(usage.bannedUntil - now),
-      ...(usage.bannedUntil === now + banLength(usage.bans) && { banBegan: now }),
+      retryAfter: wholeSeconds(Math.min(length, usage.bannedUntil - now)),
+      ...(usage.bannedUntil === now + length && { banBegan: now }),
     };
   }
   // Where both windows refuse, the one that ends later decides when a retry can pass; that may be the minute.
@@ -75,9 +108,10 @@ export function verdictOf(
   return { outcome, minute, day, tightest, retryAfter: wholeSeconds(tightest.resetAt - now) };
 }
 
+/** A window that is said to open a moment from now, by another clock, ends as if it opened now. */
 function windowView(start: number, used: number, length: number, limit: number, now: number): WindowView {
   if (now >= start + length) return { limit, remaining: limit, resetAt: now + length };
-  return { limit, remaining: Math.max(0, limit - used), resetAt: start + length };
+  return { limit, remaining: Math.max(0, limit - used), resetAt: Math.min(now, start) + length };
 }
 
 const smaller = (minute: WindowView, day: WindowView): WindowView =>

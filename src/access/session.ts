@@ -4,7 +4,7 @@ import type { MaybePromise, PlanName, Store } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
 import type { BurstGuard, BurstRefusal } from './burst-guard.ts';
 import { FREE_PER_SECOND, type FreeGuard } from './free-guard.ts';
-import { charge, type Verdict, type WindowView } from './limiter.ts';
+import type { Limiter, Verdict, WindowView } from './limiter.ts';
 
 /** Units for whatever fails before it has a price. */
 export const PRICE_OF_FAILURE = 1;
@@ -18,15 +18,27 @@ export interface RateLimitView {
   day: WindowView;
 }
 
+/** What all sessions of a process count with. */
+export interface Counters {
+  limiter: Limiter;
+  burstGuard: BurstGuard;
+  /** Of requests that are free by themselves. */
+  freeGuard: FreeGuard;
+  /** Of requests that may turn out free, where nothing is left to pay with. */
+  spentGuard: FreeGuard;
+}
+
 export interface SessionOptions {
   principal: Principal;
   /** What the session charges, and what its requests read and write. */
   store: Store;
-  burstGuard: BurstGuard;
-  freeGuard: FreeGuard;
+  counters: Counters;
   /** Milliseconds since 1970. */
   now: () => number;
 }
+
+/** What a request costs, as far as that is known before it is read. */
+export type Expected = 'charged' | 'perhaps free' | 'free';
 
 /**
  * What the holder of a key may do in one request or stream: the budget is drawn on through it. It knows nothing of the
@@ -36,19 +48,37 @@ export class Session {
   readonly principal: Principal;
   readonly store: Store;
   readonly now: () => number;
-  readonly #burstGuard: BurstGuard;
-  readonly #freeGuard: FreeGuard;
+  readonly #counters: Counters;
+  /** Units of the next charge that are paid already. */
+  #prepaid = 0;
   /** The last word of the limiter; undefined as long as nothing was asked of it. */
   verdict: Verdict | undefined;
   /** Units charged so far. */
   units = 0;
 
-  constructor({ principal, store, burstGuard, freeGuard, now }: SessionOptions) {
+  constructor({ principal, store, counters, now }: SessionOptions) {
     this.principal = principal;
     this.store = store;
     this.now = now;
-    this.#burstGuard = burstGuard;
-    this.#freeGuard = freeGuard;
+    this.#counters = counters;
+  }
+
+  /**
+   * Refuses what is known to be refused before anything of it is read. A ban that is remembered costs nothing more. Where
+   * nothing is left, the refusal is the store's, so that it counts as a strike where it is one; should the store have
+   * something left after all, the request goes on with what it has paid.
+   *
+   * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
+   */
+  begin(expected: Expected): MaybePromise<void> {
+    const { limiter, spentGuard } = this.#counters;
+    const known = limiter.known(this.principal, this.now());
+    if (known === undefined) return;
+    if (known.outcome === 'banned') return this.#judge(0, known);
+    if (expected === 'free' || (expected === 'perhaps free' && spentGuard.admit(this.principal.id))) return;
+    return andThen(this.charge(PRICE_OF_FAILURE), () => {
+      this.#prepaid = PRICE_OF_FAILURE;
+    });
   }
 
   /**
@@ -59,7 +89,7 @@ export class Session {
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   admit(units: number, mutations: number): MaybePromise<void> {
-    return andThen(this.#burstGuard.refusalOf(this.principal, mutations), (refusal) => {
+    return andThen(this.#counters.burstGuard.refusalOf(this.principal, mutations), (refusal) => {
       if (!refusal) return this.charge(units);
       // Asked for nothing: a ban comes before any other limit, and the answer shows what is left.
       return andThen(this.charge(0), () => {
@@ -75,7 +105,7 @@ export class Session {
    */
   admitFree(): MaybePromise<void> {
     return andThen(this.charge(0), () => {
-      if (this.#freeGuard.admit(this.principal.id)) return;
+      if (this.#counters.freeGuard.admit(this.principal.id)) return;
       const message = `At most ${FREE_PER_SECOND} free requests a second are allowed. Retry in 1 s.`;
       throw this.#refuseForASecond({ message, limit: FREE_PER_SECOND, remaining: 0 });
     });
@@ -88,14 +118,16 @@ export class Session {
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   charge(units: number): MaybePromise<void> {
+    const due = Math.max(0, units - this.#prepaid);
+    this.#prepaid = 0;
     const verdict = attempt(
-      () => charge(this.store, this.principal, units, this.now()),
+      () => this.#counters.limiter.charge(this.store, this.principal, due, this.now()),
       (error) => {
         this.verdict = this.#uncounted();
         throw error;
       },
     );
-    return andThen(verdict, (known) => this.#judge(units, known));
+    return andThen(verdict, (known) => this.#judge(due, known));
   }
 
   /** Whether the limiter let it through; else the answer is the limiter's. */

@@ -1,6 +1,6 @@
 import type { Charge, ChargeResult, UsageState } from '../store/store.ts';
 
-/** The rules of contract section 5, in milliseconds. */
+/** The rules of the limiter, in milliseconds. */
 export const MINUTE = 60_000;
 export const DAY = 86_400_000;
 export const STRIKES_TO_BAN = 20;
@@ -9,6 +9,9 @@ export const FIRST_BAN = MINUTE;
 export const LONGEST_BAN = DAY;
 /** Doublings beyond this many can't lengthen a ban. */
 export const MOST_DOUBLINGS = Math.ceil(Math.log2(LONGEST_BAN / FIRST_BAN));
+
+/** So far may the times of a state lie ahead: clocks of instances differ a little, and charges overtake one another. */
+const MOST_AHEAD = 2_000;
 
 /** The state of a key that has never been used. */
 export const unusedState = (): UsageState => ({
@@ -26,10 +29,11 @@ export const unusedState = (): UsageState => ({
  * One charge: a window opens at its first request; both windows are charged or neither; a refusal while the
  * Retry-After of an earlier one still runs is a strike; the 20th strike in 10 minutes bans.
  *
- * @param before the key's state, not changed
+ * @param stored the key's state, not changed
  * @returns the verdict and the state after it
  */
-export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): ChargeResult {
+export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): ChargeResult {
+  const before = asOf(now, stored);
   if (before.bannedUntil > now) return { outcome: 'banned', usage: before };
   if (cost === 0) return { outcome: 'passed', usage: before };
 
@@ -58,8 +62,8 @@ export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): 
 
   // Retry-After is a promise in whole seconds, so a strike counts until that whole second is reached.
   const opensAt = Math.max(
-    minuteFits ? 0 : (minuteOpen ? before.minuteStart : now) + MINUTE,
-    dayFits ? 0 : (dayOpen ? before.dayStart : now) + DAY,
+    minuteFits ? 0 : (minuteOpen ? Math.min(now, before.minuteStart) : now) + MINUTE,
+    dayFits ? 0 : (dayOpen ? Math.min(now, before.dayStart) : now) + DAY,
   );
   const refusedUntil = Math.max(before.refusedUntil, now + wholeSeconds(opensAt - now) * 1000);
   const isStrike = now < before.refusedUntil;
@@ -72,6 +76,28 @@ export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): 
   const bans = before.bans > 0 && now < before.bannedUntil + DAY ? before.bans + 1 : 1;
   const bannedUntil = now + banLength(bans);
   return { outcome: 'banned', usage: { ...before, refusedUntil, strikes: [], bannedUntil, bans } };
+}
+
+/**
+ * A state as of now. What happened at a time that lies ahead of now was told by a clock that has been set back since; all
+ * times go back as far as that, so that no window, no promise and no ban lasts longer than it may.
+ *
+ * @returns the state itself unless the clock was set back
+ */
+export function asOf(now: number, state: UsageState): UsageState {
+  const { minuteStart, dayStart, refusedUntil, strikes, bannedUntil, bans } = state;
+  const banStart = bans > 0 ? bannedUntil - banLength(bans) : 0;
+  const ahead = Math.max(minuteStart, dayStart, banStart, strikes.at(-1) ?? 0) - now;
+  if (ahead <= MOST_AHEAD) return state;
+  const back = (time: number) => Math.max(0, time - ahead);
+  return {
+    ...state,
+    minuteStart: back(minuteStart),
+    dayStart: back(dayStart),
+    refusedUntil: back(refusedUntil),
+    strikes: strikes.map(back),
+    bannedUntil: back(bannedUntil),
+  };
 }
 
 /** How long the nth ban in a row lasts, in milliseconds. */

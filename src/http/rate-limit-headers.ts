@@ -1,4 +1,5 @@
 import type { Verdict, WindowView } from '../access/limiter.ts';
+import { DAY, MINUTE } from '../access/usage.ts';
 import type { Exchange, Headers } from './exchange.ts';
 
 /**
@@ -20,7 +21,7 @@ function addVerdict(headers: Headers, { minute, day, tightest }: Verdict, now: n
     'RateLimit-Policy',
     `"minute";q=${minute.limit};w=60, "day";q=${day.limit};w=86400`,
     'RateLimit',
-    `"minute";r=${minute.remaining};t=${secondsUntil(minute.resetAt, now)}, "day";r=${day.remaining};t=${secondsUntil(day.resetAt, now)}`,
+    `"minute";r=${minute.remaining};t=${secondsUntil(minute.resetAt, now, MINUTE)}, "day";r=${day.remaining};t=${secondsUntil(day.resetAt, now, DAY)}`,
   );
 }
 
@@ -30,7 +31,7 @@ function addGuard(headers: Headers, window: WindowView, now: number): void {
     'RateLimit-Policy',
     `"address";q=${window.limit};w=60`,
     'RateLimit',
-    `"address";r=${window.remaining};t=${secondsUntil(window.resetAt, now)}`,
+    `"address";r=${window.remaining};t=${secondsUntil(window.resetAt, now, MINUTE)}`,
   );
 }
 
@@ -45,4 +46,6 @@ function addWindow(headers: Headers, { limit, remaining, resetAt }: WindowView):
   );
 }
 
-const secondsUntil = (time: number, now: number): number => Math.max(0, Math.ceil((time - now) / 1000));
+/** @param length of the window, which no clock that is set back may make longer */
+const secondsUntil = (time: number, now: number, length: number): number =>
+  Math.max(0, Math.ceil(Math.min(length, time - now) / 1000));

@@ -26,7 +26,7 @@ interface Answer {
 const end = ({ openedAt, length }: Window): number => openedAt + length;
 const left = ({ limit, used }: Window): number => limit - used;
 
-/** Contract section 5 as plainly as it can be written: what the gateway is held against. */
+/** The rules of the limiter as plainly as they can be written: what the gateway is held against. */
 class Contract {
   #minute: Window;
   #day: Window;
@@ -35,6 +35,10 @@ class Contract {
   #strikes: number[] = [];
   #bannedUntil = Number.NEGATIVE_INFINITY;
   #bans = 0;
+  /** When something was read that might have been free, though nothing was left. */
+  #read: number[] = [];
+  /** Whether the last request was refused or let through for what it costs. */
+  wasPriced = true;
 
   constructor({ perMinute, perDay }: Limits) {
     const unopened = { openedAt: Number.NEGATIVE_INFINITY, used: 0 };
@@ -42,9 +46,8 @@ class Contract {
     this.#day = { length: DAY, limit: perDay, ...unopened };
   }
 
-  request(now: number, cost: number): Answer {
+  request(now: number, { door, cost: price }: Ask): Answer {
     const asOfNow = (window: Window) => (now < end(window) ? window : { ...window, openedAt: now, used: 0 });
-    const charged = (window: Window) => ({ ...window, used: window.used + cost });
     const answer = (status: number, window: Window, until?: number): Answer => ({
       status,
       limit: window.limit,
@@ -57,6 +60,10 @@ class Contract {
     const day = asOfNow(this.#day);
 
     if (now < this.#bannedUntil) return answer(403, smaller(minute, day), this.#bannedUntil);
+    const isUnread = door !== 'rest' && (left(minute) === 0 || left(day) === 0) && !this.#mayRead(now);
+    const cost = isUnread ? 1 : price;
+    this.wasPriced = cost === price;
+    const charged = (window: Window) => ({ ...window, used: window.used + cost });
     const refusing = [minute, day].filter((window) => left(window) < cost);
     if (refusing.length === 0) {
       if (cost > 0) [this.#minute, this.#day] = [charged(minute), charged(day)];
@@ -76,6 +83,12 @@ class Contract {
     const refusal = answer(429, last, end(last));
     this.#promises.push(now + refusal.retryAfter! * SECOND);
     return refusal;
+  }
+
+  /** Ten a second. */
+  #mayRead(now: number): boolean {
+    this.#read = this.#read.filter((at) => now - at < SECOND);
+    return this.#read.length < 10 && this.#read.push(now) > 0;
   }
 }
 
@@ -159,13 +172,14 @@ onEachEngine('the limiter', (kit, { name }) => {
       const told: unknown[] = [limits];
       let refused: { ask: Ask; retryAt: number } | undefined;
       const request = async (what: Ask): Promise<number> => {
-        const expected = contract.request(clock.time, what.cost);
+        const expected = contract.request(clock.time, what);
         const reply = await send(gateway, key, what);
         told.push({ at: clock.time, ...what, answer: reply.status });
         statuses.add(reply.status);
         expect(shown(reply), JSON.stringify(told)).toEqual(expected);
-        // What costs more than a whole window never passes.
-        if (reply.status === 429 && what.cost <= Math.min(limits.perMinute, limits.perDay))
+        // What costs more than a whole window never passes, and what is not read is promised the least there is.
+        const mayPass = contract.wasPriced && what.cost <= Math.min(limits.perMinute, limits.perDay);
+        if (reply.status === 429 && mayPass)
           refused = { ask: what, retryAt: clock.time + expected.retryAfter! * SECOND };
         return reply.status;
       };

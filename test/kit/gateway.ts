@@ -10,10 +10,18 @@ import type { Limits, PlanName, Store } from '../../src/store/store.ts';
 /** A clock that tests move by hand. */
 export class Clock {
   time = Date.parse('2026-11-21T12:00:00Z');
+  /** By how much it was set back, while time went on. */
+  #setBack = 0;
   readonly now = (): number => this.time;
+  readonly monotonic = (): number => this.time + this.#setBack;
 
   advance(milliseconds: number): void {
     this.time += milliseconds;
+  }
+
+  setBack(milliseconds: number): void {
+    this.time -= milliseconds;
+    this.#setBack += milliseconds;
   }
 }
 
@@ -71,7 +79,7 @@ export class TestGateway {
     const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logs.push(line) });
     const config = readConfig(environment);
     const server = createHttpServer(
-      createGateway({ store, config, log, metrics: new Metrics(), now: clock.now, ...more }),
+      createGateway({ store, config, log, metrics: new Metrics(), clock, ...more }),
     );
     const port = await listen(server, 0, '127.0.0.1');
     const key = await makeKey(store, clock, 'enterprise', { perMinute: 1_000_000, perDay: 1_000_000 });

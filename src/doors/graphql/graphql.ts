@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Plugin, YogaServerInstance } from 'graphql-yoga';
-import { PRICE_OF_FAILURE, type Session } from '../../access/session.ts';
+import { type Expected, PRICE_OF_FAILURE, type Session } from '../../access/session.ts';
 import { AppError } from '../../errors.ts';
 import { type Admission, type Admitted, admit } from '../../graphql/admission.ts';
 import { shownBudget } from '../../graphql/budget.ts';
@@ -57,6 +57,10 @@ export class GraphQLDoor {
   constructor(operations: Operations, { alwaysYoga = false } = {}) {
     this.#operations = operations;
     this.#alwaysYoga = alwaysYoga;
+  }
+
+  expect(exchange: Exchange): Expected {
+    return exchange.path === COST_PATH ? 'free' : 'perhaps free';
   }
 
   /** @throws AppError for what fails before anything is executed; it may not be charged yet */

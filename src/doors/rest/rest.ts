@@ -1,5 +1,5 @@
 import FindMyWay from 'find-my-way';
-import type { Session } from '../../access/session.ts';
+import type { Expected, Session } from '../../access/session.ts';
 import { ID_RULE, parseId } from '../../domains/id.ts';
 import { ROUTES } from '../../domains/index.ts';
 import { issuesOf } from '../../domains/notation.ts';
@@ -86,6 +86,10 @@ export class Rest {
       candidate === 'GET' ? ['GET', 'HEAD'] : [candidate],
     );
     return allowed.length === 0 ? null : { allow: [...allowed, 'OPTIONS'].join(', ') };
+  }
+
+  expect(): Expected {
+    return 'charged';
   }
 
   /** @throws AppError for what the client did wrong or may not do; it may not be charged yet */

@@ -15,6 +15,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Principal } from '../../../src/access/api-keys.ts';
 import { BurstGuard } from '../../../src/access/burst-guard.ts';
 import { FreeGuard } from '../../../src/access/free-guard.ts';
+import { Limiter } from '../../../src/access/limiter.ts';
 import { Session } from '../../../src/access/session.ts';
 import { GraphQLDoor, graphqlErrorAnswer } from '../../../src/doors/graphql/graphql.ts';
 import { AppError } from '../../../src/errors.ts';
@@ -66,8 +67,12 @@ class Side {
     const session = new Session({
       principal,
       store: this.#store,
-      burstGuard: new BurstGuard(),
-      freeGuard: new FreeGuard(() => NOW),
+      counters: {
+        limiter: new Limiter(),
+        burstGuard: new BurstGuard(),
+        freeGuard: new FreeGuard(() => NOW),
+        spentGuard: new FreeGuard(() => NOW),
+      },
       now: () => NOW,
     });
     const answer = await this.#door.answer(exchange, session).catch((error: unknown) => {
