@@ -8,6 +8,9 @@ import type { Exchange, Headers } from '../../http/exchange.ts';
 const compress = promisify(gzip);
 const expand = promisify(gunzip);
 
+/** How long what is seldom asked for is kept, in milliseconds. */
+const PLAIN_KEPT = 60_000;
+
 export interface AssetOptions {
   contentType: string;
   /** Made when it is first asked for. */
@@ -22,6 +25,7 @@ export interface AssetOptions {
 export class Asset {
   readonly #options: AssetOptions;
   #ready: Promise<Prepared> | undefined;
+  #plain: Promise<Buffer> | undefined;
 
   constructor(options: AssetOptions) {
     this.#options = options;
@@ -29,8 +33,7 @@ export class Asset {
 
   /** Answers a GET or HEAD. */
   async answer(exchange: Exchange): Promise<Answer> {
-    this.#ready ??= prepare(this.#options);
-    const { etag, compressed, headers } = await this.#ready;
+    const { etag, compressed, headers } = await this.#prepared();
     const { contentType, immutable } = this.#options;
     const all: Headers = [
       ...headers,
@@ -46,9 +49,32 @@ export class Asset {
     if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag))
       return { status: 304, headers: all, body: '' };
     if (!acceptsGzip(exchange.header('accept-encoding')))
-      return { status: 200, headers: all, body: await expand(compressed), contentType };
+      return { status: 200, headers: all, body: await this.#expanded(compressed), contentType };
     all.push('Content-Encoding', 'gzip');
     return { status: 200, headers: all, body: compressed, contentType };
+  }
+
+  #prepared(): Promise<Prepared> {
+    this.#ready ??= prepare(this.#options).catch((error) => {
+      // A file that can't be opened now may be later.
+      this.#ready = undefined;
+      throw error;
+    });
+    return this.#ready;
+  }
+
+  /** One copy for all who take it without compression at a time, and soon after: some of these are megabytes. */
+  #expanded(compressed: Buffer): Promise<Buffer> {
+    if (this.#plain) return this.#plain;
+    const forget = () => {
+      this.#plain = undefined;
+    };
+    setTimeout(forget, PLAIN_KEPT).unref();
+    this.#plain = expand(compressed).catch((error) => {
+      forget();
+      throw error;
+    });
+    return this.#plain;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts';
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
+import { sharedWork } from '../../http/shared-work.ts';
 import type { Metrics } from '../../observability/metrics.ts';
 import type { MaybePromise, Store } from '../../store/store.ts';
 import { GRAPHQL_PATH } from '../graphql/graphql.ts';
@@ -20,6 +21,9 @@ export interface PagesOptions {
   /** Filled in where people try things out; for development starts only. */
   developmentKey?: string | undefined;
 }
+
+/** How often the metrics are gathered, at most, in milliseconds: that takes longer than most requests. */
+const METRICS_INTERVAL = 50;
 
 /** Crawlers find the pages, and leave the API and what is generated alone (RFC 9309). */
 const ROBOTS = `User-agent: *
@@ -44,15 +48,17 @@ export class Pages {
 
   constructor({ config, store, metrics, developmentKey }: PagesOptions) {
     this.#pages.set('/health/live', () => json({ status: 'live' }));
+    const ping = sharedWork(() => store.ping(), 0);
     this.#pages.set('/health/ready', async () => {
-      await store.ping();
+      await ping();
       return json({ status: 'ready' });
     });
     if (metrics && config.METRICS) {
+      const text = sharedWork(() => metrics.text(), METRICS_INTERVAL);
       this.#pages.set('/metrics', async () => ({
         status: 200,
         headers: [],
-        body: await metrics.text(),
+        body: await text(),
         contentType: metrics.contentType,
       }));
     }

@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
+import { expect, it } from 'vitest';
+import { Asset } from '../../../src/doors/pages/asset.ts';
+import { Exchange } from '../../../src/http/exchange.ts';
+import { createHttpServer, listen } from '../../../src/server.ts';
+
+const SIZE = 9_000_000;
+const CLIENTS = 60;
+
+const open = async (asset: Asset) => {
+  let answered = 0;
+  const server = createHttpServer(async (request, response) => {
+    const answer = await asset.answer(new Exchange(request, response, 'test')).catch(() => undefined);
+    response.writeHead(answer?.status ?? 500);
+    response.end(answer?.body);
+    answered++;
+  });
+  const port = await listen(server, 0, '127.0.0.1');
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { port, close, answered: () => answered };
+};
+
+it('a page takes its memory once, however many clients take it uncompressed and do not read', async () => {
+  const content = randomBytes(SIZE / 2).toString('hex');
+  const { port, close, answered } = await open(
+    new Asset({ contentType: 'text/html', content: () => content }),
+  );
+  const before = process.memoryUsage().arrayBuffers;
+  const sockets: Socket[] = Array.from({ length: CLIENTS }, () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    return socket;
+  });
+  await expect.poll(answered, { timeout: 10_000 }).toBe(CLIENTS);
+  // The compressed copy, the plain one, and what each socket has on its way.
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(4 * SIZE);
+  for (const socket of sockets) socket.destroy();
+  close();
+});
+
+it('a page that could not be made is made when it is asked for again', async () => {
+  let attempts = 0;
+  const content = () => {
+    if (++attempts === 1) throw new Error('EMFILE: too many open files');
+    return 'here';
+  };
+  const { port, close } = await open(new Asset({ contentType: 'text/html', content }));
+  const url = `http://127.0.0.1:${port}`;
+  expect((await fetch(url)).status).toBe(500);
+  expect((await fetch(url)).status).toBe(200);
+  close();
+});
