@@ -1,11 +1,50 @@
-import type { AccessStore, ApiKey, ApiKeySecret } from '../store.ts';
-import type { ApiKeyDocument, ApiKeySecretDocument } from './collections.ts';
+import {
+  type AccessStore,
+  type ApiKey,
+  type ApiKeySecret,
+  type Limits,
+  PLAN_NAMES,
+  type PlanName,
+} from '../store.ts';
 import type { Database } from './database.ts';
+import { type CollectionPlan, DATE, NUMBER, STRING, shape } from './plan.ts';
+
+interface ApiKeySecretDocument {
+  hash: string;
+  prefix: string;
+  expiresAt?: Date;
+}
+
+interface ApiKeyDocument {
+  _id: string;
+  name: string;
+  plan: PlanName;
+  limits: Limits;
+  createdAt: Date;
+  revokedAt?: Date;
+  secrets: ApiKeySecretDocument[];
+}
+
+export const apiKeysPlan: CollectionPlan = {
+  name: 'apiKeys',
+  schema: shape({
+    _id: STRING,
+    name: { bsonType: 'string' },
+    plan: { enum: [...PLAN_NAMES] },
+    limits: shape({ perMinute: NUMBER, perDay: NUMBER }),
+    createdAt: DATE,
+    'revokedAt?': DATE,
+    secrets: {
+      bsonType: 'array',
+      items: shape({ hash: STRING, prefix: { bsonType: 'string' }, 'expiresAt?': DATE }),
+    },
+  }),
+  indexes: [{ key: { 'secrets.hash': 1 }, unique: true }, { key: { createdAt: 1, _id: 1 } }],
+};
 
 /** API keys. */
-export function mongoApiKeys(database: Database) {
-  const { collections, options } = database;
-  const { apiKeys } = collections;
+export function mongoApiKeys({ db, options }: Database) {
+  const apiKeys = db.collection<ApiKeyDocument>(apiKeysPlan.name);
   return {
     async apiKeyBySecretHash(hash) {
       const found = await apiKeys.findOne({ 'secrets.hash': hash }, options);

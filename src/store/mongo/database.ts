@@ -1,10 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type ClientSession, type Db, MongoClient } from 'mongodb';
+import { type ClientSession, type Db, type Document, MongoClient } from 'mongodb';
 import { unavailable } from '../../errors.ts';
-import { type Collections, collectionsOf, prepareCollections } from './collections.ts';
-import { isUnavailable, LostRace, portFault } from './faults.ts';
+import { isInvalidDocument, portFault } from './faults.ts';
 import { ServerClock } from './server-clock.ts';
-import { createTurns } from './turns.ts';
 
 /** How to open a MongoDB database. */
 export interface MongoOptions {
@@ -12,71 +9,56 @@ export interface MongoOptions {
   uri: string;
   /** The longest that a call may take, in milliseconds; then it is UNAVAILABLE. */
   timeoutMs?: number;
-  /** `off` treats a replica set like a standalone server, for tests. All instances on one database must agree. */
+  /** `off` treats a replica set like a standalone server, for tests. */
   transactions?: 'auto' | 'off';
-  /** Standalone: how long a reference count must have been still before a deletion may distrust it, in milliseconds. */
-  settleMs?: number;
   /** Milliseconds since 1970. */
   now?: () => number;
   /** Lets `client` emit `commandStarted` and its like. */
   monitorCommands?: boolean;
+  /** How many connections to have ready before they are needed, unless the connection string says so. */
+  minPoolSize?: number;
 }
 
-/**
- * One attempt at an operation of one or more writes: all in a transaction where the server has them, else one after
- * the other, in an order that can't break a rule, each with a way back.
- */
-export interface Unit {
-  /** Undefined without transactions. */
-  readonly session: ClientSession | undefined;
-  /** Goes to each call of the driver. */
-  readonly options: { session?: ClientSession; maxTimeMS: number };
-  /** Waits for this operation's turn to write a document that many refer to. */
-  turn(name: string): Promise<void>;
-  /** How to take back what was just written, should a later statement of the unit fail. */
-  undo(statement: () => Promise<unknown>): void;
+/** What goes to each call of the driver. */
+export interface CallOptions {
+  session?: ClientSession;
+  maxTimeMS: number;
 }
-
-/** Runs an operation until it wins its races. `oneDocument`: it writes a single document, which is atomic by itself. */
-export type RunUnit = <T>(work: (unit: Unit) => Promise<T>, scope?: 'oneDocument') => Promise<T>;
 
 export interface Database {
   readonly client: MongoClient;
   readonly db: Db;
-  readonly collections: Collections;
-  /** For each call of the driver that is not part of a unit. */
-  readonly options: { maxTimeMS: number };
-  readonly settleMs: number;
+  /** For each call of the driver that is not part of a transaction. */
+  readonly options: CallOptions;
   readonly serverClock: ServerClock;
   /** The longest that a call may take, in milliseconds. */
   readonly timeoutMs: number;
   /** Whether the server has transactions; known once `prepared`. */
   readonly transactions: boolean;
-  /** Creates what is missing in the database, once it answers. */
-  prepared(): Promise<void>;
   /** Wraps each method of the port: prepared, in time, faults translated. */
   answer<T>(work: () => Promise<T>): Promise<T>;
-  run: RunUnit;
+  /** Another client of the same database, whose calls may take as long as they like. */
+  patientClient(): MongoClient;
 }
+
+/** Creates what is missing in the database. @returns whether anything had to be done to the validators */
+export type Prepare = (hello: Document) => Promise<boolean>;
 
 const DEFAULT_TIMEOUT = 10_000;
 const SERVER_SELECTION_TIMEOUT = 2_500;
 /** Shorter, so that a server that said it was going away is looked at again within one selection. */
 const HEARTBEAT = 2_000;
-/** Longer than any operation can be under way between its two writes. */
-const DEFAULT_SETTLE = 60_000;
-const FIRST_BACKOFF = 2;
-const LONGEST_BACKOFF = 100;
 
 /** The connection to one database, not yet opened. */
-export function connectTo(settings: MongoOptions): Database {
+export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   const timeoutMs = settings.timeoutMs ?? DEFAULT_TIMEOUT;
   // The driver selects a server twice where it may retry. Both must end before the call does: else a write that was
   // given up as UNAVAILABLE would still be carried out once the database is back.
   const selectionMs = Math.min(SERVER_SELECTION_TIMEOUT, Math.ceil(timeoutMs / 3));
+  const says = (name: string) => new RegExp(`[?&]${name}=`, 'i').test(settings.uri);
   // The driver's own timeoutMS has no effect any more (7.8), hence one limit for each stage here and one for all of
   // them together in `answer`.
-  const client = new MongoClient(settings.uri, {
+  const clientOptions = {
     appName: 'petstore-graphql-gateway',
     useBigInt64: true,
     ignoreUndefined: true,
@@ -85,136 +67,85 @@ export function connectTo(settings: MongoOptions): Database {
     writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
     readPreference: 'primary',
     // Many instances on one database share its connections, so the URI has the last word.
-    ...(!/[?&]maxPoolSize=/i.test(settings.uri) && { maxPoolSize: 50 }),
+    ...(!says('maxPoolSize') && { maxPoolSize: 50 }),
+    ...(settings.minPoolSize !== undefined && !says('minPoolSize') && { minPoolSize: settings.minPoolSize }),
     serverSelectionTimeoutMS: selectionMs,
     heartbeatFrequencyMS: Math.min(HEARTBEAT, selectionMs),
     connectTimeoutMS: selectionMs,
     waitQueueTimeoutMS: timeoutMs,
     socketTimeoutMS: timeoutMs,
     monitorCommands: settings.monitorCommands ?? false,
-  });
+  } as const;
+  const client = new MongoClient(settings.uri, clientOptions);
   const db = client.db();
-  const collections = collectionsOf(db);
   const options = { maxTimeMS: timeoutMs };
-  const turns = createTurns();
   const serverClock = new ServerClock(
     async () => (await db.admin().command({ hello: 1, ...options })).localTime,
     settings.now ?? Date.now,
   );
   let transactions = false;
-  let preparation: Promise<void> | undefined;
+  let isPrepared = false;
+  let preparation: Promise<boolean> | undefined;
 
-  async function prepare(): Promise<void> {
+  async function connectAndPrepare(): Promise<boolean> {
     // The driver connects by itself, but only once: after a first connection that failed it stays closed.
     await client.connect();
     const hello = await db.admin().command({ hello: 1 });
     transactions =
       settings.transactions !== 'off' && (hello.setName !== undefined || hello.msg === 'isdbgrid');
     await serverClock.measure();
-    await prepareCollections(db, collections);
+    const changed = await prepare(hello);
+    isPrepared = true;
+    return changed;
   }
 
-  function prepared(): Promise<void> {
+  function prepared(): Promise<boolean> {
     // A failed preparation is forgotten, so the next call tries again: the database may be back.
-    preparation ??= prepare().catch((fault) => {
+    preparation ??= connectAndPrepare().catch((fault) => {
       preparation = undefined;
       throw fault;
     });
     return preparation;
   }
 
-  async function answer<T>(work: () => Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      const message = `No answer from the database within ${timeoutMs} ms.`;
-      timer = setTimeout(() => reject(unavailable(new Error(message))), timeoutMs).unref();
+  /** Whether an instance of an earlier version has put its validators back, which are ours again now. */
+  async function regainedValidators(): Promise<boolean> {
+    preparation = undefined;
+    return await prepared().catch(() => false);
+  }
+
+  function answer<T>(work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const late = () => {
+        reject(unavailable(new Error(`No answer from the database within ${timeoutMs} ms.`)));
+      };
+      const timer = setTimeout(late, timeoutMs).unref();
+      (isPrepared ? work() : prepared().then(work)).then(
+        (result) => {
+          clearTimeout(timer);
+          resolve(result);
+        },
+        async (fault) => {
+          const passes = isInvalidDocument(fault) && (await regainedValidators());
+          clearTimeout(timer);
+          reject(passes ? unavailable(fault) : portFault(fault));
+        },
+      );
     });
-    try {
-      return await Promise.race([prepared().then(work), late]);
-    } catch (fault) {
-      throw portFault(fault);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
-  async function inTransaction<T>(work: (unit: Unit) => Promise<T>, deadline: number): Promise<T> {
-    let conflict: unknown;
-    // The driver alone would go on for two minutes after the caller has been told UNAVAILABLE.
-    const inTime = () => {
-      if (performance.now() > deadline) throw unavailable(conflict);
-    };
-    const turn = turns.start();
-    const takeTurn = async (name: string) => {
-      await turn.take(name);
-      inTime();
-    };
-    const attempt = async (session: ClientSession) => {
-      inTime();
-      try {
-        return await work({ session, options: { ...options, session }, turn: takeTurn, undo: () => {} });
-      } catch (fault) {
-        conflict = fault;
-        throw fault;
-      }
-    };
-    const settings = {
-      readConcern: { level: 'snapshot' },
-      writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
-      readPreference: 'primary',
-    } as const;
-    try {
-      return await client.withSession((session) => session.withTransaction(attempt, settings));
-    } finally {
-      turn.end();
-    }
-  }
-  async function inOrder<T>(work: (unit: Unit) => Promise<T>): Promise<T> {
-    const undo: (() => Promise<unknown>)[] = [];
-    try {
-      return await work({
-        session: undefined,
-        options,
-        turn: async () => {},
-        undo: (statement) => undo.push(statement),
-      });
-    } catch (fault) {
-      // A statement without an answer may have been carried out: to take back what it relies on could break a rule.
-      // What is left behind then is at worst a reference count that is too high, which `references.ts` can bear.
-      if (!isUnavailable(fault)) for (const statement of undo.reverse()) await statement().catch(() => {});
-      throw fault;
-    }
-  }
-
-  const run: RunUnit = async (work, scope) => {
-    const deadline = performance.now() + timeoutMs;
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        return await (transactions && scope !== 'oneDocument'
-          ? inTransaction(work, deadline)
-          : inOrder(work));
-      } catch (fault) {
-        if (!(fault instanceof LostRace)) throw fault;
-        const pause = Math.random() * Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** attempt);
-        if (performance.now() + pause > deadline) throw unavailable(fault);
-        await sleep(pause);
-      }
-    }
-  };
-
-  return {
+  const database: Database = {
     client,
     db,
-    collections,
     options,
-    settleMs: settings.settleMs ?? DEFAULT_SETTLE,
     serverClock,
     timeoutMs,
     get transactions() {
       return transactions;
     },
-    prepared,
     answer,
-    run,
+    patientClient: () =>
+      new MongoClient(settings.uri, { ...clientOptions, socketTimeoutMS: 0, minPoolSize: 0, maxPoolSize: 1 }),
   };
+  return database;
 }

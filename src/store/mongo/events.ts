@@ -20,10 +20,13 @@ import {
   type Following,
   type StoredEvent,
 } from '../events.ts';
+import { toCategory } from './categories.ts';
+import { WRITTEN } from './changes.ts';
 import type { Database } from './database.ts';
 import { isUnavailable, portFault } from './faults.ts';
-import { idOf } from './ids.ts';
-import { CATEGORY_FIELDS, ORDER_FIELDS, PET_FIELDS, toCategory, toOrder, toPet } from './records.ts';
+import { idOf } from './keys.ts';
+import { toOrder } from './orders.ts';
+import { toPet } from './pets.ts';
 
 /** How long one look at the end of the log waits for more, in milliseconds. */
 const PAGE_WAIT = 10;
@@ -43,33 +46,11 @@ const CURSOR_NOT_FOUND = 43;
 type Change = ChangeStreamInsertDocument | ChangeStreamUpdateDocument | ChangeStreamDeleteDocument;
 type Collection = 'pets' | 'categories' | 'orders';
 
-/**
- * Where updates leave a copy of all that clients can see of the record: a change stream tells of an update only what it
- * has set, and the document as it was then only on servers that were told to keep it.
- */
-const WRITTEN = 'written';
-
-const RECORDS: Readonly<
-  Record<Collection, { fields: object; toRecord: (document: never) => StoredEvent['record'] }>
-> = {
-  pets: { fields: PET_FIELDS, toRecord: toPet },
-  categories: { fields: CATEGORY_FIELDS, toRecord: toCategory },
-  orders: { fields: ORDER_FIELDS, toRecord: toOrder },
+const TO_RECORD: Readonly<Record<Collection, (document: never) => StoredEvent['record']>> = {
+  pets: toPet,
+  categories: toCategory,
+  orders: toOrder,
 };
-
-/**
- * What an update must set besides its values, so that the log of changes can tell the whole record.
- *
- * @param values what the update sets; null removes a value, undefined leaves it as it is
- */
-export function writtenBy(collection: Collection, before: Document, values: Document): Document {
-  const written: Document = {};
-  for (const field of Object.keys(RECORDS[collection].fields)) {
-    const value = values[field] === undefined ? before[field] : values[field];
-    if (value != null) written[field] = value;
-  }
-  return { [WRITTEN]: written };
-}
 
 const updated = (field: string) => `updateDescription.updatedFields.${field}`;
 const exists = (field: string, $exists: boolean): Document => ({ [updated(field)]: { $exists } });
@@ -106,7 +87,7 @@ const KINDS: Readonly<Record<Collection, 'pet' | 'category' | 'order'>> = {
 function toEvent(change: Change): StoredEvent {
   const collection = change.ns.coll as Collection;
   const kind = KINDS[collection];
-  const { toRecord } = RECORDS[collection];
+  const toRecord = TO_RECORD[collection];
   const _id = change.documentKey._id as unknown as bigint;
   const id = (change._id as { _data: string })._data;
   const time = timeOf(change);

@@ -15,7 +15,11 @@ import {
 import { unavailable } from '../../errors.ts';
 
 /** A concurrent writer changed what this attempt had read; nothing is written, and a further attempt may succeed. */
-export class LostRace extends Error {}
+export class LostRace extends Error {
+  constructor(options?: ErrorOptions) {
+    super('A concurrent writer was faster.', options);
+  }
+}
 
 const UNAVAILABLE_CLASSES = [
   MongoNetworkError,
@@ -50,18 +54,23 @@ const UNAVAILABLE_CODES = new Set<unknown>([
   6, // HostUnreachable
   7, // HostNotFound
   24, // LockTimeout
+  43, // CursorNotFound
   50, // MaxTimeMSExpired
   64, // WriteConcernTimeout
   89, // NetworkTimeout
   91, // ShutdownInProgress
   100, // UnsatisfiableWriteConcern
   112, // WriteConflict
+  117, // ConflictingOperationInProgress
   133, // FailedToSatisfyReadPreference
+  134, // ReadConcernMajorityNotAvailableYet
+  175, // QueryPlanKilled
   189, // PrimarySteppedDown
   202, // NetworkInterfaceExceededTimeLimit
   251, // NoSuchTransaction
   262, // ExceededTimeLimit
   317, // ConnectionPoolExpired
+  365, // TemporarilyUnavailable
   9001, // SocketException
   10107, // NotWritablePrimary
   11600, // InterruptedAtShutdown
@@ -84,6 +93,30 @@ export function isUnavailable(fault: unknown): boolean {
 export const portFault = (fault: unknown): unknown =>
   isUnavailable(fault) || fault instanceof LostRace ? unavailable(fault) : fault;
 
+const hasCode =
+  (code: number) =>
+  (fault: unknown): boolean =>
+    fault instanceof MongoServerError && fault.code === code;
+
 /** Whether a document with this key exists already. */
-export const isDuplicateKey = (fault: unknown): boolean =>
-  fault instanceof MongoServerError && fault.code === 11000;
+export const isDuplicateKey = hasCode(11000);
+
+/** Whether the validator of the collection refuses the document. */
+export const isInvalidDocument = hasCode(121);
+
+/** Whether the server gave up when the time for the command was over. */
+export const isTimeExpired = hasCode(50);
+
+/** Whether the user lacks the right to do this. */
+export const isUnauthorized = hasCode(13);
+
+/** Whether there is a collection of this name already. */
+export const isNamespaceTaken = hasCode(48);
+
+/** Whether a transaction failed that may succeed when it is begun again. */
+export const isTransient = (fault: unknown): boolean =>
+  fault instanceof MongoError && fault.hasErrorLabel('TransientTransactionError');
+
+/** Whether nobody can tell if a transaction was committed. */
+export const isCommitUnknown = (fault: unknown): boolean =>
+  fault instanceof MongoError && fault.hasErrorLabel('UnknownTransactionCommitResult');

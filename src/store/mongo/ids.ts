@@ -1,16 +1,25 @@
 import { AppError } from '../../errors.ts';
-import type { Id } from '../store.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './faults.ts';
+import { MOST_ID } from './keys.ts';
+import { type CollectionPlan, type Key, STRING, shape } from './plan.ts';
+
+interface CounterDocument {
+  /** A sequence (`orders`), or one reserved order id (`orders/0000000000000000042`). */
+  _id: string;
+  /** Of a sequence: the last id that was handed out. Of a reservation: there once an order of this id was deleted. */
+  value?: Key;
+}
+
+export const countersPlan: CollectionPlan = {
+  name: 'counters',
+  schema: shape({ _id: STRING, 'value?': { bsonType: 'long', minimum: 0 } }),
+  indexes: [],
+};
 
 /** The collections whose ids are assigned in sequence. */
-export const IDS_OF = ['pets', 'categories', 'orders'] as const;
-export type IdSequence = (typeof IDS_OF)[number];
-
-export const MOST_ID = 2n ** 63n - 1n;
-
-export const keyOf = (id: Id): bigint => BigInt(id);
-export const idOf = (key: bigint | number): Id => String(key);
+const SEQUENCES = ['pets', 'categories', 'orders'] as const;
+type IdSequence = (typeof SEQUENCES)[number];
 
 /** How many reserved or taken ids one look can pass over. */
 const RUN = 1000;
@@ -21,20 +30,133 @@ interface Waiting {
   reject(fault: unknown): void;
 }
 
-/** The sequences of one process on one database. */
-const sequences = new WeakMap<Database, Map<IdSequence, Sequence>>();
+export type Ids = ReturnType<typeof idsOf>;
 
 /**
- * The next id of a sequence. An atomic increment, never part of a transaction: creations don't wait for each other's
- * commit, and an id is spent even if its record isn't written in the end.
- *
- * @throws CONFLICT when the sequence has reached its end
+ * Assigns ids, each once. An atomic increment, never part of a transaction: creations don't wait for each other's commit,
+ * and an id is spent even if its record isn't written in the end.
  */
-export function nextId(database: Database, name: IdSequence): Promise<bigint> {
-  const own = sequences.get(database) ?? new Map<IdSequence, Sequence>();
-  const sequence = own.get(name) ?? new Sequence(database, name);
-  sequences.set(database, own.set(name, sequence));
-  return sequence.next();
+export function idsOf(database: Database) {
+  const { db, options } = database;
+  const counters = db.collection<CounterDocument>(countersPlan.name);
+  const orders = db.collection<{ _id: Key }>('orders');
+  const sequences: Record<IdSequence, Sequence> = {
+    pets: new Sequence(take('pets')),
+    categories: new Sequence(take('categories')),
+    orders: new Sequence(take('orders')),
+  };
+
+  /** @returns the last of a block of ids; null if there are not as many */
+  function take(name: IdSequence) {
+    return async (size: bigint): Promise<bigint | null> => {
+      const counter = await counters.findOneAndUpdate(
+        { _id: name, value: { $lte: MOST_ID - size } },
+        { $inc: { value: size } },
+        { ...options, returnDocument: 'after', projection: { value: 1 } },
+      );
+      return counter?.value ?? null;
+    };
+  }
+
+  /** The last of the ids in a row, from this one on, that are reserved or taken; undefined if this one is free. */
+  async function endOfRun(key: bigint): Promise<bigint | undefined> {
+    const [reserved, taken] = await Promise.all([
+      isReserved(key),
+      orders.findOne({ _id: key }, { ...options, projection: { _id: 1 } }),
+    ]);
+    if (!reserved && !taken) return undefined;
+    const used = new Set<string>();
+    const range = {
+      ...options,
+      projection: { _id: 1 },
+      sort: { _id: 1 },
+      limit: RUN,
+      batchSize: RUN + 1,
+    } as const;
+    for (const { _id } of await counters
+      .find({ _id: { $gte: reservation(key), $lte: reservation(MOST_ID) } }, range)
+      .toArray()) {
+      used.add(_id);
+    }
+    for (const { _id } of await orders.find({ _id: { $gte: key } }, range).toArray()) {
+      used.add(reservation(BigInt(_id)));
+    }
+    let last = key;
+    while (last < MOST_ID && used.has(reservation(last + 1n))) last += 1n;
+    return last;
+  }
+
+  /** Whether a client has ever chosen this order id. */
+  async function isReserved(key: bigint): Promise<boolean> {
+    const found = await counters.findOne({ _id: reservation(key) }, { ...options, projection: { _id: 1 } });
+    return found !== null;
+  }
+
+  return {
+    /**
+     * The next id of a sequence.
+     *
+     * @throws CONFLICT when the sequence has reached its end
+     */
+    next: (name: IdSequence): Promise<bigint> => sequences[name].next(),
+
+    /** The next order id that is neither reserved nor taken at the moment. */
+    async nextOrder(): Promise<bigint> {
+      for (;;) {
+        const key = await sequences.orders.next();
+        const lastUsed = await endOfRun(key);
+        if (lastUsed === undefined) return key;
+        // Passes over the whole run of used ids at once; $max because another instance may be further on.
+        await counters.updateOne({ _id: 'orders' }, { $max: { value: lastUsed } }, options);
+      }
+    },
+
+    /**
+     * Keeps a chosen order id out of the sequence for good, even when its order is deleted later. Must be in the database
+     * before the order is: whoever assigns the same id at the same time then finds either the order (a duplicate key) or,
+     * if that was deleted again meanwhile, the note of that on the reservation.
+     */
+    async reserveOrder(key: bigint): Promise<void> {
+      try {
+        await counters.insertOne({ _id: reservation(key) }, options);
+      } catch (fault) {
+        if (!isDuplicateKey(fault)) throw fault;
+      }
+    },
+
+    /** Notes on the reservation, if the id has one, that its order was deleted. Goes before the deletion. */
+    async noteDeletion(key: bigint): Promise<void> {
+      await counters.updateOne({ _id: reservation(key) }, { $set: { value: key } }, options);
+    },
+
+    /** Whether an id that was free when it was assigned has been chosen since, and its order deleted again. */
+    async wasUsed(key: bigint): Promise<boolean> {
+      const filter = { _id: reservation(key), value: { $exists: true } };
+      return (await counters.findOne(filter, { ...options, projection: { _id: 1 } })) !== null;
+    },
+
+    /** Makes the sequences that are missing. */
+    async prepare(): Promise<void> {
+      const found = await counters.find({ _id: { $in: [...SEQUENCES] } }, options).toArray();
+      for (const name of SEQUENCES) {
+        if (found.some(({ _id }) => _id === name)) continue;
+        // Starts after the highest id there is, which is 0 unless somebody filled the collection by other means. Orders may have
+        // any id already, the highest included; their sequence skips those that are taken.
+        const last =
+          name === 'orders'
+            ? null
+            : await db
+                .collection<{ _id: Key }>(name)
+                .findOne({}, { ...options, sort: { _id: -1 }, projection: { _id: 1 } });
+        const value = last && last._id <= MOST_ID ? last._id : 0n;
+        try {
+          await counters.updateOne({ _id: name }, { $setOnInsert: { value } }, { ...options, upsert: true });
+        } catch (fault) {
+          if (!isDuplicateKey(fault)) throw fault;
+        }
+      }
+    },
+  };
 }
 
 /**
@@ -42,25 +164,25 @@ export function nextId(database: Database, name: IdSequence): Promise<bigint> {
  * increment under way at a time, and that one takes a block of ids for all that came to wait in the meantime.
  */
 class Sequence {
-  readonly #database: Database;
-  readonly #name: IdSequence;
+  readonly #take: (size: bigint) => Promise<bigint | null>;
   #waiting: Waiting[] = [];
   #busy = false;
 
-  constructor(database: Database, name: IdSequence) {
-    this.#database = database;
-    this.#name = name;
+  constructor(take: (size: bigint) => Promise<bigint | null>) {
+    this.#take = take;
   }
 
   next(): Promise<bigint> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
-      if (!this.#busy) void this.#serve();
+      if (this.#busy) return;
+      this.#busy = true;
+      // Whoever else comes in this turn of the event loop takes from the same block.
+      setImmediate(() => void this.#serve());
     });
   }
 
   async #serve(): Promise<void> {
-    this.#busy = true;
     while (this.#waiting.length > 0) {
       const served = this.#waiting;
       this.#waiting = [];
@@ -75,7 +197,7 @@ class Sequence {
   }
 
   async #serveBlock(served: readonly Waiting[]): Promise<void> {
-    const last = await this.#take(served.length);
+    const last = await this.#take(BigInt(served.length));
     if (last !== null) {
       let id = last - BigInt(served.length);
       for (const { resolve } of served) resolve(++id);
@@ -83,87 +205,11 @@ class Sequence {
     }
     // Near the end of the sequence a few are left for some of them.
     for (const { resolve, reject } of served) {
-      const id = await this.#take(1);
+      const id = await this.#take(1n);
       if (id === null) reject(new AppError('CONFLICT', 'There are no ids left to assign.'));
       else resolve(id);
     }
   }
-
-  /** @returns the last of a block of ids; null if there are not as many */
-  async #take(size: number): Promise<bigint | null> {
-    const { collections, options } = this.#database;
-    const counter = await collections.counters.findOneAndUpdate(
-      { _id: this.#name, value: { $lte: MOST_ID - BigInt(size) } },
-      { $inc: { value: BigInt(size) } },
-      { ...options, returnDocument: 'after', projection: { value: 1 } },
-    );
-    return counter?.value ?? null;
-  }
-}
-
-/** The next order id that is neither reserved nor taken at the moment. Check again with `isReserved` after its use. */
-export async function nextOrderId(database: Database): Promise<bigint> {
-  for (;;) {
-    const key = await nextId(database, 'orders');
-    const lastUsed = await endOfRun(database, key);
-    if (lastUsed === undefined) return key;
-    // Passes over the whole run of used ids at once; $max because another instance may be further on.
-    await database.collections.counters.updateOne(
-      { _id: 'orders' },
-      { $max: { value: lastUsed } },
-      database.options,
-    );
-  }
-}
-
-/** The last of the ids in a row, from this one on, that are reserved or taken; undefined if this one is free. */
-async function endOfRun({ collections, options }: Database, key: bigint): Promise<bigint | undefined> {
-  const [reserved, taken] = await Promise.all([
-    collections.counters.findOne({ _id: reservation(key) }, { ...options, projection: { _id: 1 } }),
-    collections.orders.findOne({ _id: key }, { ...options, projection: { _id: 1 } }),
-  ]);
-  if (!reserved && !taken) return undefined;
-  const used = new Set<string>();
-  const range = {
-    ...options,
-    projection: { _id: 1 },
-    sort: { _id: 1 },
-    limit: RUN,
-    batchSize: RUN + 1,
-  } as const;
-  for (const { _id } of await collections.counters
-    .find({ _id: { $gte: reservation(key), $lte: reservation(MOST_ID) } }, range)
-    .toArray()) {
-    used.add(_id);
-  }
-  for (const { _id } of await collections.orders.find({ _id: { $gte: key } }, range).toArray()) {
-    used.add(reservation(BigInt(_id)));
-  }
-  let last = key;
-  while (last < MOST_ID && used.has(reservation(last + 1n))) last += 1n;
-  return last;
-}
-
-/**
- * Keeps a chosen order id out of the sequence for good, even when its order is deleted later. Must be in the database
- * before the order is: whoever assigns the same id at the same time then finds either the order (a duplicate key) or,
- * if that was deleted again meanwhile, the reservation.
- */
-export async function reserveOrderId({ collections, options }: Database, key: bigint): Promise<void> {
-  try {
-    await collections.counters.insertOne({ _id: reservation(key) }, options);
-  } catch (fault) {
-    if (!isDuplicateKey(fault)) throw fault;
-  }
-}
-
-/** Whether a client has ever chosen this order id. */
-export async function isReserved({ collections, options }: Database, key: bigint): Promise<boolean> {
-  const found = await collections.counters.findOne(
-    { _id: reservation(key) },
-    { ...options, projection: { _id: 1 } },
-  );
-  return found !== null;
 }
 
 /** Padded, so that reservations sort by their number. */

@@ -1,13 +1,18 @@
 import type { MongoClient } from 'mongodb';
-import type { Store } from '../store.ts';
+import type { PetstoreWrites, Store } from '../store.ts';
 import { mongoApiKeys } from './api-keys.ts';
+import { mongoCategories } from './categories.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { mongoEvents } from './events.ts';
 import { isUnavailable } from './faults.ts';
-import { once } from './once.ts';
-import { mongoReads } from './reads.ts';
+import { holdsOf } from './holds.ts';
+import { mongoIdempotency } from './idempotency.ts';
+import { idsOf } from './ids.ts';
+import { prepareLayout } from './layout.ts';
+import { mongoOrders } from './orders.ts';
+import { mongoPets } from './pets.ts';
+import { type RunUnit, unitsOf } from './units.ts';
 import { mongoUsage } from './usage.ts';
-import { mongoWrites } from './writes.ts';
 
 export type { MongoOptions } from './database.ts';
 
@@ -23,10 +28,17 @@ export interface MongoStore extends Store {
  * store opens nevertheless: its calls are UNAVAILABLE until the database answers, and the first one after that finds
  * it prepared.
  *
- * @throws if the URI is wrong, or the database refuses (credentials, rights)
+ * @throws if the URI is wrong, or the database refuses (credentials, rights, another version)
  */
-export async function openMongoStore(options: MongoOptions): Promise<MongoStore> {
-  const database = connectTo(options);
+export async function openMongoStore(settings: MongoOptions): Promise<MongoStore> {
+  const database: Database = connectTo(settings, async (hello) => {
+    const changed = await prepareLayout(database, hello);
+    await ids.prepare();
+    await holds.prepare();
+    return changed;
+  });
+  const ids = idsOf(database);
+  const holds = holdsOf(database);
   try {
     await database.answer(() => Promise.resolve());
   } catch (fault) {
@@ -35,28 +47,36 @@ export async function openMongoStore(options: MongoOptions): Promise<MongoStore>
       throw fault;
     }
   }
+  const units = unitsOf(database);
+  const category = mongoCategories(database, ids, holds);
+  const pet = mongoPets(database, ids, holds);
+  const order = mongoOrders(database, ids, holds);
+  const writes = (run: RunUnit) =>
+    ({ ...category.writes(run), ...pet.writes(run), ...order.writes(run) }) satisfies PetstoreWrites;
+  const { once } = mongoIdempotency(database, units, writes);
   const { stopFollowing, ...events } = mongoEvents(database);
   return {
     engine: 'mongodb',
     client: database.client,
-    ...answered(database, mongoReads(database)),
-    ...answered(database, mongoWrites(database, database.run)),
+    ...answered(database, category.reads),
+    ...answered(database, pet.reads),
+    ...answered(database, order.reads),
+    ...answered(database, writes(units.run)),
     ...answered(database, mongoApiKeys(database)),
     ...answered(database, mongoUsage(database)),
     eventPage: (request) => database.answer(async () => events.eventPage(request)),
     followEvents: (follower) => database.answer(async () => events.followEvents(follower)),
-    once: (call, work) => database.answer(() => once(database, call, work)),
+    once: (call, work) => database.answer(() => once(call, work)),
     hasTransactions: () => database.answer(() => Promise.resolve(database.transactions)),
     transaction: (work) =>
-      database.answer(() =>
-        database.run(async (unit) => work(mongoWrites(database, (write) => write(unit)))),
-      ),
+      database.answer(() => units.runTogether(async (unit) => work(writes((write) => write(unit))))),
     ping: () =>
       database.answer(async () => {
         await database.db.command({ ping: 1 });
       }),
     async close() {
       stopFollowing();
+      await holds.close();
       await database.client.close();
     },
   };

@@ -1,44 +1,219 @@
-import { formatInstant, parseInstant } from '../../domains/order/instant.ts';
-import type { Category, NewOrder, Order, OrderPatch, Pet } from '../store.ts';
-import type { CategoryDocument, OrderDocument, PetDocument } from './collections.ts';
-import { idOf, keyOf } from './ids.ts';
+import type { Collection, Document, Filter } from 'mongodb';
+import { AppError } from '../../errors.ts';
+import type { Id, Page, PageRequest } from '../store.ts';
+import { shared, together } from './batches.ts';
+import type { Database } from './database.ts';
+import { isTimeExpired } from './faults.ts';
+import { idOf, keyOf } from './keys.ts';
+import type { Key } from './plan.ts';
 
-/** What is read of a document to make the port's record of it; versions and counts stay in the database. */
-export const PET_FIELDS = { name: 1, categoryId: 1, status: 1, quantity: 1 } as const;
-export const CATEGORY_FIELDS = { name: 1, description: 1 } as const;
-export const ORDER_FIELDS = { petId: 1, quantity: 1, shipDate: 1, complete: 1 } as const;
+/** How long the server may count, in milliseconds: a count reads all that it counts. */
+const COUNT_TIME = 1_000;
+/** The most ids that one command asks for. */
+const MOST_IDS = 1_000;
 
-export const toPet = (pet: PetDocument): Pet => ({
-  id: idOf(pet._id),
-  name: pet.name,
-  categoryId: idOf(pet.categoryId),
-  status: pet.status,
-  quantity: pet.quantity,
-});
-
-export const toCategory = ({ _id, name, description }: CategoryDocument): Category =>
-  description === undefined ? { id: idOf(_id), name } : { id: idOf(_id), name, description };
-
-export function toOrder(order: OrderDocument): Order {
-  const record: Order = { id: idOf(order._id), complete: order.complete };
-  if (order.petId !== undefined) record.petId = idOf(order.petId);
-  if (order.quantity !== undefined) record.quantity = order.quantity;
-  if (order.shipDate !== undefined) record.shipDate = formatInstant(order.shipDate.getTime());
-  return record;
+/** The documents of a collection, and the records of the port that are made of them. */
+export interface Kind<D extends { _id: Key }, T> {
+  collection: Collection<D>;
+  /** What is read of a document to make a record; versions stay in the database. */
+  fields: Document;
+  toRecord(document: D): T;
 }
 
-/** The values of an order as its document has them; what is missing or null stays so. */
-export function orderValues({ petId, quantity, shipDate, complete }: NewOrder | OrderPatch) {
+/** Where the parents of records are. */
+export interface Parents<D> {
+  collection: Collection<{ _id: Key }>;
+  /** The children's field that names the parent. */
+  field: string & keyof D;
+  /** Whether children may name a parent that has been deleted. */
+  mayBeGone: boolean;
+}
+
+/** A condition; null matches nothing, and needs no command to know it. */
+export type Where<D> = Filter<D> | null;
+
+/** The reads that all records share: each is one command, answered from an index in the order of the ids. */
+export class Records<D extends { _id: Key }, T> {
+  readonly #kind: Kind<D, T>;
+  readonly #options: Database['options'];
+  readonly #find: (ids: readonly Id[]) => Promise<ReadonlyMap<Id, T>>;
+  readonly #once = shared<number[]>();
+
+  constructor(kind: Kind<D, T>, { options }: Database) {
+    this.#kind = kind;
+    this.#options = options;
+    const findTogether = together<readonly Id[], ReadonlyMap<Id, T>>(async (all) => {
+      const found = await this.#findAll(all.length === 1 ? all[0]! : all.flat());
+      return all.map(() => found);
+    });
+    this.#find = (ids) => (ids.length > MOST_IDS ? this.#findAll(ids) : findTogether(ids));
+  }
+
+  async byId(ids: readonly Id[]): Promise<(T | null)[]> {
+    if (ids.length === 0) return [];
+    const records = await this.#find(ids);
+    return ids.map((id) => records.get(id) ?? null);
+  }
+
+  async #findAll(ids: readonly Id[]): Promise<ReadonlyMap<Id, T>> {
+    const { collection, fields, toRecord } = this.#kind;
+    const wanted = [...new Set(ids)];
+    const records = new Map<Id, T>();
+    if (wanted.length === 1) {
+      const filter = { _id: keyOf(wanted[0]!) } as Filter<D>;
+      const found = await collection.findOne(filter, { ...this.#options, projection: fields });
+      if (found) records.set(wanted[0]!, toRecord(found as D));
+      return records;
+    }
+    for (let i = 0; i < wanted.length; i += MOST_IDS) {
+      const some = wanted.slice(i, i + MOST_IDS);
+      const found = await collection
+        .find({ _id: { $in: some.map(keyOf) } } as Filter<D>, {
+          ...this.#options,
+          projection: fields,
+          batchSize: some.length + 1,
+        })
+        .toArray();
+      for (const document of found) records.set(idOf(document._id), toRecord(document as D));
+    }
+    return records;
+  }
+
+  async page(where: Where<D>, request: PageRequest): Promise<Page<T>> {
+    if (where === null) return { items: [], hasMore: false };
+    const found = await this.#kind.collection
+      .find({ ...where, ...rangeOf(request) } as Filter<D>, {
+        ...this.#options,
+        projection: this.#kind.fields,
+        sort: orderOf(request),
+        limit: request.limit + 1,
+        batchSize: request.limit + 2,
+      })
+      .toArray();
+    return pageOf(found as D[], request, this.#kind.toRecord);
+  }
+
+  /**
+   * One page for each parent. The parents' own collection is where it starts: on a sharded cluster each shard then does the
+   * work for the parents that it has, and a lookup goes only to the shards that can have the children.
+   *
+   * @param parents where the parents are, and by which field the children name them
+   */
+  async pagesByParent(
+    { collection: parents, field, mayBeGone }: Parents<D>,
+    parentIds: readonly Id[],
+    where: Where<D>,
+    request: PageRequest,
+  ): Promise<Page<T>[]> {
+    const pages = new Map<Id, Page<T>>();
+    if (where !== null && parentIds.length > 0) {
+      const wanted = [...new Set(parentIds)];
+      const rows = await parents
+        .aggregate<{ _id: Key; found: D[] }>(
+          [
+            { $match: { _id: { $in: wanted.map(keyOf) } } },
+            { $project: { _id: 1 } },
+            {
+              // localField with a pipeline gives each parent an index scan of its own, in order and cut at the limit.
+              $lookup: {
+                from: this.#kind.collection.collectionName,
+                localField: '_id',
+                foreignField: field,
+                pipeline: [
+                  { $match: { ...where, ...rangeOf(request) } },
+                  { $sort: orderOf(request) },
+                  { $limit: request.limit + 1 },
+                  { $project: this.#kind.fields },
+                ],
+                as: 'found',
+              },
+            },
+          ],
+          { ...this.#options, batchSize: wanted.length + 1 },
+        )
+        .toArray();
+      for (const { _id, found } of rows) pages.set(idOf(_id), pageOf(found, request, this.#kind.toRecord));
+      for (const id of mayBeGone ? wanted : []) {
+        if (pages.has(id)) continue;
+        const ofThis = { $and: [where, { [field]: keyOf(id) }] } as Filter<D>;
+        pages.set(id, await this.page(ofThis, request));
+      }
+    }
+    return parentIds.map((id) => pages.get(id) ?? { items: [], hasMore: false });
+  }
+
+  /** @throws QUERY_TOO_COMPLEX if there is too much to count */
+  async count(where: Where<D>): Promise<number> {
+    if (where === null) return 0;
+    const [count] = await this.#once(nameOf(where), async () => {
+      // Not the collection's own count, which can be wrong after a crash and on a sharded cluster. Without a filter the
+      // hint makes it a count of the index instead of a scan of the documents.
+      const hint = Object.keys(where).length === 0 ? { hint: '_id_' } : {};
+      return [
+        await countingAtMost((maxTimeMS) =>
+          this.#kind.collection.countDocuments(where, { ...this.#options, maxTimeMS, ...hint }),
+        ),
+      ];
+    });
+    return count!;
+  }
+
+  /** One count for each parent. @throws QUERY_TOO_COMPLEX if there is too much to count */
+  async countsByParent(
+    field: string & keyof D,
+    parentIds: readonly Id[],
+    where: Where<D>,
+  ): Promise<number[]> {
+    if (where === null || parentIds.length === 0) return parentIds.map(() => 0);
+    return await this.#once(nameOf([parentIds, where]), async () => {
+      const wanted = [...new Set(parentIds)];
+      const rows = await countingAtMost((maxTimeMS) =>
+        this.#kind.collection
+          .aggregate<{ _id: Key; count: number | bigint }>(
+            [
+              // Both conditions count: the filter may name a parent too.
+              { $match: { $and: [{ [field]: { $in: wanted.map(keyOf) } }, where] } },
+              { $group: { _id: `$${field}`, count: { $sum: 1 } } },
+            ],
+            { ...this.#options, maxTimeMS, batchSize: wanted.length + 1 },
+          )
+          .toArray(),
+      );
+      const counts = new Map(rows.map((row) => [idOf(row._id), Number(row.count)]));
+      return parentIds.map((id) => counts.get(id) ?? 0);
+    });
+  }
+}
+
+async function countingAtMost<R>(count: (maxTimeMS: number) => Promise<R>): Promise<R> {
+  try {
+    return await count(COUNT_TIME);
+  } catch (fault) {
+    if (!isTimeExpired(fault)) throw fault;
+    const message = `There are too many to count within ${COUNT_TIME / 1000} s: ask for totalCount with a narrower filter.`;
+    throw new AppError('QUERY_TOO_COMPLEX', message, { cause: fault });
+  }
+}
+
+const nameOf = (value: unknown): string =>
+  JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
+
+function rangeOf({ after, before }: PageRequest): Document {
+  if (after === undefined && before === undefined) return {};
   return {
-    petId: petId == null ? petId : keyOf(petId),
-    quantity,
-    shipDate: shipDate == null ? shipDate : dateOf(shipDate),
-    complete,
+    _id: {
+      ...(after !== undefined && { $gt: keyOf(after) }),
+      ...(before !== undefined && { $lt: keyOf(before) }),
+    },
   };
 }
 
-function dateOf(text: string): Date {
-  const instant = parseInstant(text);
-  if (instant === null) throw new TypeError(`Not an instant: ${text}`);
-  return new Date(instant);
+const orderOf = ({ backward }: PageRequest): { _id: 1 | -1 } => ({ _id: backward ? -1 : 1 });
+
+/** Makes a page of the documents found, which are one more than asked for if there are more. */
+function pageOf<D, T>(found: D[], { limit, backward }: PageRequest, toRecord: (document: D) => T): Page<T> {
+  const hasMore = found.length > limit;
+  const items = (hasMore ? found.slice(0, limit) : found).map((document) => toRecord(document));
+  if (backward) items.reverse();
+  return { items, hasMore };
 }

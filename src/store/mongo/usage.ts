@@ -3,9 +3,34 @@ import type { Filter } from 'mongodb';
 import { chargeUsage, DAY, MINUTE, unusedState } from '../../access/usage.ts';
 import { unavailable } from '../../errors.ts';
 import type { AccessStore, Charge, ChargeResult, UsageState } from '../store.ts';
-import type { UsageDocument } from './collections.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './faults.ts';
+import { type CollectionPlan, DATE, NUMBER, STRING, shape } from './plan.ts';
+
+interface UsageDocument extends UsageState {
+  _id: string;
+  /** When nothing of the document counts any more. */
+  forgetAt: Date;
+}
+
+export const usagePlan: CollectionPlan = {
+  name: 'usage',
+  schema: shape({
+    _id: STRING,
+    minuteStart: NUMBER,
+    minuteUsed: NUMBER,
+    dayStart: NUMBER,
+    dayUsed: NUMBER,
+    refusedUntil: NUMBER,
+    strikes: { bsonType: 'array', items: NUMBER },
+    bannedUntil: NUMBER,
+    bans: NUMBER,
+    // The verdict of the last charge, in documents of an earlier layout.
+    'outcome?': { enum: ['passed', 'refused', 'banned'] },
+    forgetAt: DATE,
+  }),
+  indexes: [{ key: { forgetAt: 1 }, expireAfterSeconds: 0 }],
+};
 
 /** Use is kept for this long after anything of it has counted: a ban is doubled within a day after the one before. */
 const KEEP = DAY;
@@ -25,8 +50,8 @@ interface Waiting {
  * is charged together, each in the order in which it came.
  */
 export function mongoUsage(database: Database) {
-  const { collections, options, serverClock, timeoutMs } = database;
-  const { usage } = collections;
+  const { db, options, serverClock, timeoutMs } = database;
+  const usage = db.collection<UsageDocument>(usagePlan.name);
   const queues = new Map<string, Waiting[]>();
   /** As they were last seen: a guess that saves a read, since the update tells whether it holds. */
   const refused = new LRUCache<string, UsageState>({ max: MOST_REMEMBERED });

@@ -16,11 +16,11 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
       .updateOne({ _id: 'categories' }, { $set: { value: 50n } });
     await db
       .collection<{ _id: bigint }>('categories')
-      .insertMany(ids.map((id) => ({ _id: BigInt(id), name: `C${id}`, version: 0, pets: 3 })));
+      .insertMany(ids.map((id) => ({ _id: BigInt(id), name: `C${id}`, version: 0 })));
     await db.collection<{ _id: bigint }>('pets').insertMany(
       Array.from({ length: 150 }, (_, i) => ({
         ...{ _id: BigInt(i + 1), name: 'P', categoryId: BigInt((i % 50) + 1) },
-        ...{ status: 'available', quantity: 0, version: 0, openOrders: 0 },
+        ...{ status: 'available', quantity: 0, version: 0 },
       })),
     );
   });

@@ -10,7 +10,6 @@ interface Stored {
   [field: string]: unknown;
 }
 
-const SETTLE = 300;
 const onMongo = describe.runIf(process.env.TEST_MONGODB_URI);
 
 const callOf = (idempotencyKey: string, fingerprint = 'f'): IdempotentCall => ({
@@ -27,30 +26,21 @@ onMongo.each(['auto', 'off'] as const)('Rules with transactions: %s', (transacti
   let other: MongoStore;
 
   beforeAll(async () => {
-    one = await database.open({ transactions, settleMs: SETTLE });
-    other = await database.open({ transactions, settleMs: SETTLE });
+    one = await database.open({ transactions });
+    other = await database.open({ transactions });
   });
 
   const documents = (name: string) => one.client.db().collection<Stored>(name);
 
-  /** The counts on the parents against what there is. */
-  async function expectExactCounts(): Promise<void> {
-    const pets = await documents('pets').find().toArray();
-    const orders = await documents('orders').find().toArray();
-    for (const category of await documents('categories').find().toArray()) {
-      expect(category.pets, `pets of category ${category._id}`).toBe(
-        pets.filter((pet) => pet.categoryId === category._id).length,
-      );
-    }
-    for (const pet of pets) {
-      expect(pet.openOrders, `open orders of pet ${pet._id}`).toBe(
-        orders.filter((order) => order.petId === pet._id && !order.complete).length,
-      );
-    }
-    const categories = new Set(
-      (await documents('categories').find().toArray()).map((category) => category._id),
-    );
-    for (const pet of pets) expect(categories, `category of pet ${pet._id}`).toContain(pet.categoryId);
+  /** Every child has its parent. */
+  async function expectNoOrphans(): Promise<void> {
+    const keysOf = async (name: string) =>
+      new Set((await documents(name).find().toArray()).map(({ _id }) => _id as unknown));
+    const [categories, pets] = [await keysOf('categories'), await keysOf('pets')];
+    for (const pet of await documents('pets').find().toArray())
+      expect(categories, `category of pet ${pet._id}`).toContain(pet.categoryId);
+    for (const order of await documents('orders').find({ complete: false }).toArray())
+      if (order.petId !== undefined) expect(pets, `pet of order ${order._id}`).toContain(order.petId);
   }
 
   it('no pet is left without its category when both are written at once', { timeout: 60_000 }, async () => {
@@ -67,10 +57,10 @@ onMongo.each(['auto', 'off'] as const)('Rules with transactions: %s', (transacti
         outcomes.filter((outcome) => typeof outcome === 'object').length,
       );
     }
-    await expectExactCounts();
+    await expectNoOrphans();
   });
 
-  it('counts stay exact while orders and pets move about', { timeout: 60_000 }, async () => {
+  it('what is referred to stays while orders and pets move about', { timeout: 60_000 }, async () => {
     const [a, b] = [await one.createCategory({ name: 'A' }), await one.createCategory({ name: 'B' })];
     const p = await one.createPet({ name: 'P', categoryId: a.id, status: 'sold' });
     const q = await one.createPet({ name: 'Q', categoryId: a.id, status: 'sold' });
@@ -87,7 +77,7 @@ onMongo.each(['auto', 'off'] as const)('Rules with transactions: %s', (transacti
         other.createOrder({ petId: q.id, complete: false }),
       ].map((outcome) => codeOf(Promise.resolve<unknown>(outcome))),
     );
-    await expectExactCounts();
+    await expectNoOrphans();
   });
 
   it('many creations in one category at once all succeed', { timeout: 60_000 }, async () => {
@@ -100,7 +90,7 @@ onMongo.each(['auto', 'off'] as const)('Rules with transactions: %s', (transacti
     expect(new Set(pets.map((pet) => pet.id)).size).toBe(60);
     await Promise.all(pets.slice(0, 30).map((pet, i) => (i % 4 ? one : other).deletePet(pet.id)));
     expect(await one.petCount({ categoryId: id })).toBe(30);
-    await expectExactCounts();
+    await expectNoOrphans();
   });
 
   it('of concurrent writes that expect the same version one passes', async () => {
@@ -246,18 +236,6 @@ onMongo('With transactions', () => {
 
 onMongo('Without transactions', () => {
   const database = newDatabase();
-
-  it('a count left too high by a crash is overruled once it has been still for long enough', async () => {
-    const store = await database.open({ transactions: 'off', settleMs: SETTLE });
-    const { id } = await store.createCategory({ name: 'C' });
-    await store.client
-      .db()
-      .collection<{ _id: bigint }>('categories')
-      .updateOne({ _id: BigInt(id) }, { $inc: { pets: 1 }, $currentDate: { heldAt: true } });
-    expect(await codeOf(Promise.resolve(store.deleteCategory(id)))).toBe('CONFLICT');
-    await new Promise((resolve) => setTimeout(resolve, SETTLE + 50));
-    expect(await store.deleteCategory(id)).toBe(id);
-  });
 
   it('a call is running until its lease is over, then a retry may run again', async () => {
     const store = await database.open({ transactions: 'off' });

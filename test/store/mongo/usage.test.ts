@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chargeUsage, DAY, MINUTE, STRIKE_WINDOW, STRIKES_TO_BAN } from '../../../src/access/usage.ts';
-import type { UsageDocument } from '../../../src/store/mongo/collections.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import type { UsageState } from '../../../src/store/store.ts';
 import { newDatabase } from './database.ts';
@@ -41,7 +40,8 @@ const request = fc.record({
 
 describe.runIf(process.env.TEST_MONGODB_URI)('A charge', () => {
   const database = newDatabase();
-  const documentsOf = (store: MongoStore) => store.client.db().collection<UsageDocument>('usage');
+  const documentsOf = (store: MongoStore) =>
+    store.client.db().collection<UsageState & { _id: string; forgetAt: Date }>('usage');
 
   it('does what chargeUsage does, from any state, alone or with others', { timeout: 60_000 }, async () => {
     const store = await database.open();

@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto';
+import { AppError, idempotencyKeyReused, idempotentCallRunning, type PublicError } from '../../errors.ts';
+import type { IdempotentCall, MaybePromise, Outcome, PetstoreWrites } from '../store.ts';
+import type { Database } from './database.ts';
+import { isDuplicateKey, LostRace } from './faults.ts';
+import { type CollectionPlan, DATE, shape } from './plan.ts';
+import type { RunUnit, Unit } from './units.ts';
+
+interface IdempotencyDocument {
+  _id: { apiKeyId: string; idempotencyKey: string };
+  fingerprint: string;
+  /** The outcome as JSON text, exact where BSON would change it; missing while the first call runs (standalone). */
+  outcome?: string;
+  /** Standalone: the attempt that may store the outcome, and until when nobody else may take over. */
+  attempt?: string;
+  leaseUntil?: Date;
+  expiresAt: Date;
+}
+
+export const idempotencyPlan: CollectionPlan = {
+  name: 'idempotency',
+  schema: shape({
+    _id: shape({ apiKeyId: { bsonType: 'string' }, idempotencyKey: { bsonType: 'string' } }),
+    fingerprint: { bsonType: 'string' },
+    'outcome?': { bsonType: 'string' },
+    'attempt?': { bsonType: 'string' },
+    'leaseUntil?': DATE,
+    expiresAt: DATE,
+  }),
+  indexes: [{ key: { expiresAt: 1 }, expireAfterSeconds: 0 }],
+};
+
+/** Standalone: how long a first call may be under way before a retry takes it for dead. */
+const LEASE = 60_000;
+
+type Work<T> = (writes: PetstoreWrites) => MaybePromise<T>;
+
+const keyFor = ({ apiKeyId, idempotencyKey }: IdempotentCall) => ({ apiKeyId, idempotencyKey });
+
+/** Outcomes are kept as text: BSON would turn some of the JSON values into others. */
+const finished = (
+  call: IdempotentCall,
+  outcome: { value: unknown } | { error: PublicError },
+): IdempotencyDocument => ({
+  _id: keyFor(call),
+  fingerprint: call.fingerprint,
+  outcome: JSON.stringify(outcome),
+  expiresAt: new Date(call.now + call.keepFor),
+});
+
+/** The document of a call if it still counts: the database removes expired ones only once a minute. */
+const live = (found: IdempotencyDocument | null, call: IdempotentCall): IdempotencyDocument | null =>
+  found && found.expiresAt.getTime() > call.now ? found : null;
+
+/** @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is still running */
+function replay<T>(found: IdempotencyDocument, call: IdempotentCall): Outcome<T> {
+  if (found.fingerprint !== call.fingerprint) throw idempotencyKeyReused();
+  if (found.outcome === undefined) throw idempotentCallRunning();
+  return { replayed: true, ...JSON.parse(found.outcome) };
+}
+
+/** A fault of the client's making, which is an outcome like any other. */
+const isOutcome = (fault: unknown): fault is AppError => fault instanceof AppError && fault.status < 500;
+
+/** A fault that `work` threw; those around it, like a reused key, belong to this call alone. */
+class WorkFault extends Error {
+  readonly error: AppError;
+  constructor(error: AppError) {
+    super(error.message);
+    this.error = error;
+  }
+}
+
+/**
+ * Runs a call once per idempotency key. With transactions the call's writes and its outcome are one transaction, and
+ * of parallel duplicates all but one conflict with it and find its outcome. On a standalone server the first call
+ * marks the key as running, and a crash between its write and its outcome lets a retry write again once the lease is
+ * over: only a replica set can keep the two together.
+ *
+ * @param writes the writes of the port, each of which is run as it is told
+ */
+export function mongoIdempotency(
+  database: Database,
+  units: { run: RunUnit; runTogether: RunUnit },
+  writes: (run: RunUnit) => PetstoreWrites,
+) {
+  const { db, options } = database;
+  const idempotency = db.collection<IdempotencyDocument>(idempotencyPlan.name);
+
+  async function inTransaction<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
+    const _id = keyFor(call);
+
+    async function keep(
+      unit: Unit,
+      found: IdempotencyDocument | null,
+      outcome: IdempotencyDocument,
+    ): Promise<void> {
+      if (found) {
+        const { matchedCount } = await idempotency.replaceOne(
+          { _id, expiresAt: found.expiresAt },
+          outcome,
+          unit.options,
+        );
+        if (matchedCount === 0) throw new LostRace();
+        return;
+      }
+      await idempotency.insertOne(outcome, unit.options).catch((fault) => {
+        throw isDuplicateKey(fault) ? new LostRace() : fault;
+      });
+    }
+
+    try {
+      return await units.runTogether(async (unit) => {
+        const found = await idempotency.findOne({ _id }, unit.options);
+        const earlier = live(found, call);
+        if (earlier) return replay<T>(earlier, call);
+        let value: T;
+        try {
+          value = await work(writes((write) => write(unit)));
+        } catch (fault) {
+          throw isOutcome(fault) ? new WorkFault(fault) : fault;
+        }
+        await keep(unit, found, finished(call, { value }));
+        return { replayed: false, value };
+      });
+    } catch (fault) {
+      if (!(fault instanceof WorkFault)) throw fault;
+      // The transaction is gone with all that `work` wrote; the outcome stands alone.
+      const error = fault.error.toPublic();
+      return await units.run(async (unit) => {
+        const found = await idempotency.findOne({ _id }, unit.options);
+        const earlier = live(found, call);
+        if (earlier) return replay<T>(earlier, call);
+        await keep(unit, found, finished(call, { error }));
+        return { replayed: false, error };
+      });
+    }
+  }
+
+  async function underLease<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
+    const attempt = randomUUID();
+    const earlier = await units.run(() => claim(call, attempt));
+    if (earlier) return replay<T>(earlier, call);
+
+    const mine = { _id: keyFor(call), attempt };
+    let outcome: { value: T; error?: undefined } | { error: PublicError; value?: undefined };
+    try {
+      outcome = { value: await work(writes(units.run)) };
+    } catch (fault) {
+      if (!isOutcome(fault)) {
+        // No outcome: a retry may try again at once.
+        await idempotency.deleteOne(mine, options).catch(() => {});
+        throw fault;
+      }
+      outcome = { error: fault.toPublic() };
+    }
+    await idempotency.replaceOne(mine, finished(call, outcome), options);
+    return { replayed: false, ...outcome };
+  }
+
+  /** Marks the call as running. Answers the document of an earlier call instead, if that still counts. */
+  async function claim(call: IdempotentCall, attempt: string): Promise<IdempotencyDocument | null> {
+    const running: IdempotencyDocument = {
+      _id: keyFor(call),
+      fingerprint: call.fingerprint,
+      attempt,
+      leaseUntil: new Date(call.now + LEASE),
+      expiresAt: new Date(call.now + call.keepFor),
+    };
+    const found = await idempotency.findOne({ _id: running._id }, options);
+    if (!found) {
+      await idempotency.insertOne(running, options).catch((fault) => {
+        throw isDuplicateKey(fault) ? new LostRace() : fault;
+      });
+      return null;
+    }
+    const abandoned =
+      found.outcome === undefined &&
+      found.fingerprint === call.fingerprint &&
+      (found.leaseUntil?.getTime() ?? 0) <= call.now;
+    if (live(found, call) && !abandoned) return found;
+    // Only the document as it was read: another retry may have taken over meanwhile.
+    const seen = {
+      _id: running._id,
+      expiresAt: found.expiresAt,
+      attempt: found.attempt ?? { $exists: false },
+    };
+    const { matchedCount } = await idempotency.replaceOne(seen, running, options);
+    if (matchedCount === 0) throw new LostRace();
+    return null;
+  }
+
+  return {
+    once: <T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> =>
+      database.transactions ? inTransaction(call, work) : underLease(call, work),
+  };
+}

@@ -1,0 +1,47 @@
+import { type Collection, MongoBulkWriteError, type OptionalUnlessRequiredId } from 'mongodb';
+import { together } from './batches.ts';
+import type { Database } from './database.ts';
+import { isDuplicateKey, LostRace } from './faults.ts';
+import type { Key } from './plan.ts';
+import type { Unit } from './units.ts';
+
+/** Inserts the documents of a collection; those of the same moment go as one command. */
+export function insertions<D extends { _id: Key }>(collection: Collection<D>, { options }: Database) {
+  /** @returns for each whether it was inserted; false if its id is taken */
+  const insertTogether = together<D, boolean>(async (documents) => {
+    try {
+      if (documents.length === 1) await collection.insertOne(inserted(documents[0]!), options);
+      else await collection.insertMany(documents.map(inserted), { ...options, ordered: false });
+      return documents.map(() => true);
+    } catch (fault) {
+      if (isDuplicateKey(fault) && documents.length === 1) return [false];
+      if (!(fault instanceof MongoBulkWriteError) || fault.result.getWriteConcernError()) throw fault;
+      const errors = [fault.writeErrors].flat();
+      const other = errors.find(({ code }) => code !== DUPLICATE_KEY);
+      if (other) throw fault;
+      const taken = new Set(errors.map(({ index }) => index));
+      return documents.map((_, i) => !taken.has(i));
+    }
+  });
+
+  /**
+   * @param taken what to throw if there is a document with this id
+   * @throws LostRace by default: only a collection that was filled by other means has an id that is yet to be assigned
+   */
+  return async (document: D, unit: Unit, taken: Error = new LostRace()): Promise<void> => {
+    if (!unit.session) {
+      if (!(await insertTogether(document))) throw taken;
+      return;
+    }
+    unit.written.add(`${collection.collectionName}/${document._id}`);
+    try {
+      await collection.insertOne(inserted(document), unit.options);
+    } catch (fault) {
+      throw isDuplicateKey(fault) ? taken : fault;
+    }
+  };
+}
+
+const DUPLICATE_KEY = 11000;
+
+const inserted = <D>(document: D) => document as OptionalUnlessRequiredId<D>;

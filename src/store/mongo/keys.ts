@@ -1,0 +1,9 @@
+import type { Id } from '../store.ts';
+
+export const MOST_ID = 2n ** 63n - 1n;
+
+/** An id of the port as the database keeps it. */
+export const keyOf = (id: Id): bigint => BigInt(id);
+
+/** A key of the database as an id of the port. */
+export const idOf = (key: bigint | number): Id => String(key);

@@ -1,0 +1,168 @@
+import type { Collection, CreateCollectionOptions, Document } from 'mongodb';
+import { apiKeysPlan } from './api-keys.ts';
+import { categoriesPlan } from './categories.ts';
+import type { Database } from './database.ts';
+import { isDuplicateKey, isNamespaceTaken, isUnauthorized } from './faults.ts';
+import { holdsPlan } from './holds.ts';
+import { idempotencyPlan } from './idempotency.ts';
+import { countersPlan } from './ids.ts';
+import { ordersPlan } from './orders.ts';
+import { petsPlan } from './pets.ts';
+import { type CollectionPlan, STRING, shape, WHOLE } from './plan.ts';
+import { usagePlan } from './usage.ts';
+
+/**
+ * The version of all that is said here of the database. It goes up with a change that an instance of the version before
+ * can't live with: that one then refuses to start, instead of putting its own validators back.
+ *
+ * 1 counted references on the parents and had no mark; 2 has holds.
+ */
+const LAYOUT = 2;
+
+interface LayoutDocument {
+  _id: 'layout';
+  version: number;
+}
+
+const layoutPlan: CollectionPlan = {
+  name: 'layout',
+  schema: shape({ _id: STRING, version: WHOLE }),
+  indexes: [],
+};
+
+const PLANS = [
+  layoutPlan,
+  petsPlan,
+  categoriesPlan,
+  ordersPlan,
+  apiKeysPlan,
+  usagePlan,
+  idempotencyPlan,
+  countersPlan,
+  holdsPlan,
+];
+
+/** The first versions of the wire protocol with what the commands need: $lookup with a local field and a pipeline (5.0), and from sharded collections (5.1). */
+const WIRE_VERSION = 13;
+const SHARDED_WIRE_VERSION = 14;
+
+/**
+ * Creates what is missing: collections, validators, indexes. May run as often and on as many instances
+ * at once as it likes.
+ *
+ * @returns whether a validator had to be changed
+ * @throws if the server is too old, or the database belongs to a later version, or may not be taken over from an earlier one
+ */
+export async function prepareLayout(database: Database, hello: Document): Promise<boolean> {
+  const isSharded = hello.msg === 'isdbgrid';
+  if (hello.maxWireVersion < (isSharded ? SHARDED_WIRE_VERSION : WIRE_VERSION)) {
+    throw new Error(`MongoDB ${isSharded ? '5.1' : '5.0'} or later is needed.`);
+  }
+  const { db, options } = database;
+  const layouts = db.collection<LayoutDocument>(layoutPlan.name);
+  const found = await layouts.findOne({ _id: 'layout' }, options);
+  if (found && found.version > LAYOUT) {
+    throw new Error(
+      `The database has the layout ${found.version} of a later version of the gateway; this one knows ${LAYOUT}.`,
+    );
+  }
+
+  const names = PLANS.map(({ name }) => name);
+  const existing = new Map(
+    (await db.listCollections({ name: { $in: names } }).toArray()).map((info) => [info.name, info]),
+  );
+  let changed = false;
+  for (const plan of PLANS) {
+    const info = existing.get(plan.name);
+    if (info) changed = (await adaptValidator(database, plan, info)) || changed;
+    else await createCollection(database, plan);
+  }
+  await createIndexes(database, existing.size > 0);
+  if (found?.version !== LAYOUT) await markLayout(layouts, options);
+  return changed;
+}
+
+async function createCollection({ db }: Database, { name, schema }: CollectionPlan): Promise<void> {
+  const settings: CreateCollectionOptions = {
+    validator: { $jsonSchema: schema },
+    validationAction: 'error',
+  };
+  try {
+    await db.createCollection(name, settings);
+  } catch (fault) {
+    // Another instance was faster; it wrote the same validator.
+    if (!isNamespaceTaken(fault)) throw fault;
+  }
+}
+
+/** @returns whether it had to be changed */
+async function adaptValidator(
+  { db }: Database,
+  { name, schema }: CollectionPlan,
+  info: Document,
+): Promise<boolean> {
+  const validator = { $jsonSchema: schema };
+  const { validator: current, validationAction = 'error' } = info.options ?? {};
+  // collMod stops the collection's other work for a moment, so only where it changes something.
+  if (canonical(current) === canonical(validator) && validationAction === 'error') return false;
+  try {
+    await db.command({ collMod: name, validator, validationLevel: 'strict', validationAction: 'error' });
+    return true;
+  } catch (fault) {
+    if (!isUnauthorized(fault)) throw fault;
+    // The role readWrite isn't enough for that, but for all else.
+    if (takes(current?.$jsonSchema, schema)) return false;
+    throw new Error(
+      `The validator of ${name} is that of another version, and the user of MONGODB_URI may not replace it: ` +
+        'start once with a user who has the role dbAdmin too (collMod).',
+      { cause: fault },
+    );
+  }
+}
+
+/** Whether documents of our schema get past the one that is there, as far as the names of fields tell. */
+function takes(theirs: Document | undefined, ours: Document): boolean {
+  if (!theirs) return true;
+  const needs: string[] = theirs.required ?? [];
+  const knows = Object.keys(theirs.properties ?? {});
+  const has = Object.keys(ours.properties);
+  return (
+    needs.every((name) => ours.required.includes(name)) &&
+    (theirs.additionalProperties !== false || has.every((name) => knows.includes(name)))
+  );
+}
+
+const canonical = (document: unknown): string =>
+  JSON.stringify(document, (_, value) => (typeof value === 'bigint' ? Number(value) : value)) ?? '';
+
+/** On a client without a limit of time, since an index of a large collection takes as long as it takes. */
+async function createIndexes(database: Database, isOld: boolean): Promise<void> {
+  const missing: CollectionPlan[] = [];
+  for (const plan of PLANS) {
+    if (plan.indexes.length === 0) continue;
+    const there = isOld ? await database.db.collection(plan.name).indexes() : [];
+    const keys = there.map(({ key }) => keyName(key));
+    const indexes = plan.indexes.filter(({ key }) => !keys.includes(keyName(key)));
+    if (indexes.length > 0) missing.push({ ...plan, indexes });
+  }
+  if (missing.length === 0) return;
+  const client = database.patientClient();
+  try {
+    for (const { name, indexes } of missing) await client.db().collection(name).createIndexes(indexes);
+  } finally {
+    await client.close();
+  }
+}
+
+const keyName = (key: unknown): string =>
+  Object.entries(key as Document)
+    .flat()
+    .join();
+
+async function markLayout(layouts: Collection<LayoutDocument>, options: Database['options']): Promise<void> {
+  try {
+    await layouts.updateOne({ _id: 'layout' }, { $max: { version: LAYOUT } }, { ...options, upsert: true });
+  } catch (fault) {
+    if (!isDuplicateKey(fault)) throw fault;
+  }
+}

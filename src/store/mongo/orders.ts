@@ -1,0 +1,177 @@
+import type { Document } from 'mongodb';
+import { formatInstant, parseInstant } from '../../domains/order/instant.ts';
+import { notFound, orderIdTaken, unknownReference } from '../../errors.ts';
+import type { Check, Id, NewOrder, Order, OrderFilter, OrderPatch, PageRequest } from '../store.ts';
+import { changeOf } from './changes.ts';
+import type { Database } from './database.ts';
+import { LostRace } from './faults.ts';
+import type { Holds } from './holds.ts';
+import type { Ids } from './ids.ts';
+import { insertions } from './inserts.ts';
+import { idOf, keyOf } from './keys.ts';
+import { type CollectionPlan, DATE, ID, type Key, shape, type Version, WHOLE } from './plan.ts';
+import { type Parents, Records, type Where } from './records.ts';
+import type { RunUnit, Unit } from './units.ts';
+
+interface OrderDocument {
+  _id: Key;
+  petId?: Key;
+  quantity?: number;
+  shipDate?: Date;
+  complete: boolean;
+  version: Version;
+  written?: Document;
+}
+
+export const ordersPlan: CollectionPlan = {
+  name: 'orders',
+  schema: shape({
+    _id: ID,
+    'petId?': ID,
+    'quantity?': { bsonType: 'int', minimum: 1 },
+    'shipDate?': DATE,
+    complete: { bsonType: 'bool' },
+    version: WHOLE,
+    'written?': { bsonType: 'object' },
+  }),
+  indexes: [
+    { key: { complete: 1, _id: 1 } },
+    { key: { petId: 1, _id: 1 } },
+    { key: { petId: 1, complete: 1, _id: 1 } },
+  ],
+};
+
+export const ORDER_FIELDS = { petId: 1, quantity: 1, shipDate: 1, complete: 1 } as const;
+
+export function toOrder(order: OrderDocument): Order {
+  const record: Order = { id: idOf(order._id), complete: order.complete };
+  if (order.petId !== undefined) record.petId = idOf(order.petId);
+  if (order.quantity !== undefined) record.quantity = order.quantity;
+  if (order.shipDate !== undefined) record.shipDate = formatInstant(order.shipDate.getTime());
+  return record;
+}
+
+/** The values of an order as its document has them; what is missing or null stays so. */
+function valuesOf({ petId, quantity, shipDate, complete }: NewOrder | OrderPatch) {
+  return {
+    petId: petId == null ? petId : keyOf(petId),
+    quantity,
+    shipDate: shipDate == null ? shipDate : dateOf(shipDate),
+    complete,
+  };
+}
+
+function dateOf(text: string): Date {
+  const instant = parseInstant(text);
+  if (instant === null) throw new TypeError(`Not an instant: ${text}`);
+  return new Date(instant);
+}
+
+const ordersThat = ({ petId, complete }: OrderFilter): Where<OrderDocument> => ({
+  ...(petId !== undefined && { petId: keyOf(petId) }),
+  ...(complete !== undefined && { complete }),
+});
+
+/** Reads and writes of orders. */
+export function mongoOrders(database: Database, ids: Ids, holds: Holds) {
+  const collection = database.db.collection<OrderDocument>(ordersPlan.name);
+  const records = new Records({ collection, fields: ORDER_FIELDS, toRecord: toOrder }, database);
+  const insert = insertions(collection, database);
+  const pets: Parents<OrderDocument> = {
+    collection: database.db.collection('pets'),
+    field: 'petId',
+    // Complete orders outlive their pet.
+    mayBeGone: true,
+  };
+
+  /** @param complete an order that is complete doesn't keep its pet */
+  async function requirePet(key: Key, complete: boolean, unit: Unit): Promise<void> {
+    const found = complete ? await isThere(key, unit) : await holds.hold('pets', key, unit);
+    if (!found) throw unknownReference('petId', idOf(key));
+  }
+
+  const isThere = async (key: Key, unit: Unit): Promise<boolean> =>
+    (await pets.collection.findOne({ _id: key }, { ...unit.options, projection: { _id: 1 } })) !== null;
+
+  /** Inserts an order whose id was free when it was assigned. */
+  async function insertAssigned(order: OrderDocument, unit: Unit): Promise<void> {
+    await insert(order, unit);
+    if (!(await ids.wasUsed(order._id))) return;
+    if (!unit.session) await collection.deleteOne({ _id: order._id, version: order.version }, unit.options);
+    throw new LostRace();
+  }
+
+  async function existing(unit: Unit, id: Id, check: Check<Order> | undefined): Promise<OrderDocument> {
+    const order = await collection.findOne({ _id: keyOf(id) }, unit.options);
+    if (!order) throw notFound('order', id);
+    check?.(toOrder(order));
+    return order;
+  }
+
+  return {
+    reads: {
+      ordersById: (ids: readonly Id[]) => records.byId(ids),
+      orderPage: (filter: OrderFilter, page: PageRequest) => records.page(ordersThat(filter), page),
+      orderPagesByPet: (petIds: readonly Id[], filter: OrderFilter, page: PageRequest) =>
+        records.pagesByParent(pets, petIds, ordersThat(filter), page),
+      orderCount: (filter: OrderFilter) => records.count(ordersThat(filter)),
+      orderCountsByPet: (petIds: readonly Id[], filter: OrderFilter) =>
+        records.countsByParent('petId', petIds, ordersThat(filter)),
+    },
+    /** @param run how to run each write */
+    writes: (run: RunUnit) => ({
+      createOrder: (input: NewOrder) =>
+        run(async (unit) => {
+          const { petId, quantity, shipDate, complete } = valuesOf(input);
+          if (petId != null) await requirePet(petId, complete ?? false, unit);
+          const order: OrderDocument = {
+            _id: input.id === undefined ? await ids.nextOrder() : keyOf(input.id),
+            ...(petId != null && { petId }),
+            ...(quantity != null && { quantity }),
+            ...(shipDate != null && { shipDate }),
+            complete: complete ?? false,
+            version: 0,
+          };
+          if (input.id === undefined) await insertAssigned(order, unit);
+          else {
+            await ids.reserveOrder(order._id);
+            await insert(order, unit, orderIdTaken(input.id));
+          }
+          return toOrder(order);
+        }),
+
+      updateOrder: (id: Id, patch: OrderPatch, check?: Check<Order>) =>
+        run(async (unit) => {
+          const order = await existing(unit, id, check);
+          const values = valuesOf(patch);
+          const change = changeOf(ORDER_FIELDS, order, values);
+          if (!change) return toOrder(order);
+
+          const petId = values.petId === undefined ? order.petId : (values.petId ?? undefined);
+          const complete = values.complete ?? order.complete;
+          const names = petId !== undefined && petId !== order.petId;
+          const reopens = petId !== undefined && order.complete && !complete;
+          if (names || reopens) await requirePet(petId, complete, unit);
+
+          unit.written.add(`orders/${order._id}`);
+          const written = await collection.findOneAndUpdate(
+            { _id: order._id, version: order.version },
+            change,
+            { ...unit.options, returnDocument: 'after' },
+          );
+          if (!written) throw new LostRace();
+          return toOrder(written);
+        }),
+
+      deleteOrder: (id: Id, check?: Check<Order>) =>
+        run(async (unit) => {
+          const { _id, version } = await existing(unit, id, check);
+          await ids.noteDeletion(_id);
+          unit.written.add(`orders/${_id}`);
+          const { deletedCount } = await collection.deleteOne({ _id, version }, unit.options);
+          if (deletedCount === 0) throw new LostRace();
+          return id;
+        }),
+    }),
+  };
+}
