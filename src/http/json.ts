@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { parse } from 'lossless-json';
+import { type DuplicateKeyInfo, parse } from 'lossless-json';
 import { AppError } from '../errors.ts';
 
 /** A number that JSON.parse could round, or whose notation it would hide: long digits, fractions, exponents. */
@@ -17,13 +17,17 @@ const STRINGS = /"(?:[^"\\]|\\.)*"/g;
 export function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw new AppError('BAD_REQUEST', 'The body is not valid UTF-8.');
   const text = body.toString('utf8');
+  let value: unknown;
+  let hasEachNameOnce: boolean;
   try {
-    const value: unknown = NEEDS_CARE.test(text) ? parse(text, undefined, { parseNumber }) : JSON.parse(text);
-    if (!hasDistinctNames(text, value)) throw new Error('duplicate name');
-    return value;
+    value = NEEDS_CARE.test(text) ? parse(text, undefined, CAREFULLY) : JSON.parse(text);
+    // Here too: a text can be nested more deeply than the stack reaches.
+    hasEachNameOnce = hasDistinctNames(text, value);
   } catch {
     throw new AppError('BAD_REQUEST', 'The body is not valid JSON.');
   }
+  if (!hasEachNameOnce) throw new AppError('BAD_REQUEST', 'The body has the same name twice in one object.');
+  return value;
 }
 
 /** Parsing keeps one of equal names, so the text then has more names than the value. */
@@ -33,6 +37,9 @@ function hasDistinctNames(text: string, value: unknown): boolean {
   if ((text.match(NAME_ENDS)?.length ?? 0) === names) return true;
   return names === text.replace(STRINGS, '').split(':').length - 1;
 }
+
+/** Of equal names the last one counts here, as for JSON.parse. */
+const CAREFULLY = { parseNumber, onDuplicateKey: ({ newValue }: DuplicateKeyInfo) => newValue };
 
 function parseNumber(literal: string): number | bigint {
   const value = Number(literal);

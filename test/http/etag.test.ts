@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
   expectAnswer,
@@ -99,6 +100,18 @@ onEachEngine('ETag and If-Match', (kit) => {
     expect((await send(kit.gateway, `/store/inventory/${P}`)).headers.etag).toBe(entry.headers.etag);
     expectAnswer(await send(kit.gateway, `PATCH /pets/${P}`, { body: { status: 'pending' } }), 200);
     expect((await send(kit.gateway, `/store/inventory/${P}`)).headers.etag).not.toBe(entry.headers.etag);
+  });
+});
+
+describe('an ETag', () => {
+  const kit = useGateway(sqlite);
+
+  it('is a cryptographic digest of the body', async () => {
+    const { P } = await makeWorld(kit);
+    for (const path of [`/pets/${P}`, '/pets', '/store/inventory']) {
+      const { headers, text, about } = await send(kit.gateway, path);
+      expect(headers.etag, about).toBe(`"${createHash('sha256').update(text).digest('base64url')}"`);
+    }
   });
 });
 

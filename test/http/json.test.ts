@@ -44,7 +44,7 @@ describe('parseJson', () => {
               parseNumber: (one) => (Number.isSafeInteger(Number(one)) ? Number(one) : BigInt(one)),
             }),
           );
-        else expect(() => read(text), text).toThrow('The body is not valid JSON.');
+        else expect(() => read(text), text).toThrow('The body has the same name twice in one object.');
       }),
       { numRuns: 2_000 },
     );

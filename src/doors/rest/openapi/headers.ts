@@ -36,7 +36,7 @@ const HEADERS = {
   ETag: {
     description: 'The version of what is answered.',
     schema: { type: 'string', pattern: '^"[!#-~]+"$' },
-    example: '"1k-1x9q0r2c5v8e"',
+    example: '"B2QfYrcXCLO9BBkpf_KrdmhGdimHb09TgPl4e4usttw"',
   },
   'Cache-Control': {
     description: 'Keep it to yourself, and ask again before you use it.',
