@@ -15,6 +15,7 @@ import { Operations } from './graphql/operations.ts';
 import { INTERNAL_MESSAGE } from './graphql/refusal.ts';
 import { schema } from './graphql/schema.ts';
 import { type Answer, errorAnswer } from './http/answer.ts';
+import { endConnection, isLastOfConnection } from './http/body.ts';
 import { addCachingHeaders } from './http/caching-headers.ts';
 import { clientAddress } from './http/client-address.ts';
 import { Cors } from './http/cors.ts';
@@ -184,7 +185,7 @@ class Gateway {
   }
 
   #send(exchange: Exchange, { status, headers, body, contentType, ownOriginOnly }: Answer): void {
-    const { response, method } = exchange;
+    const { request, response, method } = exchange;
     exchange.status = status;
     if (response.headersSent) return;
     if (response.destroyed) {
@@ -201,8 +202,12 @@ class Gateway {
     if (exchange.operationHeaders && exchange.session?.isAdmitted) all.push(...exchange.operationHeaders);
     if (exchange.replayed) all.push('Idempotency-Replayed', 'true');
     if (headers.length > 0) all.push(...headers);
+    const content = method === 'HEAD' || body.length === 0 ? undefined : body;
+    const isLast = isLastOfConnection(exchange);
+    if (isLast) all.push('Connection', 'close');
     response.writeHead(status, all as never);
-    response.end(method === 'HEAD' || body.length === 0 ? undefined : body);
+    if (isLast) endConnection(request, response, content);
+    else response.end(content);
     this.#record(exchange);
   }
 

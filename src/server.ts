@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from './errors.ts';
 import type { RequestHandler } from './gateway.ts';
 import { Connection, type Queue } from './http/connection.ts';
+import { hasValidHost } from './http/host.ts';
 import { responseClass, UnreadAnswers } from './http/unread.ts';
 
 /** How long requests under way may take after the order to stop. */
@@ -84,6 +85,8 @@ export function createHttpServer(
   server.on('request', take);
   // An expectation that can't be met may be ignored (RFC 9110 section 10.1.1).
   server.on('checkExpectation', take);
+  // Whoever reads the body says that it may come; whoever refuses the request doesn't.
+  server.on('checkContinue', take);
   server.on('connection', (socket: Socket) => {
     connections.set(socket, new Connection(socket, handle, queue));
     socket.once('close', () => connections.delete(socket));
@@ -101,9 +104,10 @@ export function createHttpServer(
 }
 
 /** Why a request that node has read is refused before anybody looks at it. */
-function faultOf({ headers, httpVersion, rawHeaders }: IncomingMessage): string | undefined {
-  if (rawHeaders.length > 2 * MOST_HEADERS) return `The request has more than ${MOST_HEADERS} header fields.`;
-  return headers.host === undefined && httpVersion === '1.1' ? NO_HTTP : undefined;
+function faultOf(request: IncomingMessage): string | undefined {
+  if (request.rawHeaders.length > 2 * MOST_HEADERS)
+    return `The request has more than ${MOST_HEADERS} header fields.`;
+  return hasValidHost(request) ? undefined : NO_HTTP;
 }
 
 const NO_HTTP = 'The request is no valid HTTP/1.1.';

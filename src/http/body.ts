@@ -1,25 +1,30 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError } from '../errors.ts';
+import type { Exchange } from './exchange.ts';
 
-/** 100 kB (contract section 4). */
+/** 100 kB. */
 export const LARGEST_BODY = 100_000;
 
 const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body is larger than ${LARGEST_BODY} bytes.`);
 
 /**
- * Refuses a body by its declared length, before a byte of it is kept. What comes is read and dropped, within the server's
- * time limit: closing at once would reset the connection before the client has read the answer.
+ * Refuses a body by its declared length, before a byte of it is kept.
+ *
+ * @throws PAYLOAD_TOO_LARGE
  */
 export function checkLength(request: IncomingMessage): void {
   if (Number(request.headers['content-length'] ?? 0) > LARGEST_BODY) throw tooLarge();
 }
 
 /**
- * Reads a body of at most LARGEST_BODY bytes.
+ * Reads a body of at most LARGEST_BODY bytes. A client that asks whether it may send it is told so (RFC 9110 section 10.1.1).
  *
  * @throws PAYLOAD_TOO_LARGE, BAD_REQUEST when the client goes away in the middle
  */
-export function readBody(request: IncomingMessage): Promise<Buffer> {
+export function readBody(exchange: Exchange): Promise<Buffer> {
+  const { request, response } = exchange;
+  if (waitsForContinue(request)) response.writeContinue();
+  exchange.isBodyRead = true;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -39,3 +44,49 @@ export function readBody(request: IncomingMessage): Promise<Buffer> {
     request.on('aborted', cut);
   });
 }
+
+/** Of what nobody wants to know, so much is taken in, so that a client that sends first and reads then gets to its answer. */
+const MOST_DROPPED = 1_000_000;
+/** How long the connection stays open for that, in milliseconds. */
+const FAREWELL = 1_000;
+
+/**
+ * Whether an answer is the last of its connection because it comes before a body that is too long to be dropped for
+ * nothing, or that the client holds back until it is asked for: what it sends next could then be either.
+ */
+export function isLastOfConnection({ request, isBodyRead }: Exchange): boolean {
+  if (request.complete) return false;
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+  if (length === undefined && coding === undefined) return false;
+  return coding !== undefined || Number(length) > LARGEST_BODY || (!isBodyRead && waitsForContinue(request));
+}
+
+/**
+ * Sends the last answer of a connection and closes that, though not before the client had time to read: a connection that
+ * is closed on bytes that nobody has taken is reset, and the answer may be lost with it.
+ *
+ * @param body of the length that the headers tell
+ */
+export function endConnection(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: string | Buffer | undefined,
+): void {
+  if (body === undefined) response.flushHeaders();
+  else response.write(body);
+  const end = () => {
+    clearTimeout(timer);
+    response.end();
+  };
+  const timer = setTimeout(end, FAREWELL);
+  let left = MOST_DROPPED;
+  request.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) request.pause();
+  });
+  request.once('end', end);
+  request.once('close', end);
+}
+
+const waitsForContinue = ({ headers: { expect } }: IncomingMessage): boolean =>
+  expect !== undefined && /(?:^|\W)100-continue(?:$|\W)/i.test(expect);

@@ -35,6 +35,8 @@ export class Exchange {
   operationHeaders: Headers | undefined;
   /** Whether the matched operation is deprecated. */
   deprecated = false;
+  /** Whether its body is being read, or was. */
+  isBodyRead = false;
   /** Set by idempotent calls that were answered from an earlier one. */
   replayed = false;
   status = 0;

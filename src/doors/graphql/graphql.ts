@@ -120,7 +120,8 @@ export class GraphQLDoor {
   }
 
   /** @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST */
-  async #body({ request, headers }: Exchange, types: readonly string[]): Promise<Buffer> {
+  async #body(exchange: Exchange, types: readonly string[]): Promise<Buffer> {
+    const { request, headers } = exchange;
     checkLength(request);
     if (
       !isReadable(headers['content-type'], types) ||
@@ -128,7 +129,7 @@ export class GraphQLDoor {
     ) {
       throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'GraphQL reads application/json in UTF-8.');
     }
-    return readBody(request);
+    return readBody(exchange);
   }
 
   async #execute(exchange: Exchange, session: Session, admission: Admission): Promise<Answer> {

@@ -141,7 +141,7 @@ export class Rest {
         `This operation reads ${types.join(' or ')} in UTF-8 only.`,
       );
     }
-    const body = readIds(exchange, route, asObject(parseJson(await readBody(exchange.request))));
+    const body = readIds(exchange, route, asObject(parseJson(await readBody(exchange))));
     const variables = this.#variables(exchange, route, parameters, body);
     const context = contextOf(exchange, session);
     if (variables instanceof AppError) {
