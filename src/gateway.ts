@@ -6,7 +6,9 @@ import { keyOf } from './access/api-keys.ts';
 import { type Clock, systemClock } from './access/clock.ts';
 import { PRICE_OF_FAILURE, type Session } from './access/session.ts';
 import type { Config } from './config.ts';
+import { EventStreams } from './domains/event/streams.ts';
 import type { Route } from './domains/route.ts';
+import { EventsDoor } from './doors/events/events.ts';
 import { COST_PATH, GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './doors/graphql/graphql.ts';
 import { type Page, Pages } from './doors/pages/pages.ts';
 import { Rest } from './doors/rest/rest.ts';
@@ -45,18 +47,19 @@ export interface RequestHandler {
   (request: IncomingMessage, response: ServerResponse): void;
   /** The headers for a refusal of what is no HTTP, on a connection from this address. */
   limitHeaders?: (address: string) => Headers;
-  /** Loads what takes long and few requests need. Later there may be no file left that could be opened. */
-  load?: () => Promise<void>;
+  /** Ends what would go on for ever, and lets nothing like that begin any more. */
+  endStreams?: () => void;
 }
 
 /** The whole gateway as one handler of node:http. */
-export function createGateway(
-  options: GatewayOptions,
-): RequestHandler & Required<Pick<RequestHandler, 'load'>> {
+export function createGateway(options: GatewayOptions): RequestHandler {
   const gateway = new Gateway(options);
   return Object.assign(
     (request: IncomingMessage, response: ServerResponse) => gateway.handle(request, response),
-    { limitHeaders: (address: string) => gateway.limitHeaders(address), load: () => gateway.load() },
+    {
+      limitHeaders: (address: string) => gateway.limitHeaders(address),
+      endStreams: () => gateway.endStreams(),
+    },
   );
 }
 
@@ -70,6 +73,7 @@ class Gateway {
   readonly #cors: Cors;
   readonly #pages: Pages;
   readonly #access: Access;
+  readonly #streams: EventStreams;
   readonly #rest: Rest;
   readonly #graphql: GraphQLDoor;
 
@@ -93,7 +97,16 @@ class Gateway {
       sunsetDate: config.SUNSET_DATE,
       sunsetEnforced: config.SUNSET_ENFORCED,
     };
-    this.#rest = new Rest(operations, config.REST_BASE_PATH, lifecycle, options.routes);
+    this.#streams = new EventStreams({
+      store,
+      isValid: (key) => andThen(this.#access.sessionOf(key, store), (session) => session !== null),
+    });
+    metrics?.watchStreams(this.#streams);
+    const events = new EventsDoor(this.#streams, (error) => this.#reportFault(error));
+    this.#rest = new Rest(operations, config.REST_BASE_PATH, lifecycle, {
+      ...(options.routes && { routes: options.routes }),
+      openStream: (exchange, session, selection) => events.open(exchange, session, selection),
+    });
     this.#graphql = new GraphQLDoor(operations);
   }
 
@@ -106,9 +119,9 @@ class Gateway {
     );
   }
 
-  /** @see RequestHandler.load */
-  load(): Promise<void> {
-    return this.#graphql.load();
+  /** @see RequestHandler.endStreams */
+  endStreams(): void {
+    this.#streams.stop();
   }
 
   /** @see RequestHandler.limitHeaders */
@@ -193,7 +206,7 @@ class Gateway {
     return exchange.door === 'graphql' ? graphqlErrorAnswer(known, exchange) : errorAnswer(known, exchange);
   }
 
-  #send(exchange: Exchange, { status, headers, body, contentType, ownOriginOnly }: Answer): void {
+  #send(exchange: Exchange, { status, headers, body, contentType, stream, ownOriginOnly }: Answer): void {
     const { request, response, method } = exchange;
     exchange.status = status;
     if (response.headersSent) return;
@@ -203,7 +216,8 @@ class Gateway {
     }
     const all: Headers = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff'];
     if (status !== 204 && status !== 304) {
-      all.push('Content-Type', contentType ?? 'application/json', 'Content-Length', Buffer.byteLength(body));
+      all.push('Content-Type', contentType ?? 'application/json');
+      if (!stream) all.push('Content-Length', Buffer.byteLength(body));
     }
     addRateLimitHeaders(all, exchange, this.#now());
     if (exchange.door !== 'page') addCachingHeaders(all, exchange);
@@ -215,9 +229,26 @@ class Gateway {
     const isLast = isLastOfConnection(exchange);
     if (isLast) all.push('Connection', 'close');
     response.writeHead(status, all as never);
-    if (isLast) endConnection(request, response, content);
+    if (stream && method !== 'HEAD') void this.#stream(exchange, stream);
+    else if (isLast) endConnection(request, response, content);
     else response.end(content);
     this.#record(exchange);
+  }
+
+  async #stream(exchange: Exchange, stream: NonNullable<Answer['stream']>): Promise<void> {
+    const { requestId, operation, response, principal, startedAt } = exchange;
+    response.flushHeaders();
+    try {
+      const end = await stream(response);
+      const ms = Math.round(performance.now() - startedAt);
+      this.#log.info(
+        { requestId, operation, units: exchange.units, apiKey: principal?.id, ms, ...end },
+        'stream ended',
+      );
+    } catch (error) {
+      this.#reportFault(error, requestId);
+      response.destroy();
+    }
   }
 
   /** @param more `aborted`: the client was gone before the answer */

@@ -5,12 +5,14 @@ interface Plan {
   limits: Limits | null;
   /** Mutations a second that the burst guard lets through; null: any number. */
   mutationsPerSecond: number | null;
+  /** Streams of events that may be open at once in one process. */
+  streams: number;
 }
 
 /** The plans of the specification (contract section 5). */
 export const PLANS: Record<PlanName, Plan> = {
-  free: { limits: { perMinute: 60, perDay: 1_000 }, mutationsPerSecond: 20 },
-  pro: { limits: { perMinute: 300, perDay: 10_000 }, mutationsPerSecond: 20 },
-  business: { limits: { perMinute: 1_000, perDay: 100_000 }, mutationsPerSecond: 100 },
-  enterprise: { limits: null, mutationsPerSecond: null },
+  free: { limits: { perMinute: 60, perDay: 1_000 }, mutationsPerSecond: 20, streams: 2 },
+  pro: { limits: { perMinute: 300, perDay: 10_000 }, mutationsPerSecond: 20, streams: 10 },
+  business: { limits: { perMinute: 1_000, perDay: 100_000 }, mutationsPerSecond: 100, streams: 100 },
+  enterprise: { limits: null, mutationsPerSecond: null, streams: 1_000 },
 };

@@ -9,7 +9,7 @@ import { events } from './event/event.routes.ts';
 import { inventory } from './inventory/inventory.routes.ts';
 import { orders } from './order/order.routes.ts';
 import { pets } from './pet/pet.routes.ts';
-import type { Resource, Route } from './route.ts';
+import type { Resource, Route, Stream } from './route.ts';
 
 /**
  * The domains. The GraphQL schema gets their types by the imports above; the REST routes, the writers of answers and the
@@ -19,3 +19,6 @@ export const RESOURCES: readonly Resource[] = [pets, categories, orders, invento
 
 /** Every REST operation. */
 export const ROUTES: readonly Route[] = RESOURCES.flatMap(({ routes }) => routes);
+
+/** Every stream of server-sent events over REST. */
+export const STREAMS: readonly Stream[] = RESOURCES.flatMap(({ streams = [] }) => streams);

@@ -71,10 +71,22 @@ export interface Route {
   explorer?: false;
 }
 
+/** An operation that answers with a stream of server-sent events instead of running a document. */
+export interface Stream
+  extends Pick<
+    Route,
+    'operationId' | 'path' | 'tag' | 'stability' | 'summary' | 'description' | 'query' | 'errors'
+  > {
+  method: 'GET';
+  /** Of the data of its events. */
+  shape: Shape;
+}
+
 /** What a domain contributes to REST. */
 export interface Resource {
   shape: Shape;
   routes: readonly Route[];
+  streams?: readonly Stream[];
   /** Schemas that its fields and parameters name. */
   schemas?: Readonly<Record<string, JsonSchema>>;
 }

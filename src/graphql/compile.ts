@@ -8,7 +8,6 @@ import {
   type ObjectValueNode,
   type OperationDefinitionNode,
   type SelectionSetNode,
-  TypeNameMetaFieldDef,
   visit,
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
@@ -65,10 +64,10 @@ export class Compiler {
         disablingCapturingStackErrors: true,
         customJSONSerializer,
       });
-    // It would write the types of an interface all alike, and it can't write scalars of our own.
-    const fast = stringify && !hasSeveralTypes(selection) ? compile(true) : undefined;
-    if (fast && isCompiledQuery(fast)) return fast;
-    const compiled = compile(false);
+    let compiled = compile(stringify);
+    if (isCompiledQuery(compiled)) return compiled;
+    // It can't write scalars of our own as JSON.
+    if (stringify) compiled = compile(false);
     if (isCompiledQuery(compiled)) return { ...compiled, stringify: toJson };
     this.#report(new Error('An operation could not be compiled', { cause: compiled.errors }));
     return null;
@@ -113,26 +112,13 @@ function fieldNodes({ definition, nodes, below }: SelectedField): FieldNode[] {
   return [{ ...first!, selectionSet: selections }, ...others];
 }
 
-/** Whether a response key has what graphql-jit puts between the keys of a path: then one path could be taken for another. */
-const hasSeparator = (selection: Selection): boolean =>
-  selection.some(
-    ({ key, definition, below }) =>
-      (key.includes('_') && definition !== TypeNameMetaFieldDef) || [...below.values()].some(hasSeparator),
-  );
-
-const hasSeveralTypes = (selection: Selection): boolean =>
-  selection.some(({ below }) => below.size > 1 || [...below.values()].some(hasSeveralTypes));
-
 /**
  * Whether graphql-jit does what graphql-js does. It takes a missing variable within a literal for null (so that
- * `{description: $none}` would remove the description) and names that every object has for its own. It
- * keeps what resolvers of mutations are told of their fields by paths that it can confuse.
+ * `{description: $none}` would remove the description) and names that every object has for its own.
  */
 function isFitForCompiling(plan: Plan, variables: Variables): boolean {
   if (plan.needs === undefined) {
-    const { operation, selected } = plan;
-    const isClear = operation.node.operation !== 'mutation' || !hasSeparator(selected.selection);
-    plan.needs = isClear ? neededVariables(operation.document.ast) : null;
+    plan.needs = neededVariables(plan.operation.document.ast);
   }
   return plan.needs?.every((name) => Object.hasOwn(variables, name)) ?? false;
 }

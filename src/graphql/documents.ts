@@ -5,7 +5,6 @@ import {
   type GraphQLFormattedError,
   type GraphQLSchema,
   Kind,
-  MaxIntrospectionDepthRule,
   NoSchemaIntrospectionCustomRule,
   type ObjectFieldNode,
   type OperationDefinitionNode,
@@ -72,9 +71,7 @@ export class Documents {
   constructor(schema: GraphQLSchema, { introspection }: { introspection: boolean }) {
     this.#schema = schema;
     this.#suggest = introspection;
-    // How much of the schema may be asked for is counted (`Introspection`), whatever its depth.
-    const standard = specifiedRules.filter((rule) => rule !== MaxIntrospectionDepthRule);
-    const rules = [...standard, Int64IdsRule];
+    const rules = [...specifiedRules, Int64IdsRule];
     this.#rules = introspection ? rules : [...rules, NoSchemaIntrospectionCustomRule];
   }
 

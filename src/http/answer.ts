@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { AppError } from '../errors.ts';
 import type { Exchange, Headers } from './exchange.ts';
 
@@ -8,6 +9,8 @@ export interface Answer {
   body: string | Buffer;
   /** `application/json` if missing; without a body it is not sent. */
   contentType?: string;
+  /** Writes the body, after the head: for answers without an end that is known. @returns what the log is told at the end */
+  stream?: (response: ServerResponse) => Promise<Record<string, unknown>>;
   /** Whether scripts of other origins must not read it, whatever CORS allows them else. */
   ownOriginOnly?: boolean;
 }

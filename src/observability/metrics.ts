@@ -1,10 +1,19 @@
 import { LRUCache } from 'lru-cache';
-import { Counter as CollectedCounter, collectDefaultMetrics, Registry } from 'prom-client';
+import { Counter as CollectedCounter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Exchange } from '../http/exchange.ts';
 import { Counter, Histogram, type Times } from './series.ts';
 
 /** How a call of the store ended: done, refused for a reason that the client is told, or failed. */
 export type CallOutcome = 'done' | 'refused' | 'failed';
+
+/** What the metrics tell of the streams of events. */
+export interface StreamFigures {
+  readonly size: number;
+  readonly sent: number;
+  readonly cutOff: number;
+  /** In milliseconds. */
+  readonly lag: number;
+}
 
 /** In seconds. */
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -87,6 +96,46 @@ export class Metrics {
       }
     }
     if (exchange.deprecated && principal) this.#deprecated.of(operation, principal.id).count++;
+  }
+
+  /** Shows how the streams of events are doing, whenever the metrics are read. */
+  watchStreams(streams: StreamFigures): void {
+    const registers = [this.registry];
+    new Gauge({
+      name: 'petstore_event_streams',
+      help: 'Streams of events that are open',
+      registers,
+      collect() {
+        this.set(streams.size);
+      },
+    });
+    new CollectedCounter({
+      name: 'petstore_events_sent_total',
+      help: 'Events sent to the readers of streams',
+      registers,
+      collect() {
+        this.reset();
+        this.inc(streams.sent);
+      },
+    });
+    new CollectedCounter({
+      name: 'petstore_event_readers_cut_off_total',
+      help: 'Readers of streams that were cut off because they fell behind',
+      registers,
+      collect() {
+        this.reset();
+        this.inc(streams.cutOff);
+      },
+    });
+    new Gauge({
+      name: 'petstore_event_lag_seconds',
+      help: 'How far the readers of streams may be behind what is committed: the age of the last answer of the change stream',
+      registers,
+      aggregator: 'max',
+      collect() {
+        this.set(streams.lag / 1000);
+      },
+    });
   }
 
   /** @returns what takes down one such call: how long it took, in milliseconds, and how it ended */

@@ -1347,5 +1347,38 @@ export class Api<SecurityDataType extends unknown> {
         format: "json",
         ...params,
       }),
+
+    /**
+     * @description Server-sent events: `id`, `event` (the type) and `data` (the whole Event) of each write as it is committed. Goes on behind `Last-Event-ID` or `after`, else with what comes next. A comment comes every 15 seconds. Costs 1 unit to open and 1 for every 100 events; when the budget is used up, the last event is an `error`, whose data is an Error.
+     *
+     * @tags Store
+     * @name StreamEvents
+     * @summary Follow the log of changes
+     * @request GET:/events/stream
+     * @secure
+     */
+    streamEvents: (
+      query?: {
+        /**
+         * Only events behind this one.
+         * @minLength 1
+         * @maxLength 2000
+         */
+        after?: string;
+        /**
+         * Only events of this type; may be given several times.
+         * @minItems 1
+         */
+        type?: EventType[];
+      },
+      params: RequestParams = {},
+    ) =>
+      this.http.request<string, Error>({
+        path: `/events/stream`,
+        method: "GET",
+        query: query,
+        secure: true,
+        ...params,
+      }),
   };
 }

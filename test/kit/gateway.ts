@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingHttpHeaders, type Server } from 'n
 import { pino } from 'pino';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { readConfig } from '../../src/config.ts';
-import { createGateway, type GatewayOptions } from '../../src/gateway.ts';
+import { createGateway, type GatewayOptions, type RequestHandler } from '../../src/gateway.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { createHttpServer, listen } from '../../src/server.ts';
 import type { Limits, PlanName, Store } from '../../src/store/store.ts';
@@ -52,6 +52,7 @@ export class TestGateway {
   /** A key without practical limits, for tests that are not about limits. */
   readonly key: string;
   readonly #server: Server;
+  readonly #handler: RequestHandler;
 
   private constructor(parts: {
     store: Store;
@@ -60,6 +61,7 @@ export class TestGateway {
     url: string;
     key: string;
     server: Server;
+    handler: RequestHandler;
   }) {
     this.store = parts.store;
     this.clock = parts.clock;
@@ -67,6 +69,7 @@ export class TestGateway {
     this.url = parts.url;
     this.key = parts.key;
     this.#server = parts.server;
+    this.#handler = parts.handler;
   }
 
   static async start(
@@ -78,12 +81,11 @@ export class TestGateway {
     const logs: string[] = [];
     const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logs.push(line) });
     const config = readConfig(environment);
-    const server = createHttpServer(
-      createGateway({ store, config, log, metrics: new Metrics(), clock, ...more }),
-    );
+    const handler = createGateway({ store, config, log, metrics: new Metrics(), clock, ...more });
+    const server = createHttpServer(handler);
     const port = await listen(server, 0, '127.0.0.1');
     const key = await makeKey(store, clock, 'enterprise', { perMinute: 1_000_000, perDay: 1_000_000 });
-    return new TestGateway({ store, clock, logs, url: `http://127.0.0.1:${port}`, key, server });
+    return new TestGateway({ store, clock, logs, url: `http://127.0.0.1:${port}`, key, server, handler });
   }
 
   /** A new key with a budget of its own. */
@@ -128,7 +130,13 @@ export class TestGateway {
     return this.call('/graphql', { method: 'POST', body: { query, variables }, ...call });
   }
 
+  /** As on SIGTERM. */
+  endStreams(): void {
+    this.#handler.endStreams?.();
+  }
+
   async close(): Promise<void> {
+    this.endStreams();
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
   }

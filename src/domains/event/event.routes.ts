@@ -106,4 +106,16 @@ export const events: Resource = {
       errors: ['NOT_FOUND', 'GONE'],
     },
   ],
+  streams: [
+    {
+      ...common,
+      operationId: 'streamEvents',
+      path: '/events/stream',
+      summary: 'Follow the log of changes',
+      description:
+        'Server-sent events: `id`, `event` (the type) and `data` (the whole Event) of each write as it is committed. Goes on behind `Last-Event-ID` or `after`, else with what comes next. A comment comes every 15 seconds. Costs 1 unit to open and 1 for every 100 events; when the budget is used up, the last event is an `error`, whose data is an Error.',
+      query: [type, after],
+      errors: ['NOT_FOUND', 'GONE'],
+    },
+  ],
 };

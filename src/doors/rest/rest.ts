@@ -1,9 +1,9 @@
 import FindMyWay from 'find-my-way';
 import type { Expected, Session } from '../../access/session.ts';
 import { ID_RULE, parseId } from '../../domains/id.ts';
-import { ROUTES } from '../../domains/index.ts';
+import { ROUTES, STREAMS } from '../../domains/index.ts';
 import { issuesOf } from '../../domains/notation.ts';
-import { type Method, type Route, takesIdempotencyKey } from '../../domains/route.ts';
+import { type Method, type Route, type Stream, takesIdempotencyKey } from '../../domains/route.ts';
 import type { Shape } from '../../domains/shape.ts';
 import { AppError, type Issue, notFound, validationFailed } from '../../errors.ts';
 import { type Context, newContext, type Precondition } from '../../graphql/context.ts';
@@ -16,7 +16,7 @@ import { etagOf, matchesStrongly, matchesWeakly } from '../../http/etag.ts';
 import type { Exchange, Headers } from '../../http/exchange.ts';
 import { IDEMPOTENCY_KEY_ISSUE, idempotencyOf, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
-import { isReadable } from '../../http/media-type.ts';
+import { accepts, isReadable } from '../../http/media-type.ts';
 import { andThen } from '../../maybe-promise.ts';
 import type { MaybePromise } from '../../store/store.ts';
 import { checkSunset, deprecationHeaders, type Lifecycle } from './lifecycle.ts';
@@ -35,10 +35,22 @@ interface Destination {
 type Found = Destination & { parameters: Readonly<Record<string, string | undefined>> };
 
 /** What a path leads to. */
-export type Match = Found | { route?: undefined; allow: string };
+export type Match =
+  | Found
+  | { route?: undefined; stream: Stream }
+  | { route?: undefined; stream?: undefined; allow: string };
+
+/** Answers an operation that has a stream; its variables bear the names of the query parameters. */
+export type OpenStream = (
+  exchange: Exchange,
+  session: Session,
+  variables: Readonly<Record<string, unknown>>,
+) => Promise<Answer>;
 
 /** In units: a REST call is one request. */
 const PRICE = 1;
+
+const STREAM_TYPE = 'text/event-stream';
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
@@ -47,6 +59,7 @@ const LONGEST_SEGMENT = 16_000;
 
 /** The REST door: finds the route, checks the request, runs the route's document and shapes the answer. */
 export class Rest {
+  readonly #openStream: OpenStream;
   readonly #basePath: string;
   readonly #lifecycle: Lifecycle;
   readonly #router = FindMyWay({ maxParamLength: LONGEST_SEGMENT });
@@ -56,8 +69,9 @@ export class Rest {
     operations: Operations,
     basePath: string,
     lifecycle: Lifecycle,
-    routes: readonly Route[] = ROUTES,
+    { routes = ROUTES, openStream }: { routes?: readonly Route[]; openStream: OpenStream },
   ) {
+    this.#openStream = openStream;
     this.#basePath = basePath;
     this.#lifecycle = lifecycle;
     for (const route of routes) {
@@ -71,6 +85,8 @@ export class Rest {
       if (route.unchanged !== undefined)
         this.#unchangedOperations.set(route, operations.prepareOwn(route.unchanged));
     }
+    for (const stream of STREAMS)
+      this.#router.on(stream.method, basePath + stream.path, () => {}, { stream });
   }
 
   /** @returns null if no operation has this path */
@@ -79,8 +95,8 @@ export class Rest {
     if (path.endsWith('/') || path.includes('//')) return null;
     const found = this.#router.find((method === 'HEAD' ? 'GET' : method) as Method, path);
     if (found) {
-      const { route, run, operationHeaders } = found.store as Destination;
-      return { route, run, operationHeaders, parameters: found.params };
+      const destination = found.store as Destination | { stream: Stream };
+      return 'stream' in destination ? destination : { ...destination, parameters: found.params };
     }
     const allowed = METHODS.filter((candidate) => this.#router.find(candidate, path)).flatMap((candidate) =>
       candidate === 'GET' ? ['GET', 'HEAD'] : [candidate],
@@ -96,7 +112,11 @@ export class Rest {
   answer(exchange: Exchange, session: Session): MaybePromise<Answer> {
     const match = this.match(exchange.method, exchange.path);
     if (!match) throw new AppError('NOT_FOUND', `There is no ${exchange.path}.`);
-    if (!match.route) return this.#answerOtherMethod(exchange, session, match.allow);
+    if (!match.route) {
+      return match.stream
+        ? this.#answerStream(exchange, session, match.stream)
+        : this.#answerOtherMethod(exchange, session, match.allow);
+    }
     const { route, operationHeaders } = match;
     exchange.operation = route.operationId;
     exchange.route = this.#basePath + route.path;
@@ -119,6 +139,18 @@ export class Rest {
       throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${allow}, not ${exchange.method}.`);
     }
     return andThen(session.charge(PRICE), () => ({ status: 204, headers: ['Allow', allow], body: '' }));
+  }
+
+  #answerStream(exchange: Exchange, session: Session, stream: Stream): MaybePromise<Answer> {
+    exchange.operation = stream.operationId;
+    exchange.route = this.#basePath + stream.path;
+    if (!accepts(exchange.headers.accept, [STREAM_TYPE])) {
+      throw new AppError('NOT_ACCEPTABLE', `This operation answers with ${STREAM_TYPE} only.`);
+    }
+    const issues: Issue[] = [];
+    const variables = readQuery(exchange.query, stream.query ?? [], issues);
+    if (issues.length > 0) throw validationFailed(issues);
+    return andThen(session.admit(PRICE, 0), () => this.#openStream(exchange, session, variables));
   }
 
   #answerBare(exchange: Exchange, session: Session, { route, run, parameters }: Found): MaybePromise<Answer> {

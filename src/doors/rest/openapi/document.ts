@@ -1,12 +1,13 @@
 import { stringify } from 'lossless-json';
 import type { Config } from '../../../config.ts';
-import { RESOURCES, ROUTES } from '../../../domains/index.ts';
+import { RESOURCES, ROUTES, STREAMS } from '../../../domains/index.ts';
 import type { Route } from '../../../domains/route.ts';
 import type { JsonSchema } from '../../../domains/shape.ts';
 import type { Lifecycle } from '../lifecycle.ts';
 import { Components } from './components.ts';
 import { describeOperation } from './operation.ts';
 import { addShape, errorSchema } from './schemas.ts';
+import { describeStream } from './stream.ts';
 
 /** What differs from one installation to another. */
 export interface Installation {
@@ -43,6 +44,7 @@ function describe({ basePath, lifecycle }: Installation, routes: readonly Route[
     paths[route.path] ??= {};
     paths[route.path]![route.method.toLowerCase()] = describeOperation(route, routes, lifecycle, components);
   }
+  for (const stream of STREAMS) paths[stream.path] = { get: describeStream(stream, components) };
   return {
     openapi: '3.0.3',
     info: {

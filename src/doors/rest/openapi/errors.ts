@@ -4,8 +4,11 @@ import { ERRORS, type ErrorCode } from '../../../errors.ts';
 import { type Components, refTo } from './components.ts';
 import { ResponseHeaders } from './headers.ts';
 
+/** What the errors of an operation depend on. */
+type Fallible = Pick<Route, 'method' | 'body' | 'pathParameter' | 'deprecation' | 'errors'>;
+
 /** Every error that an operation can answer with: what HTTP and the gateway refuse, and the rules of its domain. */
-export function errorsOf({ method, body, pathParameter, deprecation, errors = [] }: Route): ErrorCode[] {
+export function errorsOf({ method, body, pathParameter, deprecation, errors = [] }: Fallible): ErrorCode[] {
   const idempotent = takesIdempotencyKey(method);
   const possible: Partial<Record<ErrorCode, boolean>> = {
     BAD_REQUEST: true,
@@ -33,7 +36,7 @@ const BEFORE_THE_ROUTE = new Set<number>([401, 403, 429]);
 const MAY_BE_REPLAYED = new Set<number>([400, 404, 409, 412, 422]);
 
 /** The error answers of an operation, by status. */
-export function describeErrors(route: Route, components: Components): Record<string, JsonSchema> {
+export function describeErrors(route: Fallible, components: Components): Record<string, JsonSchema> {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of errorsOf(route)) {
     const { status } = ERRORS[code];
@@ -47,7 +50,7 @@ export function describeErrors(route: Route, components: Components): Record<str
 function describeError(
   status: number,
   codes: readonly ErrorCode[],
-  { method, deprecation }: Route,
+  { method, deprecation }: Fallible,
   components: Components,
 ): JsonSchema {
   const replays = takesIdempotencyKey(method) && MAY_BE_REPLAYED.has(status);

@@ -84,6 +84,10 @@ const HEADERS = {
       'There and `true` where this is the outcome of an earlier call with the same Idempotency-Key.',
     schema: { type: 'string', enum: ['true'] },
   },
+  'X-Accel-Buffering': {
+    description: 'Tells nginx to pass on each event as it comes.',
+    schema: { type: 'string', enum: ['no'] },
+  },
 } as const satisfies Record<string, JsonSchema>;
 
 export type HeaderName = keyof typeof HEADERS;

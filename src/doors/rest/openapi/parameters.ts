@@ -21,12 +21,17 @@ export function describeParameters(
       }),
     );
   }
-  for (const parameter of query)
-    parameters.push(components.add('parameters', keyOf(parameter), describeQuery(parameter)));
+  parameters.push(...describeQueryParameters(query, components));
   for (const header of REQUEST_HEADERS[method])
     parameters.push(components.add('parameters', header.name, header));
   return parameters;
 }
+
+export const describeQueryParameters = (
+  query: readonly QueryParameter[],
+  components: Components,
+): JsonSchema[] =>
+  query.map((parameter) => components.add('parameters', keyOf(parameter), describeQuery(parameter)));
 
 const keyOf = ({ name, key }: QueryParameter): string =>
   key === undefined ? `query.${name}` : `query.${key}.${name}`;
@@ -63,11 +68,7 @@ const IDEMPOTENCY_KEY: HeaderParameter = {
   in: 'header',
   description:
     'Any text that you use for this call and its repetitions only, as it is or in quotes. Kept for 24 hours (draft-ietf-httpapi-idempotency-key-header-07).',
-  // 1 to 255 characters, quotes and escapes not counted.
-  schema: {
-    type: 'string',
-    pattern: '^([!#-~][!-~]{0,254}|"([!#-\\[\\]-~]|\\\\["\\\\]){1,255}")$',
-  },
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };
 
 const REQUEST_HEADERS: Record<Method, readonly HeaderParameter[]> = {

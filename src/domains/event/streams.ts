@@ -1,0 +1,220 @@
+import { PLANS } from '../../access/plans.ts';
+import type { Session } from '../../access/session.ts';
+import { AppError, unavailable } from '../../errors.ts';
+import type { EventStore } from '../../store/events.ts';
+import type { MaybePromise } from '../../store/store.ts';
+import { EventFeed, type EventReader, type FeedEvent, FellBehind, type Selection } from './feed.ts';
+
+/** Events that one payment is for. */
+export const EVENTS_PER_PAYMENT = 100;
+/** How often it is looked whether keys may still read, in milliseconds: a revocation or ban is in force within 5 seconds. */
+const LOOK = 500;
+/** Bans are looked for in the store, hence less often. */
+const LOOKS_PER_BAN = 4;
+
+/** Why a stream ends that nobody is told of: its client is gone, or the server is about to be. */
+export const CLIENT_GONE = new Error('The client is gone.');
+export const STOPPING = new Error('The server stops.');
+
+const revoked = () => new AppError('UNAUTHENTICATED', 'The API key is no longer valid.');
+
+export interface StreamOptions {
+  session: Session;
+  /** The key as it was sent. */
+  key: string;
+  selection: Selection;
+  /** Units for every {@link EVENTS_PER_PAYMENT} events. */
+  price: number;
+}
+
+export interface EventStreamsOptions {
+  store: EventStore;
+  /** Whether this key still belongs to somebody. */
+  isValid: (key: string) => MaybePromise<boolean>;
+}
+
+/** The streams of events that are open in this process, whatever the transport. */
+export class EventStreams {
+  readonly #feed: EventFeed;
+  readonly #isValid: EventStreamsOptions['isValid'];
+  readonly #open = new Set<EventStream>();
+  readonly #perKey = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #looks = 0;
+  #stopped = false;
+  /** Events handed to readers. */
+  sent = 0;
+  /** Readers that fell behind. */
+  cutOff = 0;
+
+  constructor({ store, isValid }: EventStreamsOptions) {
+    this.#feed = new EventFeed(store);
+    this.#isValid = isValid;
+  }
+
+  /** How many are open. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** How many milliseconds the readers may be behind what is committed. */
+  get lag(): number {
+    return this.#feed.lag;
+  }
+
+  /**
+   * Opens a stream for a session that has paid for that.
+   *
+   * @throws RATE_LIMITED where the key has as many open as its plan allows; what the store has against the position
+   */
+  async open(options: StreamOptions): Promise<EventStream> {
+    if (this.#stopped) throw unavailable(STOPPING);
+    const { principal } = options.session;
+    const most = PLANS[principal.plan].streams;
+    const count = this.#perKey.get(principal.id) ?? 0;
+    if (count >= most) {
+      throw new AppError('RATE_LIMITED', `The plan allows ${most} streams at once. Close one first.`, {
+        retryAfter: 1,
+      });
+    }
+    this.#perKey.set(principal.id, count + 1);
+    try {
+      const reader = await this.#feed.open(options.selection);
+      const stream = new EventStream(reader, options, {
+        sent: (events) => {
+          this.sent += events;
+        },
+        closed: (failure) => {
+          this.#open.delete(stream);
+          this.#release(principal.id);
+          if (failure instanceof FellBehind) this.cutOff++;
+        },
+      });
+      this.#open.add(stream);
+      this.#timer ??= setInterval(() => void this.#look(), LOOK).unref();
+      if (this.#stopped) stream.fail(STOPPING);
+      return stream;
+    } catch (error) {
+      this.#release(principal.id);
+      throw error;
+    }
+  }
+
+  /** Ends all streams for good. */
+  stop(): void {
+    this.#stopped = true;
+    for (const stream of this.#open) stream.fail(STOPPING);
+  }
+
+  #release(apiKeyId: string): void {
+    const left = (this.#perKey.get(apiKeyId) ?? 1) - 1;
+    if (left > 0) this.#perKey.set(apiKeyId, left);
+    else this.#perKey.delete(apiKeyId);
+    if (this.#perKey.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Ends the streams of keys that were revoked or banned since. */
+  async #look(): Promise<void> {
+    const looksForBans = this.#looks++ % LOOKS_PER_BAN === 0;
+    for (const [key, streams] of groupedByKey(this.#open)) {
+      try {
+        if (!(await this.#isValid(key))) for (const stream of streams) stream.fail(revoked());
+        else if (looksForBans) await streams[0]!.checkBan();
+      } catch (error) {
+        // A store that can't tell is no reason to end a stream; a ban is.
+        if (error instanceof AppError && error.code === 'API_KEY_BANNED')
+          for (const stream of streams) stream.fail(error);
+      }
+    }
+  }
+}
+
+function groupedByKey(streams: Iterable<EventStream>): Map<string, EventStream[]> {
+  const groups = new Map<string, EventStream[]>();
+  for (const stream of streams) {
+    const group = groups.get(stream.key);
+    if (group) group.push(stream);
+    else groups.set(stream.key, [stream]);
+  }
+  return groups;
+}
+
+interface Listeners {
+  sent: (events: number) => void;
+  closed: (failure: unknown) => void;
+}
+
+/** One open stream: events against payment. */
+export class EventStream {
+  readonly key: string;
+  readonly #reader: EventReader;
+  readonly #session: Session;
+  readonly #price: number;
+  readonly #listeners: Listeners;
+  /** Events that are paid for and not sent yet. */
+  #paid = 0;
+  #waiting: readonly FeedEvent[] = [];
+  #failure: unknown;
+  #isOpen = true;
+  /** Events sent so far. */
+  sent = 0;
+
+  constructor(reader: EventReader, { session, key, price }: StreamOptions, listeners: Listeners) {
+    this.#reader = reader;
+    this.#session = session;
+    this.key = key;
+    this.#price = price;
+    this.#listeners = listeners;
+  }
+
+  /**
+   * The next events, at least one; waits for them, and pays.
+   *
+   * @throws what ended the stream: RATE_LIMITED where the budget is used up, API_KEY_BANNED, UNAUTHENTICATED after a
+   * revocation, UNAVAILABLE for who fell behind, GONE, CLIENT_GONE, STOPPING
+   */
+  async take(): Promise<readonly FeedEvent[]> {
+    if (this.#waiting.length === 0) this.#waiting = await this.#reader.take();
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#paid === 0) {
+      const charged = this.#session.charge(this.#price);
+      if (charged) await charged;
+      this.#paid = EVENTS_PER_PAYMENT;
+    }
+    const events = this.#waiting.slice(0, this.#paid);
+    this.#waiting = this.#waiting.slice(events.length);
+    this.#paid -= events.length;
+    this.sent += events.length;
+    this.#listeners.sent(events.length);
+    return events;
+  }
+
+  /** @param listener told at once when the stream fails, in the middle of whatever its events are used for */
+  onFailure(listener: (error: unknown) => void): void {
+    this.#reader.onFailure = (error) => {
+      this.#failure ??= error;
+      listener(error);
+    };
+  }
+
+  /** Ends it: the next events are this error. */
+  fail(error: unknown): void {
+    this.#failure ??= error;
+    this.#reader.fail(error);
+  }
+
+  /** @throws API_KEY_BANNED */
+  checkBan(): MaybePromise<void> {
+    return this.#session.charge(0);
+  }
+
+  /** To be called when nobody takes events any more. */
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#reader.close();
+    this.#listeners.closed(this.#failure);
+  }
+}

@@ -1,0 +1,165 @@
+import type { ServerResponse } from 'node:http';
+import { keyOf } from '../../access/api-keys.ts';
+import type { Session } from '../../access/session.ts';
+import { type EventTypeName, fromName } from '../../domains/event/event.ts';
+import { type FeedEvent, FellBehind, type Selection } from '../../domains/event/feed.ts';
+import { CLIENT_GONE, type EventStream, type EventStreams, STOPPING } from '../../domains/event/streams.ts';
+import { AppError, validationFailed } from '../../errors.ts';
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
+
+/** Units for every 100 events. */
+const PRICE = 1;
+/** How often a comment shows proxies and clients that the connection lives, in milliseconds. */
+const HEARTBEAT = 15_000;
+const COMMENT = ':\n\n';
+/** How long clients wait before they connect again, in milliseconds. */
+const RETRY = 'retry: 3000\n\n';
+
+const INTERNAL = new AppError('INTERNAL', 'Something went wrong on our side.');
+
+/**
+ * The log of changes as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html): each event is
+ * written once, for all readers.
+ */
+export class EventsDoor {
+  readonly #streams: EventStreams;
+  readonly #report: (error: unknown) => void;
+  readonly #frames = new Frames();
+  readonly #heartbeat: number;
+
+  /** @param report told of faults that clients must not see */
+  constructor(streams: EventStreams, report: (error: unknown) => void, heartbeat = HEARTBEAT) {
+    this.#streams = streams;
+    this.#report = report;
+    this.#heartbeat = heartbeat;
+  }
+
+  /**
+   * Answers with a stream that goes on behind `Last-Event-ID`, or else `after`.
+   *
+   * @param variables `after` and `type`, as the query gives them
+   * @throws VALIDATION_FAILED, GONE, NOT_FOUND, RATE_LIMITED
+   */
+  async open(
+    exchange: Exchange,
+    session: Session,
+    variables: Readonly<{ after?: string; type?: readonly EventTypeName[] }>,
+  ): Promise<Answer> {
+    const answer = { status: 200, headers: NO_BUFFERS, body: '', contentType: 'text/event-stream' };
+    if (exchange.method === 'HEAD') return answer;
+    const last = exchange.header('last-event-id') || undefined;
+    const after = last ?? variables.after;
+    const selection: Selection = {
+      ...(after !== undefined && { after }),
+      ...(variables.type && { types: variables.type.map(fromName) }),
+    };
+    const options = { session, key: keyOf(exchange.headers)!, selection, price: PRICE };
+    const stream = await this.#streams.open(options).catch((error: unknown) => {
+      throw last !== undefined && isValidationFault(error) ? foreignLastEventId() : error;
+    });
+    return { ...answer, stream: (response) => this.#write(response, stream) };
+  }
+
+  async #write(response: ServerResponse, stream: EventStream): Promise<Record<string, unknown>> {
+    let drained: (() => void) | undefined;
+    response.on('drain', () => drained?.());
+    const { socket } = response;
+    const gone = () => stream.fail(CLIENT_GONE);
+    response.on('close', gone);
+    // Who reads for ever has no reason to close its half of the connection: it is about to go.
+    socket?.on('end', gone);
+    stream.onFailure((error) => {
+      // What is waiting for the client would keep it in memory.
+      if (error instanceof FellBehind) response.destroy();
+      drained?.();
+    });
+    if (response.destroyed || socket?.readableEnded) gone();
+    // A client that doesn't read gets no comments: they would be taken for a sign of life of it.
+    const heartbeat = setInterval(
+      () => response.writableNeedDrain || response.write(COMMENT),
+      this.#heartbeat,
+    );
+    let reason: unknown;
+    try {
+      response.write(RETRY);
+      for (;;) {
+        const events = await stream.take();
+        if (response.write(this.#frames.of(events))) continue;
+        await new Promise<void>((resolve) => {
+          drained = resolve;
+          if (!response.writableNeedDrain) resolve();
+        });
+      }
+    } catch (error) {
+      reason = error;
+    } finally {
+      clearInterval(heartbeat);
+      socket?.off('end', gone);
+      stream.close();
+    }
+    this.#end(response, reason);
+    return { events: stream.sent, end: nameOf(reason) };
+  }
+
+  #end(response: ServerResponse, reason: unknown): void {
+    if (reason === CLIENT_GONE || reason instanceof FellBehind) {
+      response.destroy();
+      return;
+    }
+    if (reason !== STOPPING) {
+      const isKnown = reason instanceof AppError;
+      if (!isKnown || reason.status >= 500) this.#report(reason);
+      const error = isKnown ? reason : INTERNAL;
+      response.write(`event: error\ndata: ${JSON.stringify(error.toPublic())}\n\n`);
+    }
+    // The connection has carried a request that took as long as it lasted; the client opens another one.
+    response.shouldKeepAlive = false;
+    response.end();
+  }
+}
+
+const isValidationFault = (error: unknown): boolean =>
+  error instanceof AppError && error.code === 'VALIDATION_FAILED';
+
+const foreignLastEventId = () =>
+  validationFailed([{ path: 'Last-Event-ID', message: 'must be the id of an event of this log' }]);
+
+/** For nginx, which would keep a stream until there is enough of it. */
+const NO_BUFFERS = ['X-Accel-Buffering', 'no'];
+
+/** For the log. */
+function nameOf(reason: unknown): string {
+  if (reason === CLIENT_GONE) return 'client gone';
+  if (reason === STOPPING) return 'stopping';
+  if (reason instanceof FellBehind) return 'fell behind';
+  return reason instanceof AppError ? reason.code : 'INTERNAL';
+}
+
+/** What is written of events. Most readers are given the same ones at the same time, so the last bytes are kept. */
+class Frames {
+  readonly #frames = new WeakMap<FeedEvent, Buffer>();
+  #last: { events: readonly FeedEvent[]; bytes: Buffer } | undefined;
+
+  of(events: readonly FeedEvent[]): Buffer {
+    if (events.length === 1) return this.#frame(events[0]!);
+    const last = this.#last;
+    if (last && isSame(last.events, events)) return last.bytes;
+    const bytes = Buffer.concat(events.map((event) => this.#frame(event)));
+    this.#last = { events, bytes };
+    return bytes;
+  }
+
+  #frame(feedEvent: FeedEvent): Buffer {
+    let frame = this.#frames.get(feedEvent);
+    if (!frame) {
+      const { event, json } = feedEvent;
+      frame = Buffer.from(`id: ${event.id}\nevent: ${event.type}\ndata: ${json}\n\n`);
+      this.#frames.set(feedEvent, frame);
+    }
+    return frame;
+  }
+}
+
+const isSame = (a: readonly FeedEvent[], b: readonly FeedEvent[]): boolean =>
+  a.length === b.length && a.every((event, i) => event === b[i]);

@@ -1,0 +1,46 @@
+import type { Stream } from '../../../domains/route.ts';
+import type { JsonSchema } from '../../../domains/shape.ts';
+import { type Components, refTo } from './components.ts';
+import { describeErrors } from './errors.ts';
+import { ResponseHeaders } from './headers.ts';
+import { describeQueryParameters } from './parameters.ts';
+
+const LAST_EVENT_ID = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  description:
+    'Only events behind this one; clients that connect again send it by themselves. Comes before `after`.',
+  schema: { type: 'string' },
+} as const;
+
+/** An operation that answers with server-sent events, which OpenAPI 3.0 can only describe as text. */
+export function describeStream(stream: Stream, components: Components): JsonSchema {
+  const { operationId, tag, stability, summary, description, query = [], shape, errors = [] } = stream;
+  const { type, id } = shape.example as Record<string, string>;
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description,
+    'x-stability': stability,
+    parameters: [
+      ...describeQueryParameters(query, components),
+      components.add('parameters', LAST_EVENT_ID.name, LAST_EVENT_ID),
+    ],
+    responses: {
+      200: {
+        description: `The data of each event is \`${shape.name}\`, as JSON on one line.`,
+        headers: new ResponseHeaders(components).addCaching().add('X-Accel-Buffering').toJson(),
+        content: {
+          'text/event-stream': {
+            schema: { type: 'string', description: `Events whose data is ${refName(shape.name)}.` },
+            example: `retry: 3000\n\nid: ${id}\nevent: ${type}\ndata: ${JSON.stringify(shape.example)}\n\n`,
+          },
+        },
+      },
+      ...describeErrors({ method: 'GET', errors }, components),
+    },
+  };
+}
+
+const refName = (name: string): string => String(refTo('schemas', name).$ref);
