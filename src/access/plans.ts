@@ -9,7 +9,7 @@ interface Plan {
   streams: number;
 }
 
-/** The plans of the specification (contract section 5). */
+/** The plans of the specification, and the one place of their numbers: schema, help texts and the tests of the documents read them here. */
 export const PLANS: Record<PlanName, Plan> = {
   free: { limits: { perMinute: 60, perDay: 1_000 }, mutationsPerSecond: 20, streams: 2 },
   pro: { limits: { perMinute: 300, perDay: 10_000 }, mutationsPerSecond: 20, streams: 10 },

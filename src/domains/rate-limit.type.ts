@@ -1,16 +1,22 @@
 import type { WindowView } from '../access/limiter.ts';
+import { PLANS } from '../access/plans.ts';
 import type { RateLimitView } from '../access/session.ts';
 import { formatReset } from '../graphql/budget.ts';
 import { builder } from '../graphql/builder.ts';
+import { PLAN_NAMES, type PlanName } from '../store/store.ts';
+
+function describePlan(plan: PlanName): string {
+  const { limits } = PLANS[plan];
+  if (!limits) return 'Numbers agreed for the key.';
+  const [perMinute, perDay] = [limits.perMinute, limits.perDay].map((limit) => limit.toLocaleString('en-US'));
+  return `${perMinute} requests a minute, ${perDay} a day.`;
+}
 
 const PlanType = builder.enumType('Plan', {
   description: 'The plan of an API key.',
-  values: {
-    free: { description: '60 requests a minute, 1,000 a day.' },
-    pro: { description: '300 requests a minute, 10,000 a day.' },
-    business: { description: '1,000 requests a minute, 100,000 a day.' },
-    enterprise: { description: 'Numbers agreed for the key.' },
-  },
+  values: Object.fromEntries(
+    PLAN_NAMES.map((plan) => [plan, { value: plan, description: describePlan(plan) }]),
+  ) as Record<PlanName, { value: PlanName; description: string }>,
 });
 
 const RateLimitWindowType = builder.objectRef<WindowView>('RateLimitWindow').implement({
