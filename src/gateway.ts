@@ -22,6 +22,7 @@ import { addCachingHeaders } from './http/caching-headers.ts';
 import { clientAddress } from './http/client-address.ts';
 import { Cors } from './http/cors.ts';
 import { Exchange, type Headers } from './http/exchange.ts';
+import { isLocalRequest } from './http/local-request.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { andThen, attempt } from './maybe-promise.ts';
 import { measuredStore } from './observability/measured-store.ts';
@@ -72,6 +73,8 @@ class Gateway {
   readonly #now: () => number;
   readonly #cors: Cors;
   readonly #pages: Pages;
+  /** With the development key, for those who ask from this machine. */
+  readonly #localPages: Pages;
   readonly #access: Access;
   readonly #streams: EventStreams;
   readonly #rest: Rest;
@@ -87,7 +90,8 @@ class Gateway {
     this.#tracing = tracing;
     this.#now = clock.now;
     this.#cors = new Cors(config.CORS_ORIGIN);
-    this.#pages = new Pages({ store, config, metrics, developmentKey });
+    this.#pages = new Pages({ store, config, metrics });
+    this.#localPages = new Pages({ store, config, metrics, developmentKey });
     this.#access = new Access(clock);
     const operations = new Operations(schema, (error) => this.#reportFault(error), {
       introspection: config.INTROSPECTION,
@@ -138,7 +142,11 @@ class Gateway {
       return { status: 204, headers: this.#cors.preflightHeaders(exchange), body: '' };
     }
     const page = this.#pages.find(exchange);
-    if (page) return this.#page(exchange, page);
+    if (page)
+      return this.#page(
+        exchange,
+        (isLocalRequest(exchange.request) && this.#localPages.find(exchange)) || page,
+      );
     if (exchange.path === GRAPHQL_PATH || exchange.path === COST_PATH) {
       exchange.door = 'graphql';
       exchange.route = exchange.path;
