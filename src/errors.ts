@@ -121,6 +121,10 @@ export const MOST_NAMED_FAULTS = 20;
 /** What is said of the faults that aren't named. */
 export const unnamedFaults = (count: number) => `and ${count.toLocaleString('en-US')} more`;
 
+/** Names and values come from whoever asks, and may be as long as a body. */
+const shortened = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+
 /**
  * One VALIDATION_FAILED error that names the faults.
  *
@@ -128,7 +132,7 @@ export const unnamedFaults = (count: number) => `and ${count.toLocaleString('en-
  */
 export function validationFailed(issues: readonly Issue[], count = issues.length): AppError {
   const named = issues.slice(0, MOST_NAMED_FAULTS);
-  const texts = named.map(({ path, message }) => `${path}: ${message}`);
+  const texts = named.map(({ path, message }) => `${shortened(path, 100)}: ${shortened(message, 200)}`);
   if (count > named.length) texts.push(unnamedFaults(count - named.length));
   return new AppError('VALIDATION_FAILED', `${texts.join('; ')}.`);
 }

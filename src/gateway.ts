@@ -48,17 +48,22 @@ export interface RequestHandler {
   (request: IncomingMessage, response: ServerResponse): void;
   /** The headers for a refusal of what is no HTTP, on a connection from this address. */
   limitHeaders?: (address: string) => Headers;
+  /** Loads what takes long and few requests need. Later there may be no file left that could be opened. */
+  load?: () => Promise<void>;
   /** Ends what would go on for ever, and lets nothing like that begin any more. */
   endStreams?: () => void;
 }
 
 /** The whole gateway as one handler of node:http. */
-export function createGateway(options: GatewayOptions): RequestHandler {
+export function createGateway(
+  options: GatewayOptions,
+): RequestHandler & Required<Pick<RequestHandler, 'load'>> {
   const gateway = new Gateway(options);
   return Object.assign(
     (request: IncomingMessage, response: ServerResponse) => gateway.handle(request, response),
     {
       limitHeaders: (address: string) => gateway.limitHeaders(address),
+      load: () => gateway.load(),
       endStreams: () => gateway.endStreams(),
     },
   );
@@ -121,6 +126,11 @@ class Gateway {
       () => andThen(this.#answer(exchange), (answer) => this.#send(exchange, answer)),
       (error) => this.#send(exchange, this.#answerError(exchange, error)),
     );
+  }
+
+  /** @see RequestHandler.load */
+  load(): Promise<void> {
+    return this.#graphql.load();
   }
 
   /** @see RequestHandler.endStreams */

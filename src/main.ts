@@ -7,8 +7,9 @@ import { LogOutput } from './observability/log-output.ts';
 import { Metrics } from './observability/metrics.ts';
 import { createHttpServer, drain, listen } from './server.ts';
 import { openStore } from './store/open.ts';
-import { addSampleData, developmentKey, isEmpty } from './store/sample.ts';
+import { addSampleData, developmentKey, unusedSample } from './store/sample.ts';
 import type { Store } from './store/store.ts';
+import { watchDatabase } from './store/watch.ts';
 
 /** How long the sample data waits for a database that is away. */
 const FILL_DELAY = 2_000;
@@ -26,6 +27,7 @@ async function supervise(config: Config): Promise<void> {
   const { runWorkers } = await import('./workers.ts');
   const { log, output } = logger(config);
   const store = await openStore(config, 'server');
+  watchDatabase(store, config.MONGODB_URI, log);
   await prepare(store, config, log);
   const workers = runWorkers(config.WORKERS, log);
   onSignal((signal) => workers.stop(signal));
@@ -43,6 +45,7 @@ async function serve(config: Config): Promise<void> {
     : undefined;
 
   const store = await openStore(config, 'server');
+  if (!cluster.isWorker) watchDatabase(store, config.MONGODB_URI, log);
   const key = cluster.isWorker ? null : await prepare(store, config, log);
 
   const metrics = config.METRICS ? await newMetrics(output) : undefined;
@@ -65,6 +68,7 @@ async function serve(config: Config): Promise<void> {
     await exit(output);
   };
   onSignal((signal) => void stop(signal));
+  await gateway.load();
 }
 
 function logger(config: Config): { log: Logger; output: LogOutput } {
@@ -110,18 +114,19 @@ async function prepare(store: Store, { SAMPLE_DATA, NODE_ENV }: Config, log: Log
   }
   const isDevelopment = NODE_ENV !== 'production';
   if (SAMPLE_DATA === 'off' && !isDevelopment) return null;
-  const isNew = await isEmpty(store);
-  if (isNew && SAMPLE_DATA !== 'off') await addSampleData(store);
-  return isDevelopment ? developmentKey(store, isNew, Date.now()) : null;
+  const begun = await unusedSample(store);
+  if (begun && SAMPLE_DATA !== 'off') await addSampleData(store, begun);
+  return isDevelopment ? developmentKey(store, begun !== null, Date.now()) : null;
 }
 
-/** A database that is away is no reason not to start: the sample comes when it is there. */
+/** A database that is away, or that another process fills, is no reason not to start: the sample comes when it can. */
 async function fill(store: Store, log: Logger): Promise<void> {
   try {
-    if (await isEmpty(store)) await addSampleData(store);
+    const begun = await unusedSample(store);
+    if (begun) await addSampleData(store, begun);
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'UNAVAILABLE') throw error;
-    log.warn({ err: error }, 'the sample data must wait for the database');
+    if (!(error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code))) throw error;
+    log.debug({ err: error }, 'the sample data must wait');
     setTimeout(() => void fill(store, log).catch((err) => log.error({ err }, 'fault')), FILL_DELAY).unref();
   }
 }

@@ -157,12 +157,21 @@ function cutOffWhoDoesNotRead(
   return () => clearInterval(timer);
 }
 
-/** Starts listening. @returns the port, which differs from the one asked for if that was 0 */
+const LISTEN_FAULTS: Partial<Record<string, string>> = {
+  EADDRINUSE: 'another program has it. Stop that one, or set PORT to another (EADDRINUSE).',
+  EACCES: 'this user may not. Set PORT to 1024 or more (EACCES).',
+  EADDRNOTAVAIL: 'this machine has no such address. Set HOST to one that it has (EADDRNOTAVAIL).',
+};
+
+/** Starts listening. @throws Error that says why it can't. @returns the port, which differs from the one asked for if that was 0 */
 export function listen(server: Server, port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = LISTEN_FAULTS[error.code ?? ''] ?? error.message;
+      reject(new Error(`The server cannot listen on port ${port} of ${host}: ${why}`, { cause: error }));
+    });
     server.listen(port, host, () => {
-      server.off('error', reject);
+      server.removeAllListeners('error');
       const address = server.address();
       resolve(typeof address === 'object' && address ? address.port : port);
     });

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -88,6 +89,15 @@ describe('a start', () => {
     });
     await expect(started).rejects.toThrow(
       /ended with 1[\s\S]*PORT[\s\S]*MONGODB_URI[\s\S]*GRAPHIQL[\s\S]*SUNSET_DATE/,
+    );
+  }, 60_000);
+
+  it('is refused in one line where another program has the port', async () => {
+    const first = await start();
+    const PORT = new URL(first.url).port;
+    const failure = await start({ PORT, DATA_FILE: join(home, 'other.db') }).catch((error) => error);
+    expect(failure.message).toBe(
+      `The server ended with 1:\nThe server cannot listen on port ${PORT} of 127.0.0.1: another program has it. Stop that one, or set PORT to another (EADDRINUSE).\n`,
     );
   }, 60_000);
 
@@ -193,6 +203,35 @@ describe('SIGTERM under load', () => {
     expect(Object.keys(answered).filter((status) => !['200', '201', '429', '403'].includes(status))).toEqual(
       [],
     );
+  }, 60_000);
+});
+
+describe.runIf(process.platform === 'linux')('a server that can open no more files', () => {
+  it('serves on what is open, and everything again afterwards', async () => {
+    const server = await startServer(settings, { limits: '-Sn 70' });
+    running.push(server);
+    const { port } = new URL(server.url);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ask = (path: string) =>
+      new Promise<number>((resolve, reject) => {
+        const headers = { 'x-api-key': printedKey(server) };
+        const sent = request(server.url + path, { agent, headers }, (response) => {
+          response.resume();
+          response.on('end', () => resolve(response.statusCode!));
+        });
+        sent.on('error', reject);
+        sent.end();
+      });
+    expect(await ask('/health/live')).toBe(200);
+    const others = Array.from({ length: 100 }, () => connect(Number(port), '127.0.0.1'));
+    for (const other of others) other.on('error', () => {});
+    await expect.poll(() => readdirSync(`/proc/${server.child.pid}/fd`).length).toBeGreaterThanOrEqual(70);
+    // Seldom used parts of the program can't be loaded now; they were before.
+    expect(await ask('/graphql?query=%7B__typename%7D')).toBe(200);
+    expect(await ask('/pets')).toBe(200);
+    for (const other of others) other.destroy();
+    await expect.poll(() => ask('/docs')).toBe(200);
+    agent.destroy();
   }, 60_000);
 });
 

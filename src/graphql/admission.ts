@@ -6,6 +6,9 @@ import { OperationRefused } from './refusal.ts';
 /** Operations of one batch (contract section 5). */
 export const LARGEST_BATCH = 10;
 
+/** Tokens that are parsed and validated for nothing; `__typename` a hundred times has 300. */
+const MOST_FREE_TOKENS = 400;
+
 /** One operation of a request: it may run, or it is refused with these errors. */
 export type Admitted = PreparedOperation | OperationRefused;
 
@@ -35,14 +38,18 @@ export function admit(operations: Operations, parameters: unknown, mayMutate: bo
     );
   }
   if (requests.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
-  const admitted = requests.map((request) => prepare(operations, asRequest(request), mayMutate));
+  // All are looked at before the first is prepared: a wrong one fails the request at the price of one failure.
+  const admitted = requests.map(asRequest).map((request) => prepare(operations, request, mayMutate));
   let cost = 0;
+  let freeTokens = 0;
   let mutations = 0;
   for (const one of admitted) {
     const isRefused = one instanceof OperationRefused;
     cost += isRefused ? PRICE_OF_FAILURE : one.price;
     mutations += isRefused ? 0 : one.mutations;
+    if (!isRefused && one.price === 0) freeTokens += one.tokens;
   }
+  if (freeTokens > MOST_FREE_TOKENS) cost++;
   return { operations: admitted, cost, mutations, batch };
 }
 

@@ -8,6 +8,7 @@ import {
   type ObjectValueNode,
   type OperationDefinitionNode,
   type SelectionSetNode,
+  TypeNameMetaFieldDef,
   visit,
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
@@ -64,10 +65,10 @@ export class Compiler {
         disablingCapturingStackErrors: true,
         customJSONSerializer,
       });
-    let compiled = compile(stringify);
-    if (isCompiledQuery(compiled)) return compiled;
-    // It can't write scalars of our own as JSON.
-    if (stringify) compiled = compile(false);
+    // It would write the types of an interface all alike, and it can't write scalars of our own.
+    const fast = stringify && !hasSeveralTypes(selection) ? compile(true) : undefined;
+    if (fast && isCompiledQuery(fast)) return fast;
+    const compiled = compile(false);
     if (isCompiledQuery(compiled)) return { ...compiled, stringify: toJson };
     this.#report(new Error('An operation could not be compiled', { cause: compiled.errors }));
     return null;
@@ -112,13 +113,26 @@ function fieldNodes({ definition, nodes, below }: SelectedField): FieldNode[] {
   return [{ ...first!, selectionSet: selections }, ...others];
 }
 
+/** Whether a response key has what graphql-jit puts between the keys of a path: then one path could be taken for another. */
+const hasSeparator = (selection: Selection): boolean =>
+  selection.some(
+    ({ key, definition, below }) =>
+      (key.includes('_') && definition !== TypeNameMetaFieldDef) || [...below.values()].some(hasSeparator),
+  );
+
+const hasSeveralTypes = (selection: Selection): boolean =>
+  selection.some(({ below }) => below.size > 1 || [...below.values()].some(hasSeveralTypes));
+
 /**
  * Whether graphql-jit does what graphql-js does. It takes a missing variable within a literal for null (so that
- * `{description: $none}` would remove the description) and names that every object has for its own.
+ * `{description: $none}` would remove the description) and names that every object has for its own. It
+ * keeps what resolvers of mutations are told of their fields by paths that it can confuse.
  */
 function isFitForCompiling(plan: Plan, variables: Variables): boolean {
   if (plan.needs === undefined) {
-    plan.needs = neededVariables(plan.operation.document.ast);
+    const { operation, selected } = plan;
+    const isClear = operation.node.operation !== 'mutation' || !hasSeparator(selected.selection);
+    plan.needs = isClear ? neededVariables(operation.document.ast) : null;
   }
   return plan.needs?.every((name) => Object.hasOwn(variables, name)) ?? false;
 }

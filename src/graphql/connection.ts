@@ -70,6 +70,10 @@ export class Connection<T> {
   readonly #page: Page<T>;
   readonly #request: PageRequest;
   readonly #source: ConnectionSource<T>;
+  // Asked of the database once, under however many names a client selects them.
+  #count: MaybePromise<number> | undefined;
+  #hasEarlier: MaybePromise<boolean> | undefined;
+  #hasLater: MaybePromise<boolean> | undefined;
 
   constructor(page: Page<T>, request: PageRequest, source: ConnectionSource<T>) {
     this.#page = page;
@@ -86,7 +90,10 @@ export class Connection<T> {
   }
 
   get totalCount(): () => MaybePromise<number> {
-    return this.#source.count;
+    return () => {
+      this.#count ??= this.#source.count();
+      return this.#count;
+    };
   }
 
   /** Its own page info, which has no field of the same name. */
@@ -107,12 +114,14 @@ export class Connection<T> {
   // Promises where the database has to be asked, which the resolvers of these fields hand on.
   get hasNextPage(): boolean {
     const { backward, before } = this.#request;
-    return ((!backward && this.#page.hasMore) || this.#existsFrom(before)) as boolean;
+    this.#hasLater ??= (!backward && this.#page.hasMore) || this.#existsFrom(before);
+    return this.#hasLater as boolean;
   }
 
   get hasPreviousPage(): boolean {
     const { backward, after } = this.#request;
-    return ((backward && this.#page.hasMore) || this.#existsUpTo(after)) as boolean;
+    this.#hasEarlier ??= (backward && this.#page.hasMore) || this.#existsUpTo(after);
+    return this.#hasEarlier as boolean;
   }
 
   /** Whether the list has an item at or after this cursor. */

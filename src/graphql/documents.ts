@@ -5,6 +5,7 @@ import {
   type GraphQLFormattedError,
   type GraphQLSchema,
   Kind,
+  MaxIntrospectionDepthRule,
   NoSchemaIntrospectionCustomRule,
   type ObjectFieldNode,
   type OperationDefinitionNode,
@@ -71,7 +72,9 @@ export class Documents {
   constructor(schema: GraphQLSchema, { introspection }: { introspection: boolean }) {
     this.#schema = schema;
     this.#suggest = introspection;
-    const rules = [...specifiedRules, Int64IdsRule];
+    // How much of the schema may be asked for is counted (`Introspection`), whatever its depth.
+    const standard = specifiedRules.filter((rule) => rule !== MaxIntrospectionDepthRule);
+    const rules = [...standard, Int64IdsRule];
     this.#rules = introspection ? rules : [...rules, NoSchemaIntrospectionCustomRule];
   }
 

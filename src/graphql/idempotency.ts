@@ -35,19 +35,20 @@ export async function runOnce<T>(
 }
 
 /** A digest of the operation and its input that does not depend on the order of fields. */
-function fingerprint(operation: string, input: object): string {
-  return createHash('sha256')
+const fingerprint = (operation: string, input: object): string =>
+  createHash('sha256')
     .update(operation)
-    .update(JSON.stringify(sorted(input)))
+    .update(JSON.stringify(canonical(input)))
     .digest('base64url');
-}
 
-function sorted(value: unknown): unknown {
-  if (typeof value === 'bigint') return String(value);
-  if (Array.isArray(value)) return value.map(sorted);
+/** As JSON that is equal for equal values only, where JSON alone writes a long integer, its digits and no number alike. */
+function canonical(value: unknown): unknown {
+  if (typeof value === 'bigint' || Number.isNaN(value)) return ['number', String(value)];
+  if (Array.isArray(value)) return ['list', ...value.map(canonical)];
   if (typeof value !== 'object' || value === null) return value;
-  return Object.entries(value)
+  const fields = Object.entries(value)
     .filter(([, part]) => part !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, part]) => [key, sorted(part)]);
+    .map(([name, part]) => [name, canonical(part)]);
+  return ['object', ...fields];
 }

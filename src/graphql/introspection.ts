@@ -1,11 +1,13 @@
 import {
-  type GraphQLObjectType,
+  type GraphQLLeafType,
   type GraphQLResolveInfo,
   type GraphQLSchema,
   getArgumentValues,
   getIntrospectionQuery,
+  getNamedType,
   Kind,
   parse,
+  TypeNameMetaFieldDef,
 } from 'graphql';
 import { tooComplex } from './refusal.ts';
 import { type SelectedField, type Selection, select } from './selection.ts';
@@ -14,7 +16,14 @@ import type { Variables } from './variables.ts';
 /** How much more than the fullest query of the usual tools an introspection may ask for. */
 const ALLOWANCE = 1.5;
 
-/** Bounds what may be asked of the schema: its answer is the same for everybody, so it is counted exactly. */
+/** Whether a field of the root asks for the schema. */
+export const isSchemaField = ({ definition: { name } }: SelectedField): boolean =>
+  name === '__schema' || name === '__type';
+
+/**
+ * Answers what is asked of the schema. It is the same for everybody and much of it is the same at many places, so that
+ * it takes a small part of the time that execution takes; and what an answer holds is counted as it is made.
+ */
 export class Introspection {
   readonly #schema: GraphQLSchema;
   #mostFields: number | undefined;
@@ -24,12 +33,20 @@ export class Introspection {
   }
 
   /**
-   * @param field a `__schema` or `__type` of the root
-   * @throws QUERY_TOO_COMPLEX if its answer has far more fields than that to the query of GraphiQL or a code generator
+   * @returns the data of an operation that asks for nothing but the schema; undefined if it asks for more
+   * @throws QUERY_TOO_COMPLEX for far more fields than are in the answer to GraphiQL or a code generator
    */
-  check(field: SelectedField, variables: Variables): void {
+  answer(selection: Selection, variables: Variables): Record<string, unknown> | undefined {
     this.#mostFields ??= ALLOWANCE * this.#fieldsOfFullQuery();
-    new Counter(this.#schema, variables, this.#mostFields).field(field, undefined);
+    const data: Record<string, unknown> = Object.create(null);
+    let isWhole = true;
+    for (const field of selection) {
+      if (isSchemaField(field)) {
+        data[field.key] = new Answer(this.#schema, variables, this.#mostFields).field(field, undefined);
+      } else if (field.definition === TypeNameMetaFieldDef) data[field.key] = field.parent.name;
+      else isWhole = false;
+    }
+    return isWhole ? data : undefined;
   }
 
   #fieldsOfFullQuery(): number {
@@ -44,21 +61,22 @@ export class Introspection {
       }),
     );
     const operation = document.definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION)!;
-    const counter = new Counter(this.#schema, {}, Number.POSITIVE_INFINITY);
+    const answer = new Answer(this.#schema, {}, Number.POSITIVE_INFINITY);
     for (const field of select(this.#schema, document, operation, {}).selection)
-      counter.field(field, undefined);
-    return counter.fields;
+      answer.field(field, undefined);
+    return answer.fields;
   }
 }
 
-/** Counts the fields in the answer to an introspection without making it. */
-class Counter {
+/** The answer to one field of the root. */
+class Answer {
+  /** Fields in it, each for each place that it has. */
   fields = 0;
   readonly #variables: Variables;
   readonly #most: number;
   readonly #info: GraphQLResolveInfo;
-  /** The fields below an object, which is the same for everything that refers to it. */
-  readonly #known = new Map<Selection, Map<unknown, number>>();
+  /** What stands for an object, which is the same wherever one selection refers to it. */
+  readonly #known = new Map<Selection, Map<unknown, { value: object; fields: number }>>();
 
   constructor(schema: GraphQLSchema, variables: Variables, most: number) {
     this.#variables = variables;
@@ -67,35 +85,39 @@ class Counter {
     this.#info = { schema } as GraphQLResolveInfo;
   }
 
-  field({ definition, nodes, below }: SelectedField, parent: unknown): void {
+  field({ definition, nodes, parent, below }: SelectedField, object: unknown): unknown {
     this.#add(1);
-    // The type's name, which needs no resolving.
-    if (below.size === 0) return;
+    if (definition === TypeNameMetaFieldDef) return parent.name;
     const args = getArgumentValues(definition, nodes[0], this.#variables);
-    const found = definition.resolve!(parent, args, undefined, this.#info);
-    const [[type, selection]] = [...below] as [[GraphQLObjectType, Selection]];
-    if (type) for (const object of Array.isArray(found) ? found : [found]) this.#object(selection, object);
+    const found = definition.resolve!(object, args, undefined, this.#info);
+    const [selection] = below.values();
+    const shown = selection
+      ? (one: unknown) => this.#object(selection, one)
+      : (one: unknown) => (getNamedType(definition.type) as GraphQLLeafType).serialize(one);
+    const orNull = (one: unknown) => (one == null ? null : shown(one));
+    return Array.isArray(found) ? found.map(orNull) : orNull(found);
   }
 
-  #object(selection: Selection, object: unknown): void {
-    if (object == null) return;
-    const known = this.#known.get(selection) ?? new Map<unknown, number>();
+  #object(selection: Selection, object: unknown): object {
+    const known = this.#known.get(selection) ?? new Map<unknown, { value: object; fields: number }>();
     this.#known.set(selection, known);
-    const fields = known.get(object);
-    if (fields !== undefined) {
-      this.#add(fields);
-      return;
+    const same = known.get(object);
+    if (same) {
+      this.#add(same.fields);
+      return same.value;
     }
     const before = this.fields;
-    for (const field of selection) this.field(field, object);
-    known.set(object, this.fields - before);
+    const value: Record<string, unknown> = Object.create(null);
+    for (const field of selection) value[field.key] = this.field(field, object);
+    known.set(object, { value, fields: this.fields - before });
+    return value;
   }
 
   #add(fields: number): void {
     this.fields += fields;
-    if (this.fields > this.#most)
-      throw tooComplex(
-        `asks for more than ${Math.floor(this.#most).toLocaleString('en-US')} fields of the schema`,
-      );
+    if (this.fields > this.#most) {
+      const most = Math.floor(this.#most).toLocaleString('en-US');
+      throw tooComplex(`asks for more than ${most} fields of the schema`);
+    }
   }
 }

@@ -11,6 +11,7 @@ import { Compiler } from './compile.ts';
 import type { Context } from './context.ts';
 import { Documents, type Operation } from './documents.ts';
 import { type FaultReporter, type PublicResult, publicResult } from './execute.ts';
+import { Introspection, isSchemaField } from './introspection.ts';
 import { toJson } from './json.ts';
 import { asQueries, type ExecutionSchemas, executionSchemas, mutate } from './mutation.ts';
 import { type Plan, Plans } from './plan.ts';
@@ -31,6 +32,8 @@ export interface PreparedOperation {
   operation: OperationDefinitionNode;
   /** Units of the caller's budget. */
   price: number;
+  /** Tokens of its document. */
+  tokens: number;
   /** How many of its fields write. */
   mutations: number;
   /** Runs with compiled code where there is some; errors are public already. */
@@ -47,6 +50,9 @@ export type OwnOperation = (
   context: Context,
 ) => MaybePromise<PublicResult>;
 
+/** Bytes of heap for the largest answer about the schema, most of whose parts stand for many. */
+const BYTES_OF_SCHEMA_DATA = 400_000;
+
 /**
  * From the text of an operation to something that can be executed: parsed, validated, priced and compiled once. Both doors
  * and Yoga execute through it.
@@ -58,6 +64,7 @@ export class Operations {
   readonly #documents: Documents;
   readonly #plans: Plans;
   readonly #prices: PriceList;
+  readonly #introspection: Introspection;
   readonly #compiler: Compiler;
 
   /** @param options `introspection: false` tells clients nothing of the schema: no introspection, no "Did you mean" */
@@ -68,6 +75,7 @@ export class Operations {
     this.#documents = new Documents(schema, { introspection });
     this.#plans = new Plans(schema, this.#documents, { suggest: introspection });
     this.#prices = new PriceList(schema);
+    this.#introspection = new Introspection(schema);
     this.#compiler = new Compiler(this.#schemas, this.#documents, report);
   }
 
@@ -78,10 +86,12 @@ export class Operations {
     let variables: Variables;
     let plan: Plan;
     let price: number;
+    let schemaData: Record<string, unknown> | null;
     try {
       variables = this.#plans.coerce(operation, request.variables ?? {});
       plan = this.#plans.planOf(operation, variables);
       price = this.#price(plan, variables);
+      schemaData = this.#schemaData(plan, variables);
     } catch (error) {
       if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
       throw error;
@@ -101,9 +111,11 @@ export class Operations {
     return {
       operation: node,
       price,
+      tokens: document.tokens,
       mutations,
       interpret,
       execute: (context) => {
+        if (schemaData) return { data: schemaData };
         const code = this.#compiler.codeFor(plan, variables);
         return code
           ? this.#run(operation, mutations, context, (root) => code.query(root, context, variables))
@@ -159,6 +171,21 @@ export class Operations {
     execute: (root: object) => MaybePromise<ExecutionResult>,
   ): MaybePromise<PublicResult> {
     return this.#finish(node.operation === 'mutation' ? mutate(context, mutations, execute) : execute(ROOT));
+  }
+
+  /** @throws QUERY_TOO_COMPLEX */
+  #schemaData(plan: Plan, variables: Variables): Record<string, unknown> | null {
+    if (plan.schemaData !== undefined) return plan.schemaData;
+    const { operation, selected } = plan;
+    if (!selected.selection.some(isSchemaField)) {
+      plan.schemaData = null;
+      return null;
+    }
+    const data = this.#introspection.answer(selected.selection, variables) ?? null;
+    const hasVariables = (operation.node.variableDefinitions ?? []).length > 0;
+    if (!hasVariables && (data === null || this.#documents.reserve(operation.document, BYTES_OF_SCHEMA_DATA)))
+      plan.schemaData = data;
+    return data;
   }
 
   #finish(result: MaybePromise<ExecutionResult>): MaybePromise<PublicResult> {

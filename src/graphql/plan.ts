@@ -15,6 +15,8 @@ export interface Plan {
   uses: number;
   /** Where it doesn't depend on variables. */
   price?: Price;
+  /** The data where only the schema is asked for and no variable has a say; null where something else is asked for too. */
+  schemaData?: Record<string, unknown> | null;
   /** What compiled code needs to be right; null where it never is. */
   needs?: readonly string[] | null;
   /** Null where there is to be none. */

@@ -12,10 +12,11 @@ import {
   isScalarType,
   isSpecifiedScalarType,
   Kind,
+  TypeNameMetaFieldDef,
   type ValueNode,
 } from 'graphql';
 import { DEFAULT_PAGE_SIZE } from './connection.ts';
-import { Introspection } from './introspection.ts';
+import { isSchemaField } from './introspection.ts';
 import { tooComplex } from './refusal.ts';
 import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
@@ -61,11 +62,9 @@ type Field = GraphQLField<unknown, unknown>;
  */
 export class PriceList {
   readonly #weights = new Map<Field, number>();
-  readonly #introspection: Introspection;
 
   /** @throws Error for a schema with a list or a text whose size nobody says: then its price isn't known */
   constructor(schema: GraphQLSchema) {
-    this.#introspection = new Introspection(schema);
     const types = Object.values(schema.getTypeMap()).filter(
       (type): type is GraphQLObjectType => isObjectType(type) && !type.name.startsWith('__'),
     );
@@ -99,17 +98,13 @@ export class PriceList {
     const rows = kind === 'subscription' ? ROWS_OF_SUBSCRIPTION : 1;
     let units = 0;
     let freeWeight = 0;
-    let hasIntrospection = false;
     for (const field of selection) {
-      const { name } = field.definition;
-      if (name === '__schema' || name === '__type') {
-        hasIntrospection = true;
+      if (isSchemaField(field)) {
         units += 1;
-        this.#introspection.check(field, variables);
         continue;
       }
       const { entries, weight } = pricing.amountOf(field, rows);
-      const own = name === '__typename' ? 1 : 0;
+      const own = field.definition === TypeNameMetaFieldDef ? 1 : 0;
       if (own > 0 || field.definition.extensions.free) freeWeight += weight + own;
       else units += Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT));
     }
@@ -117,7 +112,7 @@ export class PriceList {
     if (units > LARGEST_PRICE) {
       throw tooComplex(`costs ${units.toLocaleString('en-US')} units; the most is ${LARGEST_PRICE}`);
     }
-    return { units, dependsOnVariables: pricing.dependsOnVariables || hasIntrospection };
+    return { units, dependsOnVariables: pricing.dependsOnVariables };
   }
 }
 

@@ -1,6 +1,7 @@
 import { newApiKey, newSecret } from '../access/api-keys.ts';
 import { DAY } from '../access/usage.ts';
-import type { Store } from './store.ts';
+import { AppError } from '../errors.ts';
+import type { Category, MaybePromise, Order, Pet, PetstoreWrites, Store } from './store.ts';
 
 const KEY_NAME = 'development';
 
@@ -30,29 +31,75 @@ const ORDERS = [
   { pet: 8, quantity: 10, complete: false },
 ] as const;
 
-/** Whether nothing has ever been put into the store. Keys that nobody has used yet don't count: they may come before the first start. */
-export async function isEmpty(store: Store): Promise<boolean> {
-  const [pets, categories, keys] = await Promise.all([
-    store.petCount({}),
-    store.categoryCount(),
-    store.apiKeys(),
-  ]);
-  if (pets > 0 || categories > 0) return false;
-  const usage = await store.usage(keys.map(({ id }) => id));
-  return usage.every((state) => state === null);
+/** The records of the sample that are there, in the order in which they are made. */
+interface Sample {
+  categories: readonly Category[];
+  pets: readonly Pet[];
+  orders: readonly Order[];
 }
 
-/** Puts a few pets, categories, orders and stock into the store, for people who want to try things out. */
-export async function addSampleData(store: Store): Promise<void> {
-  const categories: string[] = [];
-  for (const category of CATEGORIES) categories.push((await store.createCategory(category)).id);
-  const pets: string[] = [];
-  for (const { name, category, status, quantity } of PETS) {
-    const pet = await store.createPet({ name, categoryId: categories[category]!, status });
-    await store.updatePet(pet.id, { quantity });
-    pets.push(pet.id);
+const NOTHING: Sample = { categories: [], pets: [], orders: [] };
+
+/**
+ * What a store that nobody has used yet holds of the sample: nothing if it is new, and a part of it if the process that began to
+ * fill it was killed. Keys that nobody has used don't count: they may come before the first start.
+ *
+ * @returns null if somebody has used the store, or it holds something else
+ */
+export async function unusedSample(store: Store): Promise<Sample | null> {
+  const keys = await store.apiKeys();
+  const usage = await store.usage(keys.map(({ id }) => id));
+  if (usage.some((state) => state !== null)) return null;
+  const [{ items: categories }, { items: pets }, { items: orders }] = await Promise.all([
+    store.categoryPage({ limit: CATEGORIES.length + 1 }),
+    store.petPage({}, { limit: PETS.length + 1 }),
+    store.orderPage({}, { limit: ORDERS.length + 1 }),
+  ]);
+  const isSample =
+    categories.every(({ name }, i) => name === CATEGORIES[i]?.name) &&
+    pets.every(({ name }, i) => name === PETS[i]?.name) &&
+    orders.every(
+      ({ quantity, complete }, i) => quantity === ORDERS[i]?.quantity && complete === ORDERS[i]?.complete,
+    );
+  return isSample ? { categories, pets, orders } : null;
+}
+
+/**
+ * Puts a few pets, categories, orders and stock into the store, for people who want to try things out.
+ *
+ * @param begun what is there already
+ * @throws CONFLICT while another process is at it; it can be tried again
+ */
+export async function addSampleData(store: Store, begun: Sample = NOTHING): Promise<void> {
+  // Each record once, whoever else fills the same database at the moment.
+  const make = async <T>(name: string, work: (writes: PetstoreWrites) => MaybePromise<T>): Promise<T> => {
+    const call = {
+      apiKeyId: 'sample',
+      idempotencyKey: name,
+      fingerprint: name,
+      now: Date.now(),
+      keepFor: DAY,
+    };
+    const { value, error } = await store.once(call, work);
+    if (error) throw new AppError(error.code, error.message);
+    return value as T;
+  };
+  const categories = begun.categories.map(({ id }) => id);
+  for (const category of CATEGORIES.slice(categories.length)) {
+    categories.push((await make(category.name, (writes) => writes.createCategory(category))).id);
   }
-  for (const { pet, ...order } of ORDERS) await store.createOrder({ petId: pets[pet]!, ...order });
+  const pets = begun.pets.map(({ id }) => id);
+  for (const [i, { name, category, status, quantity }] of PETS.entries()) {
+    pets[i] ??= (
+      await make(name, (writes) => writes.createPet({ name, categoryId: categories[category]!, status }))
+    ).id;
+    // Changes nothing where that was done before.
+    await store.updatePet(pets[i], { quantity });
+  }
+  for (const [i, { pet, ...order }] of ORDERS.entries()) {
+    if (begun.orders[i]) continue;
+    await make(`order ${i}`, (writes) => writes.createOrder({ petId: pets[pet]!, ...order }));
+  }
 }
 
 /**

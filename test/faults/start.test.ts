@@ -33,6 +33,12 @@ describe.runIf(binary)('a start while MongoDB is away', () => {
     ]);
     expect(await Promise.all(statuses)).toEqual([200, 503, 503, 200, 503, 503]);
 
+    // Without what is between the scheme and the host of the connection string.
+    for (const { output } of running)
+      await expect
+        .poll(output, { timeout: 10_000 })
+        .toMatch(new RegExp(`"host":"127\\.0\\.0\\.1:${port}".*"msg":"the database is away"`));
+
     mongo = await startSecantus(binary!, { port });
     for (const server of running) {
       await expect.poll(() => status(server, '/health/ready'), { timeout: 20_000 }).toBe(200);

@@ -1,5 +1,12 @@
 import fc from 'fast-check';
-import { Kind, type OperationDefinitionNode, parse, validate } from 'graphql';
+import {
+  buildSchema,
+  getIntrospectionQuery,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  validate,
+} from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { ROUTES } from '../../src/domains/index.ts';
 import { admit } from '../../src/graphql/admission.ts';
@@ -13,6 +20,10 @@ import { select } from '../../src/graphql/selection.ts';
 import type { Category, Order, Page, PageRequest, Pet, Store } from '../../src/store/store.ts';
 
 const prices = new PriceList(schema);
+
+/** The same field under so many names. */
+const aliases = (count: number, field: string): string =>
+  Array.from({ length: count }, (_, i) => `a${i}: ${field}`).join(' ');
 
 function price(text: string, variables: Record<string, unknown> = {}): number {
   const document = parse(text);
@@ -67,6 +78,108 @@ describe('the price of an operation', () => {
     ['{ pet(id: 1) @skip(if: true) { id } }', 0],
   ])('%s is %i', (text, units, variables) => {
     expect(price(text, variables)).toBe(units);
+  });
+
+  it.each<[string, number, Record<string, unknown>?]>([
+    [`{ pets(first: 100) { nodes { ${aliases(10, 'id')} } } }`, 1],
+    [`{ pets(first: 100) { nodes { ${aliases(25, 'id')} } } }`, 1],
+    [`{ pets(first: 100) { nodes { ${aliases(26, 'id')} } } }`, 2],
+    [`{ pets(first: 100) { nodes { ${aliases(250, 'id')} } } }`, 10],
+    [`{ pets(first: 100) { nodes { ${aliases(125, 'name')} } } }`, 10],
+    [`{ categories(first: 100) { nodes { ${aliases(10, 'description')} } } }`, 8],
+    // One-to-one objects weigh 1 and what is selected of them, round and round.
+    [
+      '{ pets(first: 100) { nodes { inventory { pet { inventory { pet { inventory { pet { id } } } } } } } } }',
+      1,
+    ],
+    [`{ pets(first: 100) { nodes { ${aliases(5, 'inventory { pet { inventory { pet { id } } } }')} } } }`, 1],
+    [`{ pets(first: 100) { nodes { ${aliases(6, 'inventory { pet { inventory { pet { id } } } }')} } } }`, 2],
+    // Wrappers weigh nothing, what they hold does.
+    [`{ pets(first: 100) { edges { ${aliases(25, 'cursor')} } pageInfo { hasNextPage } totalCount } }`, 2],
+    [`{ pet(id: 1) { ${aliases(600, 'id')} } }`, 1],
+    // Pages of nodes and of edges are both returned.
+    ['{ pets(first: 60) { nodes { id } edges { cursor } } }', 2],
+    ['{ pets(first: 60) { a: nodes { id } b: nodes { id } } }', 2],
+    ['{ pets(first: 100) { totalCount } }', 1],
+    // Fragments are expanded where they are spread, and equal keys merged.
+    [`{ pets(first: 100) { nodes { ...F ...F } } } fragment F on Pet { ${aliases(25, 'id')} }`, 1],
+    [
+      `{ a: pets { nodes { ...F } } b: pets { nodes { ...F } } } fragment F on Pet { ${aliases(126, 'id')} }`,
+      4,
+    ],
+    ['{ nodes(nodeIds: ["a", "b", "c"]) { nodeId } }', 1],
+    [
+      'query ($ids: [ID!]!) { nodes(nodeIds: $ids) { ... on Category { pets(first: 50) { nodes { id } } } } }',
+      3,
+      { ids: ['a', 'b', 'c', 'd', 'e'] },
+    ],
+    // The dearest type that a node can have is what it may cost.
+    [
+      `{ node(nodeId: "x") { ... on Pet { id } ... on Category { pets(first: 100) { nodes { orders: category { pets(first: 5) { totalCount } } } } } } }`,
+      6,
+    ],
+    [`{ ${aliases(100, '__typename')} }`, 0],
+    [`{ ${aliases(101, '__typename')} }`, 1],
+    [`{ ${aliases(50, 'rateLimit { plan minute { limit } }')} }`, 1],
+    [`{ ${aliases(33, 'rateLimit { plan minute { limit } }')} __typename }`, 0],
+    [`{ ${aliases(101, '__typename')} pet(id: 1) { id } }`, 2],
+    ['{ a: __schema { types { name } } b: __schema { types { name } } __typename }', 2],
+  ])('is by weight, too: %.100s is %i', (text, units, variables) => {
+    expect(price(text, variables)).toBe(units);
+  });
+
+  it.each([
+    ['dear by weight', `{ categories(first: 100) { nodes { ${aliases(70, 'description')} } } }`],
+    ['named at length', `{ ${'a'.repeat(101)}: __typename }`],
+    ['repeated', `{ pet(id: 1) { ${'id '.repeat(1_000)} } }`],
+    ['wrong everywhere', `{ ${aliases(150, 'nothing')} }`],
+    ['curious beyond the tools', `{ __schema { types { ${aliases(300, 'description')} fields { name } } } }`],
+    [
+      'going round in the schema',
+      `{ __schema { types { ${'fields { type { ofType { '.repeat(6)} name ${'} } }'.repeat(6)} } } }`,
+    ],
+  ])('refuses what is %s', (_what, query) => {
+    const operations = new Operations(schema, () => {});
+    for (let time = 1; time <= 3; time++) {
+      const {
+        operations: [admitted],
+        cost,
+      } = admit(operations, { query }, true);
+      expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
+        code: 'QUERY_TOO_COMPLEX',
+        status: 400,
+      });
+      expect(cost).toBe(1);
+    }
+  });
+
+  it('lets the longest names and the fullest introspection of the tools pass', () => {
+    expect(price(`{ ${'a'.repeat(100)}: __typename }`)).toBe(0);
+    const query = getIntrospectionQuery({
+      specifiedByUrl: true,
+      directiveIsRepeatable: true,
+      schemaDescription: true,
+      inputValueDeprecation: true,
+    });
+    expect(admit(new Operations(schema, () => {}), { query }, true)).toMatchObject({ cost: 1 });
+  });
+
+  it('is nothing for little only, be it in one document or in the ten of a batch', () => {
+    const operations = new Operations(schema, () => {});
+    const skipped = (fields: number) =>
+      `{ __typename pet(id: 1) @skip(if: true) { ${aliases(fields, 'id')} } }`;
+    const cost = (parameters: unknown) => admit(operations, parameters, true).cost;
+    expect(cost({ query: skipped(100) })).toBe(0);
+    expect(cost({ query: skipped(600) })).toBe(1);
+    expect(cost(new Array(10).fill({ query: '{ rateLimit { plan } }' }))).toBe(0);
+    expect(cost(new Array(10).fill({ query: skipped(100) }))).toBe(1);
+  });
+
+  it('does not depend on the size of a schema whose texts and lists say nothing of theirs: such a schema does not start', () => {
+    const of = (fields: string) => () => new PriceList(buildSchema(`type Query { ${fields} }`));
+    expect(of('name: String')).toThrow('name: nothing says how long this text can be');
+    expect(of('sizes: [Int]')).toThrow('Query.sizes: nothing says how many entries it can have');
+    expect(of('sizes(first: Int): [Int] by(ids: [ID!]!): [Int]')).not.toThrow();
   });
 
   it('takes the default of a variable for its value', () => {

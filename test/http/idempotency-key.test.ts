@@ -42,6 +42,40 @@ function expectFirst(sent: Sent): Sent {
 }
 
 onEachEngine('Idempotency-Key', (kit) => {
+  it('tells payloads apart that JSON would write alike, valid or not', async () => {
+    const { C } = await makeWorld(kit);
+    const pet = `{"name":"Tom","categoryId":${C}}`;
+    for (const [first, second] of [
+      [`{"input":${pet}}`, pet],
+      [`{"body":${pet}}`, pet],
+      ['{"name":{"a":1}}', '{"name":[["a",1]]}'],
+      ['{"name":{"a":1}}', '{"name":["object",["a",1]]}'],
+      ['{"name":99999999999999999999}', '{"name":"99999999999999999999"}'],
+      ['{"name":1.0}', '{"name":null}'],
+      ['{"name":1.0}', '{"name":"NaN"}'],
+    ] as const) {
+      for (const [one, other] of [
+        [first, second],
+        [second, first],
+      ] as const) {
+        const key = newKey();
+        const answer = expectFirst(await post(kit, '/pets', key, one));
+        expectRefusal(await post(kit, '/pets', key, other), 'IDEMPOTENCY_KEY_REUSED');
+        expectReplay(await post(kit, '/pets', key, one), answer);
+      }
+    }
+  });
+
+  it('keeps no more of a refusal than it can have to say', async () => {
+    const strange = '\\u0000'.repeat(40);
+    const fields = Array.from({ length: 300 }, (_, i) => `"${strange}${i}":1`);
+    const key = newKey();
+    const first = await post(kit, '/pets', key, `{${fields.join(',')}}`);
+    expectRefusal(first, 'VALIDATION_FAILED', /; and 282 more\.$/);
+    expect(Buffer.byteLength(first.text)).toBeLessThan(16_000);
+    expectReplay(await post(kit, '/pets', key, `{${fields.join(',')}}`), first);
+  });
+
   it('gives the first answer to every repeated POST', async () => {
     const { C, P } = await makeWorld(kit);
     for (const [path, body, same] of [

@@ -57,7 +57,8 @@ builder.queryFields((t) => ({
     description: 'All inventory entries, ordered by petId.',
     args: { filter: t.arg({ type: InventoryFilterInput, description: 'Which entries.' }) },
     resolve: (_root, args, context) => {
-      const filter: PetFilter = args.filter?.status != null ? { status: args.filter.status } : {};
+      const filter: PetFilter =
+        args.filter?.status != null ? { status: [...new Set(args.filter.status)] } : {};
       return petConnection(args, filter, context);
     },
   }),

@@ -67,7 +67,8 @@ interface PetFilterShape {
 
 export function petFilter(filter: PetFilterShape | null | undefined): PetFilter {
   const wanted: PetFilter = {};
-  if (filter?.status != null) wanted.status = filter.status;
+  // Each once: a list of thousands is a list of three.
+  if (filter?.status != null) wanted.status = [...new Set(filter.status)];
   if (filter?.categoryId != null) wanted.categoryId = filter.categoryId;
   return wanted;
 }

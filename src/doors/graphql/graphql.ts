@@ -160,8 +160,8 @@ export class GraphQLDoor {
       mutations: body !== undefined,
       results: new Map(),
     };
-    this.#yoga ??= this.#loadYoga();
-    const response = await (await this.#yoga).fetch(
+    await this.load();
+    const response = await (await this.#yoga!).fetch(
       `http://localhost${GRAPHQL_PATH}`,
       {
         method: body === undefined ? 'GET' : 'POST',
@@ -186,7 +186,12 @@ export class GraphQLDoor {
     };
   }
 
-  /** Loading Yoga takes as long as all the rest of the start, so it waits for the first request that needs it. */
+  /** Loads Yoga, which takes a good part of the start's time and most requests don't need. */
+  async load(): Promise<void> {
+    this.#yoga ??= this.#loadYoga();
+    await this.#yoga;
+  }
+
   async #loadYoga(): Promise<YogaServerInstance<YogaContext, object>> {
     const { createYoga } = await import('graphql-yoga');
     return createYoga<YogaContext>({

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { ROUTES, STREAMS } from '../../../src/domains/index.ts';
@@ -14,6 +15,7 @@ import {
   noEventLog,
   unavailable,
 } from '../../../src/errors.ts';
+import { parseIdempotencyKey } from '../../../src/http/idempotency-key.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type Call, TestGateway } from '../../kit/gateway.ts';
 import { Description } from '../../kit/openapi.ts';
@@ -203,6 +205,24 @@ describe('the schemas of bodies', () => {
       expect(JSON.stringify(description.resolve(schema))).not.toContain('"default"');
     },
   );
+});
+
+describe('the Idempotency-Key parameter', () => {
+  const { schema } = description.document.components.parameters['Idempotency-Key'];
+  const character = fc.constantFrom('a', '"', '\\', ' ', '!', '~', '[', ']', 'é', '\t');
+
+  it('takes what the gateway takes', () => {
+    fc.assert(
+      fc.property(fc.array(character, { maxLength: 6 }), fc.boolean(), (characters, quoted) => {
+        const text = characters.join('');
+        const key = quoted ? `"${text}"` : text;
+        expect(description.faults(schema, key).length === 0, key).toBe(parseIdempotencyKey(key) !== null);
+      }),
+      { numRuns: 2_000 },
+    );
+    for (const key of ['x'.repeat(255), 'x'.repeat(256), `"${'\\"'.repeat(255)}"`, `"${'x'.repeat(256)}"`])
+      expect(description.faults(schema, key).length === 0, key).toBe(parseIdempotencyKey(key) !== null);
+  });
 });
 
 /** How to provoke each status of an operation, on a single machine. */

@@ -68,7 +68,11 @@ const IDEMPOTENCY_KEY: HeaderParameter = {
   in: 'header',
   description:
     'Any text that you use for this call and its repetitions only, as it is or in quotes. Kept for 24 hours (draft-ietf-httpapi-idempotency-key-header-07).',
-  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+  // 1 to 255 characters, quotes and escapes not counted.
+  schema: {
+    type: 'string',
+    pattern: '^([!#-~][!-~]{0,254}|"([!#-\\[\\]-~]|\\\\["\\\\]){1,255}")$',
+  },
 };
 
 const REQUEST_HEADERS: Record<Method, readonly HeaderParameter[]> = {

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
+import { TestGateway } from '../kit/gateway.ts';
+import { dropDatabase, mongoUri } from '../kit/mongo.ts';
+import { type ServerProcess, startServer } from '../kit/process.ts';
+
+const ROUNDS = Number(process.env.KILL_ROUNDS ?? 3);
+const NO_LIMITS = { perMinute: 1_000_000, perDay: 1_000_000 };
+
+/** The contract's bound for what the other instances may take. */
+const SOON = 5_000;
+
+describe.runIf(process.env.TEST_MONGODB_URI)('an instance on MongoDB that is killed', () => {
+  const database = `killed-${randomUUID().slice(0, 8)}`;
+  const settings = { MONGODB_URI: mongoUri(database), LOG_LEVEL: 'error' };
+  let survivor: TestGateway;
+  let key: string;
+  let victim: ServerProcess | undefined;
+
+  beforeAll(async () => {
+    survivor = await TestGateway.start(await openMongoStore({ uri: settings.MONGODB_URI }));
+    key = await survivor.newKey('enterprise', NO_LIMITS);
+  });
+  afterAll(async () => {
+    victim?.child.kill('SIGKILL');
+    await victim?.exited;
+    await survivor.close();
+    await survivor.store.close();
+    await dropDatabase(database);
+  });
+
+  const create = async (url: string, path: string, body: object, headers = {}): Promise<number> => {
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+    await response.arrayBuffer();
+    return response.status;
+  };
+
+  it('holds up nobody, and leaves nothing without its parent', {
+    timeout: 60_000 + ROUNDS * 30_000,
+  }, async () => {
+    const { store } = survivor;
+    const category = await store.createCategory({ name: 'Contested' });
+    const pet = await store.createPet({ name: 'Wanted', categoryId: category.id, status: 'available' });
+    const newPet = { name: 'P', categoryId: Number(category.id), status: 'sold' };
+    const newOrder = { petId: Number(pet.id) };
+    let written = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      victim = await startServer(settings);
+      const { url, child, exited } = victim;
+      let dead = false;
+      const creators = Array.from({ length: 24 }, async (_, i) => {
+        // Some in a transaction, with their outcome.
+        const headers = () => (i % 3 === 0 ? { 'idempotency-key': randomUUID() } : {});
+        while (!dead) {
+          const sent =
+            i % 2
+              ? create(url, '/pets', newPet, headers())
+              : create(url, '/store/orders', newOrder, headers());
+          const status = await sent.catch(() => 0);
+          if (status === 201) written++;
+        }
+      });
+      // Somewhere in the middle of it all.
+      await expect.poll(() => written, { timeout: 20_000, interval: 5 }).toBeGreaterThan(24 * (round + 1));
+      await sleep(Math.random() * 300);
+      child.kill('SIGKILL');
+      await exited;
+      dead = true;
+      const began = performance.now();
+      const next = [
+        survivor.call('/pets', { method: 'POST', key, body: newPet }),
+        survivor.call('/store/orders', { method: 'POST', key, body: newOrder }),
+        survivor.call(`/pets/${pet.id}`, { key }),
+      ];
+      expect((await Promise.all(next)).map(({ status }) => status)).toEqual([201, 201, 200]);
+      expect(performance.now() - began).toBeLessThan(SOON);
+      await Promise.all(creators);
+    }
+    await expectWhole(store as MongoStore);
+    await expectDeletable(store as MongoStore, category.id);
+  });
+
+  async function expectWhole(store: MongoStore): Promise<void> {
+    const db = store.client.db();
+    const pets = await db.collection('pets').find().toArray();
+    const orders = await db.collection('orders').find().toArray();
+    const keys = new Set(pets.map(({ _id }) => String(_id)));
+    const categories = new Set(
+      (await db.collection('categories').find().toArray()).map(({ _id }) => String(_id)),
+    );
+    expect(pets.filter(({ categoryId }) => !categories.has(String(categoryId)))).toEqual([]);
+    expect(orders.filter(({ petId }) => !keys.has(String(petId)))).toEqual([]);
+    expect([pets.length > ROUNDS, orders.length > ROUNDS]).toEqual([true, true]);
+  }
+
+  /** Once 60 seconds have passed for what the dead have left, which is the same as making it so much older. */
+  async function expectDeletable(store: MongoStore, category: string): Promise<void> {
+    const db = store.client.db();
+    const holds = db.collection<{ _id: string; holders?: Record<string, Date> }>('holds');
+    for (const { _id, holders } of await holds.find().toArray()) {
+      const older = Object.entries(holders ?? {}).map(([id, at]) => [id, new Date(at.getTime() - 60_000)]);
+      await holds.updateOne({ _id }, { $set: { holders: Object.fromEntries(older) } });
+    }
+    await db.collection('orders').deleteMany({});
+    const pets = await db.collection<{ _id: bigint }>('pets').find().toArray();
+    await Promise.all(pets.map(({ _id }) => store.deletePet(String(_id))));
+    expect(await store.deleteCategory(category)).toBe(category);
+  }
+});

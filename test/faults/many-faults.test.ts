@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest';
+import { expectRefusal, query, send, sqlite, useGateway } from '../kit/petstore.ts';
+
+const kit = useGateway(sqlite);
+
+/** Processor time of this process, in milliseconds. */
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
+const unknownFields = (count: number) =>
+  `{"name":"x","categoryId":1,${Array.from({ length: count }, (_, i) => `"f${i}":1`).join(',')}}`;
+
+it('20 faults are named, and the others are counted', async () => {
+  const twenty = await send(kit.gateway, 'POST /pets', { body: unknownFields(20) });
+  expectRefusal(twenty, 'VALIDATION_FAILED', /f19: is not a known field\.$/);
+  const more = await send(kit.gateway, 'POST /pets', { body: unknownFields(8_998) });
+  expectRefusal(more, 'VALIDATION_FAILED', /^f0: .*f19: is not a known field; and 8,978 more\.$/);
+  const parameters = Array.from({ length: 1_000 }, (_, i) => `p${i}=1`).join('&');
+  const inQuery = await send(kit.gateway, `/pets?${parameters}&limit=0&limit=1`);
+  expectRefusal(inQuery, 'VALIDATION_FAILED', /; and 981 more\.$/);
+  expect(inQuery.json.message.match(/is not a known query parameter/g)).toHaveLength(20);
+});
+
+it('names are told to a length at which messages stay readable', async () => {
+  const reply = await send(kit.gateway, 'POST /pets', { body: `{"${'x'.repeat(90_000)}":1}` });
+  expectRefusal(reply, 'VALIDATION_FAILED', new RegExp(`${'x'.repeat(99)}…: is not a known field`));
+  expect(reply.text.length).toBeLessThan(500);
+});
+
+it('many faults cost no more than a body without any', async () => {
+  const valid = `{"name":"${'x'.repeat(99_000)}","categoryId":1}`;
+  const faulty = unknownFields(9_000);
+  const wrong = { status: Array.from({ length: 11_000 }, () => 'gone') };
+  const text = 'query ($filter: PetFilter) { pets(filter: $filter) { nodes { id } } }';
+  const runs = async (work: () => Promise<unknown>) => {
+    for (let i = 0; i < 5; i++) await work();
+  };
+  const plain = () => runs(() => send(kit.gateway, 'POST /pets', { body: valid }));
+  const many = () => runs(() => send(kit.gateway, 'POST /pets', { body: faulty }));
+  const inVariables = () => runs(() => query(kit.gateway, text, { filter: wrong }));
+  for (const work of [plain, many, inVariables]) await work();
+  const base = Math.max(5, await timed(plain));
+  expect(await timed(many)).toBeLessThan(30 * base);
+  expect(await timed(inVariables)).toBeLessThan(30 * base);
+});

@@ -1,0 +1,347 @@
+import fc from 'fast-check';
+import { execute, type GraphQLError, parse, validate } from 'graphql';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Context } from '../../src/graphql/context.ts';
+import { Loaders } from '../../src/graphql/loaders.ts';
+import { Operations } from '../../src/graphql/operations.ts';
+import { OperationRefused } from '../../src/graphql/refusal.ts';
+import { schema } from '../../src/graphql/schema.ts';
+import type { Store } from '../../src/store/store.ts';
+import { sqlite } from '../kit/petstore.ts';
+import type { OpenedStore } from '../kit/stores.ts';
+
+/**
+ * What clients get the first, second and third time, interpreted and compiled, against graphql-js as it is: its parser,
+ * its variables, its `execute`, and nothing that is kept between two operations.
+ */
+const RUNS = Number(process.env.DIFFERENTIAL_RUNS ?? 1_000);
+
+let opened: OpenedStore;
+let operations: Operations;
+const faults: unknown[] = [];
+
+beforeAll(async () => {
+  opened = await sqlite.open();
+  const { store } = opened;
+  for (let c = 1; c <= 3; c++)
+    await store.createCategory({ name: `C${c}`, ...(c === 1 && { description: 'x'.repeat(1_950) }) });
+  for (let p = 1; p <= 6; p++)
+    await store.createPet({
+      name: `P${p}`.padEnd(180, 'p'),
+      categoryId: String((p % 2) + 1),
+      status: 'sold',
+    });
+  for (let o = 1; o <= 6; o++) await store.createOrder({ petId: String((o % 3) + 1), complete: o % 2 === 0 });
+  await store.createOrder({ complete: false });
+  operations = new Operations(schema, (fault) => faults.push(fault));
+});
+afterAll(() => opened.close());
+
+function newContext(store: Store): Context {
+  const window = { limit: 60, remaining: 59, resetAt: 1_800_000_000_000 };
+  return {
+    store,
+    loaders: new Loaders(store),
+    rateLimit: () => ({ cost: 1, plan: 'free', minute: window, day: window }),
+  } as unknown as Context;
+}
+
+interface Asked {
+  query: string;
+  variables: Record<string, unknown>;
+}
+
+/** The answer of graphql-js. */
+async function expectedOf({ query, variables }: Asked) {
+  const document = parse(query);
+  expect(validate(schema, document), query).toEqual([]);
+  const { data, errors } = await execute({
+    schema,
+    document,
+    rootValue: {},
+    contextValue: newContext(opened.store),
+    variableValues: variables,
+  });
+  return { data: plain(data), errors: errors?.map(faultOf) };
+}
+
+/** Ours; null if it is too complex to run. */
+async function actualOf(asked: Asked) {
+  try {
+    const prepared = operations.prepare(asked);
+    const result = await prepared.execute(newContext(opened.store));
+    const { data, errors } = JSON.parse(prepared.stringify(result));
+    return { price: prepared.price, data, errors: errors?.map(faultOf) };
+  } catch (error) {
+    if (error instanceof OperationRefused && error.errors[0]?.extensions?.code === 'QUERY_TOO_COMPLEX')
+      return null;
+    throw error;
+  }
+}
+
+const plain = (value: unknown) => JSON.parse(JSON.stringify(value ?? null));
+
+const faultOf = ({ message, path, locations, extensions }: GraphQLError) => ({
+  message,
+  path,
+  locations,
+  code: extensions.code,
+});
+
+/** Where several fields below the same null fail, either may be told: which one depends on timing. */
+function withoutRivals(data: unknown, errors: ReturnType<typeof faultOf>[] | undefined) {
+  const told = new Map<string, Set<string>>();
+  for (const error of errors ?? []) {
+    let value = data as Record<string | number, unknown> | null | undefined;
+    const place: (string | number)[] = [];
+    for (const part of error.path ?? []) {
+      if (value == null) break;
+      place.push(part);
+      value = value[part] as typeof value;
+    }
+    const key = place.join('.');
+    told.set(key, (told.get(key) ?? new Set()).add(JSON.stringify(error)));
+  }
+  return told;
+}
+
+async function expectSame(asked: Asked): Promise<boolean> {
+  const expected = await expectedOf(asked);
+  const expectedFaults = withoutRivals(expected.data, expected.errors);
+  const about = JSON.stringify(asked);
+  for (let time = 1; time <= 3; time++) {
+    faults.length = 0;
+    const actual = await actualOf(asked);
+    expect(faults, about).toEqual([]);
+    if (actual === null) return false;
+    expect(JSON.stringify(actual.data), `${about} time ${time}`).toBe(JSON.stringify(expected.data));
+    const actualFaults = withoutRivals(actual.data, actual.errors);
+    expect([...actualFaults.keys()].sort(), `${about} time ${time}`).toEqual(
+      [...expectedFaults.keys()].sort(),
+    );
+    for (const [place, told] of actualFaults) {
+      // Only one field can fail there: then both must say the same.
+      const rivals = [...told, ...expectedFaults.get(place)!].map((one) => JSON.parse(one).path.join('.'));
+      if (new Set(rivals).size === 1)
+        expect(told, `${about} time ${time}`).toEqual(expectedFaults.get(place));
+    }
+    expectWithin(actual.price, actual.data, `${about} time ${time}`);
+  }
+  return true;
+}
+
+const WRAPPERS = new Set(['nodes', 'edges', 'pageInfo']);
+
+/** What the answer to an operation of this price may hold. */
+function expectWithin(price: number, data: Record<string, unknown> | null, about: string): void {
+  let entries = 0;
+  let weight = 0;
+  const look = (value: unknown): void => {
+    if (Array.isArray(value)) {
+      entries += value.length;
+      value.forEach(look);
+    } else if (typeof value === 'object' && value !== null) {
+      for (const [key, part] of Object.entries(value)) {
+        if (!WRAPPERS.has(key))
+          weight += typeof part === 'string' ? Math.max(1, Math.ceil(part.length / 100)) : 1;
+        look(part);
+      }
+    }
+  };
+  for (const root of Object.values(data ?? {})) look(root);
+  expect(entries, about).toBeLessThanOrEqual(100 * price);
+  expect(weight, about).toBeLessThanOrEqual(Math.max(100, 2_500 * price));
+}
+
+/** The fields of each type by response key, so that equal keys are always equal fields; with the type below. */
+const FIELDS: Record<string, readonly (readonly [text: string, below?: string])[]> = {
+  Query: [
+    ['pet(id: 1)', 'Pet'],
+    ['b: pet(id: $id)', 'Pet'],
+    ['none: pet(id: 99)', 'Pet'],
+    ['category(id: 1)', 'Category'],
+    ['order(id: 2)', 'Order'],
+    ['pets(first: $n)', 'PetConnection'],
+    ['sold: pets(filter: {status: [$status], categoryId: $id}, last: 2)', 'PetConnection'],
+    ['node(nodeId: "UGV0OjE")', 'Node'],
+    ['nodes(nodeIds: ["UGV0OjI", "Q2F0ZWdvcnk6MQ", "x"])', 'Node'],
+    ['rateLimit', 'RateLimit'],
+    ['__typename'],
+  ],
+  Pet: [
+    ['id'],
+    ['name'],
+    ['n: name'],
+    ['status'],
+    ['__typename'],
+    ['category', 'Category'],
+    ['kind: category', 'Category'],
+    ['inventory', 'InventoryItem'],
+    ['orders(first: 2)', 'OrderConnection'],
+    ['bad: orders(first: $zero)', 'OrderConnection'],
+  ],
+  Category: [
+    ['id'],
+    ['name'],
+    ['description'],
+    ['pets(first: $n)', 'PetConnection'],
+    ['one: pets(last: 1)', 'PetConnection'],
+    ['__typename'],
+  ],
+  InventoryItem: [['petId'], ['quantity'], ['pet', 'Pet'], ['again: pet', 'Pet']],
+  Order: [['id'], ['of: petId'], ['its: pet', 'Pet'], ['complete'], ['shipDate']],
+  PetConnection: [['nodes', 'Pet'], ['edges', 'PetEdge'], ['totalCount'], ['pageInfo', 'PageInfo']],
+  OrderConnection: [['nodes', 'Order'], ['totalCount'], ['pageInfo', 'PageInfo']],
+  PetEdge: [['cursor'], ['node', 'Pet']],
+  PageInfo: [['hasNextPage'], ['endCursor']],
+  RateLimit: [['plan'], ['minute', 'RateLimitWindow']],
+  RateLimitWindow: [['limit'], ['remaining']],
+  Node: [['nodeId'], ['__typename']],
+};
+const FRAGMENTS: readonly (readonly [name: string, on: string])[] = [
+  ['F0', 'Query'],
+  ['F1', 'Pet'],
+  ['F2', 'Category'],
+  ['F3', 'Node'],
+  ['F4', 'Pet'],
+  ['F5', 'Order'],
+  ['F6', 'InventoryItem'],
+  ['F7', 'Pet'],
+];
+const NODES = ['Pet', 'Category', 'Order', 'InventoryItem'];
+
+const switched = fc.constantFrom('true', 'false', '$s', '$t', '$u');
+const directive = fc.oneof(
+  { weight: 5, arbitrary: fc.constant('') },
+  { weight: 2, arbitrary: switched.map((value) => ` @skip(if: ${value})`) },
+  { weight: 2, arbitrary: switched.map((value) => ` @include(if: ${value})`) },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(switched, switched).map(([a, b]) => ` @skip(if: ${a}) @include(if: ${b})`),
+  },
+);
+
+/** @param from the first fragment that may be spread, so that none spreads itself */
+function selectionOf(type: string, depth: number, from: number): fc.Arbitrary<string> {
+  const fields = FIELDS[type]!.filter(([, below]) => depth > 0 || below === undefined);
+  const spreads = FRAGMENTS.slice(from).filter(
+    ([, on]) =>
+      on === type || (type === 'Node' && NODES.includes(on)) || (on === 'Node' && NODES.includes(type)),
+  );
+  const choices: fc.WeightedArbitrary<string>[] = [];
+  if (fields.length > 0) {
+    const field = fc.constantFrom(...fields).chain(([text, below]) => {
+      const selection = below === undefined ? fc.constant('') : selectionOf(below, depth - 1, from);
+      return fc.tuple(directive, selection).map((parts) => text + parts.join(' '));
+    });
+    choices.push({ weight: 6, arbitrary: field });
+  } else {
+    choices.push({ weight: 6, arbitrary: fc.constant('__typename') });
+  }
+  if (spreads.length > 0) {
+    const spread = fc
+      .tuple(fc.constantFrom(...spreads), directive)
+      .map(([[name], when]) => `...${name}${when}`);
+    choices.push({ weight: 3, arbitrary: spread });
+  }
+  if (depth > 0) {
+    const inline = fc
+      .tuple(directive, selectionOf(type, depth - 1, from))
+      .map(([when, selection]) => `...${when} ${selection}`);
+    choices.push({ weight: 1, arbitrary: inline });
+    if (type === 'Node') {
+      const typed = fc
+        .constantFrom(...NODES)
+        .chain((on) =>
+          fc
+            .tuple(directive, selectionOf(on, depth - 1, from))
+            .map(([when, selection]) => `... on ${on}${when} ${selection}`),
+        );
+      choices.push({ weight: 3, arbitrary: typed });
+    }
+  }
+  return fc
+    .array(fc.oneof(...choices), { minLength: 1, maxLength: 4 })
+    .map((parts) => `{ ${parts.join(' ')} }`);
+}
+
+const VARIABLES: Record<string, readonly [definition: string, values: fc.Arbitrary<unknown>]> = {
+  s: ['Boolean!', fc.boolean()],
+  t: ['Boolean = true', fc.constantFrom(undefined, true, false)],
+  u: ['Boolean! = false', fc.constantFrom(undefined, true, false)],
+  n: ['Int = 2', fc.constantFrom<unknown>(undefined, 1, 3, null)],
+  id: ['ID! = 2', fc.constantFrom<unknown>(undefined, '1', 3)],
+  status: ['PetStatus! = sold', fc.constantFrom(undefined, 'available', 'sold')],
+  zero: ['Int', fc.constantFrom<unknown>(undefined, 0, 1, 101)],
+};
+
+const fragmentTexts = fc.tuple(
+  ...FRAGMENTS.map(([name, on], i) =>
+    selectionOf(on, on === 'Query' ? 3 : 2, i + 1).map(
+      (selection) => `fragment ${name} on ${on} ${selection}`,
+    ),
+  ),
+);
+
+/** A document with the fragments and variables that it uses, and values for these. */
+const asked: fc.Arbitrary<Asked> = fc
+  .tuple(
+    selectionOf('Query', 4, 0),
+    fragmentTexts,
+    fc.record(Object.fromEntries(Object.entries(VARIABLES).map(([name, [, values]]) => [name, values]))),
+  )
+  .map(([selection, fragments, values]) => {
+    let text = selection;
+    for (const [i, [name]] of FRAGMENTS.entries())
+      if (new RegExp(`\\.\\.\\.${name}\\b`).test(text)) text += ` ${fragments[i]}`;
+    const used = Object.entries(VARIABLES).filter(([name]) => new RegExp(`\\$${name}\\b`).test(text));
+    const definitions = used.map(([name, [definition]]) => `$${name}: ${definition}`);
+    const query = `query ${definitions.length > 0 ? `(${definitions.join(', ')}) ` : ''}${text}`;
+    const given = used.filter(([name]) => values[name] !== undefined).map(([name]) => [name, values[name]]);
+    return { query, variables: Object.fromEntries(given) };
+  });
+
+describe('An operation that is sent again', () => {
+  it.each<[query: string, variables?: Record<string, unknown>]>([
+    [
+      '{ pets(first: 100) @skip(if: true) { nodes { ...F } } pets(first: 100) { nodes { id } } } fragment F on Pet { category { pets(first: 100) { nodes { id } } } }',
+    ],
+    [
+      'query ($s: Boolean!) { pet(id: 1) { ...F @skip(if: $s) ...F } } fragment F on Pet { name }',
+      { s: true },
+    ],
+    [
+      'query ($s: Boolean!) { pet(id: 1) { ...F @skip(if: $s) ...F } } fragment F on Pet { name }',
+      { s: false },
+    ],
+    [
+      'query ($s: Boolean!) { a: pet(id: 1) { ...F } b: pet(id: 2) { ...F @include(if: $s) } } fragment F on Pet { name }',
+      { s: false },
+    ],
+    [
+      'query ($s: Boolean!) { pet(id: 1) { category { id } ... @include(if: $s) { category { name } } } }',
+      { s: false },
+    ],
+    [
+      '{ pet(id: 1) { bad: orders(first: 0) { nodes { id } } } pet(id: 1) { bad: orders(first: 0) { totalCount } } }',
+    ],
+  ])('answers as the first time: %s', async (query, variables = {}) => {
+    expect(await expectSame({ query, variables })).toBe(true);
+    // What other values decided must not stay.
+    if ('s' in variables) await expectSame({ query, variables: { s: !variables.s } });
+    await expectSame({ query, variables });
+  });
+
+  it('answers as graphql-js does, whatever directives, fragments and keys are in it', {
+    timeout: 900_000,
+  }, async () => {
+    let ran = 0;
+    await fc.assert(
+      fc.asyncProperty(asked, async (one) => {
+        if (await expectSame(one)) ran++;
+      }),
+      { numRuns: RUNS },
+    );
+    expect(ran).toBeGreaterThan(0.9 * RUNS);
+  });
+});
