@@ -17,6 +17,10 @@ export const ERRORS = {
   UNAUTHENTICATED: { status: 401, when: 'The request carries no API key, or one that is not valid.' },
   API_KEY_BANNED: { status: 403, when: 'The API key is banned for a while; Retry-After says how long.' },
   NOT_FOUND: { status: 404, when: 'There is no such resource or path.' },
+  PERSISTED_QUERY_NOT_FOUND: {
+    status: 404,
+    when: 'No GraphQL document with this hash is known: send the document along with it.',
+  },
   METHOD_NOT_ALLOWED: {
     status: 405,
     when: 'The path does not answer this method; Allow lists those it does.',
@@ -60,20 +64,28 @@ export class AppError extends Error {
   readonly code: ErrorCode;
   /** Whole seconds until a retry can succeed, where that is known (Retry-After). */
   readonly retryAfter: number | undefined;
+  /** What is wrong with which part of the input, for forms. */
+  readonly fields: readonly Issue[] | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { retryAfter?: number; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { retryAfter?: number; fields?: readonly Issue[]; cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'AppError';
     this.code = code;
     this.retryAfter = options.retryAfter;
+    this.fields = options.fields;
   }
 
   get status(): number {
     return ERRORS[this.code].status;
   }
 
-  get extensions(): { code: ErrorCode; status: number } {
-    return { code: this.code, status: this.status };
+  get extensions(): { code: ErrorCode; status: number; fields?: readonly Issue[] } {
+    const { code, status, fields } = this;
+    return fields ? { code, status, fields } : { code, status };
   }
 
   toPublic(): PublicError {
@@ -134,7 +146,7 @@ export function validationFailed(issues: readonly Issue[], count = issues.length
   const named = issues.slice(0, MOST_NAMED_FAULTS);
   const texts = named.map(({ path, message }) => `${shortened(path, 100)}: ${shortened(message, 200)}`);
   if (count > named.length) texts.push(unnamedFaults(count - named.length));
-  return new AppError('VALIDATION_FAILED', `${texts.join('; ')}.`);
+  return new AppError('VALIDATION_FAILED', `${texts.join('; ')}.`, { fields: named });
 }
 
 export const eventsGone = () =>

@@ -1,9 +1,10 @@
 import { PRICE_OF_FAILURE } from '../access/session.ts';
 import { AppError } from '../errors.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
-import { OperationRefused } from './refusal.ts';
+import type { PersistedQueries } from './persisted-queries.ts';
+import { OperationRefused, publicError } from './refusal.ts';
 
-/** Operations of one batch (contract section 5). */
+/** Operations of one batch , at the most. */
 export const LARGEST_BATCH = 10;
 
 /** Tokens that are parsed and validated for nothing; `__typename` a hundred times has 300. */
@@ -20,6 +21,16 @@ export interface Admission {
   /** How many fields of the whole request write. */
   mutations: number;
   batch: boolean;
+  /** The parameters of each operation, those that mean nothing left out. */
+  requests: OperationRequest[];
+  /** The names of the operations, for the log. */
+  name: string | undefined;
+}
+
+/** What requests are looked at with. */
+export interface AdmissionDesk {
+  operations: Operations;
+  persisted: PersistedQueries;
 }
 
 /**
@@ -28,7 +39,11 @@ export interface Admission {
  * @param mayMutate whether mutations may run: not over GET
  * @throws PAYLOAD_TOO_LARGE for too long a batch, BAD_REQUEST for parameters of a wrong form
  */
-export function admit(operations: Operations, parameters: unknown, mayMutate: boolean): Admission {
+export function admit(
+  { operations, persisted }: AdmissionDesk,
+  parameters: unknown,
+  mayMutate: boolean,
+): Admission {
   const batch = Array.isArray(parameters);
   const requests: unknown[] = batch ? parameters : [parameters];
   if (requests.length > LARGEST_BATCH) {
@@ -39,18 +54,42 @@ export function admit(operations: Operations, parameters: unknown, mayMutate: bo
   }
   if (requests.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
   // All are looked at before the first is prepared: a wrong one fails the request at the price of one failure.
-  const admitted = requests.map(asRequest).map((request) => prepare(operations, request, mayMutate));
+  const checked = requests.map((request) => {
+    try {
+      return asRequest(request, persisted);
+    } catch (error) {
+      // A batch may hold others that can run.
+      if (batch && error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND')
+        return new OperationRefused([publicError(error)]);
+      throw error;
+    }
+  });
+  const admitted = checked.map((request) =>
+    request instanceof OperationRefused ? request : prepare(operations, request, mayMutate),
+  );
   let cost = 0;
   let freeTokens = 0;
   let mutations = 0;
+  const names: string[] = [];
   for (const one of admitted) {
-    const isRefused = one instanceof OperationRefused;
-    cost += isRefused ? PRICE_OF_FAILURE : one.price;
-    mutations += isRefused ? 0 : one.mutations;
-    if (!isRefused && one.price === 0) freeTokens += one.tokens;
+    if (one instanceof OperationRefused) {
+      cost += PRICE_OF_FAILURE;
+      continue;
+    }
+    cost += one.price;
+    mutations += one.mutations;
+    if (one.price === 0) freeTokens += one.tokens;
+    if (one.operation.name) names.push(one.operation.name.value);
   }
   if (freeTokens > MOST_FREE_TOKENS) cost++;
-  return { operations: admitted, cost, mutations, batch };
+  return {
+    operations: admitted,
+    requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),
+    cost,
+    mutations,
+    batch,
+    name: names.length > 0 ? names.join(',') : undefined,
+  };
 }
 
 function prepare(operations: Operations, request: OperationRequest, mayMutate: boolean): Admitted {
@@ -67,19 +106,19 @@ function prepare(operations: Operations, request: OperationRequest, mayMutate: b
   return prepared;
 }
 
-/** Checks the GraphQL-over-HTTP parameters. @throws BAD_REQUEST naming the one that is wrong */
-function asRequest(value: unknown): OperationRequest {
+/** Checks the GraphQL-over-HTTP parameters; those it doesn't define are ignored. @throws BAD_REQUEST naming the one that is wrong */
+function asRequest(value: unknown, persisted: PersistedQueries): OperationRequest {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed('must be a JSON object');
-  const { query, operationName, variables, extensions, ...others } = value as Record<string, unknown>;
-  if (typeof query !== 'string') throw malformed('must have a query, which is a string');
+  const { query, operationName, variables, extensions } = value as Record<string, unknown>;
   if (operationName != null && typeof operationName !== 'string')
     throw malformed('has an operationName that is no string');
   if (!isOptionalObject(variables)) throw malformed('has variables that are no object');
   if (!isOptionalObject(extensions)) throw malformed('has extensions that are no object');
-  const [unexpected] = Object.keys(others);
-  if (unexpected !== undefined) throw malformed(`has an unexpected parameter ${JSON.stringify(unexpected)}`);
-  return { query, operationName, variables } as OperationRequest;
+  const text = persisted.textOf(query, extensions);
+  if (typeof text !== 'string') throw malformed('must have a query, which is a string');
+  // An empty name is what clients send that have none.
+  return { query: text, operationName: operationName || undefined, variables } as OperationRequest;
 }
 
 const isOptionalObject = (value: unknown): boolean =>

@@ -169,5 +169,9 @@ function validationError(ast: DocumentNode, error: GraphQLError): GraphQLFormatt
     ObjectField: (node) => look(node, node.name.value),
     VariableDefinition: (node) => look(node, node.variable.name.value),
   });
-  return { ...formatted, message: `${name}: ${error.message}.` };
+  return {
+    ...formatted,
+    message: `${name}: ${error.message}.`,
+    extensions: { ...formatted.extensions, fields: [{ path: name, message: error.message }] },
+  };
 }

@@ -1,4 +1,5 @@
 import {
+  type DocumentNode,
   type ExecutionResult,
   execute,
   type GraphQLSchema,
@@ -29,6 +30,7 @@ export interface OperationRequest {
 
 /** An operation that may be executed once its price is paid. */
 export interface PreparedOperation {
+  document: DocumentNode;
   operation: OperationDefinitionNode;
   /** Units of the caller's budget. */
   price: number;
@@ -109,6 +111,7 @@ export class Operations {
         }),
       );
     return {
+      document: document.ast,
       operation: node,
       price,
       tokens: document.tokens,

@@ -36,5 +36,7 @@ export function publicError(
     if (error.path) formatted.path = error.path;
   }
   formatted.extensions = { code, status: ERRORS[code].status };
+  const { fields } = error.extensions ?? {};
+  if (fields !== undefined) formatted.extensions.fields = fields;
   return formatted;
 }

@@ -66,7 +66,8 @@ export class OperationVariables {
       const given = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
       if (given === undefined) {
         if (defaultValue) coerced[name] = valueFromAST(defaultValue, type);
-        else if (isNonNullType(type)) faults.add([{ path: name, message: 'is required' }]);
+        else if (isNonNullType(type))
+          faults.add([{ path: name, message: `is required: a variable of type ${type}` }]);
       } else if (given === null && (isNonNullType(type) || (defaultValue && this.#isNeverNull(name)))) {
         faults.add([{ path: name, message: 'must not be null' }]);
       } else {

@@ -11,6 +11,7 @@ const EXPOSED = [
   'Link',
   'Location',
   'Allow',
+  'Accept-Query',
   'WWW-Authenticate',
   'Deprecation',
   'Sunset',
@@ -51,7 +52,7 @@ export class Cors {
   preflightHeaders(exchange: Exchange): Headers {
     return [
       'Access-Control-Allow-Methods',
-      'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+      'GET, HEAD, QUERY, POST, PUT, PATCH, DELETE, OPTIONS',
       'Access-Control-Allow-Headers',
       exchange.header('access-control-request-headers') ?? 'Authorization, Content-Type, X-API-Key',
       'Access-Control-Max-Age',

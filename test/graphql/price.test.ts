@@ -13,6 +13,7 @@ import { admit } from '../../src/graphql/admission.ts';
 import type { Context } from '../../src/graphql/context.ts';
 import { Loaders } from '../../src/graphql/loaders.ts';
 import { Operations } from '../../src/graphql/operations.ts';
+import { PersistedQueries } from '../../src/graphql/persisted-queries.ts';
 import { PriceList } from '../../src/graphql/price.ts';
 import { OperationRefused } from '../../src/graphql/refusal.ts';
 import { schema } from '../../src/graphql/schema.ts';
@@ -34,6 +35,8 @@ function price(text: string, variables: Record<string, unknown> = {}): number {
   const selected = select(schema, document, operation!, variables);
   return prices.priceOf(selected, operation!.operation, variables).units;
 }
+
+const deskOf = (operations: Operations) => ({ operations, persisted: new PersistedQueries() });
 
 describe('the price of an operation', () => {
   it.each<[string, number, Record<string, unknown>?]>([
@@ -144,7 +147,7 @@ describe('the price of an operation', () => {
       const {
         operations: [admitted],
         cost,
-      } = admit(operations, { query }, true);
+      } = admit(deskOf(operations), { query }, true);
       expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
         code: 'QUERY_TOO_COMPLEX',
         status: 400,
@@ -161,14 +164,14 @@ describe('the price of an operation', () => {
       schemaDescription: true,
       inputValueDeprecation: true,
     });
-    expect(admit(new Operations(schema, () => {}), { query }, true)).toMatchObject({ cost: 1 });
+    expect(admit(deskOf(new Operations(schema, () => {})), { query }, true)).toMatchObject({ cost: 1 });
   });
 
   it('is nothing for little only, be it in one document or in the ten of a batch', () => {
     const operations = new Operations(schema, () => {});
     const skipped = (fields: number) =>
       `{ __typename pet(id: 1) @skip(if: true) { ${aliases(fields, 'id')} } }`;
-    const cost = (parameters: unknown) => admit(operations, parameters, true).cost;
+    const cost = (parameters: unknown) => admit(deskOf(operations), parameters, true).cost;
     expect(cost({ query: skipped(100) })).toBe(0);
     expect(cost({ query: skipped(600) })).toBe(1);
     expect(cost(new Array(10).fill({ query: '{ rateLimit { plan } }' }))).toBe(0);
@@ -208,7 +211,7 @@ describe('the price of an operation', () => {
     ['a fragment that spreads itself', 'fragment A on Pet { id category { pets { nodes { ...A } } } }'],
   ])('has no end to compute for %s', (_what, fragments) => {
     const [refusal] = admit(
-      new Operations(schema, () => {}),
+      deskOf(new Operations(schema, () => {})),
       { query: `{ pet(id: 1) { ...A } } ${fragments}` },
       true,
     ).operations;
@@ -239,7 +242,7 @@ describe('the price of an operation', () => {
   ])('refuses what is %s, quickly', (_what, query) => {
     const began = performance.now();
     const operations = new Operations(schema, () => {});
-    const [admitted] = admit(operations, { query }, true).operations;
+    const [admitted] = admit(deskOf(operations), { query }, true).operations;
     expect(performance.now() - began).toBeLessThan(2_000);
     expect(admitted).toBeInstanceOf(OperationRefused);
     expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
@@ -448,7 +451,7 @@ describe('properties of the price', () => {
         const sum = prices.reduce<number>((total, one) => total + (typeof one === 'number' ? one : 1), 0);
         expect(
           admit(
-            operations,
+            deskOf(operations),
             queries.map((query) => ({ query })),
             true,
           ).cost,

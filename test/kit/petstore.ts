@@ -78,7 +78,12 @@ export function expectRefusal(sent: Sent, code: ErrorCode, message?: string | Re
 /** Errors before execution: `errors` and no `data`, each with code and status (contract section 4). */
 export function expectQueryRefusal(sent: Sent, code: ErrorCode, message?: string | RegExp): void {
   const { status } = ERRORS[code];
-  expect(sent.json?.errors?.[0]?.extensions, sent.about).toStrictEqual({ code, status });
+  const fields = expect.arrayContaining([{ path: expect.any(String), message: expect.any(String) }]);
+  expect(sent.json?.errors?.[0]?.extensions, sent.about).toStrictEqual({
+    code,
+    status,
+    ...(code === 'VALIDATION_FAILED' && { fields }),
+  });
   expect(sent.status, sent.about).toBe(status);
   expect(sent.json, sent.about).not.toHaveProperty('data');
   expectMessage(sent.json.errors[0].message, message, sent.about);

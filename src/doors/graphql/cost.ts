@@ -1,0 +1,33 @@
+import type { Session } from '../../access/session.ts';
+import { AppError } from '../../errors.ts';
+import { type AdmissionDesk, admit } from '../../graphql/admission.ts';
+import { shownBudget } from '../../graphql/budget.ts';
+import { OperationRefused } from '../../graphql/refusal.ts';
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { accepts } from '../../http/media-type.ts';
+import { readParameters } from './request.ts';
+import { contentTypeFor, RESPONSE_TYPES } from './response.ts';
+
+export const COST_PATH = '/graphql/cost';
+const METHODS = 'POST, OPTIONS';
+
+/** What a GraphQL request would cost and what is left to pay it with. Nothing of it runs, and it is free, errors too. */
+export async function answerCost(exchange: Exchange, session: Session, desk: AdmissionDesk): Promise<Answer> {
+  const { headers, method } = exchange;
+  exchange.allow = METHODS;
+  await session.admitFree();
+  if (method === 'OPTIONS') return { status: 204, headers: ['Allow', METHODS], body: '' };
+  if (method !== 'POST')
+    throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${METHODS}, not ${method}.`);
+  if (!accepts(headers.accept, RESPONSE_TYPES))
+    throw new AppError('NOT_ACCEPTABLE', 'The cost is told in application/json.');
+  const { batch, cost, operations, name } = admit(desk, await readParameters(exchange), true);
+  exchange.operation = name;
+  const [operation] = operations;
+  if (!batch && operation instanceof OperationRefused) {
+    const body = JSON.stringify({ errors: operation.errors });
+    return { status: 400, headers: [], body, contentType: contentTypeFor(headers.accept) };
+  }
+  return { status: 200, headers: [], body: JSON.stringify(shownBudget(session.budget(cost))) };
+}

@@ -1,0 +1,43 @@
+import { AppError } from '../../errors.ts';
+import { checkLength, readBody } from '../../http/body.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { parseJson } from '../../http/json.ts';
+import { isReadable } from '../../http/media-type.ts';
+
+/** Media types of a request body. */
+export const BODY_TYPES = ['application/json', 'application/graphql+json'];
+
+/**
+ * The parameters in a body, integers exact.
+ *
+ * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST
+ */
+export async function readParameters(exchange: Exchange): Promise<unknown> {
+  const { request, headers } = exchange;
+  checkLength(request);
+  const type = headers['content-type'];
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (!isReadable(type, BODY_TYPES) || encoding !== 'identity') {
+    const sent = encoding === 'identity' ? `Content-Type: ${type}` : `Content-Encoding: ${encoding}`;
+    throw new AppError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      `GraphQL reads ${BODY_TYPES.join(' or ')} in UTF-8, not compressed; this came as ${sent}. Set the header Content-Type: application/json (with curl: -H 'Content-Type: application/json').`,
+    );
+  }
+  return parseJson(await readBody(exchange));
+}
+
+/** The parameters in the query of a URL, integers exact. @throws BAD_REQUEST for variables or extensions that are no JSON */
+export function readQueryString(query: string): unknown {
+  const given = new URLSearchParams(query);
+  const json = (name: string) => {
+    const text = given.get(name);
+    return text === null || text === '' ? undefined : parseJson(Buffer.from(text));
+  };
+  return {
+    query: given.get('query') ?? undefined,
+    operationName: given.get('operationName') ?? undefined,
+    variables: json('variables'),
+    extensions: json('extensions'),
+  };
+}

@@ -1,0 +1,52 @@
+import type { AppError } from '../../errors.ts';
+import { publicError } from '../../graphql/refusal.ts';
+import { type Answer, errorHeaders } from '../../http/answer.ts';
+import { etagOf, matchesWeakly } from '../../http/etag.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { rangesOf } from '../../http/media-type.ts';
+
+/** Media types of an answer that is no stream, the default one first. */
+export const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'] as const;
+
+/**
+ * The media type of RESPONSE_TYPES that an Accept header prefers (RFC 9110 section 12.5.1); among those it likes as much, the
+ * one it names first; undefined if it takes neither.
+ */
+export function responseType(accept: string | undefined): string | undefined {
+  if (accept === undefined || accept.trim() === '' || accept === '*/*' || accept === 'application/json')
+    return RESPONSE_TYPES[0];
+  const ranges = rangesOf(accept);
+  const choices = RESPONSE_TYPES.flatMap((type) => {
+    const place = ['application/*', '*/*'].reduce(
+      (found, family) => (found < 0 ? ranges.findIndex((range) => range.type === family) : found),
+      ranges.findIndex((range) => range.type === type),
+    );
+    const range = ranges[place];
+    return range && range.quality > 0 ? [{ type, place, quality: range.quality }] : [];
+  });
+  choices.sort((a, b) => b.quality - a.quality || a.place - b.place);
+  return choices[0]?.type;
+}
+
+/** Content-Type of an answer that is no stream. */
+export const contentTypeFor = (accept: string | undefined): string =>
+  `${responseType(accept) ?? RESPONSE_TYPES[0]}; charset=utf-8`;
+
+/** An error before execution: `errors` and no `data`, with the error's own HTTP status whatever the Accept. */
+export const graphqlErrorAnswer = (error: AppError, exchange: Exchange): Answer => ({
+  status: error.status,
+  headers: errorHeaders(error, exchange),
+  body: JSON.stringify({ errors: [publicError(error)] }),
+  contentType: contentTypeFor(exchange.headers.accept),
+});
+
+/** Lets a client that has the same answer already do without it, where a request can't change anything. */
+export function revalidated(exchange: Exchange, answer: Answer): Answer {
+  if (exchange.method === 'POST' || answer.status !== 200 || typeof answer.body !== 'string') return answer;
+  const etag = etagOf(answer.body);
+  answer.headers.push('ETag', etag);
+  const ifNoneMatch = exchange.headers['if-none-match'];
+  return ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)
+    ? { status: 304, headers: answer.headers, body: '' }
+    : answer;
+}

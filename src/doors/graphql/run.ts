@@ -1,0 +1,40 @@
+import type { Session } from '../../access/session.ts';
+import type { Admitted } from '../../graphql/admission.ts';
+import { shownBudget } from '../../graphql/budget.ts';
+import { newContext } from '../../graphql/context.ts';
+import type { PublicResult } from '../../graphql/execute.ts';
+import { OperationRefused } from '../../graphql/refusal.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { idempotencyOf } from '../../http/idempotency-key.ts';
+
+/** Runs the nth operation of a request, or says why it can't run. */
+export async function run(
+  exchange: Exchange,
+  session: Session,
+  operation: Admitted,
+  index: number,
+): Promise<PublicResult> {
+  const extensions = extensionsOf(exchange, session);
+  const more = extensions && { extensions };
+  if (operation instanceof OperationRefused) return { errors: [...operation.errors], ...more };
+  const context = newContext(session, {
+    cost: operation.price,
+    idempotency: idempotencyOf(exchange, index),
+  });
+  try {
+    const { errors, data } = await operation.execute(context);
+    return errors ? { errors, data: data ?? null, ...more } : { data: data ?? null, ...more };
+  } catch (error) {
+    if (error instanceof OperationRefused) return { errors: [...error.errors], ...more };
+    throw error;
+  }
+}
+
+/** 200 once the operation ran; the errors of one that can't are all of one status. */
+export const statusOf = (result: PublicResult): number => ('data' in result ? 200 : 400);
+
+/** What the request cost and what is left, for clients that ask for it. */
+function extensionsOf(exchange: Exchange, session: Session): Record<string, unknown> | undefined {
+  if (exchange.headers['x-ratelimit-extension'] !== 'on') return undefined;
+  return { rateLimit: shownBudget(session.budget(session.units)) };
+}

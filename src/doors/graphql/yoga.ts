@@ -1,0 +1,113 @@
+import type { Plugin, YogaServerInstance } from 'graphql-yoga';
+import type { Session } from '../../access/session.ts';
+import type { Admission } from '../../graphql/admission.ts';
+import { OperationRefused } from '../../graphql/refusal.ts';
+import { schema } from '../../graphql/schema.ts';
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { responseType } from './response.ts';
+import { run, statusOf } from './run.ts';
+
+const ENDPOINT = '/graphql';
+
+/** A request that is admitted and paid for. Yoga copies its server context, so this hangs one level deeper. */
+interface YogaContext {
+  admitted: { exchange: Exchange; session: Session; admission: Admission };
+}
+
+/** GraphQL over HTTP as Yoga serves it: everything but the plain JSON POST. */
+export class YogaTransport {
+  #yoga: Promise<YogaServerInstance<YogaContext, object>> | undefined;
+
+  /** Loads Yoga, which takes a good part of the start's time and most requests don't need. */
+  async load(): Promise<void> {
+    this.#yoga ??= loadYoga();
+    await this.#yoga;
+  }
+
+  /** Answers a request whose operations are admitted and paid for. */
+  async answer(exchange: Exchange, session: Session, admission: Admission): Promise<Answer> {
+    await this.load();
+    const yoga = await this.#yoga!;
+    const response = await yoga.fetch(
+      `http://localhost${ENDPOINT}`,
+      {
+        // QUERY, which Yoga doesn't know, is a POST that can't change anything; admission has seen to that.
+        method: exchange.method === 'QUERY' ? 'POST' : exchange.method === 'HEAD' ? 'GET' : exchange.method,
+        // Yoga reads no q-values.
+        headers: {
+          accept: responseType(exchange.headers.accept) ?? exchange.headers.accept ?? '*/*',
+          'content-type': 'application/json',
+        },
+      },
+      { admitted: { exchange, session, admission } },
+    );
+    return {
+      status: response.status,
+      headers: [],
+      body: await response.text(),
+      contentType: response.headers.get('content-type') ?? 'application/json; charset=utf-8',
+    };
+  }
+}
+
+async function loadYoga(): Promise<YogaServerInstance<YogaContext, object>> {
+  const { createYoga } = await import('graphql-yoga');
+  return createYoga<YogaContext>({
+    schema,
+    graphqlEndpoint: ENDPOINT,
+    graphiql: false,
+    landingPage: false,
+    multipart: false,
+    cors: false,
+    logging: false,
+    // What clients must not see is masked already.
+    maskedErrors: false,
+    batching: true,
+    plugins: [useAdmission()],
+  });
+}
+
+/** Yoga's parser, validator and executor: the documents that admission has read, and the code that is made of them. */
+function useAdmission(): Plugin<object, YogaContext> {
+  const operationOf = (context: unknown, params: unknown) => {
+    const { exchange, session, admission } = (context as YogaContext).admitted;
+    const index = admission.requests.indexOf(params as never);
+    return { exchange, session, index, operation: admission.operations[index]! };
+  };
+  return {
+    onRequestParse: ({ setRequestParser, serverContext }) => {
+      const { batch, requests } = serverContext.admitted.admission;
+      // Read without loss, where Yoga's own parsers round long numbers.
+      setRequestParser(() => (batch ? requests : requests[0]) as never);
+    },
+    onParams: async ({ params, context, setResult }) => {
+      const { exchange, session, index, operation } = operationOf(context, params);
+      if (!(operation instanceof OperationRefused)) return;
+      const result = await run(exchange, session, operation, index);
+      setResult({
+        ...result,
+        extensions: { ...result.extensions, http: { status: statusOf(result) } },
+      } as never);
+    },
+    onParse: ({ context, setParsedDocument }) => {
+      const { operation } = operationOf(context, context.params);
+      if (!(operation instanceof OperationRefused)) setParsedDocument(operation.document);
+    },
+    onValidate: ({ setResult }) => setResult([]),
+    onExecute: ({ args, setExecuteFn }) => {
+      setExecuteFn((async () => {
+        const { exchange, session, index, operation } = operationOf(
+          args.contextValue,
+          args.contextValue.params,
+        );
+        const result = await run(exchange, session, operation, index);
+        return {
+          ...result,
+          extensions: { ...result.extensions, http: { status: statusOf(result) } },
+          stringify: operation instanceof OperationRefused ? JSON.stringify : operation.stringify,
+        };
+      }) as never);
+    },
+  };
+}

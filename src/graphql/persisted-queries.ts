@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { AppError } from '../errors.ts';
+
+const MOST_TEXTS = 1_000;
+const MOST_CHARACTERS = 4_000_000;
+
+/**
+ * Automatic persisted queries, as Apollo's link sends them: a client sends the SHA-256 of its document, and the document
+ * itself only if that is unknown here. The texts are public knowledge: a key that sends a hash runs what it could have sent.
+ */
+export class PersistedQueries {
+  readonly #texts = new LRUCache<string, string>({
+    max: MOST_TEXTS,
+    maxSize: MOST_CHARACTERS,
+    sizeCalculation: (text) => text.length + 1,
+  });
+
+  /**
+   * The document of a request: its `query`, or the one that `extensions.persistedQuery` names.
+   *
+   * @throws PERSISTED_QUERY_NOT_FOUND, BAD_REQUEST for a hash that is none, or that of another document
+   */
+  textOf(query: unknown, extensions: unknown): unknown {
+    const named = (extensions as { persistedQuery?: unknown } | null | undefined)?.persistedQuery;
+    if (named === undefined || named === null) return query;
+    const hash = hashOf(named);
+    if (query === undefined || query === null || query === '') {
+      const text = this.#texts.get(hash);
+      // Apollo's link knows this message.
+      if (text === undefined) throw new AppError('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
+      return text;
+    }
+    if (typeof query !== 'string') return query;
+    if (!this.#texts.has(hash)) {
+      if (createHash('sha256').update(query).digest('hex') !== hash) throw otherDocument();
+      this.#texts.set(hash, query);
+    } else if (this.#texts.get(hash) !== query) {
+      throw otherDocument();
+    }
+    return query;
+  }
+}
+
+function hashOf(named: unknown): string {
+  const { version, sha256Hash } = named as { version?: unknown; sha256Hash?: unknown };
+  if (version !== 1 || typeof sha256Hash !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256Hash)) {
+    throw new AppError(
+      'BAD_REQUEST',
+      'extensions.persistedQuery must have version 1 and the SHA-256 of the query, in hex, as sha256Hash.',
+    );
+  }
+  return sha256Hash.toLowerCase();
+}
+
+const otherDocument = () =>
+  new AppError('BAD_REQUEST', 'extensions.persistedQuery.sha256Hash is not the SHA-256 of the query.');
