@@ -6,7 +6,7 @@ const LARGEST = '9223372036854775807';
 export const ID_RULE = `must be an integer from 1 to ${LARGEST}`;
 
 /**
- * Reads an int64 id (contract section 1).
+ * Reads an int64 id.
  *
  * @param value canonical decimal digits, or a number or bigint that is a positive integer in range
  * @returns the digits, or null for anything else: 0, negatives, leading zeros, signs, fractions, exponents

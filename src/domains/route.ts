@@ -5,7 +5,13 @@ import type { JsonSchema, Shape } from './shape.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Stability = 'stable' | 'beta' | 'experimental';
-export type Tag = 'Pets' | 'Store';
+
+/** What operations are grouped by, in the order in which they are shown. */
+export const TAGS = {
+  Pets: 'Pets and the categories they belong to.',
+  Store: 'Orders and the stock of pets.',
+} as const;
+export type Tag = keyof typeof TAGS;
 
 /** A request body: the name of its schema, its rules, and the mutation input made of it. */
 export interface Body {

@@ -15,7 +15,7 @@ export interface Answer {
   ownOriginOnly?: boolean;
 }
 
-/** The specification's Error object (contract section 4). */
+/** An error as the specification's Error object. */
 export const errorAnswer = (error: AppError, exchange: Exchange): Answer => ({
   status: error.status,
   headers: errorHeaders(error, exchange),

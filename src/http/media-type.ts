@@ -42,8 +42,8 @@ export function accepts(header: string | undefined, types: readonly string[]): b
 }
 
 /**
- * Whether a body of this Content-Type can be read as one of the media types in UTF-8. A missing header counts as JSON
- * (contract section 2).
+ * Whether a body of this Content-Type can be read as one of the media types in UTF-8. A missing header counts as
+ * JSON.
  */
 export function isReadable(header: string | undefined, types: readonly string[]): boolean {
   if (header === undefined || header === types[0]) return true;

@@ -3,8 +3,8 @@ import { DAY, MINUTE } from '../access/usage.ts';
 import type { Exchange, Headers } from './exchange.ts';
 
 /**
- * The headers of contract section 5: X-RateLimit-* of the window that matters most, and the IETF draft's
- * RateLimit-Policy and RateLimit with every window (draft-ietf-httpapi-ratelimit-headers).
+ * X-RateLimit-* of the window that matters most, and RateLimit-Policy and RateLimit with every window
+ * (draft-ietf-httpapi-ratelimit-headers-11).
  */
 export function addRateLimitHeaders(
   headers: Headers,

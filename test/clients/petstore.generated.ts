@@ -77,7 +77,7 @@ export interface Deleted {
 
 /**
  * What went wrong.
- * @example {"code":"NOT_FOUND","message":"There is no pet 7.","status":404}
+ * @example {"code":"NOT_FOUND","message":"There is no such resource or path.","status":404}
  */
 export interface Error {
   /** A machine-readable error code */
@@ -683,7 +683,7 @@ export class HttpClient<SecurityDataType = unknown> {
  * @baseUrl /
  * @contact The operator of this gateway
  *
- * Pets, categories, orders and stock. The same data is served as GraphQL at `/graphql`, on the same budget.
+ * The data of the store; the same is served as GraphQL at `/graphql`, on the same budget.
  *
  * - **Key**: `X-API-Key: <key>` or `Authorization: Bearer <key>`, never in a URL.
  * - **Limits**: every response shows the window of the plan with the smaller remainder in `X-RateLimit-*`, and both windows in `RateLimit`. A 429 says in `Retry-After` how many seconds to wait; keys that keep on sending meanwhile are banned for a while (403).

@@ -6,7 +6,7 @@ const quantity = () => integer(1, 2147483647);
 
 const SHIP_DATE_RULE = 'must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z';
 
-/** An instant, normalised to UTC (contract section 1). */
+/** An instant, normalised to UTC. */
 const shipDate = () =>
   z.string({ error: SHIP_DATE_RULE }).transform((value, context) => {
     const instant = parseInstant(value);

@@ -1,7 +1,7 @@
 import { stringify } from 'lossless-json';
 import type { Config } from '../../../config.ts';
 import { RESOURCES, ROUTES, STREAMS } from '../../../domains/index.ts';
-import type { Route } from '../../../domains/route.ts';
+import { type Route, TAGS } from '../../../domains/route.ts';
 import type { JsonSchema } from '../../../domains/shape.ts';
 import type { Lifecycle } from '../lifecycle.ts';
 import { Components } from './components.ts';
@@ -55,10 +55,7 @@ function describe({ basePath, lifecycle }: Installation, routes: readonly Route[
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
     servers: [{ url: basePath || '/', description: 'This gateway' }],
-    tags: [
-      { name: 'Pets', description: 'Pets and the categories they belong to.' },
-      { name: 'Store', description: 'Orders and the stock of pets.' },
-    ],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     security: [{ ApiKey: [] }, { BearerKey: [] }],
     paths,
     components: {
@@ -71,7 +68,7 @@ function describe({ basePath, lifecycle }: Installation, routes: readonly Route[
   };
 }
 
-const ABOUT = `Pets, categories, orders and stock. The same data is served as GraphQL at \`/graphql\`, on the same budget.
+const ABOUT = `The data of the store; the same is served as GraphQL at \`/graphql\`, on the same budget.
 
 - **Key**: \`X-API-Key: <key>\` or \`Authorization: Bearer <key>\`, never in a URL.
 - **Limits**: every response shows the window of the plan with the smaller remainder in \`X-RateLimit-*\`, and both windows in \`RateLimit\`. A 429 says in \`Retry-After\` how many seconds to wait; keys that keep on sending meanwhile are banned for a while (403).

@@ -89,7 +89,7 @@ export function errorSchema(routes: readonly Route[]): JsonSchema {
       message: { type: 'string', minLength: 1, description: 'A human-readable description of the error' },
       status: { type: 'integer', format: 'int32', description: 'The HTTP status code' },
     },
-    example: { code: 'NOT_FOUND', message: 'There is no pet 7.', status: 404 },
+    example: { code: 'NOT_FOUND', message: ERRORS.NOT_FOUND.when, status: 404 },
   };
 }
 
