@@ -158,7 +158,15 @@ function greet(output: LogOutput, { HOST, REST_BASE_PATH }: Config, port: number
   output.flush();
 }
 
+/** Why the start failed: not what clients are told of a fault, but its cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error instanceof AppError && error.cause instanceof Error
+    ? `The data cannot be read or written: ${error.cause.message}`
+    : error.message;
+}
+
 main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`${reasonOf(error)}\n`);
   process.exit(1);
 });

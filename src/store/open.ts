@@ -17,5 +17,6 @@ export async function openStore(
     return openMongoStore({ uri: config.MONGODB_URI, now });
   }
   const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
+  if (role === 'server') await (await import('./sqlite/integrity.ts')).checkDataFile(config.DATA_FILE);
   return openSqliteStore({ file: config.DATA_FILE, role, now, keepEvents: config.EVENTS_KEEP });
 }

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import Database from 'libsql';
 import { unavailable } from '../../errors.ts';
 
@@ -58,6 +59,8 @@ type Statement = Database.Statement<[Value[]]>;
  */
 export class Connection {
   readonly #db: Database.Database;
+  readonly #file: string;
+  readonly #inode: number | undefined;
   readonly #statements = new Map<string, Statement>();
   readonly #undone: (() => void)[] = [];
   #collector: Collector = { size: 0, truncate() {}, write() {}, committed() {} };
@@ -70,6 +73,8 @@ export class Connection {
   /** @param busyTimeout how many milliseconds to wait for another process that writes */
   constructor(file: string, busyTimeout: number) {
     this.#db = new Database(file);
+    this.#file = file;
+    this.#inode = inodeOf(file);
     // In WAL mode a commit is in the file system's hands before it is acknowledged, so a killed process loses none.
     this.#db.exec(`
       pragma busy_timeout = ${busyTimeout};
@@ -80,6 +85,16 @@ export class Connection {
       pragma temp_store = memory;
       pragma journal_size_limit = 67108864;
     `);
+  }
+
+  /**
+   * A file that was deleted or replaced can still be written, and nobody would ever read that again.
+   *
+   * @throws UNAVAILABLE if the path leads to another file than the one that is open
+   */
+  checkFile(): void {
+    if (inodeOf(this.#file) !== this.#inode)
+      throw unavailable(new Error(`The data file ${this.#file} was deleted or replaced. Start again.`));
   }
 
   /** The first row, as an array of its columns. */
@@ -202,6 +217,7 @@ export class Connection {
   }
 
   #commit(): void {
+    this.checkFile();
     this.#collector.write();
     this.exec('commit');
   }
@@ -254,6 +270,8 @@ export class Connection {
     return statement;
   }
 }
+
+const inodeOf = (file: string): number | undefined => statSync(file, { throwIfNoEntry: false })?.ino;
 
 /** Promise.withResolvers, which Node has from 22 on. */
 function withResolvers(): { promise: Promise<void>; resolve: () => void; reject: (error: unknown) => void } {

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, realpathSync } from 'node:fs';
+import { accessSync, closeSync, constants, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AppError } from '../../errors.ts';
 import type { IdempotentCall, MaybePromise, Outcome, PetstoreWrites, Store } from '../store.ts';
@@ -88,6 +88,7 @@ export function openSqliteStore(options: SqliteOptions) {
     /** Writes the use of the keys to the file now. */
     flush,
     ping(): void {
+      db.checkFile();
       db.value('select 1 from categories limit 1');
     },
     close(): void {
@@ -114,11 +115,14 @@ function grouped<W extends object>(db: Connection, writes: W): Committed<W> {
   ) as Committed<W>;
 }
 
+const UNWRITABLE = new Set(['EROFS', 'EACCES', 'EPERM', 'SQLITE_READONLY', 'SQLITE_FULL']);
+
 /** What systems and SQLite say of a file they can't open, with its name; our own words as they are. */
 function openingFault(file: string, error: unknown): Error {
   const fault = (error instanceof AppError ? error.cause : error) as Error & { code?: unknown };
   if (fault.code === undefined) return fault;
-  return new Error(`The data file ${file} cannot be opened: ${fault.message}`, { cause: fault });
+  const what = UNWRITABLE.has(String(fault.code)) ? 'written' : 'opened';
+  return new Error(`The data file ${file} cannot be ${what}: ${fault.message}`, { cause: fault });
 }
 
 /** Creates the file readable for its owner alone (SQLite gives its side files the same mode); returns its real path. */
@@ -129,6 +133,8 @@ function createFile(file: string): string {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
+  // SQLite would open what it can't write, and complain at the first write. It also makes files beside this one.
+  for (const path of [file, dirname(file)]) accessSync(path, constants.W_OK);
   return realpathSync(file);
 }
 

@@ -1,0 +1,105 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { addSampleData } from '../../../src/store/sample.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { TestGateway } from '../../kit/gateway.ts';
+import { startServer } from '../../kit/process.ts';
+
+let home: string;
+let file: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'petstore-file-'));
+  file = join(home, 'petstore.db');
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const fill = async () => {
+  const store = openSqliteStore({ file, role: 'server' });
+  await addSampleData(store);
+  store.close();
+};
+
+describe('a data file with flipped bits', { timeout: 60_000 }, () => {
+  it.each<[where: string, damage: (bytes: Buffer) => void]>([
+    [
+      'in a text, which would end the process when it is read,',
+      (bytes) => {
+        bytes[bytes.indexOf('Tweety') + 1]! ^= 0x80;
+      },
+    ],
+    [
+      'in the head of a page',
+      (bytes) => {
+        // Of the table of pets: the page that has one of their names.
+        const page = Math.floor(bytes.indexOf('Tweety') / 4_096) * 4_096;
+        for (let i = 0; i < 12; i++) bytes[page + i]! ^= 0x55;
+      },
+    ],
+  ])('%s ends the start with a message that names it', async (_where, damage) => {
+    await fill();
+    const bytes = readFileSync(file);
+    damage(bytes);
+    writeFileSync(file, bytes);
+    const failure = await startServer({ DATA_FILE: file }).catch((error: Error) => error);
+    expect((failure as Error).message).toMatch(/^The server ended with 1:\n/);
+    expect((failure as Error).message).toContain(`The data file ${file} is damaged: `);
+    expect((failure as Error).message.trim().split('\n')).toHaveLength(2);
+  });
+});
+
+describe('a data file that goes away under the server', () => {
+  it.each<[how: string, change: () => void]>([
+    ['deleted', () => rmSync(file)],
+    [
+      'replaced',
+      () => {
+        copyFileSync(file, `${file}.copy`);
+        renameSync(`${file}.copy`, file);
+      },
+    ],
+  ])('%s: no write is acknowledged any more', async (_how, change) => {
+    await fill();
+    const store = openSqliteStore({ file, role: 'server' });
+    const gateway = await TestGateway.start(store);
+    const create = () => gateway.call('/categories', { method: 'POST', body: { name: 'Lions' } });
+    expect((await create()).status).toBe(201);
+    expect((await gateway.call('/health/ready')).status).toBe(200);
+    change();
+    for (let i = 0; i < 3; i++) {
+      const refused = await create();
+      expect(refused.status).toBe(503);
+      expect(refused.json).toMatchObject({ code: 'UNAVAILABLE', status: 503 });
+    }
+    const mutation = 'mutation { createOrder(input: {}) { id } }';
+    expect((await gateway.graphql(mutation)).json.errors[0].extensions.code).toBe('UNAVAILABLE');
+    expect((await gateway.call('/health/ready')).status).toBe(503);
+    // What was not written is not read either.
+    expect((await gateway.call('/categories')).json).toHaveLength(5);
+    expect(gateway.logs.join('')).toContain('was deleted or replaced');
+    await gateway.close();
+    store.close();
+  });
+});
+
+/** Runs what follows in a mount namespace of its own, where that is allowed. */
+const OWN_MOUNTS = ['unshare', '--user', '--map-root-user', '--mount'];
+const canMount = spawnSync(OWN_MOUNTS[0]!, [...OWN_MOUNTS.slice(1), 'true']).status === 0;
+
+describe.runIf(canMount)('a data file on a disk that is read-only', () => {
+  it('ends the start with a message that names it', { timeout: 60_000 }, async () => {
+    await fill();
+    const script = `mount --bind "${home}" "${home}" && mount -o remount,bind,ro "${home}" && exec "$@"`;
+    const start = [process.execPath, '--import', 'tsx', 'src/main.ts'];
+    const { status, stderr } = spawnSync(
+      OWN_MOUNTS[0]!,
+      [...OWN_MOUNTS.slice(1), 'sh', '-c', script, 'sh', ...start],
+      { env: { PATH: process.env.PATH, DATA_FILE: file, PORT: '0' }, encoding: 'utf8' },
+    );
+    expect(stderr).toMatch(/^The data file .* cannot be written: EROFS: read-only file system/);
+    expect(stderr).toContain(file);
+    expect(status).toBe(1);
+  });
+});
