@@ -95,8 +95,9 @@ class Gateway {
     this.#tracing = tracing;
     this.#now = clock.now;
     this.#cors = new Cors(config.CORS_ORIGIN);
-    this.#pages = new Pages({ store, config, metrics });
-    this.#localPages = new Pages({ store, config, metrics, developmentKey });
+    const pages = { store, config, metrics, schema, routes: options.routes };
+    this.#pages = new Pages(pages);
+    this.#localPages = new Pages({ ...pages, developmentKey });
     this.#access = new Access(clock);
     const operations = new Operations(schema, (error) => this.#reportFault(error), {
       introspection: config.INTROSPECTION,

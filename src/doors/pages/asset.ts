@@ -48,7 +48,7 @@ export class Asset {
     const ifNoneMatch = exchange.header('if-none-match');
     if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag))
       return { status: 304, headers: all, body: '' };
-    if (!acceptsGzip(exchange.header('accept-encoding')))
+    if (!acceptsCoding(exchange.header('accept-encoding'), 'gzip'))
       return { status: 200, headers: all, body: await this.#expanded(compressed), contentType };
     all.push('Content-Encoding', 'gzip');
     return { status: 200, headers: all, body: compressed, contentType };
@@ -98,11 +98,11 @@ async function prepare({ content, headers }: AssetOptions): Promise<Prepared> {
 export const digestOf = (content: string | Buffer): string =>
   createHash('sha256').update(content).digest('base64url').slice(0, 16);
 
-/** Whether an Accept-Encoding header (RFC 9110 section 12.5.3) asks for gzip. */
-export function acceptsGzip(header: string | undefined): boolean {
+/** Whether an Accept-Encoding header (RFC 9110 section 12.5.3) asks for a content coding. */
+export function acceptsCoding(header: string | undefined, wanted: string): boolean {
   for (const part of header?.toLowerCase().split(',') ?? []) {
     const [coding, ...parameters] = part.split(';').map((text) => text.trim());
-    if (coding === 'gzip') return !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+    if (coding === wanted) return !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
   }
   return false;
 }

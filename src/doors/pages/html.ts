@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Headers } from '../../http/exchange.ts';
+import { GRAPHQL_PATH } from '../graphql/graphql.ts';
+import type { Bundle } from './bundle.ts';
+import { ICON_PATH } from './icon.ts';
+import { DOCS_PATH } from './paths.ts';
 
 /** Where a page may load from, beyond the nothing that it starts with (CSP level 3 directives). */
 export type Sources = Record<string, string>;
@@ -10,7 +14,7 @@ export type Sources = Record<string, string>;
  *
  * @param html its inline scripts are allowed by their digest
  */
-export function pageHeaders(html: string, sources: Sources): Headers {
+function pageHeaders(html: string, sources: Sources): Headers {
   const hashes = [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(
     ([, script]) => `'sha256-${createHash('sha256').update(script!).digest('base64')}'`,
   );
@@ -38,6 +42,16 @@ export function pageHeaders(html: string, sources: Sources): Headers {
   ];
 }
 
+/** Of every page: styles of its own sheet and those that scripts set, pictures and fonts that style sheets bring as data. */
+const SOURCES: Sources = {
+  'script-src': "'self'",
+  'style-src': "'self' 'unsafe-inline'",
+  'img-src': "'self' data:",
+  'font-src': "'self' data:",
+  'worker-src': "'self'",
+  'connect-src': "'self'",
+};
+
 const ENTITIES: Record<string, string> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -50,3 +64,57 @@ const ENTITIES: Record<string, string> = {
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (char) => ENTITIES[char]!);
 
 export const HTML_TYPE = 'text/html; charset=utf-8';
+
+export interface HtmlPageOptions {
+  title: string;
+  /** Its name in the bundle. */
+  name: string;
+  path: string;
+  /** What is below the bar that all pages have, as HTML. */
+  body: string;
+  bundle: Bundle;
+  /** Whether there is GraphiQL to lead to. */
+  graphiql: boolean;
+  /** Filled in where people try things out; for development starts only. */
+  developmentKey: string | undefined;
+}
+
+/** A page with the bar that leads to the others and takes the API key. */
+export function htmlPage(options: HtmlPageOptions): string {
+  const { title, name, path, body, bundle, graphiql, developmentKey } = options;
+  const { script, style } = bundle.page(name);
+  const link = (to: string, text: string) =>
+    `<a href="${to}"${to === path ? ' aria-current="page"' : ''}>${escapeHtml(text)}</a>`;
+  const key = developmentKey === undefined ? '' : ` data-development-key="${escapeHtml(developmentKey)}"`;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(title)}</title>
+<link rel="icon" href="${ICON_PATH}">
+<link rel="stylesheet" href="${style}">
+<script type="module" src="${script}"></script>
+</head>
+<body data-graphiql="${graphiql ? 'on' : 'off'}"${key}>
+<header class="bar">
+<a class="brand" href="/"><img src="${ICON_PATH}" alt="" width="24" height="24">Petstore</a>
+<nav aria-label="Pages">
+${graphiql ? `${link(GRAPHQL_PATH, 'GraphiQL')}\n` : ''}${link(DOCS_PATH, 'REST docs')}
+</nav>
+<form id="key-form">
+<label for="key">API key</label>
+<input id="key" type="password" autocomplete="off" spellcheck="false" aria-describedby="key-status">
+<button type="submit">Use</button>
+<span id="key-status" role="status"></span>
+</form>
+</header>
+${body}
+</body>
+</html>
+`;
+}
+
+/** The headers that every page needs. */
+export const htmlHeaders = (html: string): Headers => pageHeaders(html, SOURCES);

@@ -1,4 +1,7 @@
+import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
 import type { Config } from '../../config.ts';
+import { ROUTES } from '../../domains/index.ts';
+import type { Route } from '../../domains/route.ts';
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { sharedWork } from '../../http/shared-work.ts';
@@ -7,10 +10,18 @@ import type { MaybePromise, Store } from '../../store/store.ts';
 import { GRAPHQL_PATH } from '../graphql/graphql.ts';
 import { installationOf, openApiJson } from '../rest/openapi/document.ts';
 import { Asset } from './asset.ts';
-import { DOCS_PATH, docsPages, OPENAPI_PATH } from './docs.ts';
-import { graphiqlPage } from './graphiql.ts';
+import { BUNDLE_PATH, Bundle } from './bundle.ts';
+import { HTML_TYPE, htmlHeaders, htmlPage } from './html.ts';
 import { icons } from './icon.ts';
-import { landingPage } from './landing.ts';
+import { landingBody, originOf } from './landing.ts';
+import { restOperations } from './operations.ts';
+import { DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, SDL_PATH } from './paths.ts';
+
+/** What the script of each page draws into, and what is there without scripts. */
+const DOCS_BODY = `<div id="docs"></div>
+<noscript>Without JavaScript, read <a href="${OPENAPI_PATH}">the OpenAPI description</a>.</noscript>`;
+const GRAPHIQL_BODY = `<main id="graphiql"></main>
+<noscript>GraphiQL needs JavaScript. Without it, read <a href="${SDL_PATH}">the schema</a>.</noscript>`;
 
 export type Page = (exchange: Exchange) => MaybePromise<Answer>;
 
@@ -18,6 +29,10 @@ export interface PagesOptions {
   config: Config;
   store: Store;
   metrics: Metrics | undefined;
+  /** What GraphiQL explores. */
+  schema: GraphQLSchema;
+  /** The REST operations; those of all domains if missing. */
+  routes?: readonly Route[] | undefined;
   /** Filled in where people try things out; for development starts only. */
   developmentKey?: string | undefined;
 }
@@ -29,6 +44,7 @@ const METRICS_INTERVAL = 50;
 const ROBOTS = `User-agent: *
 Allow: /$
 Allow: ${DOCS_PATH}
+Allow: ${BUNDLE_PATH}
 Disallow: /
 `;
 
@@ -38,7 +54,7 @@ const json = (value: unknown): Answer => ({
   body: JSON.stringify(value),
 });
 
-/** What is served without a key and outside the quotas (contract section 2). */
+/** What is served without a key and outside the quotas . */
 export class Pages {
   readonly #pages = new Map<string, Page>();
   /** Pages on paths that are nothing under any other method. */
@@ -46,7 +62,10 @@ export class Pages {
   /** Pages on paths that mean something else to programs. */
   readonly #browserPages = new Map<string, Page>();
 
-  constructor({ config, store, metrics, developmentKey }: PagesOptions) {
+  readonly #bundle = new Bundle();
+  readonly #file = onlyForOwnOrigin((exchange) => this.#bundle.answer(exchange));
+
+  constructor({ config, store, metrics, schema, routes = ROUTES, developmentKey }: PagesOptions) {
     this.#pages.set('/health/live', () => json({ status: 'live' }));
     const ping = sharedWork(() => store.ping(), 0);
     this.#pages.set('/health/ready', async () => {
@@ -64,42 +83,79 @@ export class Pages {
     }
     const openApi = new Asset({
       contentType: 'application/json',
-      content: () => openApiJson(installationOf(config)),
+      content: () => openApiJson(installationOf(config), undefined, routes),
     });
     this.#pages.set(OPENAPI_PATH, (exchange) => openApi.answer(exchange));
     const robots = new Asset({ contentType: 'text/plain; charset=utf-8', content: () => ROBOTS });
     this.#pages.set('/robots.txt', (exchange) => robots.answer(exchange));
-    for (const [path, asset] of [...icons(), ...docsPages(developmentKey)]) {
+    const operations = new Asset({
+      contentType: 'application/json',
+      content: () => JSON.stringify(restOperations(routes, config.REST_BASE_PATH)),
+    });
+    this.#pages.set(OPERATIONS_PATH, (exchange) => operations.answer(exchange));
+    for (const [path, asset] of icons())
       this.#pages.set(
         path,
         onlyForOwnOrigin((exchange) => asset.answer(exchange)),
       );
+    if (config.INTROSPECTION) {
+      const sdl = new Asset({
+        contentType: 'text/plain; charset=utf-8',
+        content: () => `${printSchema(lexicographicSortSchema(schema))}\n`,
+      });
+      this.#pages.set(SDL_PATH, (exchange) => sdl.answer(exchange));
     }
+
+    const common = { bundle: this.#bundle, graphiql: config.GRAPHIQL, developmentKey };
+    const docs = htmlAsset(() =>
+      htmlPage({ ...common, title: 'Petstore REST API', name: 'docs', path: DOCS_PATH, body: DOCS_BODY }),
+    );
+    this.#pages.set(
+      DOCS_PATH,
+      onlyForOwnOrigin((exchange) => docs.answer(exchange)),
+    );
     this.#readPages.set(`${DOCS_PATH}/`, redirectTo(DOCS_PATH));
-    const landing = {
-      basePath: config.REST_BASE_PATH,
-      graphiql: config.GRAPHIQL,
-      metrics: metrics !== undefined && config.METRICS,
-      apiKey: developmentKey,
-      proxies: config.TRUST_PROXY,
-    };
     this.#browserPages.set(
       '/',
-      onlyForOwnOrigin((exchange) => landingPage(landing, exchange)),
+      onlyForOwnOrigin((exchange) =>
+        notCached(
+          htmlPage({
+            ...common,
+            title: 'Petstore',
+            name: 'landing',
+            path: '/',
+            body: landingBody({
+              basePath: config.REST_BASE_PATH,
+              graphiql: config.GRAPHIQL,
+              metrics: metrics !== undefined && config.METRICS,
+              introspection: config.INTROSPECTION,
+              apiKey: developmentKey,
+              origin: originOf(exchange, config.TRUST_PROXY),
+            }),
+          }),
+        ),
+      ),
     );
-    if (config.GRAPHIQL) {
-      const graphiql = graphiqlPage(developmentKey);
-      this.#browserPages.set(
-        GRAPHQL_PATH,
-        onlyForOwnOrigin((exchange) => graphiql.answer(exchange)),
-      );
-      this.#readPages.set(`${GRAPHQL_PATH}/`, redirectTo(GRAPHQL_PATH));
-    }
+    if (!config.GRAPHIQL) return;
+    const graphiql = htmlAsset(() =>
+      htmlPage({
+        ...common,
+        title: 'Petstore GraphiQL',
+        name: 'graphiql',
+        path: GRAPHQL_PATH,
+        body: GRAPHIQL_BODY,
+      }),
+    );
+    this.#browserPages.set(
+      GRAPHQL_PATH,
+      onlyForOwnOrigin((exchange) => graphiql.answer(exchange)),
+    );
+    this.#readPages.set(`${GRAPHQL_PATH}/`, redirectTo(GRAPHQL_PATH));
   }
 
   /** The page that answers a request, if one does. Those for browsers answer only where HTML is asked for. */
   find(exchange: Exchange): Page | undefined {
-    const page = this.#pages.get(exchange.path);
+    const page = this.#pages.get(exchange.path) ?? (this.#bundle.has(exchange.path) ? this.#file : undefined);
     if (page || !isRead(exchange)) return page;
     return (
       this.#readPages.get(exchange.path) ??
@@ -107,6 +163,17 @@ export class Pages {
     );
   }
 }
+
+const htmlAsset = (content: () => string): Asset =>
+  new Asset({ contentType: HTML_TYPE, content, headers: htmlHeaders });
+
+/** A page that differs from one request to the next. */
+const notCached = (html: string): Answer => ({
+  status: 200,
+  headers: ['Cache-Control', 'no-store', 'Vary', 'Accept', ...htmlHeaders(html)],
+  body: html,
+  contentType: HTML_TYPE,
+});
 
 /** Leads to where a page is, with the query that came. */
 const redirectTo =

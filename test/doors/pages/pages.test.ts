@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { getVariableValues, type OperationDefinitionNode, parse, validate } from 'graphql';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
+import { ROUTES } from '../../../src/domains/index.ts';
 import { createGateway } from '../../../src/gateway.ts';
+import { schema } from '../../../src/graphql/schema.ts';
 import { createHttpServer, listen } from '../../../src/server.ts';
 import { type Sent, send, sqlite, useGateway } from '../../kit/petstore.ts';
 
@@ -81,19 +85,61 @@ describe('pages', () => {
     expect([again.status, again.text, again.headers['content-encoding']]).toEqual([304, '', undefined]);
   });
 
-  it('serves all assets of /docs itself, for good', async () => {
-    const page = await send(kit.gateway, '/docs', browse);
+  it.each(PAGES)('%s loads scripts and styles from here alone, which may be kept for good', async (path) => {
+    const page = await send(kit.gateway, path, browse);
     const links = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link!);
     expect(links.filter((link) => !link.startsWith('/') || link.startsWith('//'))).toEqual([]);
-    const assets = links.filter((link) => link.startsWith('/docs/'));
-    expect(assets.length).toBe(5);
-    for (const path of assets) {
-      const sent = await send(kit.gateway, path, { key: null });
-      expect(sent.status, path).toBe(200);
-      expect(sent.headers['cache-control'], path).toBe('public, max-age=31536000, immutable');
-      expect(sent.headers['content-type'], path).toMatch(/^(text\/(css|javascript)|image\/png)/);
+    const assets = links.filter((link) => link.startsWith('/explorer/'));
+    expect(assets.map((link) => link.slice(link.lastIndexOf('.'))).toSorted()).toEqual(['.css', '.js']);
+    for (const asset of assets) {
+      const plain = await raw(kit.gateway.url + asset, {});
+      expect(plain.headers['content-encoding'], asset).toBeUndefined();
+      expect(plain.headers['cache-control'], asset).toBe('public, max-age=31536000, immutable');
+      expect(plain.headers['content-type'], asset).toMatch(/^text\/(css|javascript)/);
+      expect(plain.headers['x-ratelimit-limit'], asset).toBeUndefined();
+      const expand = { br: brotliDecompressSync, gzip: gunzipSync };
+      for (const [accepted, coding] of [
+        ['gzip, deflate, br, zstd', 'br'],
+        ['gzip', 'gzip'],
+        ['br;q=0, gzip', 'gzip'],
+      ] as const) {
+        const { headers, body } = await raw(kit.gateway.url + asset, { 'accept-encoding': accepted });
+        expect([headers['content-encoding'], headers.vary], asset).toEqual([coding, 'Accept-Encoding']);
+        expect(expand[coding](body).equals(plain.body), asset).toBe(true);
+      }
     }
+  });
+
+  it('has nothing else below /explorer/', async () => {
+    for (const path of [
+      '',
+      'manifest.json',
+      '../package.json',
+      '%2e%2e/package.json',
+      'graphiql',
+      'constructor',
+    ])
+      expect((await send(kit.gateway, `/explorer/${path}`, { key: null })).status, path).toBe(401);
     expect((await send(kit.gateway, '/docs/../package.json', { key: null })).status).toBe(401);
+  });
+
+  it('shows the schema as it is, to download and for GraphiQL', async () => {
+    const sent = await send(kit.gateway, '/schema.graphql', { key: null });
+    expect([sent.status, sent.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8']);
+    expect(sent.text).toBe(readFileSync(new URL('../../../schema/schema.graphql', import.meta.url), 'utf8'));
+    expect(sent.headers['x-ratelimit-limit']).toBeUndefined();
+  });
+
+  it('lists for each REST operation the GraphQL operation that it runs, with variables that it takes', async () => {
+    const { json } = await send(kit.gateway, '/explorer/operations.json', { key: null });
+    expect(json.map(({ operationId }: { operationId: string }) => operationId)).toEqual(
+      ROUTES.map(({ operationId }) => operationId),
+    );
+    for (const { operationId, document, variables } of json) {
+      const { variableDefinitions = [] } = parse(document).definitions[0] as OperationDefinitionNode;
+      expect(validate(schema, parse(document)), operationId).toEqual([]);
+      expect(getVariableValues(schema, variableDefinitions, variables).errors, operationId).toBeUndefined();
+    }
   });
 
   it.each([
@@ -169,6 +215,7 @@ describe('pages', () => {
 describe('pages of a configured gateway', () => {
   const kit = useGateway(sqlite, {
     GRAPHIQL: 'off',
+    INTROSPECTION: 'off',
     METRICS: 'off',
     REST_BASE_PATH: '/api/v1',
     TRUST_PROXY: '1',
@@ -177,6 +224,16 @@ describe('pages of a configured gateway', () => {
   it('has no GraphiQL where that is switched off', async () => {
     expect((await send(kit.gateway, '/graphql', browse)).status).toBe(401);
     expect((await send(kit.gateway, '/graphql/', browse)).status).toBe(401);
+  });
+
+  it('shows no schema where that is switched off', async () => {
+    expect((await send(kit.gateway, '/schema.graphql', browse)).status).toBe(401);
+    expect((await send(kit.gateway, '/', browse)).text).not.toContain('/schema.graphql');
+  });
+
+  it('lists REST operations where they are', async () => {
+    const { json } = await send(kit.gateway, '/explorer/operations.json', { key: null });
+    expect(json[0]).toMatchObject({ operationId: 'listPets', method: 'GET', path: '/api/v1/pets' });
   });
 
   it('names the paths as they are', async () => {

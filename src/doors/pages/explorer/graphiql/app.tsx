@@ -1,0 +1,242 @@
+import { type GraphiQLPlugin, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
+import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
+import { buildSchema, type GraphQLSchema } from 'graphql';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { apiKey } from '../key.ts';
+import { restOperations } from '../operations.ts';
+import { wordsOf } from '../server.ts';
+import { asCurl, asFetch, graphqlSnippet } from './copy.ts';
+import { CopyButton } from './copy-button.tsx';
+import { type Example, examplesFor, FIRST_EXAMPLE } from './examples.ts';
+import { createFetcher } from './fetcher.ts';
+import { BookIcon, CoinIcon } from './icons.tsx';
+import { price } from './price.ts';
+import { PriceDetails, PriceStrip, useKeyState, usePrice } from './price-view.tsx';
+import { variablesOf } from './request.ts';
+import { storage } from './storage.ts';
+import { TwinView } from './twin-view.tsx';
+
+const EXAMPLES_PLUGIN: GraphiQLPlugin = { title: 'Examples', icon: BookIcon, content: Examples };
+const PRICE_PLUGIN: GraphiQLPlugin = { title: 'Price and REST', icon: CoinIcon, content: PricePanel };
+const PLUGINS = [EXAMPLES_PLUGIN, PRICE_PLUGIN, HISTORY_PLUGIN];
+
+/** Wide enough for a panel beside the editors. */
+const isWide = matchMedia('(min-width: 800px)').matches;
+
+export function App() {
+  const [schema, problem] = useSchema();
+  const variablesText = useRef('');
+  const fetcher = useMemo(() => createFetcher(() => variablesText.current), []);
+  return (
+    <>
+      {problem && (
+        <p role="alert" className="problem">
+          {problem}
+        </p>
+      )}
+      <GraphiQL
+        fetcher={fetcher}
+        // Null until it is there: GraphiQL would ask for it with a key that may not be there yet.
+        schema={schema ?? null}
+        dangerouslyAssumeSchemaIsValid
+        storage={storage}
+        plugins={PLUGINS}
+        {...(isWide && { visiblePlugin: EXAMPLES_PLUGIN })}
+        defaultQuery=""
+        defaultTabs={[{ query: FIRST_EXAMPLE.query, variables: '', headers: '' }]}
+        defaultEditorToolsVisibility={isWide}
+        showPersistHeadersSettings={false}
+        inputValueDeprecation
+      >
+        <GraphiQL.Logo>
+          <span />
+        </GraphiQL.Logo>
+        <GraphiQL.Footer>
+          <PriceStrip />
+          <CopyRequest />
+          <Watch onVariables={(text) => (variablesText.current = text)} />
+          <OpenFromAddress />
+        </GraphiQL.Footer>
+      </GraphiQL>
+    </>
+  );
+}
+
+/** The schema of this server: public like its documentation, so that it is there before any key is. */
+function useSchema(): [schema: GraphQLSchema | undefined, problem: string | undefined] {
+  const [schema, setSchema] = useState<GraphQLSchema>();
+  const [problem, setProblem] = useState<string>();
+  const key = useKeyState();
+  useEffect(() => {
+    if (schema || key.kind === 'checking') return;
+    const load = async () => {
+      try {
+        const response = await fetch('/schema.graphql');
+        if (!response.ok) throw response;
+        setSchema(buildSchema(await response.text(), { assumeValid: true }));
+        setProblem(undefined);
+      } catch (error) {
+        const isHidden = error instanceof Response && [401, 404].includes(error.status);
+        setProblem(
+          isHidden
+            ? 'This server does not show its schema: operations run, but nothing is completed or checked.'
+            : await wordsOf(error),
+        );
+      }
+    };
+    void load();
+  }, [schema, key]);
+  return [schema, problem];
+}
+
+const useEditors = () =>
+  useGraphiQL(({ queryEditor, variableEditor, headerEditor, schema }) => ({
+    queryEditor,
+    variableEditor,
+    headerEditor,
+    schema,
+  }));
+
+/** Tells the price what is under the cursor. */
+function Watch({ onVariables }: { onVariables: (text: string) => void }) {
+  const { queryEditor, variableEditor, schema } = useEditors();
+  useEffect(() => {
+    if (!queryEditor || !variableEditor) return;
+    for (const editor of [queryEditor, variableEditor]) {
+      // Tab leads on to the next control, as everywhere; lines are indented by themselves, or with Ctrl-].
+      editor.updateOptions({ tabFocusMode: true });
+    }
+    const look = () => {
+      const model = queryEditor.getModel();
+      const position = queryEditor.getPosition();
+      const offset = model && position ? model.getOffsetAt(position) : 0;
+      onVariables(variableEditor.getValue());
+      price.look(queryEditor.getValue(), variableEditor.getValue(), offset, schema);
+    };
+    look();
+    const watched = [
+      queryEditor.onDidChangeModelContent(look),
+      queryEditor.onDidChangeCursorPosition(look),
+      variableEditor.onDidChangeModelContent(look),
+    ];
+    const unsubscribe = apiKey.subscribe(look);
+    return () => {
+      for (const one of watched) one.dispose();
+      unsubscribe();
+    };
+  }, [queryEditor, variableEditor, schema, onVariables]);
+  return null;
+}
+
+/** The operation at hand as a request to be run elsewhere. */
+function CopyRequest() {
+  const { subject } = usePrice();
+  const { headerEditor } = useEditors();
+  const snippet = () => {
+    if (!subject) return undefined;
+    let own = {};
+    try {
+      own = variablesOf(headerEditor?.getValue() ?? '');
+    } catch {
+      // Headers that are not JSON are not sent either.
+    }
+    return graphqlSnippet(subject.body, own);
+  };
+  const made = (write: typeof asCurl) => () => {
+    const request = snippet();
+    return request && write(request);
+  };
+  return (
+    <div className="copy-request">
+      <CopyButton text={made(asCurl)}>Copy as curl</CopyButton>
+      <CopyButton text={made(asFetch)}>Copy as fetch</CopyButton>
+    </div>
+  );
+}
+
+/** Opens an operation: in the tab that has it, in this one if nothing is lost by that, or in a new one. */
+function useOpen(): (example: { query: string; variables?: string | undefined }) => void {
+  const { queryEditor, variableEditor, schema } = useEditors();
+  const { tabs, activeTabIndex } = useGraphiQL(({ tabs, activeTabIndex }) => ({ tabs, activeTabIndex }));
+  const { addTab, changeTab } = useGraphiQLActions();
+  return ({ query, variables = '' }) => {
+    if (!queryEditor || !variableEditor) return;
+    const current = queryEditor.getValue();
+    const open = tabs.findIndex((tab, index) => (index === activeTabIndex ? current : tab.query) === query);
+    if (open >= 0) {
+      if (open !== activeTabIndex) changeTab(open);
+      return;
+    }
+    const isUntouched = examplesFor(schema).some((example) => example.query === current);
+    if (current.trim() !== '' && !isUntouched) addTab();
+    queryEditor.setValue(query);
+    variableEditor.setValue(variables);
+    queryEditor.focus();
+  };
+}
+
+function Examples() {
+  const { schema } = useEditors();
+  const open = useOpen();
+  return (
+    <section aria-label="Examples" className="panel">
+      <h2>Examples</h2>
+      <ul className="examples">
+        {examplesFor(schema).map((example: Example) => (
+          <li key={example.id}>
+            <button type="button" onClick={() => open(example)}>
+              {example.title}
+            </button>
+            <p>{example.about}</p>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function PricePanel() {
+  return (
+    <section aria-label="Price and REST" className="panel">
+      <h2>Price</h2>
+      <PriceDetails />
+      <h2>The same over REST</h2>
+      <TwinView />
+    </section>
+  );
+}
+
+/** `#operation=listPets` and `#example=nested` open what they name: links from the other pages. */
+function OpenFromAddress() {
+  const { queryEditor, variableEditor, schema } = useEditors();
+  const open = useOpen();
+  const latest = useRef(open);
+  latest.current = open;
+  const isReady = Boolean(queryEditor && variableEditor);
+  useEffect(() => {
+    if (!isReady) return;
+    const follow = async () => {
+      const wanted = new URLSearchParams(location.hash.slice(1));
+      const operation = (await restOperations()).find(
+        ({ operationId }) => operationId === wanted.get('operation'),
+      );
+      const example = examplesFor(schema).find(({ id }) => id === wanted.get('example'));
+      if (operation) {
+        const { document, variables } = operation;
+        const isEmpty = Object.keys(variables).length === 0;
+        latest.current({
+          query: document,
+          variables: isEmpty ? '' : `${JSON.stringify(variables, null, 2)}\n`,
+        });
+      } else if (example) latest.current(example);
+      else return;
+      // Whoever reloads the page wants what they made of it.
+      history.replaceState(null, '', location.pathname);
+    };
+    void follow();
+    const onHashChange = () => void follow();
+    addEventListener('hashchange', onHashChange);
+    return () => removeEventListener('hashchange', onHashChange);
+  }, [isReady, schema]);
+  return null;
+}

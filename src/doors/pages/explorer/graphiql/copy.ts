@@ -1,0 +1,73 @@
+import { headersFor } from './request.ts';
+
+/** A request to be run somewhere else. The key is never part of it. */
+export interface Snippet {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body?: string;
+}
+
+const KEY = '$KEY';
+
+/** The request that runs an operation, with the headers of its tab. */
+export const graphqlSnippet = (body: string, own: Record<string, unknown>): Snippet => {
+  const { 'X-RateLimit-Extension': _ours, ...headers } = headersFor(own);
+  return { method: 'POST', url: `${location.origin}/graphql`, headers: withoutKey(headers), body };
+};
+
+const withoutKey = (headers: Record<string, string>): Record<string, string> => ({
+  'X-API-Key': KEY,
+  ...Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !/^(x-api-key|authorization)$/i.test(name)),
+  ),
+});
+
+/** For a POSIX shell that has the key in `KEY`. */
+export function asCurl({ method, url, headers, body }: Snippet): string {
+  const lines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(url)}`,
+    ...Object.entries(headers).map(([name, value]) =>
+      value === KEY ? `-H "${name}: ${KEY}"` : `-H ${quoted(`${name}: ${value}`)}`,
+    ),
+    ...(body === undefined ? [] : [`--data-raw ${quoted(body)}`]),
+  ];
+  return lines.join(' \\\n  ');
+}
+
+/** For browsers and Node, to be given the key in the place of `$KEY`. */
+export const asFetch = ({
+  method,
+  url,
+  headers,
+  body,
+}: Snippet): string => `const response = await fetch(${JSON.stringify(url)}, ${JSON.stringify(
+  { method, headers, ...(body !== undefined && { body }) },
+  null,
+  2,
+)});
+console.log(await response.json());
+`;
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** @returns whether the text is in the clipboard now */
+export async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyBySelection(text);
+  }
+}
+
+/** Where the clipboard is closed to scripts: a page that came over plain HTTP from another machine. */
+function copyBySelection(text: string): boolean {
+  const area = document.createElement('textarea');
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand('copy');
+  area.remove();
+  return isCopied;
+}

@@ -1,0 +1,168 @@
+import type { GraphQLSchema } from 'graphql';
+
+export interface Example {
+  /** Its name in addresses: `#example=nested`. */
+  id: string;
+  title: string;
+  about: string;
+  query: string;
+  variables?: string;
+}
+
+const EXAMPLES: readonly Example[] = [
+  {
+    id: 'nested',
+    title: 'Nested pets',
+    about: 'Categories with their pets, stock and orders, in one request.',
+    query: `query PetsAndCategories {
+  categories(first: 3) {
+    nodes {
+      name
+      description
+      pets(first: 5, filter: { status: [available, pending] }) {
+        totalCount
+        nodes {
+          id
+          name
+          status
+          inventory {
+            quantity
+          }
+          orders(first: 2) {
+            nodes {
+              id
+              quantity
+              complete
+            }
+          }
+        }
+      }
+    }
+  }
+}
+`,
+  },
+  {
+    id: 'filters',
+    title: 'Filters',
+    about: 'The latest orders that are still open.',
+    query: `query OpenOrders {
+  orders(filter: { complete: false }, last: 5) {
+    nodes {
+      id
+      quantity
+      shipDate
+      pet {
+        name
+        category {
+          name
+        }
+      }
+    }
+  }
+}
+`,
+  },
+  {
+    id: 'pagination',
+    title: 'Page by page',
+    about: 'For the next page, put endCursor into the variable "after".',
+    query: `query Inventory($after: String) {
+  inventory(first: 5, after: $after, filter: { status: [available] }) {
+    totalCount
+    nodes {
+      quantity
+      status
+      pet {
+        name
+      }
+    }
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+  }
+}
+`,
+    variables: `{
+  "after": null
+}
+`,
+  },
+  {
+    id: 'mutation',
+    title: 'A mutation',
+    about: 'Creates an order. Each run creates another one.',
+    query: `mutation CreateOrder($input: NewOrder!) {
+  createOrder(input: $input) {
+    id
+    complete
+    pet {
+      name
+    }
+  }
+}
+`,
+    variables: `{
+  "input": { "petId": "1", "quantity": 2 }
+}
+`,
+  },
+  {
+    id: 'one-pet',
+    title: 'One pet',
+    about: 'By its id. The REST call that does the same stands under "Price and REST".',
+    query: `query Pet {
+  pet(id: 1) {
+    id
+    name
+    status
+    categoryId
+  }
+}
+`,
+  },
+  {
+    id: 'rate-limit',
+    title: 'What is left',
+    about: 'The limits of your key. Asking costs nothing.',
+    query: `query RateLimit {
+  rateLimit {
+    plan
+    minute {
+      limit
+      remaining
+      resetAt
+    }
+    day {
+      limit
+      remaining
+      resetAt
+    }
+  }
+}
+`,
+  },
+];
+
+const SUBSCRIPTION: Example = {
+  id: 'subscription',
+  title: 'A subscription',
+  about: 'Each change as it happens, until you stop it. Run "A mutation" in another tab of the browser.',
+  query: `subscription Changes {
+  events {
+    id
+    type
+    time
+    data
+  }
+}
+`,
+};
+
+/** The operations to start from; what the schema doesn't have isn't offered. */
+export const examplesFor = (schema: GraphQLSchema | null | undefined): readonly Example[] =>
+  schema?.getSubscriptionType()?.getFields().events ? [...EXAMPLES, SUBSCRIPTION] : EXAMPLES;
+
+/** What a newcomer finds open. */
+export const FIRST_EXAMPLE = EXAMPLES[0]!;

@@ -1,0 +1,87 @@
+import type { Fetcher } from '@graphiql/toolkit';
+import { getOperationAST } from 'graphql';
+import { createClient, NetworkError } from 'graphql-sse';
+import { parseExactly } from '../exact-json.ts';
+import { saidBy, UNREACHABLE, wordsOf } from '../server.ts';
+import { price } from './price.ts';
+import { bodyOf, headersFor, parsed } from './request.ts';
+
+type Result = { errors?: { message: string }[]; extensions?: Record<string, unknown> };
+
+const failed = (message: string): Result => ({ errors: [{ message }] });
+
+/**
+ * Sends what GraphiQL runs. Whatever goes wrong comes back as an answer with words in it, since GraphiQL shows stack
+ * traces for what is thrown.
+ *
+ * @param variablesText the variables as they stand in the editor, where no integer is rounded yet
+ */
+export const createFetcher =
+  (variablesText: () => string): Fetcher =>
+  ({ query, operationName }, { headers } = {}) => {
+    const document = parsed(query);
+    const operation = document && getOperationAST(document, operationName);
+    return operation?.operation === 'subscription'
+      ? subscribe(query, variablesText(), operationName, headersFor(headers))
+      : (post(query, variablesText(), operationName, headersFor(headers)) as never);
+  };
+
+async function post(
+  query: string,
+  variablesText: string,
+  operationName: string | null | undefined,
+  headers: Record<string, string>,
+): Promise<Result> {
+  let response: Response;
+  let text: string;
+  try {
+    const body = bodyOf(query, variablesText, operationName);
+    response = await fetch('/graphql', { method: 'POST', headers, body });
+    text = await response.text();
+  } catch (error) {
+    return failed(
+      error instanceof SyntaxError ? `The variables are not valid JSON: ${error.message}` : UNREACHABLE,
+    );
+  }
+  price.answered(response);
+  let result: Result;
+  try {
+    result = parseExactly(text) as Result;
+  } catch {
+    return failed(saidBy(text, response));
+  }
+  return price.ran(result);
+}
+
+/** GraphQL over SSE, in the mode of distinct connections. */
+function subscribe(
+  query: string,
+  variablesText: string,
+  operationName: string | null | undefined,
+  headers: Record<string, string>,
+): AsyncIterableIterator<never> {
+  const { variables } = JSON.parse(bodyOf(query, variablesText));
+  const client = createClient({ url: '/graphql', headers, retryAttempts: 0 });
+  const results = client.iterate({ query, variables, ...(operationName && { operationName }) });
+  const iterator = {
+    next: () =>
+      results.next().then(
+        (step) => step as IteratorResult<never>,
+        async (error: unknown) => {
+          await results.return?.();
+          return { done: false, value: failed(await wordsOfStream(error)) as never };
+        },
+      ),
+    // At once, not when the next event comes: that may be never.
+    return: async () => {
+      client.dispose();
+      await results.return?.();
+      return { done: true as const, value: undefined };
+    },
+    [Symbol.asyncIterator]: () => iterator,
+  };
+  return iterator;
+}
+
+const wordsOfStream = (error: unknown): Promise<string> =>
+  wordsOf(error instanceof NetworkError && error.response instanceof Response ? error.response : error);

@@ -1,0 +1,123 @@
+import { useEffect, useState, useSyncExternalStore } from 'react';
+import { apiKey } from '../key.ts';
+import { type Budget, type Window, windowAt } from '../server.ts';
+import { type PriceState, price, type Quote } from './price.ts';
+
+const LARGEST_PRICE = 50;
+
+export const usePrice = (): PriceState => useSyncExternalStore(price.subscribe, () => price.state);
+export const useKeyState = () => useSyncExternalStore(apiKey.subscribe, () => apiKey.state);
+
+const counted = (count: number, noun: string) =>
+  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+
+/** The quote in one line, for eyes and for screen readers. */
+export function quoteText(quote: Quote): string {
+  switch (quote.kind) {
+    case 'none':
+      return quote.reason;
+    case 'asking':
+      return 'Asking for the price …';
+    case 'known':
+      return quote.units === 0 ? 'Costs nothing' : `Costs ${counted(quote.units, 'unit')}`;
+    case 'refused':
+      return quote.dear.length > 0 ? `Costs more than ${LARGEST_PRICE} units: too much` : quote.message;
+  }
+}
+
+/** Whole seconds that a window still has, counted down. */
+function useNow(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+/** `42 s`, `3 min 5 s`, `23 h 59 min` */
+export function duration(milliseconds: number): string {
+  const seconds = Math.max(0, Math.ceil(milliseconds / 1000));
+  if (seconds <= 60) return `${seconds} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
+}
+
+function WindowText({ name, window, now }: { name: string; window: Window; now: number }) {
+  const { limit, remaining } = windowAt(window, now);
+  const left = window.resetAt - now;
+  return (
+    <span className={remaining === 0 ? 'window used-up' : 'window'}>
+      {name}: <b>{remaining.toLocaleString('en')}</b> of {limit.toLocaleString('en')} left
+      {left > 0 && remaining < limit && <span className="countdown">, new in {duration(left)}</span>}
+    </span>
+  );
+}
+
+function BudgetText({ budget: { minute, day } }: { budget: Budget }) {
+  const now = useNow();
+  return (
+    <>
+      <WindowText name="Minute" window={minute} now={now} />
+      <WindowText name="Day" window={day} now={now} />
+    </>
+  );
+}
+
+/** Always in sight below the answer. */
+export function PriceStrip() {
+  const { quote, budget, ran } = usePrice();
+  return (
+    <section className="price-strip" aria-label="Price">
+      <span role="status" className={`quote quote-${quote.kind}`}>
+        {quoteText(quote)}
+      </span>
+      {ran !== undefined && (
+        <span role="status" className="ran">
+          The last run cost {counted(ran, 'unit')}
+        </span>
+      )}
+      {budget && <BudgetText budget={budget} />}
+    </section>
+  );
+}
+
+/** What makes the operation dear, and what a unit is. */
+export function PriceDetails() {
+  const { quote, budget } = usePrice();
+  return (
+    <>
+      <p className={`quote quote-${quote.kind}`}>{quoteText(quote)}.</p>
+      {quote.kind === 'refused' && quote.dear.length > 0 && (
+        <>
+          <p>{quote.message}</p>
+          <table className="dear">
+            <caption>What makes it dear</caption>
+            <thead>
+              <tr>
+                <th scope="col">List</th>
+                <th scope="col">Entries at most</th>
+              </tr>
+            </thead>
+            <tbody>
+              {quote.dear.slice(0, 5).map(({ path, entries }) => (
+                <tr key={path}>
+                  <td>{path}</td>
+                  <td>{entries.toLocaleString('en')}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          <p>
+            Ask for less with <code>first</code> or <code>last</code>; without them a list counts as 20.
+          </p>
+        </>
+      )}
+      {budget && <p className="plan">Plan {budget.plan.toLowerCase()}: each REST call is one unit.</p>}
+      <p>
+        A field of the root costs 1 unit for each 100 list entries that it and all below it can return, and at
+        least 1. An operation above {LARGEST_PRICE} units is refused.
+      </p>
+    </>
+  );
+}

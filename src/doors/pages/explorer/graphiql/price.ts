@@ -1,0 +1,191 @@
+import { type DocumentNode, type GraphQLSchema, Kind, type OperationDefinitionNode, validate } from 'graphql';
+import { apiKey } from '../key.ts';
+import { type Budget, budgetOf, saidBy, wordsOf } from '../server.ts';
+import { type DearField, dearFields } from './dear.ts';
+import { bodyOf, canonical, headersFor, operationAt, parsed, variablesOf } from './request.ts';
+
+/** How long the text has to rest before its price is asked for, in milliseconds. */
+const REST_TIME = 400;
+
+/** What an operation would cost. */
+export type Quote =
+  | { kind: 'none'; reason: string }
+  | { kind: 'asking' }
+  | { kind: 'known'; units: number }
+  | { kind: 'refused'; message: string; dear: readonly DearField[] };
+
+export interface PriceState {
+  quote: Quote;
+  budget: Budget | undefined;
+  /** Units of the last run. */
+  ran: number | undefined;
+  /** The operation that the quote is for. */
+  subject: Subject | undefined;
+}
+
+/** One operation of the editor with its variables. */
+export interface Subject {
+  document: DocumentNode;
+  operation: OperationDefinitionNode;
+  variables: Record<string, unknown>;
+  body: string;
+}
+
+const NO_KEY = 'Enter an API key to see prices.';
+
+/** The price of the operation under the cursor, what is left of the budget, and what the last run cost. */
+class Price {
+  #state: PriceState = {
+    quote: { kind: 'none', reason: NO_KEY },
+    budget: undefined,
+    ran: undefined,
+    subject: undefined,
+  };
+  #asked: string | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #listeners = new Set<() => void>();
+
+  constructor() {
+    apiKey.subscribe(() => {
+      const { state } = apiKey;
+      if (state.kind === 'accepted') this.#set({ budget: state.budget });
+      else if (state.kind !== 'checking') this.#set({ budget: undefined, ran: undefined });
+    });
+  }
+
+  get state(): PriceState {
+    return this.#state;
+  }
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /**
+   * Looks at what stands in the editor, and asks for a price once it rests. A text that means what the last one meant is
+   * never asked for again, nor is one that can't run.
+   *
+   * @param offset where the cursor is
+   */
+  look(query: string, variablesText: string, offset: number, schema: GraphQLSchema | null | undefined): void {
+    const subject = subjectOf(query, variablesText, offset, schema);
+    if (typeof subject === 'string') {
+      this.#forget();
+      this.#set({ quote: { kind: 'none', reason: subject }, subject: undefined });
+      return;
+    }
+    if (apiKey.state.kind !== 'accepted') {
+      this.#forget();
+      const reason = apiKey.state.kind === 'refused' ? apiKey.state.message : NO_KEY;
+      this.#set({ quote: { kind: 'none', reason }, subject });
+      return;
+    }
+    const question = `${apiKey.value} ${subject.body}`;
+    if (question === this.#asked) return;
+    this.#asked = question;
+    clearTimeout(this.#timer);
+    this.#set({ quote: { kind: 'asking' }, subject });
+    this.#timer = setTimeout(() => void this.#ask(question, subject, schema), REST_TIME);
+  }
+
+  #forget(): void {
+    clearTimeout(this.#timer);
+    this.#asked = undefined;
+  }
+
+  async #ask(question: string, subject: Subject, schema: GraphQLSchema | null | undefined): Promise<void> {
+    let quote: Quote;
+    let budget: Budget | undefined;
+    let isFinal = true;
+    try {
+      const response = await fetch('/graphql/cost', {
+        method: 'POST',
+        headers: headersFor(),
+        body: subject.body,
+      });
+      const text = await response.text();
+      if (response.ok) {
+        const answer = JSON.parse(text);
+        quote = { kind: 'known', units: answer.cost };
+        budget = budgetOf(answer);
+      } else {
+        isFinal = response.status === 400;
+        const isDear = response.status === 400 && text.includes('QUERY_TOO_COMPLEX');
+        const dear =
+          isDear && schema ? dearFields(schema, subject.document, subject.operation, subject.variables) : [];
+        quote = { kind: 'refused', message: saidBy(text, response), dear };
+      }
+    } catch (error) {
+      isFinal = false;
+      quote = { kind: 'refused', message: await wordsOf(error), dear: [] };
+    }
+    // What was typed meanwhile has a question of its own.
+    if (question !== this.#asked) return;
+    // A server that was away or had enough of us may have an answer next time.
+    if (!isFinal) this.#asked = undefined;
+    this.#set(budget ? { quote, budget } : { quote });
+  }
+
+  /** Takes what an answer of the server says about the key. */
+  answered(response: Response): void {
+    if (response.status === 401) void apiKey.check();
+    if (response.status !== 429) return;
+    const { budget } = this.#state;
+    const limit = Number(response.headers.get('x-ratelimit-limit'));
+    if (!budget) return;
+    const used = {
+      limit,
+      remaining: Number(response.headers.get('x-ratelimit-remaining')),
+      resetAt: Number(response.headers.get('x-ratelimit-reset')) * 1000,
+    };
+    if (limit === budget.minute.limit) this.#set({ budget: { ...budget, minute: used } });
+    else if (limit === budget.day.limit) this.#set({ budget: { ...budget, day: used } });
+  }
+
+  /** Takes what a run cost out of its answer. @returns the answer as it would have been without our asking */
+  ran<T extends { extensions?: Record<string, unknown> }>(result: T): T {
+    const { rateLimit, ...others } = (result.extensions ?? {}) as Record<string, never>;
+    if (rateLimit === undefined) return result;
+    this.#set({ ran: (rateLimit as { cost: number }).cost, budget: budgetOf(rateLimit) });
+    const { extensions: _shown, ...answer } = result;
+    return (Object.keys(others).length > 0 ? { ...answer, extensions: others } : answer) as T;
+  }
+
+  #set(change: Partial<PriceState>): void {
+    this.#state = { ...this.#state, ...change };
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** @returns why it can't run, if it can't */
+function subjectOf(
+  query: string,
+  variablesText: string,
+  offset: number,
+  schema: GraphQLSchema | null | undefined,
+): Subject | string {
+  if (query.replaceAll(/#.*$/gm, '').trim() === '') return 'Write an operation to see its price.';
+  const document = parsed(query);
+  if (!document) return 'The operation is not complete yet.';
+  const operation = operationAt(document, offset);
+  if (!operation) return 'There is no operation here, only fragments.';
+  const fault = schema ? validate(schema, document)[0] : undefined;
+  if (fault) return fault.message;
+  try {
+    const variables = variablesOf(variablesText);
+    const absent = operation.variableDefinitions?.find(
+      ({ variable, type, defaultValue }) =>
+        type.kind === Kind.NON_NULL_TYPE &&
+        !defaultValue &&
+        (variables[variable.name.value] ?? null) === null,
+    );
+    if (absent) return `The variable $${absent.variable.name.value} has no value yet.`;
+    const body = bodyOf(canonical(document, operation), variablesText, operation.name?.value);
+    return { document, operation, variables, body };
+  } catch {
+    return 'The variables are not valid JSON.';
+  }
+}
+
+export const price = new Price();

@@ -1,0 +1,21 @@
+/** No header is written to disk: the history would keep those of each request. */
+const withoutHeaders = (text: string): string =>
+  text.includes('"headers"')
+    ? JSON.stringify(JSON.parse(text), (name, value) => (name === 'headers' ? null : value))
+    : text;
+
+const NAMESPACE = 'graphiql:';
+const names = () => Object.keys(localStorage).filter((name) => name.startsWith(NAMESPACE));
+
+/** Where GraphiQL keeps tabs, history and settings, so that whoever returns finds what was there. */
+export const storage = {
+  getItem: (name: string) => localStorage.getItem(name),
+  setItem: (name: string, value: string) => localStorage.setItem(name, withoutHeaders(value)),
+  removeItem: (name: string) => localStorage.removeItem(name),
+  clear: () => {
+    for (const name of names()) localStorage.removeItem(name);
+  },
+  get length() {
+    return names().length;
+  },
+};

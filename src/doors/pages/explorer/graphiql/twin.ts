@@ -1,0 +1,156 @@
+import {
+  type FieldNode,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  type SelectionSetNode,
+  type ValueNode,
+  valueFromASTUntyped,
+} from 'graphql';
+import { stringify } from 'lossless-json';
+import type { RestOperation } from '../../rest-operation.ts';
+import type { Subject } from './price.ts';
+
+/** The REST call that does what a GraphQL operation does. */
+export interface Twin {
+  rest: RestOperation;
+  method: string;
+  /** With its query. */
+  url: string;
+  /** JSON. */
+  body?: string | undefined;
+  /** What the call leaves out. */
+  missing: string[];
+}
+
+/** The arguments of a field by their paths: `filter.status`, with what is given for each. */
+type Arguments = Map<string, ValueNode>;
+
+/** A REST operation, taken apart: which field it asks, and which parameter is which argument. */
+interface Pattern {
+  rest: RestOperation;
+  /** Names of fields from the root: `category`, `pets`. */
+  fields: string[];
+  /** By the level of the field and the path of the argument. */
+  parameters: Map<string, string>;
+}
+
+const WRAPPERS = new Set(['nodes', 'edges', 'node', 'pageInfo']);
+
+/** Finds REST calls for operations, by the documents that the REST operations run. */
+export class Twins {
+  readonly #patterns: Pattern[];
+
+  constructor(operations: readonly RestOperation[]) {
+    // The longest first: a list below one record is more than that record.
+    this.#patterns = operations.map(patternOf).toSorted((a, b) => b.fields.length - a.fields.length);
+  }
+
+  /** @returns undefined where REST has nothing like it, or where it would take several calls */
+  of({ operation, variables }: Subject): Twin | undefined {
+    const roots = fieldsOf(operation.selectionSet).filter(
+      ({ name }) => name.value !== '__typename' && name.value !== 'rateLimit',
+    );
+    if (roots.length !== 1) return undefined;
+    for (const pattern of this.#patterns) {
+      const twin = match(pattern, operation, roots[0]!, variables);
+      if (twin) return twin;
+    }
+    return undefined;
+  }
+}
+
+function patternOf(rest: RestOperation): Pattern {
+  const [operation] = parse(rest.document).definitions as [OperationDefinitionNode];
+  const parameters = new Map<string, string>();
+  const fields: string[] = [];
+  let [field] = fieldsOf(operation.selectionSet);
+  while (field) {
+    fields.push(field.name.value);
+    for (const [path, value] of argumentsOf(field)) {
+      if (value.kind === Kind.VARIABLE) parameters.set(`${fields.length - 1} ${path}`, value.name.value);
+    }
+    // The alias `page` marks a list below the record that the root names.
+    field = fieldsOf(field.selectionSet).find(({ alias }) => alias?.value === 'page');
+  }
+  return { rest, fields, parameters };
+}
+
+function match(
+  { rest, fields, parameters }: Pattern,
+  operation: OperationDefinitionNode,
+  root: FieldNode,
+  variables: Record<string, unknown>,
+): Twin | undefined {
+  if (isReading(rest) !== (operation.operation === 'query')) return undefined;
+  // GraphQL changes what is named and leaves the rest alone, which is what PATCH does.
+  if (rest.method === 'PUT') return undefined;
+  const given: Record<string, unknown> = {};
+  const missing: string[] = [];
+  let field: FieldNode | undefined = root;
+  for (const [level, name] of fields.entries()) {
+    if (field?.name.value !== name) return undefined;
+    for (const [path, value] of argumentsOf(field)) {
+      const read = valueFromASTUntyped(value, variables);
+      if (read === undefined || read === null) continue;
+      const parameter = parameters.get(`${level} ${path}`);
+      if (parameter === undefined) missing.push(`the argument ${path}`);
+      else given[parameter] = read;
+    }
+    const next = fields[level + 1];
+    if (next === undefined) break;
+    const below: FieldNode[] = fieldsOf(field.selectionSet);
+    field = below.length === 1 ? below[0] : undefined;
+  }
+  return twinOf(rest, given, missing, field);
+}
+
+function twinOf(
+  rest: RestOperation,
+  given: Record<string, unknown>,
+  missing: string[],
+  field: FieldNode | undefined,
+): Twin | undefined {
+  let isComplete = true;
+  const path = rest.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    if (given[name] === undefined) isComplete = false;
+    return encodeURIComponent(String(given[name]));
+  });
+  if (!isComplete) return undefined;
+  const query = new URLSearchParams();
+  for (const name of rest.query) {
+    for (const value of [given[name] ?? []].flat()) {
+      if (name === 'after' && !/^\d+$/.test(String(value)))
+        missing.push('the cursor: REST takes the last id seen');
+      else query.append(name, String(value));
+    }
+  }
+  const nested = nestedIn(field?.selectionSet);
+  if (nested.length > 0) missing.push(`what is nested (${nested.join(', ')}): further calls give it`);
+  const { method } = rest;
+  const url = query.size > 0 ? `${path}?${query}` : path;
+  return { rest, method, url, missing, ...(given.input !== undefined && { body: stringify(given.input) }) };
+}
+
+const isReading = ({ method }: RestOperation): boolean => method === 'GET';
+
+const fieldsOf = (set: SelectionSetNode | undefined): FieldNode[] =>
+  set?.selections.filter((selection) => selection.kind === Kind.FIELD) ?? [];
+
+/** Fields below a record that have fields of their own. */
+const nestedIn = (set: SelectionSetNode | undefined): string[] =>
+  fieldsOf(set).flatMap((field) => {
+    if (!field.selectionSet) return [];
+    return WRAPPERS.has(field.name.value) ? nestedIn(field.selectionSet) : [field.name.value];
+  });
+
+/** `filter: { status: … }` as `filter.status`; the fields of `input` stay together, as they do in a body. */
+function argumentsOf(field: FieldNode): Arguments {
+  const found: Arguments = new Map();
+  for (const { name, value } of field.arguments ?? []) {
+    if (value.kind === Kind.OBJECT && name.value !== 'input') {
+      for (const inner of value.fields) found.set(`${name.value}.${inner.name.value}`, inner.value);
+    } else found.set(name.value, value);
+  }
+  return found;
+}

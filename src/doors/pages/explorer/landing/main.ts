@@ -1,0 +1,5 @@
+import '../bar.css';
+import './landing.css';
+import { startBar } from '../bar.ts';
+
+startBar();

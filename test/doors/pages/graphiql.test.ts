@@ -1,0 +1,290 @@
+import { expect, it } from 'vitest';
+import { withBrowser } from '../../kit/browser.ts';
+
+/** The browser's own note of an answer that is a refusal. */
+const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/;
+
+withBrowser('GraphiQL', (kit) => {
+  it('takes one key for all tabs, checks it, and keeps it for the session only', async () => {
+    const tab = await kit.open('/graphql');
+    const { page } = tab;
+    await tab.see('Enter an API key to send requests.', '#key-status');
+    await page.getByLabel('API key').fill(`petstore_${'x'.repeat(43)}`);
+    await page.getByRole('button', { name: 'Use', exact: true }).click();
+    await tab.see('The server does not know this key.', '#key-status');
+    await page.getByLabel('API key').fill('no key at all');
+    await page.keyboard.press('Enter');
+    await tab.see('keys have no spaces', '#key-status');
+    await page.getByLabel('API key').fill(kit.gateway.key);
+    await page.keyboard.press('Enter');
+    await tab.see('Key accepted: plan enterprise.', '#key-status');
+
+    await tab.run();
+    await tab.see('Loyal, loud and always hungry', '.result-window');
+    await page.getByRole('button', { name: 'New tab' }).click();
+    await tab.write('{ pet(id: 1) { name } }');
+    await tab.run();
+    await tab.see('"Rex"', '.result-window');
+
+    const kept = await page.evaluate(() => JSON.stringify({ ...localStorage }));
+    expect(kept).not.toContain(kit.gateway.key);
+    expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
+    // The same session, on other pages and after a reload; not another one.
+    await tab.goto('/docs');
+    await tab.see('Key accepted', '#key-status');
+    const other = await kit.open('/graphql');
+    await other.see('Enter an API key', '#key-status');
+    await other.leave('graphiql-without-key');
+    await tab.leave('graphiql-key', REFUSED);
+  }, 90_000);
+
+  it('has its schema before there is a key, and completes and documents by it', async () => {
+    const tab = await kit.open('/graphql');
+    const { page } = tab;
+    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click({ timeout: 30_000 });
+    await page.locator('.graphiql-doc-explorer-content').getByText('Query', { exact: true }).click();
+    await tab.see('What can be read.', '.graphiql-doc-explorer-content');
+    await tab.leave('graphiql-docs');
+  }, 60_000);
+
+  it('shows the price as you type, and asks for it once for each meaning', async () => {
+    const tab = await kit.open('/graphql', { key: kit.gateway.key });
+    const { page } = tab;
+    let asked = 0;
+    page.on('request', (request) => {
+      if (request.url().endsWith('/graphql/cost')) asked++;
+    });
+    await tab.see('Costs 1 unit', '.price-strip');
+    await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
+    await tab.see('Costs 6 units', '.price-strip');
+    const before = asked;
+    // Moved about and laid out anew it is the same operation.
+    await page.keyboard.press('Home');
+    await tab.write('{\n  pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } }\n  # dear\n}');
+    await page.keyboard.press('ArrowUp');
+    await page.waitForTimeout(1_000);
+    expect(asked).toBe(before);
+    // What can't run isn't asked for.
+    await tab.write('{ pets(first: 50) { nodes { nothing } } }');
+    await tab.see('Cannot query field "nothing"', '.price-strip');
+    await tab.write('{ pets(first: 50) {');
+    await tab.see('The operation is not complete yet.', '.price-strip');
+    expect(asked).toBe(before);
+
+    await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
+    await tab.see('Costs 6 units', '.price-strip');
+    await tab.run();
+    await tab.see('The last run cost 6 units', '.price-strip');
+    await tab.see(/Minute: 999,99\d of 1,000,000 left, new in \d+ s/, '.price-strip');
+    expect(await tab.answer.textContent()).not.toContain('rateLimit');
+    await tab.leave('graphiql-price');
+  }, 60_000);
+
+  it('prices the operation under the cursor', async () => {
+    const tab = await kit.open('/graphql', { key: kit.gateway.key });
+    await tab.write(
+      'query A { pet(id: 1) { id } }\nquery B { pets(first: 100) { nodes { orders(first: 1) { nodes { id } } } } }',
+    );
+    await tab.see('Costs 2 units', '.price-strip');
+    await tab.page.keyboard.press('ArrowUp');
+    await tab.see('Costs 1 unit', '.price-strip');
+    await tab.leave('graphiql-cursor');
+  }, 60_000);
+
+  it('says which field is dear where the price is too high', async () => {
+    const tab = await kit.open('/graphql', { key: kit.gateway.key });
+    await tab.write(
+      '{ categories(first: 100) { nodes { id pets(first: 100) { nodes { id } } } } orders { nodes { id } } }',
+    );
+    await tab.see('Costs more than 50 units', '.price-strip');
+    await tab.page.getByRole('button', { name: 'Show Price and REST' }).click();
+    const rows = tab.page.locator('.dear tbody tr');
+    await rows.first().waitFor();
+    expect(await rows.allInnerTexts()).toEqual([
+      'categories › pets\t10,000',
+      'categories\t100',
+      'orders\t20',
+    ]);
+    await tab.leave('graphiql-too-dear', REFUSED);
+  }, 60_000);
+
+  it('has examples that all run, in one tab', async () => {
+    const tab = await kit.open('/graphql', { key: kit.gateway.key });
+    const { page } = tab;
+    const expected = {
+      'Nested pets': '"categories"',
+      Filters: '"orders"',
+      'Page by page': '"inventory"',
+      'A mutation': '"createOrder"',
+      'One pet': '"pet"',
+      'What is left': '"rateLimit"',
+    };
+    const examples = page.locator('.examples button');
+    await examples.first().waitFor({ timeout: 30_000 });
+    expect((await examples.allInnerTexts()).slice(0, 6)).toEqual(Object.keys(expected));
+    for (const [title, text] of Object.entries(expected)) {
+      await page.getByRole('button', { name: title, exact: true }).click();
+      await tab.see(/^Costs/, '.price-strip .quote-known');
+      await tab.run();
+      await tab.see(text, '.result-window');
+      expect(await tab.answer.textContent(), title).not.toContain('"errors"');
+    }
+    expect(await page.locator('.graphiql-tab').count()).toBe(1);
+    await tab.leave('graphiql-examples');
+  }, 90_000);
+
+  it('keeps what somebody wrote when an example is opened, and shows it again to whoever returns', async () => {
+    const tab = await kit.open('/graphql', { key: kit.gateway.key });
+    const { page } = tab;
+    await tab.write('query Mine { pet(id: 2) { name } }');
+    await tab.run();
+    await tab.see('"pet"', '.result-window');
+    await page.getByRole('button', { name: 'Filters', exact: true }).click();
+    const titles = () => page.locator('.graphiql-tab-button').allInnerTexts();
+    await expect.poll(titles).toEqual(['Mine', 'OpenOrders']);
+    // Once more doesn't pile up.
+    await page.getByRole('button', { name: 'Filters', exact: true }).click();
+    // Long enough for GraphiQL to have written it down.
+    await page.waitForTimeout(1_000);
+    for (let visit = 0; visit < 2; visit++) {
+      await page.reload();
+      await expect.poll(titles, { timeout: 15_000 }).toEqual(['Mine', 'OpenOrders']);
+      await expect.poll(() => tab.editorText()).toContain('query OpenOrders');
+      await page.waitForTimeout(700);
+    }
+    await page.getByRole('button', { name: 'Show History' }).click();
+    await tab.see('Mine', '.graphiql-history');
+    await tab.leave('graphiql-returned');
+  }, 90_000);
+
+  it('copies the operation as curl and as fetch, without the key', async () => {
+    const tab = await kit.open('/graphql', { key: kit.gateway.key });
+    const { page } = tab;
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await tab.write(`query Own($id: ID!) { pet(id: $id) { name } }`);
+    await tab.write('{ "id": 9007199254740993 }', '.graphiql-editor-tool');
+    await tab.see('Costs 1 unit', '.price-strip');
+    const copied = async (button: string) => {
+      await page.getByRole('button', { name: button }).click();
+      await tab.see('Copied', '.said');
+      return page.evaluate(() => navigator.clipboard.readText());
+    };
+    const curl = await copied('Copy as curl');
+    expect(curl).toContain(`curl -X POST '${kit.gateway.url}/graphql'`);
+    expect(curl).toContain('-H "X-API-Key: $KEY"');
+    expect(curl).toContain('"variables":{"id":9007199254740993}');
+    const fetched = await copied('Copy as fetch');
+    expect(fetched).toContain('"X-API-Key": "$KEY"');
+    for (const text of [curl, fetched]) expect(text).not.toContain(kit.gateway.key);
+    await tab.leave('graphiql-copied');
+  }, 60_000);
+
+  it('sends integers as they were written', async () => {
+    const tab = await kit.open('/graphql', { key: kit.gateway.key });
+    await tab.write('mutation Exact($id: ID!) { createOrder(input: { id: $id }) { id } }');
+    await tab.write('{ "id": 9007199254740993 } // beyond 2^53', '.graphiql-editor-tool');
+    await tab.run();
+    await tab.see('"9007199254740993"', '.result-window');
+    await tab.leave('graphiql-exact');
+  }, 60_000);
+
+  it('shows the REST call that does the same', async () => {
+    const tab = await kit.open('/graphql', { key: kit.gateway.key });
+    const { page } = tab;
+    await page.getByRole('button', { name: 'Show Price and REST' }).click({ timeout: 30_000 });
+    const twins = {
+      '{ pet(id: 7) { name } }': 'GET /pets/7',
+      '{ pets(first: 5, after: "3", filter: { status: [available, sold], categoryId: 2 }) { nodes { id } } }':
+        'GET /pets?status=available&status=sold&categoryId=2&limit=5&after=3',
+      '{ category(id: 1) { pets(first: 2) { nodes { id } } } }': 'GET /categories/1/pets?limit=2',
+      '{ category(id: 1) { name } }': 'GET /categories/1',
+      'mutation { updatePet(id: 1, input: { status: sold }) { id } }': 'PATCH /pets/1\n\n{"status":"sold"}',
+      'mutation { deleteOrder(id: 9) }': 'DELETE /store/orders/9',
+      'mutation { createCategory(input: { name: "Fish" }) { id } }': 'POST /categories\n\n{"name":"Fish"}',
+    };
+    for (const [query, call] of Object.entries(twins)) {
+      await tab.write(query);
+      await expect.poll(() => page.locator('.twin pre').innerText({ timeout: 5_000 })).toBe(call);
+    }
+    await tab.write('{ pet(id: 7) { category { name } } }');
+    await tab.see('It leaves out what is nested (category)', '.twin p');
+    await tab.write('{ pets(last: 5) { nodes { id } } }');
+    await tab.see('It leaves out the argument last', '.twin p');
+    await tab.write('{ a: pet(id: 7) { name } b: pet(id: 8) { name } }');
+    await tab.see('No single REST call does the same.', '.panel p');
+    await tab.leave('graphiql-twin');
+  }, 90_000);
+
+  it('opens the operation that an address names', async () => {
+    const tab = await kit.open('/graphql#operation=updateOrder', { key: kit.gateway.key });
+    await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('mutation updateOrder(');
+    expect(await tab.page.locator('.graphiql-editor-tool').innerText()).toContain('"complete"');
+    expect(tab.page.url()).toBe(`${kit.gateway.url}/graphql`);
+    await tab.leave('graphiql-opened');
+  }, 60_000);
+
+  it('says what is wrong in words: a budget used up, and a server that is away', async () => {
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 2, perDay: 100 });
+    const tab = await kit.open('/graphql', { key });
+    const { page } = tab;
+    await tab.see('Minute: 2 of 2 left', '.price-strip');
+    for (const left of [1, 0]) {
+      await tab.run();
+      await tab.see(`Minute: ${left} of 2 left`, '.price-strip');
+    }
+    await tab.run();
+    await tab.see(/The plan allows 2 requests a minute; 0 are left/, '.result-window');
+    await tab.see(/Minute: 0 of 2 left, new in \d+ s/, '.used-up');
+    await tab.picture('graphiql-used-up');
+
+    await page.route('**/graphql*', (route) => route.abort());
+    await tab.run();
+    await tab.see('The server cannot be reached.', '.result-window');
+    await tab.write('{ pet(id: 4) { id } }');
+    await tab.see('The server cannot be reached.', '.price-strip');
+    expect(await tab.answer.innerText()).not.toContain('stack');
+    await tab.leave('graphiql-away', /4\d\d|ERR_FAILED/);
+  }, 90_000);
+
+  it('is at hand on a phone', async () => {
+    const tab = await kit.open('/graphql', { width: 400, scheme: 'dark', key: kit.gateway.key });
+    const { page } = tab;
+    await tab.see('Costs 1 unit', '.price-strip');
+    await tab.run();
+    await tab.see('"categories"', '.result-window');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(400);
+    await page.getByRole('button', { name: 'Show Examples' }).click();
+    await page.getByRole('button', { name: 'One pet', exact: true }).click();
+    await expect.poll(() => tab.editorText()).toContain('query Pet');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(400);
+    await tab.leave('graphiql-phone');
+  }, 60_000);
+
+  it('weighs less than 1.5 MB', async () => {
+    const context = await kit.browser.newContext();
+    const page = await context.newPage();
+    const network = await context.newCDPSession(page);
+    await network.send('Network.enable');
+    let bytes = 0;
+    network.on('Network.loadingFinished', ({ encodedDataLength }) => {
+      bytes += encodedDataLength;
+    });
+    const files = new Set<string>();
+    page.on('request', (request) => {
+      if (request.url().includes('/explorer/')) files.add(request.url());
+    });
+    await page.goto(`${kit.gateway.url}/graphql`);
+    await page.locator('.graphiql-query-editor .view-lines').waitFor({ timeout: 30_000 });
+    await page.waitForTimeout(1_000);
+    // Workers have connections of their own, so their files are weighed by themselves.
+    let all = 0;
+    for (const url of files) {
+      const { headers } = await fetch(url, { method: 'HEAD', headers: { 'accept-encoding': 'br' } });
+      all += Number(headers.get('content-length'));
+    }
+    expect(bytes).toBeGreaterThan(500_000);
+    expect(all).toBeGreaterThan(500_000);
+    expect(Math.max(all, bytes)).toBeLessThan(1_500_000);
+    await context.close();
+  }, 60_000);
+});

@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasBrowser, launch, openTab, SCHEMES, WIDTHS, withBrowser } from '../../kit/browser.ts';
+import { type ServerProcess, startServer } from '../../kit/process.ts';
+
+describe.skipIf(!hasBrowser)('a newcomer at a development start', () => {
+  let home: string;
+  let server: ServerProcess;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    home = mkdtempSync(join(tmpdir(), 'petstore-browser-'));
+    // The real entry point, since it is what hands the key of a development start on to the pages.
+    server = await startServer({ DATA_FILE: join(home, 'petstore.db'), LOG_LEVEL: 'silent' });
+    browser = await launch();
+  }, 60_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    server?.child.kill();
+    await server?.exited;
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  it('finds three things to try that work, with nothing to fill in', async () => {
+    const tab = await openTab(browser, server.url, '/');
+    const { page } = tab;
+    await tab.see('Key accepted: plan business.', '#key-status');
+    expect(await page.locator('.cards li').count()).toBe(3);
+    await tab.picture('landing');
+    await page.getByRole('link', { name: 'Open the query in GraphiQL' }).click();
+    await tab.see('Costs 1 unit', '.price-strip');
+    await tab.run();
+    await tab.see('Loyal, loud and always hungry', '.result-window');
+    await page.goto(server.url);
+    await page.getByRole('link', { name: 'Open createOrder in the REST docs' }).click();
+    const create = page.locator('.opblock[id$="-createOrder"]');
+    await create.locator('.try-out__btn').click({ timeout: 15_000 });
+    await create.locator('.execute').click();
+    await create.locator('.live-responses-table', { hasText: '"complete": false' }).waitFor();
+    await tab.leave('landing-tried');
+  }, 90_000);
+});
+
+withBrowser('The first page', (kit) => {
+  it('leads to everything', async () => {
+    const tab = await kit.open('/');
+    const links = await tab.page
+      .locator('a')
+      .evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).getAttribute('href')!));
+    for (const expected of [
+      '/docs',
+      '/graphql',
+      '/openapi.json',
+      '/schema.graphql',
+      '/health/ready',
+      '/metrics',
+    ])
+      expect(links).toContain(expected);
+    for (const link of links) {
+      const headers = { accept: 'text/html,*/*' };
+      expect((await fetch(new URL(link, kit.gateway.url), { headers })).status, link).toBe(200);
+    }
+    await tab.leave('landing-links');
+  }, 60_000);
+
+  it.each(SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ scheme, width }))))(
+    'fits: $scheme, $width px',
+    async ({ scheme, width }) => {
+      const tab = await kit.open('/', { scheme, width });
+      await tab.see('Three things to try', 'h2');
+      expect(await tab.page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+      await tab.leave(`landing-${scheme}-${width}`);
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,187 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { addSampleData } from '../../src/store/sample.ts';
+import { Clock, TestGateway } from './gateway.ts';
+import { engines, type OpenedStore } from './stores.ts';
+
+const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const found = existsSync(executablePath);
+if (!found) {
+  const message = `No Chromium at ${executablePath}: the pages are not tested in a browser. apt-get install chromium, or set CHROMIUM.`;
+  // Where everything else is installed, this has to be too.
+  if (process.env.CI || process.env.REQUIRE_MONGO) throw new Error(message);
+  console.warn(`!!! ${message}`);
+}
+
+const ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** Set to a folder, it gets pictures of what was seen. */
+const shots = process.env.SCREENSHOTS;
+
+/** How long something may take to come into sight. */
+const PATIENCE = 15_000;
+
+export const WIDTHS = [1280, 400] as const;
+export const SCHEMES = ['light', 'dark'] as const;
+
+export interface Look {
+  width?: number;
+  scheme?: 'light' | 'dark';
+  /** Entered before the page loads, as an earlier page of the session would have. */
+  key?: string;
+}
+
+/** A page under test, with what it complained about. */
+export class Tab {
+  readonly page: Page;
+  readonly #url: string;
+  /** Violations of its policy, faults, requests that failed. */
+  readonly complaints: string[] = [];
+  /** Requests that left for another machine. */
+  readonly #abroad: string[] = [];
+
+  constructor(page: Page, url: string) {
+    this.page = page;
+    this.#url = url;
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') this.complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => this.complaints.push(String(error)));
+    page.on('request', (request) => {
+      if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(`${url}/`))
+        this.#abroad.push(request.url());
+    });
+  }
+
+  async goto(path: string): Promise<void> {
+    await this.page.goto(this.#url + path);
+  }
+
+  /** Waits until a text is in sight. */
+  see(text: string | RegExp, selector = 'body *'): Promise<void> {
+    return this.page
+      .locator(selector)
+      .filter({ hasText: text, visible: true })
+      .first()
+      .waitFor({ timeout: PATIENCE });
+  }
+
+  /** What is in the editor of operations. Monaco writes spaces that don't break. */
+  async editorText(): Promise<string> {
+    const lines = await this.page
+      .locator('.graphiql-query-editor .view-lines')
+      .innerText({ timeout: PATIENCE });
+    return lines.replaceAll('\u00a0', ' ');
+  }
+
+  /** Writes an operation in the place of what is in the editor. */
+  async write(query: string, editor = '.graphiql-query-editor'): Promise<void> {
+    const input = this.page.locator(`${editor} textarea`).first();
+    await input.focus({ timeout: PATIENCE });
+    await this.page.keyboard.press('Control+A');
+    // Pasted: typed letter by letter, the editor would close brackets and complete names.
+    await input.evaluate((element, text) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData('text/plain', text);
+      element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+    }, query);
+  }
+
+  async run(): Promise<void> {
+    // Before its editors are there, GraphiQL takes no notice of the button.
+    for (const editor of ['.graphiql-query-editor', '.result-window'])
+      await this.page.locator(`${editor} .view-lines`).waitFor({ state: 'attached', timeout: PATIENCE });
+    await this.page.locator('.graphiql-execute-button').click({ timeout: PATIENCE });
+  }
+
+  get answer(): Locator {
+    return this.page.locator('.result-window');
+  }
+
+  async picture(name: string): Promise<void> {
+    if (!shots) return;
+    mkdirSync(shots, { recursive: true });
+    await this.page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+  }
+
+  /**
+   * Ends it: nothing may have been asked of another machine, and nothing may have gone wrong.
+   *
+   * @param expected complaints that were provoked, such as the browser's own of an answer 401
+   */
+  async leave(name: string, expected?: RegExp): Promise<void> {
+    await this.picture(name);
+    await this.page.context().close();
+    expect(this.complaints.filter((complaint) => !expected?.test(complaint))).toEqual([]);
+    expect(this.#abroad).toEqual([]);
+  }
+}
+
+export interface BrowserKit {
+  gateway: TestGateway;
+  browser: Browser;
+  open(path: string, look?: Look): Promise<Tab>;
+}
+
+/** The clock of this machine, which is the browser's too. */
+class RealClock extends Clock {
+  override readonly now = Date.now;
+}
+
+/** A browser before a gateway with the sample data that has no key to fill in, as in production. */
+export function withBrowser(
+  name: string,
+  tests: (kit: BrowserKit) => void,
+  environment: Record<string, string> = {},
+): void {
+  describe.skipIf(!found)(name, () => {
+    const kit = {} as BrowserKit;
+    let opened: OpenedStore;
+    beforeAll(async () => {
+      opened = await engines[0]!.open();
+      await addSampleData(opened.store);
+      kit.gateway = await TestGateway.start(opened.store, environment, new RealClock());
+      kit.browser = await chromium.launch({ executablePath, args: ARGUMENTS });
+      kit.open = (path, look) => openTab(kit.browser, kit.gateway.url, path, look);
+    }, 60_000);
+    afterAll(async () => {
+      await kit.browser?.close();
+      await kit.gateway?.close();
+      await opened?.close();
+    });
+    tests(kit);
+  });
+}
+
+/** Opens an address in a new profile. */
+export async function openTab(
+  browser: Browser,
+  url: string,
+  path: string,
+  { width = 1280, scheme = 'light', key }: Look = {},
+): Promise<Tab> {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+  if (key !== undefined) {
+    await context.addInitScript({
+      content: `if (!sessionStorage.getItem('petstore.key')) sessionStorage.setItem('petstore.key', ${JSON.stringify(key)})`,
+    });
+  }
+  const tab = new Tab(await context.newPage(), url);
+  await tab.goto(path);
+  return tab;
+}
+
+/** Launches the browser by itself, for servers that run as processes of their own. */
+export const launch = (): Promise<Browser> => chromium.launch({ executablePath, args: ARGUMENTS });
+
+export const hasBrowser = found;
