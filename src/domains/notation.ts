@@ -56,10 +56,14 @@ export const trimmedText = (least: number, most: number) =>
 
 export const integer = (least: number, most: number) => {
   const rule = `must be an integer from ${least} to ${most}`;
-  return z
-    .int({ error: required(rule) })
-    .min(least, rule)
-    .max(most, rule);
+  return (
+    z
+      .int({ error: required(rule) })
+      .min(least, rule)
+      .max(most, rule)
+      // JSON and GraphQL know -0, databases and clients don't.
+      .overwrite((value) => value + 0)
+  );
 };
 
 export const oneOf = <const T extends readonly string[]>(values: T) =>

@@ -141,6 +141,21 @@ describe.runIf(binary)('a gateway whose MongoDB', () => {
     await recovers();
   });
 
+  it('would count for too long says so in that field, and answers all else', {
+    timeout: 60_000,
+  }, async () => {
+    await fail(['aggregate'], { errorCode: 50 });
+    const sent = await soon(query(gateway, '{ a: pets { totalCount } b: pets { nodes { name } } }'));
+    expect(sent.status, sent.about).toBe(200);
+    expect(sent.json.errors, sent.about).toMatchObject([
+      { path: ['a', 'totalCount'], extensions: { code: 'QUERY_TOO_COMPLEX', status: 400 } },
+    ]);
+    await admin.db('admin').command({ configureFailPoint: 'failCommand', mode: 'off' });
+    expect((await query(gateway, '{ pets { totalCount } }')).json).toEqual({
+      data: { pets: { totalCount: 1 } },
+    });
+  });
+
   it('refuses a command tells clients nothing of it, and the log everything', {
     timeout: 60_000,
   }, async () => {

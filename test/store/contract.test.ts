@@ -338,6 +338,13 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.ordersById([order.id])).toStrictEqual([last]);
     });
 
+    it('keep no negative zero', async () => {
+      const { id } = await newPet();
+      await store.updatePet(id, { quantity: 5 });
+      await store.updatePet(id, { quantity: -0 });
+      expect(await store.petsById([id])).toMatchObject([{ quantity: 0 }]);
+    });
+
     it('of what is not there are NOT_FOUND', async () => {
       const check = () => expect.unreachable();
       expect(await faultOf(() => store.updatePet(MAX, { categoryId: MAX }, check))).toBe('NOT_FOUND');

@@ -30,14 +30,47 @@ export function together<A, R>(
     });
 }
 
-/** Lets all who ask for the same while it is under way have the one answer. */
-export function shared<R>(): (name: string, ask: () => Promise<R>) => Promise<R> {
-  const underWay = new Map<string, Promise<R>>();
+/** Lets all who ask for the same in one turn of the event loop have one answer. It must not be changed. */
+export function atOnce<R>(): (name: string, ask: () => Promise<R>) => Promise<R> {
+  let gathered = new Map<string, Promise<R>>();
   return (name, ask) => {
-    const known = underWay.get(name);
+    const known = gathered.get(name);
     if (known) return known;
-    const asked = ask().finally(() => underWay.delete(name));
-    underWay.set(name, asked);
+    if (gathered.size === 0)
+      setImmediate(() => {
+        gathered = new Map();
+      });
+    const asked = new Promise<R>((resolve, reject) => {
+      setImmediate(() => ask().then(resolve, reject));
+    });
+    gathered.set(name, asked);
     return asked;
+  };
+}
+
+/**
+ * Asks for the same thing only once at a time. Who comes while that is under way waits for the next answer, with all others
+ * who came: the one under way may not know what was written before they asked.
+ */
+export function oneAtATime<R>(): (name: string, ask: () => Promise<R>) => Promise<R> {
+  const underWay = new Map<string, { now: Promise<R>; next: Promise<R> | undefined }>();
+
+  function start(name: string, ask: () => Promise<R>): Promise<R> {
+    const asked = ask();
+    const entry = { now: asked, next: undefined };
+    underWay.set(name, entry);
+    const end = () => {
+      if (underWay.get(name) === entry && !entry.next) underWay.delete(name);
+    };
+    asked.then(end, end);
+    return asked;
+  }
+
+  return (name, ask) => {
+    const current = underWay.get(name);
+    if (!current) return start(name, ask);
+    const next = () => start(name, ask);
+    current.next ??= current.now.then(next, next);
+    return current.next;
   };
 }

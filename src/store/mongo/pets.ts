@@ -116,7 +116,9 @@ export function mongoPets(database: Database, ids: Ids, holds: Holds) {
         run(async (unit) => {
           const pet = await existing(unit, id, check);
           const categoryId = patch.categoryId === undefined ? pet.categoryId : keyOf(patch.categoryId);
-          const change = changeOf(PET_FIELDS, pet, { ...patch, categoryId });
+          // The driver would write -0 as a double.
+          const quantity = patch.quantity === undefined ? undefined : patch.quantity + 0;
+          const change = changeOf(PET_FIELDS, pet, { ...patch, categoryId, quantity });
           if (!change) return toPet(pet);
           if (categoryId !== pet.categoryId) await holdCategory(categoryId, unit);
           unit.written.add(`pets/${pet._id}`);

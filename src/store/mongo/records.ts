@@ -1,7 +1,7 @@
 import type { Collection, Document, Filter } from 'mongodb';
 import { AppError } from '../../errors.ts';
 import type { Id, Page, PageRequest } from '../store.ts';
-import { shared, together } from './batches.ts';
+import { atOnce, oneAtATime, together } from './batches.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './faults.ts';
 import { idOf, keyOf } from './keys.ts';
@@ -37,7 +37,9 @@ export class Records<D extends { _id: Key }, T> {
   readonly #kind: Kind<D, T>;
   readonly #options: Database['options'];
   readonly #find: (ids: readonly Id[]) => Promise<ReadonlyMap<Id, T>>;
-  readonly #once = shared<number[]>();
+  readonly #pages = atOnce<Page<T>>();
+  readonly #pagesOfParents = atOnce<Page<T>[]>();
+  readonly #counts = oneAtATime<number[]>();
 
   constructor(kind: Kind<D, T>, { options }: Database) {
     this.#kind = kind;
@@ -81,6 +83,10 @@ export class Records<D extends { _id: Key }, T> {
 
   async page(where: Where<D>, request: PageRequest): Promise<Page<T>> {
     if (where === null) return { items: [], hasMore: false };
+    return await this.#pages(nameOf([where, request]), () => this.#readPage(where, request));
+  }
+
+  async #readPage(where: Filter<D>, request: PageRequest): Promise<Page<T>> {
     const found = await this.#kind.collection
       .find({ ...where, ...rangeOf(request) } as Filter<D>, {
         ...this.#options,
@@ -100,44 +106,56 @@ export class Records<D extends { _id: Key }, T> {
    * @param parents where the parents are, and by which field the children name them
    */
   async pagesByParent(
-    { collection: parents, field, mayBeGone }: Parents<D>,
+    parents: Parents<D>,
     parentIds: readonly Id[],
     where: Where<D>,
     request: PageRequest,
   ): Promise<Page<T>[]> {
+    if (where === null || parentIds.length === 0) {
+      return parentIds.map(() => ({ items: [], hasMore: false }));
+    }
+    return await this.#pagesOfParents(nameOf([parentIds, where, request]), () =>
+      this.#readPagesByParent(parents, parentIds, where, request),
+    );
+  }
+
+  async #readPagesByParent(
+    { collection: parents, field, mayBeGone }: Parents<D>,
+    parentIds: readonly Id[],
+    where: Filter<D>,
+    request: PageRequest,
+  ): Promise<Page<T>[]> {
     const pages = new Map<Id, Page<T>>();
-    if (where !== null && parentIds.length > 0) {
-      const wanted = [...new Set(parentIds)];
-      const rows = await parents
-        .aggregate<{ _id: Key; found: D[] }>(
-          [
-            { $match: { _id: { $in: wanted.map(keyOf) } } },
-            { $project: { _id: 1 } },
-            {
-              // localField with a pipeline gives each parent an index scan of its own, in order and cut at the limit.
-              $lookup: {
-                from: this.#kind.collection.collectionName,
-                localField: '_id',
-                foreignField: field,
-                pipeline: [
-                  { $match: { ...where, ...rangeOf(request) } },
-                  { $sort: orderOf(request) },
-                  { $limit: request.limit + 1 },
-                  { $project: this.#kind.fields },
-                ],
-                as: 'found',
-              },
+    const wanted = [...new Set(parentIds)];
+    const rows = await parents
+      .aggregate<{ _id: Key; found: D[] }>(
+        [
+          { $match: { _id: { $in: wanted.map(keyOf) } } },
+          { $project: { _id: 1 } },
+          {
+            // localField with a pipeline gives each parent an index scan of its own, in order and cut at the limit.
+            $lookup: {
+              from: this.#kind.collection.collectionName,
+              localField: '_id',
+              foreignField: field,
+              pipeline: [
+                { $match: { ...where, ...rangeOf(request) } },
+                { $sort: orderOf(request) },
+                { $limit: request.limit + 1 },
+                { $project: this.#kind.fields },
+              ],
+              as: 'found',
             },
-          ],
-          { ...this.#options, batchSize: wanted.length + 1 },
-        )
-        .toArray();
-      for (const { _id, found } of rows) pages.set(idOf(_id), pageOf(found, request, this.#kind.toRecord));
-      for (const id of mayBeGone ? wanted : []) {
-        if (pages.has(id)) continue;
-        const ofThis = { $and: [where, { [field]: keyOf(id) }] } as Filter<D>;
-        pages.set(id, await this.page(ofThis, request));
-      }
+          },
+        ],
+        { ...this.#options, batchSize: wanted.length + 1 },
+      )
+      .toArray();
+    for (const { _id, found } of rows) pages.set(idOf(_id), pageOf(found, request, this.#kind.toRecord));
+    for (const id of mayBeGone ? wanted : []) {
+      if (pages.has(id)) continue;
+      const ofThis = { $and: [where, { [field]: keyOf(id) }] } as Filter<D>;
+      pages.set(id, await this.#readPage(ofThis, request));
     }
     return parentIds.map((id) => pages.get(id) ?? { items: [], hasMore: false });
   }
@@ -145,7 +163,7 @@ export class Records<D extends { _id: Key }, T> {
   /** @throws QUERY_TOO_COMPLEX if there is too much to count */
   async count(where: Where<D>): Promise<number> {
     if (where === null) return 0;
-    const [count] = await this.#once(nameOf(where), async () => {
+    const [count] = await this.#counts(nameOf(where), async () => {
       // Not the collection's own count, which can be wrong after a crash and on a sharded cluster. Without a filter the
       // hint makes it a count of the index instead of a scan of the documents.
       const hint = Object.keys(where).length === 0 ? { hint: '_id_' } : {};
@@ -165,7 +183,7 @@ export class Records<D extends { _id: Key }, T> {
     where: Where<D>,
   ): Promise<number[]> {
     if (where === null || parentIds.length === 0) return parentIds.map(() => 0);
-    return await this.#once(nameOf([parentIds, where]), async () => {
+    return await this.#counts(nameOf([parentIds, where]), async () => {
       const wanted = [...new Set(parentIds)];
       const rows = await countingAtMost((maxTimeMS) =>
         this.#kind.collection

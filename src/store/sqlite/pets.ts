@@ -127,7 +127,8 @@ export function pets(db: Connection, append: Append, remember: number) {
           name: patch.name ?? current.name,
           categoryId: patch.categoryId ?? current.categoryId,
           status: patch.status ?? current.status,
-          quantity: patch.quantity ?? current.quantity,
+          // Not -0.
+          quantity: (patch.quantity ?? current.quantity) + 0,
         };
         const isSameButStock =
           next.name === current.name &&

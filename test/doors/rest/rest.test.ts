@@ -315,6 +315,15 @@ describe('REST requests', () => {
     );
   });
 
+  it('takes -0 for 0 where that is a quantity, through both doors', async () => {
+    const { P } = await makeWorld(kit);
+    const put = await send(kit.gateway, `PUT /store/inventory/${P}`, { body: '{"quantity":-0}' });
+    expect([put.status, put.json.quantity]).toEqual([200, 0]);
+    await send(kit.gateway, `PUT /store/inventory/${P}`, { body: '{"quantity":5}' });
+    const mutation = `mutation { updateInventory(petId: ${P}, input: {quantity: -0}) { quantity } }`;
+    expect((await kit.gateway.graphql(mutation)).text).toBe('{"data":{"updateInventory":{"quantity":0}}}');
+  });
+
   it.each(['1.0', '1e0', '1E+1', '2147483648', '12345678901234567890', '-0.0', '"1"', '0.5', '1e400', '-1'])(
     'takes %s for no quantity',
     async (quantity) => {

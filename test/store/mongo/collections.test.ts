@@ -1,7 +1,14 @@
-import { type Document, Int32 } from 'mongodb';
+import { type Document, Int32, MongoClient } from 'mongodb';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
-import { newDatabase } from './database.ts';
+import { mongoUri } from '../../kit/mongo.ts';
+import { codeOf, newDatabase } from './database.ts';
+
+/** A document as it is stored. */
+interface Stored {
+  _id: bigint | string;
+  [field: string]: unknown;
+}
 
 const pet = {
   ...{ _id: 900n, name: 'Rex', categoryId: 1n, status: 'available' },
@@ -91,5 +98,52 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The collections', () => {
     await expect(db.collection('categories').insertOne({ name: 'bad' })).rejects.toMatchObject({ code: 121 });
     expect((await other.categoryPage({ limit: 5 })).items.map((category) => category.name)).toEqual(['Kept']);
     expect((await other.createCategory({ name: 'Next' })).id).toBe('2');
+  });
+
+  it('of a later version are left alone, and so is a server that is too old', async () => {
+    const layouts = store.client.db().collection<{ _id: string; version: number }>('layout');
+    expect(await layouts.findOne({ _id: 'layout' })).toMatchObject({ version: 2 });
+    await layouts.updateOne({ _id: 'layout' }, { $set: { version: 3 } });
+    await expect(database.open()).rejects.toThrow(
+      'layout 3 of a later version of the gateway; this one knows 2',
+    );
+    await layouts.updateOne({ _id: 'layout' }, { $set: { version: 2 } });
+  });
+
+  it('get their validators back while the store runs, where an earlier version has replaced them', async () => {
+    const db = store.client.db();
+    const open = async () => codeOf(Promise.resolve(store.createCategory({ name: 'Again' })));
+    const schema = { bsonType: 'object', required: ['pets'] };
+    await db.command({ collMod: 'categories', validator: { $jsonSchema: schema } });
+    expect(await open()).toBe('UNAVAILABLE');
+    expect(await open()).toMatchObject({ name: 'Again' });
+  });
+});
+
+describe.runIf(process.env.TEST_MONGODB_URI)('A database of the earlier layout', () => {
+  const database = newDatabase();
+
+  it('is taken over as it is, and its former fields go as documents are written', async () => {
+    const client = await MongoClient.connect(mongoUri(database.name), { useBigInt64: true });
+    const db = client.db();
+    const former = { heldAt: new Date(), version: 3 };
+    await db.createCollection('categories', { validator: { $jsonSchema: { required: ['pets'] } } });
+    await db.collection<Stored>('categories').insertOne({ ...former, _id: 4n, name: 'Dogs', pets: 7 });
+    await db
+      .collection<Stored>('pets')
+      .insertOne({ ...former, ...pet, _id: 9n, categoryId: 4n, openOrders: 1 });
+    await db.collection<Stored>('counters').insertOne({ _id: 'pets', value: 12n });
+    const store = await database.open();
+    expect(await store.petsById(['9'])).toMatchObject([{ id: '9', name: 'Rex' }]);
+    expect((await store.createPet({ name: 'Tom', categoryId: '4', status: 'sold' })).id).toBe('13');
+    expect((await store.createCategory({ name: 'Cats' })).id).toBe('5');
+    await store.updatePet('9', { name: 'Max' });
+    expect(Object.keys((await db.collection<Stored>('pets').findOne({ _id: 9n })) ?? {}).sort()).toEqual(
+      ['_id', 'categoryId', 'name', 'quantity', 'status', 'version', 'written'].sort(),
+    );
+    // What its counts said is not looked at.
+    for (const id of ['9', '13']) await store.deletePet(id);
+    expect(await store.deleteCategory('4')).toBe('4');
+    await client.close();
   });
 });

@@ -92,6 +92,31 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
     expect(await namesOf(work)).toEqual(names);
   });
 
+  it('is one for what is asked for in one turn', async () => {
+    const find = await namesOf(() =>
+      Promise.all([store.petsById(['1', '2']), store.petsById(['2']), store.petsById(['3', '1'])]),
+    );
+    expect(find).toEqual(['find']);
+    const [one, other] = await Promise.all([
+      store.petPage({}, { limit: 2 }),
+      store.petPage({}, { limit: 3 }),
+    ]);
+    expect([one.items.length, other.items.length]).toEqual([2, 3]);
+    expect(
+      await namesOf(() => Promise.all(Array.from({ length: 9 }, () => store.petPage({}, { limit: 2 })))),
+    ).toEqual(['find']);
+  });
+
+  it('is one at a time for the same count, and who comes later gets a later one', async () => {
+    const names = await namesOf(async () => {
+      const first = store.petCount({ status: ['pending'] });
+      await new Promise((resolve) => setImmediate(resolve));
+      const later = Array.from({ length: 9 }, () => store.petCount({ status: ['pending'] }));
+      await Promise.all([first, ...later, store.petCount({ status: ['sold'] })]);
+    });
+    expect(names).toEqual(['aggregate', 'aggregate', 'aggregate']);
+  });
+
   it('limits what the server reads, and its time', async () => {
     const [find] = await commandsOf(async () => store.petPage({ categoryId: '3' }, { limit: 7, after: '2' }));
     expect(find!.command).toMatchObject({
