@@ -1,0 +1,88 @@
+import { ID_RULE, parseId } from '../../domains/id.ts';
+import { issuesOf } from '../../domains/notation.ts';
+import { type Body, type Route, takesIdempotencyKey } from '../../domains/route.ts';
+import { AppError, type Issue } from '../../errors.ts';
+import { checkLength, readBody } from '../../http/body.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
+import { asObject, parseJson } from '../../http/json.ts';
+import { isReadable } from '../../http/media-type.ts';
+import { bodyTypesOf, notationOf } from './media-types.ts';
+import { readQuery } from './query.ts';
+import { withIntegerIds } from './representation.ts';
+
+/** What a request gives its operation: the variables of the document, and everything that is wrong with them. */
+export interface Input {
+  variables: Record<string, unknown>;
+  issues: Issue[];
+}
+
+/**
+ * Reads path, query, header and body together, so that every fault of all of them is told at once.
+ *
+ * @param parameters of the path
+ * @throws BAD_REQUEST when the percent-encoding of the query is broken
+ */
+export function readInput(
+  exchange: Exchange,
+  route: Route,
+  parameters: Readonly<Record<string, string | undefined>>,
+  body?: Readonly<Record<string, unknown>>,
+): Input {
+  const issues: Issue[] = [];
+  const variables = readQuery(exchange.query, route.query ?? [], issues);
+  if (route.pathParameter) {
+    const id = parseId(parameters[route.pathParameter]);
+    if (id === null) issues.unshift({ path: route.pathParameter, message: ID_RULE });
+    variables[route.pathParameter] = id;
+  }
+  const key = exchange.headers['idempotency-key'];
+  if (takesIdempotencyKey(route.method) && key !== undefined && parseIdempotencyKey(key) === null)
+    issues.push(IDEMPOTENCY_KEY_ISSUE);
+  if (route.body && body) {
+    variables.input = readFields(route.body, body, variables[route.pathParameter!], issues);
+  }
+  return { variables, issues };
+}
+
+/** @param id of the path, which the body may repeat */
+function readFields(
+  { ownId, rules, toInput }: Body,
+  body: Readonly<Record<string, unknown>>,
+  id: unknown,
+  issues: Issue[],
+): object | undefined {
+  let content = body;
+  if (ownId && Object.hasOwn(body, ownId)) {
+    const { [ownId]: repeated, ...others } = body;
+    content = others;
+    if (typeof repeated === 'string' || parseId(repeated) !== id)
+      issues.push({ path: ownId, message: 'must be the id of the path' });
+  }
+  const checked = rules.safeParse(content);
+  if (!checked.error) return toInput ? toInput(checked.data as never) : checked.data;
+  issues.push(...issuesOf(checked.error.issues));
+  return undefined;
+}
+
+/**
+ * Reads the body of an operation that has one. Its int64 values are integers, however they came.
+ *
+ * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST unless it is a JSON object
+ */
+export async function readObject(
+  exchange: Exchange,
+  { method, shape }: Route,
+): Promise<Record<string, unknown>> {
+  checkLength(exchange.request);
+  const types = bodyTypesOf(method);
+  const contentType = exchange.headers['content-type'];
+  if (!isReadable(contentType, types) || isEncoded(exchange)) {
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', `This operation reads ${types.join(' or ')} in UTF-8 only.`);
+  }
+  const body = asObject(parseJson(await readBody(exchange)));
+  return notationOf(contentType) === 'string' ? withIntegerIds(shape!, body) : body;
+}
+
+const isEncoded = ({ headers }: Exchange): boolean =>
+  headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity';

@@ -1,0 +1,37 @@
+import { AppError, validationFailed } from '../../errors.ts';
+import type { Precondition } from '../../graphql/context.ts';
+import { etagOf, matchesStrongly } from '../../http/etag.ts';
+import { writerFor } from './representation.ts';
+
+/**
+ * The precondition of If-Match (RFC 9110 section 13.1.1), checked by the store together with the write. The tag of either
+ * representation names the version: both are of the same record, and a DELETE says in no Accept which one it has seen.
+ */
+export function preconditionOf(ifMatch: string | undefined): Precondition | undefined {
+  if (ifMatch === undefined) return undefined;
+  const matches = (body: string) => matchesStrongly(ifMatch, etagOf(body));
+  return (type, record) => {
+    if (!matches(writerFor(type, 'integer')(record)) && !matches(writerFor(type, 'string')(record))) {
+      throw new AppError('PRECONDITION_FAILED', 'The resource has another version than If-Match names.');
+    }
+  };
+}
+
+/** The precondition that fields which the body may only repeat are those of the resource. */
+export function mirroring(
+  precondition: Precondition | undefined,
+  names: readonly string[],
+  body: Readonly<Record<string, unknown>>,
+): Precondition | undefined {
+  const repeated = names.filter((name) => Object.hasOwn(body, name));
+  if (repeated.length === 0) return precondition;
+  return (type, record) => {
+    precondition?.(type, record);
+    const others = repeated.filter((name) => (record as Record<string, unknown>)[name] !== body[name]);
+    if (others.length > 0) {
+      throw validationFailed(
+        others.map((path) => ({ path, message: 'can only be repeated, not changed, here' })),
+      );
+    }
+  };
+}

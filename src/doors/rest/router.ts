@@ -1,0 +1,34 @@
+import FindMyWay from 'find-my-way';
+import type { Method } from '../../domains/route.ts';
+
+/** What a path leads to, or the methods that it answers instead. */
+export type Match<T> =
+  | { destination: T; parameters: Readonly<Record<string, string | undefined>> }
+  | { destination?: undefined; allow: string };
+
+const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** A path segment longer than this is no id; the router's own bound would answer 404 where 400 is right. */
+const LONGEST_SEGMENT = 16_000;
+
+/** Finds destinations by method and path. HEAD leads where GET does. */
+export class Router<T> {
+  readonly #paths = FindMyWay({ maxParamLength: LONGEST_SEGMENT });
+
+  /** @param path as OpenAPI writes it, `/pets/{petId}` */
+  add(method: Method, path: string, destination: T): void {
+    this.#paths.on(method, path.replace(/\{(\w+)\}/g, ':$1'), () => {}, destination);
+  }
+
+  /** @returns null if nothing has this path */
+  find(method: string, path: string): Match<T> | null {
+    // The router would take the nothing between or behind slashes for a parameter.
+    if (path.endsWith('/') || path.includes('//')) return null;
+    const found = this.#paths.find((method === 'HEAD' ? 'GET' : method) as Method, path);
+    if (found) return { destination: found.store as T, parameters: found.params };
+    const allowed = METHODS.filter((candidate) => this.#paths.find(candidate, path)).flatMap((candidate) =>
+      candidate === 'GET' ? ['GET', 'HEAD'] : [candidate],
+    );
+    return allowed.length === 0 ? null : { allow: [...allowed, 'OPTIONS'].join(', ') };
+  }
+}
