@@ -56,7 +56,14 @@ describe('the commands of the first page', () => {
 });
 
 describe('the clients', () => {
-  it.each(['graphql-client', 'rest-client', 'exact-types'])('%s is printed as it is', (name) => {
+  it.each([
+    'graphql-client',
+    'apollo-client',
+    'urql-client',
+    'relay-environment',
+    'rest-client',
+    'exact-types',
+  ])('%s is printed as it is', (name) => {
     const source = readFileSync(new URL(`clients/${name}.ts`, import.meta.url), 'utf8');
     expect(clients).toContain(`<!-- test/clients/${name}.ts -->\n\`\`\`ts\n${source}\`\`\``);
   });

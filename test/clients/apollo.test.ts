@@ -1,0 +1,154 @@
+import { gql, type ObservableQuery } from '@apollo/client';
+import { describe, expect, it } from 'vitest';
+import { makeWorld, sqlite, useGateway } from '../kit/petstore.ts';
+import { apolloClient } from './apollo-client.ts';
+
+describe('Apollo Client', () => {
+  const kit = useGateway(sqlite);
+  const requests: { method: string; url: string; body: string; status: number }[] = [];
+  const newClient = () =>
+    apolloClient(kit.gateway.url, kit.gateway.key, {
+      fetch: async (url: RequestInfo | URL, options: RequestInit = {}) => {
+        const response = await fetch(url, options);
+        requests.push({
+          method: options.method ?? 'GET',
+          url: String(url),
+          body: String(options.body ?? ''),
+          status: response.status,
+        });
+        return response;
+      },
+    });
+
+  const CATEGORY = gql`
+    query Screen($id: ID!) {
+      category(id: $id) {
+        id
+        pets {
+          totalCount
+          nodes {
+            id
+            name
+            status
+            inventory {
+              id
+              quantity
+              status
+            }
+          }
+        }
+      }
+    }
+  `;
+
+  /** What a component that watches the query shows, as it is now. */
+  function show(query: ObservableQuery<{ category: { pets: { nodes: object[]; totalCount: number } } }>) {
+    let shown: object[] | undefined;
+    const subscription = query.subscribe(({ data, dataState }) => {
+      if (dataState === 'complete') shown = data.category.pets.nodes;
+    });
+    return {
+      stop: () => subscription.unsubscribe(),
+      async until(expected: object[]) {
+        await expect.poll(() => shown).toMatchObject(expected);
+        expect(shown).toHaveLength(expected.length);
+      },
+    };
+  }
+
+  it('shows what mutations have changed', async () => {
+    const { C, P, F } = await makeWorld(kit);
+    const client = newClient();
+    const screen = show(client.watchQuery({ query: CATEGORY, variables: { id: C } }));
+    const fifi = {
+      id: F,
+      name: 'Fifi',
+      status: 'available',
+      inventory: { quantity: 0, status: 'available' },
+    };
+    await screen.until([{ id: P, name: 'Rex', inventory: { quantity: 5 } }, fifi]);
+
+    await client.mutate({
+      mutation: gql`
+        mutation ($id: ID!) {
+          updateInventory(petId: $id, input: { quantity: 7 }) {
+            id
+            quantity
+          }
+        }
+      `,
+      variables: { id: P },
+    });
+    await screen.until([{ id: P, inventory: { quantity: 7 } }, fifi]);
+
+    await client.mutate({
+      mutation: gql`
+        mutation ($id: ID!) {
+          updatePet(id: $id, input: { name: "Max", status: pending }) {
+            id
+            name
+            status
+            inventory {
+              id
+              status
+            }
+          }
+        }
+      `,
+      variables: { id: P },
+    });
+    const max = { id: P, name: 'Max', status: 'pending', inventory: { quantity: 7, status: 'pending' } };
+    await screen.until([max, fifi]);
+
+    await client.mutate({
+      mutation: gql`
+        mutation ($id: ID!) {
+          deletePet(id: $id)
+        }
+      `,
+      variables: { id: F },
+      // What a list holds only the server knows.
+      refetchQueries: ['Screen'],
+    });
+    await screen.until([max]);
+    screen.stop();
+    client.stop();
+  });
+
+  it('sends the hash of a query over GET, and the query itself only where that is unknown', async () => {
+    const { P } = await makeWorld(kit);
+    const query = gql(`query ByHash($id: ID!) { pet(id: $id) { id name } }`);
+    requests.length = 0;
+    for (let visitor = 1; visitor <= 2; visitor++) {
+      const client = newClient();
+      const { data } = await client.query<{ pet: object }>({ query, variables: { id: P } });
+      expect(data?.pet).toMatchObject({ id: P, name: 'Rex' });
+      client.stop();
+    }
+    expect(
+      requests.map(({ method, status, url, body }) => [method, status, `${url}${body}`.includes('ByHash(')]),
+    ).toEqual([
+      ['GET', 404, false],
+      ['POST', 200, true],
+      ['GET', 200, false],
+    ]);
+  });
+
+  it('sends the hash of a mutation over POST', async () => {
+    const mutation = gql('mutation Add { createCategory(input: {name: "Apollo"}) { id name } }');
+    requests.length = 0;
+    for (let time = 1; time <= 2; time++) {
+      const client = newClient();
+      const { data } = await client.mutate<{ createCategory: object }>({ mutation });
+      expect(data?.createCategory).toMatchObject({ name: 'Apollo' });
+      client.stop();
+    }
+    expect(
+      requests.map(({ method, status, body }) => [method, status, body.includes('createCategory(')]),
+    ).toEqual([
+      ['POST', 404, false],
+      ['POST', 200, true],
+      ['POST', 200, false],
+    ]);
+  });
+});
