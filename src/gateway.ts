@@ -22,7 +22,6 @@ import { addCachingHeaders } from './http/caching-headers.ts';
 import { clientAddress } from './http/client-address.ts';
 import { Cors } from './http/cors.ts';
 import { Exchange, type Headers } from './http/exchange.ts';
-import { isLocalRequest } from './http/local-request.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { andThen, attempt } from './maybe-promise.ts';
 import { measuredStore } from './observability/measured-store.ts';
@@ -78,8 +77,6 @@ class Gateway {
   readonly #now: () => number;
   readonly #cors: Cors;
   readonly #pages: Pages;
-  /** With the development key, for those who ask from this machine. */
-  readonly #localPages: Pages;
   readonly #access: Access;
   readonly #streams: EventStreams;
   readonly #rest: Rest;
@@ -95,9 +92,7 @@ class Gateway {
     this.#tracing = tracing;
     this.#now = clock.now;
     this.#cors = new Cors(config.CORS_ORIGIN);
-    const pages = { store, config, metrics, schema, routes: options.routes };
-    this.#pages = new Pages(pages);
-    this.#localPages = new Pages({ ...pages, developmentKey });
+    this.#pages = new Pages({ store, config, metrics, schema, routes: options.routes, developmentKey });
     this.#access = new Access(clock);
     const operations = new Operations(schema, (error) => this.#reportFault(error), {
       introspection: config.INTROSPECTION,
@@ -153,11 +148,7 @@ class Gateway {
       return { status: 204, headers: this.#cors.preflightHeaders(exchange), body: '' };
     }
     const page = this.#pages.find(exchange);
-    if (page)
-      return this.#page(
-        exchange,
-        (isLocalRequest(exchange.request) && this.#localPages.find(exchange)) || page,
-      );
+    if (page) return this.#page(exchange, page);
     if (exchange.path === GRAPHQL_PATH || exchange.path === COST_PATH) {
       exchange.door = 'graphql';
       exchange.route = exchange.path;

@@ -4,6 +4,7 @@ import { ROUTES } from '../../domains/index.ts';
 import type { Route } from '../../domains/route.ts';
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
+import { isLocalRequest } from '../../http/local-request.ts';
 import { sharedWork } from '../../http/shared-work.ts';
 import type { Metrics } from '../../observability/metrics.ts';
 import type { MaybePromise, Store } from '../../store/store.ts';
@@ -33,7 +34,7 @@ export interface PagesOptions {
   schema: GraphQLSchema;
   /** The REST operations; those of all domains if missing. */
   routes?: readonly Route[] | undefined;
-  /** Filled in where people try things out; for development starts only. */
+  /** Filled in where people on this machine try things out; for development starts only. */
   developmentKey?: string | undefined;
 }
 
@@ -106,19 +107,25 @@ export class Pages {
       this.#pages.set(SDL_PATH, (exchange) => sdl.answer(exchange));
     }
 
-    const common = { bundle: this.#bundle, graphiql: config.GRAPHIQL, developmentKey };
-    const docs = htmlAsset(() =>
-      htmlPage({ ...common, title: 'Petstore REST API', name: 'docs', path: DOCS_PATH, body: DOCS_BODY }),
+    const keyFor = ({ request }: Exchange) => (isLocalRequest(request) ? developmentKey : undefined);
+    const common = { bundle: this.#bundle, graphiql: config.GRAPHIQL };
+    const docs = htmlAssets(keyFor, (key) =>
+      htmlPage({
+        ...common,
+        title: 'Petstore REST API',
+        name: 'docs',
+        path: DOCS_PATH,
+        body: DOCS_BODY,
+        developmentKey: key,
+      }),
     );
-    this.#pages.set(
-      DOCS_PATH,
-      onlyForOwnOrigin((exchange) => docs.answer(exchange)),
-    );
+    this.#pages.set(DOCS_PATH, onlyForOwnOrigin(docs));
     this.#readPages.set(`${DOCS_PATH}/`, redirectTo(DOCS_PATH));
     this.#browserPages.set(
       '/',
-      onlyForOwnOrigin((exchange) =>
-        notCached(
+      onlyForOwnOrigin((exchange) => {
+        const key = keyFor(exchange);
+        return notCached(
           htmlPage({
             ...common,
             title: 'Petstore',
@@ -129,27 +136,26 @@ export class Pages {
               graphiql: config.GRAPHIQL,
               metrics: metrics !== undefined && config.METRICS,
               introspection: config.INTROSPECTION,
-              apiKey: developmentKey,
+              apiKey: key,
               origin: originOf(exchange, config.TRUST_PROXY),
             }),
+            developmentKey: key,
           }),
-        ),
-      ),
+        );
+      }),
     );
     if (!config.GRAPHIQL) return;
-    const graphiql = htmlAsset(() =>
+    const graphiql = htmlAssets(keyFor, (key) =>
       htmlPage({
         ...common,
         title: 'Petstore GraphiQL',
         name: 'graphiql',
         path: GRAPHQL_PATH,
         body: GRAPHIQL_BODY,
+        developmentKey: key,
       }),
     );
-    this.#browserPages.set(
-      GRAPHQL_PATH,
-      onlyForOwnOrigin((exchange) => graphiql.answer(exchange)),
-    );
+    this.#browserPages.set(GRAPHQL_PATH, onlyForOwnOrigin(graphiql));
     this.#readPages.set(`${GRAPHQL_PATH}/`, redirectTo(GRAPHQL_PATH));
   }
 
@@ -164,8 +170,21 @@ export class Pages {
   }
 }
 
-const htmlAsset = (content: () => string): Asset =>
-  new Asset({ contentType: HTML_TYPE, content, headers: htmlHeaders });
+/** A page as it is with a key filled in and without, each made once. */
+function htmlAssets(
+  keyFor: (exchange: Exchange) => string | undefined,
+  render: (developmentKey: string | undefined) => string,
+): Page {
+  const assets = new Map<string | undefined, Asset>();
+  return (exchange) => {
+    const key = keyFor(exchange);
+    const asset =
+      assets.get(key) ??
+      new Asset({ contentType: HTML_TYPE, content: () => render(key), headers: htmlHeaders });
+    assets.set(key, asset);
+    return asset.answer(exchange);
+  };
+}
 
 /** A page that differs from one request to the next. */
 const notCached = (html: string): Answer => ({
