@@ -14,7 +14,9 @@ export async function openStore(
   // Each engine's driver is loaded only where it is used.
   if (config.MONGODB_URI !== undefined) {
     const { openMongoStore } = await import('./mongo/mongo-store.ts');
-    return openMongoStore({ uri: config.MONGODB_URI, now });
+    // A burst doesn't have to wait for connections, while a tool does with one.
+    const minPoolSize = role === 'server' ? 8 : 0;
+    return openMongoStore({ uri: config.MONGODB_URI, now, minPoolSize });
   }
   const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
   if (role === 'server') await (await import('./sqlite/integrity.ts')).checkDataFile(config.DATA_FILE);

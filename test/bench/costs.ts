@@ -5,52 +5,76 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
-import type { CommandStartedEvent } from 'mongodb';
 import { newApiKey } from '../../src/access/api-keys.ts';
-import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
+import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { TestGateway } from '../kit/gateway.ts';
-import findMongo, { dropDatabase, mongoUri } from '../kit/mongo.ts';
+import findMongo, { dropDatabase, freePort, mongoUri } from '../kit/mongo.ts';
+import { countingProxy, type Traffic } from './counting-proxy.ts';
 import { WORKLOADS, type Workload } from './workloads.ts';
 
 /**
- * `npm run costs [-- --requests 500]`: what one request costs on each engine: the commands that it sends to MongoDB, and
- * the processor time of the gateway, which doesn't depend on how fast the database is. Figures for the arithmetic of
- * README's "Growing". Looks for a MongoDB as the tests do.
+ * `npm run costs [-- --requests 5000 --warm-up 10000]`: what one request costs on each engine, when the code is warm: the
+ * processor time of the gateway, which doesn't depend on how fast the database is, and the commands and bytes that it
+ * exchanges with MongoDB. Then how many pets a second one and two instances create in one category, which does depend on
+ * it. Figures for the arithmetic of docs/growing.md. Looks for a MongoDB as the tests do.
  */
-const { values } = parseArgs({ options: { requests: { type: 'string', default: '500' } } });
-const requests = Math.min(20_000, Number(values.requests));
-const PORT = 4171;
+const { values } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '5000' },
+    'warm-up': { type: 'string', default: '10000' },
+  },
+});
+const requests = Math.min(50_000, Number(values.requests));
+const warmUp = Math.min(50_000, Number(values['warm-up']));
+const CONNECTIONS = 32;
+const CREATION_SECONDS = 5;
 const PETS = 500;
 const CATEGORIES = 50;
 const NO_LIMITS = { perMinute: 2_000_000_000, perDay: 2_000_000_000 };
+
+/** What one kind of request costs. */
+interface Cost {
+  /** Processor time in microseconds. */
+  time: number;
+  traffic?: Traffic;
+}
 
 const stop = await findMongo();
 if (!process.env.TEST_MONGODB_URI) throw new Error('There is no MongoDB to measure with.');
 const home = mkdtempSync(join(tmpdir(), 'petstore-costs-'));
 const database = `costs-${process.pid}`;
-const uri = mongoUri(database);
+const proxy = await countingProxy(mongoUri(database));
 try {
-  const embedded = openSqliteStore({ file: join(home, 'petstore.db'), role: 'server' });
+  const file = join(home, 'petstore.db');
+  const embedded = openSqliteStore({ file, role: 'server' });
   const embeddedKey = await fill(embedded);
   embedded.close();
-  const store = await openMongoStore({ uri, monitorCommands: true });
+  const store = await openMongoStore({ uri: mongoUri(database) });
   const key = await fill(store);
-  const commands = await commandsOf(store);
-  const onEmbedded = await timesOf({ DATA_FILE: join(home, 'petstore.db') }, embeddedKey);
-  const onMongo = await timesOf({ MONGODB_URI: uri }, key);
   await store.close();
-  console.log(`\n${requests} requests each; microseconds of processor time of the gateway per request\n`);
-  console.log('| request | embedded | MongoDB | ratio | commands to MongoDB |\n|---|--:|--:|--:|---|');
+
+  const onEmbedded = await costsOf({ DATA_FILE: file }, embeddedKey);
+  const onMongo = await costsOf({ MONGODB_URI: proxy.uri }, key, proxy.traffic);
+  const creations = [await creationsPerSecond(1, key), await creationsPerSecond(2, key)];
+
+  console.log(
+    `\n${requests} requests of each kind after ${warmUp}, ${CONNECTIONS} connections, one key; processor time of the gateway in µs per request; commands and bytes per request to and from MongoDB\n`,
+  );
+  console.log('| request | embedded µs | MongoDB µs | commands | bytes |\n|---|--:|--:|--:|--:|');
   for (const { name, what } of WORKLOADS) {
-    const [base, time] = [onEmbedded.get(name)!, onMongo.get(name)!];
-    const ratio = (time / base).toFixed(1);
-    console.log(
-      `| ${name} ${what} | ${base.toFixed(0)} | ${time.toFixed(0)} | ${ratio} | ${commands.get(name)} |`,
-    );
+    const { time, traffic } = onMongo.get(name)!;
+    const cells = [
+      ...[onEmbedded.get(name)!.time.toFixed(0), time.toFixed(0)],
+      ...[(traffic!.commands / requests).toFixed(2), (traffic!.bytes / requests).toFixed(0)],
+    ];
+    console.log(`| ${name} ${what} | ${cells.join(' | ')} |`);
   }
+  console.log(
+    `\nCreations per second in one category: ${creations[0]!.toFixed(0)} by one instance, ${creations[1]!.toFixed(0)} by two`,
+  );
 } finally {
+  proxy.close();
   await dropDatabase(database);
   await stop();
   rmSync(home, { recursive: true, force: true });
@@ -77,78 +101,85 @@ async function fill(store: Store): Promise<string> {
   return key;
 }
 
-/** The names of the commands that one request of each kind sends, once the key is known. */
-async function commandsOf(store: MongoStore): Promise<Map<string, string>> {
-  const gateway = await TestGateway.start(store);
-  const names: string[] = [];
-  store.client.on('commandStarted', ({ commandName, command }: CommandStartedEvent) => {
-    const target = command[commandName];
-    names.push(typeof target === 'string' ? `${commandName} ${target}` : commandName);
-  });
-  const found = new Map<string, string>();
-  for (const { name, path, body } of WORKLOADS) {
-    const call = { ...(body !== undefined && { method: 'POST', body: JSON.parse(body) }) };
-    for (let i = 0; i < 2; i++) {
-      names.length = 0;
-      const { status, text } = await gateway.call(path, call);
-      if (status >= 300) throw new Error(`${path}: ${status} ${text}`);
+/** What each kind of request costs a server of its own. */
+async function costsOf(
+  settings: Record<string, string>,
+  key: string,
+  traffic?: () => Traffic,
+): Promise<Map<string, Cost>> {
+  const server = await startServer(settings);
+  try {
+    const costs = new Map<string, Cost>();
+    for (const workload of WORKLOADS) {
+      await load(server.url, workload, key, { amount: warmUp });
+      const before = await processorSeconds(server.url);
+      traffic?.();
+      await load(server.url, workload, key, { amount: requests });
+      const counted = traffic?.();
+      const time = (((await processorSeconds(server.url)) - before) / requests) * 1e6;
+      costs.set(workload.name, { time, ...(counted && { traffic: counted }) });
     }
-    found.set(name, names.join(', '));
+    return costs;
+  } finally {
+    await end(server.child);
   }
-  await gateway.close();
-  return found;
 }
 
-/** Microseconds per request of each kind, on a server of its own. */
-async function timesOf(settings: Record<string, string>, key: string): Promise<Map<string, number>> {
+async function creationsPerSecond(instances: number, key: string): Promise<number> {
+  const creation = WORKLOADS.find(({ name }) => name === 'R3')!;
+  const settings = { MONGODB_URI: mongoUri(database) };
+  const servers = await Promise.all(Array.from({ length: instances }, () => startServer(settings)));
+  try {
+    const rates = servers.map(({ url }) => load(url, creation, key, { duration: CREATION_SECONDS }));
+    return (await Promise.all(rates)).reduce((sum, rate) => sum + rate, 0);
+  } finally {
+    for (const { child } of servers) await end(child);
+  }
+}
+
+async function startServer(settings: Record<string, string>): Promise<{ url: string; child: ChildProcess }> {
+  const port = await freePort();
   const child = spawn(process.execPath, ['dist/main.js'], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_ENV: 'production', PORT: String(PORT), ...settings },
+    env: { ...process.env, NODE_ENV: 'production', PORT: String(port), SAMPLE_DATA: 'off', ...settings },
   });
   child.stdout.resume();
-  try {
-    await ready();
-    const times = new Map<string, number>();
-    for (const workload of WORKLOADS) {
-      await load(workload, key, Math.ceil(requests / 2));
-      const before = await processorSeconds();
-      await load(workload, key, requests);
-      times.set(workload.name, (((await processorSeconds()) - before) / requests) * 1e6);
-    }
-    return times;
-  } finally {
-    await end(child);
-  }
-}
-
-async function ready(): Promise<void> {
+  const url = `http://127.0.0.1:${port}`;
   for (let attempt = 0; attempt < 1_000; attempt++) {
-    const ok = await fetch(`http://127.0.0.1:${PORT}/health/ready`).then(
-      (response) => response.ok,
+    const isReady = await fetch(`${url}/health/ready`).then(
+      ({ ok }) => ok,
       () => false,
     );
-    if (ok) return;
+    if (isReady) return { url, child };
     await sleep(20);
   }
+  child.kill('SIGKILL');
   throw new Error('The server did not start.');
 }
 
-async function processorSeconds(): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${PORT}/metrics`)).text();
+async function processorSeconds(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
   return Number(/^process_cpu_seconds_total (.*)$/m.exec(text)?.[1]);
 }
 
-async function load({ path, body }: Workload, key: string, amount: number): Promise<void> {
+/** @returns answers per second */
+async function load(
+  url: string,
+  { path, body }: Workload,
+  key: string,
+  size: { amount: number } | { duration: number },
+): Promise<number> {
   const result = await autocannon({
-    url: `http://127.0.0.1:${PORT}${path}`,
-    connections: 8,
-    amount,
+    url: url + path,
+    connections: CONNECTIONS,
+    ...size,
     method: body === undefined ? 'GET' : 'POST',
     headers: { 'x-api-key': key, ...(body !== undefined && { 'content-type': 'application/json' }) },
     ...(body !== undefined && { body }),
   });
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${path}: ${result.non2xx} refused, ${result.errors} failed`);
+  return result['2xx'] / result.duration;
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -128,6 +128,25 @@ describe.runIf(binary)('a gateway whose MongoDB', () => {
     });
   });
 
+  it('lets its user replace no validators is enough, unless they take nothing of this version', {
+    timeout: 60_000,
+  }, async () => {
+    const name = `rights-${randomUUID().slice(0, 8)}`;
+    const open = () => openMongoStore({ uri: mongoUri(name, server.uri), timeoutMs: TIMEOUT });
+    await (await open()).close();
+    const replace = ($jsonSchema: object) =>
+      admin.db(name).command({ collMod: 'categories', validator: { $jsonSchema } });
+    await replace({ required: ['name'] });
+    await fail(['collMod'], UNAUTHORIZED);
+    const store = await open();
+    expect(await store.createCategory({ name: 'Dogs' })).toMatchObject({ name: 'Dogs' });
+    await store.close();
+    await admin.db('admin').command({ configureFailPoint: 'failCommand', mode: 'off' });
+    await replace({ required: ['name', 'pets'] });
+    await fail(['collMod'], UNAUTHORIZED);
+    await expect(open()).rejects.toThrow(/validator of categories .* dbAdmin/);
+  });
+
   it('is slow is waited for', { timeout: 60_000 }, async () => {
     await fail(['find', 'aggregate', 'findAndModify'], { blockConnection: true, blockTimeMS: 300 });
     const began = performance.now();
