@@ -28,16 +28,20 @@ const { values } = parseArgs({
 const requests = Math.min(50_000, Number(values.requests));
 const warmUp = Math.min(50_000, Number(values['warm-up']));
 const CONNECTIONS = 32;
+/** At most, in seconds: a slow database answers fewer requests in that time, which cost the same. */
+const WARM_UP_SECONDS = 15;
+const LOAD_SECONDS = 15;
 const CREATION_SECONDS = 5;
 const PETS = 500;
 const CATEGORIES = 50;
 const NO_LIMITS = { perMinute: 2_000_000_000, perDay: 2_000_000_000 };
 
-/** What one kind of request costs. */
+/** What one request of a kind costs. */
 interface Cost {
   /** Processor time in microseconds. */
   time: number;
-  traffic?: Traffic;
+  commands: number;
+  bytes: number;
 }
 
 const stop = await findMongo();
@@ -59,14 +63,14 @@ try {
   const creations = [await creationsPerSecond(1, key), await creationsPerSecond(2, key)];
 
   console.log(
-    `\n${requests} requests of each kind after ${warmUp}, ${CONNECTIONS} connections, one key; processor time of the gateway in µs per request; commands and bytes per request to and from MongoDB\n`,
+    `\nup to ${requests} requests of each kind after ${warmUp}, ${CONNECTIONS} connections, one key; processor time of the gateway in µs per request; commands and bytes per request to and from MongoDB\n`,
   );
   console.log('| request | embedded µs | MongoDB µs | commands | bytes |\n|---|--:|--:|--:|--:|');
   for (const { name, what } of WORKLOADS) {
-    const { time, traffic } = onMongo.get(name)!;
+    const { time, commands, bytes } = onMongo.get(name)!;
     const cells = [
       ...[onEmbedded.get(name)!.time.toFixed(0), time.toFixed(0)],
-      ...[(traffic!.commands / requests).toFixed(2), (traffic!.bytes / requests).toFixed(0)],
+      ...[commands.toFixed(2), bytes.toFixed(0)],
     ];
     console.log(`| ${name} ${what} | ${cells.join(' | ')} |`);
   }
@@ -105,19 +109,19 @@ async function fill(store: Store): Promise<string> {
 async function costsOf(
   settings: Record<string, string>,
   key: string,
-  traffic?: () => Traffic,
+  traffic: () => Traffic = () => ({ commands: 0, bytes: 0 }),
 ): Promise<Map<string, Cost>> {
   const server = await startServer(settings);
   try {
     const costs = new Map<string, Cost>();
     for (const workload of WORKLOADS) {
-      await load(server.url, workload, key, { amount: warmUp });
+      await load(server.url, workload, key, warmUp, WARM_UP_SECONDS);
       const before = await processorSeconds(server.url);
-      traffic?.();
-      await load(server.url, workload, key, { amount: requests });
-      const counted = traffic?.();
-      const time = (((await processorSeconds(server.url)) - before) / requests) * 1e6;
-      costs.set(workload.name, { time, ...(counted && { traffic: counted }) });
+      traffic();
+      const { answers } = await load(server.url, workload, key, requests, LOAD_SECONDS);
+      const { commands, bytes } = traffic();
+      const time = (((await processorSeconds(server.url)) - before) / answers) * 1e6;
+      costs.set(workload.name, { time, commands: commands / answers, bytes: bytes / answers });
     }
     return costs;
   } finally {
@@ -130,8 +134,8 @@ async function creationsPerSecond(instances: number, key: string): Promise<numbe
   const settings = { MONGODB_URI: mongoUri(database) };
   const servers = await Promise.all(Array.from({ length: instances }, () => startServer(settings)));
   try {
-    const rates = servers.map(({ url }) => load(url, creation, key, { duration: CREATION_SECONDS }));
-    return (await Promise.all(rates)).reduce((sum, rate) => sum + rate, 0);
+    const loads = servers.map(({ url }) => load(url, creation, key, 1_000_000, CREATION_SECONDS));
+    return (await Promise.all(loads)).reduce((sum, { answers, seconds }) => sum + answers / seconds, 0);
   } finally {
     for (const { child } of servers) await end(child);
   }
@@ -162,24 +166,36 @@ async function processorSeconds(url: string): Promise<number> {
   return Number(/^process_cpu_seconds_total (.*)$/m.exec(text)?.[1]);
 }
 
-/** @returns answers per second */
+/** Sends so many requests, or as many as are answered in so many seconds. */
 async function load(
   url: string,
   { path, body }: Workload,
   key: string,
-  size: { amount: number } | { duration: number },
-): Promise<number> {
-  const result = await autocannon({
-    url: url + path,
-    connections: CONNECTIONS,
-    ...size,
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { 'x-api-key': key, ...(body !== undefined && { 'content-type': 'application/json' }) },
-    ...(body !== undefined && { body }),
+  amount: number,
+  seconds: number,
+): Promise<{ answers: number; seconds: number }> {
+  const began = performance.now();
+  const result = await new Promise<autocannon.Result>((resolve, reject) => {
+    const instance = autocannon(
+      {
+        url: url + path,
+        connections: CONNECTIONS,
+        amount,
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { 'x-api-key': key, ...(body !== undefined && { 'content-type': 'application/json' }) },
+        ...(body !== undefined && { body }),
+      },
+      (error: unknown, done: autocannon.Result) => {
+        clearTimeout(timer);
+        if (error) reject(error);
+        else resolve(done);
+      },
+    );
+    const timer = setTimeout(() => instance.stop?.(), seconds * 1000);
   });
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${path}: ${result.non2xx} refused, ${result.errors} failed`);
-  return result['2xx'] / result.duration;
+  return { answers: result['2xx'], seconds: (performance.now() - began) / 1000 };
 }
 
 async function end(child: ChildProcess): Promise<void> {
