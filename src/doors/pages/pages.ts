@@ -21,7 +21,8 @@ import { DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, SDL_PATH } from './paths.ts';
 /** What the script of each page draws into, and what is there without scripts. */
 const DOCS_BODY = `<div id="docs"></div>
 <noscript>Without JavaScript, read <a href="${OPENAPI_PATH}">the OpenAPI description</a>.</noscript>`;
-const GRAPHIQL_BODY = `<main id="graphiql"></main>
+const GRAPHIQL_BODY = `<h1 class="unseen">GraphiQL</h1>
+<main id="graphiql"></main>
 <noscript>GraphiQL needs JavaScript. Without it, read <a href="${SDL_PATH}">the schema</a>.</noscript>`;
 
 export type Page = (exchange: Exchange) => MaybePromise<Answer>;

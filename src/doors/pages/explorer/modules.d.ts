@@ -4,3 +4,7 @@ declare module 'swagger-ui-dist/swagger-ui-es-bundle.js' {
 }
 
 declare module '*.css';
+
+declare module 'monaco-editor/esm/vs/editor/browser/config/tabFocus.js' {
+  export const TabFocus: { setTabFocusMode(value: boolean): void };
+}

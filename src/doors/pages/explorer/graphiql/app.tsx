@@ -102,10 +102,6 @@ function Watch({ onVariables }: { onVariables: (text: string) => void }) {
   const { queryEditor, variableEditor, schema } = useEditors();
   useEffect(() => {
     if (!queryEditor || !variableEditor) return;
-    for (const editor of [queryEditor, variableEditor]) {
-      // Tab leads on to the next control, as everywhere; lines are indented by themselves, or with Ctrl-].
-      editor.updateOptions({ tabFocusMode: true });
-    }
     const look = () => {
       const model = queryEditor.getModel();
       const position = queryEditor.getPosition();

@@ -18,9 +18,12 @@ const failed = (message: string): Result => ({ errors: [{ message }] });
  */
 export const createFetcher =
   (variablesText: () => string): Fetcher =>
-  ({ query, operationName }, { headers } = {}) => {
+  ({ query, operationName: chosen }, { headers } = {}) => {
     const document = parsed(query);
-    const operation = document && getOperationAST(document, operationName);
+    // GraphiQL learns a moment late which operations a new text has: the name may be of one that is gone.
+    const named = document && getOperationAST(document, chosen);
+    const operation = named ?? (document && getOperationAST(document));
+    const operationName = document && !operation ? chosen : operation?.name?.value;
     return operation?.operation === 'subscription'
       ? subscribe(query, variablesText(), operationName, headersFor(headers))
       : (post(query, variablesText(), operationName, headersFor(headers)) as never);

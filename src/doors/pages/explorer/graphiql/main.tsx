@@ -1,4 +1,4 @@
-import './workers.ts';
+import './editor.ts';
 import 'graphiql/style.css';
 import '../bar.css';
 import './graphiql.css';

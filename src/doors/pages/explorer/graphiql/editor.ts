@@ -1,3 +1,5 @@
+import { TabFocus } from 'monaco-editor/esm/vs/editor/browser/config/tabFocus.js';
+
 /** Set by the bundler: where the workers of the editor are. */
 declare const WORKERS: { editor: string; json: string; graphql: string };
 
@@ -10,3 +12,7 @@ Object.assign(globalThis, {
       }),
   },
 });
+
+// Tab leads on to the next control, as everywhere: whoever has no mouse must get out of an editor. Lines are indented by
+// themselves, or with Ctrl-].
+TabFocus.setTabFocusMode(true);

@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
+import { expect, it } from 'vitest';
+import { SCHEMES, type Tab, WIDTHS, withBrowser } from '../../kit/browser.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What libraries do that can't be mended from outside, one by one: the rule of axe, the element, and why. */
+const EXCEPTIONS: readonly { rule: string; selector: string; why: string }[] = [
+  {
+    rule: 'nested-interactive',
+    selector: '.graphiql-tab',
+    why: 'GraphiQL makes a tab that can be moved of an element that has the buttons of the tab in it.',
+  },
+  {
+    rule: 'label-content-name-mismatch',
+    selector: '.graphiql-history-item-label',
+    why: 'GraphiQL names an entry of the history by what its operation does, not by the text that it shows.',
+  },
+];
+
+/** Critical and serious faults, as lines to read. */
+async function faultsOf({ page }: Tab): Promise<string[]> {
+  await page.evaluate(axe);
+  const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
+  const faults: string[] = [];
+  for (const { id, impact, nodes } of violations) {
+    if (impact !== 'critical' && impact !== 'serious') continue;
+    for (const { target, failureSummary } of nodes) {
+      const element = page.locator(String(target.at(-1))).first();
+      const excepted = await Promise.all(
+        EXCEPTIONS.filter(({ rule }) => rule === id).map(({ selector }) =>
+          element.evaluate((found, wanted) => found.matches(wanted), selector),
+        ),
+      );
+      if (!excepted.includes(true)) faults.push(`${impact} ${id} ${target.join(' ')}: ${failureSummary}`);
+    }
+  }
+  return faults;
+}
+
+const LOOKS = SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ scheme, width })));
+
+withBrowser('Accessibility', (kit) => {
+  it.each(LOOKS)(
+    'the first page: $scheme, $width px',
+    async (look) => {
+      const tab = await kit.open('/', look);
+      await tab.see('Enter an API key', '#key-status');
+      expect(await faultsOf(tab)).toEqual([]);
+      await tab.leave(`first-page-${look.scheme}-${look.width}`);
+    },
+    60_000,
+  );
+
+  it.each(LOOKS)(
+    'GraphiQL with an answer and each panel: $scheme, $width px',
+    async (look) => {
+      const tab = await kit.open('/graphql', { ...look, key: kit.gateway.key });
+      await tab.see('Costs 1 unit', '.price-strip');
+      await tab.run();
+      await tab.see('"categories"', '.result-window');
+      expect(await faultsOf(tab)).toEqual([]);
+      for (const panel of ['Examples', 'Price and REST', 'History', 'Documentation Explorer']) {
+        const show = tab.page.getByRole('button', { name: `Show ${panel}` });
+        if ((await show.count()) > 0) await show.click();
+        expect(await faultsOf(tab), panel).toEqual([]);
+      }
+      await tab.leave(`graphiql-${look.scheme}-${look.width}`);
+    },
+    90_000,
+  );
+
+  it.each(LOOKS)(
+    'the REST docs with operations tried and unfolded: $scheme, $width px',
+    async (look) => {
+      const tab = await kit.open('/docs', { ...look, key: kit.gateway.key });
+      const { page } = tab;
+      const panel = (operationId: string) => page.locator(`.opblock[id$="-${operationId}"]`);
+      for (const operationId of ['getPet', 'createOrder', 'listOrders']) {
+        await panel(operationId).locator('.opblock-summary-control').click({ timeout: 15_000 });
+        await panel(operationId).locator('.response-headers').first().waitFor();
+      }
+      await panel('getPet').locator('.try-out__btn').click();
+      await panel('getPet').locator('.execute').click();
+      await panel('getPet').locator('.live-responses-table', { hasText: '"Rex"' }).waitFor();
+      for (const summary of await page.locator('.opblock summary').all()) await summary.click();
+      expect(await faultsOf(tab)).toEqual([]);
+      await tab.leave(`docs-${look.scheme}-${look.width}`);
+    },
+    120_000,
+  );
+
+  /** Presses Tab until something has the focus. */
+  async function tabTo(tab: Tab, selector: string, most = 60): Promise<void> {
+    for (let presses = 0; presses < most; presses++) {
+      if (await tab.page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return;
+      await tab.page.keyboard.press('Tab');
+    }
+    throw new Error(`The keyboard doesn't reach ${selector}.`);
+  }
+
+  it('GraphiQL needs no mouse: a key, an example, a run, a copy, and nothing that holds the focus', async () => {
+    const tab = await kit.open('/graphql');
+    const { keyboard } = tab.page;
+    await tab.page.locator('.result-window .view-lines').waitFor({ state: 'attached', timeout: 30_000 });
+    await tabTo(tab, '#key');
+    await keyboard.insertText(kit.gateway.key);
+    await keyboard.press('Enter');
+    await tab.see('Key accepted', '#key-status');
+    await tabTo(tab, '.examples li:nth-child(5) button');
+    await keyboard.press('Enter');
+    await expect.poll(() => tab.editorText()).toContain('query Pet');
+    // The example is in the editor, which has the focus now.
+    await keyboard.press('Control+Enter');
+    await tab.see('"Rex"', '.result-window');
+    await tabTo(tab, '.graphiql-execute-button');
+    await tabTo(tab, '.copy-request .copy-button');
+    await keyboard.press('Enter');
+    await tab.see(/Copied|The browser does not allow it/, '.said');
+    await tab.leave('graphiql-by-keyboard');
+  }, 90_000);
+
+  it('the REST docs need no mouse', async () => {
+    const tab = await kit.open('/docs', { key: kit.gateway.key });
+    const { keyboard } = tab.page;
+    await tab.page.locator('.opblock').first().waitFor({ timeout: 15_000 });
+    await tabTo(tab, '[id$="-listPets"] .opblock-summary-control');
+    await keyboard.press('Enter');
+    await tabTo(tab, '[id$="-listPets"] .try-out__btn');
+    await keyboard.press('Enter');
+    await tabTo(tab, '[id$="-listPets"] .execute');
+    await keyboard.press('Enter');
+    await tab.see('"Rex"', '.live-responses-table');
+    await tabTo(tab, '[id$="-listPets"] .languages button:nth-child(3)');
+    await keyboard.press('Enter');
+    await tab.see('urllib.request', '.samples');
+    await tab.leave('docs-by-keyboard');
+  }, 90_000);
+});
