@@ -139,7 +139,7 @@ describe('the price of an operation', () => {
     ['curious beyond the tools', `{ __schema { types { ${aliases(300, 'description')} fields { name } } } }`],
     [
       'going round in the schema',
-      `{ __schema { types { ${'fields { type { ofType { '.repeat(6)} name ${'} } }'.repeat(6)} } } }`,
+      `{ __schema { types { ${'interfaces { possibleTypes { '.repeat(6)} name ${'} }'.repeat(6)} } } }`,
     ],
   ])('refuses what is %s', (_what, query) => {
     const operations = new Operations(schema, () => {});
