@@ -27,18 +27,23 @@ export interface Context {
   idempotency?: Idempotency | undefined;
 }
 
+/** Units that are run without letting others in between. */
+const MOST_AT_ONCE = 5;
+
 /**
  * The context of one operation of a session.
  *
- * @param call `cost`: its price in units
+ * @param call `cost`: its price in units; `isGone`: whether the client went away
  */
 export const newContext = (
   session: Session,
-  call: { cost: number } & Pick<Context, 'precondition' | 'idempotency'>,
+  call: { cost: number; isGone?: () => boolean } & Pick<Context, 'precondition' | 'idempotency'>,
 ): Context => ({
   principal: session.principal,
   store: session.store,
-  loaders: new Loaders(session.store),
+  loaders: call.isGone
+    ? new Loaders(session.store, { isGone: call.isGone, isPatient: call.cost > MOST_AT_ONCE })
+    : new Loaders(session.store),
   now: session.now,
   rateLimit: () => session.budget(call.cost),
   precondition: call.precondition,

@@ -9,6 +9,7 @@ import {
   NoSchemaIntrospectionCustomRule,
   type ObjectFieldNode,
   type OperationDefinitionNode,
+  OverlappingFieldsCanBeMergedRule,
   parse,
   specifiedRules,
   type ValidationRule,
@@ -20,6 +21,7 @@ import { LRUCache } from 'lru-cache';
 import { AppError, MOST_NAMED_FAULTS, unnamedFaults } from '../errors.ts';
 import { checkExpansion, checkNesting, MOST_TOKENS } from './complexity.ts';
 import { Int64IdsRule } from './id-scalar.ts';
+import { mergingConflicts } from './merging.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 
 /** Bytes of everything that is kept of all documents. */
@@ -72,8 +74,11 @@ export class Documents {
   constructor(schema: GraphQLSchema, { introspection }: { introspection: boolean }) {
     this.#schema = schema;
     this.#suggest = introspection;
-    // How much of the schema may be asked for is counted (`Introspection`), whatever its depth.
-    const standard = specifiedRules.filter((rule) => rule !== MaxIntrospectionDepthRule);
+    // How much of the schema may be asked for is counted (`Introspection`), whatever its depth, and which fields can be
+    // merged is found in one pass (`mergingConflicts`).
+    const standard = specifiedRules.filter(
+      (rule) => rule !== MaxIntrospectionDepthRule && rule !== OverlappingFieldsCanBeMergedRule,
+    );
     const rules = [...standard, Int64IdsRule];
     this.#rules = introspection ? rules : [...rules, NoSchemaIntrospectionCustomRule];
   }
@@ -104,20 +109,18 @@ export class Documents {
   /** Parses and validates a document without keeping it. */
   read(text: string): ReadDocument {
     let ast: DocumentNode;
+    let errors: readonly GraphQLError[];
     try {
       checkNesting(text);
       ast = parse(text, { maxTokens: MOST_TOKENS });
       checkExpansion(ast);
+      errors = this.#errorsOf(ast);
     } catch (error) {
       if (error instanceof AppError) return { refusal: new OperationRefused([publicError(error)]) };
       if (!(error instanceof GraphQLError)) throw error;
       const code = error.message.includes('Parsing aborted') ? 'QUERY_TOO_COMPLEX' : 'GRAPHQL_PARSE_FAILED';
       return { refusal: new OperationRefused([publicError(error, code)]) };
     }
-    const errors = validate(this.#schema, ast, this.#rules, {
-      hideSuggestions: !this.#suggest,
-      maxErrors: MOST_ERRORS,
-    });
     if (errors.length > 0) return { refusal: validationRefusal(ast, errors) };
     const operations = new Map<string, Operation>();
     const document = {
@@ -133,6 +136,12 @@ export class Documents {
     if (operations.size === 1) [document.only] = operations.values();
     return document;
   }
+
+  #errorsOf(ast: DocumentNode): readonly GraphQLError[] {
+    const options = { hideSuggestions: !this.#suggest, maxErrors: MOST_ERRORS };
+    const errors = validate(this.#schema, ast, this.#rules, options);
+    return errors.length > 0 ? errors : mergingConflicts(this.#schema, ast);
+  }
 }
 
 function tokensOf({ loc }: DocumentNode): number {
@@ -144,7 +153,7 @@ function tokensOf({ loc }: DocumentNode): number {
 /** Names the first errors and counts the rest. */
 function validationRefusal(ast: DocumentNode, errors: readonly GraphQLError[]): OperationRefused {
   if (errors.at(-1)!.message.endsWith('Validation aborted.'))
-    return refused('QUERY_TOO_COMPLEX', 'The operation has too many errors or too many fields that overlap.');
+    return refused('QUERY_TOO_COMPLEX', 'The operation has too many errors.');
   const named = errors.slice(0, MOST_NAMED_FAULTS).map((error) => validationError(ast, error));
   const unnamed = errors.length - named.length;
   if (unnamed > 0) {

@@ -84,13 +84,24 @@ export function select(
   return { root, selection, fields: collector.fields };
 }
 
+/** What an operation would select if its directives took nothing out. */
+export const selectEverything = (
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  { operation, selectionSet }: OperationDefinitionNode,
+): Selection => {
+  const root = schema.getRootType(operation);
+  return root ? new Collector(schema, document, null).collect(root, [selectionSet], 1) : [];
+};
+
 class Collector {
   fields = 0;
   readonly #schema: GraphQLSchema;
   readonly #fragments = new Map<string, FragmentDefinitionNode>();
-  readonly #variables: Variables;
+  readonly #variables: Variables | null;
 
-  constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables) {
+  /** @param variables null to include whatever directives say */
+  constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null) {
     this.#schema = schema;
     this.#variables = variables;
     for (const definition of document.definitions) {
@@ -153,6 +164,7 @@ class Collector {
   }
 
   #isIncluded({ directives = [] }: SelectionNode): boolean {
+    if (this.#variables === null) return true;
     for (const { name, arguments: given } of directives) {
       const when = given?.find(({ name }) => name.value === 'if')?.value;
       if (!when) continue;

@@ -1,0 +1,111 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  GraphQLError,
+  type GraphQLOutputType,
+  type GraphQLSchema,
+  getNamedType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  Kind,
+  print,
+  type ValueNode,
+} from 'graphql';
+import { type SelectedField, type Selection, selectEverything } from './selection.ts';
+
+/** No more conflicts than this are looked for. */
+const MOST_CONFLICTS = 100;
+
+/**
+ * Finds fields that would have one response key and can't be merged (GraphQL specification, section 5.3.2). The rule of
+ * graphql-js compares each with each; a document of 2,000 tokens can keep it busy for tens of milliseconds. This looks at
+ * each once, since all that are merged must equal the first. What stands where no object can be of its type is never
+ * merged, so that it isn't looked at.
+ *
+ * @param document valid but for this
+ * @throws QUERY_TOO_COMPLEX for what is too deep or too large to look at
+ */
+export function mergingConflicts(schema: GraphQLSchema, document: DocumentNode): GraphQLError[] {
+  const search = new Search();
+  for (const node of document.definitions) {
+    if (node.kind === Kind.OPERATION_DEFINITION) search.within(selectEverything(schema, document, node));
+  }
+  return search.conflicts;
+}
+
+/** All that stands under one response key of whatever type. */
+interface Shape {
+  field: SelectedField;
+  below: Selection[];
+}
+
+class Search {
+  readonly conflicts: GraphQLError[] = [];
+
+  /** Fields of one object: they must be the same field with the same arguments. */
+  within(selection: Selection): void {
+    for (const { key, nodes, below } of selection) {
+      const [first, ...others] = nodes;
+      for (const other of others) {
+        const reason = differenceOf(first, other);
+        if (reason) this.#add(key, reason, first, other);
+      }
+      for (const part of below.values()) this.within(part);
+      if (below.size > 1) this.#alike([...below.values()]);
+    }
+  }
+
+  /** Fields of objects of different types, only one of which will be there: what they return must look the same. */
+  #alike(selections: readonly Selection[]): void {
+    const shapes = new Map<string, Shape>();
+    for (const field of selections.flat()) {
+      const shape = shapes.get(field.key);
+      if (!shape) {
+        shapes.set(field.key, { field, below: [...field.below.values()] });
+        continue;
+      }
+      shape.below.push(...field.below.values());
+      const [one, other] = [shape.field.definition.type, field.definition.type];
+      if (areUnlike(one, other)) {
+        const reason = `they return conflicting types "${one}" and "${other}"`;
+        this.#add(field.key, reason, shape.field.nodes[0], field.nodes[0]);
+      }
+    }
+    for (const { below } of shapes.values()) if (below.length > 1) this.#alike(below);
+  }
+
+  #add(key: string, reason: string, ...nodes: FieldNode[]): void {
+    if (this.conflicts.length >= MOST_CONFLICTS) return;
+    const message = `Fields "${key}" conflict because ${reason}. Use different aliases on the fields to fetch both if this was intentional.`;
+    this.conflicts.push(new GraphQLError(message, { nodes }));
+  }
+}
+
+function differenceOf(one: FieldNode, other: FieldNode): string | undefined {
+  if (one.name.value !== other.name.value)
+    return `"${one.name.value}" and "${other.name.value}" are different fields`;
+  return argumentsOf(one) === argumentsOf(other) ? undefined : 'they have differing arguments';
+}
+
+const argumentsOf = ({ arguments: given = [] }: FieldNode): string =>
+  given
+    .map(({ name, value }) => `${name.value}:${print(sorted(value))}`)
+    .sort()
+    .join();
+
+/** The order of fields in a literal doesn't matter. */
+function sorted(value: ValueNode): ValueNode {
+  if (value.kind === Kind.LIST) return { ...value, values: value.values.map(sorted) };
+  if (value.kind !== Kind.OBJECT) return value;
+  const fields = value.fields.map((field) => ({ ...field, value: sorted(field.value) }));
+  return { ...value, fields: fields.sort((a, b) => (a.name.value < b.name.value ? -1 : 1)) };
+}
+
+function areUnlike(one: GraphQLOutputType, other: GraphQLOutputType): boolean {
+  for (const isWrapper of [isNonNullType, isListType]) {
+    if (isWrapper(one) && isWrapper(other)) return areUnlike(one.ofType, other.ofType);
+    if (isWrapper(one) || isWrapper(other)) return true;
+  }
+  return (isLeafType(one) || isLeafType(other)) && getNamedType(one) !== getNamedType(other);
+}
