@@ -1,6 +1,6 @@
 /**
  * The one table of errors. REST bodies, GraphQL `extensions`, the OpenAPI responses and the tests are all
- * computed from it (contract section 4).
+ * computed from it.
  */
 export const ERRORS = {
   BAD_REQUEST: {

@@ -88,7 +88,7 @@ export class Authenticator {
   }
 }
 
-/** The key of a request: `X-API-Key: <key>` or `Authorization: Bearer <key>` (contract section 5). */
+/** The key of a request: `X-API-Key: <key>` or `Authorization: Bearer <key>` (RFC 6750 section 2.1). */
 export function keyOf(headers: NodeJS.Dict<string | string[]>): string | undefined {
   const key = headers['x-api-key'];
   if (typeof key === 'string' && key !== '') return key;
