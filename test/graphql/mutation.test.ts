@@ -12,7 +12,7 @@ import {
 } from '../kit/petstore.ts';
 import { newDatabase } from '../store/mongo/database.ts';
 
-onEachEngine('A mutation of several fields', (kit) => {
+onEachEngine('A mutation of several fields', (kit, engine) => {
   const run = (
     text: string,
     variables?: Record<string, unknown>,
@@ -188,6 +188,28 @@ onEachEngine('A mutation of several fields', (kit) => {
     await expectNothing(sent, before, { extensions: { code: 'PAYLOAD_TOO_LARGE', status: 413 } });
     dataOf(await run(text));
   });
+
+  it.runIf(engine.name === 'sqlite')(
+    'has an event for each record that it wrote, and none where one field failed',
+    async () => {
+      const { E } = await makeWorld(kit);
+      const events = async () =>
+        dataOf(await run('{ events(first: 100) { nodes { type } } }')).events.nodes.map(
+          ({ type }: { type: string }) => type,
+        );
+      const before = await events();
+      await run(
+        `mutation { a: createPet(input: {name: "E", categoryId: ${E}}) { id } b: deleteOrder(id: 999999) }`,
+      );
+      expect(await events()).toEqual(before);
+      dataOf(
+        await run(
+          `mutation { a: createPet(input: {name: "E", categoryId: ${E}}) { id } b: createOrder(input: {}) { id } }`,
+        ),
+      );
+      expect(await events()).toEqual([...before, 'pet_created', 'order_created']);
+    },
+  );
 
   it('says what is gone below a record that a later field deletes', async () => {
     const { C } = dataOf(await run('mutation { C: createCategory(input: {name: "Brief"}) { id } }'));
