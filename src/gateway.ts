@@ -112,7 +112,7 @@ class Gateway {
       ...(options.routes && { routes: options.routes }),
       openStream: (exchange, session, selection) => events.open(exchange, session, selection),
     });
-    this.#graphql = new GraphQLDoor(operations);
+    this.#graphql = new GraphQLDoor(operations, this.#streams);
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {

@@ -101,7 +101,7 @@ function prepare(operations: Operations, request: OperationRequest, mayMutate: b
     throw error;
   }
   if (!mayMutate && prepared.operation.operation !== 'query') {
-    throw new AppError('METHOD_NOT_ALLOWED', 'Mutations can be sent with POST only.');
+    throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions can be sent with POST only.');
   }
   return prepared;
 }

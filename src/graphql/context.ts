@@ -1,5 +1,6 @@
 import type { Principal } from '../access/api-keys.ts';
 import type { RateLimitView, Session } from '../access/session.ts';
+import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import { Loaders } from './loaders.ts';
 
@@ -25,6 +26,10 @@ export interface Context {
   rateLimit: () => RateLimitView;
   precondition?: Precondition | undefined;
   idempotency?: Idempotency | undefined;
+  /** Opens the stream that a subscription reads; there where one is answered. */
+  followEvents?:
+    | ((selection: Omit<EventRequest, 'limit'>) => Promise<AsyncIterable<StoredEvent>>)
+    | undefined;
 }
 
 /** Units that are run without letting others in between. */

@@ -1,4 +1,5 @@
 import {
+  createSourceEventStream,
   type DocumentNode,
   type ExecutionResult,
   execute,
@@ -42,6 +43,14 @@ export interface PreparedOperation {
   execute(context: Context): MaybePromise<PublicResult>;
   /** Runs with the graphql-js interpreter, the reference that the compiled code is tested against. */
   interpret(context: Context): MaybePromise<PublicResult>;
+  /**
+   * Of a subscription: one result for each of its events, until these end.
+   *
+   * @param context in which its events are followed
+   * @param contextOfEvent makes the context in which the selection of one event is resolved
+   * @throws AppError where it can't begin, and whatever its events end with
+   */
+  subscribe(context: Context, contextOfEvent: () => Context): Promise<AsyncGenerator<PublicResult>>;
   /** Writes a result as JSON, with code made for this operation where there is some. */
   stringify(result: PublicResult): string;
 }
@@ -124,6 +133,19 @@ export class Operations {
           ? this.#run(operation, mutations, context, (root) => code.query(root, context, variables))
           : interpret(context);
       },
+      subscribe: async (context, contextOfEvent) => {
+        const args = {
+          schema: this.#schema,
+          document: document.ast,
+          operationName: node.name?.value ?? null,
+          variableValues: variables,
+        };
+        const source = await createSourceEventStream({ ...args, contextValue: context });
+        if (!(Symbol.asyncIterator in source)) throw source.errors?.[0]?.originalError ?? source.errors?.[0];
+        const resolve = (event: unknown) =>
+          this.#finish(execute({ ...args, contextValue: contextOfEvent(), rootValue: event }));
+        return resultsOf(source, resolve);
+      },
       stringify: (result) =>
         plan.code && !result.errors && !result.extensions ? plan.code.stringify(result) : toJson(result),
     };
@@ -196,6 +218,13 @@ export class Operations {
       ? result.then((settled) => publicResult(settled, this.#report))
       : publicResult(result, this.#report);
   }
+}
+
+async function* resultsOf<T>(
+  events: AsyncIterable<T>,
+  resolve: (event: T) => MaybePromise<PublicResult>,
+): AsyncGenerator<PublicResult> {
+  for await (const event of events) yield await resolve(event);
 }
 
 function mutationsOf({ operation: { node }, selected }: Plan): number {

@@ -157,6 +157,30 @@ export function eventSelection({
 /** Ids of events are text of their own, no int64. */
 const OPAQUE = { opaque: true };
 
+const eventArgs = {
+  after: 'Only events behind this one',
+  types: 'Only events of these types.',
+};
+
+builder.subscriptionType({ description: 'What can be followed, over server-sent events.' });
+
+builder.subscriptionFields((t) => ({
+  events: t.field({
+    type: EventRef,
+    description:
+      'Each write as it is committed. Costs 1 unit to open, and for every 100 events what its selection costs for 100 rows.',
+    args: {
+      after: t.arg.id({
+        description: `${eventArgs.after}; without it, those that come next.`,
+        extensions: OPAQUE,
+      }),
+      types: t.arg({ type: [EventTypeType], description: eventArgs.types }),
+    },
+    subscribe: (_root, args, context) => context.followEvents!(eventSelection(args)),
+    resolve: (event) => event,
+  }),
+}));
+
 builder.queryFields((t) => ({
   events: t.field({
     type: EventConnection,
@@ -164,10 +188,10 @@ builder.queryFields((t) => ({
       'The log of changes. Ask again with the `endCursor` of the last page as `after`, and nothing is missed.',
     args: {
       after: t.arg.id({
-        description: 'Only events behind this one; without it, from the oldest that is kept.',
+        description: `${eventArgs.after}; without it, from the oldest that is kept.`,
         extensions: OPAQUE,
       }),
-      types: t.arg({ type: [EventTypeType], description: 'Only events of these types.' }),
+      types: t.arg({ type: [EventTypeType], description: eventArgs.types }),
       first: t.arg.int({ description: 'How many events: 1 to 100; 20 unless given.' }),
     },
     resolve: (_root, { after, types, first }, { store }) =>

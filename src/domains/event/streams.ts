@@ -16,6 +16,14 @@ const LOOKS_PER_BAN = 4;
 export const CLIENT_GONE = new Error('The client is gone.');
 export const STOPPING = new Error('The server stops.');
 
+/** Why a stream ended, for the log. */
+export function nameOfEnd(reason: unknown): string {
+  if (reason === CLIENT_GONE) return 'client gone';
+  if (reason === STOPPING) return 'stopping';
+  if (reason instanceof FellBehind) return 'fell behind';
+  return reason instanceof AppError ? reason.code : 'INTERNAL';
+}
+
 const revoked = () => new AppError('UNAUTHENTICATED', 'The API key is no longer valid.');
 
 export interface StreamOptions {
@@ -189,6 +197,11 @@ export class EventStream {
     this.sent += events.length;
     this.#listeners.sent(events.length);
     return events;
+  }
+
+  /** What ended it; undefined as long as nothing has. */
+  get failure(): unknown {
+    return this.#failure;
   }
 
   /** @param listener told at once when the stream fails, in the middle of whatever its events are used for */

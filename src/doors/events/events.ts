@@ -3,7 +3,13 @@ import { keyOf } from '../../access/api-keys.ts';
 import type { Session } from '../../access/session.ts';
 import { type EventTypeName, fromName } from '../../domains/event/event.ts';
 import { type FeedEvent, FellBehind, type Selection } from '../../domains/event/feed.ts';
-import { CLIENT_GONE, type EventStream, type EventStreams, STOPPING } from '../../domains/event/streams.ts';
+import {
+  CLIENT_GONE,
+  type EventStream,
+  type EventStreams,
+  nameOfEnd,
+  STOPPING,
+} from '../../domains/event/streams.ts';
 import { AppError, validationFailed } from '../../errors.ts';
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
@@ -99,7 +105,7 @@ export class EventsDoor {
       stream.close();
     }
     this.#end(response, reason);
-    return { events: stream.sent, end: nameOf(reason) };
+    return { events: stream.sent, end: nameOfEnd(reason) };
   }
 
   #end(response: ServerResponse, reason: unknown): void {
@@ -127,14 +133,6 @@ const foreignLastEventId = () =>
 
 /** For nginx, which would keep a stream until there is enough of it. */
 const NO_BUFFERS = ['X-Accel-Buffering', 'no'];
-
-/** For the log. */
-function nameOf(reason: unknown): string {
-  if (reason === CLIENT_GONE) return 'client gone';
-  if (reason === STOPPING) return 'stopping';
-  if (reason instanceof FellBehind) return 'fell behind';
-  return reason instanceof AppError ? reason.code : 'INTERNAL';
-}
 
 /** What is written of events. Most readers are given the same ones at the same time, so the last bytes are kept. */
 class Frames {

@@ -1,8 +1,9 @@
 import { type Expected, PRICE_OF_FAILURE, type Session } from '../../access/session.ts';
+import type { EventStreams } from '../../domains/event/streams.ts';
 import { AppError } from '../../errors.ts';
 import { type Admission, type AdmissionDesk, type Admitted, admit } from '../../graphql/admission.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
-import type { Operations } from '../../graphql/operations.ts';
+import type { Operations, PreparedOperation } from '../../graphql/operations.ts';
 import { PersistedQueries } from '../../graphql/persisted-queries.ts';
 import { OperationRefused } from '../../graphql/refusal.ts';
 import type { Answer } from '../../http/answer.ts';
@@ -13,6 +14,7 @@ import { answerCost, COST_PATH } from './cost.ts';
 import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
 import { contentTypeFor, RESPONSE_TYPES, responseType, revalidated } from './response.ts';
 import { run, statusOf } from './run.ts';
+import { STREAM_TYPE, Subscription } from './subscription.ts';
 import { YogaTransport } from './yoga.ts';
 
 export { COST_PATH } from './cost.ts';
@@ -20,7 +22,9 @@ export { graphqlErrorAnswer } from './response.ts';
 
 export const GRAPHQL_PATH = '/graphql';
 const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
-const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', 'text/event-stream'];
+const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', STREAM_TYPE];
+/** In units. */
+const PRICE_TO_SUBSCRIBE = 1;
 
 /**
  * The GraphQL door. Yoga serves GraphQL over HTTP; the common case, JSON in a POST and JSON out, is served here without it,
@@ -28,12 +32,14 @@ const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', 'text/event-st
  */
 export class GraphQLDoor {
   readonly #desk: AdmissionDesk;
+  readonly #streams: EventStreams;
   readonly #yoga = new YogaTransport();
 
   readonly #alwaysYoga: boolean;
 
   /** @param options `alwaysYoga` sends the common case through Yoga too: the reference of the tests */
-  constructor(operations: Operations, { alwaysYoga = false } = {}) {
+  constructor(operations: Operations, streams: EventStreams, { alwaysYoga = false } = {}) {
+    this.#streams = streams;
     this.#alwaysYoga = alwaysYoga;
     this.#desk = { operations, persisted: new PersistedQueries() };
   }
@@ -69,11 +75,48 @@ export class GraphQLDoor {
     const parameters = hasBody ? await readParameters(exchange) : readQueryString(exchange.query);
     const admission = admit(this.#desk, parameters, method === 'POST');
     exchange.operation = admission.name;
+    const operation = subscriptionIn(admission);
+    if (operation) return this.#subscribe(exchange, session, admission, operation);
     await session.admit(admission.cost, admission.mutations);
     if (method === 'POST' && !this.#alwaysYoga && responseType(headers.accept) !== undefined)
       return answerPlain(exchange, session, admission);
     return revalidated(exchange, await this.#yoga.answer(exchange, session, admission));
   }
+
+  /** Opening it costs a unit; its events are charged as they come. */
+  async #subscribe(
+    exchange: Exchange,
+    session: Session,
+    admission: Admission,
+    operation: PreparedOperation,
+  ): Promise<Answer> {
+    if (!accepts(exchange.headers.accept, [STREAM_TYPE]))
+      throw new AppError('NOT_ACCEPTABLE', `Subscriptions are answered with ${STREAM_TYPE}.`);
+    await session.charge(PRICE_TO_SUBSCRIBE);
+    const subscription = await Subscription.begin(this.#streams, exchange, session, operation);
+    const body = await this.#yoga.stream(exchange, session, admission, subscription.results);
+    return {
+      status: 200,
+      headers: [],
+      body: '',
+      contentType: STREAM_TYPE,
+      stream: (response) => subscription.write(body, response),
+    };
+  }
+}
+
+/**
+ * The subscription that a request is.
+ *
+ * @throws BAD_REQUEST for one in a batch, whose answer has an end
+ */
+function subscriptionIn({ batch, operations }: Admission): PreparedOperation | undefined {
+  const found = operations.find(
+    (one): one is PreparedOperation =>
+      !(one instanceof OperationRefused) && one.operation.operation === 'subscription',
+  );
+  if (found && batch) throw new AppError('BAD_REQUEST', 'A subscription cannot be part of a batch.');
+  return found;
 }
 
 async function answerPlain(exchange: Exchange, session: Session, admission: Admission): Promise<Answer> {

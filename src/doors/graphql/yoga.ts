@@ -1,18 +1,26 @@
 import type { Plugin, YogaServerInstance } from 'graphql-yoga';
 import type { Session } from '../../access/session.ts';
 import type { Admission } from '../../graphql/admission.ts';
+import type { PublicResult } from '../../graphql/execute.ts';
 import { OperationRefused } from '../../graphql/refusal.ts';
 import { schema } from '../../graphql/schema.ts';
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { responseType } from './response.ts';
 import { run, statusOf } from './run.ts';
+import { STREAM_TYPE } from './subscription.ts';
 
 const ENDPOINT = '/graphql';
 
 /** A request that is admitted and paid for. Yoga copies its server context, so this hangs one level deeper. */
 interface YogaContext {
-  admitted: { exchange: Exchange; session: Session; admission: Admission };
+  admitted: {
+    exchange: Exchange;
+    session: Session;
+    admission: Admission;
+    /** Of a subscription that has begun. */
+    results?: AsyncIterable<PublicResult>;
+  };
 }
 
 /** GraphQL over HTTP as Yoga serves it: everything but the plain JSON POST. */
@@ -48,6 +56,23 @@ export class YogaTransport {
       body: await response.text(),
       contentType: response.headers.get('content-type') ?? 'application/json; charset=utf-8',
     };
+  }
+
+  /** Writes the results of a subscription as GraphQL over SSE has them, in its mode of distinct connections. */
+  async stream(
+    exchange: Exchange,
+    session: Session,
+    admission: Admission,
+    results: AsyncIterable<PublicResult>,
+  ): Promise<ReadableStream<Uint8Array>> {
+    await this.load();
+    const yoga = await this.#yoga!;
+    const response = await yoga.fetch(
+      `http://localhost${ENDPOINT}`,
+      { method: 'POST', headers: { accept: STREAM_TYPE, 'content-type': 'application/json' } },
+      { admitted: { exchange, session, admission, results } },
+    );
+    return response.body!;
   }
 }
 
@@ -95,6 +120,9 @@ function useAdmission(): Plugin<object, YogaContext> {
       if (!(operation instanceof OperationRefused)) setParsedDocument(operation.document);
     },
     onValidate: ({ setResult }) => setResult([]),
+    onSubscribe: ({ args, setSubscribeFn }) => {
+      setSubscribeFn((async () => (args.contextValue as unknown as YogaContext).admitted.results) as never);
+    },
     onExecute: ({ args, setExecuteFn }) => {
       setExecuteFn((async () => {
         const { exchange, session, index, operation } = operationOf(

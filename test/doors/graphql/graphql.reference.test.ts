@@ -17,6 +17,7 @@ import { BurstGuard } from '../../../src/access/burst-guard.ts';
 import { FreeGuard } from '../../../src/access/free-guard.ts';
 import { Limiter } from '../../../src/access/limiter.ts';
 import { Session } from '../../../src/access/session.ts';
+import { EventStreams } from '../../../src/domains/event/streams.ts';
 import { GraphQLDoor, graphqlErrorAnswer } from '../../../src/doors/graphql/graphql.ts';
 import { AppError } from '../../../src/errors.ts';
 import {
@@ -66,7 +67,8 @@ class Side {
     this.#store = store;
     const report = (fault: unknown) => this.faults.push(fault);
     const operations = alwaysYoga ? new Interpreted(schema, report) : new Operations(schema, report);
-    this.#door = new GraphQLDoor(operations, { alwaysYoga });
+    const streams = new EventStreams({ store, isValid: () => true });
+    this.#door = new GraphQLDoor(operations, streams, { alwaysYoga });
   }
 
   /** Everything that a client sees of the answer, and what it cost. */

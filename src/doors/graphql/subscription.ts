@@ -1,0 +1,109 @@
+import type { ServerResponse } from 'node:http';
+import { keyOf } from '../../access/api-keys.ts';
+import type { Session } from '../../access/session.ts';
+import { FellBehind } from '../../domains/event/feed.ts';
+import {
+  CLIENT_GONE,
+  type EventStream,
+  type EventStreams,
+  nameOfEnd,
+  STOPPING,
+  type StreamOptions,
+} from '../../domains/event/streams.ts';
+import { AppError } from '../../errors.ts';
+import { newContext } from '../../graphql/context.ts';
+import type { PublicResult } from '../../graphql/execute.ts';
+import { toJson } from '../../graphql/json.ts';
+import type { PreparedOperation } from '../../graphql/operations.ts';
+import { INTERNAL_MESSAGE, publicError } from '../../graphql/refusal.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import type { StoredEvent } from '../../store/events.ts';
+
+export const STREAM_TYPE = 'text/event-stream';
+
+/** A subscription that has begun. */
+export class Subscription {
+  readonly #stream: EventStream;
+  /** A result for each event; after the last one, what ended the stream, where clients are told. */
+  readonly results: AsyncIterable<PublicResult & { stringify: typeof toJson }>;
+
+  private constructor(stream: EventStream, results: AsyncGenerator<PublicResult>) {
+    this.#stream = stream;
+    this.results = told(stream, results);
+  }
+
+  /** @throws AppError where it can't begin */
+  static async begin(
+    streams: EventStreams,
+    exchange: Exchange,
+    session: Session,
+    operation: PreparedOperation,
+  ): Promise<Subscription> {
+    let stream: EventStream | undefined;
+    const contextOfEvent = () => newContext(session, { cost: operation.price });
+    const key = keyOf(exchange.headers)!;
+    const followEvents = async (selection: StreamOptions['selection']) => {
+      stream = await streams.open({ session, key, selection, price: operation.price });
+      return eventsOf(stream);
+    };
+    const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);
+    return new Subscription(stream!, results);
+  }
+
+  /** Hands on what Yoga writes of the results, as the client takes it. */
+  async write(body: ReadableStream<Uint8Array>, response: ServerResponse): Promise<Record<string, unknown>> {
+    const stream = this.#stream;
+    const reader = body.getReader();
+    const { socket } = response;
+    let drained: (() => void) | undefined;
+    const gone = () => stream.fail(CLIENT_GONE);
+    response.on('drain', () => drained?.());
+    response.on('close', gone);
+    // Who reads for ever has no reason to close its half of the connection: it is about to go.
+    socket?.on('end', gone);
+    stream.onFailure((error) => {
+      // Without `complete` clients connect again and go on.
+      if (error === STOPPING || error instanceof FellBehind) response.destroy();
+      drained?.();
+    });
+    if (response.destroyed || socket?.readableEnded) gone();
+    try {
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        if (response.destroyed || response.write(value)) continue;
+        await new Promise<void>((resolve) => {
+          drained = resolve;
+          if (!response.writableNeedDrain || response.destroyed) resolve();
+        });
+      }
+    } finally {
+      socket?.off('end', gone);
+      stream.close();
+      response.shouldKeepAlive = false;
+      response.end();
+    }
+    return { events: stream.sent, end: nameOfEnd(stream.failure) };
+  }
+}
+
+async function* eventsOf(stream: EventStream): AsyncGenerator<StoredEvent> {
+  try {
+    for (;;) for (const { event } of await stream.take()) yield event;
+  } finally {
+    stream.close();
+  }
+}
+
+async function* told(stream: EventStream, results: AsyncGenerator<PublicResult>) {
+  try {
+    for await (const result of results) yield { ...result, stringify: toJson };
+  } catch (error) {
+    stream.fail(error);
+    if (error === CLIENT_GONE || error === STOPPING || error instanceof FellBehind) return;
+    const known = error instanceof AppError ? error : new AppError('INTERNAL', INTERNAL_MESSAGE);
+    yield { errors: [publicError(known)], stringify: toJson };
+  } finally {
+    stream.close();
+  }
+}

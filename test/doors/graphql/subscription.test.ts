@@ -1,0 +1,179 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
+import { dataOf, exactly, expectQueryRefusal, onEachEngine, query, send } from '../../kit/petstore.ts';
+
+const open: EventStreamClient[] = [];
+afterEach(() => {
+  for (const client of open.splice(0)) client.close();
+});
+
+onEachEngine('subscription { events }', (kit) => {
+  const subscribe = async (text: string, variables: object = {}, call: StreamCall = {}) => {
+    const client = await EventStreamClient.open(kit.gateway, '/graphql', {
+      method: 'POST',
+      body: JSON.stringify({ query: text, variables }),
+      ...call,
+      headers: { 'content-type': 'application/json', ...call.headers },
+    });
+    open.push(client);
+    return client;
+  };
+  const nextOf = (client: EventStreamClient) =>
+    client.messages.filter(({ event }) => event === 'next').map(({ data }) => JSON.parse(data!));
+  const create = (name: string) => kit.gateway.store.createCategory({ name });
+
+  it('sends each write as it is committed, with the records below as they are now', async () => {
+    const client = await subscribe(`subscription {
+      events(types: [pet_created, pet_deleted, inventory_updated]) {
+        id type time data pet { name category { name } } inventoryItem { quantity pet { id } } order { id }
+      }
+    }`);
+    expect([client.response.statusCode, client.response.headers['content-type']]).toEqual([
+      200,
+      'text/event-stream',
+    ]);
+    expect(client.response.headers['x-ratelimit-remaining']).toBe('999999');
+    const { store } = kit.gateway;
+    const dogs = await create('Dogs');
+    const rex = await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
+    await client.until(1);
+    await store.updatePet(rex.id, { quantity: 3 });
+    await client.until(2);
+    await store.deletePet(rex.id);
+    await client.until(3);
+    const events = nextOf(client).map((result) => dataOf({ status: 200, json: result } as never).events);
+    const id = Number(rex.id);
+    const envelope = { id: expect.any(String), time: expect.stringMatching(/Z$/), order: null };
+    expect(events).toEqual([
+      {
+        ...envelope,
+        type: 'pet_created',
+        data: { id, name: 'Rex', categoryId: Number(dogs.id), status: 'available' },
+        pet: { name: 'Rex', category: { name: 'Dogs' } },
+        inventoryItem: null,
+      },
+      {
+        ...envelope,
+        type: 'inventory_updated',
+        data: { petId: id, quantity: 3, status: 'available' },
+        pet: null,
+        inventoryItem: { quantity: 3, pet: { id: rex.id } },
+      },
+      { ...envelope, type: 'pet_deleted', data: { id }, pet: null, inventoryItem: null },
+    ]);
+  });
+
+  it('goes on behind an event, which both doors know', async () => {
+    const first = await subscribe('subscription { events { id data } }');
+    for (const name of ['A', 'B', 'C']) await create(name);
+    await first.until(3);
+    const [a] = nextOf(first).map(({ data }) => data.events);
+    first.close();
+    const text = 'subscription ($after: ID) { events(after: $after) { data } }';
+    const second = await subscribe(text, { after: a.id });
+    await second.until(2);
+    await create('D');
+    await second.until(3);
+    expect(nextOf(second).map(({ data }) => data.events.data.name)).toEqual(['B', 'C', 'D']);
+    const listed = await send(kit.gateway, `/events?after=${a.id}`);
+    expect(listed.json.map(({ data }: { data: object }) => data)).toEqual(
+      nextOf(second).map(({ data }) => data.events.data),
+    );
+  });
+
+  it('is exact beyond 2^53', async () => {
+    const client = await subscribe('subscription { events(types: [order_created]) { data order { id } } }');
+    await kit.gateway.store.createOrder({ id: '9223372036854775806', complete: true });
+    const [message] = await client.until(1);
+    expect(exactly(message!.data!)).toEqual({
+      data: {
+        events: {
+          data: { id: '#9223372036854775806', complete: true },
+          order: { id: '9223372036854775806' },
+        },
+      },
+    });
+  });
+
+  it('costs a unit to open, and before every 100 events what 100 rows cost', async () => {
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 4, perDay: 1_000 });
+    // 100 rows with 26 times 2 for the name, and the object itself: 53 for each row, 3 units.
+    const names = Array.from({ length: 26 }, (_, i) => `n${i}: name`).join(' ');
+    const text = `subscription { events { category { ${names} } } }`;
+    const cost = await send(kit.gateway, 'POST /graphql/cost', {
+      body: JSON.stringify({ query: text }),
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(cost.json.cost).toBe(3);
+    const client = await subscribe(text, {}, { key });
+    expect(client.response.headers['x-ratelimit-remaining']).toBe('3');
+    await Promise.all(Array.from({ length: 102 }, (_, i) => create(`N${i}`)));
+    await client.ended;
+    const results = nextOf(client);
+    expect(results).toHaveLength(101);
+    expect(results.at(-1).errors).toMatchObject([{ extensions: { code: 'RATE_LIMITED', status: 429 } }]);
+    expect(client.messages.at(-1)).toEqual({ event: 'complete', data: '' });
+  });
+
+  it('ends with an error and complete when the key is banned', async () => {
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
+    const client = await subscribe('subscription { events { id } }', {}, { key });
+    while ((await kit.gateway.call('/pets', { key })).status !== 403);
+    await client.ended;
+    expect(nextOf(client)).toMatchObject([
+      { errors: [{ extensions: { code: 'API_KEY_BANNED', status: 403 } }] },
+    ]);
+    expect(client.messages.at(-1)!.event).toBe('complete');
+  });
+
+  it('ends without complete when the server stops, so that clients go on elsewhere', async () => {
+    const { TestGateway } = await import('../../kit/gateway.ts');
+    const other = await TestGateway.start(kit.gateway.store, {}, kit.clock);
+    const client = await EventStreamClient.open(other, '/graphql', {
+      method: 'POST',
+      body: JSON.stringify({ query: 'subscription { events { id } }' }),
+      headers: { 'content-type': 'application/json' },
+    });
+    other.endStreams();
+    await client.ended;
+    expect(client.messages).toEqual([]);
+    await other.close();
+  });
+
+  it.each([
+    ['subscription { events(after: "nonsense") { id } }', 'VALIDATION_FAILED', {}],
+    ['subscription { events(types: []) { id } }', 'VALIDATION_FAILED', {}],
+    ['subscription { events { id } rest: events { id } }', 'GRAPHQL_VALIDATION_FAILED', { accept: 'application/json' }],
+    ['subscription { events { id } }', 'NOT_ACCEPTABLE', { accept: 'application/json' }],
+  ] as const)('refuses %s with %s', async (text, code, headers) => {
+    const sent = await query(kit.gateway, text, undefined, {
+      headers: { accept: 'text/event-stream', ...headers },
+    });
+    expectQueryRefusal(sent, code);
+  });
+
+  it('refuses it over GET and in a batch', async () => {
+    const text = 'subscription { events { id } }';
+    const headers = { accept: 'text/event-stream' };
+    expectQueryRefusal(
+      await send(kit.gateway, `/graphql?query=${encodeURIComponent(text)}`, { headers }),
+      'METHOD_NOT_ALLOWED',
+    );
+    const body = JSON.stringify([{ query: text }, { query: '{ __typename }' }]);
+    const batch = { headers: { ...headers, 'content-type': 'application/json' }, body };
+    expectQueryRefusal(await send(kit.gateway, 'POST /graphql', batch), 'BAD_REQUEST');
+  });
+
+  it('is closed when the client is gone', async () => {
+    const openStreams = async () =>
+      Number(/^petstore_event_streams (.*)$/m.exec((await kit.gateway.call('/metrics')).text)?.[1]);
+    while ((await openStreams()) > 0) await sleep(5);
+    const client = await subscribe('subscription { events { id } }');
+    expect(await openStreams()).toBe(1);
+    client.close();
+    while ((await openStreams()) > 0) await sleep(5);
+    const [last] = kit.gateway.logs.filter((line) => line.includes('stream ended')).slice(-1);
+    expect(JSON.parse(last!)).toMatchObject({ end: 'client gone', events: 0 });
+  });
+});
