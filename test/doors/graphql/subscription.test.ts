@@ -144,7 +144,11 @@ onEachEngine('subscription { events }', (kit) => {
   it.each([
     ['subscription { events(after: "nonsense") { id } }', 'VALIDATION_FAILED', {}],
     ['subscription { events(types: []) { id } }', 'VALIDATION_FAILED', {}],
-    ['subscription { events { id } rest: events { id } }', 'GRAPHQL_VALIDATION_FAILED', { accept: 'application/json' }],
+    [
+      'subscription { events { id } rest: events { id } }',
+      'GRAPHQL_VALIDATION_FAILED',
+      { accept: 'application/json' },
+    ],
     ['subscription { events { id } }', 'NOT_ACCEPTABLE', { accept: 'application/json' }],
   ] as const)('refuses %s with %s', async (text, code, headers) => {
     const sent = await query(kit.gateway, text, undefined, {
