@@ -4,7 +4,9 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLANS } from '../src/access/plans.ts';
 import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
+import { shapeOf } from '../src/domains/event/event.ts';
 import { ERRORS } from '../src/errors.ts';
+import { EVENT_TYPES } from '../src/store/events.ts';
 import { addSampleData } from '../src/store/sample.ts';
 import { stockByCategory } from './clients/graphql-client.ts';
 import { adopt } from './clients/rest-client.ts';
@@ -143,6 +145,16 @@ it('gives the numbers of the plans as they are, wherever it gives them', () => {
       ]),
     );
   }
+});
+
+it('lists every event type with its data', () => {
+  const rows = [...contract.matchAll(/^\| `([a-z]+\.[a-z]+)` \| (\w+) \|$/gm)].map(([, type, data]) => [
+    type,
+    data,
+  ]);
+  expect(rows).toEqual(
+    EVENT_TYPES.map((type) => [type, type.endsWith('.deleted') ? 'id' : shapeOf(type).type]),
+  );
 });
 
 it('fits on a screen', () => {
