@@ -1,8 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { StoredEvent } from '../../../src/store/events.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { eventLog } from '../../../src/store/sqlite/event-log.ts';
 import { migrate } from '../../../src/store/sqlite/schema.ts';
@@ -161,3 +166,49 @@ it('is another log in another file', async () => {
   await other.createCategory({ name: 'B' });
   expect(codeOf(() => other.eventPage({ after: next, limit: 1 }))).toBe('VALIDATION_FAILED');
 });
+
+/** More of them with KILL_ROUNDS. */
+const KILL_ROUNDS = Number(process.env.KILL_ROUNDS ?? 3);
+
+it('has every acknowledged write once and nothing else, whenever the process is killed', async () => {
+  const script = fileURLToPath(new URL('endless-writer.ts', import.meta.url));
+  const file = join(home, 'petstore.db');
+  const acknowledged: string[] = [];
+  for (let round = 0; round < KILL_ROUNDS; round++) {
+    const writer = spawn(process.execPath, ['--import', 'tsx', script, file], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const exited = once(writer, 'exit');
+    const lines: string[] = [];
+    const last = 30 + Math.floor(Math.random() * 60);
+    for await (const line of createInterface(writer.stdout))
+      if (lines.push(line) === last) writer.kill('SIGKILL');
+    await exited;
+    // The last line may be cut.
+    acknowledged.push(...lines.slice(0, -1));
+  }
+  const store = open(1_000 * HOUR);
+  const events: StoredEvent[] = [];
+  for (let after: string | undefined; ; ) {
+    const page = store.eventPage({ limit: 100, ...(after !== undefined && { after }) });
+    events.push(...page.events);
+    if (page.atEnd) break;
+    after = page.next;
+  }
+  const idsOf = (wanted: string) =>
+    events.filter(({ type }) => type === wanted).map(({ record }) => record.id);
+  const [pets, orders, stock] = ['pet.created', 'order.created', 'inventory.updated'].map(idsOf);
+  for (const ids of [pets!, orders!, stock!]) expect(new Set(ids).size).toBe(ids.length);
+  for (const line of acknowledged) {
+    const [petId, orderId, quantity] = line.split(' ') as [string, string, string];
+    expect(pets).toContain(petId);
+    expect(orders).toContain(orderId);
+    if (quantity !== '0') expect(stock).toContain(petId);
+  }
+  // No event without its write, and no write without its event.
+  expect(pets).toHaveLength(store.petCount({}));
+  expect(orders).toHaveLength(store.orderCount({}));
+  expect(stock).toHaveLength(
+    store.petPage({}, { limit: 100_000 }).items.filter(({ quantity }) => quantity > 0).length,
+  );
+}, 240_000);
