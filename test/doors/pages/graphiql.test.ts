@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { schema } from '../../../src/graphql/schema.ts';
 import { withBrowser } from '../../kit/browser.ts';
 
 /** The browser's own note of an answer that is a refusal. */
@@ -245,6 +246,38 @@ withBrowser('GraphiQL', (kit) => {
     expect(await tab.answer.innerText()).not.toContain('stack');
     await tab.leave('graphiql-away', /4\d\d|ERR_FAILED/);
   }, 90_000);
+
+  it.runIf(schema.getSubscriptionType())(
+    'streams a subscription until it is stopped',
+    async () => {
+      const tab = await kit.open('/graphql', { key: kit.gateway.key });
+      const { page } = tab;
+      await page.getByRole('button', { name: 'A subscription', exact: true }).click({ timeout: 30_000 });
+      await tab.see('Costs 1 unit', '.price-strip');
+      await tab.run();
+      const stop = page.getByRole('button', { name: 'Stop query' });
+      await stop.waitFor();
+      for (const id of ['9007199254740995', '9007199254740997']) {
+        // Until the stream is open there is nobody to be told.
+        await expect
+          .poll(
+            async () => {
+              await kit.gateway.call(`/store/orders/${id}`, { method: 'DELETE' });
+              await kit.gateway.call('/store/orders', { method: 'POST', body: `{"id":${id}}` });
+              await page.waitForTimeout(500);
+              return tab.answer.innerText();
+            },
+            { timeout: 15_000 },
+          )
+          .toContain(id);
+      }
+      await stop.click();
+      await page.getByRole('button', { name: 'Execute query' }).waitFor();
+      expect(await tab.answer.innerText()).not.toContain('errors');
+      await tab.leave('graphiql-subscription');
+    },
+    60_000,
+  );
 
   it('is at hand on a phone', async () => {
     const tab = await kit.open('/graphql', { width: 400, scheme: 'dark', key: kit.gateway.key });

@@ -154,7 +154,15 @@ const SUBSCRIPTION: Example = {
     id
     type
     time
-    data
+    pet {
+      name
+      status
+    }
+    order {
+      id
+      quantity
+      complete
+    }
   }
 }
 `,

@@ -64,22 +64,29 @@ function subscribe(
   headers: Record<string, string>,
 ): AsyncIterableIterator<never> {
   const { variables } = JSON.parse(bodyOf(query, variablesText));
-  const client = createClient({ url: '/graphql', headers, retryAttempts: 0 });
+  // The client names the type of the body itself; twice is a type of its own.
+  const { 'Content-Type': _type, ...others } = headers;
+  const client = createClient({ url: '/graphql', headers: others, retryAttempts: 0 });
   const results = client.iterate({ query, variables, ...(operationName && { operationName }) });
+  let isOver = false;
+  const end = { done: true, value: undefined } as const;
   const iterator = {
-    next: () =>
-      results.next().then(
-        (step) => step as IteratorResult<never>,
-        async (error: unknown) => {
-          await results.return?.();
-          return { done: false, value: failed(await wordsOfStream(error)) as never };
-        },
-      ),
+    next: async (): Promise<IteratorResult<never>> => {
+      if (isOver) return end;
+      try {
+        return (await results.next()) as IteratorResult<never>;
+      } catch (error) {
+        // Whoever stops it has no fault to be told of.
+        if (isOver) return end;
+        isOver = true;
+        return { done: false, value: failed(await wordsOfStream(error)) as never };
+      }
+    },
     // At once, not when the next event comes: that may be never.
     return: async () => {
+      isOver = true;
       client.dispose();
-      await results.return?.();
-      return { done: true as const, value: undefined };
+      return end;
     },
     [Symbol.asyncIterator]: () => iterator,
   };
