@@ -14,13 +14,13 @@ const SOON = 5_000;
 
 describe.runIf(process.env.TEST_MONGODB_URI)('an instance on MongoDB that is killed', () => {
   const database = `killed-${randomUUID().slice(0, 8)}`;
-  const settings = { MONGODB_URI: mongoUri(database), LOG_LEVEL: 'error' };
+  const settings = () => ({ MONGODB_URI: mongoUri(database), LOG_LEVEL: 'error' });
   let survivor: TestGateway;
   let key: string;
   let victim: ServerProcess | undefined;
 
   beforeAll(async () => {
-    survivor = await TestGateway.start(await openMongoStore({ uri: settings.MONGODB_URI }));
+    survivor = await TestGateway.start(await openMongoStore({ uri: settings().MONGODB_URI }));
     key = await survivor.newKey('enterprise', NO_LIMITS);
   });
   afterAll(async () => {
@@ -51,7 +51,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an instance on MongoDB that is kil
     const newOrder = { petId: Number(pet.id) };
     let written = 0;
     for (let round = 0; round < ROUNDS; round++) {
-      victim = await startServer(settings);
+      victim = await startServer(settings());
       const { url, child, exited } = victim;
       let dead = false;
       const creators = Array.from({ length: 24 }, async (_, i) => {
