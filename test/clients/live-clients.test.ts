@@ -1,0 +1,57 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { createClient } from 'graphql-sse';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TestGateway } from '../kit/gateway.ts';
+import { engines, type OpenedStore } from '../kit/stores.ts';
+
+/** The log of changes as existing clients read it: two instances share a database where the engine allows that. */
+describe.each(engines)('clients of the log of changes ($name)', (engine) => {
+  let opened: OpenedStore;
+  let gateways: TestGateway[];
+
+  beforeAll(async () => {
+    opened = await engine.open();
+    gateways = [await TestGateway.start(opened.store), await TestGateway.start(opened.store)];
+  });
+  afterAll(async () => {
+    for (const gateway of gateways) await gateway.close();
+    await opened.close();
+  });
+
+  it("graphql-sse's own client subscribes, and goes on at another instance", async () => {
+    const names: string[] = [];
+    let after: string | undefined;
+    for (const { url, key } of gateways) {
+      const client = createClient({ url: `${url}/graphql`, headers: { 'X-API-Key': key }, retryAttempts: 0 });
+      const results = client.iterate<{ events: { id: string; category: { name: string } } }>({
+        query: 'subscription ($after: ID) { events(after: $after) { id category { name } } }',
+        variables: { after },
+      });
+      const first = results.next();
+      if (after === undefined) while ((await opensOf(gateways[0]!)) === 0);
+      await opened.store.createCategory({ name: `At ${names.length}` });
+      const { value } = await first;
+      names.push(value!.data!.events.category.name);
+      after = value!.data!.events.id;
+      await opened.store.createCategory({ name: 'Between' });
+      client.dispose();
+    }
+    // The second one has what was written while nobody read.
+    expect(names).toEqual(['At 0', 'Between']);
+  });
+
+  it('curl follows the stream', async () => {
+    const [{ url, key }] = gateways as [TestGateway];
+    const { next } = await opened.store.eventPage({ limit: 100 });
+    await opened.store.createCategory({ name: 'For curl' });
+    const follow = promisify(execFile)('bash', [
+      '-c',
+      `curl -sN -m 2 -H "X-API-Key: ${key}" -H "Last-Event-ID: ${next}" ${url}/events/stream || true`,
+    ]);
+    expect((await follow).stdout).toContain('"type":"category.created"');
+  });
+});
+
+const opensOf = async (gateway: TestGateway): Promise<number> =>
+  Number(/^petstore_event_streams (.*)$/m.exec((await gateway.call('/metrics')).text)?.[1]);
