@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
+import { text as textOf } from 'node:stream/consumers';
 import fc from 'fast-check';
 import {
   type GraphQLArgument,
@@ -26,6 +27,7 @@ import {
   type PreparedOperation,
 } from '../../../src/graphql/operations.ts';
 import { schema } from '../../../src/graphql/schema.ts';
+import type { Answer } from '../../../src/http/answer.ts';
 import { Exchange } from '../../../src/http/exchange.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { sqlite } from '../../kit/petstore.ts';
@@ -56,6 +58,14 @@ class Interpreted extends Operations {
     const prepared = super.prepare(request);
     return { ...prepared, execute: prepared.interpret, stringify: (result) => JSON.stringify(result) };
   }
+}
+
+/** The body, however it is sent. */
+async function bodyOf({ body, stream }: Answer): Promise<string> {
+  if (!stream) return String(body);
+  const sink = new PassThrough();
+  const [text] = await Promise.all([textOf(sink), stream(sink as unknown as ServerResponse)]);
+  return text;
 }
 
 class Side {
@@ -100,7 +110,7 @@ class Side {
       status: answer.status,
       contentType,
       // The ids of events bear the name of their store's log.
-      body: String(answer.body).replace(/"[0-9a-f]{8}-(\d+)"/g, '"log-$1"'),
+      body: (await bodyOf(answer)).replace(/"[0-9a-f]{8}-(\d+)"/g, '"log-$1"'),
       headers: answer.headers,
       cost: session.units,
       operation: exchange.operation,
