@@ -402,7 +402,7 @@ describe('The common path of GraphQL answers as Yoga does', () => {
 
   const numRuns = Number(process.env.FUZZ_RUNS ?? 300);
 
-  it('to whatever query can be made of the schema', async () => {
+  it('to whatever query can be made of the schema', { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(operationOf('query', 5), async (request) => {
         await expectSame(post(request.query, request.variables), withoutRivals);
@@ -411,7 +411,7 @@ describe('The common path of GraphQL answers as Yoga does', () => {
     );
   });
 
-  it('to whatever mutation can be made of the schema', async () => {
+  it('to whatever mutation can be made of the schema', { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(operationOf('mutation', 3), async (request) => {
         await expectSame(post(request.query, request.variables), withoutRivals);
