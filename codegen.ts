@@ -4,8 +4,8 @@ import { type CodegenConfig, generate } from '@graphql-codegen/cli';
 import { lexicographicSortSchema, printSchema } from 'graphql';
 import { generateApi } from 'swagger-typescript-api';
 import { readConfig } from './src/config.ts';
-import { installationOf, openApiJson } from './src/doors/rest/openapi/document.ts';
 import { schema } from './src/graphql/schema.ts';
+import { installationOf, openApiJson } from './src/openapi/document.ts';
 
 /**
  * Writes everything that is generated and committed: the SDL, the OpenAPI description, and as any client would make

@@ -44,7 +44,7 @@ const origin = z.string().refine((value) => {
   }
 }, ORIGIN_RULE);
 
-/** Every setting of the gateway (contract section 8); README's table is tested against these. */
+/** Every setting of the gateway; README's table is tested against these. */
 const VARIABLES = z.object({
   NODE_ENV: z.string().default('development'),
   PORT: wholeNumber(0, 65535).default(4000),

@@ -9,7 +9,7 @@ import type { Config } from './config.ts';
 import { EventStreams } from './domains/event/streams.ts';
 import type { Route } from './domains/route.ts';
 import { EventsDoor } from './doors/events/events.ts';
-import { COST_PATH, GRAPHQL_PATH, GraphQLDoor, graphqlErrorAnswer } from './doors/graphql/graphql.ts';
+import { COST_PATH, GraphQLDoor, graphqlErrorAnswer } from './doors/graphql/graphql.ts';
 import { type Page, Pages } from './doors/pages/pages.ts';
 import { Rest } from './doors/rest/rest.ts';
 import { AppError } from './errors.ts';
@@ -22,12 +22,14 @@ import { addCachingHeaders } from './http/caching-headers.ts';
 import { clientAddress } from './http/client-address.ts';
 import { Cors } from './http/cors.ts';
 import { Exchange, type Headers } from './http/exchange.ts';
+import { GRAPHQL_PATH } from './http/paths.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
+import type { MaybePromise } from './maybe-promise.ts';
 import { andThen, attempt } from './maybe-promise.ts';
 import { measuredStore } from './observability/measured-store.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Tracing } from './observability/tracing.ts';
-import type { MaybePromise, Store } from './store/store.ts';
+import type { Store } from './store/store.ts';
 
 export interface GatewayOptions {
   store: Store;

@@ -1,9 +1,7 @@
-import type { MaybePromise } from './store/store.ts';
+/** A value that may be there at once: the embedded engine answers without a promise, and need not pay for one. */
+export type MaybePromise<T> = T | Promise<T>;
 
-/**
- * `next` of a value: at once if it is there, else when it comes. The embedded engine answers at once, and need not pay for
- * promises on the way.
- */
+/** `next` of a value: at once if it is there, else when it comes. */
 export const andThen = <T, R>(
   value: MaybePromise<T>,
   next: (value: T) => MaybePromise<R>,

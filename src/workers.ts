@@ -7,7 +7,7 @@ import { answerWorkerMetrics } from './observability/worker-metrics.ts';
 const HEALTHY_AFTER = 10_000;
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 10_000;
-/** More than a worker takes to finish what is under way (contract section 8). */
+/** More than a worker takes to finish what is under way. */
 const STOP_TIME = 15_000;
 
 /** The processes that serve. */

@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import { andThen } from '../maybe-promise.ts';
-import type { MaybePromise, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { AddressGuard } from './address-guard.ts';
 import { Authenticator } from './api-keys.ts';
 import { BurstGuard } from './burst-guard.ts';

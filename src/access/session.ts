@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import { andThen, attempt } from '../maybe-promise.ts';
-import type { MaybePromise, PlanName, Store } from '../store/store.ts';
+import type { PlanName, Store } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
 import type { BurstGuard, BurstRefusal } from './burst-guard.ts';
 import { FREE_PER_SECOND, type FreeGuard } from './free-guard.ts';

@@ -1,4 +1,4 @@
-import type { Id } from '../store/store.ts';
+import type { Id } from './records.ts';
 
 const LARGEST = '9223372036854775807';
 

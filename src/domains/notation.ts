@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Issue } from '../errors.ts';
-import type { Id } from '../store/store.ts';
 import { ID_RULE, parseId } from './id.ts';
+import type { Id } from './records.ts';
 
 /**
  * How a door writes down what the rules of an input leave open. The rules themselves are written once, in each

@@ -4,8 +4,9 @@ import ValidationPlugin from '@pothos/plugin-validation';
 import { GraphQLScalarType, Kind, type ValueNode } from 'graphql';
 import { issuesOf } from '../domains/notation.ts';
 import { formatInstant, parseInstant } from '../domains/order/instant.ts';
+import type { Id } from '../domains/records.ts';
 import { validationFailed } from '../errors.ts';
-import type { Id, MaybePromise } from '../store/store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { Context } from './context.ts';
 import { IdScalar, invalid } from './id-scalar.ts';
 

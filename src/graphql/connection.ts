@@ -1,6 +1,8 @@
 import { parseId } from '../domains/id.ts';
+import type { Id } from '../domains/records.ts';
 import { type Issue, validationFailed } from '../errors.ts';
-import type { Id, MaybePromise, Page, PageRequest } from '../store/store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Page, PageRequest } from '../store/store.ts';
 
 export const DEFAULT_PAGE_SIZE = 20;
 export const LARGEST_PAGE = 100;

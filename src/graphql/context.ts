@@ -7,7 +7,7 @@ import { Loaders } from './loaders.ts';
 /** Throws PRECONDITION_FAILED unless the REST representation of `record`, of this GraphQL type, is the one that If-Match names. */
 export type Precondition = (type: string, record: object) => void;
 
-/** The idempotency of one request (contract section 7). */
+/** The idempotency of one request (docs/interface.md, "Safe retries and caching"). */
 export interface Idempotency {
   /** The key of the next write: the header's own for the first, derived from it for the others. */
   nextKey(): string;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../errors.ts';
-import type { MaybePromise, Outcome, PetstoreWrites } from '../store/store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Outcome, PetstoreWrites } from '../store/store.ts';
 import type { Context } from './context.ts';
 
 /** How long the outcome of an idempotent call is kept, in milliseconds. */

@@ -1,17 +1,8 @@
 import DataLoader from 'dataloader';
+import type { Category, Id, Order, OrderFilter, Pet, PetFilter } from '../domains/records.ts';
 import { AppError } from '../errors.ts';
-import type {
-  Category,
-  Id,
-  MaybePromise,
-  Order,
-  OrderFilter,
-  Page,
-  PageRequest,
-  Pet,
-  PetFilter,
-  Store,
-} from '../store/store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Page, PageRequest, Store } from '../store/store.ts';
 
 /** For whom a request reads. */
 export interface Reader {

@@ -12,7 +12,8 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import { AppError } from '../errors.ts';
-import type { KeptError, MaybePromise, PetstoreWrites } from '../store/store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { KeptError, PetstoreWrites } from '../store/store.ts';
 import type { Context } from './context.ts';
 import { runOnce } from './idempotency.ts';
 import { Loaders } from './loaders.ts';

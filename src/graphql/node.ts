@@ -1,6 +1,7 @@
 import { parseId } from '../domains/id.ts';
+import type { Id } from '../domains/records.ts';
 import { validationFailed } from '../errors.ts';
-import type { Id, MaybePromise } from '../store/store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import { builder } from './builder.ts';
 import { LARGEST_PAGE } from './connection.ts';
 import type { Context } from './context.ts';

@@ -8,7 +8,7 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql';
 import { AppError } from '../errors.ts';
-import type { MaybePromise } from '../store/store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import { Compiler } from './compile.ts';
 import type { Context } from './context.ts';
 import { Documents, type Operation } from './documents.ts';

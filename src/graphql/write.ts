@@ -1,4 +1,5 @@
-import type { MaybePromise, PetstoreWrites } from '../store/store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { PetstoreWrites } from '../store/store.ts';
 import type { Context } from './context.ts';
 import type { RootField } from './mutation.ts';
 

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
-import type { MaybePromise, Store } from '../store/store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Store } from '../store/store.ts';
 import type { CallOutcome, Metrics } from './metrics.ts';
 
 /** What is no call to a database: looks into memory, and the end. */

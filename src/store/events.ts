@@ -1,4 +1,5 @@
-import type { Category, Id, MaybePromise, Order, Pet } from './store.ts';
+import type { Category, Id, Order, Pet } from '../domains/records.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 
 /** What can happen to a record. Stock has a type of its own: `inventory.updated` is a change of a pet's quantity. */
 export const EVENT_TYPES = [

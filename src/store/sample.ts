@@ -1,7 +1,9 @@
 import { newApiKey, newSecret } from '../access/api-keys.ts';
 import { DAY } from '../access/usage.ts';
+import type { Category, Order, Pet } from '../domains/records.ts';
 import { AppError } from '../errors.ts';
-import type { Category, MaybePromise, Order, Pet, PetstoreWrites, Store } from './store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { PetstoreWrites, Store } from './store.ts';
 
 const KEY_NAME = 'development';
 

@@ -1,6 +1,6 @@
 import { newApiKey } from '../../src/access/api-keys.ts';
+import { PET_STATUSES } from '../../src/domains/records.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { PET_STATUSES } from '../../src/store/store.ts';
 
 const CATEGORIES = 50;
 const NAMES = ['Cat', 'Dog', 'Bird', 'Fish', 'Horse'];

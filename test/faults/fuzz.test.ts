@@ -305,7 +305,7 @@ describe('Random requests', () => {
       expect(answer, bytes.slice(0, 100)).toMatch(/^HTTP\/1\.1 4\d\d /);
       const content = answer.slice(answer.indexOf('\r\n\r\n') + 4);
       expect(answer.toLowerCase(), answer).toContain('content-type: application/json');
-      // Even here the numbers of the address are told (contract section 5).
+      // Even here the numbers of the address are told.
       expect(answer, answer).toMatch(/^X-RateLimit-Limit: 60\r$/m);
       expect(answer, answer).toMatch(/^X-RateLimit-Remaining: \d+\r$/m);
       expect(answer, answer).toMatch(/^X-RateLimit-Reset: \d+\r$/m);

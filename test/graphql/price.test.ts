@@ -9,6 +9,7 @@ import {
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { ROUTES } from '../../src/domains/index.ts';
+import type { Category, Order, Pet } from '../../src/domains/records.ts';
 import { admit } from '../../src/graphql/admission.ts';
 import type { Context } from '../../src/graphql/context.ts';
 import { Loaders } from '../../src/graphql/loaders.ts';
@@ -18,7 +19,7 @@ import { PriceList } from '../../src/graphql/price.ts';
 import { OperationRefused } from '../../src/graphql/refusal.ts';
 import { schema } from '../../src/graphql/schema.ts';
 import { select } from '../../src/graphql/selection.ts';
-import type { Category, Order, Page, PageRequest, Pet, Store } from '../../src/store/store.ts';
+import type { Page, PageRequest, Store } from '../../src/store/store.ts';
 
 const prices = new PriceList(schema);
 

@@ -65,7 +65,7 @@ export function expectAnswer(sent: Sent, status: number, body?: unknown): void {
   expect(sent.headers['content-type'], sent.about).toBe('application/json');
 }
 
-/** The one error format of REST (contract section 4). `message` is the whole of it, or what it must contain. */
+/** The one error format of REST (docs/interface.md, "Errors"). `message` is the whole of it, or what it must contain. */
 export function expectRefusal(sent: Sent, code: ErrorCode, message?: string | RegExp): void {
   const { status } = ERRORS[code];
   expect(sent.json?.code, sent.about).toBe(code);
@@ -75,7 +75,7 @@ export function expectRefusal(sent: Sent, code: ErrorCode, message?: string | Re
   expectMessage(sent.json.message, message, sent.about);
 }
 
-/** Errors before execution: `errors` and no `data`, each with code and status (contract section 4). */
+/** Errors before execution: `errors` and no `data`, each with code and status (docs/interface.md, "Errors"). */
 export function expectQueryRefusal(sent: Sent, code: ErrorCode, message?: string | RegExp): void {
   const { status } = ERRORS[code];
   const fields = expect.arrayContaining([{ path: expect.any(String), message: expect.any(String) }]);

@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PET_STATUSES } from '../../src/domains/records.ts';
 import { AppError } from '../../src/errors.ts';
+import type { MaybePromise } from '../../src/maybe-promise.ts';
 import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import type { Charge, MaybePromise, PageRequest, PetstoreWrites, Store } from '../../src/store/store.ts';
-import { PET_STATUSES } from '../../src/store/store.ts';
+import type { Charge, PageRequest, PetstoreWrites, Store } from '../../src/store/store.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 
 /**

@@ -2,22 +2,24 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chargeUsage, DAY, FIRST_BAN, MINUTE, STRIKES_TO_BAN, unusedState } from '../../src/access/usage.ts';
-import { AppError, type ErrorCode, unavailable } from '../../src/errors.ts';
 import {
-  type ApiKey,
   type Category,
   type Id,
-  type IdempotentCall,
-  type Limits,
-  type MaybePromise,
   type Order,
-  type Page,
-  type PageRequest,
   PET_STATUSES,
   type Pet,
   type PetStatus,
-  type PetstoreWrites,
-  type Store,
+} from '../../src/domains/records.ts';
+import { AppError, type ErrorCode, unavailable } from '../../src/errors.ts';
+import type { MaybePromise } from '../../src/maybe-promise.ts';
+import type {
+  ApiKey,
+  IdempotentCall,
+  Limits,
+  Page,
+  PageRequest,
+  PetstoreWrites,
+  Store,
 } from '../../src/store/store.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 

@@ -2,9 +2,9 @@ import { builder } from '../../graphql/builder.ts';
 import { connect } from '../../graphql/connection.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
-import type { Category, CategoryPatch, NewCategory } from '../../store/store.ts';
 import { graphqlNotation } from '../notation.ts';
 import { LONGEST_NAME } from '../pet/pet.rules.ts';
+import type { Category, CategoryPatch, NewCategory } from '../records.ts';
 import { categoryPatch, LONGEST_DESCRIPTION, newCategory } from './category.rules.ts';
 
 export const CategoryType = builder.objectRef<Category>('Category').implement({

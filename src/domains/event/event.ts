@@ -1,12 +1,12 @@
 import { toJson } from '../../graphql/json.ts';
 import { EVENT_TYPES, type EventType, type StoredEvent } from '../../store/events.ts';
-import type { Pet } from '../../store/store.ts';
 import { categories } from '../category/category.routes.ts';
 import { inventory } from '../inventory/inventory.routes.ts';
 import { inventoryItem } from '../inventory/inventory.type.ts';
 import { formatInstant } from '../order/instant.ts';
 import { orders } from '../order/order.routes.ts';
 import { pets } from '../pet/pet.routes.ts';
+import type { Pet } from '../records.ts';
 import type { Shape } from '../shape.ts';
 
 /** The REST shape of what an event of each kind tells of. */

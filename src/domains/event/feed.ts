@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import type { EventRequest, EventStore, EventType, Following, StoredEvent } from '../../store/events.ts';
-import type { MaybePromise } from '../../store/store.ts';
 import { eventJson } from './event.ts';
 
 /** How far a reader may fall behind. */

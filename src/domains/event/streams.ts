@@ -1,8 +1,8 @@
 import { PLANS } from '../../access/plans.ts';
 import type { Session } from '../../access/session.ts';
 import { AppError, unavailable } from '../../errors.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import type { EventStore } from '../../store/events.ts';
-import type { MaybePromise } from '../../store/store.ts';
 import { EventFeed, type EventReader, type FeedEvent, FellBehind, type Selection } from './feed.ts';
 
 /** Events that one payment is for. */

@@ -1,8 +1,8 @@
 import { builder } from '../../graphql/builder.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
-import type { Pet, PetFilter } from '../../store/store.ts';
 import { PetStatusType, PetType, petConnection } from '../pet/pet.type.ts';
+import type { Pet, PetFilter } from '../records.ts';
 import { inventoryUpdate } from './inventory.rules.ts';
 
 /** An inventory entry is a view of its pet: the two can't disagree. */

@@ -2,9 +2,9 @@ import { builder } from '../../graphql/builder.ts';
 import { connect } from '../../graphql/connection.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
-import type { NewOrder, Order, OrderFilter, OrderPatch } from '../../store/store.ts';
 import { graphqlNotation } from '../notation.ts';
 import { PetType } from '../pet/pet.type.ts';
+import type { NewOrder, Order, OrderFilter, OrderPatch } from '../records.ts';
 import { newOrder, orderPatch } from './order.rules.ts';
 
 export const OrderType = builder.objectRef<Order>('Order').implement({

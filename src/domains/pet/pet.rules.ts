@@ -1,5 +1,5 @@
-import { PET_STATUSES } from '../../store/store.ts';
 import { inputObject, type Notation, oneOf, trimmedText } from '../notation.ts';
+import { PET_STATUSES } from '../records.ts';
 
 /** Characters of a name. */
 export const LONGEST_NAME = 200;

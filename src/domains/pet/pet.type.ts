@@ -5,9 +5,9 @@ import type { Context } from '../../graphql/context.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import { andThen } from '../../maybe-promise.ts';
-import { type Id, PET_STATUSES, type Pet, type PetFilter } from '../../store/store.ts';
 import { CategoryType } from '../category/category.type.ts';
 import { graphqlNotation } from '../notation.ts';
+import { type Id, PET_STATUSES, type Pet, type PetFilter } from '../records.ts';
 import { LONGEST_NAME, newPet, petPatch } from './pet.rules.ts';
 
 const STATUS_MEANING = {

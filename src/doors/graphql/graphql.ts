@@ -24,7 +24,6 @@ import { YogaTransport } from './yoga.ts';
 export { COST_PATH } from './cost.ts';
 export { graphqlErrorAnswer } from './response.ts';
 
-export const GRAPHQL_PATH = '/graphql';
 const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
 const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', STREAM_TYPE];
 /** In units. */

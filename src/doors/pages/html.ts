@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Headers } from '../../http/exchange.ts';
-import { GRAPHQL_PATH } from '../graphql/graphql.ts';
+import { GRAPHQL_PATH } from '../../http/paths.ts';
 import type { Bundle } from './bundle.ts';
 import { ICON_PATH } from './icon.ts';
 import { DOCS_PATH } from './paths.ts';

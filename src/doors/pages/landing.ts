@@ -1,5 +1,5 @@
 import type { Exchange } from '../../http/exchange.ts';
-import { GRAPHQL_PATH } from '../graphql/graphql.ts';
+import { GRAPHQL_PATH } from '../../http/paths.ts';
 import { escapeHtml } from './html.ts';
 import { DOCS_PATH, OPENAPI_PATH, SDL_PATH } from './paths.ts';
 

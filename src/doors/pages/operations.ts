@@ -1,6 +1,6 @@
 import { parse, print } from 'graphql';
 import type { Route } from '../../domains/route.ts';
-import { bodyExample } from '../rest/openapi/schemas.ts';
+import { bodyExample } from '../../openapi/schemas.ts';
 import type { RestOperation } from './rest-operation.ts';
 
 /**

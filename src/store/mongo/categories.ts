@@ -1,6 +1,7 @@
 import type { Document } from 'mongodb';
+import type { Category, CategoryPatch, Id, NewCategory } from '../../domains/records.ts';
 import { categoryInUse, notFound } from '../../errors.ts';
-import type { Category, CategoryPatch, Check, Id, NewCategory, PageRequest } from '../store.ts';
+import type { Check, PageRequest } from '../store.ts';
 import { changeOf } from './changes.ts';
 import type { Database } from './database.ts';
 import { LostRace } from './faults.ts';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AppError, idempotencyKeyReused, idempotentCallRunning, type PublicError } from '../../errors.ts';
-import type { IdempotentCall, MaybePromise, Outcome, PetstoreWrites } from '../store.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
+import type { IdempotentCall, Outcome, PetstoreWrites } from '../store.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey, LostRace } from './faults.ts';
 import { type CollectionPlan, DATE, shape } from './plan.ts';

@@ -1,4 +1,4 @@
-import type { Id } from '../store.ts';
+import type { Id } from '../../domains/records.ts';
 
 export const MOST_ID = 2n ** 63n - 1n;
 

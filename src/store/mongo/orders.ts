@@ -1,7 +1,8 @@
 import type { Document } from 'mongodb';
 import { formatInstant, parseInstant } from '../../domains/order/instant.ts';
+import type { Id, NewOrder, Order, OrderFilter, OrderPatch } from '../../domains/records.ts';
 import { notFound, orderIdTaken, unknownReference } from '../../errors.ts';
-import type { Check, Id, NewOrder, Order, OrderFilter, OrderPatch, PageRequest } from '../store.ts';
+import type { Check, PageRequest } from '../store.ts';
 import { changeOf } from './changes.ts';
 import type { Database } from './database.ts';
 import { LostRace } from './faults.ts';

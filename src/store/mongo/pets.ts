@@ -1,16 +1,15 @@
 import type { Document } from 'mongodb';
-import { notFound, petOnOrder, unknownReference } from '../../errors.ts';
 import {
-  type Check,
   type Id,
   type NewPet,
-  type PageRequest,
   PET_STATUSES,
   type Pet,
   type PetFilter,
   type PetPatch,
   type PetStatus,
-} from '../store.ts';
+} from '../../domains/records.ts';
+import { notFound, petOnOrder, unknownReference } from '../../errors.ts';
+import type { Check, PageRequest } from '../store.ts';
 import { changeOf } from './changes.ts';
 import type { Database } from './database.ts';
 import { LostRace } from './faults.ts';

@@ -1,6 +1,7 @@
 import type { Collection, Document, Filter } from 'mongodb';
+import type { Id } from '../../domains/records.ts';
 import { AppError } from '../../errors.ts';
-import type { Id, Page, PageRequest } from '../store.ts';
+import type { Page, PageRequest } from '../store.ts';
 import { atOnce, oneAtATime, together } from './batches.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './faults.ts';

@@ -1,5 +1,6 @@
+import type { Category, CategoryPatch, Id, NewCategory } from '../../domains/records.ts';
 import { categoryInUse, notFound } from '../../errors.ts';
-import type { Category, CategoryPatch, Check, Id, NewCategory, PageRequest } from '../store.ts';
+import type { Check, PageRequest } from '../store.ts';
 import { type Connection, isForeignKeyFault } from './connection.ts';
 import type { Append } from './event-log.ts';
 import { assignIds } from './ids.ts';

@@ -1,5 +1,6 @@
 import { AppError, idempotencyKeyReused, type PublicError } from '../../errors.ts';
-import type { IdempotentCall, MaybePromise, Outcome, PetstoreWrites } from '../store.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
+import type { IdempotentCall, Outcome, PetstoreWrites } from '../store.ts';
 import type { Connection } from './connection.ts';
 
 type Kept<T> = { value: T; error?: undefined } | { error: PublicError; value?: undefined };

@@ -1,6 +1,7 @@
 import { formatInstant, parseInstant } from '../../domains/order/instant.ts';
+import type { Id, NewOrder, Order, OrderFilter, OrderPatch } from '../../domains/records.ts';
 import { notFound, orderIdTaken, unknownReference } from '../../errors.ts';
-import type { Check, Id, NewOrder, Order, OrderFilter, OrderPatch, PageRequest } from '../store.ts';
+import type { Check, PageRequest } from '../store.ts';
 import type { Connection, Value } from './connection.ts';
 import type { Append } from './event-log.ts';
 import { assignOrderId, noteChosenOrderId } from './ids.ts';

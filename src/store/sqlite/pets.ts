@@ -1,15 +1,14 @@
-import { notFound, petOnOrder, unknownReference } from '../../errors.ts';
 import {
-  type Check,
   type Id,
   type NewPet,
-  type PageRequest,
   PET_STATUSES,
   type Pet,
   type PetFilter,
   type PetPatch,
   type PetStatus,
-} from '../store.ts';
+} from '../../domains/records.ts';
+import { notFound, petOnOrder, unknownReference } from '../../errors.ts';
+import type { Check, PageRequest } from '../store.ts';
 import { type Connection, isForeignKeyFault } from './connection.ts';
 import type { Append } from './event-log.ts';
 import { assignIds } from './ids.ts';

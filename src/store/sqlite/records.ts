@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Id, Page, PageRequest } from '../store.ts';
+import type { Id } from '../../domains/records.ts';
+import type { Page, PageRequest } from '../store.ts';
 import type { Connection, Value } from './connection.ts';
 
 /** A filter in terms of columns; null matches nothing. */

@@ -1,7 +1,8 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AppError } from '../../errors.ts';
-import type { IdempotentCall, MaybePromise, Outcome, PetstoreWrites, Store } from '../store.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
+import type { IdempotentCall, Outcome, PetstoreWrites, Store } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
 import { categories } from './categories.ts';
 import { Connection } from './connection.ts';

@@ -3,7 +3,7 @@ import { unavailable } from '../../errors.ts';
 import type { Charge, ChargeResult, UsageState } from '../store.ts';
 import type { Connection } from './connection.ts';
 
-/** A kill may cost one second of counts (contract section 5). */
+/** A kill may cost one second of counts. */
 const FLUSH_AFTER = 500;
 /** How long charges go on while they can't be written down. */
 const GRACE = 3_000;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { ROUTES } from '../../../src/domains/index.ts';
 import type { Route } from '../../../src/domains/route.ts';
-import { installationOf, openApiJson } from '../../../src/doors/rest/openapi/document.ts';
+import { installationOf, openApiJson } from '../../../src/openapi/document.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {
   expectAnswer,

@@ -391,7 +391,7 @@ describe('REST requests', () => {
 describe('REST checks', () => {
   const kit = useGateway(sqlite);
 
-  it('come in the order of contract section 4', async () => {
+  it('come in the documented order', async () => {
     const { gateway } = kit;
     const { C, P } = await makeWorld(kit);
     const spent = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1 });

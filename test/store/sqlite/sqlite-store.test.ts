@@ -8,13 +8,14 @@ import { fileURLToPath } from 'node:url';
 import Database from 'libsql';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AppError } from '../../../src/errors.ts';
+import type { MaybePromise } from '../../../src/maybe-promise.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import {
   openSqliteStore,
   type SqliteOptions,
   type SqliteStore,
 } from '../../../src/store/sqlite/sqlite-store.ts';
-import type { IdempotentCall, MaybePromise, PetstoreWrites } from '../../../src/store/store.ts';
+import type { IdempotentCall, PetstoreWrites } from '../../../src/store/store.ts';
 
 const MAX = 9223372036854775807n;
 

@@ -1,6 +1,6 @@
-import type { QueryParameter } from '../../../domains/parameter.ts';
-import type { Method, Route } from '../../../domains/route.ts';
-import { INT64_SCHEMA, type JsonSchema } from '../../../domains/shape.ts';
+import type { QueryParameter } from '../domains/parameter.ts';
+import type { Method, Route } from '../domains/route.ts';
+import { INT64_SCHEMA, type JsonSchema } from '../domains/shape.ts';
 import type { Components } from './components.ts';
 
 /** The parameters of an operation: of its path, its query and its headers. */

@@ -2,11 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readConfig } from '../../../src/config.ts';
-import { ROUTES, STREAMS } from '../../../src/domains/index.ts';
-import { type Route, takesIdempotencyKey } from '../../../src/domains/route.ts';
-import { installationOf, openApiJson } from '../../../src/doors/rest/openapi/document.ts';
-import { errorsOf } from '../../../src/doors/rest/openapi/errors.ts';
+import { readConfig } from '../../src/config.ts';
+import { ROUTES, STREAMS } from '../../src/domains/index.ts';
+import { type Route, takesIdempotencyKey } from '../../src/domains/route.ts';
 import {
   type AppError,
   ERRORS,
@@ -14,12 +12,14 @@ import {
   idempotentCallRunning,
   noEventLog,
   unavailable,
-} from '../../../src/errors.ts';
-import { parseIdempotencyKey } from '../../../src/http/idempotency-key.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { type Call, TestGateway } from '../../kit/gateway.ts';
-import { Description } from '../../kit/openapi.ts';
-import { fill, makeWorld, send, sqlite, useGateway, type World } from '../../kit/petstore.ts';
+} from '../../src/errors.ts';
+import { parseIdempotencyKey } from '../../src/http/idempotency-key.ts';
+import { installationOf, openApiJson } from '../../src/openapi/document.ts';
+import { errorsOf } from '../../src/openapi/errors.ts';
+import type { Store } from '../../src/store/store.ts';
+import { type Call, TestGateway } from '../kit/gateway.ts';
+import { Description } from '../kit/openapi.ts';
+import { fill, makeWorld, send, sqlite, useGateway, type World } from '../kit/petstore.ts';
 
 const generate = (environment: Record<string, string> = {}, indent?: number) =>
   openApiJson(installationOf(readConfig(environment)), indent);

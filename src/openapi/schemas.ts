@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { Body, Method, Route } from '../../../domains/route.ts';
-import type { JsonSchema, Shape } from '../../../domains/shape.ts';
-import { ERRORS, type ErrorCode } from '../../../errors.ts';
-import { LARGEST_PAGE } from '../../../graphql/connection.ts';
+import type { Body, Method, Route } from '../domains/route.ts';
+import type { JsonSchema, Shape } from '../domains/shape.ts';
+import { ERRORS, type ErrorCode } from '../errors.ts';
+import { LARGEST_PAGE } from '../graphql/connection.ts';
 import { type Components, refTo } from './components.ts';
 import { errorsOf } from './errors.ts';
 

@@ -1,13 +1,7 @@
-import {
-  type Body,
-  type Method,
-  type Route,
-  type Stability,
-  takesIdempotencyKey,
-} from '../../../domains/route.ts';
-import type { JsonSchema } from '../../../domains/shape.ts';
-import type { Lifecycle } from '../lifecycle.ts';
-import { bodyTypesOf } from '../media-types.ts';
+import { type Body, type Method, type Route, type Stability, takesIdempotencyKey } from '../domains/route.ts';
+import type { JsonSchema } from '../domains/shape.ts';
+import type { Lifecycle } from '../doors/rest/lifecycle.ts';
+import { bodyTypesOf } from '../doors/rest/media-types.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors } from './errors.ts';
 import { ResponseHeaders } from './headers.ts';

@@ -1,6 +1,6 @@
-import { type Route, takesIdempotencyKey } from '../../../domains/route.ts';
-import type { JsonSchema } from '../../../domains/shape.ts';
-import { ERRORS, type ErrorCode } from '../../../errors.ts';
+import { type Route, takesIdempotencyKey } from '../domains/route.ts';
+import type { JsonSchema } from '../domains/shape.ts';
+import { ERRORS, type ErrorCode } from '../errors.ts';
 import { type Components, refTo } from './components.ts';
 import { ResponseHeaders } from './headers.ts';
 
