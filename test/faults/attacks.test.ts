@@ -107,7 +107,7 @@ onEachEngine('operators of a database', (kit) => {
 describe('attacks', () => {
   const kit = useGateway(sqlite);
 
-  it('on the prototype change nothing, and are told as unknown fields', async () => {
+  it('on the prototype change nothing', async () => {
     const { gateway } = kit;
     for (const body of [
       '{"__proto__":{"polluted":1},"name":"x"}',
@@ -125,8 +125,9 @@ describe('attacks', () => {
         'VALIDATION_FAILED',
       );
       const asParameter = `{"query":"{ __typename }","__proto__":{"polluted":1}}`;
+      // Properties of a GraphQL request that are not known are ignored (GraphQL over HTTP, section 5.4).
       const sent = await send(gateway, 'POST /graphql', { body: asParameter, headers: json });
-      expect(sent.status, sent.about).toBe(400);
+      expect(sent.json, sent.about).toEqual({ data: { __typename: 'Query' } });
     }
     await send(gateway, '/pets?__proto__[polluted]=1');
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();

@@ -29,7 +29,13 @@ function expectSane(sent: Sent): void {
   if (status === 204 || text === '') return;
   expect(json, about).toBeDefined();
   if (json.errors) {
-    for (const { message, extensions } of json.errors) expectOneFormat({ message, ...extensions }, about);
+    for (const { message, extensions } of json.errors) {
+      const { fields, ...others } = extensions;
+      expectOneFormat({ message, ...others }, about);
+      expect(fields !== undefined, about).toBe(extensions.code === 'VALIDATION_FAILED');
+      for (const field of fields ?? [])
+        expect(field, about).toEqual({ path: expect.any(String), message: expect.any(String) });
+    }
     if (status !== 200) expect(json, about).not.toHaveProperty('data');
   } else if (status >= 400) {
     expectOneFormat(json, about);
