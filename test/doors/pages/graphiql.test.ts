@@ -253,8 +253,10 @@ withBrowser('GraphiQL', (kit) => {
     async () => {
       const tab = await kit.open('/graphql', { key: kit.gateway.key });
       const { page } = tab;
-      await page.getByRole('button', { name: 'A subscription', exact: true }).click({ timeout: 30_000 });
       await tab.see('Costs 1 unit', '.price-strip');
+      await page.getByRole('button', { name: 'A subscription', exact: true }).click({ timeout: 30_000 });
+      // The example before costs as much: only what the editor shows tells which one runs.
+      await tab.see('subscription', '.graphiql-query-editor .view-lines');
       await tab.run();
       const stop = page.getByRole('button', { name: 'Stop query' });
       await stop.waitFor();
