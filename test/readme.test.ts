@@ -65,6 +65,8 @@ describe('the clients', () => {
     'relay-environment',
     'rest-client',
     'exact-types',
+    'event-source',
+    'urql-live-client',
   ])('%s is printed as it is', (name) => {
     const source = readFileSync(new URL(`clients/${name}.ts`, import.meta.url), 'utf8');
     expect(clients).toContain(`<!-- test/clients/${name}.ts -->\n\`\`\`ts\n${source}\`\`\``);

@@ -4,6 +4,8 @@ import { createClient } from 'graphql-sse';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestGateway } from '../kit/gateway.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
+import { followStream } from './event-source.ts';
+import { followPets } from './urql-live-client.ts';
 
 /** The log of changes as existing clients read it: two instances share a database where the engine allows that. */
 describe.each(engines)('clients of the log of changes ($name)', (engine) => {
@@ -39,6 +41,39 @@ describe.each(engines)('clients of the log of changes ($name)', (engine) => {
     }
     // The second one has what was written while nobody read.
     expect(names).toEqual(['At 0', 'Between']);
+  });
+
+  it('EventSource follows the stream, with its key in a header', async () => {
+    const [{ url, key }] = gateways as [TestGateway];
+    const ids: string[] = [];
+    const seen = (count: number) => expect.poll(() => ids.length, { timeout: 10_000 }).toBe(count);
+    const source = followStream(url, key, (event) => ids.push(`${event.type} ${event.data.name}`));
+    try {
+      await expect.poll(() => source.readyState, { timeout: 10_000 }).toBe(source.OPEN);
+      await opened.store.createCategory({ name: 'First' });
+      await seen(1);
+      await opened.store.createCategory({ name: 'Second' });
+      await seen(2);
+    } finally {
+      source.close();
+    }
+    expect(ids).toEqual(['category.created First', 'category.created Second']);
+  });
+
+  it('urql subscribes over server-sent events', async () => {
+    const [{ url, key }] = gateways as [TestGateway];
+    const category = await opened.store.createCategory({ name: 'For urql' });
+    const { next } = await opened.store.eventPage({ limit: 100 });
+    const names: string[] = [];
+    const stop = followPets(url, key, next, (name) => names.push(name));
+    try {
+      for (const name of ['Rex', 'Tom']) {
+        await opened.store.createPet({ name, categoryId: category.id, status: 'available' });
+      }
+      await expect.poll(() => names, { timeout: 10_000 }).toEqual(['Rex', 'Tom']);
+    } finally {
+      stop();
+    }
   });
 
   it('curl follows the stream', async () => {

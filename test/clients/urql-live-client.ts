@@ -1,0 +1,42 @@
+import { Client, gql, subscriptionExchange } from '@urql/core';
+import { createClient } from 'graphql-sse';
+
+const PETS = gql`
+  subscription Pets($after: ID) {
+    events(after: $after, types: [pet_created]) {
+      id
+      pet { name }
+    }
+  }
+`;
+
+/** @param after the last event that was seen. @returns ends the subscription */
+export function followPets(
+  url: string,
+  key: string,
+  after: string,
+  onPet: (name: string) => void,
+): () => void {
+  const sse = createClient({ url: `${url}/graphql`, headers: { 'X-API-Key': key } });
+  const client = new Client({
+    url: `${url}/graphql`,
+    preferGetMethod: false,
+    exchanges: [
+      subscriptionExchange({
+        forwardSubscription: ({ query, variables }) => ({
+          subscribe: (sink) => ({
+            unsubscribe: sse.subscribe(
+              { query: query!, variables: variables as Record<string, unknown> },
+              sink as never,
+            ),
+          }),
+        }),
+      }),
+    ],
+  });
+  const { unsubscribe } = client.subscription(PETS, { after }).subscribe(({ data, error }) => {
+    if (error) throw error;
+    onPet(data.events.pet.name);
+  });
+  return unsubscribe;
+}
