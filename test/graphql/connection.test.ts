@@ -143,6 +143,13 @@ onEachEngine('Connections', (kit, engine) => {
     ],
   ])('refuse (%s)', async (args, message) => {
     const { C } = await makeWorld(kit);
+    const fields = message
+      .slice(0, -1)
+      .split('; ')
+      .map((fault) => {
+        const [path, rule] = fault.split(': ');
+        return { path, message: rule };
+      });
     for (const [text, path] of [
       [`{ list: pets(${args}) { nodes { id } } }`, ['list']],
       [`{ parent: category(id: ${C}) { list: pets(${args}) { nodes { id } } } }`, ['parent', 'list']],
@@ -154,7 +161,7 @@ onEachEngine('Connections', (kit, engine) => {
           message,
           path,
           locations: expect.any(Array),
-          extensions: { code: 'VALIDATION_FAILED', status: 400 },
+          extensions: { code: 'VALIDATION_FAILED', status: 400, fields },
         },
       ]);
     }
