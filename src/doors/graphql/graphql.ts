@@ -6,7 +6,6 @@ import type { EventStreams } from '../../domains/event/streams.ts';
 import { AppError } from '../../errors.ts';
 import { type Admission, type AdmissionDesk, type Admitted, admit } from '../../graphql/admission.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
-import { jsonPieces } from '../../graphql/json.ts';
 import type { Operations, PreparedOperation } from '../../graphql/operations.ts';
 import { PersistedQueries } from '../../graphql/persisted-queries.ts';
 import { OperationRefused } from '../../graphql/refusal.ts';
@@ -122,14 +121,14 @@ function subscriptionIn({ batch, operations }: Admission): PreparedOperation | u
   return found;
 }
 
-/** Units up to which an answer is made as a whole; a larger one goes out in pieces. */
+/** Units up to which the operations of a batch run together and are answered as a whole. */
 const LARGEST_WHOLE = 5;
 
 async function answerPlain(exchange: Exchange, session: Session, admission: Admission): Promise<Answer> {
   const contentType = contentTypeFor(exchange.headers.accept);
   const { batch, cost, mutations, operations } = admission;
   if (batch && mutations === 0 && cost > LARGEST_WHOLE) {
-    const pieces = batchPieces(exchange, session, operations);
+    const pieces = oneAfterAnother(exchange, session, operations);
     return { status: 200, headers: [], body: '', contentType, stream: (response) => send(response, pieces) };
   }
   if (batch) {
@@ -141,31 +140,24 @@ async function answerPlain(exchange: Exchange, session: Session, admission: Admi
   }
   const [operation] = operations as [Admitted];
   const result = await run(exchange, session, operation, 0);
-  if (cost > LARGEST_WHOLE) {
-    const stream = (response: ServerResponse) => send(response, jsonPieces(result));
-    return { status: statusOf(result), headers: [], body: '', contentType, stream };
-  }
   return { status: statusOf(result), headers: [], body: stringify(operation, result), contentType };
 }
 
-/** The operations of a batch one after the other, so that no more than one result is held. */
-async function* batchPieces(
+/** The answers of a batch, so that no more than one result is held and a client that does not read starts no further one. */
+async function* oneAfterAnother(
   exchange: Exchange,
   session: Session,
   operations: readonly Admitted[],
 ): AsyncGenerator<string, void, undefined> {
   for (const [index, operation] of operations.entries()) {
-    yield index === 0 ? '[' : ',';
-    yield* jsonPieces(await run(exchange, session, operation, index));
+    const result = await run(exchange, session, operation, index);
+    yield `${index === 0 ? '[' : ','}${stringify(operation, result)}`;
   }
   yield ']';
 }
 
 /** Sends a body as fast as the client reads it. */
-async function send(
-  response: ServerResponse,
-  pieces: Iterable<string> | AsyncIterable<string>,
-): Promise<{ aborted?: true }> {
+async function send(response: ServerResponse, pieces: AsyncIterable<string>): Promise<{ aborted?: true }> {
   try {
     await pipeline(Readable.from(pieces), response);
     return {};
