@@ -46,16 +46,16 @@ describe('A large GraphQL answer', () => {
     await opened.close();
   });
 
-  it('comes in pieces and is the same, alone and in a batch', async () => {
+  it('is the same alone and in a batch, which goes out an operation at a time', async () => {
     const small = await gateway.graphql(LARGE.replace('100', '3'));
     const large = await gateway.graphql(LARGE);
     expect(large.status).toBe(200);
-    expect(large.headers['content-length']).toBeUndefined();
     expect(large.json).toEqual(small.json);
     const batch = await gateway.call('/graphql', {
       method: 'POST',
       body: [{ query: LARGE }, { query: '{' }, { query: LARGE }],
     });
+    expect(batch.headers['content-length']).toBeUndefined();
     expect(batch.json).toHaveLength(3);
     expect(batch.json[0]).toEqual(small.json);
     expect(batch.json[1].errors[0].extensions.code).toBe('GRAPHQL_PARSE_FAILED');
