@@ -1,6 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
-import { andThen } from '../maybe-promise.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import { AddressGuard } from './address-guard.ts';
 import { Authenticator } from './api-keys.ts';

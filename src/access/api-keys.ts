@@ -1,7 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { MaybePromise } from '../maybe-promise.ts';
-import { andThen } from '../maybe-promise.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { AccessStore, ApiKey, ApiKeySecret, Limits, PlanName } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import { PLANS } from './plans.ts';

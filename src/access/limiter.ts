@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { MaybePromise } from '../maybe-promise.ts';
-import { andThen } from '../maybe-promise.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { AccessStore, ChargeOutcome, ChargeResult, Limits, UsageState } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
 import { asOf, banLength, DAY, MINUTE, wholeSeconds } from './usage.ts';

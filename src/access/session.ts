@@ -1,6 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
-import { andThen, attempt } from '../maybe-promise.ts';
+import { andThen, attempt, type MaybePromise } from '../maybe-promise.ts';
 import type { PlanName, Store } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
 import type { BurstGuard, BurstRefusal } from './burst-guard.ts';
