@@ -33,7 +33,7 @@ export interface Context {
 }
 
 /** Units that are run without letting others in between. */
-const MOST_AT_ONCE = 5;
+const MOST_AT_ONCE = 20;
 
 /**
  * The context of one operation of a session.

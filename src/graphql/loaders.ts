@@ -36,15 +36,27 @@ class Known<T> {
   readonly #read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>;
   #loader: DataLoader<Id, T | null> | undefined;
 
-  /** @param read one command for any number of ids */
-  constructor(reader: Reader, read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>) {
+  readonly #peek: ((id: Id) => T | undefined) | undefined;
+
+  /**
+   * @param read one command for any number of ids
+   * @param peek the record if the store knows it without asking the database
+   */
+  constructor(
+    reader: Reader,
+    read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>,
+    peek?: (id: Id) => T | undefined,
+  ) {
     this.#reader = reader;
     this.#read = read;
+    this.#peek = peek;
   }
 
   load(id: Id): MaybePromise<T | null> {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
+    const peeked = this.#peek?.(id);
+    if (peeked !== undefined) return peeked;
     this.#loader ??= loaderFor(this.#reader, async (ids) => {
       const records = await this.#read(ids);
       for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
@@ -96,11 +108,11 @@ export class Loaders {
   }
 
   pet(id: Id): MaybePromise<Pet | null> {
-    return this.#store.peekPet?.(id) ?? this.#knownPets().load(id);
+    return this.#knownPets().load(id);
   }
 
   category(id: Id): MaybePromise<Category | null> {
-    return this.#store.peekCategory?.(id) ?? this.#knownCategories().load(id);
+    return this.#knownCategories().load(id);
   }
 
   order(id: Id): MaybePromise<Order | null> {
@@ -155,12 +167,22 @@ export class Loaders {
   }
 
   #knownPets(): Known<Pet> {
-    this.#pets ??= new Known(this.#reader, (ids) => this.#store.petsById(ids));
+    const store = this.#store;
+    this.#pets ??= new Known(
+      this.#reader,
+      (ids) => store.petsById(ids),
+      (id) => store.peekPet?.(id),
+    );
     return this.#pets;
   }
 
   #knownCategories(): Known<Category> {
-    this.#categories ??= new Known(this.#reader, (ids) => this.#store.categoriesById(ids));
+    const store = this.#store;
+    this.#categories ??= new Known(
+      this.#reader,
+      (ids) => store.categoriesById(ids),
+      (id) => store.peekCategory?.(id),
+    );
     return this.#categories;
   }
 
