@@ -196,7 +196,7 @@ class Gateway {
 
   /** What fails before it has a price has one too, and where nothing is left, that is said first. */
   #chargeFailure(session: Session, error: unknown): MaybePromise<never> {
-    if (session.verdict) throw error;
+    if (session.decision) throw error;
     return andThen(session.charge(PRICE_OF_FAILURE), () => {
       throw error;
     });

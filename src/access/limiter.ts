@@ -12,8 +12,8 @@ export interface WindowView {
   resetAt: number;
 }
 
-/** What the limiter says of one request. */
-export interface Verdict {
+/** What the limiter decided on one request. */
+export interface Decision {
   outcome: ChargeOutcome;
   minute: WindowView;
   day: WindowView;
@@ -45,12 +45,12 @@ export class Limiter {
     { id: apiKeyId, limits }: Principal,
     cost: number,
     now: number,
-  ): MaybePromise<Verdict> {
+  ): MaybePromise<Decision> {
     return andThen(store.charge({ apiKeyId, limits, cost, now }), (result) => {
-      const verdict = verdictOf(result, limits, cost, now);
-      if (verdict.outcome === 'banned' || isSpent(verdict)) this.#spent.set(apiKeyId, result.usage);
+      const decision = decisionOf(result, limits, cost, now);
+      if (decision.outcome === 'banned' || isSpent(decision)) this.#spent.set(apiKeyId, result.usage);
       else if (this.#spent.size > 0) this.#spent.delete(apiKeyId);
-      return verdict;
+      return decision;
     });
   }
 
@@ -59,27 +59,27 @@ export class Limiter {
    *
    * @returns `banned`, or `passed` with nothing left; undefined if it may have something left
    */
-  known({ id, limits }: Principal, now: number): Verdict | undefined {
+  known({ id, limits }: Principal, now: number): Decision | undefined {
     const usage = this.#spent.size > 0 ? this.#spent.get(id) : undefined;
     if (!usage) return undefined;
     const outcome = usage.bannedUntil > now ? 'banned' : 'passed';
-    const verdict = verdictOf({ outcome, usage }, limits, 0, now);
+    const decision = decisionOf({ outcome, usage }, limits, 0, now);
     // After the clock was set back, only the store can tell.
-    if (asOf(now, usage) === usage && (outcome === 'banned' || isSpent(verdict))) return verdict;
+    if (asOf(now, usage) === usage && (outcome === 'banned' || isSpent(decision))) return decision;
     this.#spent.delete(id);
     return undefined;
   }
 }
 
-const isSpent = ({ minute, day }: Verdict): boolean => minute.remaining === 0 || day.remaining === 0;
+const isSpent = ({ minute, day }: Decision): boolean => minute.remaining === 0 || day.remaining === 0;
 
 /** Puts the state after a charge into the words of the response headers. */
-export function verdictOf(
+export function decisionOf(
   { outcome, usage: stored }: ChargeResult,
   limits: Limits,
   cost: number,
   now: number,
-): Verdict {
+): Decision {
   const usage = asOf(now, stored);
   const minute = windowView(usage.minuteStart, usage.minuteUsed, MINUTE, limits.perMinute, now);
   const day = windowView(usage.dayStart, usage.dayUsed, DAY, limits.perDay, now);

@@ -4,7 +4,7 @@ import type { PlanName, Store } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
 import type { BurstGuard, BurstRefusal } from './burst-guard.ts';
 import { FREE_PER_SECOND, type FreeGuard } from './free-guard.ts';
-import type { Limiter, Verdict, WindowView } from './limiter.ts';
+import type { Decision, Limiter, WindowView } from './limiter.ts';
 
 /** Units for whatever fails before it has a price. */
 export const PRICE_OF_FAILURE = 1;
@@ -52,7 +52,7 @@ export class Session {
   /** Units of the next charge that are paid already. */
   #prepaid = 0;
   /** The last word of the limiter; undefined as long as nothing was asked of it. */
-  verdict: Verdict | undefined;
+  decision: Decision | undefined;
   /** Units charged so far. */
   units = 0;
 
@@ -74,7 +74,7 @@ export class Session {
     const { limiter, spentGuard } = this.#counters;
     const known = limiter.known(this.principal, this.now());
     if (known === undefined) return;
-    if (known.outcome === 'banned') return this.#judge(0, known);
+    if (known.outcome === 'banned') return this.#enforce(0, known);
     if (expected === 'free' || (expected === 'perhaps free' && spentGuard.admit(this.principal.id))) return;
     return andThen(this.charge(PRICE_OF_FAILURE), () => {
       this.#prepaid = PRICE_OF_FAILURE;
@@ -120,42 +120,42 @@ export class Session {
   charge(units: number): MaybePromise<void> {
     const due = Math.max(0, units - this.#prepaid);
     this.#prepaid = 0;
-    const verdict = attempt(
+    const decision = attempt(
       () => this.#counters.limiter.charge(this.store, this.principal, due, this.now()),
       (error) => {
-        this.verdict = this.#uncounted();
+        this.decision = this.#uncounted();
         throw error;
       },
     );
-    return andThen(verdict, (known) => this.#judge(due, known));
+    return andThen(decision, (known) => this.#enforce(due, known));
   }
 
   /** Whether the limiter let it through; else the answer is the limiter's. */
   get isAdmitted(): boolean {
-    return this.verdict?.outcome === 'passed';
+    return this.decision?.outcome === 'passed';
   }
 
   /** As the last charge left it, which costs no read. */
   budget(cost: number): RateLimitView {
-    const { minute, day } = this.verdict!;
+    const { minute, day } = this.decision!;
     return { cost, plan: this.principal.plan, minute, day };
   }
 
-  #judge(units: number, verdict: Verdict): void {
-    this.verdict = verdict;
-    if (verdict.outcome === 'passed') {
+  #enforce(units: number, decision: Decision): void {
+    this.decision = decision;
+    if (decision.outcome === 'passed') {
       this.units += units;
       return;
     }
-    const retryAfter = verdict.retryAfter!;
-    if (verdict.outcome === 'banned') {
+    const retryAfter = decision.retryAfter!;
+    if (decision.outcome === 'banned') {
       throw new AppError(
         'API_KEY_BANNED',
         `The API key is banned for too many retries. Retry in ${retryAfter} s.`,
         { retryAfter },
       );
     }
-    const { minute, day, tightest } = verdict;
+    const { minute, day, tightest } = decision;
     const window = tightest === day ? 'day' : 'minute';
     const advice =
       units > Math.min(minute.limit, day.limit)
@@ -171,12 +171,12 @@ export class Session {
   /** The numbers of an answer are those of the window that refuses, be it none of the plan's. */
   #refuseForASecond({ message, ...window }: BurstRefusal): AppError {
     const tightest = { ...window, resetAt: this.now() + 1_000 };
-    this.verdict = { ...this.verdict!, outcome: 'refused', tightest };
+    this.decision = { ...this.decision!, outcome: 'refused', tightest };
     return new AppError('RATE_LIMITED', message, { retryAfter: 1 });
   }
 
   /** Nothing passes that can't be counted; the numbers say so. */
-  #uncounted(): Verdict {
+  #uncounted(): Decision {
     const { perMinute, perDay } = this.principal.limits;
     const minute = { limit: perMinute, remaining: 0, resetAt: this.now() + 1_000 };
     return { outcome: 'refused', minute, day: { ...minute, limit: perDay }, tightest: minute };

@@ -30,7 +30,7 @@ export const unusedState = (): UsageState => ({
  * Retry-After of an earlier one still runs is a strike; the 20th strike in 10 minutes bans.
  *
  * @param stored the key's state, not changed
- * @returns the verdict and the state after it
+ * @returns the decision and the state after it
  */
 export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): ChargeResult {
   const before = asOf(now, stored);

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Span } from '@opentelemetry/api';
 import type { Principal } from '../access/api-keys.ts';
-import type { Verdict, WindowView } from '../access/limiter.ts';
+import type { Decision, WindowView } from '../access/limiter.ts';
 import type { Session } from '../access/session.ts';
 
 /** Response headers, flat: name, value, name, value …, as node writes them fastest. */
@@ -58,8 +58,8 @@ export class Exchange {
   }
 
   /** The last word of the limiter. */
-  get verdict(): Verdict | undefined {
-    return this.session?.verdict;
+  get decision(): Decision | undefined {
+    return this.session?.decision;
   }
 
   /** Units charged. */

@@ -1,4 +1,4 @@
-import type { Verdict, WindowView } from '../access/limiter.ts';
+import type { Decision, WindowView } from '../access/limiter.ts';
 import { DAY, MINUTE } from '../access/usage.ts';
 import type { Exchange, Headers } from './exchange.ts';
 
@@ -8,14 +8,14 @@ import type { Exchange, Headers } from './exchange.ts';
  */
 export function addRateLimitHeaders(
   headers: Headers,
-  { verdict, guardWindow }: Partial<Pick<Exchange, 'verdict' | 'guardWindow'>>,
+  { decision, guardWindow }: Partial<Pick<Exchange, 'decision' | 'guardWindow'>>,
   now: number,
 ): void {
-  if (verdict) addVerdict(headers, verdict, now);
+  if (decision) addDecision(headers, decision, now);
   else if (guardWindow) addGuard(headers, guardWindow, now);
 }
 
-function addVerdict(headers: Headers, { minute, day, tightest }: Verdict, now: number): void {
+function addDecision(headers: Headers, { minute, day, tightest }: Decision, now: number): void {
   addWindow(headers, tightest);
   headers.push(
     'RateLimit-Policy',

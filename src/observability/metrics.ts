@@ -39,9 +39,9 @@ export class Metrics {
     bounds: REQUEST_BOUNDS,
     registry: this.registry,
   });
-  readonly #verdicts = new Counter({
-    name: 'petstore_limiter_verdicts_total',
-    help: 'Verdicts of the limiter by plan',
+  readonly #decisions = new Counter({
+    name: 'petstore_limiter_decisions_total',
+    help: 'Decisions of the limiter by plan',
     labelNames: ['outcome', 'plan'],
     registry: this.registry,
   });
@@ -82,16 +82,16 @@ export class Metrics {
   }
 
   observe(exchange: Exchange, milliseconds: number): void {
-    const { door, status, verdict, principal } = exchange;
+    const { door, status, decision, principal } = exchange;
     // The names of GraphQL operations are chosen by clients: as labels they could fill the memory.
     const operation = door === 'graphql' ? door : (exchange.operation ?? 'unknown');
     this.#requests.of(door, operation, String(status)).count++;
     this.#seconds.of(door).observe(milliseconds / 1000);
-    if (verdict && principal) {
-      this.#verdicts.of(verdict.outcome, principal.plan).count++;
+    if (decision && principal) {
+      this.#decisions.of(decision.outcome, principal.plan).count++;
       // Of the requests of one moment that meet a new ban only one began it.
-      if (verdict.banBegan !== undefined && this.#banned.get(principal.id) !== verdict.banBegan) {
-        this.#banned.set(principal.id, verdict.banBegan);
+      if (decision.banBegan !== undefined && this.#banned.get(principal.id) !== decision.banBegan) {
+        this.#banned.set(principal.id, decision.banBegan);
         this.#bans.of(principal.plan).count++;
       }
     }

@@ -103,7 +103,7 @@ onEachEngine('what is known to be refused', (kit) => {
     expect(line).toMatchObject({ method: 'POST', path: '/graphql', door: 'graphql', status: 403, units: 0 });
     expect(line.apiKey).toMatch(/^key_/);
     const metrics = (await gateway.call('/metrics')).text;
-    expect(metrics).toMatch(/petstore_limiter_verdicts_total\{outcome="banned",plan="enterprise"\} \d+/);
+    expect(metrics).toMatch(/petstore_limiter_decisions_total\{outcome="banned",plan="enterprise"\} \d+/);
   });
 
   it('is over with the window: what fits then passes at once', async () => {

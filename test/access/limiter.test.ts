@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { verdictOf } from '../../src/access/limiter.ts';
+import { decisionOf } from '../../src/access/limiter.ts';
 import { banLength, chargeUsage, DAY, MINUTE, unusedState } from '../../src/access/usage.ts';
 
 const SECOND = 1_000;
@@ -14,7 +14,7 @@ const move = fc.oneof(
   fc.constantFrom(-HOUR, -DAY, -400 * DAY, HOUR, 400 * DAY),
 );
 
-it('no verdict speaks of more time than its window or ban lasts, whatever is done to the clock', () => {
+it('no decision speaks of more time than its window or ban lasts, whatever is done to the clock', () => {
   const outcomes = new Set<string>();
   const steps = fc.array(fc.record({ move, cost: fc.integer({ min: 0, max: 4 }) }), {
     minLength: 30,
@@ -32,7 +32,7 @@ it('no verdict speaks of more time than its window or ban lasts, whatever is don
         now += move;
         const result = chargeUsage(usage, { apiKeyId: 'key', limits, cost, now });
         usage = result.usage;
-        const { outcome, minute, day, tightest, retryAfter } = verdictOf(result, limits, cost, now);
+        const { outcome, minute, day, tightest, retryAfter } = decisionOf(result, limits, cost, now);
         outcomes.add(outcome);
         expect(minute.resetAt - now).toBeLessThanOrEqual(MINUTE);
         expect(day.resetAt - now).toBeLessThanOrEqual(DAY);

@@ -25,7 +25,7 @@ export const usagePlan: CollectionPlan = {
     strikes: { bsonType: 'array', items: NUMBER },
     bannedUntil: NUMBER,
     bans: NUMBER,
-    // The verdict of the last charge, in documents of an earlier layout.
+    // The decision of the last charge, in documents of an earlier layout.
     'outcome?': { enum: ['passed', 'refused', 'banned'] },
     forgetAt: DATE,
   }),

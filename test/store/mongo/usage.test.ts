@@ -61,8 +61,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A charge', () => {
         let usage = before;
         const expected = charges.map((charge) => {
           const result = chargeUsage(usage, charge);
-          const verdict = `${result.outcome}${result.usage.bans === usage.bans ? '' : ' now'}`;
-          seen.set(verdict, (seen.get(verdict) ?? 0) + 1);
+          const decision = `${result.outcome}${result.usage.bans === usage.bans ? '' : ' now'}`;
+          seen.set(decision, (seen.get(decision) ?? 0) + 1);
           usage = result.usage;
           return result;
         });
