@@ -8,10 +8,10 @@ import { PRICE_OF_FAILURE, type Session } from './access/session.ts';
 import type { Config } from './config.ts';
 import { EventStreams } from './domains/event/streams.ts';
 import type { Route } from './domains/route.ts';
-import { EventsDoor } from './doors/events/events.ts';
-import { COST_PATH, GraphQLDoor, graphqlErrorAnswer } from './doors/graphql/graphql.ts';
+import { EventsHandler } from './doors/events/events.ts';
+import { COST_PATH, GraphQLHandler, graphqlErrorAnswer } from './doors/graphql/graphql.ts';
 import { type Page, Pages } from './doors/pages/pages.ts';
-import { Rest } from './doors/rest/rest.ts';
+import { RestHandler } from './doors/rest/rest.ts';
 import { AppError } from './errors.ts';
 import { Operations } from './graphql/operations.ts';
 import { INTERNAL_MESSAGE } from './graphql/refusal.ts';
@@ -80,8 +80,8 @@ class Gateway {
   readonly #pages: Pages;
   readonly #access: Access;
   readonly #streams: EventStreams;
-  readonly #rest: Rest;
-  readonly #graphql: GraphQLDoor;
+  readonly #rest: RestHandler;
+  readonly #graphql: GraphQLHandler;
 
   constructor(options: GatewayOptions) {
     const { config, log, metrics, tracing, developmentKey, clock = systemClock } = options;
@@ -108,12 +108,12 @@ class Gateway {
       isValid: (key) => andThen(this.#access.sessionOf(key, store), (session) => session !== null),
     });
     metrics?.watchStreams(this.#streams);
-    const events = new EventsDoor(this.#streams, (error) => this.#reportFault(error));
-    this.#rest = new Rest(operations, config.REST_BASE_PATH, lifecycle, {
+    const events = new EventsHandler(this.#streams, (error) => this.#reportFault(error));
+    this.#rest = new RestHandler(operations, config.REST_BASE_PATH, lifecycle, {
       ...(options.routes && { routes: options.routes }),
       openStream: (exchange, session, selection) => events.open(exchange, session, selection),
     });
-    this.#graphql = new GraphQLDoor(operations, this.#streams);
+    this.#graphql = new GraphQLHandler(operations, this.#streams);
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
@@ -142,24 +142,24 @@ class Gateway {
     return headers;
   }
 
-  /** The order of everything: what is free, whose key it is, and then the door, which charges what it is about to run. */
+  /** The order of everything: what is free, whose key it is, and then the transport, which charges what it is about to run. */
   #answer(exchange: Exchange): MaybePromise<Answer> {
     if (this.#cors.isPreflight(exchange)) {
-      exchange.door = 'page';
+      exchange.transport = 'page';
       return { status: 204, headers: this.#cors.preflightHeaders(exchange), body: '' };
     }
     const page = this.#pages.find(exchange);
     if (page) return this.#page(exchange, page);
     if (exchange.path === GRAPHQL_PATH || exchange.path === COST_PATH) {
-      exchange.door = 'graphql';
+      exchange.transport = 'graphql';
       exchange.route = exchange.path;
     }
     return andThen(this.#authenticate(exchange), (session) => {
       exchange.session = session;
-      const door = exchange.door === 'graphql' ? this.#graphql : this.#rest;
-      return andThen(session.begin(door.expect(exchange)), () =>
+      const handler = exchange.transport === 'graphql' ? this.#graphql : this.#rest;
+      return andThen(session.begin(handler.expect(exchange)), () =>
         attempt(
-          () => door.answer(exchange, session),
+          () => handler.answer(exchange, session),
           (error) => this.#chargeFailure(session, error),
         ),
       );
@@ -167,7 +167,7 @@ class Gateway {
   }
 
   #page(exchange: Exchange, page: Page): MaybePromise<Answer> {
-    exchange.door = 'page';
+    exchange.transport = 'page';
     exchange.operation = exchange.path;
     exchange.route = exchange.path;
     if (exchange.method === 'GET' || exchange.method === 'HEAD') return page(exchange);
@@ -214,7 +214,9 @@ class Gateway {
   #answerError(exchange: Exchange, error: unknown): Answer {
     const known = error instanceof AppError ? error : new AppError('INTERNAL', INTERNAL_MESSAGE);
     if (known.status >= 500) this.#reportFault(error, exchange.requestId);
-    return exchange.door === 'graphql' ? graphqlErrorAnswer(known, exchange) : errorAnswer(known, exchange);
+    return exchange.transport === 'graphql'
+      ? graphqlErrorAnswer(known, exchange)
+      : errorAnswer(known, exchange);
   }
 
   #send(exchange: Exchange, { status, headers, body, contentType, stream, ownOriginOnly }: Answer): void {
@@ -231,7 +233,7 @@ class Gateway {
       if (!stream) all.push('Content-Length', Buffer.byteLength(body));
     }
     addRateLimitHeaders(all, exchange, this.#now());
-    if (exchange.door !== 'page') addCachingHeaders(all, exchange);
+    if (exchange.transport !== 'page') addCachingHeaders(all, exchange);
     if (!ownOriginOnly) this.#cors.addHeaders(all, exchange.headers.origin);
     if (exchange.operationHeaders && exchange.session?.isAdmitted) all.push(...exchange.operationHeaders);
     if (exchange.replayed) all.push('Idempotency-Replayed', 'true');
@@ -267,13 +269,13 @@ class Gateway {
     const milliseconds = performance.now() - exchange.startedAt;
     this.#metrics?.observe(exchange, milliseconds);
     this.#tracing?.end(exchange);
-    const { requestId, method, path, door, operation, status, units, principal, span } = exchange;
+    const { requestId, method, path, transport, operation, status, units, principal, span } = exchange;
     this.#log.info(
       {
         requestId,
         method,
         path,
-        door,
+        transport,
         operation,
         status,
         units,

@@ -6,24 +6,24 @@ import { TestGateway } from './kit/gateway.ts';
 import { fill, makeWorld, query, type Sent, send, sqlite, useGateway } from './kit/petstore.ts';
 
 type Call = Parameters<typeof send>[2];
-type Door = (gateway: TestGateway, call: Call) => Promise<Sent>;
+type Ask = (gateway: TestGateway, call: Call) => Promise<Sent>;
 interface Row {
   code: ErrorCode;
   fault: string;
-  rest: Door;
-  graphql: Door;
-  /** The fault can't be told in the same words, since it is about what differs between the doors. */
+  rest: Ask;
+  graphql: Ask;
+  /** The fault can't be told in the same words, since it is about what differs between the interfaces. */
   ownWords?: true;
   prepare?: (gateway: TestGateway) => Promise<Call>;
   store?: (store: Store) => Store;
 }
 
 const rest =
-  (request: string, body?: string | Buffer, call: Call = {}): Door =>
+  (request: string, body?: string | Buffer, call: Call = {}): Ask =>
   (gateway, more) =>
     send(gateway, request, { body, ...call, ...more, headers: { ...call?.headers, ...more?.headers } });
 const graphql =
-  (text: string, variables?: Record<string, unknown>, call: Call = {}): Door =>
+  (text: string, variables?: Record<string, unknown>, call: Call = {}): Ask =>
   (gateway, more) =>
     query(gateway, text, variables, { ...call, ...more, headers: { ...call?.headers, ...more?.headers } });
 
@@ -311,7 +311,7 @@ describe('The error table', () => {
   const kit = useGateway(sqlite);
   kit.faultsExpected = true;
 
-  it('has no code that is not tested here or belongs to one door', () => {
+  it('has no code that is not tested here or belongs to one interface', () => {
     const codes = new Set([...BOTH.map(({ code }) => code), ...REST_ONLY, ...GRAPHQL_ONLY]);
     expect([...codes].sort()).toEqual(Object.keys(ERRORS).sort());
   });
@@ -325,7 +325,7 @@ describe('The error table', () => {
   });
 
   it.each(BOTH)(
-    '$code is the same through both doors: $fault',
+    '$code is the same through both interfaces: $fault',
     async ({ code, rest, graphql, ownWords, prepare, store }) => {
       const gateway = store ? await TestGateway.start(store(kit.gateway.store), {}, kit.clock) : kit.gateway;
       const world = await makeWorld(kit);

@@ -51,7 +51,7 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WO
     const count = async () => {
       const text = await (await get('/metrics')).text();
       return Number(
-        /petstore_requests_total\{door="rest",operation="getPet",status="200"\} (\d+)/.exec(text)?.[1],
+        /petstore_requests_total\{transport="rest",operation="getPet",status="200"\} (\d+)/.exec(text)?.[1],
       );
     };
     for (let i = 0; i < 10; i++) expect((await get('/pets/1')).status).toBe(200);

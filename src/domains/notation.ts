@@ -4,7 +4,7 @@ import { ID_RULE, parseId } from './id.ts';
 import type { Id } from './records.ts';
 
 /**
- * How a door writes down what the rules of an input leave open. The rules themselves are written once, in each
+ * How REST or GraphQL writes down what the rules of an input leave open. The rules themselves are written once, in each
  * domain's `*.rules.ts`, as functions of the notation.
  */
 export interface Notation {

@@ -8,7 +8,7 @@ import type { Context } from './context.ts';
 export const IDEMPOTENCY_TIME = 24 * 60 * 60 * 1000;
 
 /**
- * Runs `work` once for the request's Idempotency-Key and this operation with this input, whichever door it came
+ * Runs `work` once for the request's Idempotency-Key and this operation with this input, whichever transport it came
  * through; a repeated call gets the first outcome.
  */
 export async function runOnce<T>(

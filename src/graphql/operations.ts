@@ -65,7 +65,7 @@ export type OwnOperation = (
 const BYTES_OF_SCHEMA_DATA = 400_000;
 
 /**
- * From the text of an operation to something that can be executed: parsed, validated, priced and compiled once. Both doors
+ * From the text of an operation to something that can be executed: parsed, validated, priced and compiled once. REST, GraphQL
  * and Yoga execute through it.
  */
 export class Operations {

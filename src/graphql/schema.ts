@@ -17,7 +17,7 @@ import { builder } from './builder.ts';
 import { IdScalar } from './id-scalar.ts';
 import { rootField } from './mutation.ts';
 
-/** The executable schema of both doors. Making it opens nothing and needs no environment. */
+/** The executable schema, which REST runs too. Making it opens nothing and needs no environment. */
 export const schema = withMutations(withAwaitedPageInfo(withIdScalar(builder.toSchema())));
 
 /**

@@ -22,7 +22,7 @@ export const errorAnswer = (error: AppError, exchange: Exchange): Answer => ({
   body: JSON.stringify(error.toPublic()),
 });
 
-/** The headers that go with an error over either door. */
+/** The headers that go with an error, over REST and GraphQL alike. */
 export function errorHeaders(error: AppError, exchange: Exchange): Headers {
   const headers: Headers = [];
   if (error.retryAfter !== undefined) headers.push('Retry-After', error.retryAfter);

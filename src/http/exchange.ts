@@ -23,7 +23,7 @@ export class Exchange {
   /** The window to show where no key's budget is involved. */
   guardWindow: WindowView | undefined;
   /** For the log and the metrics. */
-  door: 'rest' | 'graphql' | 'page' = 'rest';
+  transport: 'rest' | 'graphql' | 'page' = 'rest';
   operation: string | undefined;
   /** The path of the matched operation, with its parameter's name. */
   route: string | undefined;

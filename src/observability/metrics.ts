@@ -21,21 +21,21 @@ const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
 const MOST_BANNED_KEYS = 10_000;
 
 /**
- * Prometheus metrics of one process. Labels come from closed sets: routes, doors, statuses, outcomes, plans, calls of
+ * Prometheus metrics of one process. Labels come from closed sets: routes, transports, statuses, outcomes, plans, calls of
  * the store, and keys that use what is deprecated.
  */
 export class Metrics {
   readonly registry = new Registry();
   readonly #requests = new Counter({
     name: 'petstore_requests_total',
-    help: 'Requests by door, operation and status',
-    labelNames: ['door', 'operation', 'status'],
+    help: 'Requests by transport, operation and status',
+    labelNames: ['transport', 'operation', 'status'],
     registry: this.registry,
   });
   readonly #seconds = new Histogram({
     name: 'petstore_request_seconds',
     help: 'Time from the first line of a request to its answer',
-    labelNames: ['door'],
+    labelNames: ['transport'],
     bounds: REQUEST_BOUNDS,
     registry: this.registry,
   });
@@ -82,11 +82,11 @@ export class Metrics {
   }
 
   observe(exchange: Exchange, milliseconds: number): void {
-    const { door, status, decision, principal } = exchange;
+    const { transport, status, decision, principal } = exchange;
     // The names of GraphQL operations are chosen by clients: as labels they could fill the memory.
-    const operation = door === 'graphql' ? door : (exchange.operation ?? 'unknown');
-    this.#requests.of(door, operation, String(status)).count++;
-    this.#seconds.of(door).observe(milliseconds / 1000);
+    const operation = transport === 'graphql' ? transport : (exchange.operation ?? 'unknown');
+    this.#requests.of(transport, operation, String(status)).count++;
+    this.#seconds.of(transport).observe(milliseconds / 1000);
     if (decision && principal) {
       this.#decisions.of(decision.outcome, principal.plan).count++;
       // Of the requests of one moment that meet a new ban only one began it.

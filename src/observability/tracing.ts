@@ -76,14 +76,14 @@ export class Tracing {
   }
 
   /** Ends the span of a request with what is known of it by now. */
-  end({ span, method, route, door, operation, status, units, principal }: Exchange): void {
+  end({ span, method, route, transport, operation, status, units, principal }: Exchange): void {
     if (!span) return;
     if (route !== undefined) {
       span.updateName(`${method} ${route}`);
       span.setAttribute('http.route', route);
     }
     if (operation !== undefined) {
-      span.setAttribute(door === 'graphql' ? 'graphql.operation.name' : 'petstore.operation', operation);
+      span.setAttribute(transport === 'graphql' ? 'graphql.operation.name' : 'petstore.operation', operation);
     }
     span.setAttributes({ 'http.response.status_code': status, 'petstore.units': units });
     if (principal) span.setAttribute('petstore.api_key.id', principal.id);

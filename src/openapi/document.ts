@@ -22,7 +22,7 @@ export const installationOf = (config: Config): Installation => ({
 });
 
 /**
- * The OpenAPI 3.0.3 description of the REST door as JSON text, made of what the domains state about REST, their rules and
+ * The OpenAPI 3.0.3 description of the REST interface as JSON text, made of what the domains state about REST, their rules and
  * the error table: what isn't there can't be described, and what is there can't be forgotten.
  *
  * @param indent spaces a level, for people

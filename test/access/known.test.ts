@@ -100,7 +100,13 @@ onEachEngine('what is known to be refused', (kit) => {
     gateway.logs.length = 0;
     await gateway.graphql(RATE_LIMIT, undefined, { key });
     const [line] = gateway.logs.map((text) => JSON.parse(text)).filter(({ msg }) => msg === 'request');
-    expect(line).toMatchObject({ method: 'POST', path: '/graphql', door: 'graphql', status: 403, units: 0 });
+    expect(line).toMatchObject({
+      method: 'POST',
+      path: '/graphql',
+      transport: 'graphql',
+      status: 403,
+      units: 0,
+    });
     expect(line.apiKey).toMatch(/^key_/);
     const metrics = (await gateway.call('/metrics')).text;
     expect(metrics).toMatch(/petstore_limiter_decisions_total\{outcome="banned",plan="enterprise"\} \d+/);

@@ -24,7 +24,7 @@ const statuses = (replies: readonly Reply[]) => {
   return counts;
 };
 
-onEachEngine('one budget for both doors', (kit) => {
+onEachEngine('one budget for REST and GraphQL', (kit) => {
   it('lets exactly 60 of 200 concurrent mixed calls through', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');

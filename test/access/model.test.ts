@@ -46,7 +46,7 @@ class Contract {
     this.#day = { length: DAY, limit: perDay, ...unopened };
   }
 
-  request(now: number, { door, cost: price }: Ask): Answer {
+  request(now: number, { transport, cost: price }: Ask): Answer {
     const asOfNow = (window: Window) => (now < end(window) ? window : { ...window, openedAt: now, used: 0 });
     const answer = (status: number, window: Window, until?: number): Answer => ({
       status,
@@ -60,7 +60,7 @@ class Contract {
     const day = asOfNow(this.#day);
 
     if (now < this.#bannedUntil) return answer(403, smaller(minute, day), this.#bannedUntil);
-    const isUnread = door !== 'rest' && (left(minute) === 0 || left(day) === 0) && !this.#mayRead(now);
+    const isUnread = transport !== 'rest' && (left(minute) === 0 || left(day) === 0) && !this.#mayRead(now);
     const cost = isUnread ? 1 : price;
     this.wasPriced = cost === price;
     const charged = (window: Window) => ({ ...window, used: window.used + cost });
@@ -92,9 +92,9 @@ class Contract {
   }
 }
 
-/** One request of some cost, through one of the doors. */
+/** One request of some cost, over REST or one of the forms of GraphQL. */
 interface Ask {
-  door: 'rest' | 'aliases' | 'lists' | 'batch';
+  transport: 'rest' | 'aliases' | 'lists' | 'batch';
   cost: number;
 }
 
@@ -105,20 +105,20 @@ type Step =
   /** After a refusal: waits as long as told (or a second less), then asks for the same again. */
   | { does: 'obey' | 'hurry' };
 
-function send(gateway: TestGateway, key: string, { door, cost }: Ask): Promise<Reply> {
-  if (door === 'rest') return gateway.call('/pets?limit=1', { key });
+function send(gateway: TestGateway, key: string, { transport, cost }: Ask): Promise<Reply> {
+  if (transport === 'rest') return gateway.call('/pets?limit=1', { key });
   const aliases = (count: number) => ({
     query: `{ rateLimit { plan } ${Array.from({ length: count }, (_, i) => `a${i}: pet(id: 1) { id }`).join(' ')} }`,
   });
   const lists = {
     query: `{ categories(first: ${cost}) { nodes { pets(first: 99) { nodes { id } } } } }`,
   };
-  const body = { aliases: aliases(cost), lists, batch: [aliases(1), aliases(cost - 1)] }[door];
+  const body = { aliases: aliases(cost), lists, batch: [aliases(1), aliases(cost - 1)] }[transport];
   return gateway.call('/graphql', { method: 'POST', key, body });
 }
 
-const asks = (door: Ask['door'], min: number, max: number): fc.Arbitrary<Ask> =>
-  fc.integer({ min, max }).map((cost) => ({ door, cost }));
+const asks = (transport: Ask['transport'], min: number, max: number): fc.Arbitrary<Ask> =>
+  fc.integer({ min, max }).map((cost) => ({ transport, cost }));
 const ask = fc.oneof(
   { weight: 3, arbitrary: asks('rest', 1, 1) },
   { weight: 2, arbitrary: asks('aliases', 0, 7) },

@@ -6,17 +6,17 @@ import { exactly, onEachEngine, query, type Sent, send } from '../kit/petstore.t
 
 /**
  * REST and GraphQL agree: a random run of operations is sent over REST to one part of the data and over GraphQL to a twin of
- * it; the answers and faults are the same, but for the ids, and each door reads what the other wrote.
+ * it; the answers and faults are the same, but for the ids, and each interface reads what the other wrote.
  */
 interface Twin {
   categories: string[];
   pets: string[];
   orders: string[];
 }
-type Door = (gateway: TestGateway, twin: Twin) => Promise<Sent>;
+type Ask = (gateway: TestGateway, twin: Twin) => Promise<Sent>;
 interface Step {
-  rest: Door;
-  graphql: Door;
+  rest: Ask;
+  graphql: Ask;
   /** Where the id of what this creates goes. */
   creates?: keyof Twin;
   toString(): string;
@@ -59,11 +59,11 @@ const bodyOf = (body: Body, twin: Twin, write: (id: string) => unknown): Body =>
   );
 
 const restOf =
-  (line: (twin: Twin) => string, body?: Body): Door =>
+  (line: (twin: Twin) => string, body?: Body): Ask =>
   (gateway, twin) =>
     send(gateway, line(twin), body && { body: stringify(bodyOf(body, twin, bare)) });
 const graphqlOf =
-  (text: string, variables: (twin: Twin) => Record<string, unknown>): Door =>
+  (text: string, variables: (twin: Twin) => Record<string, unknown>): Ask =>
   (gateway, twin) =>
     query(gateway, text, variables(twin));
 
@@ -145,7 +145,7 @@ function listPets(
   };
 }
 
-/** What came of a step, in the words of neither door, with ids as places in the twin. */
+/** What came of a step, in the words of neither interface, with ids as places in the twin. */
 function outcomeOf(sent: Sent, twin: Twin): unknown {
   const places = new Map<string, string>();
   for (const [kind, ids] of Object.entries(twin))
@@ -167,7 +167,7 @@ function outcomeOf(sent: Sent, twin: Twin): unknown {
     record(Object.fromEntries(Object.entries(found).filter(([, value]) => value !== null)), kindOf(found));
   const message = (text: string) => text.replace(/\b\d+\b/g, (id) => (id === MISSING ? id : 'N'));
 
-  // biome-ignore lint/suspicious/noExplicitAny: an answer of either door
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of either interface
   const body = sent.text === '' ? null : (exactly(sent.text) as any);
   if (body === null) return { status: sent.status };
   if (Array.isArray(body)) return { list: body.map(present), more: sent.headers.link !== undefined };
@@ -260,7 +260,7 @@ onEachEngine('REST and GraphQL', (kit, engine) => {
           if (actual.code === 'NOT_FOUND' && actual.message === undefined) delete expected.message;
           expect(actual, about).toEqual(expected);
         }
-        // Each door sees the same of what the other wrote.
+        // Each interface sees the same of what the other wrote.
         for (const kind of ['pets', 'categories', 'orders', 'inventory'] as const) {
           const list = kind === 'inventory' ? 'pets' : kind;
           for (let at = 0; at < Math.min(2, twins.rest[list].length); at++) {

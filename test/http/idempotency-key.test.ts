@@ -167,7 +167,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     expectReplay(await post(kit, '/categories', key, { name: 'Fish' }), later);
   });
 
-  it('belongs to the operation and its input, not to the door', async () => {
+  it('belongs to the operation and its input, not to the interface', async () => {
     const { C, P } = await makeWorld(kit);
     for (const [path, text, body, input] of [
       ['/pets', CREATE_PET, `{"name":"Tom","categoryId":${C}}`, { name: ' Tom', categoryId: C }],
@@ -197,7 +197,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     }
   });
 
-  it('replays a refusal through the other door', async () => {
+  it('replays a refusal through the other interface', async () => {
     const key = newKey();
     const missing = '9223372036854775806';
     const refused = await post(kit, '/store/orders', key, `{"petId":${missing}}`);

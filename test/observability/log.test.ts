@@ -22,7 +22,7 @@ describe('the log', () => {
     expect(lines().map(({ time, ...line }) => line)).toEqual([
       {
         ...common,
-        ...{ requestId: 'mine-1', method: 'GET', path: `/pets/${P}`, door: 'rest' },
+        ...{ requestId: 'mine-1', method: 'GET', path: `/pets/${P}`, transport: 'rest' },
         ...{ operation: 'getPet', status: 400, units: 1, apiKey },
       },
       {
@@ -30,7 +30,7 @@ describe('the log', () => {
         ...{
           method: 'GET',
           path: '/pets',
-          door: 'rest',
+          transport: 'rest',
           operation: 'listPets',
           status: 200,
           units: 1,
@@ -42,20 +42,20 @@ describe('the log', () => {
         ...{
           method: 'POST',
           path: '/graphql',
-          door: 'graphql',
+          transport: 'graphql',
           operation: 'Names',
           status: 200,
           units: 3,
           apiKey,
         },
       },
-      { ...common, method: 'GET', path: '/pets', door: 'rest', status: 401, units: 0 },
+      { ...common, method: 'GET', path: '/pets', transport: 'rest', status: 401, units: 0 },
       {
         ...common,
         ...{
           method: 'GET',
           path: '/health/live',
-          door: 'page',
+          transport: 'page',
           operation: '/health/live',
           status: 200,
           units: 0,

@@ -4,7 +4,7 @@ import { makeWorld, onEachEngine, send, sqlite, useGateway } from '../kit/petsto
 describe('the metrics', () => {
   const kit = useGateway(sqlite);
 
-  it('count requests by door, operation and status, decisions by plan, and deprecated use by key', async () => {
+  it('count requests by transport, operation and status, decisions by plan, and deprecated use by key', async () => {
     await makeWorld(kit);
     const { gateway } = kit;
     const key = await gateway.newKey('free');
@@ -14,15 +14,17 @@ describe('the metrics', () => {
     await send(gateway, '/pets', { key });
     const { text } = await send(gateway, '/metrics', { key: null });
     const lines = text.split('\n');
-    expect(lines).toContain('petstore_requests_total{door="rest",operation="listPets",status="200"} 58');
-    expect(lines).toContain('petstore_requests_total{door="rest",operation="getPet",status="200"} 1');
+    expect(lines).toContain('petstore_requests_total{transport="rest",operation="listPets",status="200"} 58');
+    expect(lines).toContain('petstore_requests_total{transport="rest",operation="getPet",status="200"} 1');
     // What clients call their operations is no label: there could be any number of them.
-    expect(lines).toContain('petstore_requests_total{door="graphql",operation="graphql",status="200"} 1');
+    expect(lines).toContain(
+      'petstore_requests_total{transport="graphql",operation="graphql",status="200"} 1',
+    );
     expect(text).not.toContain('Chosen');
     expect(lines).toContain('petstore_limiter_decisions_total{outcome="passed",plan="free"} 60');
     expect(lines).toContain('petstore_limiter_decisions_total{outcome="refused",plan="free"} 1');
     expect(text).toMatch(/petstore_deprecated_requests_total\{operation="getPet",api_key="key_[\w-]+"\} 1\n/);
-    expect(text).toMatch(/petstore_request_seconds_count\{door="rest"\} \d+/);
+    expect(text).toMatch(/petstore_request_seconds_count\{transport="rest"\} \d+/);
     expect(text).toContain('nodejs_eventloop_lag_seconds');
     expect(text).not.toContain(key.slice(9));
   });

@@ -28,7 +28,7 @@ const INTERNAL = new AppError('INTERNAL', 'Something went wrong on our side.');
  * The log of changes as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html): each event is
  * written once, for all readers.
  */
-export class EventsDoor {
+export class EventsHandler {
   readonly #streams: EventStreams;
   readonly #report: (error: unknown) => void;
   readonly #frames = new Frames();

@@ -29,10 +29,10 @@ const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', STREAM_TYPE];
 const PRICE_TO_SUBSCRIBE = 1;
 
 /**
- * The GraphQL door. Yoga serves GraphQL over HTTP; the common case, JSON in a POST and JSON out, is served here without it,
+ * Handles /graphql. Yoga serves GraphQL over HTTP; the common case, JSON in a POST and JSON out, is served here without it,
  * because that is several times cheaper. A test holds the one against the other.
  */
-export class GraphQLDoor {
+export class GraphQLHandler {
   readonly #desk: AdmissionDesk;
   readonly #streams: EventStreams;
   readonly #yoga = new YogaTransport();

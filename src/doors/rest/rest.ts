@@ -43,8 +43,8 @@ const PRICE = 1;
 
 const STREAM_TYPE = 'text/event-stream';
 
-/** The REST door: finds the route, checks the request, runs the route's document and writes the answer. */
-export class Rest {
+/** Finds the route, checks the request, runs the route's document and writes the answer. */
+export class RestHandler {
   readonly #openStream: OpenStream;
   readonly #basePath: string;
   readonly #lifecycle: Lifecycle;

@@ -31,7 +31,7 @@ onEachEngine('the log of changes', (kit) => {
     }
   }
 
-  it('is the same through both doors, in pages that go on for ever', async () => {
+  it('is the same through both interfaces, in pages that go on for ever', async () => {
     const { next: start } = await drain('/events?limit=100');
     const { C, P } = await makeWorld(kit);
     await kit.gateway.store.updatePet(P, { name: 'Max' });

@@ -35,7 +35,7 @@ onEachEngine('the log of changes under load', (kit, engine) => {
   const isAtEnd = async (id: string) =>
     (await send(kit.gateway, `/events?after=${id}&limit=1`)).json.length === 0;
 
-  it('has each acknowledged write of 16 writers through both doors once, in the order of its record', async () => {
+  it('has each acknowledged write of 16 writers through both interfaces once, in the order of its record', async () => {
     const { store } = kit.gateway;
     const category = await store.createCategory({ name: 'Dogs' });
     const start = (await send(kit.gateway, '/events?limit=100')).headers.link as string;

@@ -19,7 +19,7 @@ import { FreeGuard } from '../../../src/access/free-guard.ts';
 import { Limiter } from '../../../src/access/limiter.ts';
 import { Session } from '../../../src/access/session.ts';
 import { EventStreams } from '../../../src/domains/event/streams.ts';
-import { GraphQLDoor, graphqlErrorAnswer } from '../../../src/doors/graphql/graphql.ts';
+import { GraphQLHandler, graphqlErrorAnswer } from '../../../src/doors/graphql/graphql.ts';
 import { AppError } from '../../../src/errors.ts';
 import {
   type OperationRequest,
@@ -71,14 +71,14 @@ async function bodyOf({ body, stream }: Answer): Promise<string> {
 class Side {
   readonly faults: unknown[] = [];
   readonly #store: Store;
-  readonly #door: GraphQLDoor;
+  readonly #handler: GraphQLHandler;
 
   constructor(store: Store, alwaysYoga: boolean) {
     this.#store = store;
     const report = (fault: unknown) => this.faults.push(fault);
     const operations = alwaysYoga ? new Interpreted(schema, report) : new Operations(schema, report);
     const streams = new EventStreams({ store, isValid: () => true });
-    this.#door = new GraphQLDoor(operations, streams, { alwaysYoga });
+    this.#handler = new GraphQLHandler(operations, streams, { alwaysYoga });
   }
 
   /** Everything that a client sees of the answer, and what it cost. */
@@ -89,7 +89,7 @@ class Side {
       headers: { 'content-type': 'application/json', ...headers },
     });
     const exchange = new Exchange(request as unknown as IncomingMessage, {} as ServerResponse, 'test');
-    exchange.door = 'graphql';
+    exchange.transport = 'graphql';
     const session = new Session({
       principal,
       store: this.#store,
@@ -101,7 +101,7 @@ class Side {
       },
       now: () => NOW,
     });
-    const answer = await this.#door.answer(exchange, session).catch((error: unknown) => {
+    const answer = await this.#handler.answer(exchange, session).catch((error: unknown) => {
       if (error instanceof AppError) return graphqlErrorAnswer(error, exchange);
       throw error;
     });

@@ -440,7 +440,7 @@ describe('A fault that nobody foresaw', () => {
     );
   });
 
-  it('of the database before execution is a real 503 through both doors', async () => {
+  it('of the database before execution is a real 503 through both interfaces', async () => {
     const broken = new Proxy(kit.gateway.store, {
       get(target, name) {
         const member = Reflect.get(target, name);

@@ -18,7 +18,7 @@ describe('Automatic persisted queries', () => {
   });
 
   /** The same request over each method. */
-  const DOORS: [string, (request: Record<string, unknown>) => Promise<Sent>][] = [
+  const INTERFACES: [string, (request: Record<string, unknown>) => Promise<Sent>][] = [
     ['POST', (body) => send(kit.gateway, 'POST /graphql', { body })],
     ['QUERY', (body) => send(kit.gateway, 'QUERY /graphql', { body })],
     [
@@ -33,7 +33,7 @@ describe('Automatic persisted queries', () => {
     ],
   ];
 
-  it.each(DOORS)('are learnt and then known by their hash over %s', async (name, ask) => {
+  it.each(INTERFACES)('are learnt and then known by their hash over %s', async (name, ask) => {
     const { P } = await makeWorld(kit);
     const query = `query ${name}($id: ID!) { pet(id: $id) { name } }`;
     const extensions = extensionsOf(hashOf(query));
@@ -52,7 +52,7 @@ describe('Automatic persisted queries', () => {
     );
   });
 
-  it.each(DOORS)('with a wrong hash are refused over %s, and not learnt', async (_name, ask) => {
+  it.each(INTERFACES)('with a wrong hash are refused over %s, and not learnt', async (_name, ask) => {
     const query = '{ categories { totalCount } }';
     const wrong = hashOf('{ __typename }');
     for (const extensions of [

@@ -64,7 +64,7 @@ onEachEngine('subscription { events }', (kit) => {
     ]);
   });
 
-  it('goes on behind an event, which both doors know', async () => {
+  it('goes on behind an event, which both interfaces know', async () => {
     const first = await subscribe('subscription { events { id data } }');
     for (const name of ['A', 'B', 'C']) await create(name);
     await first.until(3);

@@ -315,7 +315,7 @@ describe('REST requests', () => {
     );
   });
 
-  it('takes -0 for 0 where that is a quantity, through both doors', async () => {
+  it('takes -0 for 0 where that is a quantity, through both interfaces', async () => {
     const { P } = await makeWorld(kit);
     const put = await send(kit.gateway, `PUT /store/inventory/${P}`, { body: '{"quantity":-0}' });
     expect([put.status, put.json.quantity]).toEqual([200, 0]);
