@@ -7,13 +7,13 @@ const onOff = (fallback: boolean) =>
     .transform((value) => value === 'on')
     .default(fallback);
 
-const wholeNumber = (least: number, most: number) => {
-  const rule = `must be a whole number from ${least} to ${most}`;
+const wholeNumber = (min: number, max: number) => {
+  const rule = `must be a whole number from ${min} to ${max}`;
   return z
     .string()
     .regex(/^\d{1,10}$/, rule)
     .transform(Number)
-    .refine((value) => value >= least && value <= most, rule);
+    .refine((value) => value >= min && value <= max, rule);
 };
 
 const KEEP_RULE = 'must be a time such as 12h or 7d, at least 1s';

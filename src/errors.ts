@@ -132,14 +132,14 @@ export interface Issue {
 }
 
 /** So many faults are named; the others are counted. */
-export const MOST_NAMED_FAULTS = 20;
+export const MAX_NAMED_FAULTS = 20;
 
 /** What is said of the faults that aren't named. */
 export const unnamedFaults = (count: number) => `and ${count.toLocaleString('en-US')} more`;
 
 /** Names and values come from whoever asks, and may be as long as a body. */
-const shortened = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+const shortened = (text: string, max: number): string =>
+  text.length <= max ? text : `${text.slice(0, max - 1)}…`;
 
 /**
  * One VALIDATION_FAILED error that names the faults.
@@ -148,7 +148,7 @@ const shortened = (text: string, most: number): string =>
  */
 export function validationFailed(issues: readonly Issue[], count = issues.length): AppError {
   const named = issues
-    .slice(0, MOST_NAMED_FAULTS)
+    .slice(0, MAX_NAMED_FAULTS)
     .map(({ path, message }) => ({ path: shortened(path, 100), message: shortened(message, 200) }));
   const texts = named.map(({ path, message }) => `${path}: ${message}`);
   if (count > named.length) texts.push(unnamedFaults(count - named.length));

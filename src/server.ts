@@ -35,12 +35,12 @@ const TIME_LIMITS: TimeLimits = {
 };
 /** How often the limits of headers, requests and unread answers are looked at, at most. */
 const CHECK_INTERVAL = 1_000;
-const MOST_HEADER_BYTES = 16_384;
-const MOST_HEADERS = 2_000;
+const MAX_HEADER_BYTES = 16_384;
+const MAX_HEADERS = 2_000;
 
 /** What a fault of the connection means for the client; anything else is no valid HTTP. */
 const MESSAGES: Partial<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: `The header of the request is over ${MOST_HEADER_BYTES} bytes.`,
+  HPE_HEADER_OVERFLOW: `The header of the request is over ${MAX_HEADER_BYTES} bytes.`,
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
 };
 
@@ -61,7 +61,7 @@ export function createHttpServer(
     requestTimeout: limits.request,
     connectionsCheckingInterval: checkInterval,
     keepAliveTimeout: limits.keepAlive,
-    maxHeaderSize: MOST_HEADER_BYTES,
+    maxHeaderSize: MAX_HEADER_BYTES,
     noDelay: true,
     // Node would refuse these in a form of its own.
     requireHostHeader: false,
@@ -105,8 +105,8 @@ export function createHttpServer(
 
 /** Why a request that node has read is refused before anybody looks at it. */
 function faultOf(request: IncomingMessage): string | undefined {
-  if (request.rawHeaders.length > 2 * MOST_HEADERS)
-    return `The request has more than ${MOST_HEADERS} header fields.`;
+  if (request.rawHeaders.length > 2 * MAX_HEADERS)
+    return `The request has more than ${MAX_HEADERS} header fields.`;
   return hasValidHost(request) ? undefined : NO_HTTP;
 }
 

@@ -6,7 +6,7 @@ import { answerWorkerMetrics } from './observability/worker-metrics.ts';
 /** A worker that ends sooner than this after its start is started again later each time. */
 const HEALTHY_AFTER = 10_000;
 const FIRST_PAUSE = 100;
-const LONGEST_PAUSE = 10_000;
+const MAX_PAUSE = 10_000;
 /** More than a worker takes to finish what is under way. */
 const STOP_TIME = 15_000;
 
@@ -49,7 +49,7 @@ export function runWorkers(count: number, log: Logger): Workers {
     // Of no effect once they all listen.
     if (!ready.has(worker.id)) listening.reject(new Error(`A worker could not start (exit code ${code}).`));
     early = lived < HEALTHY_AFTER ? early + 1 : 0;
-    const pause = early === 0 ? 0 : Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (early - 1));
+    const pause = early === 0 ? 0 : Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** (early - 1));
     log.error({ worker: worker.id, code, signal, pause }, 'a worker ended; another one takes its place');
     await sleep(pause);
     if (!stopping) start();

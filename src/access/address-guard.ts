@@ -5,7 +5,7 @@ import { MINUTE } from './usage.ts';
 
 /** Requests a minute and address without a valid key. */
 export const GUARD_LIMIT = 60;
-const MOST_ADDRESSES = 100_000;
+const MAX_ADDRESSES = 100_000;
 
 /**
  * Slows down those who guess keys: counts the requests of an address that carry no valid key. Kept in memory, bounded;
@@ -14,7 +14,7 @@ const MOST_ADDRESSES = 100_000;
 export class AddressGuard {
   readonly #clock: Clock;
   /** `end` by the monotonic clock. */
-  readonly #windows = new LRUCache<string, { end: number; used: number }>({ max: MOST_ADDRESSES });
+  readonly #windows = new LRUCache<string, { end: number; used: number }>({ max: MAX_ADDRESSES });
 
   constructor(clock: Clock) {
     this.#clock = clock;

@@ -42,7 +42,7 @@ export function newApiKey(options: {
 
 /** How long a known key is believed without asking the store: a revocation is in force within 5 s. */
 const TRUST = 4_000;
-const MOST_CACHED = 50_000;
+const MAX_CACHED = 50_000;
 
 interface Known {
   principal: Principal;
@@ -55,7 +55,7 @@ interface Known {
 /** Tells who a key belongs to. Known keys cost no read; unknown, revoked and expired ones look all the same. */
 export class Authenticator {
   readonly #clock: Clock;
-  readonly #known = new LRUCache<string, Known>({ max: MOST_CACHED });
+  readonly #known = new LRUCache<string, Known>({ max: MAX_CACHED });
 
   constructor(clock: Clock) {
     this.#clock = clock;

@@ -5,14 +5,14 @@ import type { Principal } from './api-keys.ts';
 import { PLANS } from './plans.ts';
 
 /** More keys than one process can serve mutations of within the window: what is dropped beyond counts no more. */
-const MOST_KEYS = 10_000;
+const MAX_KEYS = 10_000;
 
 /**
  * Keeps what the library hands over. That is bounded for each key, since the library hands over what it let through, and it
  * lets through no more than the plan allows.
  */
 class Timestamps implements TimestampStore {
-  readonly #ofKey = new LRUCache<string, readonly number[]>({ max: MOST_KEYS });
+  readonly #ofKey = new LRUCache<string, readonly number[]>({ max: MAX_KEYS });
 
   getForIdentity({ contextIdentity }: { contextIdentity: string }): readonly number[] {
     const kept = this.#ofKey.get(contextIdentity) ?? [];

@@ -3,12 +3,12 @@ import { LRUCache } from 'lru-cache';
 /** Free requests a key may send in a second. */
 export const FREE_PER_SECOND = 10;
 const SECOND = 1_000;
-const MOST_KEYS = 50_000;
+const MAX_KEYS = 50_000;
 
 /** Bounds what a key may ask for that costs no units: work of which there is no other limit. */
 export class FreeGuard {
   readonly #now: () => number;
-  readonly #times = new LRUCache<string, number[]>({ max: MOST_KEYS });
+  readonly #times = new LRUCache<string, number[]>({ max: MAX_KEYS });
 
   /** @param now milliseconds since 1970 */
   constructor(now: () => number) {

@@ -26,14 +26,14 @@ export interface Decision {
 }
 
 /** So many keys that are banned or have nothing left are remembered, those that asked last. */
-const MOST_REMEMBERED = 20_000;
+const MAX_REMEMBERED = 20_000;
 
 /**
  * Charges the budgets of API keys. One atomic write a request; when the store can't tell, nothing passes. Bans and
  * emptied windows are remembered: neither can end before its time, whichever instance they were found by.
  */
 export class Limiter {
-  readonly #spent = new LRUCache<string, UsageState>({ max: MOST_REMEMBERED });
+  readonly #spent = new LRUCache<string, UsageState>({ max: MAX_REMEMBERED });
 
   /**
    * @param cost in units; 0 only asks

@@ -6,12 +6,10 @@ export const DAY = 86_400_000;
 export const STRIKES_TO_BAN = 20;
 export const STRIKE_WINDOW = 10 * MINUTE;
 export const FIRST_BAN = MINUTE;
-export const LONGEST_BAN = DAY;
-/** Doublings beyond this many can't lengthen a ban. */
-export const MOST_DOUBLINGS = Math.ceil(Math.log2(LONGEST_BAN / FIRST_BAN));
+export const MAX_BAN = DAY;
 
 /** So far may the times of a state lie ahead: clocks of instances differ a little, and charges overtake one another. */
-const MOST_AHEAD = 2_000;
+const MAX_AHEAD = 2_000;
 
 /** The state of a key that has never been used. */
 export const unusedState = (): UsageState => ({
@@ -88,7 +86,7 @@ export function asOf(now: number, state: UsageState): UsageState {
   const { minuteStart, dayStart, refusedUntil, strikes, bannedUntil, bans } = state;
   const banStart = bans > 0 ? bannedUntil - banLength(bans) : 0;
   const ahead = Math.max(minuteStart, dayStart, banStart, strikes.at(-1) ?? 0) - now;
-  if (ahead <= MOST_AHEAD) return state;
+  if (ahead <= MAX_AHEAD) return state;
   const back = (time: number) => Math.max(0, time - ahead);
   return {
     ...state,
@@ -101,8 +99,7 @@ export function asOf(now: number, state: UsageState): UsageState {
 }
 
 /** How long the nth ban in a row lasts, in milliseconds. */
-export const banLength = (n: number): number =>
-  Math.min(LONGEST_BAN, FIRST_BAN * 2 ** Math.min(n - 1, MOST_DOUBLINGS));
+export const banLength = (n: number): number => Math.min(MAX_BAN, FIRST_BAN * 2 ** (n - 1));
 
 /** Milliseconds as the whole seconds of Retry-After: at least 1, and never too early. */
 export const wholeSeconds = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000));

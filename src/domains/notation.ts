@@ -35,32 +35,32 @@ export const graphqlNotation: Notation = {
   optional: (rule) => rule.nullish().transform((value) => value ?? undefined) as never,
 };
 
-/** Text of `least` to `most` characters (code points) that no terminal, log or CSV can be broken with. */
-export const text = (least: number, most: number) => {
-  const length = new RegExp(`^.{${least},${most}}$`, 'su');
+/** Text of `min` to `max` characters (code points) that no terminal, log or CSV can be broken with. */
+export const text = (min: number, max: number) => {
+  const length = new RegExp(`^.{${min},${max}}$`, 'su');
   return z
     .string({ error: required('must be a string') })
     .refine(
       (value) => length.test(value),
-      least > 0 ? `must have ${least} to ${most} characters` : `must have at most ${most} characters`,
+      min > 0 ? `must have ${min} to ${max} characters` : `must have at most ${max} characters`,
     )
     .refine((value) => !/[\p{Cc}\p{Cs}]/u.test(value), 'must not contain control characters');
 };
 
 /** The same for a text that is stored without the white space around it. */
-export const trimmedText = (least: number, most: number) =>
+export const trimmedText = (min: number, max: number) =>
   z
     .string({ error: required('must be a string') })
     .transform((value) => value.trim())
-    .pipe(text(least, most));
+    .pipe(text(min, max));
 
-export const integer = (least: number, most: number) => {
-  const rule = `must be an integer from ${least} to ${most}`;
+export const integer = (min: number, max: number) => {
+  const rule = `must be an integer from ${min} to ${max}`;
   return (
     z
       .int({ error: required(rule) })
-      .min(least, rule)
-      .max(most, rule)
+      .min(min, rule)
+      .max(max, rule)
       // JSON and GraphQL know -0, databases and clients don't.
       .overwrite((value) => value + 0)
   );

@@ -1,4 +1,4 @@
-import { DEFAULT_PAGE_SIZE, LARGEST_PAGE } from '../graphql/connection.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../graphql/connection.ts';
 import { ID_RULE, parseId } from './id.ts';
 import { INT64_SCHEMA, type JsonSchema } from './shape.ts';
 
@@ -29,9 +29,15 @@ export const idParameter = (name: string, description: string): QueryParameter =
 export const limit: QueryParameter = {
   name: 'limit',
   description: 'How many items at most.',
-  schema: { type: 'integer', format: 'int32', minimum: 1, maximum: LARGEST_PAGE, default: DEFAULT_PAGE_SIZE },
-  rule: `must be an integer from 1 to ${LARGEST_PAGE}`,
-  read: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= LARGEST_PAGE ? Number(text) : undefined),
+  schema: {
+    type: 'integer',
+    format: 'int32',
+    minimum: 1,
+    maximum: MAX_PAGE_SIZE,
+    default: DEFAULT_PAGE_SIZE,
+  },
+  rule: `must be an integer from 1 to ${MAX_PAGE_SIZE}`,
+  read: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= MAX_PAGE_SIZE ? Number(text) : undefined),
 };
 
 export const after: QueryParameter = {

@@ -41,14 +41,14 @@ export interface Shape {
   example: JsonSchema;
 }
 
-const LARGEST_INT64 = 9223372036854775807n;
-const LARGEST_INT32 = 2147483647;
+const MAX_INT64 = 9223372036854775807n;
+const MAX_INT32 = 2147483647;
 
 export const INT64_SCHEMA: JsonSchema = {
   type: 'integer',
   format: 'int64',
   minimum: 1,
-  maximum: LARGEST_INT64,
+  maximum: MAX_INT64,
 };
 
 export const id = (description: string): Field => ({
@@ -58,12 +58,12 @@ export const id = (description: string): Field => ({
   schema: INT64_SCHEMA,
 });
 
-/** A count from `least` to 2147483647. */
-export const quantity = (least: number, description: string): Field => ({
+/** A count from `min` to 2147483647. */
+export const quantity = (min: number, description: string): Field => ({
   kind: 'int32',
   required: true,
   description,
-  schema: { type: 'integer', format: 'int32', minimum: least, maximum: LARGEST_INT32 },
+  schema: { type: 'integer', format: 'int32', minimum: min, maximum: MAX_INT32 },
 });
 
 export const flag = (description: string): Field => ({
@@ -93,16 +93,16 @@ export const named = (schemaName: string, description: string): Field => ({
 const SPACE = '\\t-\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
 
-/** A text of at most `most` characters. */
-export const text = (most: number, description: string): Field => ({
+/** A text of at most `max` characters. */
+export const text = (max: number, description: string): Field => ({
   kind: 'string',
   required: true,
   description,
-  schema: { type: 'string', maxLength: most, pattern: `^[^${CONTROL}]*$` },
+  schema: { type: 'string', maxLength: max, pattern: `^[^${CONTROL}]*$` },
 });
 
-/** A text of 1 to `most` characters that is stored without the white space around it. */
-export const trimmedText = (most: number, description: string): Field => {
+/** A text of 1 to `max` characters that is stored without the white space around it. */
+export const trimmedText = (max: number, description: string): Field => {
   const [edge, inner] = [`[^${SPACE}${CONTROL}]`, `[^${CONTROL}]`];
   return {
     kind: 'string',
@@ -111,14 +111,14 @@ export const trimmedText = (most: number, description: string): Field => {
     schema: {
       type: 'string',
       minLength: 1,
-      maxLength: most,
+      maxLength: max,
       pattern: `^${edge}(${inner}*${edge})?$`,
     },
     // The white space around it counts for the length of a JSON string, but not for the rule.
     inputSchema: {
       type: 'string',
       minLength: 1,
-      pattern: `^[${SPACE}]*${edge}(${inner}{0,${most - 2}}${edge})?[${SPACE}]*$`,
+      pattern: `^[${SPACE}]*${edge}(${inner}{0,${max - 2}}${edge})?[${SPACE}]*$`,
     },
   };
 };

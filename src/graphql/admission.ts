@@ -5,10 +5,10 @@ import type { PersistedQueries } from './persisted-queries.ts';
 import { OperationRefused, publicError } from './refusal.ts';
 
 /** Operations of one batch , at the most. */
-export const LARGEST_BATCH = 10;
+export const MAX_BATCH_SIZE = 10;
 
 /** Tokens that are parsed and validated for nothing; `__typename` a hundred times has 300. */
-const MOST_FREE_TOKENS = 400;
+const MAX_FREE_TOKENS = 400;
 
 /** One operation of a request: it may run, or it is refused with these errors. */
 export type Admitted = PreparedOperation | OperationRefused;
@@ -46,10 +46,10 @@ export function admit(
 ): Admission {
   const batch = Array.isArray(parameters);
   const requests: unknown[] = batch ? parameters : [parameters];
-  if (requests.length > LARGEST_BATCH) {
+  if (requests.length > MAX_BATCH_SIZE) {
     throw new AppError(
       'PAYLOAD_TOO_LARGE',
-      `A batch may hold ${LARGEST_BATCH} operations, not ${requests.length}.`,
+      `A batch may hold ${MAX_BATCH_SIZE} operations, not ${requests.length}.`,
     );
   }
   if (requests.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
@@ -81,7 +81,7 @@ export function admit(
     if (one.price === 0) freeTokens += one.tokens;
     if (one.operation.name) names.push(one.operation.name.value);
   }
-  if (freeTokens > MOST_FREE_TOKENS) cost++;
+  if (freeTokens > MAX_FREE_TOKENS) cost++;
   return {
     operations: admitted,
     requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),

@@ -23,7 +23,7 @@ import type { Variables } from './variables.ts';
 /** Compiling pays from the second use on; one that comes once never costs it. */
 const USES_TO_COMPILE = 2;
 /** An operation of more is interpreted: compiling it would hold up everybody else for tens of milliseconds. */
-const MOST_COMPILED_FIELDS = 300;
+const MAX_COMPILED_FIELDS = 300;
 /** Measured: bytes of heap for the code of one field. */
 const BYTES_OF_COMPILED_FIELD = 4_000;
 
@@ -46,7 +46,7 @@ export class Compiler {
     if (plan.code === undefined) {
       const { operation, selected } = plan;
       const hasRoom =
-        selected.fields <= MOST_COMPILED_FIELDS &&
+        selected.fields <= MAX_COMPILED_FIELDS &&
         this.#documents.reserve(operation.document, selected.fields * BYTES_OF_COMPILED_FIELD);
       plan.code = hasRoom ? this.compile(operation, selected, { stringify: true }) : null;
     }

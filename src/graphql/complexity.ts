@@ -11,31 +11,31 @@ import {
 import { tooComplex } from './refusal.ts';
 
 /** More tokens than any honest operation has, and few enough to parse and validate in milliseconds. */
-export const MOST_TOKENS = 2_000;
+export const MAX_TOKENS = 2_000;
 /** Brackets within brackets: far more than pricing allows, far less than exhausts the stack of parser and rules. */
-const DEEPEST_SYNTAX = 200;
+const MAX_SYNTAX_DEPTH = 200;
 /** Fields and fragments looked at to expand a document: no code that expands it may hang. */
-const MOST_EXPANDED = 10_000;
+const MAX_EXPANDED = 10_000;
 /** Pairs of fields under one response key: validation compares each with each, below each pair again. */
-const MOST_PAIRS = 50_000;
+const MAX_PAIRS = 50_000;
 /** Levels that are looked at; a selection that is deeper is refused once it is known to be valid. */
-const DEEPEST_EXPANDED = 40;
+const MAX_EXPANDED_DEPTH = 40;
 /** Characters of a response key, which an answer repeats for each row. */
-const LONGEST_KEY = 100;
+const MAX_KEY_LENGTH = 100;
 
 /** @throws QUERY_TOO_COMPLEX for brackets that would exhaust the stack of the parser */
 export function checkNesting(text: string): void {
   // Most texts can't be that deep, whatever is in them.
-  if ((text.match(/[{[(]/g)?.length ?? 0) <= DEEPEST_SYNTAX) return;
+  if ((text.match(/[{[(]/g)?.length ?? 0) <= MAX_SYNTAX_DEPTH) return;
   const lexer = new Lexer(new Source(text));
   let depth = 0;
-  for (let count = 0; count <= MOST_TOKENS; count++) {
+  for (let count = 0; count <= MAX_TOKENS; count++) {
     const { kind } = lexer.advance();
     if (kind === TokenKind.EOF) return;
     if (kind === TokenKind.BRACE_L || kind === TokenKind.BRACKET_L || kind === TokenKind.PAREN_L) depth++;
     else if (kind === TokenKind.BRACE_R || kind === TokenKind.BRACKET_R || kind === TokenKind.PAREN_R)
       depth--;
-    if (depth > DEEPEST_SYNTAX) throw tooComplex(`has more than ${DEEPEST_SYNTAX} brackets open at once`);
+    if (depth > MAX_SYNTAX_DEPTH) throw tooComplex(`has more than ${MAX_SYNTAX_DEPTH} brackets open at once`);
   }
 }
 
@@ -68,12 +68,12 @@ class Expansion {
   }
 
   expand(sets: readonly SelectionSetNode[], depth: number): void {
-    if (depth > DEEPEST_EXPANDED) return;
+    if (depth > MAX_EXPANDED_DEPTH) return;
     const groups = new Map<string, FieldNode[]>();
     this.#group(sets, groups, new Set());
     for (const nodes of groups.values()) {
       this.#pairs += nodes.length ** 2 - 1;
-      if (this.#pairs > MOST_PAIRS) throw tooComplex('selects the same fields too often');
+      if (this.#pairs > MAX_PAIRS) throw tooComplex('selects the same fields too often');
       const below = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
       if (below.length > 0) this.expand(below, depth + 1);
     }
@@ -93,11 +93,11 @@ class Expansion {
   ): void {
     for (const { selections } of sets) {
       for (const selection of selections) {
-        if (++this.#expanded > MOST_EXPANDED) throw tooComplex(`selects more than ${MOST_EXPANDED} fields`);
+        if (++this.#expanded > MAX_EXPANDED) throw tooComplex(`selects more than ${MAX_EXPANDED} fields`);
         if (selection.kind === Kind.FIELD) {
           const key = (selection.alias ?? selection.name).value;
-          if (key.length > LONGEST_KEY)
-            throw tooComplex(`has a response key of more than ${LONGEST_KEY} characters`);
+          if (key.length > MAX_KEY_LENGTH)
+            throw tooComplex(`has a response key of more than ${MAX_KEY_LENGTH} characters`);
           const group = groups.get(key);
           if (group) group.push(selection);
           else groups.set(key, [selection]);

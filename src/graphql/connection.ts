@@ -5,7 +5,7 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Page, PageRequest } from '../store/store.ts';
 
 export const DEFAULT_PAGE_SIZE = 20;
-export const LARGEST_PAGE = 100;
+export const MAX_PAGE_SIZE = 100;
 
 export interface ConnectionArguments {
   first?: number | null | undefined;
@@ -48,8 +48,8 @@ export function pageSize(first: number | null | undefined): number {
 }
 
 function checkSize(path: string, value: number | null | undefined, issues: Issue[]): void {
-  if (value != null && (value < 1 || value > LARGEST_PAGE)) {
-    issues.push({ path, message: `must be an integer from 1 to ${LARGEST_PAGE}` });
+  if (value != null && (value < 1 || value > MAX_PAGE_SIZE)) {
+    issues.push({ path, message: `must be an integer from 1 to ${MAX_PAGE_SIZE}` });
   }
 }
 

@@ -33,7 +33,7 @@ export interface Context {
 }
 
 /** Units that are run without letting others in between. */
-const MOST_AT_ONCE = 20;
+const MAX_AT_ONCE = 20;
 
 /**
  * The context of one operation of a session.
@@ -47,7 +47,7 @@ export const newContext = (
   principal: session.principal,
   store: session.store,
   loaders: call.isGone
-    ? new Loaders(session.store, { isGone: call.isGone, isPatient: call.cost > MOST_AT_ONCE })
+    ? new Loaders(session.store, { isGone: call.isGone, isPatient: call.cost > MAX_AT_ONCE })
     : new Loaders(session.store),
   now: session.now,
   rateLimit: () => session.budget(call.cost),

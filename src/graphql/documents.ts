@@ -18,21 +18,21 @@ import {
   visit,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import { AppError, MOST_NAMED_FAULTS, unnamedFaults } from '../errors.ts';
-import { checkExpansion, checkNesting, MOST_TOKENS } from './complexity.ts';
+import { AppError, MAX_NAMED_FAULTS, unnamedFaults } from '../errors.ts';
+import { checkExpansion, checkNesting, MAX_TOKENS } from './complexity.ts';
 import { Int64IdsRule } from './id-scalar.ts';
 import { mergingConflicts } from './merging.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 
 /** Bytes of everything that is kept of all documents. */
-const MOST_BYTES = 24_000_000;
+const MAX_BYTES = 24_000_000;
 /** Bytes of everything that is kept of one document: code above it isn't made. */
-const MOST_BYTES_OF_ONE = 1_500_000;
+const MAX_BYTES_OF_ONE = 1_500_000;
 /** Measured: bytes of heap for one token with its part of the tree. */
 const BYTES_OF_TOKEN = 300;
 const BYTES_OF_ENTRY = 1_000;
 /** graphql-js stops validating after so many errors. */
-const MOST_ERRORS = 100;
+const MAX_ERRORS = 100;
 
 /** An operation of a valid document. */
 export interface Operation {
@@ -66,7 +66,7 @@ export class Documents {
   readonly #suggest: boolean;
   readonly #rules: readonly ValidationRule[];
   readonly #cache = new LRUCache<string, Entry>({
-    maxSize: MOST_BYTES,
+    maxSize: MAX_BYTES,
     sizeCalculation: ({ bytes }) => bytes,
   });
 
@@ -100,7 +100,7 @@ export class Documents {
    */
   reserve(document: ValidDocument, bytes: number): boolean {
     const entry = this.#cache.peek(document.text);
-    if (entry?.document !== document || entry.bytes + bytes > MOST_BYTES_OF_ONE) return false;
+    if (entry?.document !== document || entry.bytes + bytes > MAX_BYTES_OF_ONE) return false;
     entry.bytes += bytes;
     this.#cache.set(document.text, entry);
     return true;
@@ -112,7 +112,7 @@ export class Documents {
     let errors: readonly GraphQLError[];
     try {
       checkNesting(text);
-      ast = parse(text, { maxTokens: MOST_TOKENS });
+      ast = parse(text, { maxTokens: MAX_TOKENS });
       checkExpansion(ast);
       errors = this.#errorsOf(ast);
     } catch (error) {
@@ -138,7 +138,7 @@ export class Documents {
   }
 
   #errorsOf(ast: DocumentNode): readonly GraphQLError[] {
-    const options = { hideSuggestions: !this.#suggest, maxErrors: MOST_ERRORS };
+    const options = { hideSuggestions: !this.#suggest, maxErrors: MAX_ERRORS };
     const errors = validate(this.#schema, ast, this.#rules, options);
     return errors.length > 0 ? errors : mergingConflicts(this.#schema, ast);
   }
@@ -154,7 +154,7 @@ function tokensOf({ loc }: DocumentNode): number {
 function validationRefusal(ast: DocumentNode, errors: readonly GraphQLError[]): OperationRefused {
   if (errors.at(-1)!.message.endsWith('Validation aborted.'))
     return refused('QUERY_TOO_COMPLEX', 'The operation has too many errors.');
-  const named = errors.slice(0, MOST_NAMED_FAULTS).map((error) => validationError(ast, error));
+  const named = errors.slice(0, MAX_NAMED_FAULTS).map((error) => validationError(ast, error));
   const unnamed = errors.length - named.length;
   if (unnamed > 0) {
     const last = named.at(-1)!;

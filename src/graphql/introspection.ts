@@ -73,14 +73,14 @@ class Answer {
   /** Fields in it, each for each place that it has. */
   fields = 0;
   readonly #variables: Variables;
-  readonly #most: number;
+  readonly #max: number;
   readonly #info: GraphQLResolveInfo;
   /** What stands for an object, which is the same wherever one selection refers to it. */
   readonly #known = new Map<Selection, Map<unknown, { value: object; fields: number }>>();
 
-  constructor(schema: GraphQLSchema, variables: Variables, most: number) {
+  constructor(schema: GraphQLSchema, variables: Variables, max: number) {
     this.#variables = variables;
-    this.#most = most;
+    this.#max = max;
     // All that the resolvers of meta fields look at.
     this.#info = { schema } as GraphQLResolveInfo;
   }
@@ -115,9 +115,9 @@ class Answer {
 
   #add(fields: number): void {
     this.fields += fields;
-    if (this.fields > this.#most) {
-      const most = Math.floor(this.#most).toLocaleString('en-US');
-      throw tooComplex(`asks for more than ${most} fields of the schema`);
+    if (this.fields > this.#max) {
+      const max = Math.floor(this.#max).toLocaleString('en-US');
+      throw tooComplex(`asks for more than ${max} fields of the schema`);
     }
   }
 }

@@ -15,7 +15,7 @@ import {
 import { type SelectedField, type Selection, selectEverything } from './selection.ts';
 
 /** No more conflicts than this are looked for. */
-const MOST_CONFLICTS = 100;
+const MAX_CONFLICTS = 100;
 
 /**
  * Finds fields that would have one response key and can't be merged (GraphQL specification, section 5.3.2). The rule of
@@ -76,7 +76,7 @@ class Search {
   }
 
   #add(key: string, reason: string, ...nodes: FieldNode[]): void {
-    if (this.conflicts.length >= MOST_CONFLICTS) return;
+    if (this.conflicts.length >= MAX_CONFLICTS) return;
     const message = `Fields "${key}" conflict because ${reason}. Use different aliases on the fields to fetch both if this was intentional.`;
     this.conflicts.push(new GraphQLError(message, { nodes }));
   }

@@ -20,7 +20,7 @@ import { Loaders } from './loaders.ts';
 import { OperationRefused, refused } from './refusal.ts';
 
 /** The most characters of JSON that the outcomes of several fields may have where they are kept for a retry. */
-const LARGEST_OUTCOME = 16_000;
+const MAX_OUTCOME_LENGTH = 16_000;
 
 /** What one root field writes, once its arguments are known to be right. */
 interface Plan {
@@ -193,10 +193,10 @@ function inOrder(plans: readonly Plan[], writes: PetstoreWrites): MaybePromise<u
 /** @throws PAYLOAD_TOO_LARGE for outcomes too large to be kept */
 function kept(outcomes: MaybePromise<unknown[]>): MaybePromise<unknown[]> {
   if (outcomes instanceof Promise) return outcomes.then(kept);
-  if (JSON.stringify(outcomes).length <= LARGEST_OUTCOME) return outcomes;
+  if (JSON.stringify(outcomes).length <= MAX_OUTCOME_LENGTH) return outcomes;
   throw new AppError(
     'PAYLOAD_TOO_LARGE',
-    `With an Idempotency-Key, what an operation writes may have ${LARGEST_OUTCOME} characters. Send fewer fields in one.`,
+    `With an Idempotency-Key, what an operation writes may have ${MAX_OUTCOME_LENGTH} characters. Send fewer fields in one.`,
   );
 }
 

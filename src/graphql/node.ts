@@ -3,7 +3,7 @@ import type { Id } from '../domains/records.ts';
 import { validationFailed } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import { builder } from './builder.ts';
-import { LARGEST_PAGE } from './connection.ts';
+import { MAX_PAGE_SIZE } from './connection.ts';
 import type { Context } from './context.ts';
 
 /** A record of any type that has a nodeId, with the name of its type: pets and inventory entries are one record. */
@@ -70,13 +70,13 @@ builder.queryFields((t) => ({
     args: {
       nodeIds: t.arg.idList({
         required: true,
-        description: `At most ${LARGEST_PAGE} nodeIds.`,
+        description: `At most ${MAX_PAGE_SIZE} nodeIds.`,
         extensions: OPAQUE,
       }),
     },
     resolve: (_root, { nodeIds }, context) => {
-      if (nodeIds.length > LARGEST_PAGE)
-        throw validationFailed([{ path: 'nodeIds', message: `must have at most ${LARGEST_PAGE} items` }]);
+      if (nodeIds.length > MAX_PAGE_SIZE)
+        throw validationFailed([{ path: 'nodeIds', message: `must have at most ${MAX_PAGE_SIZE} items` }]);
       return nodeIds.map((nodeId) => nodeOf(nodeId, context));
     },
   }),

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../errors.ts';
 
-const MOST_TEXTS = 1_000;
-const MOST_CHARACTERS = 4_000_000;
+const MAX_TEXTS = 1_000;
+const MAX_CHARACTERS = 4_000_000;
 
 /**
  * Automatic persisted queries, as Apollo's link sends them: a client sends the SHA-256 of its document, and the document
@@ -11,8 +11,8 @@ const MOST_CHARACTERS = 4_000_000;
  */
 export class PersistedQueries {
   readonly #texts = new LRUCache<string, string>({
-    max: MOST_TEXTS,
-    maxSize: MOST_CHARACTERS,
+    max: MAX_TEXTS,
+    maxSize: MAX_CHARACTERS,
     sizeCalculation: (text) => text.length + 1,
   });
 

@@ -22,7 +22,7 @@ import type { SelectedField, SelectedOperation, Selection } from './selection.ts
 import type { Variables } from './variables.ts';
 
 /** An operation above this many units is refused. */
-export const LARGEST_PRICE = 50;
+export const MAX_PRICE = 50;
 /** List entries for one unit. */
 const ENTRIES_PER_UNIT = 100;
 /** Weight for one unit. */
@@ -87,7 +87,7 @@ export class PriceList {
 
   /**
    * @param variables coerced, defaults applied
-   * @throws QUERY_TOO_COMPLEX above LARGEST_PRICE units
+   * @throws QUERY_TOO_COMPLEX above MAX_PRICE units
    */
   priceOf(
     { selection }: SelectedOperation,
@@ -109,8 +109,8 @@ export class PriceList {
       else units += Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT));
     }
     if (freeWeight > FREE_WEIGHT) units += Math.ceil(freeWeight / WEIGHT_PER_UNIT);
-    if (units > LARGEST_PRICE) {
-      throw tooComplex(`costs ${units.toLocaleString('en-US')} units; the most is ${LARGEST_PRICE}`);
+    if (units > MAX_PRICE) {
+      throw tooComplex(`costs ${units.toLocaleString('en-US')} units; the most is ${MAX_PRICE}`);
     }
     return { units, dependsOnVariables: pricing.dependsOnVariables };
   }

@@ -25,7 +25,7 @@ import type { Variables } from './variables.ts';
 /** Levels of fields; the deepest introspection of GraphiQL has 14. */
 const DEEPEST = 30;
 /** Fields of one selection, fragments expanded: bounds the work of pricing and of executing. */
-const MOST_FIELDS = 10_000;
+const MAX_FIELDS = 10_000;
 
 /** A field that execution resolves: all that is selected under one response key of one object. */
 export interface SelectedField {
@@ -113,7 +113,7 @@ class Collector {
   collect(parent: GraphQLObjectType, sets: readonly SelectionSetNode[], depth: number): Selection {
     const selection: SelectedField[] = [];
     for (const [key, nodes] of this.#group(parent, sets)) {
-      if (++this.fields > MOST_FIELDS) throw tooComplex(`selects more than ${MOST_FIELDS} fields`);
+      if (++this.fields > MAX_FIELDS) throw tooComplex(`selects more than ${MAX_FIELDS} fields`);
       if (depth > DEEPEST) throw tooComplex(`is nested more than ${DEEPEST} levels deep`);
       const definition = fieldOf(this.#schema, parent, nodes[0].name.value);
       if (!definition) continue;

@@ -20,7 +20,7 @@ import {
 } from 'graphql';
 import type { z } from 'zod';
 import { issuesOf } from '../domains/notation.ts';
-import { type Issue, MOST_NAMED_FAULTS, validationFailed } from '../errors.ts';
+import { type Issue, MAX_NAMED_FAULTS, validationFailed } from '../errors.ts';
 import { idIssues, opaqueVariables } from './id-scalar.ts';
 
 /** Values of variables as execution takes them. */
@@ -90,7 +90,7 @@ export class OperationVariables {
         path: path.length > 0 ? path.join('.') : name,
         message: error.message.replace(/\.$/, ''),
       });
-      if (issues.length === MOST_NAMED_FAULTS) throw ENOUGH;
+      if (issues.length === MAX_NAMED_FAULTS) throw ENOUGH;
     };
     try {
       const value = coerceInputValue(given, type, onError, !this.#suggest);
@@ -122,7 +122,7 @@ class Faults {
 
   /** @param count how many there are, if only some of them are given */
   add(issues: readonly Issue[], count = issues.length): void {
-    this.#named.push(...issues.slice(0, MOST_NAMED_FAULTS - this.#named.length));
+    this.#named.push(...issues.slice(0, MAX_NAMED_FAULTS - this.#named.length));
     this.#count += count;
   }
 

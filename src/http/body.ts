@@ -3,9 +3,9 @@ import { AppError } from '../errors.ts';
 import type { Exchange } from './exchange.ts';
 
 /** 100 kB. */
-export const LARGEST_BODY = 100_000;
+export const MAX_BODY_BYTES = 100_000;
 
-const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body is larger than ${LARGEST_BODY} bytes.`);
+const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body is larger than ${MAX_BODY_BYTES} bytes.`);
 
 /**
  * Refuses a body by its declared length, before a byte of it is kept.
@@ -13,11 +13,11 @@ const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body is larger tha
  * @throws PAYLOAD_TOO_LARGE
  */
 export function checkLength(request: IncomingMessage): void {
-  if (Number(request.headers['content-length'] ?? 0) > LARGEST_BODY) throw tooLarge();
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
 }
 
 /**
- * Reads a body of at most LARGEST_BODY bytes. A client that asks whether it may send it is told so (RFC 9110 section 10.1.1).
+ * Reads a body of at most MAX_BODY_BYTES bytes. A client that asks whether it may send it is told so (RFC 9110 section 10.1.1).
  *
  * @throws PAYLOAD_TOO_LARGE, BAD_REQUEST when the client goes away in the middle
  */
@@ -30,7 +30,7 @@ export function readBody(exchange: Exchange): Promise<Buffer> {
     let size = 0;
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size > LARGEST_BODY) {
+      if (size > MAX_BODY_BYTES) {
         request.removeAllListeners('data');
         request.resume();
         reject(tooLarge());
@@ -46,7 +46,7 @@ export function readBody(exchange: Exchange): Promise<Buffer> {
 }
 
 /** Of what nobody wants to know, so much is taken in, so that a client that sends first and reads then gets to its answer. */
-const MOST_DROPPED = 1_000_000;
+const MAX_DROPPED = 1_000_000;
 /** How long the connection stays open for that, in milliseconds. */
 const FAREWELL = 1_000;
 
@@ -58,7 +58,9 @@ export function isLastOfConnection({ request, isBodyRead }: Exchange): boolean {
   if (request.complete) return false;
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
   if (length === undefined && coding === undefined) return false;
-  return coding !== undefined || Number(length) > LARGEST_BODY || (!isBodyRead && waitsForContinue(request));
+  return (
+    coding !== undefined || Number(length) > MAX_BODY_BYTES || (!isBodyRead && waitsForContinue(request))
+  );
 }
 
 /**
@@ -79,7 +81,7 @@ export function endConnection(
     response.end();
   };
   const timer = setTimeout(end, FAREWELL);
-  let left = MOST_DROPPED;
+  let left = MAX_DROPPED;
   request.on('data', (chunk: Buffer) => {
     left -= chunk.length;
     if (left < 0) request.pause();

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 /** So many requests may wait for their turn on every connection … */
 const ALWAYS_WAITING = 16;
 /** … and more as long as there are no more than these on all of them: each takes about 3 kB. */
-const MOST_WAITING = 20_000;
+const MAX_WAITING = 20_000;
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -49,7 +49,7 @@ export class Connection {
       this.#begin(turn);
       return;
     }
-    if (this.#waiting.length >= ALWAYS_WAITING && this.#queue.length >= MOST_WAITING) {
+    if (this.#waiting.length >= ALWAYS_WAITING && this.#queue.length >= MAX_WAITING) {
       this.#socket.destroy();
       return;
     }

@@ -3,16 +3,16 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 /** Longer answers are handed on piece by piece, as the client takes them. */
 const PIECE = 65_536;
 /** How many bytes of answers that clients haven't read yet may be kept in memory. */
-const MOST_BYTES = 134_217_728;
+const MAX_BYTES = 134_217_728;
 
 /** The answers of one server that are kept until their clients read them, the oldest first. */
 export class UnreadAnswers {
-  readonly #most: number;
+  readonly #max: number;
   readonly #bytes = new Map<ServerResponse, number>();
   #total = 0;
 
-  constructor(most = MOST_BYTES) {
-    this.#most = most;
+  constructor(max = MAX_BYTES) {
+    this.#max = max;
   }
 
   /** Notes how much of an answer is kept now. Where that is too much, the client that has been slow for longest is cut off. */
@@ -21,7 +21,7 @@ export class UnreadAnswers {
     if (before === undefined) answer.once('close', () => this.#forget(answer));
     this.#total += bytes - (before ?? 0);
     this.#bytes.set(answer, bytes);
-    if (this.#total <= this.#most) return;
+    if (this.#total <= this.#max) return;
     const [slowest] = this.#bytes.keys();
     this.#forget(slowest!);
     slowest!.socket?.destroy();

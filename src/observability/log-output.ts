@@ -4,9 +4,9 @@ const STDOUT = 1;
 /** Lines are written together as soon as there are this many characters … */
 const ENOUGH = 4_096;
 /** … or after so many milliseconds. */
-const LONGEST_WAIT = 500;
+const MAX_WAIT = 500;
 /** How many characters may wait for a destination that doesn't take them; lines beyond are dropped. */
-const MOST_WAITING = 4_194_304;
+const MAX_WAITING = 4_194_304;
 /** What a pipe takes in one piece, however many processes write to it (PIPE_BUF of pipe(7)). */
 const PIPE_PIECE = 4_096;
 /** How long a destination that has failed is left alone, in milliseconds. */
@@ -52,7 +52,7 @@ export class LogOutput {
       : (bytes, done) => writeFile(STDOUT, bytes, done);
     // Whoever writes hears of the fault; without a listener it would end the process.
     process.stdout.on('error', () => {});
-    setInterval(() => this.flush(), LONGEST_WAIT).unref();
+    setInterval(() => this.flush(), MAX_WAIT).unref();
     process.on('exit', () => this.#flushAtExit());
   }
 
@@ -63,7 +63,7 @@ export class LogOutput {
 
   /** Takes whole lines; they are written soon, or dropped if too many wait already. */
   write(lines: string): void {
-    if (this.#waiting.length + lines.length > MOST_WAITING) {
+    if (this.#waiting.length + lines.length > MAX_WAITING) {
       this.#dropped += linesIn(Buffer.from(lines));
       return;
     }

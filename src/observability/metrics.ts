@@ -18,7 +18,7 @@ export interface StreamFigures {
 /** In seconds. */
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
-const MOST_BANNED_KEYS = 10_000;
+const MAX_BANNED_KEYS = 10_000;
 
 /**
  * Prometheus metrics of one process. Labels come from closed sets: routes, transports, statuses, outcomes, plans, calls of
@@ -65,7 +65,7 @@ export class Metrics {
     registry: this.registry,
   });
   /** When the latest ban of a key began. */
-  readonly #banned = new LRUCache<string, number>({ max: MOST_BANNED_KEYS });
+  readonly #banned = new LRUCache<string, number>({ max: MAX_BANNED_KEYS });
 
   /** @param sources `linesDropped`: how many lines the log has lost so far */
   constructor({ linesDropped = () => 0 }: { linesDropped?: () => number } = {}) {

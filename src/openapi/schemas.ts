@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Body, Method, Route } from '../domains/route.ts';
 import type { JsonSchema, Shape } from '../domains/shape.ts';
 import { ERRORS, type ErrorCode } from '../errors.ts';
-import { LARGEST_PAGE } from '../graphql/connection.ts';
+import { MAX_PAGE_SIZE } from '../graphql/connection.ts';
 import { type Components, refTo } from './components.ts';
 import { errorsOf } from './errors.ts';
 
@@ -25,7 +25,7 @@ export function addShape(components: Components, shape: Shape): void {
   components.add('schemas', listName, {
     type: 'array',
     description: 'One page, ordered by id.',
-    maxItems: LARGEST_PAGE,
+    maxItems: MAX_PAGE_SIZE,
     items: refTo('schemas', name),
   });
 }

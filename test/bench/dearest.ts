@@ -16,10 +16,10 @@ import { ATTACKS } from './attacks.ts';
  */
 const PORT = Number(process.env.PORT ?? 4172);
 const RECORDS = 2_000;
-const MOST_TIMES = 10;
-const MOST_MEGABYTES = 32;
+const MAX_TIMES = 10;
+const MAX_MEGABYTES = 32;
 /** Processor time to spend on each kind of request, in milliseconds, and the most requests. */
-const [ENOUGH, MOST_REQUESTS] = [300, 40];
+const [ENOUGH, MAX_REQUESTS] = [300, 40];
 const NO_LIMITS = { perMinute: 2_000_000_000, perDay: 2_000_000_000 };
 
 const REST: readonly (readonly [name: string, path: string, body?: string])[] = [
@@ -122,7 +122,7 @@ async function measure(child: ChildProcess, key: string): Promise<void> {
     const each = milliseconds / Math.max(units, 1);
     const times = each / dearest.milliseconds;
     console.log(row(name, status, units, milliseconds, each, times, megabytes));
-    if (times > (units === 0 ? 1 : MOST_TIMES) || megabytes > MOST_MEGABYTES) isWithin = false;
+    if (times > (units === 0 ? 1 : MAX_TIMES) || megabytes > MAX_MEGABYTES) isWithin = false;
   }
   if (!isWithin) process.exitCode = 1;
 }
@@ -136,7 +136,7 @@ async function costOf(
   key: string,
   ask: () => Promise<{ status: number; remaining: number }>,
   enough = ENOUGH,
-  most = MOST_REQUESTS,
+  most = MAX_REQUESTS,
 ): Promise<Cost> {
   const before = await call(key, '/pets/1');
   const held = kilobytes(child, 'VmRSS');

@@ -3,9 +3,9 @@ import { connect } from '../../graphql/connection.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import { graphqlNotation } from '../notation.ts';
-import { LONGEST_NAME } from '../pet/pet.rules.ts';
+import { MAX_NAME_LENGTH } from '../pet/pet.rules.ts';
 import type { Category, CategoryPatch, NewCategory } from '../records.ts';
-import { categoryPatch, LONGEST_DESCRIPTION, newCategory } from './category.rules.ts';
+import { categoryPatch, MAX_DESCRIPTION_LENGTH, newCategory } from './category.rules.ts';
 
 export const CategoryType = builder.objectRef<Category>('Category').implement({
   interfaces: [NodeInterface],
@@ -18,12 +18,12 @@ export const CategoryType = builder.objectRef<Category>('Category').implement({
     id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
     name: t.exposeString('name', {
       description: 'The category name, for example a kind of animal.',
-      extensions: { longest: LONGEST_NAME },
+      extensions: { longest: MAX_NAME_LENGTH },
     }),
     description: t.exposeString('description', {
       nullable: true,
       description: 'A short description of the category.',
-      extensions: { longest: LONGEST_DESCRIPTION },
+      extensions: { longest: MAX_DESCRIPTION_LENGTH },
     }),
   }),
 });

@@ -4,11 +4,11 @@ import type { EventRequest, EventStore, EventType, Following, StoredEvent } from
 import { eventJson } from './event.ts';
 
 /** How far a reader may fall behind. */
-export const MOST_BEHIND = { events: 1_000, bytes: 1_000_000 };
+export const MAX_BEHIND = { events: 1_000, bytes: 1_000_000 };
 /** Events of one page while a reader catches up with the log. */
 const CATCH_UP = 100;
 /** Readers are told of events together; the more there are, the less often, up to this many milliseconds. */
-const LONGEST_WAIT = 50;
+const MAX_WAIT = 50;
 const WAIT_PER_READER = 0.05;
 
 /** An event with its REST form as JSON text, which is written once for all readers. */
@@ -120,7 +120,7 @@ export class EventFeed {
       this.#bytes += added.json.length;
     }
     let gone = 0;
-    while (this.#events.length - gone > MOST_BEHIND.events || this.#bytes > MOST_BEHIND.bytes)
+    while (this.#events.length - gone > MAX_BEHIND.events || this.#bytes > MAX_BEHIND.bytes)
       this.#bytes -= this.#events[gone++]!.json.length;
     if (gone > 0) {
       this.#events.splice(0, gone);
@@ -133,7 +133,7 @@ export class EventFeed {
   /** Wakes the readers: at once after a pause, and in a rush now and then, each with all there is. */
   #tell(): void {
     if (this.#timer) return;
-    const wait = Math.min(LONGEST_WAIT, this.#readers.size * WAIT_PER_READER);
+    const wait = Math.min(MAX_WAIT, this.#readers.size * WAIT_PER_READER);
     this.#timer = setTimeout(
       () => {
         this.#timer = undefined;

@@ -78,10 +78,10 @@ export class EventStreams {
   async open(options: StreamOptions): Promise<EventStream> {
     if (this.#stopped) throw unavailable(STOPPING);
     const { principal } = options.session;
-    const most = PLANS[principal.plan].streams;
+    const max = PLANS[principal.plan].streams;
     const count = this.#perKey.get(principal.id) ?? 0;
-    if (count >= most) {
-      throw new AppError('RATE_LIMITED', `The plan allows ${most} streams at once. Close one first.`, {
+    if (count >= max) {
+      throw new AppError('RATE_LIMITED', `The plan allows ${max} streams at once. Close one first.`, {
         retryAfter: 1,
       });
     }

@@ -2,10 +2,10 @@ import { inputObject, type Notation, oneOf, trimmedText } from '../notation.ts';
 import { PET_STATUSES } from '../records.ts';
 
 /** Characters of a name. */
-export const LONGEST_NAME = 200;
+export const MAX_NAME_LENGTH = 200;
 
 /** Stored trimmed. */
-export const name = () => trimmedText(1, LONGEST_NAME);
+export const name = () => trimmedText(1, MAX_NAME_LENGTH);
 export const petStatus = () => oneOf(PET_STATUSES);
 
 export const newPet = ({ id, optional }: Notation) =>

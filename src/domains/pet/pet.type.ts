@@ -8,7 +8,7 @@ import { andThen } from '../../maybe-promise.ts';
 import { CategoryType } from '../category/category.type.ts';
 import { graphqlNotation } from '../notation.ts';
 import { type Id, PET_STATUSES, type Pet, type PetFilter } from '../records.ts';
-import { LONGEST_NAME, newPet, petPatch } from './pet.rules.ts';
+import { MAX_NAME_LENGTH, newPet, petPatch } from './pet.rules.ts';
 
 const STATUS_MEANING = {
   available: 'Can be ordered.',
@@ -39,7 +39,7 @@ export const PetType = builder.objectRef<Pet>('Pet').implement({
     id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
     name: t.exposeString('name', {
       description: "The animal's name.",
-      extensions: { longest: LONGEST_NAME },
+      extensions: { longest: MAX_NAME_LENGTH },
     }),
     status: t.expose('status', { type: PetStatusType, description: 'Status of the pet.' }),
     categoryId: t.exposeID('categoryId', { description: 'Id of the category that the animal belongs to.' }),

@@ -122,12 +122,12 @@ function subscriptionIn({ batch, operations }: Admission): PreparedOperation | u
 }
 
 /** Units up to which the operations of a batch run together and are answered as a whole. */
-const LARGEST_WHOLE = 5;
+const MAX_WHOLE_UNITS = 5;
 
 async function answerPlain(exchange: Exchange, session: Session, admission: Admission): Promise<Answer> {
   const contentType = contentTypeFor(exchange.headers.accept);
   const { batch, cost, mutations, operations } = admission;
-  if (batch && mutations === 0 && cost > LARGEST_WHOLE) {
+  if (batch && mutations === 0 && cost > MAX_WHOLE_UNITS) {
     const pieces = oneAfterAnother(exchange, session, operations);
     return { status: 200, headers: [], body: '', contentType, stream: (response) => send(response, pieces) };
   }

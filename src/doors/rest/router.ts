@@ -9,11 +9,11 @@ export type Match<T> =
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** A path segment longer than this is no id; the router's own bound would answer 404 where 400 is right. */
-const LONGEST_SEGMENT = 16_000;
+const MAX_SEGMENT_LENGTH = 16_000;
 
 /** Finds destinations by method and path. HEAD leads where GET does. */
 export class Router<T> {
-  readonly #paths = FindMyWay({ maxParamLength: LONGEST_SEGMENT });
+  readonly #paths = FindMyWay({ maxParamLength: MAX_SEGMENT_LENGTH });
 
   /** @param path as OpenAPI writes it, `/pets/{petId}` */
   add(method: Method, path: string, destination: T): void {

@@ -3,11 +3,11 @@
  * and most of what a command costs is the command itself.
  *
  * @param run answers all of them, in their order
- * @param most how many go together
+ * @param max how many go together
  */
 export function together<A, R>(
   run: (all: readonly A[]) => Promise<readonly R[]>,
-  most = 1_000,
+  max = 1_000,
 ): (one: A) => Promise<R> {
   let gathered: { one: A; resolve(result: R): void; reject(fault: unknown): void }[] = [];
 
@@ -24,7 +24,7 @@ export function together<A, R>(
 
   return (one) =>
     new Promise((resolve, reject) => {
-      if (gathered.length === most) void send();
+      if (gathered.length === max) void send();
       if (gathered.length === 0) setImmediate(() => gathered.length > 0 && void send());
       gathered.push({ one, resolve, reject });
     });

@@ -35,7 +35,7 @@ const FOLLOW_WAIT = 500;
 const PAGE_TIME = 2_000;
 /** Between two tries to follow the log on, in milliseconds. */
 const FIRST_PAUSE = 100;
-const LONGEST_PAUSE = 2_000;
+const MAX_PAUSE = 2_000;
 /** Where the oplog can't be read (shards, missing rights) its beginning is sought among these ages, in seconds. */
 const AGES = [30 * 86_400, 7 * 86_400, 2 * 86_400, 86_400, 8 * 3_600, 3_600, 600, 60, 0];
 
@@ -243,7 +243,7 @@ async function follow(
           break;
         }
         await sleep(pause);
-        pause = Math.min(LONGEST_PAUSE, pause * 2);
+        pause = Math.min(MAX_PAUSE, pause * 2);
         const start = stream.resumeToken
           ? { startAfter: stream.resumeToken }
           : { startAtOperationTime: begin };

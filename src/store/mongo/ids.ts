@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './faults.ts';
-import { MOST_ID } from './keys.ts';
+import { MAX_ID } from './keys.ts';
 import { type CollectionPlan, type Key, STRING, shape } from './plan.ts';
 
 interface CounterDocument {
@@ -50,7 +50,7 @@ export function idsOf(database: Database) {
   function take(name: IdSequence) {
     return async (size: bigint): Promise<bigint | null> => {
       const counter = await counters.findOneAndUpdate(
-        { _id: name, value: { $lte: MOST_ID - size } },
+        { _id: name, value: { $lte: MAX_ID - size } },
         { $inc: { value: size } },
         { ...options, returnDocument: 'after', projection: { value: 1 } },
       );
@@ -74,7 +74,7 @@ export function idsOf(database: Database) {
       batchSize: RUN + 1,
     } as const;
     for (const { _id } of await counters
-      .find({ _id: { $gte: reservation(key), $lte: reservation(MOST_ID) } }, range)
+      .find({ _id: { $gte: reservation(key), $lte: reservation(MAX_ID) } }, range)
       .toArray()) {
       used.add(_id);
     }
@@ -82,7 +82,7 @@ export function idsOf(database: Database) {
       used.add(reservation(BigInt(_id)));
     }
     let last = key;
-    while (last < MOST_ID && used.has(reservation(last + 1n))) last += 1n;
+    while (last < MAX_ID && used.has(reservation(last + 1n))) last += 1n;
     return last;
   }
 
@@ -148,7 +148,7 @@ export function idsOf(database: Database) {
             : await db
                 .collection<{ _id: Key }>(name)
                 .findOne({}, { ...options, sort: { _id: -1 }, projection: { _id: 1 } });
-        const value = last && last._id <= MOST_ID ? last._id : 0n;
+        const value = last && last._id <= MAX_ID ? last._id : 0n;
         try {
           await counters.updateOne({ _id: name }, { $setOnInsert: { value } }, { ...options, upsert: true });
         } catch (fault) {

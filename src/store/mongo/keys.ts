@@ -1,6 +1,6 @@
 import type { Id } from '../../domains/records.ts';
 
-export const MOST_ID = 2n ** 63n - 1n;
+export const MAX_ID = 2n ** 63n - 1n;
 
 /** An id of the port as the database keeps it. */
 export const keyOf = (id: Id): bigint => BigInt(id);

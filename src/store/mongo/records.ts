@@ -11,7 +11,7 @@ import type { Key } from './plan.ts';
 /** How long the server may count, in milliseconds: a count reads all that it counts. */
 const COUNT_TIME = 1_000;
 /** The most ids that one command asks for. */
-const MOST_IDS = 1_000;
+const MAX_IDS = 1_000;
 
 /** The documents of a collection, and the records of the port that are made of them. */
 export interface Kind<D extends { _id: Key }, T> {
@@ -49,7 +49,7 @@ export class Records<D extends { _id: Key }, T> {
       const found = await this.#findAll(all.length === 1 ? all[0]! : all.flat());
       return all.map(() => found);
     });
-    this.#find = (ids) => (ids.length > MOST_IDS ? this.#findAll(ids) : findTogether(ids));
+    this.#find = (ids) => (ids.length > MAX_IDS ? this.#findAll(ids) : findTogether(ids));
   }
 
   async byId(ids: readonly Id[]): Promise<(T | null)[]> {
@@ -68,8 +68,8 @@ export class Records<D extends { _id: Key }, T> {
       if (found) records.set(wanted[0]!, toRecord(found as D));
       return records;
     }
-    for (let i = 0; i < wanted.length; i += MOST_IDS) {
-      const some = wanted.slice(i, i + MOST_IDS);
+    for (let i = 0; i < wanted.length; i += MAX_IDS) {
+      const some = wanted.slice(i, i + MAX_IDS);
       const found = await collection
         .find({ _id: { $in: some.map(keyOf) } } as Filter<D>, {
           ...this.#options,

@@ -41,8 +41,8 @@ export class ServerClock {
     const receivedAt = this.#now();
     if (told === undefined) return;
     // The server read its clock somewhere between. An estimate that may still be right stays, so that times don't waver.
-    const [least, most] = [told - receivedAt - GRAIN, told - sentAt + GRAIN];
-    if (least <= 0 && most >= 0) this.#ahead = 0;
-    else if (this.#ahead < least || this.#ahead > most) this.#ahead = Math.round((least + most) / 2);
+    const [min, max] = [told - receivedAt - GRAIN, told - sentAt + GRAIN];
+    if (min <= 0 && max >= 0) this.#ahead = 0;
+    else if (this.#ahead < min || this.#ahead > max) this.#ahead = Math.round((min + max) / 2);
   }
 }

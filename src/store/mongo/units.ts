@@ -22,7 +22,7 @@ export interface Unit {
 export type RunUnit = <T>(work: (unit: Unit) => Promise<T>) => Promise<T>;
 
 const FIRST_PAUSE = 2;
-const LONGEST_PAUSE = 100;
+const MAX_PAUSE = 100;
 
 /**
  * Runs each write by itself, or several as one transaction. Who loses a race starts again, until the time of the call is over.
@@ -101,7 +101,7 @@ export function unitsOf(database: Database) {
         return await attempt(deadline);
       } catch (fault) {
         if (!(fault instanceof LostRace)) throw fault;
-        const pause = Math.random() * Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** lost);
+        const pause = Math.random() * Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** lost);
         if (performance.now() + pause > deadline) throw unavailable(fault);
         await sleep(pause);
       }

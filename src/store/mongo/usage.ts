@@ -35,7 +35,7 @@ export const usagePlan: CollectionPlan = {
 /** Use is kept for this long after anything of it has counted: a ban is doubled within a day after the one before. */
 const KEEP = DAY;
 /** The states of this many keys that were refused last are remembered. */
-const MOST_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 
 /** A charge that waits for its turn. */
 interface Waiting {
@@ -54,7 +54,7 @@ export function mongoUsage(database: Database) {
   const usage = db.collection<UsageDocument>(usagePlan.name);
   const queues = new Map<string, Waiting[]>();
   /** As they were last seen: a guess that saves a read, since the update tells whether it holds. */
-  const refused = new LRUCache<string, UsageState>({ max: MOST_REMEMBERED });
+  const refused = new LRUCache<string, UsageState>({ max: MAX_REMEMBERED });
 
   async function serve(id: string, waiting: Waiting[]): Promise<void> {
     while (waiting.length > 0) {

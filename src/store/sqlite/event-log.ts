@@ -5,7 +5,7 @@ import type { Connection, Value } from './connection.ts';
 /** How much of the log one page looks at where it takes only some types: bounds the work of a read that finds nothing. */
 const LOOKED_AT = 5_000;
 /** How many events one statement writes or removes. */
-const MOST_WRITTEN = 16;
+const MAX_WRITTEN = 16;
 const REMOVED_AT_ONCE = 500;
 /** Between two removals, in milliseconds: others have their turn. */
 const REMOVAL_PAUSE = 20;
@@ -14,7 +14,7 @@ const REMOVAL_INTERVAL = 10_000;
 
 /** The statement that writes so many events. */
 const INSERTS = Array.from(
-  { length: MOST_WRITTEN + 1 },
+  { length: MAX_WRITTEN + 1 },
   (_, count) => `insert into events values ${new Array(count).fill('(?,?,?,?)').join()}`,
 );
 
@@ -49,8 +49,8 @@ export function eventLog(db: Connection, now: () => number) {
   };
 
   const write = (): void => {
-    for (let from = 0; from < pending.length; from += MOST_WRITTEN) {
-      const events = pending.slice(from, from + MOST_WRITTEN);
+    for (let from = 0; from < pending.length; from += MAX_WRITTEN) {
+      const events = pending.slice(from, from + MAX_WRITTEN);
       const values: Value[] = [];
       let position = last + from;
       for (const { type, time, record } of events)

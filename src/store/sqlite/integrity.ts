@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import Database from 'libsql';
 
 /** How long a start waits for the check, in milliseconds: a large file is not read to its end. */
-const LONGEST_CHECK = 2_000;
+const MAX_CHECK = 2_000;
 const DAMAGED = 3;
 const CORRUPT = 11;
 
@@ -22,7 +22,7 @@ export async function checkDataFile(file: string): Promise<void> {
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     finding += text;
   });
-  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_CHECK);
+  const timer = setTimeout(() => child.kill('SIGKILL'), MAX_CHECK);
   const [code, signal] = await new Promise<[number | null, string | null]>((resolve) => {
     child.on('close', (...end) => resolve(end));
     child.on('error', () => resolve([0, null]));

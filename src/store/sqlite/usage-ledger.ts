@@ -8,7 +8,7 @@ const FLUSH_AFTER = 500;
 /** How long charges go on while they can't be written down. */
 const GRACE = 3_000;
 /** Beyond this many keys in memory, those that are written down are dropped. */
-const MOST_IN_MEMORY = 20_000;
+const MAX_IN_MEMORY = 20_000;
 
 /**
  * The use of each key. The server charges in memory and writes the changed keys down in one statement, at most
@@ -47,7 +47,7 @@ export function usageLedger(db: Connection, now: () => number) {
       );
       failure = undefined;
       changed = new Map();
-      if (states.size > MOST_IN_MEMORY) states.clear();
+      if (states.size > MAX_IN_MEMORY) states.clear();
     } catch (cause) {
       failure = { since: failure?.since ?? now(), cause };
       schedule();

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { PLANS } from '../../../src/access/plans.ts';
-import { LARGEST_PAGE } from '../../../src/graphql/connection.ts';
+import { MAX_PAGE_SIZE } from '../../../src/graphql/connection.ts';
 import { openApiJson } from '../../../src/openapi/document.ts';
 import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
 import { Description } from '../../kit/openapi.ts';
@@ -281,11 +281,11 @@ describe('a reader that does not read', () => {
       const description = 'x'.repeat(2_000);
       let written = 0;
       while ((await metric()) === 0 && written < 20_000) {
-        const batch = Array.from({ length: LARGEST_PAGE }, () =>
+        const batch = Array.from({ length: MAX_PAGE_SIZE }, () =>
           kit.gateway.store.createCategory({ name: 'Long', description }),
         );
         await Promise.all(batch);
-        written += LARGEST_PAGE;
+        written += MAX_PAGE_SIZE;
         await reading.until(written);
       }
       expect(await metric()).toBe(1);

@@ -3,7 +3,7 @@ import { apiKey } from '../key.ts';
 import { type Budget, type Window, windowAt } from '../server.ts';
 import { type PriceState, price, type Quote } from './price.ts';
 
-const LARGEST_PRICE = 50;
+const MAX_PRICE = 50;
 
 export const usePrice = (): PriceState => useSyncExternalStore(price.subscribe, () => price.state);
 export const useKeyState = () => useSyncExternalStore(apiKey.subscribe, () => apiKey.state);
@@ -21,7 +21,7 @@ export function quoteText(quote: Quote): string {
     case 'known':
       return quote.units === 0 ? 'Costs nothing' : `Costs ${counted(quote.units, 'unit')}`;
     case 'refused':
-      return quote.dear.length > 0 ? `Costs more than ${LARGEST_PRICE} units: too much` : quote.message;
+      return quote.dear.length > 0 ? `Costs more than ${MAX_PRICE} units: too much` : quote.message;
   }
 }
 
@@ -116,7 +116,7 @@ export function PriceDetails() {
       {budget && <p className="plan">Plan {budget.plan.toLowerCase()}: each REST call is one unit.</p>}
       <p>
         A field of the root costs 1 unit for each 100 list entries that it and all below it can return, and at
-        least 1. An operation above {LARGEST_PRICE} units is refused.
+        least 1. An operation above {MAX_PRICE} units is refused.
       </p>
     </>
   );
