@@ -97,21 +97,12 @@ export class AppError extends Error {
   }
 }
 
-/** The kinds of records that an error message can name. */
-export type Kind = 'pet' | 'category' | 'order' | 'event';
+/** @param kind what a record is called: `pet` */
+export const notFound = (kind: string, id: string) => new AppError('NOT_FOUND', `There is no ${kind} ${id}.`);
 
-export const notFound = (kind: Kind, id: string) => new AppError('NOT_FOUND', `There is no ${kind} ${id}.`);
-
-export const unknownReference = (field: 'categoryId' | 'petId', id: string) =>
-  new AppError('UNKNOWN_REFERENCE', `${field}: there is no ${field === 'petId' ? 'pet' : 'category'} ${id}.`);
-
-export const categoryInUse = (id: string) =>
-  new AppError('CONFLICT', `Category ${id} cannot be deleted: there are pets in it.`);
-
-export const petOnOrder = (id: string) =>
-  new AppError('CONFLICT', `Pet ${id} cannot be deleted: an order that is not complete names it.`);
-
-export const orderIdTaken = (id: string) => new AppError('CONFLICT', `Order id ${id} is taken.`);
+/** @param field the one that names a record of this kind */
+export const unknownReference = (field: string, kind: string, id: string) =>
+  new AppError('UNKNOWN_REFERENCE', `${field}: there is no ${kind} ${id}.`);
 
 export const idempotentCallRunning = () =>
   new AppError('CONFLICT', 'A call with this Idempotency-Key is still running.', { retryAfter: 1 });

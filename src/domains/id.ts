@@ -1,4 +1,5 @@
-import type { Id } from './records.ts';
+/** An int64 id from 1 to 9223372036854775807 in canonical decimal digits: exact in JSON, in maps and in logs. */
+export type Id = string;
 
 const LARGEST = '9223372036854775807';
 

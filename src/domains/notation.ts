@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import type { Issue } from '../errors.ts';
-import { ID_RULE, parseId } from './id.ts';
-import type { Id } from './records.ts';
+import { ID_RULE, type Id, parseId } from './id.ts';
 
 /**
  * How REST or GraphQL writes down what the rules of an input leave open. The rules themselves are written once, in each
- * domain's `*.rules.ts`, as functions of the notation.
+ * domain's own file, as functions of the notation.
  */
 export interface Notation {
   /** An id: a JSON integer in REST, a string or an integer in GraphQL. */
@@ -53,6 +52,12 @@ export const trimmedText = (min: number, max: number) =>
     .string({ error: required('must be a string') })
     .transform((value) => value.trim())
     .pipe(text(min, max));
+
+/** Characters of a name. */
+export const MAX_NAME_LENGTH = 200;
+
+/** What records are called. Stored trimmed. */
+export const name = () => trimmedText(1, MAX_NAME_LENGTH);
 
 export const integer = (min: number, max: number) => {
   const rule = `must be an integer from ${min} to ${max}`;

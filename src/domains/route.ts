@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ErrorCode, Kind } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import type { QueryParameter } from './parameter.ts';
 import type { JsonSchema, Shape } from './shape.ts';
 
@@ -57,7 +57,7 @@ export interface Route {
    */
   document: string;
   /** What is missing when there is nothing to answer with. */
-  kind: Kind;
+  kind: string;
   status: 200 | 201 | 204;
   /** Missing where the answer has no body. */
   shape?: Shape;

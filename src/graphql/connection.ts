@@ -1,5 +1,5 @@
+import type { Id } from '../domains/id.ts';
 import { parseId } from '../domains/id.ts';
-import type { Id } from '../domains/records.ts';
 import { type Issue, validationFailed } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Page, PageRequest } from '../store/store.ts';

@@ -1,5 +1,8 @@
 import DataLoader from 'dataloader';
-import type { Category, Id, Order, OrderFilter, Pet, PetFilter } from '../domains/records.ts';
+import type { Category } from '../domains/category/category.ts';
+import type { Id } from '../domains/id.ts';
+import type { Order, OrderFilter } from '../domains/order/order.ts';
+import type { Pet, PetFilter } from '../domains/pet/pet.ts';
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Page, PageRequest, Store } from '../store/store.ts';

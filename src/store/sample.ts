@@ -1,6 +1,8 @@
 import { newApiKey, newSecret } from '../access/api-keys.ts';
 import { DAY } from '../access/usage.ts';
-import type { Category, Order, Pet } from '../domains/records.ts';
+import type { Category } from '../domains/category/category.ts';
+import type { Order } from '../domains/order/order.ts';
+import type { Pet } from '../domains/pet/pet.ts';
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PetstoreWrites, Store } from './store.ts';

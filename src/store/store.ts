@@ -1,17 +1,4 @@
-import type {
-  Category,
-  CategoryPatch,
-  Id,
-  NewCategory,
-  NewOrder,
-  NewPet,
-  Order,
-  OrderFilter,
-  OrderPatch,
-  Pet,
-  PetFilter,
-  PetPatch,
-} from '../domains/records.ts';
+import type { Id } from '../domains/id.ts';
 import type { PublicError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { EventStore } from './events.ts';
@@ -37,65 +24,25 @@ export interface Page<T> {
 /** Called with the record as it is, atomically with the write that follows; throws to prevent the write. */
 export type Check<T> = (current: T) => void;
 
-export interface PetstoreReads {
-  /** Records in the order of the ids; null where there is none. */
-  petsById(ids: readonly Id[]): MaybePromise<(Pet | null)[]>;
-  categoriesById(ids: readonly Id[]): MaybePromise<(Category | null)[]>;
-  ordersById(ids: readonly Id[]): MaybePromise<(Order | null)[]>;
-
-  /** The record if the engine knows it without asking the database; undefined says nothing about it. */
-  peekPet?(id: Id): Pet | undefined;
-  peekCategory?(id: Id): Category | undefined;
-
-  petPage(filter: PetFilter, page: PageRequest): MaybePromise<Page<Pet>>;
-  categoryPage(page: PageRequest): MaybePromise<Page<Category>>;
-  orderPage(filter: OrderFilter, page: PageRequest): MaybePromise<Page<Order>>;
-
-  /** One page for each parent, in the order of the parents, with at most one command to the database. */
-  petPagesByCategory(
-    categoryIds: readonly Id[],
-    filter: PetFilter,
-    page: PageRequest,
-  ): MaybePromise<Page<Pet>[]>;
-  orderPagesByPet(petIds: readonly Id[], filter: OrderFilter, page: PageRequest): MaybePromise<Page<Order>[]>;
-
-  petCount(filter: PetFilter): MaybePromise<number>;
-  categoryCount(): MaybePromise<number>;
-  orderCount(filter: OrderFilter): MaybePromise<number>;
-  /** One count for each parent, with one command. */
-  petCountsByCategory(categoryIds: readonly Id[], filter: PetFilter): MaybePromise<number[]>;
-  orderCountsByPet(petIds: readonly Id[], filter: OrderFilter): MaybePromise<number[]>;
-}
+/**
+ * What is read of the records. Each domain adds its own to it, beside its record (`src/domains/pet/pet.ts`), in these forms:
+ *
+ * - `petsById(ids)`: the records in the order of the ids, null where there is none;
+ * - `peekPet(id)`, where an engine has it: the record if the engine knows it without asking the database; undefined says
+ *   nothing about it;
+ * - `petPage(filter, page)`, and `petCount(filter)` of all pages;
+ * - `petPagesByCategory(ids, filter, page)` and `petCountsByCategory(ids, filter)`: one for each parent, in the order of the
+ *   parents, with at most one command to the database.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: the domains fill it
+export interface PetstoreReads {}
 
 /**
- * Each write is atomic, and its rules hold under concurrent writers. One that changes something appends one event to the log
- * (`EventStore`); one that leaves the record as it is writes nothing.
+ * What is written, filled by the domains as well. Each write is atomic, and its rules hold under concurrent writers. One that
+ * changes something appends one event to the log (`EventStore`); one that leaves the record as it is writes nothing.
  */
-export interface PetstoreWrites {
-  /** @throws UNKNOWN_REFERENCE */
-  createPet(input: NewPet): MaybePromise<Pet>;
-  /** @throws NOT_FOUND, what `check` throws, UNKNOWN_REFERENCE */
-  updatePet(id: Id, patch: PetPatch, check?: Check<Pet>): MaybePromise<Pet>;
-  /** @throws NOT_FOUND, what `check` throws, CONFLICT while an incomplete order names the pet */
-  deletePet(id: Id, check?: Check<Pet>): MaybePromise<Id>;
-
-  createCategory(input: NewCategory): MaybePromise<Category>;
-  /** @throws NOT_FOUND, what `check` throws */
-  updateCategory(id: Id, patch: CategoryPatch, check?: Check<Category>): MaybePromise<Category>;
-  /** @throws NOT_FOUND, what `check` throws, CONFLICT while a pet is in it */
-  deleteCategory(id: Id, check?: Check<Category>): MaybePromise<Id>;
-
-  /** @throws UNKNOWN_REFERENCE, CONFLICT when the chosen id is taken */
-  createOrder(input: NewOrder): MaybePromise<Order>;
-  /**
-   * A petId that the patch sets must name a pet; one that the order keeps must too if the patch makes a complete
-   * order incomplete again (else an incomplete order would name a deleted pet).
-   * @throws NOT_FOUND, what `check` throws, UNKNOWN_REFERENCE
-   */
-  updateOrder(id: Id, patch: OrderPatch, check?: Check<Order>): MaybePromise<Order>;
-  /** @throws NOT_FOUND, what `check` throws */
-  deleteOrder(id: Id, check?: Check<Order>): MaybePromise<Id>;
-}
+// biome-ignore lint/suspicious/noEmptyInterface: the domains fill it
+export interface PetstoreWrites {}
 
 /** The identity of an idempotent call (docs/interface.md, "Safe retries and caching"). */
 export interface IdempotentCall {

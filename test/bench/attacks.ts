@@ -1,5 +1,5 @@
 import { getIntrospectionQuery } from 'graphql';
-import { PET_STATUSES } from '../../src/domains/records.ts';
+import { PET_STATUSES } from '../../src/domains/pet/pet.ts';
 
 /** A request that is meant to cost more than it pays for. `n` makes each of them another one, where that is dearer. */
 export interface Attack {

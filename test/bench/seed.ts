@@ -1,5 +1,5 @@
 import { newApiKey } from '../../src/access/api-keys.ts';
-import { PET_STATUSES } from '../../src/domains/records.ts';
+import { PET_STATUSES } from '../../src/domains/pet/pet.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 
 const CATEGORIES = 50;

@@ -8,8 +8,10 @@ import {
   validate,
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import type { Category } from '../../src/domains/category/category.ts';
 import { ROUTES } from '../../src/domains/index.ts';
-import type { Category, Order, Pet } from '../../src/domains/records.ts';
+import type { Order } from '../../src/domains/order/order.ts';
+import type { Pet } from '../../src/domains/pet/pet.ts';
 import { admit } from '../../src/graphql/admission.ts';
 import type { Context } from '../../src/graphql/context.ts';
 import { Loaders } from '../../src/graphql/loaders.ts';

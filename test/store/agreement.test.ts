@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { PET_STATUSES } from '../../src/domains/records.ts';
+import { PET_STATUSES } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/errors.ts';
 import type { MaybePromise } from '../../src/maybe-promise.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';

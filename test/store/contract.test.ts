@@ -2,14 +2,10 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chargeUsage, DAY, FIRST_BAN, MINUTE, STRIKES_TO_BAN, unusedState } from '../../src/access/usage.ts';
-import {
-  type Category,
-  type Id,
-  type Order,
-  PET_STATUSES,
-  type Pet,
-  type PetStatus,
-} from '../../src/domains/records.ts';
+import type { Category } from '../../src/domains/category/category.ts';
+import type { Id } from '../../src/domains/id.ts';
+import type { Order } from '../../src/domains/order/order.ts';
+import { PET_STATUSES, type Pet, type PetStatus } from '../../src/domains/pet/pet.ts';
 import { AppError, type ErrorCode, unavailable } from '../../src/errors.ts';
 import type { MaybePromise } from '../../src/maybe-promise.ts';
 import type {

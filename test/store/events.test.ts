@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EVENT_TYPES } from '../../src/domains/event/event.ts';
 import { AppError } from '../../src/errors.ts';
-import { EVENT_TYPES, type EventFollower, type StoredEvent } from '../../src/store/events.ts';
+import type { EventFollower, StoredEvent } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';

@@ -2,7 +2,7 @@ import { restNotation } from '../notation.ts';
 import { PAGE_PARAMETERS } from '../parameter.ts';
 import type { Resource } from '../route.ts';
 import { id, optional, pageOf, type Shape, selectionOf, text, trimmedText } from '../shape.ts';
-import { categoryPatch, newCategory } from './category.rules.ts';
+import { categoryPatch, newCategory } from './category.ts';
 
 const Category: Shape = {
   type: 'Category',

@@ -2,10 +2,15 @@ import { builder } from '../../graphql/builder.ts';
 import { connect } from '../../graphql/connection.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
-import { graphqlNotation } from '../notation.ts';
-import { MAX_NAME_LENGTH } from '../pet/pet.rules.ts';
-import type { Category, CategoryPatch, NewCategory } from '../records.ts';
-import { categoryPatch, MAX_DESCRIPTION_LENGTH, newCategory } from './category.rules.ts';
+import { graphqlNotation, MAX_NAME_LENGTH } from '../notation.ts';
+import {
+  type Category,
+  type CategoryPatch,
+  categoryPatch,
+  MAX_DESCRIPTION_LENGTH,
+  type NewCategory,
+  newCategory,
+} from './category.ts';
 
 export const CategoryType = builder.objectRef<Category>('Category').implement({
   interfaces: [NodeInterface],

@@ -1,8 +1,8 @@
-import { EVENT_TYPES, type EventType } from '../../store/events.ts';
+import type { EventType } from '../../store/events.ts';
 import { limit, type QueryParameter } from '../parameter.ts';
 import type { Resource } from '../route.ts';
 import { instant, type Shape, selectionOf } from '../shape.ts';
-import { type EventTypeName, fromName, nameOf, shapeOf } from './event.ts';
+import { EVENT_TYPES, type EventTypeName, fromName, nameOf, shapeOf } from './event.ts';
 
 const ID_SCHEMA = { type: 'string', minLength: 1, maxLength: 2_000 } as const;
 const TYPE_SCHEMA = { $ref: '#/components/schemas/EventType' } as const;

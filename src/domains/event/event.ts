@@ -1,12 +1,12 @@
 import { toJson } from '../../graphql/json.ts';
-import { EVENT_TYPES, type EventType, type StoredEvent } from '../../store/events.ts';
+import type { EventType, StoredEvent } from '../../store/events.ts';
 import { categories } from '../category/category.routes.ts';
 import { inventory } from '../inventory/inventory.routes.ts';
 import { inventoryItem } from '../inventory/inventory.type.ts';
 import { formatInstant } from '../order/instant.ts';
 import { orders } from '../order/order.routes.ts';
 import { pets } from '../pet/pet.routes.ts';
-import type { Pet } from '../records.ts';
+import type { Pet } from '../pet/pet.ts';
 import type { Shape } from '../shape.ts';
 
 /** The REST shape of what an event of each kind tells of. */
@@ -18,6 +18,22 @@ const SHAPES = {
 } as const satisfies Record<string, Shape>;
 
 type Kind = keyof typeof SHAPES;
+
+/** What each type of event tells of. */
+export const MEANING: Readonly<Record<EventType, string>> = {
+  'pet.created': 'A pet was added.',
+  'pet.updated': 'A pet was changed, but not its stock.',
+  'pet.deleted': 'A pet was deleted, and its stock with it.',
+  'category.created': 'A category was added.',
+  'category.updated': 'A category was changed.',
+  'category.deleted': 'A category was deleted.',
+  'order.created': 'An order was added.',
+  'order.updated': 'An order was changed.',
+  'order.deleted': 'An order was deleted.',
+  'inventory.updated': 'The stock of a pet was set to another number.',
+};
+
+export const EVENT_TYPES = Object.keys(MEANING) as readonly EventType[];
 
 /** An event type as GraphQL names it: `pet_updated`. */
 export type EventTypeName = Dotless<EventType>;

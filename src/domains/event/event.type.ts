@@ -1,32 +1,13 @@
 import { validationFailed } from '../../errors.ts';
 import { builder } from '../../graphql/builder.ts';
 import { pageSize } from '../../graphql/connection.ts';
-import {
-  EVENT_TYPES,
-  type EventPage,
-  type EventRequest,
-  type EventType,
-  type StoredEvent,
-} from '../../store/events.ts';
+import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts';
 import { CategoryType } from '../category/category.type.ts';
 import { InventoryItemType } from '../inventory/inventory.type.ts';
 import { formatInstant } from '../order/instant.ts';
 import { OrderType } from '../order/order.type.ts';
 import { PetType } from '../pet/pet.type.ts';
-import { dataOf, type EventTypeName, fromName, kindOf, nameOf } from './event.ts';
-
-const MEANING: Readonly<Record<EventType, string>> = {
-  'pet.created': 'A pet was added.',
-  'pet.updated': 'A pet was changed, but not its stock.',
-  'pet.deleted': 'A pet was deleted, and its stock with it.',
-  'category.created': 'A category was added.',
-  'category.updated': 'A category was changed.',
-  'category.deleted': 'A category was deleted.',
-  'order.created': 'An order was added.',
-  'order.updated': 'An order was changed.',
-  'order.deleted': 'An order was deleted.',
-  'inventory.updated': 'The stock of a pet was set to another number.',
-};
+import { dataOf, EVENT_TYPES, type EventTypeName, fromName, kindOf, MEANING, nameOf } from './event.ts';
 
 const EventTypeType = builder.enumType('EventType', {
   description: 'What an event tells of.',

@@ -1,9 +1,9 @@
 import { PAGE_PARAMETERS } from '../parameter.ts';
 import { petStatusParameter } from '../pet/pet.routes.ts';
-import { petStatus } from '../pet/pet.rules.ts';
+import { petStatus } from '../pet/pet.ts';
 import type { Resource } from '../route.ts';
 import { id, named, pageOf, quantity, type Shape, selectionOf } from '../shape.ts';
-import { inventoryUpdate } from './inventory.rules.ts';
+import { inventoryUpdate } from './inventory.ts';
 
 const InventoryItem: Shape = {
   type: 'InventoryItem',

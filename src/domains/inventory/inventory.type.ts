@@ -1,9 +1,9 @@
 import { builder } from '../../graphql/builder.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
+import type { Pet, PetFilter } from '../pet/pet.ts';
 import { PetStatusType, PetType, petConnection } from '../pet/pet.type.ts';
-import type { Pet, PetFilter } from '../records.ts';
-import { inventoryUpdate } from './inventory.rules.ts';
+import { inventoryUpdate } from './inventory.ts';
 
 /** An inventory entry is a view of its pet: the two can't disagree. */
 export const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({

@@ -2,7 +2,7 @@ import { restNotation } from '../notation.ts';
 import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../parameter.ts';
 import type { Body, Resource } from '../route.ts';
 import { flag, id, instant, optional, pageOf, quantity, type Shape, selectionOf } from '../shape.ts';
-import { newOrder, orderPatch } from './order.rules.ts';
+import { newOrder, orderPatch } from './order.ts';
 
 const Order: Shape = {
   type: 'Order',

@@ -1,9 +1,8 @@
 import { restNotation } from '../notation.ts';
 import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../parameter.ts';
-import { PET_STATUSES } from '../records.ts';
 import type { Resource } from '../route.ts';
 import { id, named, pageOf, type Shape, selectionOf, trimmedText } from '../shape.ts';
-import { newPet, petPatch } from './pet.rules.ts';
+import { newPet, PET_STATUSES, petPatch } from './pet.ts';
 
 const Pet: Shape = {
   type: 'Pet',

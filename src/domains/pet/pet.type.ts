@@ -6,9 +6,9 @@ import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import { andThen } from '../../maybe-promise.ts';
 import { CategoryType } from '../category/category.type.ts';
-import { graphqlNotation } from '../notation.ts';
-import { type Id, PET_STATUSES, type Pet, type PetFilter } from '../records.ts';
-import { MAX_NAME_LENGTH, newPet, petPatch } from './pet.rules.ts';
+import type { Id } from '../id.ts';
+import { graphqlNotation, MAX_NAME_LENGTH } from '../notation.ts';
+import { newPet, PET_STATUSES, type Pet, type PetFilter, petPatch } from './pet.ts';
 
 const STATUS_MEANING = {
   available: 'Can be ordered.',

@@ -10,23 +10,22 @@ import {
   Timestamp,
 } from 'mongodb';
 import { eventsGone, noEventLog, unknownEvent } from '../../errors.ts';
-import {
-  EVENT_TYPES,
-  type EventFollower,
-  type EventPage,
-  type EventRequest,
-  type EventStore,
-  type EventType,
-  type Following,
-  type StoredEvent,
+import type {
+  EventFollower,
+  EventPage,
+  EventRequest,
+  EventStore,
+  EventType,
+  Following,
+  StoredEvent,
 } from '../events.ts';
-import { toCategory } from './categories.ts';
+import { toCategory } from './category.ts';
 import { WRITTEN } from './changes.ts';
 import type { Database } from './database.ts';
 import { isUnavailable, portFault } from './faults.ts';
 import { idOf } from './keys.ts';
-import { toOrder } from './orders.ts';
-import { toPet } from './pets.ts';
+import { toOrder } from './order.ts';
+import { toPet } from './pet.ts';
 
 /** How long one look at the end of the log waits for more, in milliseconds. */
 const PAGE_WAIT = 10;
@@ -77,6 +76,9 @@ const CHANGES: Readonly<Record<EventType, Document>> = {
   'order.deleted': removal('orders'),
   'inventory.updated': update('pets', ...BESIDES_STOCK.map((field) => exists(field, false))),
 };
+
+/** All of them. */
+const EVENT_TYPES = Object.keys(CHANGES) as readonly EventType[];
 
 const KINDS: Readonly<Record<Collection, 'pet' | 'category' | 'order'>> = {
   pets: 'pet',

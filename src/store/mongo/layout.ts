@@ -1,13 +1,13 @@
 import type { Collection, CreateCollectionOptions, Document } from 'mongodb';
 import { apiKeysPlan } from './api-keys.ts';
-import { categoriesPlan } from './categories.ts';
+import { categoriesPlan } from './category.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey, isNamespaceTaken, isUnauthorized } from './faults.ts';
 import { holdsPlan } from './holds.ts';
 import { idempotencyPlan } from './idempotency.ts';
 import { countersPlan } from './ids.ts';
-import { ordersPlan } from './orders.ts';
-import { petsPlan } from './pets.ts';
+import { ordersPlan } from './order.ts';
+import { petsPlan } from './pet.ts';
 import { type CollectionPlan, STRING, shape, WHOLE } from './plan.ts';
 import { usagePlan } from './usage.ts';
 

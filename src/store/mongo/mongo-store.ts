@@ -1,7 +1,7 @@
 import type { MongoClient } from 'mongodb';
 import type { PetstoreWrites, Store } from '../store.ts';
 import { mongoApiKeys } from './api-keys.ts';
-import { mongoCategories } from './categories.ts';
+import { mongoCategories } from './category.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { mongoEvents } from './events.ts';
 import { isUnavailable } from './faults.ts';
@@ -9,8 +9,8 @@ import { holdsOf } from './holds.ts';
 import { mongoIdempotency } from './idempotency.ts';
 import { idsOf } from './ids.ts';
 import { prepareLayout } from './layout.ts';
-import { mongoOrders } from './orders.ts';
-import { mongoPets } from './pets.ts';
+import { mongoOrders } from './order.ts';
+import { mongoPets } from './pet.ts';
 import { type RunUnit, unitsOf } from './units.ts';
 import { mongoUsage } from './usage.ts';
 

@@ -1,5 +1,5 @@
 import type { Collection, Document, Filter } from 'mongodb';
-import type { Id } from '../../domains/records.ts';
+import type { Id } from '../../domains/id.ts';
 import { AppError } from '../../errors.ts';
 import type { Page, PageRequest } from '../store.ts';
 import { atOnce, oneAtATime, together } from './batches.ts';

@@ -1,5 +1,13 @@
 import { eventsGone, unknownEvent } from '../../errors.ts';
-import type { EventFollower, EventPage, EventRequest, EventType, Following, StoredEvent } from '../events.ts';
+import type {
+  EventFollower,
+  EventPage,
+  EventRequest,
+  EventType,
+  EventTypes,
+  Following,
+  StoredEvent,
+} from '../events.ts';
 import type { Connection, Value } from './connection.ts';
 
 /** How much of the log one page looks at where it takes only some types: bounds the work of a read that finds nothing. */
@@ -23,7 +31,7 @@ type Record = StoredEvent['record'];
 type NewEvent = Omit<StoredEvent, 'id'>;
 
 /** Takes down what a write has done, for the log. */
-export type Append = (type: EventType, record: Record) => void;
+export type Append = <T extends EventType>(type: T, record: EventTypes[T]) => void;
 
 /**
  * The log of changes: rows that are written in the transaction of the writes they tell of, and shown once that is committed.

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Id } from '../../domains/records.ts';
+import type { Id } from '../../domains/id.ts';
 import type { Page, PageRequest } from '../store.ts';
 import type { Connection, Value } from './connection.ts';
 

@@ -4,13 +4,13 @@ import { AppError } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { IdempotentCall, Outcome, PetstoreWrites, Store } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
-import { categories } from './categories.ts';
+import { categories } from './category.ts';
 import { Connection } from './connection.ts';
 import { eventLog } from './event-log.ts';
 import { idempotency } from './idempotency.ts';
-import { orders } from './orders.ts';
+import { orders } from './order.ts';
 import { takeOwnership } from './ownership.ts';
-import { pets } from './pets.ts';
+import { pets } from './pet.ts';
 import { migrate } from './schema.ts';
 import { usageLedger } from './usage-ledger.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EVENT_TYPES } from '../../../src/store/events.ts';
+import { EVENT_TYPES } from '../../../src/domains/event/event.ts';
 import {
   dataOf,
   exactly,

@@ -1,13 +1,14 @@
+import type { Id } from '../../domains/id.ts';
 import {
-  type Id,
   type NewPet,
   PET_STATUSES,
   type Pet,
   type PetFilter,
   type PetPatch,
   type PetStatus,
-} from '../../domains/records.ts';
-import { notFound, petOnOrder, unknownReference } from '../../errors.ts';
+  petOnOrder,
+} from '../../domains/pet/pet.ts';
+import { notFound, unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
 import { type Connection, isForeignKeyFault } from './connection.ts';
 import type { Append } from './event-log.ts';
@@ -66,7 +67,7 @@ export function pets(db: Connection, append: Append, remember: number) {
     try {
       write();
     } catch (error) {
-      throw isForeignKeyFault(error) ? unknownReference('categoryId', categoryId) : error;
+      throw isForeignKeyFault(error) ? unknownReference('categoryId', 'category', categoryId) : error;
     }
   };
 

@@ -1,6 +1,8 @@
+import type { Id } from '../../domains/id.ts';
 import { formatInstant, parseInstant } from '../../domains/order/instant.ts';
-import type { Id, NewOrder, Order, OrderFilter, OrderPatch } from '../../domains/records.ts';
-import { notFound, orderIdTaken, unknownReference } from '../../errors.ts';
+import type { NewOrder, Order, OrderFilter, OrderPatch } from '../../domains/order/order.ts';
+import { orderIdTaken } from '../../domains/order/order.ts';
+import { notFound, unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
 import type { Connection, Value } from './connection.ts';
 import type { Append } from './event-log.ts';
@@ -106,7 +108,7 @@ export function orders(db: Connection, append: Append, petExists: (id: Id) => bo
       createOrder(input: NewOrder): Order {
         const shipDate = instantOf(input.shipDate);
         if (input.petId !== undefined && !petExists(input.petId))
-          throw unknownReference('petId', input.petId);
+          throw unknownReference('petId', 'pet', input.petId);
         if (input.id !== undefined && records.find(input.id)) throw orderIdTaken(input.id);
         const id = db.transaction(() => {
           const id = input.id === undefined ? assignOrderId(db) : noteChosenOrderId(db, BigInt(input.id));
@@ -128,7 +130,7 @@ export function orders(db: Connection, append: Append, petExists: (id: Id) => bo
         const shipDate = instantOf(patched(current.shipDate, patch.shipDate));
         const complete = patch.complete ?? current.complete;
         if (petId !== undefined && (petId !== current.petId || !complete) && !petExists(petId)) {
-          throw unknownReference('petId', petId);
+          throw unknownReference('petId', 'pet', petId);
         }
         const next = toOrder(id, petId, quantity, shipDate, complete);
         if (isSame(current, next)) return current;

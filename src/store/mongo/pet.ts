@@ -1,14 +1,15 @@
 import type { Document } from 'mongodb';
+import type { Id } from '../../domains/id.ts';
 import {
-  type Id,
   type NewPet,
   PET_STATUSES,
   type Pet,
   type PetFilter,
   type PetPatch,
   type PetStatus,
-} from '../../domains/records.ts';
-import { notFound, petOnOrder, unknownReference } from '../../errors.ts';
+  petOnOrder,
+} from '../../domains/pet/pet.ts';
+import { notFound, unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
 import { changeOf } from './changes.ts';
 import type { Database } from './database.ts';
@@ -87,7 +88,8 @@ export function mongoPets(database: Database, ids: Ids, holds: Holds) {
   }
 
   async function holdCategory(key: Key, unit: Unit): Promise<void> {
-    if (!(await holds.hold('categories', key, unit))) throw unknownReference('categoryId', idOf(key));
+    if (!(await holds.hold('categories', key, unit)))
+      throw unknownReference('categoryId', 'category', idOf(key));
   }
 
   return {

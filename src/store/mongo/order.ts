@@ -1,7 +1,9 @@
 import type { Document } from 'mongodb';
+import type { Id } from '../../domains/id.ts';
 import { formatInstant, parseInstant } from '../../domains/order/instant.ts';
-import type { Id, NewOrder, Order, OrderFilter, OrderPatch } from '../../domains/records.ts';
-import { notFound, orderIdTaken, unknownReference } from '../../errors.ts';
+import type { NewOrder, Order, OrderFilter, OrderPatch } from '../../domains/order/order.ts';
+import { orderIdTaken } from '../../domains/order/order.ts';
+import { notFound, unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
 import { changeOf } from './changes.ts';
 import type { Database } from './database.ts';
@@ -88,7 +90,7 @@ export function mongoOrders(database: Database, ids: Ids, holds: Holds) {
   /** @param complete an order that is complete doesn't keep its pet */
   async function requirePet(key: Key, complete: boolean, unit: Unit): Promise<void> {
     const found = complete ? await isThere(key, unit) : await holds.hold('pets', key, unit);
-    if (!found) throw unknownReference('petId', idOf(key));
+    if (!found) throw unknownReference('petId', 'pet', idOf(key));
   }
 
   const isThere = async (key: Key, unit: Unit): Promise<boolean> =>

@@ -1,5 +1,7 @@
-import type { Category, CategoryPatch, Id, NewCategory } from '../../domains/records.ts';
-import { categoryInUse, notFound } from '../../errors.ts';
+import type { Category, CategoryPatch, NewCategory } from '../../domains/category/category.ts';
+import { categoryInUse } from '../../domains/category/category.ts';
+import type { Id } from '../../domains/id.ts';
+import { notFound } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
 import { type Connection, isForeignKeyFault } from './connection.ts';
 import type { Append } from './event-log.ts';

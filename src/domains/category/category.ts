@@ -1,0 +1,63 @@
+import { AppError } from '../../errors.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
+import type { RecordEvents } from '../../store/events.ts';
+import type { Check, Page, PageRequest } from '../../store/store.ts';
+import type { Id } from '../id.ts';
+import { inputObject, type Notation, name, text } from '../notation.ts';
+
+/** A kind of animals. */
+export interface Category {
+  id: Id;
+  name: string;
+  /** The property is missing where there is none. */
+  description?: string;
+}
+
+export interface NewCategory {
+  name: string;
+  description?: string;
+}
+
+/** Changes: a missing property stays as it is, `null` removes the value. */
+export interface CategoryPatch {
+  name?: string | undefined;
+  description?: string | null | undefined;
+}
+
+/** Characters of a description. */
+export const MAX_DESCRIPTION_LENGTH = 2_000;
+
+const description = () => text(0, MAX_DESCRIPTION_LENGTH);
+
+export const newCategory = ({ optional }: Notation) =>
+  inputObject({ name: name(), description: optional(description()) });
+
+export const categoryPatch = () =>
+  inputObject({ name: name().optional(), description: description().nullable().optional() });
+
+export const categoryInUse = (id: Id) =>
+  new AppError('CONFLICT', `Category ${id} cannot be deleted: there are pets in it.`);
+
+interface CategoryReads {
+  categoriesById(ids: readonly Id[]): MaybePromise<(Category | null)[]>;
+  peekCategory?(id: Id): Category | undefined;
+  categoryPage(page: PageRequest): MaybePromise<Page<Category>>;
+  categoryCount(): MaybePromise<number>;
+}
+
+interface CategoryWrites {
+  createCategory(input: NewCategory): MaybePromise<Category>;
+  /** @throws NOT_FOUND, what `check` throws */
+  updateCategory(id: Id, patch: CategoryPatch, check?: Check<Category>): MaybePromise<Category>;
+  /** @throws NOT_FOUND, what `check` throws, CONFLICT while a pet is in it */
+  deleteCategory(id: Id, check?: Check<Category>): MaybePromise<Id>;
+}
+
+declare module '../../store/store.ts' {
+  interface PetstoreReads extends CategoryReads {}
+  interface PetstoreWrites extends CategoryWrites {}
+}
+
+declare module '../../store/events.ts' {
+  interface EventTypes extends RecordEvents<'category', Category> {}
+}

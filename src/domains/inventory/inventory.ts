@@ -1,0 +1,11 @@
+import { inputObject, integer } from '../notation.ts';
+import type { Pet } from '../pet/pet.ts';
+
+export const inventoryUpdate = () => inputObject({ quantity: integer(0, 2147483647) });
+
+declare module '../../store/events.ts' {
+  /** A change of a pet's quantity alone. */
+  interface EventTypes {
+    'inventory.updated': Pet;
+  }
+}

@@ -1,0 +1,88 @@
+import { AppError } from '../../errors.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
+import type { RecordEvents } from '../../store/events.ts';
+import type { Check, Page, PageRequest } from '../../store/store.ts';
+import type { Id } from '../id.ts';
+import { inputObject, type Notation, name, oneOf } from '../notation.ts';
+
+export const PET_STATUSES = ['available', 'pending', 'sold'] as const;
+export type PetStatus = (typeof PET_STATUSES)[number];
+
+/** An animal. Its stock is a field of it, so an inventory entry can't disagree with its pet. */
+export interface Pet {
+  id: Id;
+  name: string;
+  categoryId: Id;
+  status: PetStatus;
+  /** Stock count, 0..2147483647. */
+  quantity: number;
+}
+
+export interface NewPet {
+  name: string;
+  categoryId: Id;
+  status: PetStatus;
+}
+
+/**
+ * Changes: a missing property stays as it is. The event of a patch is `inventory.updated` if nothing but the quantity changes,
+ * else `pet.updated`.
+ */
+export interface PetPatch {
+  name?: string | undefined;
+  categoryId?: Id | undefined;
+  status?: PetStatus | undefined;
+  quantity?: number | undefined;
+}
+
+export interface PetFilter {
+  /** Any of these; an empty list matches nothing. */
+  status?: readonly PetStatus[] | undefined;
+  categoryId?: Id | undefined;
+}
+
+export const petStatus = () => oneOf(PET_STATUSES);
+
+export const newPet = ({ id, optional }: Notation) =>
+  inputObject({
+    name: name(),
+    categoryId: id,
+    status: optional(petStatus()).transform((status) => status ?? 'available'),
+  });
+
+export const petPatch = ({ id }: Notation) =>
+  inputObject({ name: name().optional(), categoryId: id.optional(), status: petStatus().optional() });
+
+export const petOnOrder = (id: Id) =>
+  new AppError('CONFLICT', `Pet ${id} cannot be deleted: an order that is not complete names it.`);
+
+interface PetReads {
+  petsById(ids: readonly Id[]): MaybePromise<(Pet | null)[]>;
+  peekPet?(id: Id): Pet | undefined;
+  petPage(filter: PetFilter, page: PageRequest): MaybePromise<Page<Pet>>;
+  petPagesByCategory(
+    categoryIds: readonly Id[],
+    filter: PetFilter,
+    page: PageRequest,
+  ): MaybePromise<Page<Pet>[]>;
+  petCount(filter: PetFilter): MaybePromise<number>;
+  petCountsByCategory(categoryIds: readonly Id[], filter: PetFilter): MaybePromise<number[]>;
+}
+
+interface PetWrites {
+  /** @throws UNKNOWN_REFERENCE */
+  createPet(input: NewPet): MaybePromise<Pet>;
+  /** @throws NOT_FOUND, what `check` throws, UNKNOWN_REFERENCE */
+  updatePet(id: Id, patch: PetPatch, check?: Check<Pet>): MaybePromise<Pet>;
+  /** @throws NOT_FOUND, what `check` throws, CONFLICT while an incomplete order names the pet */
+  deletePet(id: Id, check?: Check<Pet>): MaybePromise<Id>;
+}
+
+declare module '../../store/store.ts' {
+  interface PetstoreReads extends PetReads {}
+  interface PetstoreWrites extends PetWrites {}
+}
+
+declare module '../../store/events.ts' {
+  interface EventTypes extends RecordEvents<'pet', Pet> {}
+}
