@@ -1,5 +1,4 @@
-import type { Id } from '../domains/id.ts';
-import { parseId } from '../domains/id.ts';
+import { type Id, parseId } from '../domains/id.ts';
 import { type Issue, validationFailed } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Page, PageRequest } from '../store/store.ts';

@@ -1,5 +1,4 @@
-import type { Id } from '../domains/id.ts';
-import { parseId } from '../domains/id.ts';
+import { type Id, parseId } from '../domains/id.ts';
 import { validationFailed } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import { builder } from './builder.ts';

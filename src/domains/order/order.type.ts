@@ -4,8 +4,14 @@ import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import { graphqlNotation } from '../notation.ts';
 import { PetType } from '../pet/pet.type.ts';
-import type { NewOrder, Order, OrderFilter, OrderPatch } from './order.ts';
-import { newOrder, orderPatch } from './order.ts';
+import {
+  type NewOrder,
+  newOrder,
+  type Order,
+  type OrderFilter,
+  type OrderPatch,
+  orderPatch,
+} from './order.ts';
 
 export const OrderType = builder.objectRef<Order>('Order').implement({
   interfaces: [NodeInterface],

@@ -1,5 +1,9 @@
-import type { Category, CategoryPatch, NewCategory } from '../../domains/category/category.ts';
-import { categoryInUse } from '../../domains/category/category.ts';
+import {
+  type Category,
+  type CategoryPatch,
+  categoryInUse,
+  type NewCategory,
+} from '../../domains/category/category.ts';
 import type { Id } from '../../domains/id.ts';
 import { notFound } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';

@@ -1,7 +1,12 @@
 import type { Id } from '../../domains/id.ts';
 import { formatInstant, parseInstant } from '../../domains/order/instant.ts';
-import type { NewOrder, Order, OrderFilter, OrderPatch } from '../../domains/order/order.ts';
-import { orderIdTaken } from '../../domains/order/order.ts';
+import {
+  type NewOrder,
+  type Order,
+  type OrderFilter,
+  type OrderPatch,
+  orderIdTaken,
+} from '../../domains/order/order.ts';
 import { notFound, unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
 import type { Connection, Value } from './connection.ts';
