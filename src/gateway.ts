@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { Access } from './access/access.ts';
 import { keyOf } from './access/api-keys.ts';
 import { type Clock, systemClock } from './access/clock.ts';
-import { PRICE_OF_FAILURE, type Session } from './access/session.ts';
+import { COST_OF_FAILURE, type Session } from './access/session.ts';
 import type { Config } from './config.ts';
 import { EventStreams } from './domains/event/streams.ts';
 import type { Route } from './domains/route.ts';
@@ -194,10 +194,10 @@ class Gateway {
     });
   }
 
-  /** What fails before it has a price has one too, and where nothing is left, that is said first. */
+  /** What fails before it has a cost has one too, and where nothing is left, that is said first. */
   #chargeFailure(session: Session, error: unknown): MaybePromise<never> {
     if (session.decision) throw error;
-    return andThen(session.charge(PRICE_OF_FAILURE), () => {
+    return andThen(session.charge(COST_OF_FAILURE), () => {
       throw error;
     });
   }

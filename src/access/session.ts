@@ -6,8 +6,8 @@ import type { BurstGuard, BurstRefusal } from './burst-guard.ts';
 import { FREE_PER_SECOND, type FreeGuard } from './free-guard.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
 
-/** Units for whatever fails before it has a price. */
-export const PRICE_OF_FAILURE = 1;
+/** Units for whatever fails before it has a cost. */
+export const COST_OF_FAILURE = 1;
 
 /** The caller's budget, as clients are shown it. */
 export interface RateLimitView {
@@ -76,15 +76,15 @@ export class Session {
     if (known === undefined) return;
     if (known.outcome === 'banned') return this.#enforce(0, known);
     if (expected === 'free' || (expected === 'perhaps free' && spentGuard.admit(this.principal.id))) return;
-    return andThen(this.charge(PRICE_OF_FAILURE), () => {
-      this.#prepaid = PRICE_OF_FAILURE;
+    return andThen(this.charge(COST_OF_FAILURE), () => {
+      this.#prepaid = COST_OF_FAILURE;
     });
   }
 
   /**
    * Admits what is about to run. The burst guard comes first, so that what it refuses uses up nothing of the plan.
    *
-   * @param units its price
+   * @param units its cost
    * @param mutations how many of its fields write: all of them pass the burst guard, or none does
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */

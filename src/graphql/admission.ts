@@ -1,4 +1,4 @@
-import { PRICE_OF_FAILURE } from '../access/session.ts';
+import { COST_OF_FAILURE } from '../access/session.ts';
 import { AppError } from '../errors.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import type { PersistedQueries } from './persisted-queries.ts';
@@ -13,7 +13,7 @@ const MAX_FREE_TOKENS = 400;
 /** One operation of a request: it may run, or it is refused with these errors. */
 export type Admitted = PreparedOperation | OperationRefused;
 
-/** Everything that a GraphQL request asks for, priced, before any of it runs. */
+/** Everything that a GraphQL request asks for, with its cost, before any of it runs. */
 export interface Admission {
   operations: Admitted[];
   /** Units for the whole request. */
@@ -34,7 +34,7 @@ export interface AdmissionDesk {
 }
 
 /**
- * Parses, validates and prices a request of one operation or a batch.
+ * Parses and validates a request of one operation or a batch, and works out what it costs.
  *
  * @param mayMutate whether mutations may run: not over GET
  * @throws PAYLOAD_TOO_LARGE for too long a batch, BAD_REQUEST for parameters of a wrong form
@@ -53,7 +53,7 @@ export function admit(
     );
   }
   if (requests.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
-  // All are looked at before the first is prepared: a wrong one fails the request at the price of one failure.
+  // All are looked at before the first is prepared: a wrong one fails the request at the cost of one failure.
   const checked = requests.map((request) => {
     try {
       return asRequest(request, persisted);
@@ -73,12 +73,12 @@ export function admit(
   const names: string[] = [];
   for (const one of admitted) {
     if (one instanceof OperationRefused) {
-      cost += PRICE_OF_FAILURE;
+      cost += COST_OF_FAILURE;
       continue;
     }
-    cost += one.price;
+    cost += one.cost;
     mutations += one.mutations;
-    if (one.price === 0) freeTokens += one.tokens;
+    if (one.cost === 0) freeTokens += one.tokens;
     if (one.operation.name) names.push(one.operation.name.value);
   }
   if (freeTokens > MAX_FREE_TOKENS) cost++;

@@ -38,7 +38,7 @@ const JsonScalar = new GraphQLScalarType<unknown, unknown>({
   extensions: { longest: 2_000 },
 });
 
-/** A cursor is the id of its item. Texts say how long they can be: what they weigh in the price depends on it. */
+/** A cursor is the id of its item. Texts say how long they can be: what they weigh in the cost depends on it. */
 const CURSOR = { longest: 19 };
 
 /**

@@ -12,7 +12,7 @@ import { tooComplex } from './refusal.ts';
 
 /** More tokens than any honest operation has, and few enough to parse and validate in milliseconds. */
 export const MAX_TOKENS = 2_000;
-/** Brackets within brackets: far more than pricing allows, far less than exhausts the stack of parser and rules. */
+/** Brackets within brackets: far more than an affordable operation has, far less than exhausts the stack of parser and rules. */
 const MAX_SYNTAX_DEPTH = 200;
 /** Fields and fragments looked at to expand a document: no code that expands it may hang. */
 const MAX_EXPANDED = 10_000;

@@ -38,7 +38,7 @@ const MAX_AT_ONCE = 20;
 /**
  * The context of one operation of a session.
  *
- * @param call `cost`: its price in units; `isGone`: whether the client went away
+ * @param call `cost`: its cost in units; `isGone`: whether the client went away
  */
 export const newContext = (
   session: Session,

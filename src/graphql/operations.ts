@@ -11,13 +11,13 @@ import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import { Compiler } from './compile.ts';
 import type { Context } from './context.ts';
+import { CostModel } from './cost.ts';
 import { Documents, type Operation } from './documents.ts';
 import { type FaultReporter, type PublicResult, publicResult } from './execute.ts';
 import { Introspection, isSchemaField } from './introspection.ts';
 import { toJson } from './json.ts';
 import { asQueries, type ExecutionSchemas, executionSchemas, mutate } from './mutation.ts';
 import { type Plan, Plans } from './plan.ts';
-import { PriceList } from './price.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 import { select } from './selection.ts';
 import type { Variables } from './variables.ts';
@@ -29,12 +29,12 @@ export interface OperationRequest {
   variables?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
-/** An operation that may be executed once its price is paid. */
+/** An operation that may be executed once its cost is paid. */
 export interface PreparedOperation {
   document: DocumentNode;
   operation: OperationDefinitionNode;
   /** Units of the caller's budget. */
-  price: number;
+  cost: number;
   /** Tokens of its document. */
   tokens: number;
   /** How many of its fields write. */
@@ -55,7 +55,7 @@ export interface PreparedOperation {
   stringify(result: PublicResult): string;
 }
 
-/** A document of ours: run with variables that are known to be right, at the price of one unit. */
+/** A document of ours: run with variables that are known to be right, at the cost of one unit. */
 export type OwnOperation = (
   variables: Record<string, unknown>,
   context: Context,
@@ -65,7 +65,7 @@ export type OwnOperation = (
 const BYTES_OF_SCHEMA_DATA = 400_000;
 
 /**
- * From the text of an operation to something that can be executed: parsed, validated, priced and compiled once. REST, GraphQL
+ * From the text of an operation to something that can be executed: parsed, validated, weighed and compiled once. REST, GraphQL
  * and Yoga execute through it.
  */
 export class Operations {
@@ -74,7 +74,7 @@ export class Operations {
   readonly #report: FaultReporter;
   readonly #documents: Documents;
   readonly #plans: Plans;
-  readonly #prices: PriceList;
+  readonly #costModel: CostModel;
   readonly #introspection: Introspection;
   readonly #compiler: Compiler;
 
@@ -85,7 +85,7 @@ export class Operations {
     this.#report = report;
     this.#documents = new Documents(schema, { introspection });
     this.#plans = new Plans(schema, this.#documents, { suggest: introspection });
-    this.#prices = new PriceList(schema);
+    this.#costModel = new CostModel(schema);
     this.#introspection = new Introspection(schema);
     this.#compiler = new Compiler(this.#schemas, this.#documents, report);
   }
@@ -96,12 +96,12 @@ export class Operations {
     const { document, node } = operation;
     let variables: Variables;
     let plan: Plan;
-    let price: number;
+    let cost: number;
     let schemaData: Record<string, unknown> | null;
     try {
       variables = this.#plans.coerce(operation, request.variables ?? {});
       plan = this.#plans.planOf(operation, variables);
-      price = this.#price(plan, variables);
+      cost = this.#cost(plan, variables);
       schemaData = this.#schemaData(plan, variables);
     } catch (error) {
       if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
@@ -122,7 +122,7 @@ export class Operations {
     return {
       document: document.ast,
       operation: node,
-      price,
+      cost,
       tokens: document.tokens,
       mutations,
       interpret,
@@ -182,11 +182,11 @@ export class Operations {
     return operation;
   }
 
-  #price(plan: Plan, variables: Variables): number {
-    if (plan.price) return plan.price.units;
-    const price = this.#prices.priceOf(plan.selected, plan.operation.node.operation, variables);
-    if (!price.dependsOnVariables) plan.price = price;
-    return price.units;
+  #cost(plan: Plan, variables: Variables): number {
+    if (plan.cost) return plan.cost.units;
+    const cost = this.#costModel.costOf(plan.selected, plan.operation.node.operation, variables);
+    if (!cost.dependsOnVariables) plan.cost = cost;
+    return cost.units;
   }
 
   #run(

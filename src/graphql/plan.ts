@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
 import type { CompiledQuery } from 'graphql-jit';
+import type { Cost } from './cost.ts';
 import type { Documents, Operation } from './documents.ts';
-import type { Price } from './price.ts';
 import { type SelectedOperation, select, switchesOf } from './selection.ts';
 import { OperationVariables, type Variables } from './variables.ts';
 
@@ -14,7 +14,7 @@ export interface Plan {
   readonly selected: SelectedOperation;
   uses: number;
   /** Where it doesn't depend on variables. */
-  price?: Price;
+  cost?: Cost;
   /** The data where only the schema is asked for and no variable has a say; null where something else is asked for too. */
   schemaData?: Record<string, unknown> | null;
   /** What compiled code needs to be right; null where it never is. */

@@ -24,7 +24,7 @@ import type { Variables } from './variables.ts';
 
 /** Levels of fields; the deepest introspection of GraphiQL has 14. */
 const DEEPEST = 30;
-/** Fields of one selection, fragments expanded: bounds the work of pricing and of executing. */
+/** Fields of one selection, fragments expanded: bounds the work of weighing and of executing. */
 const MAX_FIELDS = 10_000;
 
 /** A field that execution resolves: all that is selected under one response key of one object. */

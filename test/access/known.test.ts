@@ -134,7 +134,7 @@ onEachEngine('what is known to be refused', (kit) => {
     expect(statusOf(await withoutBody(gateway, '/graphql', key))).toBe(429);
     clock.advance(SECOND);
     expect(await ask(11)).toEqual([...ten, 429]);
-    // What has a price is refused by its price, and counts as one of the ten that are read.
+    // What has a cost is refused by its cost, and counts as one of the ten that are read.
     clock.advance(SECOND);
     expect((await gateway.graphql('{ pet(id: 1) { id } }', undefined, { key })).status).toBe(429);
     expect(await ask(10)).toEqual([...ten.slice(1), 429]);

@@ -56,7 +56,7 @@ onEachEngine('one budget for REST and GraphQL', (kit) => {
     );
   });
 
-  it('charges what fails before it has a price with one unit', async () => {
+  it('charges what fails before it has a cost with one unit', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     const failures = [

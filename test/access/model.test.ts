@@ -38,7 +38,7 @@ class Contract {
   /** When something was read that might have been free, though nothing was left. */
   #read: number[] = [];
   /** Whether the last request was refused or let through for what it costs. */
-  wasPriced = true;
+  wasRead = true;
 
   constructor({ perMinute, perDay }: Limits) {
     const unopened = { openedAt: Number.NEGATIVE_INFINITY, used: 0 };
@@ -46,7 +46,7 @@ class Contract {
     this.#day = { length: DAY, limit: perDay, ...unopened };
   }
 
-  request(now: number, { transport, cost: price }: Ask): Answer {
+  request(now: number, { transport, cost: asked }: Ask): Answer {
     const asOfNow = (window: Window) => (now < end(window) ? window : { ...window, openedAt: now, used: 0 });
     const answer = (status: number, window: Window, until?: number): Answer => ({
       status,
@@ -61,8 +61,8 @@ class Contract {
 
     if (now < this.#bannedUntil) return answer(403, smaller(minute, day), this.#bannedUntil);
     const isUnread = transport !== 'rest' && (left(minute) === 0 || left(day) === 0) && !this.#mayRead(now);
-    const cost = isUnread ? 1 : price;
-    this.wasPriced = cost === price;
+    const cost = isUnread ? 1 : asked;
+    this.wasRead = cost === asked;
     const charged = (window: Window) => ({ ...window, used: window.used + cost });
     const refusing = [minute, day].filter((window) => left(window) < cost);
     if (refusing.length === 0) {
@@ -178,7 +178,7 @@ onEachEngine('the limiter', (kit, { name }) => {
         statuses.add(reply.status);
         expect(shown(reply), JSON.stringify(told)).toEqual(expected);
         // What costs more than a whole window never passes, and what is not read is promised the least there is.
-        const mayPass = contract.wasPriced && what.cost <= Math.min(limits.perMinute, limits.perDay);
+        const mayPass = contract.wasRead && what.cost <= Math.min(limits.perMinute, limits.perDay);
         if (reply.status === 429 && mayPass)
           refused = { ask: what, retryAt: clock.time + expected.retryAfter! * SECOND };
         return reply.status;

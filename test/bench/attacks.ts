@@ -17,7 +17,7 @@ const fragments = (count: number, on: string, selection: (i: number) => string):
 const spreads = (count: number): string => Array.from({ length: count }, (_, i) => `...F${i}`).join(' ');
 const wrong = (count: number): string[] => Array.from({ length: count }, (_, i) => i.toString(36));
 
-/** A document that nobody has sent before: it is parsed, validated, priced and interpreted. */
+/** A document that nobody has sent before: it is parsed, validated, weighed and interpreted. */
 const fresh = (name: string, query: string, variables?: unknown): Attack => ({
   name,
   parameters: (n) => ({ query: `${query} #${n}`, variables }),
@@ -37,7 +37,7 @@ const NESTED = (first: number) =>
 const KEYS = `{ categories(first: 20) { nodes { pets(first: 20) { nodes { ${longNames(300, 'id')} } } } } }`;
 const DESCRIPTIONS = `{ categories(first: 100) { nodes { ${names(62, 'description')} } } }`;
 
-/** The dearest requests that were found, of every kind. */
+/** The most expensive requests that were found, of every kind. */
 export const ATTACKS: readonly Attack[] = [
   fresh('1 unit of light fields, new each time', `{ pets(first: 100) { nodes { ${names(25, 'status')} } } }`),
   repeated('1 unit of light fields, repeated', `{ pets(first: 100) { nodes { ${names(25, 'status')} } } }`),

@@ -71,7 +71,7 @@ async function actualOf(asked: Asked) {
     const prepared = operations.prepare(asked);
     const result = await prepared.execute(newContext(opened.store));
     const { data, errors } = JSON.parse(prepared.stringify(result));
-    return { price: prepared.price, data, errors: errors?.map(faultOf) };
+    return { cost: prepared.cost, data, errors: errors?.map(faultOf) };
   } catch (error) {
     if (error instanceof OperationRefused && error.errors[0]?.extensions?.code === 'QUERY_TOO_COMPLEX')
       return null;
@@ -125,15 +125,15 @@ async function expectSame(asked: Asked): Promise<boolean> {
       if (new Set(rivals).size === 1)
         expect(told, `${about} time ${time}`).toEqual(expectedFaults.get(place));
     }
-    expectWithin(actual.price, actual.data, `${about} time ${time}`);
+    expectWithin(actual.cost, actual.data, `${about} time ${time}`);
   }
   return true;
 }
 
 const WRAPPERS = new Set(['nodes', 'edges', 'pageInfo']);
 
-/** What the answer to an operation of this price may hold. */
-function expectWithin(price: number, data: Record<string, unknown> | null, about: string): void {
+/** What the answer to an operation of this cost may hold. */
+function expectWithin(cost: number, data: Record<string, unknown> | null, about: string): void {
   let entries = 0;
   let weight = 0;
   const look = (value: unknown): void => {
@@ -149,8 +149,8 @@ function expectWithin(price: number, data: Record<string, unknown> | null, about
     }
   };
   for (const root of Object.values(data ?? {})) look(root);
-  expect(entries, about).toBeLessThanOrEqual(100 * price);
-  expect(weight, about).toBeLessThanOrEqual(Math.max(100, 2_500 * price));
+  expect(entries, about).toBeLessThanOrEqual(100 * cost);
+  expect(weight, about).toBeLessThanOrEqual(Math.max(100, 2_500 * cost));
 }
 
 /** The fields of each type by response key, so that equal keys are always equal fields; with the type below. */

@@ -124,8 +124,8 @@ onEachEngine('nodeId over all types', (kit) => {
     expect((await send('B')).json.errors[0].message).toBe(`i: ${ID_RULE}.`);
   });
 
-  it('prices nodes by their number and by what hangs below the dearest type', async () => {
-    const price = async (text: string, variables?: Record<string, unknown>) => {
+  it('weighs nodes by their number and by what hangs below the most expensive type', async () => {
+    const cost = async (text: string, variables?: Record<string, unknown>) => {
       const key = await kit.gateway.newKey('business');
       const sent = await query(kit.gateway, text, variables, { key });
       return 1_000 - Number(sent.headers['x-ratelimit-remaining']);
@@ -133,17 +133,17 @@ onEachEngine('nodeId over all types', (kit) => {
     const many = (n: number) => Array.from({ length: n }, () => 'x');
     const list =
       'query ($n: [ID!]!) { nodes(nodeIds: $n) { nodeId ... on Category { pets(first: 10) { nodes { id } } } } }';
-    expect(await price('{ node(nodeId: "x") { nodeId } }')).toBe(1);
+    expect(await cost('{ node(nodeId: "x") { nodeId } }')).toBe(1);
     expect(
-      await price(
+      await cost(
         '{ node(nodeId: "x") { ... on Category { pets(first: 100) { nodes { id orders(first: 4) { nodes { id } } } } } } }',
       ),
     ).toBe(5);
-    expect(await price(list, { n: many(9) })).toBe(1);
-    expect(await price(list, { n: many(10) })).toBe(2);
-    expect(await price(list, { n: many(100) })).toBe(11);
+    expect(await cost(list, { n: many(9) })).toBe(1);
+    expect(await cost(list, { n: many(10) })).toBe(2);
+    expect(await cost(list, { n: many(100) })).toBe(11);
     expect(
-      await price(
+      await cost(
         '{ nodes(nodeIds: ["a", "b", "c"]) { ... on Pet { orders(first: 40) { nodes { id } } } ... on Category { pets(first: 60) { nodes { id } } } } }',
       ),
     ).toBe(2);

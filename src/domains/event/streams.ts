@@ -32,7 +32,7 @@ export interface StreamOptions {
   key: string;
   selection: Selection;
   /** Units for every {@link EVENTS_PER_PAYMENT} events. */
-  price: number;
+  cost: number;
 }
 
 export interface EventStreamsOptions {
@@ -159,7 +159,7 @@ export class EventStream {
   readonly key: string;
   readonly #reader: EventReader;
   readonly #session: Session;
-  readonly #price: number;
+  readonly #cost: number;
   readonly #listeners: Listeners;
   /** Events that are paid for and not sent yet. */
   #paid = 0;
@@ -169,11 +169,11 @@ export class EventStream {
   /** Events sent so far. */
   sent = 0;
 
-  constructor(reader: EventReader, { session, key, price }: StreamOptions, listeners: Listeners) {
+  constructor(reader: EventReader, { session, key, cost }: StreamOptions, listeners: Listeners) {
     this.#reader = reader;
     this.#session = session;
     this.key = key;
-    this.#price = price;
+    this.#cost = cost;
     this.#listeners = listeners;
   }
 
@@ -187,7 +187,7 @@ export class EventStream {
     if (this.#waiting.length === 0) this.#waiting = await this.#reader.take();
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#paid === 0) {
-      const charged = this.#session.charge(this.#price);
+      const charged = this.#session.charge(this.#cost);
       if (charged) await charged;
       this.#paid = EVENTS_PER_PAYMENT;
     }

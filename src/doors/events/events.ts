@@ -15,7 +15,7 @@ import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 
 /** Units for every 100 events. */
-const PRICE = 1;
+const COST = 1;
 /** How often a comment shows proxies and clients that the connection lives, in milliseconds. */
 const HEARTBEAT = 15_000;
 const COMMENT = ':\n\n';
@@ -60,7 +60,7 @@ export class EventsHandler {
       ...(after !== undefined && { after }),
       ...(variables.type && { types: variables.type.map(fromName) }),
     };
-    const options = { session, key: keyOf(exchange.headers)!, selection, price: PRICE };
+    const options = { session, key: keyOf(exchange.headers)!, selection, cost: COST };
     const stream = await this.#streams.open(options).catch((error: unknown) => {
       throw last !== undefined && isValidationFault(error) ? foreignLastEventId() : error;
     });

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Expected, PRICE_OF_FAILURE, type Session } from '../../access/session.ts';
+import { COST_OF_FAILURE, type Expected, type Session } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import { AppError } from '../../errors.ts';
 import { type Admission, type AdmissionDesk, type Admitted, admit } from '../../graphql/admission.ts';
@@ -26,7 +26,7 @@ export { graphqlErrorAnswer } from './response.ts';
 const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
 const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', STREAM_TYPE];
 /** In units. */
-const PRICE_TO_SUBSCRIBE = 1;
+const COST_OF_SUBSCRIBING = 1;
 
 /**
  * Handles /graphql. Yoga serves GraphQL over HTTP; the common case, JSON in a POST and JSON out, is served here without it,
@@ -61,7 +61,7 @@ export class GraphQLHandler {
     const { headers, method } = exchange;
     exchange.allow = METHODS;
     if (method === 'OPTIONS') {
-      await session.charge(PRICE_OF_FAILURE);
+      await session.charge(COST_OF_FAILURE);
       return {
         status: 204,
         headers: ['Allow', METHODS, 'Accept-Query', BODY_TYPES.join(', ')],
@@ -94,7 +94,7 @@ export class GraphQLHandler {
   ): Promise<Answer> {
     if (!accepts(exchange.headers.accept, [STREAM_TYPE]))
       throw new AppError('NOT_ACCEPTABLE', `Subscriptions are answered with ${STREAM_TYPE}.`);
-    await session.charge(PRICE_TO_SUBSCRIBE);
+    await session.charge(COST_OF_SUBSCRIBING);
     const subscription = await Subscription.begin(this.#streams, exchange, session, operation);
     const body = await this.#yoga.stream(exchange, session, admission, subscription.results);
     return {

@@ -18,7 +18,7 @@ export async function run(
   const more = extensions && { extensions };
   if (operation instanceof OperationRefused) return { errors: [...operation.errors], ...more };
   const context = newContext(session, {
-    cost: operation.price,
+    cost: operation.cost,
     isGone: () => exchange.response.destroyed,
     idempotency: idempotencyOf(exchange, index),
   });

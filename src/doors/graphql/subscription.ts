@@ -40,10 +40,10 @@ export class Subscription {
     operation: PreparedOperation,
   ): Promise<Subscription> {
     let stream: EventStream | undefined;
-    const contextOfEvent = () => newContext(session, { cost: operation.price });
+    const contextOfEvent = () => newContext(session, { cost: operation.cost });
     const key = keyOf(exchange.headers)!;
     const followEvents = async (selection: StreamOptions['selection']) => {
-      stream = await streams.open({ session, key, selection, price: operation.price });
+      stream = await streams.open({ session, key, selection, cost: operation.cost });
       return eventsOf(stream);
     };
     const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);

@@ -28,7 +28,7 @@ export function landingBody(options: LandingOptions): string {
       ? [
           [
             'Ask for what belongs together',
-            `<p>Categories with their pets, stock and orders in one GraphQL request, with its price as you type:</p>
+            `<p>Categories with their pets, stock and orders in one GraphQL request, with its cost as you type:</p>
 <p>${link(`${GRAPHQL_PATH}#example=nested`, 'Open the query in GraphiQL')}</p>`,
           ] as [string, string],
         ]

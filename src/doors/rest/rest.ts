@@ -39,7 +39,7 @@ export type OpenStream = (
 ) => Promise<Answer>;
 
 /** In units: a REST call is one request. */
-const PRICE = 1;
+const COST = 1;
 
 const STREAM_TYPE = 'text/event-stream';
 
@@ -102,7 +102,7 @@ export class RestHandler {
     if (exchange.method !== 'OPTIONS') {
       throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${allow}, not ${exchange.method}.`);
     }
-    return andThen(session.charge(PRICE), () => ({ status: 204, headers: ['Allow', allow], body: '' }));
+    return andThen(session.charge(COST), () => ({ status: 204, headers: ['Allow', allow], body: '' }));
   }
 
   #answerStream(exchange: Exchange, session: Session, stream: Stream): MaybePromise<Answer> {
@@ -114,7 +114,7 @@ export class RestHandler {
     const issues: Issue[] = [];
     const variables = readQuery(exchange.query, stream.query ?? [], issues);
     if (issues.length > 0) throw validationFailed(issues);
-    return andThen(session.admit(PRICE, 0), () => this.#openStream(exchange, session, variables));
+    return andThen(session.admit(COST, 0), () => this.#openStream(exchange, session, variables));
   }
 
   #answerBare(
@@ -125,7 +125,7 @@ export class RestHandler {
   ): MaybePromise<Answer> {
     const { variables, issues } = readInput(exchange, route, parameters);
     if (issues.length > 0) throw validationFailed(issues);
-    return andThen(session.admit(PRICE, route.method === 'GET' ? 0 : 1), () =>
+    return andThen(session.admit(COST, route.method === 'GET' ? 0 : 1), () =>
       andThen(run(variables, contextOf(exchange, session)), (result) =>
         answerOf(exchange, route, variables, result),
       ),
@@ -142,16 +142,16 @@ export class RestHandler {
     const { variables, issues } = readInput(exchange, route, parameters, body);
     const context = contextOf(exchange, session);
     if (issues.length > 0) {
-      await session.charge(PRICE);
+      await session.charge(COST);
       return this.#refuse(route, context, { ...parameters, body }, validationFailed(issues));
     }
     const { mirrors } = route.body!;
     if (mirrors) context.precondition = mirroring(context.precondition, mirrors, body);
     if (runUnchanged && Object.keys(variables.input as object).length === 0) {
-      await session.charge(PRICE);
+      await session.charge(COST);
       return this.#answerUnchanged(exchange, route, runUnchanged, variables, context);
     }
-    await session.admit(PRICE, 1);
+    await session.admit(COST, 1);
     return answerOf(exchange, route, variables, await run(variables, context));
   }
 
@@ -188,7 +188,7 @@ export class RestHandler {
 
 const contextOf = (exchange: Exchange, session: Session): Context =>
   newContext(session, {
-    cost: PRICE,
+    cost: COST,
     precondition: preconditionOf(exchange.header('if-match')),
     idempotency: idempotencyOf(exchange, 0),
   });

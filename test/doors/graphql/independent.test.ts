@@ -10,10 +10,10 @@ import { createYoga, type Plugin } from 'graphql-yoga';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/errors.ts';
 import type { Context } from '../../../src/graphql/context.ts';
+import { CostModel } from '../../../src/graphql/cost.ts';
 import { Int64IdsRule } from '../../../src/graphql/id-scalar.ts';
 import { Loaders } from '../../../src/graphql/loaders.ts';
 import { asQueries, executionSchemas, mutate } from '../../../src/graphql/mutation.ts';
-import { PriceList } from '../../../src/graphql/price.ts';
 import { schema } from '../../../src/graphql/schema.ts';
 import { select } from '../../../src/graphql/selection.ts';
 import { OperationVariables } from '../../../src/graphql/variables.ts';
@@ -23,10 +23,10 @@ import { sqlite } from '../../kit/petstore.ts';
 import type { OpenedStore } from '../../kit/stores.ts';
 
 /**
- * The gateway against a Yoga that shares only the schema with its resolvers, the rules of variables and the price: it parses,
+ * The gateway against a Yoga that shares only the schema with its resolvers, the rules of variables and the cost: it parses,
  * validates, executes and answers by itself.
  */
-const prices = new PriceList(schema);
+const costs = new CostModel(schema);
 const schemas = executionSchemas(schema);
 
 function reference(store: Store) {
@@ -71,7 +71,7 @@ function reference(store: Store) {
         const inputs = (args.variableValues ?? {}) as Record<string, unknown>;
         const variables = new OperationVariables(schema, document, node, { suggest: true }).coerce(inputs);
         const selected = select(schema, document, node, variables);
-        const units = prices.priceOf(selected, node.operation, variables).units;
+        const units = costs.costOf(selected, node.operation, variables).units;
         cost += units;
         const context = contextOf(store, units);
         const run = (rootValue: unknown, executed: DocumentNode) =>

@@ -58,11 +58,11 @@ withBrowser('Accessibility', (kit) => {
     'GraphiQL with an answer and each panel: $scheme, $width px',
     async (look) => {
       const tab = await kit.open('/graphql', { ...look, key: kit.gateway.key });
-      await tab.see('Costs 1 unit', '.price-strip');
+      await tab.see('Costs 1 unit', '.cost-strip');
       await tab.run();
       await tab.see('"categories"', '.result-window');
       expect(await faultsOf(tab)).toEqual([]);
-      for (const panel of ['Examples', 'Price and REST', 'History', 'Documentation Explorer']) {
+      for (const panel of ['Examples', 'Cost and REST', 'History', 'Documentation Explorer']) {
         const show = tab.page.getByRole('button', { name: `Show ${panel}` });
         if ((await show.count()) > 0) await show.click();
         expect(await faultsOf(tab), panel).toEqual([]);

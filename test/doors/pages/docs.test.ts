@@ -92,7 +92,7 @@ withBrowser('The REST docs', (kit) => {
     await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('query getCategory(');
     await tab.run();
     await tab.see('"Dogs"', '.result-window');
-    await page.getByRole('button', { name: 'Show Price and REST' }).click();
+    await page.getByRole('button', { name: 'Show Cost and REST' }).click();
     await page.getByRole('link', { name: 'getCategory in the REST docs' }).click();
     await panel(tab, 'getCategory').locator('.opblock-body').waitFor({ timeout: 15_000 });
     await tab.leave('docs-and-graphiql');

@@ -48,65 +48,65 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-docs');
   }, 60_000);
 
-  it('shows the price as you type, and asks for it once for each meaning', async () => {
+  it('shows the cost as you type, and asks for it once for each meaning', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     const { page } = tab;
     let asked = 0;
     page.on('request', (request) => {
       if (request.url().endsWith('/graphql/cost')) asked++;
     });
-    await tab.see('Costs 1 unit', '.price-strip');
+    await tab.see('Costs 1 unit', '.cost-strip');
     await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
-    await tab.see('Costs 6 units', '.price-strip');
+    await tab.see('Costs 6 units', '.cost-strip');
     const before = asked;
     // Moved about and laid out anew it is the same operation.
     await page.keyboard.press('Home');
-    await tab.write('{\n  pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } }\n  # dear\n}');
+    await tab.write('{\n  pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } }\n  # large\n}');
     await page.keyboard.press('ArrowUp');
     await page.waitForTimeout(1_000);
     expect(asked).toBe(before);
     // What can't run isn't asked for.
     await tab.write('{ pets(first: 50) { nodes { nothing } } }');
-    await tab.see('Cannot query field "nothing"', '.price-strip');
+    await tab.see('Cannot query field "nothing"', '.cost-strip');
     await tab.write('{ pets(first: 50) {');
-    await tab.see('The operation is not complete yet.', '.price-strip');
+    await tab.see('The operation is not complete yet.', '.cost-strip');
     expect(asked).toBe(before);
 
     await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
-    await tab.see('Costs 6 units', '.price-strip');
+    await tab.see('Costs 6 units', '.cost-strip');
     await tab.run();
-    await tab.see('The last run cost 6 units', '.price-strip');
-    await tab.see(/Minute: 999,99\d of 1,000,000 left, new in \d+ s/, '.price-strip');
+    await tab.see('The last run cost 6 units', '.cost-strip');
+    await tab.see(/Minute: 999,99\d of 1,000,000 left, new in \d+ s/, '.cost-strip');
     expect(await tab.answer.textContent()).not.toContain('rateLimit');
-    await tab.leave('graphiql-price');
+    await tab.leave('graphiql-cost');
   }, 60_000);
 
-  it('prices the operation under the cursor', async () => {
+  it('shows the cost of the operation under the cursor', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     await tab.write(
       'query A { pet(id: 1) { id } }\nquery B { pets(first: 100) { nodes { orders(first: 1) { nodes { id } } } } }',
     );
-    await tab.see('Costs 2 units', '.price-strip');
+    await tab.see('Costs 2 units', '.cost-strip');
     await tab.page.keyboard.press('ArrowUp');
-    await tab.see('Costs 1 unit', '.price-strip');
+    await tab.see('Costs 1 unit', '.cost-strip');
     await tab.leave('graphiql-cursor');
   }, 60_000);
 
-  it('says which field is dear where the price is too high', async () => {
+  it('says which field is expensive where the cost is too high', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     await tab.write(
       '{ categories(first: 100) { nodes { id pets(first: 100) { nodes { id } } } } orders { nodes { id } } }',
     );
-    await tab.see('Costs more than 50 units', '.price-strip');
-    await tab.page.getByRole('button', { name: 'Show Price and REST' }).click();
-    const rows = tab.page.locator('.dear tbody tr');
+    await tab.see('Costs more than 50 units', '.cost-strip');
+    await tab.page.getByRole('button', { name: 'Show Cost and REST' }).click();
+    const rows = tab.page.locator('.expensive tbody tr');
     await rows.first().waitFor();
     expect(await rows.allInnerTexts()).toEqual([
       'categories › pets\t10,000',
       'categories\t100',
       'orders\t20',
     ]);
-    await tab.leave('graphiql-too-dear', REFUSED);
+    await tab.leave('graphiql-too-expensive', REFUSED);
   }, 60_000);
 
   it('has examples that all run, in one tab', async () => {
@@ -125,7 +125,7 @@ withBrowser('GraphiQL', (kit) => {
     expect((await examples.allInnerTexts()).slice(0, 6)).toEqual(Object.keys(expected));
     for (const [title, text] of Object.entries(expected)) {
       await page.getByRole('button', { name: title, exact: true }).click();
-      await tab.see(/^Costs/, '.price-strip .quote-known');
+      await tab.see(/^Costs/, '.cost-strip .quote-known');
       await tab.run();
       await tab.see(text, '.result-window');
       expect(await tab.answer.textContent(), title).not.toContain('"errors"');
@@ -164,7 +164,7 @@ withBrowser('GraphiQL', (kit) => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await tab.write(`query Own($id: ID!) { pet(id: $id) { name } }`);
     await tab.write('{ "id": 9007199254740993 }', '.graphiql-editor-tool');
-    await tab.see('Costs 1 unit', '.price-strip');
+    await tab.see('Costs 1 unit', '.cost-strip');
     const copied = async (button: string) => {
       await page.getByRole('button', { name: button }).click();
       await tab.see('Copied', '.said');
@@ -192,8 +192,8 @@ withBrowser('GraphiQL', (kit) => {
   it('shows the REST call that does the same', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     const { page } = tab;
-    await page.getByRole('button', { name: 'Show Price and REST' }).click({ timeout: 30_000 });
-    const twins = {
+    await page.getByRole('button', { name: 'Show Cost and REST' }).click({ timeout: 30_000 });
+    const equivalents = {
       '{ pet(id: 7) { name } }': 'GET /pets/7',
       '{ pets(first: 5, after: "3", filter: { status: [available, sold], categoryId: 2 }) { nodes { id } } }':
         'GET /pets?status=available&status=sold&categoryId=2&limit=5&after=3',
@@ -203,17 +203,17 @@ withBrowser('GraphiQL', (kit) => {
       'mutation { deleteOrder(id: 9) }': 'DELETE /store/orders/9',
       'mutation { createCategory(input: { name: "Fish" }) { id } }': 'POST /categories\n\n{"name":"Fish"}',
     };
-    for (const [query, call] of Object.entries(twins)) {
+    for (const [query, call] of Object.entries(equivalents)) {
       await tab.write(query);
-      await expect.poll(() => page.locator('.twin pre').innerText({ timeout: 5_000 })).toBe(call);
+      await expect.poll(() => page.locator('.rest-equivalent pre').innerText({ timeout: 5_000 })).toBe(call);
     }
     await tab.write('{ pet(id: 7) { category { name } } }');
-    await tab.see('It leaves out what is nested (category)', '.twin p');
+    await tab.see('It leaves out what is nested (category)', '.rest-equivalent p');
     await tab.write('{ pets(last: 5) { nodes { id } } }');
-    await tab.see('It leaves out the argument last', '.twin p');
+    await tab.see('It leaves out the argument last', '.rest-equivalent p');
     await tab.write('{ a: pet(id: 7) { name } b: pet(id: 8) { name } }');
     await tab.see('No single REST call does the same.', '.panel p');
-    await tab.leave('graphiql-twin');
+    await tab.leave('graphiql-rest-equivalent');
   }, 90_000);
 
   it('opens the operation that an address names', async () => {
@@ -228,10 +228,10 @@ withBrowser('GraphiQL', (kit) => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 2, perDay: 100 });
     const tab = await kit.open('/graphql', { key });
     const { page } = tab;
-    await tab.see('Minute: 2 of 2 left', '.price-strip');
+    await tab.see('Minute: 2 of 2 left', '.cost-strip');
     for (const left of [1, 0]) {
       await tab.run();
-      await tab.see(`Minute: ${left} of 2 left`, '.price-strip');
+      await tab.see(`Minute: ${left} of 2 left`, '.cost-strip');
     }
     await tab.run();
     await tab.see('RATE_LIMITED', '.result-window');
@@ -243,7 +243,7 @@ withBrowser('GraphiQL', (kit) => {
     // The editor breaks lines between words.
     await tab.see('reached', '.result-window');
     await tab.write('{ pet(id: 4) { id } }');
-    await tab.see('The server cannot be reached.', '.price-strip');
+    await tab.see('The server cannot be reached.', '.cost-strip');
     expect(await tab.answer.innerText()).not.toContain('stack');
     await tab.leave('graphiql-away', /4\d\d|ERR_FAILED/);
   }, 90_000);
@@ -253,7 +253,7 @@ withBrowser('GraphiQL', (kit) => {
     async () => {
       const tab = await kit.open('/graphql', { key: kit.gateway.key });
       const { page } = tab;
-      await tab.see('Costs 1 unit', '.price-strip');
+      await tab.see('Costs 1 unit', '.cost-strip');
       await page.getByRole('button', { name: 'A subscription', exact: true }).click({ timeout: 30_000 });
       // The example before costs as much: only what the editor shows tells which one runs.
       await tab.see('subscription', '.graphiql-query-editor .view-lines');
@@ -285,7 +285,7 @@ withBrowser('GraphiQL', (kit) => {
   it('is at hand on a phone', async () => {
     const tab = await kit.open('/graphql', { width: 400, scheme: 'dark', key: kit.gateway.key });
     const { page } = tab;
-    await tab.see('Costs 1 unit', '.price-strip');
+    await tab.see('Costs 1 unit', '.cost-strip');
     await tab.run();
     await tab.see('"categories"', '.result-window');
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(400);

@@ -32,7 +32,7 @@ describe.skipIf(!hasBrowser)('a newcomer at a development start', () => {
     expect(await page.locator('.cards li').count()).toBe(3);
     await tab.picture('landing');
     await page.getByRole('link', { name: 'Open the query in GraphiQL' }).click();
-    await tab.see('Costs 1 unit', '.price-strip');
+    await tab.see('Costs 1 unit', '.cost-strip');
     await tab.run();
     await tab.see('Loyal, loud and always hungry', '.result-window');
     await page.goto(server.url);

@@ -20,7 +20,7 @@ interface WireWindow {
   resetAt: string;
 }
 
-/** A budget as the server writes it, be it a field, an extension or a price. */
+/** A budget as the server writes it, be it a field, an extension or a cost. */
 export const budgetOf = ({
   plan,
   minute,

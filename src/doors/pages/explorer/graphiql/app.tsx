@@ -7,18 +7,18 @@ import { restOperations } from '../operations.ts';
 import { wordsOf } from '../server.ts';
 import { asCurl, asFetch, graphqlSnippet } from './copy.ts';
 import { CopyButton } from './copy-button.tsx';
+import { cost } from './cost.ts';
+import { CostDetails, CostStrip, useCost, useKeyState } from './cost-view.tsx';
 import { type Example, examplesFor, FIRST_EXAMPLE } from './examples.ts';
 import { createFetcher } from './fetcher.ts';
 import { BookIcon, CoinIcon } from './icons.tsx';
-import { price } from './price.ts';
-import { PriceDetails, PriceStrip, useKeyState, usePrice } from './price-view.tsx';
 import { variablesOf } from './request.ts';
+import { RestEquivalentView } from './rest-equivalent-view.tsx';
 import { storage } from './storage.ts';
-import { TwinView } from './twin-view.tsx';
 
 const EXAMPLES_PLUGIN: GraphiQLPlugin = { title: 'Examples', icon: BookIcon, content: Examples };
-const PRICE_PLUGIN: GraphiQLPlugin = { title: 'Price and REST', icon: CoinIcon, content: PricePanel };
-const PLUGINS = [EXAMPLES_PLUGIN, PRICE_PLUGIN, HISTORY_PLUGIN];
+const COST_PLUGIN: GraphiQLPlugin = { title: 'Cost and REST', icon: CoinIcon, content: CostPanel };
+const PLUGINS = [EXAMPLES_PLUGIN, COST_PLUGIN, HISTORY_PLUGIN];
 
 /** Wide enough for a panel beside the editors. */
 const isWide = matchMedia('(min-width: 800px)').matches;
@@ -52,7 +52,7 @@ export function App() {
           <span />
         </GraphiQL.Logo>
         <GraphiQL.Footer>
-          <PriceStrip />
+          <CostStrip />
           <CopyRequest />
           <Watch onVariables={(text) => (variablesText.current = text)} />
           <OpenFromAddress />
@@ -97,7 +97,7 @@ const useEditors = () =>
     schema,
   }));
 
-/** Tells the price what is under the cursor. */
+/** Tells the cost what is under the cursor. */
 function Watch({ onVariables }: { onVariables: (text: string) => void }) {
   const { queryEditor, variableEditor, schema } = useEditors();
   useEffect(() => {
@@ -107,7 +107,7 @@ function Watch({ onVariables }: { onVariables: (text: string) => void }) {
       const position = queryEditor.getPosition();
       const offset = model && position ? model.getOffsetAt(position) : 0;
       onVariables(variableEditor.getValue());
-      price.look(queryEditor.getValue(), variableEditor.getValue(), offset, schema);
+      cost.look(queryEditor.getValue(), variableEditor.getValue(), offset, schema);
     };
     look();
     const watched = [
@@ -126,7 +126,7 @@ function Watch({ onVariables }: { onVariables: (text: string) => void }) {
 
 /** The operation at hand as a request to be run elsewhere. */
 function CopyRequest() {
-  const { subject } = usePrice();
+  const { subject } = useCost();
   const { headerEditor } = useEditors();
   const snippet = () => {
     if (!subject) return undefined;
@@ -191,13 +191,13 @@ function Examples() {
   );
 }
 
-function PricePanel() {
+function CostPanel() {
   return (
-    <section aria-label="Price and REST" className="panel">
-      <h2>Price</h2>
-      <PriceDetails />
+    <section aria-label="Cost and REST" className="panel">
+      <h2>Cost</h2>
+      <CostDetails />
       <h2>The same over REST</h2>
-      <TwinView />
+      <RestEquivalentView />
     </section>
   );
 }

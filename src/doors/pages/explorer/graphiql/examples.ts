@@ -111,7 +111,7 @@ const EXAMPLES: readonly Example[] = [
   {
     id: 'one-pet',
     title: 'One pet',
-    about: 'By its id. The REST call that does the same stands under "Price and REST".',
+    about: 'By its id. The REST call that does the same stands under "Cost and REST".',
     query: `query Pet {
   pet(id: 1) {
     id

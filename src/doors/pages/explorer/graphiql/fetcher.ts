@@ -3,7 +3,7 @@ import { getOperationAST } from 'graphql';
 import { createClient, NetworkError } from 'graphql-sse';
 import { parseExactly } from '../exact-json.ts';
 import { saidBy, UNREACHABLE, wordsOf } from '../server.ts';
-import { price } from './price.ts';
+import { cost } from './cost.ts';
 import { bodyOf, headersFor, parsed } from './request.ts';
 
 type Result = { errors?: { message: string }[]; extensions?: Record<string, unknown> };
@@ -46,14 +46,14 @@ async function post(
       error instanceof SyntaxError ? `The variables are not valid JSON: ${error.message}` : UNREACHABLE,
     );
   }
-  price.answered(response);
+  cost.answered(response);
   let result: Result;
   try {
     result = parseExactly(text) as Result;
   } catch {
     return failed(saidBy(text, response));
   }
-  return price.ran(result);
+  return cost.ran(result);
 }
 
 /** GraphQL over SSE, in the mode of distinct connections. */

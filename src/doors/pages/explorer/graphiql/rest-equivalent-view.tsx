@@ -3,22 +3,22 @@ import type { RestOperation } from '../../rest-operation.ts';
 import { restOperations } from '../operations.ts';
 import { asCurl } from './copy.ts';
 import { CopyButton } from './copy-button.tsx';
-import { usePrice } from './price-view.tsx';
-import { Twins } from './twin.ts';
+import { useCost } from './cost-view.tsx';
+import { RestEquivalents } from './rest-equivalent.ts';
 
 /** The REST call that does the same, where there is one. */
-export function TwinView() {
-  const { subject } = usePrice();
+export function RestEquivalentView() {
+  const { subject } = useCost();
   const [operations, setOperations] = useState<RestOperation[]>([]);
   useEffect(() => {
     void restOperations().then(setOperations);
   }, []);
-  const twins = useMemo(() => new Twins(operations), [operations]);
-  const twin = subject && twins.of(subject);
-  if (!twin) {
+  const equivalents = useMemo(() => new RestEquivalents(operations), [operations]);
+  const equivalent = subject && equivalents.of(subject);
+  if (!equivalent) {
     return <p>No single REST call does the same. REST answers one kind of record at a time.</p>;
   }
-  const { rest, method, url, body, missing } = twin;
+  const { rest, method, url, body, missing } = equivalent;
   const snippet = {
     method,
     url: `${location.origin}${url}`,
@@ -26,7 +26,7 @@ export function TwinView() {
     ...(body !== undefined && { body }),
   };
   return (
-    <div className="twin">
+    <div className="rest-equivalent">
       <pre>
         <code>
           {method} {url}

@@ -11,7 +11,7 @@ import {
 } from 'graphql';
 
 /** A list of an operation with the most entries that it can return. */
-export interface DearField {
+export interface ExpensiveField {
   /** Response keys from the root: `categories › pets`. */
   path: string;
   entries: number;
@@ -20,16 +20,16 @@ export interface DearField {
 const DEFAULT_PAGE_SIZE = 20;
 
 /**
- * Which lists make an operation dear: the most entries each can return, the largest first. The server has the price; this
+ * Which lists make an operation expensive: the most entries each can return, the largest first. The server has the cost; this
  * only points at where it comes from.
  */
-export function dearFields(
+export function expensiveFields(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
   variables: Record<string, unknown>,
-): DearField[] {
-  const found: DearField[] = [];
+): ExpensiveField[] {
+  const found: ExpensiveField[] = [];
   const fragments = new Map(
     document.definitions
       .filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)

@@ -9,8 +9,8 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { ATTACKS } from './attacks.ts';
 
 /**
- * The first table of `npm run costs`: what the dearest GraphQL requests that were found cost the built product for each
- * unit that they pay, in processor time and in memory, against the dearest REST call. No unit may cost more than 10 times
+ * The first table of `npm run costs`: what the most expensive GraphQL requests that were found cost the built product for each
+ * unit that they pay, in processor time and in memory, against the most expensive REST call. No unit may cost more than 10 times
  * that call's time, and no request may hold more than 32 MB; one that does ends the run with 1. Memory is read from
  * /proc, so only on Linux.
  */
@@ -33,7 +33,7 @@ const REST: readonly (readonly [name: string, path: string, body?: string])[] = 
 ];
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-const home = mkdtempSync(join(tmpdir(), 'petstore-dearest-'));
+const home = mkdtempSync(join(tmpdir(), 'petstore-expensive-'));
 try {
   const file = join(home, 'petstore.db');
   const key = await fill(file);
@@ -104,13 +104,13 @@ async function measure(child: ChildProcess, key: string): Promise<void> {
     for (let i = 0; i < 300; i++) await ask();
     restCosts.push({ name, ...(await costOf(child, key, ask, 400, 2_000)) });
   }
-  const dearest = restCosts.reduce((a, b) => (a.milliseconds > b.milliseconds ? a : b));
+  const worst = restCosts.reduce((a, b) => (a.milliseconds > b.milliseconds ? a : b));
   console.log(
-    `Processor time of one unit against ${dearest.milliseconds.toFixed(2)} ms, that of ${dearest.name}\n`,
+    `Processor time of one unit against ${worst.milliseconds.toFixed(2)} ms, that of ${worst.name}\n`,
   );
   console.log('| request | status | units | ms | ms a unit | times | MB |\n|---|--:|--:|--:|--:|--:|--:|');
   for (const { name, milliseconds, units, megabytes, status } of restCosts) {
-    const times = milliseconds / dearest.milliseconds;
+    const times = milliseconds / worst.milliseconds;
     console.log(row(name, status, units, milliseconds, milliseconds, times, megabytes));
   }
   let isWithin = true;
@@ -120,7 +120,7 @@ async function measure(child: ChildProcess, key: string): Promise<void> {
     const { milliseconds, units, megabytes, status } = cost;
     // What is free must be cheaper than the call itself.
     const each = milliseconds / Math.max(units, 1);
-    const times = each / dearest.milliseconds;
+    const times = each / worst.milliseconds;
     console.log(row(name, status, units, milliseconds, each, times, megabytes));
     if (times > (units === 0 ? 1 : MAX_TIMES) || megabytes > MAX_MEGABYTES) isWithin = false;
   }

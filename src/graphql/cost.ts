@@ -22,7 +22,7 @@ import type { SelectedField, SelectedOperation, Selection } from './selection.ts
 import type { Variables } from './variables.ts';
 
 /** An operation above this many units is refused. */
-export const MAX_PRICE = 50;
+export const MAX_COST = 50;
 /** List entries for one unit. */
 const ENTRIES_PER_UNIT = 100;
 /** Weight for one unit. */
@@ -31,12 +31,12 @@ const WEIGHT_PER_UNIT = 2_500;
 const FREE_WEIGHT = 100;
 /** Characters of text that weigh 1, as a number or an id does. */
 const CHARACTERS_PER_WEIGHT = 100;
-/** Events that a subscription is priced for. */
+/** Events that the cost of a subscription covers. */
 const ROWS_OF_SUBSCRIPTION = 100;
 
-export interface Price {
+export interface Cost {
   units: number;
-  /** Whether another set of variables could give another price. */
+  /** Whether another set of variables could give another cost. */
   dependsOnVariables: boolean;
 }
 
@@ -60,10 +60,10 @@ type Field = GraphQLField<unknown, unknown>;
  * What operations cost, in units of the caller's budget: for each field of the root
  * `max(1, ceil(entries / 100), ceil(weight / 2500))` of the most that it can return.
  */
-export class PriceList {
+export class CostModel {
   readonly #weights = new Map<Field, number>();
 
-  /** @throws Error for a schema with a list or a text whose size nobody says: then its price isn't known */
+  /** @throws Error for a schema with a list or a text whose size nobody says: then its cost isn't known */
   constructor(schema: GraphQLSchema) {
     const types = Object.values(schema.getTypeMap()).filter(
       (type): type is GraphQLObjectType => isObjectType(type) && !type.name.startsWith('__'),
@@ -87,14 +87,14 @@ export class PriceList {
 
   /**
    * @param variables coerced, defaults applied
-   * @throws QUERY_TOO_COMPLEX above MAX_PRICE units
+   * @throws QUERY_TOO_COMPLEX above MAX_COST units
    */
-  priceOf(
+  costOf(
     { selection }: SelectedOperation,
     kind: 'query' | 'mutation' | 'subscription',
     variables: Variables,
-  ): Price {
-    const pricing = new Pricing(this.#weights, variables);
+  ): Cost {
+    const analysis = new CostAnalysis(this.#weights, variables);
     const rows = kind === 'subscription' ? ROWS_OF_SUBSCRIPTION : 1;
     let units = 0;
     let freeWeight = 0;
@@ -103,20 +103,20 @@ export class PriceList {
         units += 1;
         continue;
       }
-      const { entries, weight } = pricing.amountOf(field, rows);
+      const { entries, weight } = analysis.amountOf(field, rows);
       const own = field.definition === TypeNameMetaFieldDef ? 1 : 0;
       if (own > 0 || field.definition.extensions.free) freeWeight += weight + own;
       else units += Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT));
     }
     if (freeWeight > FREE_WEIGHT) units += Math.ceil(freeWeight / WEIGHT_PER_UNIT);
-    if (units > MAX_PRICE) {
-      throw tooComplex(`costs ${units.toLocaleString('en-US')} units; the most is ${MAX_PRICE}`);
+    if (units > MAX_COST) {
+      throw tooComplex(`costs ${units.toLocaleString('en-US')} units; the most is ${MAX_COST}`);
     }
-    return { units, dependsOnVariables: pricing.dependsOnVariables };
+    return { units, dependsOnVariables: analysis.dependsOnVariables };
   }
 }
 
-class Pricing {
+class CostAnalysis {
   dependsOnVariables = false;
   readonly #weights: ReadonlyMap<Field, number>;
   readonly #variables: Variables;
@@ -135,21 +135,21 @@ class Pricing {
   amountOf({ definition, nodes, below }: SelectedField, rows: number, page?: number): Amount {
     const size = this.#sizeOf(definition, nodes[0]) ?? page;
     if (!isListType(getNullableType(definition.type))) {
-      const amount = this.#dearest(below, rows, size);
+      const amount = this.#maximum(below, rows, size);
       // A page is read even if neither its nodes nor its edges are asked for.
       if (size !== undefined && isPaged(definition) && !hasList(below)) amount.entries += rows * size;
       return amount;
     }
     const entries = rows * (size ?? 1);
-    const amount = this.#dearest(below, entries, undefined);
+    const amount = this.#maximum(below, entries, undefined);
     return { entries: amount.entries + entries, weight: amount.weight };
   }
 
-  /** A record is of one type; the dearest it can be is what it may cost. */
-  #dearest(below: SelectedField['below'], rows: number, page: number | undefined): Amount {
-    let dearest: Amount = { entries: 0, weight: 0 };
-    for (const selection of below.values()) dearest = max(dearest, this.#sum(selection, rows, page));
-    return dearest;
+  /** A record is of one type; its cost is that of the most expensive type. */
+  #maximum(below: SelectedField['below'], rows: number, page: number | undefined): Amount {
+    let maximum: Amount = { entries: 0, weight: 0 };
+    for (const selection of below.values()) maximum = max(maximum, this.#sum(selection, rows, page));
+    return maximum;
   }
 
   #sum(selection: Selection, rows: number, page: number | undefined): Amount {

@@ -14,34 +14,34 @@ import type { Order } from '../../src/domains/order/order.ts';
 import type { Pet } from '../../src/domains/pet/pet.ts';
 import { admit } from '../../src/graphql/admission.ts';
 import type { Context } from '../../src/graphql/context.ts';
+import { CostModel } from '../../src/graphql/cost.ts';
 import { Loaders } from '../../src/graphql/loaders.ts';
 import { Operations } from '../../src/graphql/operations.ts';
 import { PersistedQueries } from '../../src/graphql/persisted-queries.ts';
-import { PriceList } from '../../src/graphql/price.ts';
 import { OperationRefused } from '../../src/graphql/refusal.ts';
 import { schema } from '../../src/graphql/schema.ts';
 import { select } from '../../src/graphql/selection.ts';
 import type { Page, PageRequest, Store } from '../../src/store/store.ts';
 
-const prices = new PriceList(schema);
+const costs = new CostModel(schema);
 
 /** The same field under so many names. */
 const aliases = (count: number, field: string): string =>
   Array.from({ length: count }, (_, i) => `a${i}: ${field}`).join(' ');
 
-function price(text: string, variables: Record<string, unknown> = {}): number {
+function cost(text: string, variables: Record<string, unknown> = {}): number {
   const document = parse(text);
   expect(validate(schema, document), text).toEqual([]);
   const operation = document.definitions.find(
     (node): node is OperationDefinitionNode => node.kind === Kind.OPERATION_DEFINITION,
   );
   const selected = select(schema, document, operation!, variables);
-  return prices.priceOf(selected, operation!.operation, variables).units;
+  return costs.costOf(selected, operation!.operation, variables).units;
 }
 
 const deskOf = (operations: Operations) => ({ operations, persisted: new PersistedQueries() });
 
-describe('the price of an operation', () => {
+describe('the cost of an operation', () => {
   it.each<[string, number, Record<string, unknown>?]>([
     ['{ pet(id: 1) { name } }', 1],
     ['{ pets { nodes { id } } }', 1],
@@ -83,7 +83,7 @@ describe('the price of an operation', () => {
     ],
     ['{ pet(id: 1) @skip(if: true) { id } }', 0],
   ])('%s is %i', (text, units, variables) => {
-    expect(price(text, variables)).toBe(units);
+    expect(cost(text, variables)).toBe(units);
   });
 
   it.each<[string, number, Record<string, unknown>?]>([
@@ -119,7 +119,7 @@ describe('the price of an operation', () => {
       3,
       { ids: ['a', 'b', 'c', 'd', 'e'] },
     ],
-    // The dearest type that a node can have is what it may cost.
+    // The most expensive type that a node can have is what it may cost.
     [
       `{ node(nodeId: "x") { ... on Pet { id } ... on Category { pets(first: 100) { nodes { orders: category { pets(first: 5) { totalCount } } } } } } }`,
       6,
@@ -131,11 +131,11 @@ describe('the price of an operation', () => {
     [`{ ${aliases(101, '__typename')} pet(id: 1) { id } }`, 2],
     ['{ a: __schema { types { name } } b: __schema { types { name } } __typename }', 2],
   ])('is by weight, too: %.100s is %i', (text, units, variables) => {
-    expect(price(text, variables)).toBe(units);
+    expect(cost(text, variables)).toBe(units);
   });
 
   it.each([
-    ['dear by weight', `{ categories(first: 100) { nodes { ${aliases(70, 'description')} } } }`],
+    ['expensive by weight', `{ categories(first: 100) { nodes { ${aliases(70, 'description')} } } }`],
     ['named at length', `{ ${'a'.repeat(101)}: __typename }`],
     ['repeated', `{ pet(id: 1) { ${'id '.repeat(1_000)} } }`],
     ['wrong everywhere', `{ ${aliases(150, 'nothing')} }`],
@@ -160,7 +160,7 @@ describe('the price of an operation', () => {
   });
 
   it('lets the longest names and the fullest introspection of the tools pass', () => {
-    expect(price(`{ ${'a'.repeat(100)}: __typename }`)).toBe(0);
+    expect(cost(`{ ${'a'.repeat(100)}: __typename }`)).toBe(0);
     const query = getIntrospectionQuery({
       specifiedByUrl: true,
       directiveIsRepeatable: true,
@@ -182,7 +182,7 @@ describe('the price of an operation', () => {
   });
 
   it('does not depend on the size of a schema whose texts and lists say nothing of theirs: such a schema does not start', () => {
-    const of = (fields: string) => () => new PriceList(buildSchema(`type Query { ${fields} }`));
+    const of = (fields: string) => () => new CostModel(buildSchema(`type Query { ${fields} }`));
     expect(of('name: String')).toThrow('name: nothing says how long this text can be');
     expect(of('sizes: [Int]')).toThrow('Query.sizes: nothing says how many entries it can have');
     expect(of('sizes(first: Int): [Int] by(ids: [ID!]!): [Int]')).not.toThrow();
@@ -192,9 +192,9 @@ describe('the price of an operation', () => {
     const text =
       'query($n: Int = 50) { categories(first: $n) { nodes { pets(first: 10) { nodes { id } } } } }';
     const operations = new Operations(schema, () => {});
-    expect(operations.prepare({ query: text }).price).toBe(6);
-    expect(operations.prepare({ query: text, variables: { n: 10 } }).price).toBe(2);
-    expect(operations.prepare({ query: text }).price).toBe(6);
+    expect(operations.prepare({ query: text }).cost).toBe(6);
+    expect(operations.prepare({ query: text, variables: { n: 10 } }).cost).toBe(2);
+    expect(operations.prepare({ query: text }).cost).toBe(6);
   });
 
   it.each(ROUTES.map(({ operationId, document }) => ({ operationId, document })))(
@@ -205,7 +205,7 @@ describe('the price of an operation', () => {
       const node = operation as OperationDefinitionNode;
       const variables = { limit: 100 };
       const selected = select(schema, document, node, variables);
-      expect(prices.priceOf(selected, node.operation, variables).units).toBe(1);
+      expect(costs.costOf(selected, node.operation, variables).units).toBe(1);
     },
   );
 
@@ -225,7 +225,7 @@ describe('the price of an operation', () => {
   });
 
   it.each([
-    ['too dear', '{ categories(first: 100) { nodes { pets(first: 51) { nodes { id } } } } }'],
+    ['too expensive', '{ categories(first: 100) { nodes { pets(first: 51) { nodes { id } } } } }'],
     ['too many roots', `{ ${Array.from({ length: 51 }, (_, i) => `a${i}: pet(id: 1) { id }`).join(' ')} }`],
     [
       'too deep',
@@ -308,9 +308,9 @@ const { pet: petSelection } = fc.letrec<{ pet: Pair; category: Pair }>((tie) => 
 }));
 const RUNS = { numRuns: Number(process.env.PROPERTY_RUNS ?? 500) };
 
-const priceOrRefusal = (text: string): number | string => {
+const costOrRefusal = (text: string): number | string => {
   try {
-    return price(text);
+    return cost(text);
   } catch (error) {
     return (error as { code: string }).code;
   }
@@ -344,7 +344,7 @@ function entriesIn(value: unknown): number {
   return Array.isArray(value) ? value.length + parts : parts;
 }
 
-describe('properties of the price', () => {
+describe('properties of the cost', () => {
   it('pays for every entry that really comes back, and for no more than can', async () => {
     const operations = new Operations(schema, () => {});
     const field = fc.tuple(
@@ -360,16 +360,16 @@ describe('properties of the price', () => {
             : `r${i}: inventory(last: ${n}) { nodes { pet { ${written} } } }`,
         );
         const query = `{ ${roots.join(' ')} }`;
-        fc.pre(typeof priceOrRefusal(query) === 'number');
+        fc.pre(typeof costOrRefusal(query) === 'number');
         const store = fullStore() as Store;
         const context = { store, loaders: new Loaders(store) } as Context;
         const { data, errors } = await operations.prepare({ query }).interpret(context);
         expect(errors, query).toBeUndefined();
         const unitsOf = (root: unknown) => Math.max(1, Math.ceil(entriesIn(root) / 100));
         const worth = Object.values(data!).reduce<number>((sum, root) => sum + unitsOf(root), 0);
-        // Entries that are priced but not selected, behind a totalCount, don't come back.
-        if (query.includes('totalCount')) expect(price(query), query).toBeGreaterThanOrEqual(worth);
-        else expect(price(query), query).toBe(worth);
+        // Entries that are paid but not selected, behind a totalCount, don't come back.
+        if (query.includes('totalCount')) expect(cost(query), query).toBeGreaterThanOrEqual(worth);
+        else expect(cost(query), query).toBe(worth);
       }),
       { numRuns: Math.min(RUNS.numRuns, 300) },
     );
@@ -386,15 +386,15 @@ describe('properties of the price', () => {
         given,
         (pair, yes, name, how) => {
           const field = `pets(first: 3) { nodes { ${pair.inlined} } }`;
-          const whole = priceOrRefusal(`{ a: ${field} b: ${field} }`);
-          const half = priceOrRefusal(`{ a: ${field} }`);
+          const whole = costOrRefusal(`{ a: ${field} b: ${field} }`);
+          const half = costOrRefusal(`{ a: ${field} }`);
           fc.pre(typeof whole === 'number');
           const stays = (name === 'include') === yes;
           const fallback = { value: '', default: ` = ${yes}`, 'overruled default': ` = ${!yes}` }[how];
           const type = how === 'value' ? 'Boolean!' : 'Boolean';
           const query = `query($yes: ${type}${fallback}) { a: ${field} b: ${field.replace('(first: 3)', `$& @${name}(if: $yes)`)} }`;
           const variables = how === 'default' ? {} : { yes };
-          expect(operations.prepare({ query, variables }).price, query).toBe(stays ? whole : half);
+          expect(operations.prepare({ query, variables }).cost, query).toBe(stays ? whole : half);
         },
       ),
       RUNS,
@@ -406,13 +406,13 @@ describe('properties of the price', () => {
       fc.property(petSelection, petSelection, fc.integer({ min: 1, max: 100 }), (a, b, n) => {
         const merged = `{ pets(first: ${n}) { nodes { ${a.inlined} ${a.written} } } }`;
         const apart = `query { ...A pets(first: ${n}) { nodes { ${a.inlined} } } } fragment A on Query { pets(first: ${n}) { nodes { ${a.written} } } }`;
-        const once = priceOrRefusal(`{ pets(first: ${n}) { nodes { ${a.inlined} } } }`);
-        expect(priceOrRefusal(merged), merged).toBe(once);
-        expect(priceOrRefusal(apart), apart).toBe(once);
+        const once = costOrRefusal(`{ pets(first: ${n}) { nodes { ${a.inlined} } } }`);
+        expect(costOrRefusal(merged), merged).toBe(once);
+        expect(costOrRefusal(apart), apart).toBe(once);
         // What one selection adds to another can't cost less than either.
-        const other = priceOrRefusal(`{ pets(first: ${n}) { nodes { ${b.inlined} } } }`);
+        const other = costOrRefusal(`{ pets(first: ${n}) { nodes { ${b.inlined} } } }`);
         const text = `{ pets(first: ${n}) { nodes { ${a.inlined} } } pets(first: ${n}) { nodes { x: category { pets(first: 1) { nodes { ${b.inlined} } } } } } }`;
-        const both = priceOrRefusal(text);
+        const both = costOrRefusal(text);
         if (typeof both === 'number') {
           expect(both, text).toBeGreaterThanOrEqual(once as number);
           expect(both, text).toBeGreaterThanOrEqual(other as number);
@@ -426,7 +426,7 @@ describe('properties of the price', () => {
     fc.assert(
       fc.property(petSelection, ({ written, inlined }) => {
         const named = `query { pet(id: 1) { ...F } } fragment F on Pet { ${written} }`;
-        expect(priceOrRefusal(named)).toBe(priceOrRefusal(`{ pet(id: 1) { ${inlined} } }`));
+        expect(costOrRefusal(named)).toBe(costOrRefusal(`{ pet(id: 1) { ${inlined} } }`));
       }),
       RUNS,
     );
@@ -435,10 +435,10 @@ describe('properties of the price', () => {
   it('k aliases cost k times', () => {
     fc.assert(
       fc.property(petSelection, fc.integer({ min: 1, max: 8 }), ({ inlined }, k) => {
-        const one = priceOrRefusal(`{ pets(first: 3) { nodes { ${inlined} } } }`);
+        const one = costOrRefusal(`{ pets(first: 3) { nodes { ${inlined} } } }`);
         fc.pre(typeof one === 'number' && one * k <= 50);
         const aliases = Array.from({ length: k }, (_, i) => `a${i}: pets(first: 3) { nodes { ${inlined} } }`);
-        expect(price(`{ ${aliases.join(' ')} }`)).toBe((one as number) * k);
+        expect(cost(`{ ${aliases.join(' ')} }`)).toBe((one as number) * k);
       }),
       RUNS,
     );
@@ -449,9 +449,9 @@ describe('properties of the price', () => {
     fc.assert(
       fc.property(fc.array(petSelection, { minLength: 1, maxLength: 10 }), (selections) => {
         const queries = selections.map(({ inlined }) => `{ pets(first: 2) { nodes { ${inlined} } } }`);
-        const prices = queries.map(priceOrRefusal);
+        const costs = queries.map(costOrRefusal);
         // A refused operation costs one unit.
-        const sum = prices.reduce<number>((total, one) => total + (typeof one === 'number' ? one : 1), 0);
+        const sum = costs.reduce<number>((total, one) => total + (typeof one === 'number' ? one : 1), 0);
         expect(
           admit(
             deskOf(operations),
@@ -467,10 +467,10 @@ describe('properties of the price', () => {
   it('is at least that of any part of the operation', () => {
     fc.assert(
       fc.property(petSelection, petSelection, (a, b) => {
-        const both = priceOrRefusal(
+        const both = costOrRefusal(
           `{ a: pets { nodes { ${a.inlined} } } b: pets { nodes { ${b.inlined} } } }`,
         );
-        const one = priceOrRefusal(`{ a: pets { nodes { ${a.inlined} } } }`);
+        const one = costOrRefusal(`{ a: pets { nodes { ${a.inlined} } } }`);
         fc.pre(typeof both === 'number');
         expect(both).toBeGreaterThan(one as number);
       }),

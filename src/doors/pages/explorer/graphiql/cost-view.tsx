@@ -1,11 +1,11 @@
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import { apiKey } from '../key.ts';
 import { type Budget, type Window, windowAt } from '../server.ts';
-import { type PriceState, price, type Quote } from './price.ts';
+import { type CostState, cost, type Quote } from './cost.ts';
 
-const MAX_PRICE = 50;
+const MAX_COST = 50;
 
-export const usePrice = (): PriceState => useSyncExternalStore(price.subscribe, () => price.state);
+export const useCost = (): CostState => useSyncExternalStore(cost.subscribe, () => cost.state);
 export const useKeyState = () => useSyncExternalStore(apiKey.subscribe, () => apiKey.state);
 
 const counted = (count: number, noun: string) =>
@@ -17,11 +17,11 @@ export function quoteText(quote: Quote): string {
     case 'none':
       return quote.reason;
     case 'asking':
-      return 'Asking for the price …';
+      return 'Asking for the cost …';
     case 'known':
       return quote.units === 0 ? 'Costs nothing' : `Costs ${counted(quote.units, 'unit')}`;
     case 'refused':
-      return quote.dear.length > 0 ? `Costs more than ${MAX_PRICE} units: too much` : quote.message;
+      return quote.expensive.length > 0 ? `Costs more than ${MAX_COST} units: too much` : quote.message;
   }
 }
 
@@ -65,10 +65,10 @@ function BudgetText({ budget: { minute, day } }: { budget: Budget }) {
 }
 
 /** Always in sight below the answer. */
-export function PriceStrip() {
-  const { quote, budget, ran } = usePrice();
+export function CostStrip() {
+  const { quote, budget, ran } = useCost();
   return (
-    <section className="price-strip" aria-label="Price">
+    <section className="cost-strip" aria-label="Cost">
       <span role="status" className={`quote quote-${quote.kind}`}>
         {quoteText(quote)}
       </span>
@@ -82,17 +82,17 @@ export function PriceStrip() {
   );
 }
 
-/** What makes the operation dear, and what a unit is. */
-export function PriceDetails() {
-  const { quote, budget } = usePrice();
+/** What makes the operation expensive, and what a unit is. */
+export function CostDetails() {
+  const { quote, budget } = useCost();
   return (
     <>
       <p className={`quote quote-${quote.kind}`}>{quoteText(quote)}.</p>
-      {quote.kind === 'refused' && quote.dear.length > 0 && (
+      {quote.kind === 'refused' && quote.expensive.length > 0 && (
         <>
           <p>{quote.message}</p>
-          <table className="dear">
-            <caption>What makes it dear</caption>
+          <table className="expensive">
+            <caption>What makes it expensive</caption>
             <thead>
               <tr>
                 <th scope="col">List</th>
@@ -100,7 +100,7 @@ export function PriceDetails() {
               </tr>
             </thead>
             <tbody>
-              {quote.dear.slice(0, 5).map(({ path, entries }) => (
+              {quote.expensive.slice(0, 5).map(({ path, entries }) => (
                 <tr key={path}>
                   <td>{path}</td>
                   <td>{entries.toLocaleString('en')}</td>
@@ -116,7 +116,7 @@ export function PriceDetails() {
       {budget && <p className="plan">Plan {budget.plan.toLowerCase()}: each REST call is one unit.</p>}
       <p>
         A field of the root costs 1 unit for each 100 list entries that it and all below it can return, and at
-        least 1. An operation above {MAX_PRICE} units is refused.
+        least 1. An operation above {MAX_COST} units is refused.
       </p>
     </>
   );

@@ -1,10 +1,10 @@
 import { type DocumentNode, type GraphQLSchema, Kind, type OperationDefinitionNode, validate } from 'graphql';
 import { apiKey } from '../key.ts';
 import { type Budget, budgetOf, saidBy, wordsOf } from '../server.ts';
-import { type DearField, dearFields } from './dear.ts';
+import { type ExpensiveField, expensiveFields } from './expensive.ts';
 import { bodyOf, canonical, headersFor, operationAt, parsed, variablesOf } from './request.ts';
 
-/** How long the text has to rest before its price is asked for, in milliseconds. */
+/** How long the text has to rest before its cost is asked for, in milliseconds. */
 const REST_TIME = 400;
 
 /** What an operation would cost. */
@@ -12,9 +12,9 @@ export type Quote =
   | { kind: 'none'; reason: string }
   | { kind: 'asking' }
   | { kind: 'known'; units: number }
-  | { kind: 'refused'; message: string; dear: readonly DearField[] };
+  | { kind: 'refused'; message: string; expensive: readonly ExpensiveField[] };
 
-export interface PriceState {
+export interface CostState {
   quote: Quote;
   budget: Budget | undefined;
   /** Units of the last run. */
@@ -31,11 +31,11 @@ export interface Subject {
   body: string;
 }
 
-const NO_KEY = 'Enter an API key to see prices.';
+const NO_KEY = 'Enter an API key to see costs.';
 
-/** The price of the operation under the cursor, what is left of the budget, and what the last run cost. */
-class Price {
-  #state: PriceState = {
+/** The cost of the operation under the cursor, what is left of the budget, and what the last run cost. */
+class Cost {
+  #state: CostState = {
     quote: { kind: 'none', reason: NO_KEY },
     budget: undefined,
     ran: undefined,
@@ -53,7 +53,7 @@ class Price {
     });
   }
 
-  get state(): PriceState {
+  get state(): CostState {
     return this.#state;
   }
 
@@ -63,7 +63,7 @@ class Price {
   };
 
   /**
-   * Looks at what stands in the editor, and asks for a price once it rests. A text that means what the last one meant is
+   * Looks at what stands in the editor, and asks for a cost once it rests. A text that means what the last one meant is
    * never asked for again, nor is one that can't run.
    *
    * @param offset where the cursor is
@@ -111,14 +111,16 @@ class Price {
         budget = budgetOf(answer);
       } else {
         isFinal = response.status === 400;
-        const isDear = response.status === 400 && text.includes('QUERY_TOO_COMPLEX');
-        const dear =
-          isDear && schema ? dearFields(schema, subject.document, subject.operation, subject.variables) : [];
-        quote = { kind: 'refused', message: saidBy(text, response), dear };
+        const isTooExpensive = response.status === 400 && text.includes('QUERY_TOO_COMPLEX');
+        const expensive =
+          isTooExpensive && schema
+            ? expensiveFields(schema, subject.document, subject.operation, subject.variables)
+            : [];
+        quote = { kind: 'refused', message: saidBy(text, response), expensive };
       }
     } catch (error) {
       isFinal = false;
-      quote = { kind: 'refused', message: await wordsOf(error), dear: [] };
+      quote = { kind: 'refused', message: await wordsOf(error), expensive: [] };
     }
     // What was typed meanwhile has a question of its own.
     if (question !== this.#asked) return;
@@ -152,7 +154,7 @@ class Price {
     return (Object.keys(others).length > 0 ? { ...answer, extensions: others } : answer) as T;
   }
 
-  #set(change: Partial<PriceState>): void {
+  #set(change: Partial<CostState>): void {
     this.#state = { ...this.#state, ...change };
     for (const listener of this.#listeners) listener();
   }
@@ -165,7 +167,7 @@ function subjectOf(
   offset: number,
   schema: GraphQLSchema | null | undefined,
 ): Subject | string {
-  if (query.replaceAll(/#.*$/gm, '').trim() === '') return 'Write an operation to see its price.';
+  if (query.replaceAll(/#.*$/gm, '').trim() === '') return 'Write an operation to see its cost.';
   const document = parsed(query);
   if (!document) return 'The operation is not complete yet.';
   const operation = operationAt(document, offset);
@@ -188,4 +190,4 @@ function subjectOf(
   }
 }
 
-export const price = new Price();
+export const cost = new Cost();

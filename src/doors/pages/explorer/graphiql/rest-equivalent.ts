@@ -9,10 +9,10 @@ import {
 } from 'graphql';
 import { stringify } from 'lossless-json';
 import type { RestOperation } from '../../rest-operation.ts';
-import type { Subject } from './price.ts';
+import type { Subject } from './cost.ts';
 
 /** The REST call that does what a GraphQL operation does. */
-export interface Twin {
+export interface RestEquivalent {
   rest: RestOperation;
   method: string;
   /** With its query. */
@@ -38,7 +38,7 @@ interface Pattern {
 const WRAPPERS = new Set(['nodes', 'edges', 'node', 'pageInfo']);
 
 /** Finds REST calls for operations, by the documents that the REST operations run. */
-export class Twins {
+export class RestEquivalents {
   readonly #patterns: Pattern[];
 
   constructor(operations: readonly RestOperation[]) {
@@ -47,14 +47,14 @@ export class Twins {
   }
 
   /** @returns undefined where REST has nothing like it, or where it would take several calls */
-  of({ operation, variables }: Subject): Twin | undefined {
+  of({ operation, variables }: Subject): RestEquivalent | undefined {
     const roots = fieldsOf(operation.selectionSet).filter(
       ({ name }) => name.value !== '__typename' && name.value !== 'rateLimit',
     );
     if (roots.length !== 1) return undefined;
     for (const pattern of this.#patterns) {
-      const twin = match(pattern, operation, roots[0]!, variables);
-      if (twin) return twin;
+      const equivalent = match(pattern, operation, roots[0]!, variables);
+      if (equivalent) return equivalent;
     }
     return undefined;
   }
@@ -81,7 +81,7 @@ function match(
   operation: OperationDefinitionNode,
   root: FieldNode,
   variables: Record<string, unknown>,
-): Twin | undefined {
+): RestEquivalent | undefined {
   if (isReading(rest) !== (operation.operation === 'query')) return undefined;
   // GraphQL changes what is named and leaves the rest alone, which is what PATCH does.
   if (rest.method === 'PUT') return undefined;
@@ -102,15 +102,15 @@ function match(
     const below: FieldNode[] = fieldsOf(field.selectionSet);
     field = below.length === 1 ? below[0] : undefined;
   }
-  return twinOf(rest, given, missing, field);
+  return equivalentOf(rest, given, missing, field);
 }
 
-function twinOf(
+function equivalentOf(
   rest: RestOperation,
   given: Record<string, unknown>,
   missing: string[],
   field: FieldNode | undefined,
-): Twin | undefined {
+): RestEquivalent | undefined {
   let isComplete = true;
   const path = rest.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (given[name] === undefined) isComplete = false;
