@@ -1,11 +1,8 @@
 import DataLoader from 'dataloader';
-import type { Category } from '../domains/category/category.ts';
 import type { Id } from '../domains/id.ts';
-import type { Order, OrderFilter } from '../domains/order/order.ts';
-import type { Pet, PetFilter } from '../domains/pet/pet.ts';
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Page, PageRequest, Store } from '../store/store.ts';
+import type { Page, Store } from '../store/store.ts';
 
 /** For whom a request reads. */
 export interface Reader {
@@ -32,36 +29,57 @@ function loaderFor<T>(
 /** Never shown to anybody: there is nobody to show it to. */
 const clientGone = () => new AppError('BAD_REQUEST', 'The client went away.');
 
-/** A DataLoader that answers at once what the request has already read. */
-class Known<T> {
-  readonly #known = new Map<Id, T | null>();
-  readonly #reader: Reader;
-  readonly #read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>;
-  #loader: DataLoader<Id, T | null> | undefined;
+/** How many sources there are: each has its own place in what a request has loaded. */
+let sources = 0;
 
-  readonly #peek: ((id: Id) => T | undefined) | undefined;
+/** How the records of one kind are read by id. Stated once, beside the GraphQL type of the records. */
+export class RecordSource<T> {
+  readonly place = sources++;
+  readonly read: (store: Store, ids: readonly Id[]) => MaybePromise<(T | null)[]>;
+  readonly peek: ((store: Store, id: Id) => T | undefined) | undefined;
 
   /**
    * @param read one command for any number of ids
    * @param peek the record if the store knows it without asking the database
    */
-  constructor(
-    reader: Reader,
-    read: (ids: readonly Id[]) => MaybePromise<(T | null)[]>,
-    peek?: (id: Id) => T | undefined,
-  ) {
+  constructor(read: RecordSource<T>['read'], peek?: RecordSource<T>['peek']) {
+    this.read = read;
+    this.peek = peek;
+  }
+}
+
+/** How something that hangs on each parent is read, a page of its children or their number. Stated once, like a {@link RecordSource}. */
+export class ChildSource<T, Args extends readonly unknown[]> {
+  readonly place = sources++;
+  readonly read: (store: Store, parents: readonly Id[], ...args: Args) => MaybePromise<T[]>;
+
+  /** @param read one command for any number of parents */
+  constructor(read: ChildSource<T, Args>['read']) {
+    this.read = read;
+  }
+}
+
+/** A DataLoader that answers at once what the request has already read. */
+class Known<T> {
+  readonly #known = new Map<Id, T | null>();
+  readonly #store: Store;
+  readonly #reader: Reader;
+  readonly #source: RecordSource<T>;
+  #loader: DataLoader<Id, T | null> | undefined;
+
+  constructor(store: Store, reader: Reader, source: RecordSource<T>) {
+    this.#store = store;
     this.#reader = reader;
-    this.#read = read;
-    this.#peek = peek;
+    this.#source = source;
   }
 
   load(id: Id): MaybePromise<T | null> {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
-    const peeked = this.#peek?.(id);
+    const peeked = this.#source.peek?.(this.#store, id);
     if (peeked !== undefined) return peeked;
     this.#loader ??= loaderFor(this.#reader, async (ids) => {
-      const records = await this.#read(ids);
+      const records = await this.#source.read(this.#store, ids);
       for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
       return records;
     });
@@ -74,19 +92,23 @@ class Known<T> {
 }
 
 /** Loaders of what hangs on a parent, one for each distinct set of arguments: each is one command. */
-class PerParent<T> {
+class PerParent<T, Args extends readonly unknown[]> {
   readonly #loaders = new Map<string, DataLoader<Id, T>>();
+  readonly #store: Store;
   readonly #reader: Reader;
+  readonly #source: ChildSource<T, Args>;
 
-  constructor(reader: Reader) {
+  constructor(store: Store, reader: Reader, source: ChildSource<T, Args>) {
+    this.#store = store;
     this.#reader = reader;
+    this.#source = source;
   }
 
-  load(parent: Id, args: unknown, read: (parents: readonly Id[]) => MaybePromise<T[]>): Promise<T> {
+  load(parent: Id, args: Args): Promise<T> {
     const key = JSON.stringify(args);
     let loader = this.#loaders.get(key);
     if (!loader) {
-      loader = loaderFor(this.#reader, read);
+      loader = loaderFor(this.#reader, (parents) => this.#source.read(this.#store, parents, ...args));
       this.#loaders.set(key, loader);
     }
     return loader.load(parent);
@@ -97,101 +119,48 @@ class PerParent<T> {
 export class Loaders {
   readonly #store: Store;
   readonly #reader: Reader;
-  #pets: Known<Pet> | undefined;
-  #categories: Known<Category> | undefined;
-  #orders: Known<Order> | undefined;
-  #petPages: PerParent<Page<Pet>> | undefined;
-  #orderPages: PerParent<Page<Order>> | undefined;
-  #petCounts: PerParent<number> | undefined;
-  #orderCounts: PerParent<number> | undefined;
+  /** By the places of their sources. */
+  readonly #made: unknown[] = [];
 
   constructor(store: Store, reader = ANYONE) {
     this.#store = store;
     this.#reader = reader;
   }
 
-  pet(id: Id): MaybePromise<Pet | null> {
-    return this.#knownPets().load(id);
-  }
-
-  category(id: Id): MaybePromise<Category | null> {
-    return this.#knownCategories().load(id);
-  }
-
-  order(id: Id): MaybePromise<Order | null> {
-    this.#orders ??= new Known(this.#reader, (ids) => this.#store.ordersById(ids));
-    return this.#orders.load(id);
-  }
-
-  petPage(filter: PetFilter, page: PageRequest): MaybePromise<Page<Pet>> {
-    return this.#reads.petPage(filter, page);
-  }
-
-  /** Categories of a list are known to the pets below it. */
-  categoryPage(page: PageRequest): MaybePromise<Page<Category>> {
-    const found = this.#reads.categoryPage(page);
-    return found instanceof Promise
-      ? found.then((result) => this.#knowCategories(result))
-      : this.#knowCategories(found);
-  }
-
-  orderPage(filter: OrderFilter, page: PageRequest): MaybePromise<Page<Order>> {
-    return this.#reads.orderPage(filter, page);
-  }
-
-  petPageOfCategory(category: Category, filter: PetFilter, page: PageRequest): Promise<Page<Pet>> {
-    this.#petPages ??= new PerParent(this.#reader);
-    return this.#petPages.load(category.id, [filter, page], (ids) =>
-      this.#store.petPagesByCategory(ids, filter, page),
-    );
-  }
-
-  orderPageOfPet(pet: Pet, filter: OrderFilter, page: PageRequest): Promise<Page<Order>> {
-    this.#orderPages ??= new PerParent(this.#reader);
-    return this.#orderPages.load(pet.id, [filter, page], (ids) =>
-      this.#store.orderPagesByPet(ids, filter, page),
-    );
-  }
-
-  petCountOfCategory(category: Category, filter: PetFilter): Promise<number> {
-    this.#petCounts ??= new PerParent(this.#reader);
-    return this.#petCounts.load(category.id, filter, (ids) => this.#store.petCountsByCategory(ids, filter));
-  }
-
-  orderCountOfPet(pet: Pet, filter: OrderFilter): Promise<number> {
-    this.#orderCounts ??= new PerParent(this.#reader);
-    return this.#orderCounts.load(pet.id, filter, (ids) => this.#store.orderCountsByPet(ids, filter));
-  }
-
   /** The store, to those who still wait. */
-  get #reads(): Store {
+  get store(): Store {
     if (this.#reader.isGone()) throw clientGone();
     return this.#store;
   }
 
-  #knownPets(): Known<Pet> {
-    const store = this.#store;
-    this.#pets ??= new Known(
-      this.#reader,
-      (ids) => store.petsById(ids),
-      (id) => store.peekPet?.(id),
-    );
-    return this.#pets;
+  /** The record with this id; null if there is none. */
+  record<T>(source: RecordSource<T>, id: Id): MaybePromise<T | null> {
+    return this.#known(source).load(id);
   }
 
-  #knownCategories(): Known<Category> {
-    const store = this.#store;
-    this.#categories ??= new Known(
-      this.#reader,
-      (ids) => store.categoriesById(ids),
-      (id) => store.peekCategory?.(id),
-    );
-    return this.#categories;
-  }
-
-  #knowCategories(page: Page<Category>): Page<Category> {
-    const categories = this.#knownCategories();
-    for (const category of page.items) categories.know(category.id, category);
+  /** The same page, whose records need not be read again for what hangs below it. */
+  remember<T extends { id: Id }>(
+    source: RecordSource<T>,
+    page: MaybePromise<Page<T>>,
+  ): MaybePromise<Page<T>> {
+    if (page instanceof Promise) return page.then((found) => this.remember(source, found));
+    const known = this.#known(source);
+    for (const record of page.items) known.know(record.id, record);
     return page;
+  }
+
+  /** What hangs on a parent, for these arguments. */
+  ofParent<T, Args extends readonly unknown[]>(
+    source: ChildSource<T, Args>,
+    parent: Id,
+    ...args: Args
+  ): Promise<T> {
+    this.#made[source.place] ??= new PerParent(this.#store, this.#reader, source);
+    return (this.#made[source.place] as PerParent<T, Args>).load(parent, args);
+  }
+
+  #known<T>(source: RecordSource<T>): Known<T> {
+    this.#made[source.place] ??= new Known(this.#store, this.#reader, source);
+    return this.#made[source.place] as Known<T>;
   }
 }

@@ -3,8 +3,8 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import type { CallOutcome, Metrics } from './metrics.ts';
 
-/** What is no call to a database: looks into memory, and the end. */
-const NO_CALLS = new Set(['peekPet', 'peekCategory', 'close']);
+/** What is no call to a database: looks into memory (`peekPet`), and the end. */
+const NO_CALL = /^(peek[A-Z].*|close)$/;
 
 type Method = (...args: unknown[]) => MaybePromise<unknown>;
 
@@ -18,7 +18,7 @@ export function measuredStore(store: Store, metrics: Metrics): Store {
 
 /** Whether a member of a store is a method that asks the database. */
 export const isCall = (name: string, member: unknown): member is Method =>
-  typeof member === 'function' && !NO_CALLS.has(name);
+  typeof member === 'function' && !NO_CALL.test(name);
 
 function measured(call: Method, observe: (milliseconds: number, outcome: CallOutcome) => void): Method {
   return (...args) => {

@@ -1,5 +1,6 @@
 import { builder } from '../../graphql/builder.ts';
 import { connect } from '../../graphql/connection.ts';
+import { RecordSource } from '../../graphql/loaders.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import { graphqlNotation, MAX_NAME_LENGTH } from '../notation.ts';
@@ -12,13 +13,18 @@ import {
   newCategory,
 } from './category.ts';
 
+export const categorySource = new RecordSource<Category>(
+  (store, ids) => store.categoriesById(ids),
+  (store, id) => store.peekCategory?.(id),
+);
+
 export const CategoryType = builder.objectRef<Category>('Category').implement({
   interfaces: [NodeInterface],
   description: 'A kind of animals.',
   fields: (t) => ({
     nodeId: t.id({
       description: NODE_ID,
-      resolve: nodeType('Category', (id, { loaders }) => loaders.category(id)),
+      resolve: nodeType('Category', (id, { loaders }) => loaders.record(categorySource, id)),
     }),
     id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
     name: t.exposeString('name', {
@@ -57,7 +63,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One category; null if there is none.',
     args: { id: t.arg.id({ required: true, description: 'Id of the category.' }) },
-    resolve: (_root, { id }, { loaders }) => loaders.category(id),
+    resolve: (_root, { id }, { loaders }) => loaders.record(categorySource, id),
   }),
   categories: t.connection({
     type: CategoryType,
@@ -65,7 +71,8 @@ builder.queryFields((t) => ({
     resolve: (_root, args, { loaders, store }) =>
       connect<Category>(args, {
         idOf: (category) => category.id,
-        pageOf: (page) => loaders.categoryPage(page),
+        // They are known to the pets below them.
+        pageOf: (page) => loaders.remember(categorySource, loaders.store.categoryPage(page)),
         count: () => store.categoryCount(),
       }),
   }),

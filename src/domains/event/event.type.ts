@@ -2,11 +2,11 @@ import { validationFailed } from '../../errors.ts';
 import { builder } from '../../graphql/builder.ts';
 import { pageSize } from '../../graphql/connection.ts';
 import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts';
-import { CategoryType } from '../category/category.type.ts';
+import { CategoryType, categorySource } from '../category/category.type.ts';
 import { InventoryItemType } from '../inventory/inventory.type.ts';
 import { formatInstant } from '../order/instant.ts';
-import { OrderType } from '../order/order.type.ts';
-import { PetType } from '../pet/pet.type.ts';
+import { OrderType, orderSource } from '../order/order.type.ts';
+import { PetType, petSource } from '../pet/pet.type.ts';
 import { dataOf, EVENT_TYPES, type EventTypeName, fromName, kindOf, MEANING, nameOf } from './event.ts';
 
 const EventTypeType = builder.enumType('EventType', {
@@ -48,7 +48,7 @@ export const EventRef = builder.objectRef<StoredEvent>('Event').implement({
       description: 'The pet of a `pet_…` event as it is now; null once it is deleted.',
       resolve: (event, _args, { loaders }) => {
         const id = idIf(event, 'pet');
-        return id === null ? null : loaders.pet(id);
+        return id === null ? null : loaders.record(petSource, id);
       },
     }),
     category: t.field({
@@ -57,7 +57,7 @@ export const EventRef = builder.objectRef<StoredEvent>('Event').implement({
       description: 'The category of a `category_…` event as it is now; null once it is deleted.',
       resolve: (event, _args, { loaders }) => {
         const id = idIf(event, 'category');
-        return id === null ? null : loaders.category(id);
+        return id === null ? null : loaders.record(categorySource, id);
       },
     }),
     order: t.field({
@@ -66,7 +66,7 @@ export const EventRef = builder.objectRef<StoredEvent>('Event').implement({
       description: 'The order of an `order_…` event as it is now; null once it is deleted.',
       resolve: (event, _args, { loaders }) => {
         const id = idIf(event, 'order');
-        return id === null ? null : loaders.order(id);
+        return id === null ? null : loaders.record(orderSource, id);
       },
     }),
     inventoryItem: t.field({
@@ -75,7 +75,7 @@ export const EventRef = builder.objectRef<StoredEvent>('Event').implement({
       description: 'The stock of an `inventory_…` event as it is now; null once its pet is deleted.',
       resolve: (event, _args, { loaders }) => {
         const id = idIf(event, 'inventory');
-        return id === null ? null : loaders.pet(id);
+        return id === null ? null : loaders.record(petSource, id);
       },
     }),
   }),

@@ -2,7 +2,7 @@ import { builder } from '../../graphql/builder.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import type { Pet, PetFilter } from '../pet/pet.ts';
-import { PetStatusType, PetType, petConnection } from '../pet/pet.type.ts';
+import { PetStatusType, PetType, petConnection, petSource } from '../pet/pet.type.ts';
 import { inventoryUpdate } from './inventory.ts';
 
 /** An inventory entry is a view of its pet: the two can't disagree. */
@@ -12,7 +12,7 @@ export const InventoryItemType = builder.objectRef<Pet>('InventoryItem').impleme
   fields: (t) => ({
     nodeId: t.id({
       description: NODE_ID,
-      resolve: nodeType('InventoryItem', (id, { loaders }) => loaders.pet(id)),
+      resolve: nodeType('InventoryItem', (id, { loaders }) => loaders.record(petSource, id)),
     }),
     id: t.exposeID('id', { description: 'The petId, for clients that keep records by their id.' }),
     petId: t.exposeID('id', { description: 'Id of the animal that this entry tracks.' }),
@@ -50,7 +50,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'The inventory entry of one pet; null if there is no such pet.',
     args: { petId: t.arg.id({ required: true, description: 'Id of the pet.' }) },
-    resolve: (_root, { petId }, { loaders }) => loaders.pet(petId),
+    resolve: (_root, { petId }, { loaders }) => loaders.record(petSource, petId),
   }),
   inventory: t.connection({
     type: InventoryItemType,

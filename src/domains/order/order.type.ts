@@ -1,9 +1,11 @@
 import { builder } from '../../graphql/builder.ts';
 import { connect } from '../../graphql/connection.ts';
+import { ChildSource, RecordSource } from '../../graphql/loaders.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
+import type { PageRequest } from '../../store/store.ts';
 import { graphqlNotation } from '../notation.ts';
-import { PetType } from '../pet/pet.type.ts';
+import { PetType, petSource } from '../pet/pet.type.ts';
 import {
   type NewOrder,
   newOrder,
@@ -13,13 +15,19 @@ import {
   orderPatch,
 } from './order.ts';
 
+export const orderSource = new RecordSource<Order>((store, ids) => store.ordersById(ids));
+const pagesByPet = new ChildSource((store, ids, filter: OrderFilter, page: PageRequest) =>
+  store.orderPagesByPet(ids, filter, page),
+);
+const countsByPet = new ChildSource((store, ids, filter: OrderFilter) => store.orderCountsByPet(ids, filter));
+
 export const OrderType = builder.objectRef<Order>('Order').implement({
   interfaces: [NodeInterface],
   description: 'An order for an animal.',
   fields: (t) => ({
     nodeId: t.id({
       description: NODE_ID,
-      resolve: nodeType('Order', (id, { loaders }) => loaders.order(id)),
+      resolve: nodeType('Order', (id, { loaders }) => loaders.record(orderSource, id)),
     }),
     id: t.exposeID('id', { description: 'Unique order identifier, chosen by the client or assigned.' }),
     petId: t.exposeID('petId', { nullable: true, description: 'Id of the animal in this order.' }),
@@ -28,7 +36,8 @@ export const OrderType = builder.objectRef<Order>('Order').implement({
       nullable: true,
       description:
         'The animal in this order; null if none is named or if it was deleted since the order was complete.',
-      resolve: (order, _args, { loaders }) => (order.petId === undefined ? null : loaders.pet(order.petId)),
+      resolve: (order, _args, { loaders }) =>
+        order.petId === undefined ? null : loaders.record(petSource, order.petId),
     }),
     quantity: t.exposeInt('quantity', { nullable: true, description: 'Number of units ordered.' }),
     shipDate: t.expose('shipDate', {
@@ -89,8 +98,8 @@ builder.objectField(PetType, 'orders', (t) =>
       const filter = orderFilter(args.filter);
       return connect<Order>(args, {
         idOf: (order) => order.id,
-        pageOf: (page) => loaders.orderPageOfPet(pet, filter, page),
-        count: () => loaders.orderCountOfPet(pet, filter),
+        pageOf: (page) => loaders.ofParent(pagesByPet, pet.id, filter, page),
+        count: () => loaders.ofParent(countsByPet, pet.id, filter),
       });
     },
   }),
@@ -102,7 +111,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One order; null if there is none.',
     args: { id: t.arg.id({ required: true, description: 'Id of the order.' }) },
-    resolve: (_root, { id }, { loaders }) => loaders.order(id),
+    resolve: (_root, { id }, { loaders }) => loaders.record(orderSource, id),
   }),
   orders: t.connection({
     type: OrderType,
@@ -112,7 +121,7 @@ builder.queryFields((t) => ({
       const filter = orderFilter(args.filter);
       return connect<Order>(args, {
         idOf: (order) => order.id,
-        pageOf: (page) => loaders.orderPage(filter, page),
+        pageOf: (page) => loaders.store.orderPage(filter, page),
         count: () => store.orderCount(filter),
       });
     },

@@ -2,10 +2,12 @@ import { notFound } from '../../errors.ts';
 import { builder } from '../../graphql/builder.ts';
 import { type ConnectionArguments, connect } from '../../graphql/connection.ts';
 import type { Context } from '../../graphql/context.ts';
+import { ChildSource, RecordSource } from '../../graphql/loaders.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import { andThen } from '../../maybe-promise.ts';
-import { CategoryType } from '../category/category.type.ts';
+import type { PageRequest } from '../../store/store.ts';
+import { CategoryType, categorySource } from '../category/category.type.ts';
 import type { Id } from '../id.ts';
 import { graphqlNotation, MAX_NAME_LENGTH } from '../notation.ts';
 import { newPet, PET_STATUSES, type Pet, type PetFilter, petPatch } from './pet.ts';
@@ -23,6 +25,17 @@ export const PetStatusType = builder.enumType('PetStatus', {
   ) as Record<(typeof PET_STATUSES)[number], { value: (typeof PET_STATUSES)[number]; description: string }>,
 });
 
+export const petSource = new RecordSource<Pet>(
+  (store, ids) => store.petsById(ids),
+  (store, id) => store.peekPet?.(id),
+);
+const pagesByCategory = new ChildSource((store, ids, filter: PetFilter, page: PageRequest) =>
+  store.petPagesByCategory(ids, filter, page),
+);
+const countsByCategory = new ChildSource((store, ids, filter: PetFilter) =>
+  store.petCountsByCategory(ids, filter),
+);
+
 /** A pet's category can't be deleted, but the pet may have been read before both were, or be that of a replayed call. */
 const gone = (id: Id): never => {
   throw notFound('category', id);
@@ -34,7 +47,7 @@ export const PetType = builder.objectRef<Pet>('Pet').implement({
   fields: (t) => ({
     nodeId: t.id({
       description: NODE_ID,
-      resolve: nodeType('Pet', (id, { loaders }) => loaders.pet(id)),
+      resolve: nodeType('Pet', (id, { loaders }) => loaders.record(petSource, id)),
     }),
     id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
     name: t.exposeString('name', {
@@ -47,7 +60,10 @@ export const PetType = builder.objectRef<Pet>('Pet').implement({
       type: CategoryType,
       description: 'The category that the animal belongs to.',
       resolve: (pet, _args, { loaders }) =>
-        andThen(loaders.category(pet.categoryId), (category) => category ?? gone(pet.categoryId)),
+        andThen(
+          loaders.record(categorySource, pet.categoryId),
+          (category) => category ?? gone(pet.categoryId),
+        ),
     }),
   }),
 });
@@ -97,7 +113,7 @@ const PetPatchInput = builder.inputType('PetPatch', {
 export function petConnection(args: ConnectionArguments, filter: PetFilter, { loaders, store }: Context) {
   return connect<Pet>(args, {
     idOf: (pet) => pet.id,
-    pageOf: (page) => loaders.petPage(filter, page),
+    pageOf: (page) => loaders.store.petPage(filter, page),
     count: () => store.petCount(filter),
   });
 }
@@ -111,8 +127,8 @@ builder.objectField(CategoryType, 'pets', (t) =>
       const filter = petFilter(args.filter);
       return connect<Pet>(args, {
         idOf: (pet) => pet.id,
-        pageOf: (page) => loaders.petPageOfCategory(category, filter, page),
-        count: () => loaders.petCountOfCategory(category, filter),
+        pageOf: (page) => loaders.ofParent(pagesByCategory, category.id, filter, page),
+        count: () => loaders.ofParent(countsByCategory, category.id, filter),
       });
     },
   }),
@@ -124,7 +140,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One pet; null if there is none.',
     args: { id: t.arg.id({ required: true, description: 'Id of the pet.' }) },
-    resolve: (_root, { id }, { loaders }) => loaders.pet(id),
+    resolve: (_root, { id }, { loaders }) => loaders.record(petSource, id),
   }),
   pets: t.connection({
     type: PetType,
