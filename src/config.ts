@@ -119,11 +119,11 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ),
   );
   const parsed = VARIABLES.safeParse(given);
-  const faults = new Map<string, string>();
-  for (const { name, message, isBroken } of RULES) if (isBroken(given)) faults.set(name, message);
-  for (const { path, message } of parsed.error?.issues ?? []) faults.set(String(path[0]), message);
-  if (parsed.success && faults.size === 0) return parsed.data;
-  const lines = [...faults].map(([name, message]) => `  ${name} ${message}`);
+  const errors = new Map<string, string>();
+  for (const { name, message, isBroken } of RULES) if (isBroken(given)) errors.set(name, message);
+  for (const { path, message } of parsed.error?.issues ?? []) errors.set(String(path[0]), message);
+  if (parsed.success && errors.size === 0) return parsed.data;
+  const lines = [...errors].map(([name, message]) => `  ${name} ${message}`);
   throw new Error(`The configuration is wrong:\n${lines.join('\n')}`);
 }
 

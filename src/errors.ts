@@ -49,7 +49,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** What a client sees of a fault: the specification's Error object. */
+/** What a client sees of an error: the specification's Error object. */
 export interface PublicError {
   code: ErrorCode;
   message: string;
@@ -57,7 +57,7 @@ export interface PublicError {
 }
 
 /**
- * A fault that a client may be told about. Anything else that is thrown is masked as `INTERNAL`.
+ * An error that a client may be told about. Anything else that is thrown is masked as `INTERNAL`.
  * `extensions` makes graphql-js carry code and status into the GraphQL error without further work.
  */
 export class AppError extends Error {
@@ -116,33 +116,33 @@ export const idempotencyKeyReused = () =>
 export const unavailable = (cause?: unknown) =>
   new AppError('UNAVAILABLE', 'The database cannot be reached. Please try again.', { retryAfter: 1, cause });
 
-/** One fault of one input: where it is (`name`, `input.status`, `limit`) and what is wrong with it. */
+/** One issue of one input: where it is (`name`, `input.status`, `limit`) and what is wrong with it. */
 export interface Issue {
   path: string;
   message: string;
 }
 
-/** So many faults are named; the others are counted. */
-export const MAX_NAMED_FAULTS = 20;
+/** So many issues are named; the others are counted. */
+export const MAX_NAMED_ISSUES = 20;
 
-/** What is said of the faults that aren't named. */
-export const unnamedFaults = (count: number) => `and ${count.toLocaleString('en-US')} more`;
+/** What is said of the issues that aren't named. */
+export const unnamedIssues = (count: number) => `and ${count.toLocaleString('en-US')} more`;
 
 /** Names and values come from whoever asks, and may be as long as a body. */
 const shortened = (text: string, max: number): string =>
   text.length <= max ? text : `${text.slice(0, max - 1)}…`;
 
 /**
- * One VALIDATION_FAILED error that names the faults.
+ * One VALIDATION_FAILED error that names the issues.
  *
  * @param count how many there are, if not all of them are given
  */
 export function validationFailed(issues: readonly Issue[], count = issues.length): AppError {
   const named = issues
-    .slice(0, MAX_NAMED_FAULTS)
+    .slice(0, MAX_NAMED_ISSUES)
     .map(({ path, message }) => ({ path: shortened(path, 100), message: shortened(message, 200) }));
   const texts = named.map(({ path, message }) => `${path}: ${message}`);
-  if (count > named.length) texts.push(unnamedFaults(count - named.length));
+  if (count > named.length) texts.push(unnamedIssues(count - named.length));
   return new AppError('VALIDATION_FAILED', `${texts.join('; ')}.`, { fields: named });
 }
 

@@ -95,7 +95,7 @@ class Gateway {
     this.#cors = new Cors(config.CORS_ORIGIN);
     this.#pages = new Pages({ store, config, metrics, schema, routes: options.routes, developmentKey });
     this.#access = new Access(clock);
-    const operations = new Operations(schema, (error) => this.#reportFault(error), {
+    const operations = new Operations(schema, (error) => this.#reportError(error), {
       introspection: config.INTROSPECTION,
     });
     const lifecycle = {
@@ -108,7 +108,7 @@ class Gateway {
       isValid: (key) => andThen(this.#access.sessionOf(key, store), (session) => session !== null),
     });
     metrics?.watchStreams(this.#streams);
-    const events = new EventsHandler(this.#streams, (error) => this.#reportFault(error));
+    const events = new EventsHandler(this.#streams, (error) => this.#reportError(error));
     this.#rest = new RestHandler(operations, config.REST_BASE_PATH, lifecycle, {
       ...(options.routes && { routes: options.routes }),
       openStream: (exchange, session, selection) => events.open(exchange, session, selection),
@@ -213,7 +213,7 @@ class Gateway {
 
   #answerError(exchange: Exchange, error: unknown): Answer {
     const known = error instanceof AppError ? error : new AppError('INTERNAL', INTERNAL_MESSAGE);
-    if (known.status >= 500) this.#reportFault(error, exchange.requestId);
+    if (known.status >= 500) this.#reportError(error, exchange.requestId);
     return exchange.transport === 'graphql'
       ? graphqlErrorAnswer(known, exchange)
       : errorAnswer(known, exchange);
@@ -259,7 +259,7 @@ class Gateway {
         'stream ended',
       );
     } catch (error) {
-      this.#reportFault(error, requestId);
+      this.#reportError(error, requestId);
       response.destroy();
     }
   }
@@ -288,8 +288,8 @@ class Gateway {
     );
   }
 
-  #reportFault(error: unknown, requestId?: string): void {
-    this.#log.error({ err: error, requestId }, 'fault');
+  #reportError(error: unknown, requestId?: string): void {
+    this.#log.error({ err: error, requestId }, 'error');
   }
 }
 

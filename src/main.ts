@@ -127,7 +127,7 @@ async function fill(store: Store, log: Logger): Promise<void> {
   } catch (error) {
     if (!(error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code))) throw error;
     log.debug({ err: error }, 'the sample data must wait');
-    setTimeout(() => void fill(store, log).catch((err) => log.error({ err }, 'fault')), FILL_DELAY).unref();
+    setTimeout(() => void fill(store, log).catch((err) => log.error({ err }, 'error')), FILL_DELAY).unref();
   }
 }
 
@@ -158,7 +158,7 @@ function greet(output: LogOutput, { HOST, REST_BASE_PATH }: Config, port: number
   output.flush();
 }
 
-/** Why the start failed: not what clients are told of a fault, but its cause. */
+/** Why the start failed: not what clients are told of an error, but its cause. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error instanceof AppError && error.cause instanceof Error

@@ -38,7 +38,7 @@ const CHECK_INTERVAL = 1_000;
 const MAX_HEADER_BYTES = 16_384;
 const MAX_HEADERS = 2_000;
 
-/** What a fault of the connection means for the client; anything else is no valid HTTP. */
+/** What an error of the connection means for the client; anything else is no valid HTTP. */
 const MESSAGES: Partial<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: `The header of the request is over ${MAX_HEADER_BYTES} bytes.`,
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
@@ -76,9 +76,9 @@ export function createHttpServer(
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     const connection = connections.get(request.socket);
     if (!server.listening && !connection?.isAwaited) response.shouldKeepAlive = false;
-    const fault = faultOf(request);
-    if (fault === undefined) handler(request, response);
-    else refuse(request.socket, handler, fault);
+    const error = errorOf(request);
+    if (error === undefined) handler(request, response);
+    else refuse(request.socket, handler, error);
   };
   const take = (request: IncomingMessage, response: ServerResponse) =>
     connections.get(request.socket)?.take(request, response);
@@ -104,7 +104,7 @@ export function createHttpServer(
 }
 
 /** Why a request that node has read is refused before anybody looks at it. */
-function faultOf(request: IncomingMessage): string | undefined {
+function errorOf(request: IncomingMessage): string | undefined {
   if (request.rawHeaders.length > 2 * MAX_HEADERS)
     return `The request has more than ${MAX_HEADERS} header fields.`;
   return hasValidHost(request) ? undefined : NO_HTTP;
@@ -157,7 +157,7 @@ function cutOffWhoDoesNotRead(
   return () => clearInterval(timer);
 }
 
-const LISTEN_FAULTS: Partial<Record<string, string>> = {
+const LISTEN_ERRORS: Partial<Record<string, string>> = {
   EADDRINUSE: 'another program has it. Stop that one, or set PORT to another (EADDRINUSE).',
   EACCES: 'this user may not. Set PORT to 1024 or more (EACCES).',
   EADDRNOTAVAIL: 'this machine has no such address. Set HOST to one that it has (EADDRNOTAVAIL).',
@@ -167,7 +167,7 @@ const LISTEN_FAULTS: Partial<Record<string, string>> = {
 export function listen(server: Server, port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = LISTEN_FAULTS[error.code ?? ''] ?? error.message;
+      const why = LISTEN_ERRORS[error.code ?? ''] ?? error.message;
       reject(new Error(`The server cannot listen on port ${port} of ${host}: ${why}`, { cause: error }));
     });
     server.listen(port, host, () => {

@@ -272,7 +272,7 @@ const BOTH: readonly Row[] = [
   },
   {
     code: 'INTERNAL',
-    fault: 'a fault of ours',
+    fault: 'an error of ours',
     store: failing(/^petsById$/, () => {
       throw new Error('secret');
     }),

@@ -100,7 +100,7 @@ ${Object.entries(COMMANDS)
 COMMAND --help says more. The store is the one that MONGODB_URI or DATA_FILE names; the server may run meanwhile. A key is
 shown once, when it is made. A revocation is in force within 5 seconds.`;
 
-/** A fault of the caller: its message is all there is to say. */
+/** An error of the caller: its message is all there is to say. */
 class UsageError extends Error {}
 
 async function main(): Promise<void> {
@@ -138,8 +138,8 @@ function parse() {
     return parseArgs({ allowPositionals: true, options: OPTIONS });
   } catch (error) {
     // What follows the first sentence is advice on positional arguments that start with a dash.
-    const [fault] = (error as Error).message.split('. ');
-    throw misused(`${fault!.replace(/\.$/, '')}.`);
+    const [sentence] = (error as Error).message.split('. ');
+    throw misused(`${sentence!.replace(/\.$/, '')}.`);
   }
 }
 

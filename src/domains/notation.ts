@@ -80,7 +80,7 @@ export const boolean = () => z.boolean({ error: required('must be true or false'
 export const inputObject = <T extends z.ZodRawShape>(shape: T) =>
   z.strictObject(shape, { error: () => 'must be an object' });
 
-/** The issues of a zod (or any Standard Schema) failure, one for each field at fault. */
+/** The issues of a zod (or any Standard Schema) failure, one for each field that is wrong. */
 export function issuesOf(
   issues: readonly { message: string; path?: readonly unknown[] | undefined; keys?: readonly string[] }[],
   prefix: readonly string[] = [],

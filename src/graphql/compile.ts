@@ -13,7 +13,7 @@ import {
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import type { Documents, Operation } from './documents.ts';
-import type { FaultReporter } from './execute.ts';
+import type { ErrorReporter } from './execute.ts';
 import { toJson } from './json.ts';
 import { asQuery, type ExecutionSchemas } from './mutation.ts';
 import type { Plan } from './plan.ts';
@@ -31,9 +31,9 @@ const BYTES_OF_COMPILED_FIELD = 4_000;
 export class Compiler {
   readonly #schemas: ExecutionSchemas;
   readonly #documents: Documents;
-  readonly #report: FaultReporter;
+  readonly #report: ErrorReporter;
 
-  constructor(schemas: ExecutionSchemas, documents: Documents, report: FaultReporter) {
+  constructor(schemas: ExecutionSchemas, documents: Documents, report: ErrorReporter) {
     this.#schemas = schemas;
     this.#documents = documents;
     this.#report = report;

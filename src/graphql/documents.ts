@@ -18,7 +18,7 @@ import {
   visit,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import { AppError, MAX_NAMED_FAULTS, unnamedFaults } from '../errors.ts';
+import { AppError, MAX_NAMED_ISSUES, unnamedIssues } from '../errors.ts';
 import { checkExpansion, checkNesting, MAX_TOKENS } from './complexity.ts';
 import { Int64IdsRule } from './id-scalar.ts';
 import { mergingConflicts } from './merging.ts';
@@ -154,11 +154,11 @@ function tokensOf({ loc }: DocumentNode): number {
 function validationRefusal(ast: DocumentNode, errors: readonly GraphQLError[]): OperationRefused {
   if (errors.at(-1)!.message.endsWith('Validation aborted.'))
     return refused('QUERY_TOO_COMPLEX', 'The operation has too many errors.');
-  const named = errors.slice(0, MAX_NAMED_FAULTS).map((error) => validationError(ast, error));
+  const named = errors.slice(0, MAX_NAMED_ISSUES).map((error) => validationError(ast, error));
   const unnamed = errors.length - named.length;
   if (unnamed > 0) {
     const last = named.at(-1)!;
-    named[named.length - 1] = { ...last, message: `${last.message} (${unnamedFaults(unnamed)})` };
+    named[named.length - 1] = { ...last, message: `${last.message} (${unnamedIssues(unnamed)})` };
   }
   return new OperationRefused(named);
 }

@@ -11,11 +11,11 @@ export interface PublicResult {
   retryAfter?: number;
 }
 
-/** Told of faults that clients must not see. */
-export type FaultReporter = (error: unknown) => void;
+/** Told of errors that clients must not see. */
+export type ErrorReporter = (error: unknown) => void;
 
-/** Makes a result public: faults that nobody foresaw are reported here and told to nobody else. */
-export function publicResult(result: ExecutionResult, report: FaultReporter): PublicResult {
+/** Makes a result public: errors that nobody foresaw are reported here and told to nobody else. */
+export function publicResult(result: ExecutionResult, report: ErrorReporter): PublicResult {
   if (!result.errors) return result as Omit<ExecutionResult, 'errors'>;
   let retryAfter: number | undefined;
   const errors = result.errors.map((error) => {

@@ -29,7 +29,7 @@ interface Plan {
   work: (writes: PetstoreWrites) => MaybePromise<unknown>;
 }
 
-/** A promise and who settles it. A rejection that nobody waits for is no fault. */
+/** A promise and who settles it. A rejection that nobody waits for is no error. */
 class Deferred<T> {
   resolve!: (value: T) => void;
   reject!: (error: unknown) => void;

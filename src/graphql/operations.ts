@@ -13,7 +13,7 @@ import { Compiler } from './compile.ts';
 import type { Context } from './context.ts';
 import { CostModel } from './cost.ts';
 import { Documents, type Operation } from './documents.ts';
-import { type FaultReporter, type PublicResult, publicResult } from './execute.ts';
+import { type ErrorReporter, type PublicResult, publicResult } from './execute.ts';
 import { Introspection, isSchemaField } from './introspection.ts';
 import { toJson } from './json.ts';
 import { asQueries, type ExecutionSchemas, executionSchemas, mutate } from './mutation.ts';
@@ -71,7 +71,7 @@ const BYTES_OF_SCHEMA_DATA = 400_000;
 export class Operations {
   readonly #schema: GraphQLSchema;
   readonly #schemas: ExecutionSchemas;
-  readonly #report: FaultReporter;
+  readonly #report: ErrorReporter;
   readonly #documents: Documents;
   readonly #plans: Plans;
   readonly #costModel: CostModel;
@@ -79,7 +79,7 @@ export class Operations {
   readonly #compiler: Compiler;
 
   /** @param options `introspection: false` tells clients nothing of the schema: no introspection, no "Did you mean" */
-  constructor(schema: GraphQLSchema, report: FaultReporter, { introspection = true } = {}) {
+  constructor(schema: GraphQLSchema, report: ErrorReporter, { introspection = true } = {}) {
     this.#schema = schema;
     this.#schemas = executionSchemas(schema);
     this.#report = report;

@@ -20,7 +20,7 @@ import {
 } from 'graphql';
 import type { z } from 'zod';
 import { issuesOf } from '../domains/notation.ts';
-import { type Issue, MAX_NAMED_FAULTS, validationFailed } from '../errors.ts';
+import { type Issue, MAX_NAMED_ISSUES, validationFailed } from '../errors.ts';
 import { idIssues, opaqueVariables } from './id-scalar.ts';
 
 /** Values of variables as execution takes them. */
@@ -49,14 +49,14 @@ export class OperationVariables {
   }
 
   /**
-   * Coerces variables before anything runs, so that the faults of all of them are told at once.
+   * Coerces variables before anything runs, so that the issues of all of them are named at once.
    *
    * @throws VALIDATION_FAILED naming what is wrong
    */
   coerce(inputs: Variables): Variables {
     const { variableDefinitions } = this.#operation;
     if (!variableDefinitions || variableDefinitions.length === 0) return NO_VARIABLES;
-    const faults = new Faults();
+    const issues = new Issues();
     // Without a prototype, whose properties compiled code would take for variables.
     const coerced: Record<string, unknown> = Object.create(null);
     for (const { variable, type: typeNode, defaultValue } of variableDefinitions) {
@@ -67,21 +67,21 @@ export class OperationVariables {
       if (given === undefined) {
         if (defaultValue) coerced[name] = valueFromAST(defaultValue, type);
         else if (isNonNullType(type))
-          faults.add([{ path: name, message: `is required: a variable of type ${type}` }]);
+          issues.add([{ path: name, message: `is required: a variable of type ${type}` }]);
       } else if (given === null && (isNonNullType(type) || (defaultValue && this.#isNeverNull(name)))) {
-        faults.add([{ path: name, message: 'must not be null' }]);
+        issues.add([{ path: name, message: 'must not be null' }]);
       } else {
-        coerced[name] = this.#value(name, type, given, faults);
+        coerced[name] = this.#value(name, type, given, issues);
       }
     }
-    faults.throwAny();
+    issues.throwAny();
     return coerced;
   }
 
-  #value(name: string, type: GraphQLInputType, given: unknown, faults: Faults): unknown {
+  #value(name: string, type: GraphQLInputType, given: unknown, found: Issues): unknown {
     const broken = ruleIssues(name, type, given);
     if (broken.length > 0) {
-      faults.add(broken);
+      found.add(broken);
       return undefined;
     }
     const issues: Issue[] = [];
@@ -90,22 +90,22 @@ export class OperationVariables {
         path: path.length > 0 ? path.join('.') : name,
         message: error.message.replace(/\.$/, ''),
       });
-      if (issues.length === MAX_NAMED_FAULTS) throw ENOUGH;
+      if (issues.length === MAX_NAMED_ISSUES) throw ENOUGH;
     };
     try {
       const value = coerceInputValue(given, type, onError, !this.#suggest);
       this.#opaque ??= opaqueVariables(this.#schema, this.#document, this.#operation);
-      faults.add(issues);
-      if (!this.#opaque.has(name)) faults.add(idIssues(type, value, name));
+      found.add(issues);
+      if (!this.#opaque.has(name)) found.add(idIssues(type, value, name));
       return value;
     } catch (error) {
       if (error !== ENOUGH) throw error;
-      faults.add(issues, faultsOf(type, given));
+      found.add(issues, issueCountOf(type, given));
       return undefined;
     }
   }
 
-  /** A variable with a default may stand where null may not; then the null that a client gives for it is a fault. */
+  /** A variable with a default may stand where null may not; then the null that a client gives for it is an error. */
   #isNeverNull(name: string): boolean {
     this.#neverNull ??= neverNull(this.#schema, this.#document);
     return this.#neverNull.has(name);
@@ -113,16 +113,16 @@ export class OperationVariables {
 }
 
 const NO_VARIABLES: Variables = Object.freeze({});
-const ENOUGH = Symbol('enough faults are named');
+const ENOUGH = Symbol('enough issues are named');
 
-/** Keeps as many faults as are named, and the number of all. */
-class Faults {
+/** Keeps as many issues as are named, and the number of all. */
+class Issues {
   readonly #named: Issue[] = [];
   #count = 0;
 
   /** @param count how many there are, if only some of them are given */
   add(issues: readonly Issue[], count = issues.length): void {
-    this.#named.push(...issues.slice(0, MAX_NAMED_FAULTS - this.#named.length));
+    this.#named.push(...issues.slice(0, MAX_NAMED_ISSUES - this.#named.length));
     this.#count += count;
   }
 
@@ -131,26 +131,26 @@ class Faults {
   }
 }
 
-/** How many faults coercion finds in a value, found without a message for each: a body has room for 49,000. */
-export function faultsOf(type: GraphQLInputType, value: unknown): number {
-  if (isNonNullType(type)) return value == null ? 1 : faultsOf(type.ofType, value);
+/** How many issues coercion finds in a value, found without a message for each: a body has room for 49,000. */
+export function issueCountOf(type: GraphQLInputType, value: unknown): number {
+  if (isNonNullType(type)) return value == null ? 1 : issueCountOf(type.ofType, value);
   if (value == null) return 0;
   if (isListType(type)) {
-    if (!Array.isArray(value)) return faultsOf(type.ofType, value);
-    let faults = 0;
-    for (const item of value) faults += faultsOf(type.ofType, item);
-    return faults;
+    if (!Array.isArray(value)) return issueCountOf(type.ofType, value);
+    let count = 0;
+    for (const item of value) count += issueCountOf(type.ofType, item);
+    return count;
   }
   if (isLeafType(type)) return isLeafValue(type, value) ? 0 : 1;
   if (typeof value !== 'object') return 1;
   const fields = type.getFields();
-  let faults = Object.keys(value).filter((name) => !Object.hasOwn(fields, name)).length;
+  let count = Object.keys(value).filter((name) => !Object.hasOwn(fields, name)).length;
   for (const { name, type, defaultValue } of Object.values(fields)) {
     const given = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
-    if (given !== undefined) faults += faultsOf(type, given);
-    else if (defaultValue === undefined && isNonNullType(type)) faults++;
+    if (given !== undefined) count += issueCountOf(type, given);
+    else if (defaultValue === undefined && isNonNullType(type)) count++;
   }
-  return faults;
+  return count;
 }
 
 function isLeafValue(type: GraphQLInputType & { name: string }, value: unknown): boolean {

@@ -50,7 +50,7 @@ export class LogOutput {
     this.#sink = this.#isPipe
       ? (bytes, done) => process.stdout.write(bytes, (error) => done(error, bytes.length))
       : (bytes, done) => writeFile(STDOUT, bytes, done);
-    // Whoever writes hears of the fault; without a listener it would end the process.
+    // Whoever writes hears of the error; without a listener it would end the process.
     process.stdout.on('error', () => {});
     setInterval(() => this.flush(), MAX_WAIT).unref();
     process.on('exit', () => this.#flushAtExit());

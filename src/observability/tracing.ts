@@ -142,7 +142,7 @@ function ended<T>(span: Span, result: T): T {
   return result;
 }
 
-/** Only the kind of the fault: messages of databases may tell what was in the data. */
+/** Only the kind of the error: messages of databases may tell what was in the data. */
 function failed(span: Span, error: unknown): never {
   const type = (error as { code?: unknown }).code;
   span.setAttribute('error.type', typeof type === 'string' ? type : 'INTERNAL');

@@ -152,9 +152,9 @@ export interface AccessStore {
  * The store port: what the gateway needs of a database, in the domain's own words. Two engines implement it,
  * MongoDB (`store/mongo`) and embedded SQLite (`store/sqlite`); `test/store/contract.test.ts` holds both to it.
  *
- * Every method may answer at once (the embedded engine does) or with a promise. Faults that a client may be
+ * Every method may answer at once (the embedded engine does) or with a promise. Errors that a client may be
  * told are thrown as AppError; a database that can't be reached is `UNAVAILABLE`; in an operation with several
- * faults the first of existence (404), precondition (412), references (422), conflicts (409) is thrown, and
+ * errors the first of existence (404), precondition (412), references (422), conflicts (409) is thrown, and
  * nothing is written.
  */
 export interface Store extends PetstoreReads, PetstoreWrites, AccessStore, EventStore {

@@ -578,7 +578,7 @@ describe.each(engines)('$name', (engine) => {
         return made.then(() => writes.updatePet(pet.id, { quantity: 99 })).then(fail);
       };
 
-    it('keeps a fault below 500, with nothing written', async () => {
+    it('keeps an error below 500, with nothing written', async () => {
       const pet = await newPet();
       const before = await store.categoryCount();
       const failing = call();
@@ -590,7 +590,7 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.petsById([pet.id])).toEqual([pet]);
     });
 
-    it('keeps nothing of any other fault', async () => {
+    it('keeps nothing of any other error', async () => {
       const pet = await newPet();
       const before = await store.categoryCount();
       for (const fault of [unavailable(), new TypeError('a mistake')]) {

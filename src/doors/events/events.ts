@@ -34,7 +34,7 @@ export class EventsHandler {
   readonly #frames = new Frames();
   readonly #heartbeat: number;
 
-  /** @param report told of faults that clients must not see */
+  /** @param report told of errors that clients must not see */
   constructor(streams: EventStreams, report: (error: unknown) => void, heartbeat = HEARTBEAT) {
     this.#streams = streams;
     this.#report = report;
@@ -62,7 +62,7 @@ export class EventsHandler {
     };
     const options = { session, key: keyOf(exchange.headers)!, selection, cost: COST };
     const stream = await this.#streams.open(options).catch((error: unknown) => {
-      throw last !== undefined && isValidationFault(error) ? foreignLastEventId() : error;
+      throw last !== undefined && isValidationError(error) ? foreignLastEventId() : error;
     });
     return { ...answer, stream: (response) => this.#write(response, stream) };
   }
@@ -125,7 +125,7 @@ export class EventsHandler {
   }
 }
 
-const isValidationFault = (error: unknown): boolean =>
+const isValidationError = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'VALIDATION_FAILED';
 
 const foreignLastEventId = () =>

@@ -18,7 +18,7 @@ export interface Input {
 }
 
 /**
- * Reads path, query, header and body together, so that every fault of all of them is told at once.
+ * Reads path, query, header and body together, so that the issues of all of them are named at once.
  *
  * @param parameters of the path
  * @throws BAD_REQUEST when the percent-encoding of the query is broken

@@ -9,7 +9,7 @@ export function together<A, R>(
   run: (all: readonly A[]) => Promise<readonly R[]>,
   max = 1_000,
 ): (one: A) => Promise<R> {
-  let gathered: { one: A; resolve(result: R): void; reject(fault: unknown): void }[] = [];
+  let gathered: { one: A; resolve(result: R): void; reject(error: unknown): void }[] = [];
 
   async function send(): Promise<void> {
     const batch = gathered;
@@ -17,8 +17,8 @@ export function together<A, R>(
     try {
       const results = await run(batch.map(({ one }) => one));
       for (const [i, { resolve }] of batch.entries()) resolve(results[i]!);
-    } catch (fault) {
-      for (const { reject } of batch) reject(fault);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
     }
   }
 

@@ -10,7 +10,7 @@ import { notFound } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
 import { changeOf } from './changes.ts';
 import type { Database } from './database.ts';
-import { LostRace } from './faults.ts';
+import { LostRace } from './errors.ts';
 import type { Holds } from './holds.ts';
 import type { Ids } from './ids.ts';
 import { insertions } from './inserts.ts';

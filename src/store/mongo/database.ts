@@ -1,6 +1,6 @@
 import { type ClientSession, type Db, type Document, MongoClient } from 'mongodb';
 import { unavailable } from '../../errors.ts';
-import { isInvalidDocument, portFault } from './faults.ts';
+import { isInvalidDocument, portError } from './errors.ts';
 import { ServerClock } from './server-clock.ts';
 
 /** How to open a MongoDB database. */
@@ -35,7 +35,7 @@ export interface Database {
   readonly timeoutMs: number;
   /** Whether the server has transactions; known once `prepared`. */
   readonly transactions: boolean;
-  /** Wraps each method of the port: prepared, in time, faults translated. */
+  /** Wraps each method of the port: prepared, in time, errors translated. */
   answer<T>(work: () => Promise<T>): Promise<T>;
   /** Another client of the same database, whose calls may take as long as they like. */
   patientClient(): MongoClient;
@@ -101,9 +101,9 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
 
   function prepared(): Promise<boolean> {
     // A failed preparation is forgotten, so the next call tries again: the database may be back.
-    preparation ??= connectAndPrepare().catch((fault) => {
+    preparation ??= connectAndPrepare().catch((error) => {
       preparation = undefined;
-      throw fault;
+      throw error;
     });
     return preparation;
   }
@@ -125,10 +125,10 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
           clearTimeout(timer);
           resolve(result);
         },
-        async (fault) => {
-          const passes = isInvalidDocument(fault) && (await regainedValidators());
+        async (error) => {
+          const passes = isInvalidDocument(error) && (await regainedValidators());
           clearTimeout(timer);
-          reject(passes ? unavailable(fault) : portFault(fault));
+          reject(passes ? unavailable(error) : portError(error));
         },
       );
     });

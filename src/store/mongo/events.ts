@@ -22,7 +22,7 @@ import type {
 import { toCategory } from './category.ts';
 import { WRITTEN } from './changes.ts';
 import type { Database } from './database.ts';
-import { isUnavailable, portFault } from './faults.ts';
+import { isUnavailable, portError } from './errors.ts';
 import { idOf } from './keys.ts';
 import { toOrder } from './order.ts';
 import { toPet } from './pet.ts';
@@ -171,8 +171,8 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
         for await (const start of beginnings()) {
           try {
             return await readPage(request, start);
-          } catch (fault) {
-            if (!isHistoryLost(fault)) throw fault;
+          } catch (error) {
+            if (!isHistoryLost(error)) throw error;
           }
         }
         throw eventsGone();
@@ -180,8 +180,8 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
       if (!TOKEN.test(request.after)) throw unknownEvent();
       try {
         return await readPage(request, { startAfter: { _data: request.after } });
-      } catch (fault) {
-        throw resumeFault(fault);
+      } catch (error) {
+        throw resumeError(error);
       }
     },
 
@@ -238,10 +238,10 @@ async function follow(
     while (!stopped) {
       try {
         await next();
-      } catch (fault) {
+      } catch (error) {
         if (stopped) break;
-        if (!isPassing(fault)) {
-          follower.onEnd(isHistoryLost(fault) ? eventsGone() : fault);
+        if (!isPassing(error)) {
+          follower.onEnd(isHistoryLost(error) ? eventsGone() : error);
           break;
         }
         await sleep(pause);
@@ -287,19 +287,19 @@ function isPast(token: string, time: Timestamp): boolean {
   return seen.gte(time);
 }
 
-const isHistoryLost = (fault: unknown): boolean =>
-  fault instanceof MongoServerError && fault.code === HISTORY_LOST;
+const isHistoryLost = (error: unknown): boolean =>
+  error instanceof MongoServerError && error.code === HISTORY_LOST;
 
 /** Whether a stream that ended can be gone on with: only a server that answers can refuse that for good. */
-const isPassing = (fault: unknown): boolean =>
-  !(fault instanceof MongoServerError) ||
-  isUnavailable(fault) ||
-  fault.hasErrorLabel('ResumableChangeStreamError') ||
-  fault.code === CURSOR_NOT_FOUND;
+const isPassing = (error: unknown): boolean =>
+  !(error instanceof MongoServerError) ||
+  isUnavailable(error) ||
+  error.hasErrorLabel('ResumableChangeStreamError') ||
+  error.code === CURSOR_NOT_FOUND;
 
 /** What a stream that doesn't start where it was told to means for whoever told it. */
-function resumeFault(fault: unknown): unknown {
-  if (isHistoryLost(fault)) return eventsGone();
-  if (fault instanceof MongoServerError && !isUnavailable(fault)) return unknownEvent();
-  return portFault(fault);
+function resumeError(error: unknown): unknown {
+  if (isHistoryLost(error)) return eventsGone();
+  if (error instanceof MongoServerError && !isUnavailable(error)) return unknownEvent();
+  return portError(error);
 }

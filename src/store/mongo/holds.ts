@@ -4,7 +4,7 @@ import type { AnyBulkWriteOperation, Document, Filter } from 'mongodb';
 import { unavailable } from '../../errors.ts';
 import { together } from './batches.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey, LostRace } from './faults.ts';
+import { isDuplicateKey, LostRace } from './errors.ts';
 import { type CollectionPlan, DATE, type Key, STRING, shape } from './plan.ts';
 import type { Unit } from './units.ts';
 
@@ -128,9 +128,9 @@ export function holdsOf(database: Database) {
           { ...options, upsert: true, returnDocument: 'after' },
         );
         if (touched) return touched;
-      } catch (fault) {
+      } catch (error) {
         // Somebody else made it at the same moment, or the filter asks for more than the _id.
-        if (!isDuplicateKey(fault) || Object.keys(filter).length > 1) throw fault;
+        if (!isDuplicateKey(error) || Object.keys(filter).length > 1) throw error;
       }
       if (performance.now() > deadline) throw new LostRace();
     }
@@ -211,8 +211,8 @@ export function holdsOf(database: Database) {
         mark,
       );
       return { ...closing!, holders };
-    } catch (fault) {
-      if (!isDuplicateKey(fault)) throw fault;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
     }
     const { closing: other, at } = await touch({ _id: name }, {});
     if (other && at!.getTime() - other.at.getTime() >= MARK_LIFE) {

@@ -3,7 +3,7 @@ import { AppError, idempotencyKeyReused, idempotentCallRunning, type PublicError
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { IdempotentCall, Outcome, PetstoreWrites } from '../store.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey, LostRace } from './faults.ts';
+import { isDuplicateKey, LostRace } from './errors.ts';
 import { type CollectionPlan, DATE, shape } from './plan.ts';
 import type { RunUnit, Unit } from './units.ts';
 
@@ -60,11 +60,11 @@ function replay<T>(found: IdempotencyDocument, call: IdempotentCall): Outcome<T>
   return { replayed: true, ...JSON.parse(found.outcome) };
 }
 
-/** A fault of the client's making, which is an outcome like any other. */
-const isOutcome = (fault: unknown): fault is AppError => fault instanceof AppError && fault.status < 500;
+/** An error of the client's making, which is an outcome like any other. */
+const isOutcome = (error: unknown): error is AppError => error instanceof AppError && error.status < 500;
 
-/** A fault that `work` threw; those around it, like a reused key, belong to this call alone. */
-class WorkFault extends Error {
+/** An error that `work` threw; those around it, like a reused key, belong to this call alone. */
+class WorkError extends Error {
   readonly error: AppError;
   constructor(error: AppError) {
     super(error.message);
@@ -105,8 +105,8 @@ export function mongoIdempotency(
         if (matchedCount === 0) throw new LostRace();
         return;
       }
-      await idempotency.insertOne(outcome, unit.options).catch((fault) => {
-        throw isDuplicateKey(fault) ? new LostRace() : fault;
+      await idempotency.insertOne(outcome, unit.options).catch((error) => {
+        throw isDuplicateKey(error) ? new LostRace() : error;
       });
     }
 
@@ -118,22 +118,22 @@ export function mongoIdempotency(
         let value: T;
         try {
           value = await work(writes((write) => write(unit)));
-        } catch (fault) {
-          throw isOutcome(fault) ? new WorkFault(fault) : fault;
+        } catch (error) {
+          throw isOutcome(error) ? new WorkError(error) : error;
         }
         await keep(unit, found, finished(call, { value }));
         return { replayed: false, value };
       });
-    } catch (fault) {
-      if (!(fault instanceof WorkFault)) throw fault;
+    } catch (error) {
+      if (!(error instanceof WorkError)) throw error;
       // The transaction is gone with all that `work` wrote; the outcome stands alone.
-      const error = fault.error.toPublic();
+      const outcome = { error: error.error.toPublic() };
       return await units.run(async (unit) => {
         const found = await idempotency.findOne({ _id }, unit.options);
         const earlier = live(found, call);
         if (earlier) return replay<T>(earlier, call);
-        await keep(unit, found, finished(call, { error }));
-        return { replayed: false, error };
+        await keep(unit, found, finished(call, outcome));
+        return { replayed: false, ...outcome };
       });
     }
   }
@@ -147,13 +147,13 @@ export function mongoIdempotency(
     let outcome: { value: T; error?: undefined } | { error: PublicError; value?: undefined };
     try {
       outcome = { value: await work(writes(units.run)) };
-    } catch (fault) {
-      if (!isOutcome(fault)) {
+    } catch (error) {
+      if (!isOutcome(error)) {
         // No outcome: a retry may try again at once.
         await idempotency.deleteOne(mine, options).catch(() => {});
-        throw fault;
+        throw error;
       }
-      outcome = { error: fault.toPublic() };
+      outcome = { error: error.toPublic() };
     }
     await idempotency.replaceOne(mine, finished(call, outcome), options);
     return { replayed: false, ...outcome };
@@ -170,8 +170,8 @@ export function mongoIdempotency(
     };
     const found = await idempotency.findOne({ _id: running._id }, options);
     if (!found) {
-      await idempotency.insertOne(running, options).catch((fault) => {
-        throw isDuplicateKey(fault) ? new LostRace() : fault;
+      await idempotency.insertOne(running, options).catch((error) => {
+        throw isDuplicateKey(error) ? new LostRace() : error;
       });
       return null;
     }

@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey } from './faults.ts';
+import { isDuplicateKey } from './errors.ts';
 import { MAX_ID } from './keys.ts';
 import { type CollectionPlan, type Key, STRING, shape } from './plan.ts';
 
@@ -27,7 +27,7 @@ const RUN = 1000;
 /** Somebody who waits for an id. */
 interface Waiting {
   resolve(id: bigint): void;
-  reject(fault: unknown): void;
+  reject(error: unknown): void;
 }
 
 export type Ids = ReturnType<typeof idsOf>;
@@ -119,8 +119,8 @@ export function idsOf(database: Database) {
     async reserveOrder(key: bigint): Promise<void> {
       try {
         await counters.insertOne({ _id: reservation(key) }, options);
-      } catch (fault) {
-        if (!isDuplicateKey(fault)) throw fault;
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
       }
     },
 
@@ -151,8 +151,8 @@ export function idsOf(database: Database) {
         const value = last && last._id <= MAX_ID ? last._id : 0n;
         try {
           await counters.updateOne({ _id: name }, { $setOnInsert: { value } }, { ...options, upsert: true });
-        } catch (fault) {
-          if (!isDuplicateKey(fault)) throw fault;
+        } catch (error) {
+          if (!isDuplicateKey(error)) throw error;
         }
       }
     },
@@ -188,9 +188,9 @@ class Sequence {
       this.#waiting = [];
       try {
         await this.#serveBlock(served);
-      } catch (fault) {
+      } catch (error) {
         // Those who came since would only wait for the same database, and then go on after they were given up.
-        for (const { reject } of [...served, ...this.#waiting.splice(0)]) reject(fault);
+        for (const { reject } of [...served, ...this.#waiting.splice(0)]) reject(error);
       }
     }
     this.#busy = false;

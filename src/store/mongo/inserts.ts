@@ -1,7 +1,7 @@
 import { type Collection, MongoBulkWriteError, type OptionalUnlessRequiredId } from 'mongodb';
 import { together } from './batches.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey, LostRace } from './faults.ts';
+import { isDuplicateKey, LostRace } from './errors.ts';
 import type { Key } from './plan.ts';
 import type { Unit } from './units.ts';
 
@@ -13,12 +13,12 @@ export function insertions<D extends { _id: Key }>(collection: Collection<D>, { 
       if (documents.length === 1) await collection.insertOne(inserted(documents[0]!), options);
       else await collection.insertMany(documents.map(inserted), { ...options, ordered: false });
       return documents.map(() => true);
-    } catch (fault) {
-      if (isDuplicateKey(fault) && documents.length === 1) return [false];
-      if (!(fault instanceof MongoBulkWriteError) || fault.result.getWriteConcernError()) throw fault;
-      const errors = [fault.writeErrors].flat();
+    } catch (error) {
+      if (isDuplicateKey(error) && documents.length === 1) return [false];
+      if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError()) throw error;
+      const errors = [error.writeErrors].flat();
       const other = errors.find(({ code }) => code !== DUPLICATE_KEY);
-      if (other) throw fault;
+      if (other) throw error;
       const taken = new Set(errors.map(({ index }) => index));
       return documents.map((_, i) => !taken.has(i));
     }
@@ -36,8 +36,8 @@ export function insertions<D extends { _id: Key }>(collection: Collection<D>, { 
     unit.written.add(`${collection.collectionName}/${document._id}`);
     try {
       await collection.insertOne(inserted(document), unit.options);
-    } catch (fault) {
-      throw isDuplicateKey(fault) ? taken : fault;
+    } catch (error) {
+      throw isDuplicateKey(error) ? taken : error;
     }
   };
 }

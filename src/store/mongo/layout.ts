@@ -2,7 +2,7 @@ import type { Collection, CreateCollectionOptions, Document } from 'mongodb';
 import { apiKeysPlan } from './api-keys.ts';
 import { categoriesPlan } from './category.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey, isNamespaceTaken, isUnauthorized } from './faults.ts';
+import { isDuplicateKey, isNamespaceTaken, isUnauthorized } from './errors.ts';
 import { holdsPlan } from './holds.ts';
 import { idempotencyPlan } from './idempotency.ts';
 import { countersPlan } from './ids.ts';
@@ -89,9 +89,9 @@ async function createCollection({ db }: Database, { name, schema }: CollectionPl
   };
   try {
     await db.createCollection(name, settings);
-  } catch (fault) {
+  } catch (error) {
     // Another instance was faster; it wrote the same validator.
-    if (!isNamespaceTaken(fault)) throw fault;
+    if (!isNamespaceTaken(error)) throw error;
   }
 }
 
@@ -108,14 +108,14 @@ async function adaptValidator(
   try {
     await db.command({ collMod: name, validator, validationLevel: 'strict', validationAction: 'error' });
     return true;
-  } catch (fault) {
-    if (!isUnauthorized(fault)) throw fault;
+  } catch (error) {
+    if (!isUnauthorized(error)) throw error;
     // The role readWrite isn't enough for that, but for all else.
     if (takes(current?.$jsonSchema, schema)) return false;
     throw new Error(
       `The validator of ${name} is that of another version, and the user of MONGODB_URI may not replace it: ` +
         'start once with a user who has the role dbAdmin too (collMod).',
-      { cause: fault },
+      { cause: error },
     );
   }
 }
@@ -162,7 +162,7 @@ const keyName = (key: unknown): string =>
 async function markLayout(layouts: Collection<LayoutDocument>, options: Database['options']): Promise<void> {
   try {
     await layouts.updateOne({ _id: 'layout' }, { $max: { version: LAYOUT } }, { ...options, upsert: true });
-  } catch (fault) {
-    if (!isDuplicateKey(fault)) throw fault;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
   }
 }

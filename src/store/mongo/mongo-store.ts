@@ -3,8 +3,8 @@ import type { PetstoreWrites, Store } from '../store.ts';
 import { mongoApiKeys } from './api-keys.ts';
 import { mongoCategories } from './category.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
+import { isUnavailable } from './errors.ts';
 import { mongoEvents } from './events.ts';
-import { isUnavailable } from './faults.ts';
 import { holdsOf } from './holds.ts';
 import { mongoIdempotency } from './idempotency.ts';
 import { idsOf } from './ids.ts';
@@ -41,10 +41,10 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   const holds = holdsOf(database);
   try {
     await database.answer(() => Promise.resolve());
-  } catch (fault) {
-    if (!isAway(fault)) {
+  } catch (error) {
+    if (!isAway(error)) {
       await database.client.close();
-      throw fault;
+      throw error;
     }
   }
   const units = unitsOf(database);
@@ -82,8 +82,8 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   };
 }
 
-const isAway = (fault: unknown): boolean =>
-  isUnavailable(fault) || (fault as { code?: unknown }).code === 'UNAVAILABLE';
+const isAway = (error: unknown): boolean =>
+  isUnavailable(error) || (error as { code?: unknown }).code === 'UNAVAILABLE';
 
 type Methods = Record<string, (...args: never[]) => Promise<unknown>>;
 

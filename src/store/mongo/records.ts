@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { Page, PageRequest } from '../store.ts';
 import { atOnce, oneAtATime, together } from './batches.ts';
 import type { Database } from './database.ts';
-import { isTimeExpired } from './faults.ts';
+import { isTimeExpired } from './errors.ts';
 import { idOf, keyOf } from './keys.ts';
 import type { Key } from './plan.ts';
 
@@ -207,10 +207,10 @@ export class Records<D extends { _id: Key }, T> {
 async function countingAtMost<R>(count: (maxTimeMS: number) => Promise<R>): Promise<R> {
   try {
     return await count(COUNT_TIME);
-  } catch (fault) {
-    if (!isTimeExpired(fault)) throw fault;
+  } catch (error) {
+    if (!isTimeExpired(error)) throw error;
     const message = `There are too many to count within ${COUNT_TIME / 1000} s: ask for totalCount with a narrower filter.`;
-    throw new AppError('QUERY_TOO_COMPLEX', message, { cause: fault });
+    throw new AppError('QUERY_TOO_COMPLEX', message, { cause: error });
   }
 }
 

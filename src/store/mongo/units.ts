@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession } from 'mongodb';
 import { unavailable } from '../../errors.ts';
 import type { CallOptions, Database } from './database.ts';
-import { isCommitUnknown, isTransient, isUnavailable, LostRace } from './faults.ts';
+import { isCommitUnknown, isTransient, isUnavailable, LostRace } from './errors.ts';
 
 /** One attempt at writes that belong together: a single document's, or those of a transaction. */
 export interface Unit {
@@ -38,8 +38,8 @@ export function unitsOf(database: Database) {
     afterwards: [],
   });
 
-  function inTime(fault: unknown, { deadline }: Unit): void {
-    if (performance.now() > deadline) throw fault;
+  function inTime(error: unknown, { deadline }: Unit): void {
+    if (performance.now() > deadline) throw error;
   }
 
   async function attempt<T>(unit: Unit, work: (unit: Unit) => Promise<T>): Promise<T> {
@@ -47,10 +47,10 @@ export function unitsOf(database: Database) {
       const result = await work(unit);
       await end(unit);
       return result;
-    } catch (fault) {
+    } catch (error) {
       // What a write without an answer relies on stays, since it may have been carried out.
-      if (!isUnavailable(fault)) await end(unit);
-      throw fault;
+      if (!isUnavailable(error)) await end(unit);
+      throw error;
     }
   }
 
@@ -74,9 +74,9 @@ export function unitsOf(database: Database) {
           inTime(unit.deadline < deadline ? new LostRace() : unavailable(), unit);
           await commit(session, unit);
           return result;
-        } catch (fault) {
+        } catch (error) {
           if (session.inTransaction()) await session.abortTransaction().catch(() => {});
-          throw isTransient(fault) && !isCommitUnknown(fault) ? new LostRace({ cause: fault }) : fault;
+          throw isTransient(error) && !isCommitUnknown(error) ? new LostRace({ cause: error }) : error;
         }
       });
     });
@@ -87,9 +87,9 @@ export function unitsOf(database: Database) {
       try {
         await session.commitTransaction();
         return;
-      } catch (fault) {
-        if (!isCommitUnknown(fault)) throw fault;
-        inTime(fault, unit);
+      } catch (error) {
+        if (!isCommitUnknown(error)) throw error;
+        inTime(error, unit);
       }
     }
   }
@@ -99,10 +99,10 @@ export function unitsOf(database: Database) {
     for (let lost = 0; ; lost += 1) {
       try {
         return await attempt(deadline);
-      } catch (fault) {
-        if (!(fault instanceof LostRace)) throw fault;
+      } catch (error) {
+        if (!(error instanceof LostRace)) throw error;
         const pause = Math.random() * Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** lost);
-        if (performance.now() + pause > deadline) throw unavailable(fault);
+        if (performance.now() + pause > deadline) throw unavailable(error);
         await sleep(pause);
       }
     }

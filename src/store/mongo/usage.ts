@@ -4,7 +4,7 @@ import { chargeUsage, DAY, MINUTE, unusedState } from '../../access/usage.ts';
 import { unavailable } from '../../errors.ts';
 import type { AccessStore, Charge, ChargeResult, UsageState } from '../store.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey } from './faults.ts';
+import { isDuplicateKey } from './errors.ts';
 import { type CollectionPlan, DATE, NUMBER, STRING, shape } from './plan.ts';
 
 interface UsageDocument extends UsageState {
@@ -41,7 +41,7 @@ const MAX_REMEMBERED = 10_000;
 interface Waiting {
   charge: Charge;
   resolve(result: ChargeResult): void;
-  reject(fault: unknown): void;
+  reject(error: unknown): void;
 }
 
 /**
@@ -65,9 +65,9 @@ export function mongoUsage(database: Database) {
           group.map(({ charge }) => charge),
         );
         for (const [i, { resolve }] of group.entries()) resolve(results[i]!);
-      } catch (fault) {
+      } catch (error) {
         // Those who came since would only wait for the same database, and be charged after they were given up.
-        for (const { reject } of [...group, ...waiting.splice(0)]) reject(fault);
+        for (const { reject } of [...group, ...waiting.splice(0)]) reject(error);
       }
     }
     queues.delete(id);
@@ -165,9 +165,9 @@ export function mongoUsage(database: Database) {
     try {
       await usage.insertOne({ _id: id, ...state, forgetAt: forgetAt(state, now) }, options);
       return true;
-    } catch (fault) {
-      if (isDuplicateKey(fault)) return false;
-      throw fault;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
     }
   }
 

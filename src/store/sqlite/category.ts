@@ -7,7 +7,7 @@ import {
 import type { Id } from '../../domains/id.ts';
 import { notFound } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
-import { type Connection, isForeignKeyFault } from './connection.ts';
+import { type Connection, isForeignKeyViolation } from './connection.ts';
 import type { Append } from './event-log.ts';
 import { assignIds } from './ids.ts';
 import { Records } from './records.ts';
@@ -75,7 +75,7 @@ export function categories(db: Connection, append: Append, remember: number) {
         try {
           db.run('delete from categories where id = ?', [BigInt(id)]);
         } catch (error) {
-          throw isForeignKeyFault(error) ? categoryInUse(id) : error;
+          throw isForeignKeyViolation(error) ? categoryInUse(id) : error;
         }
         append('category.deleted', { id });
         records.forget(id);

@@ -8,8 +8,8 @@ import { unavailable } from '../../errors.ts';
  */
 export type Value = string | number | bigint | null;
 
-/** Faults of the disk or of other processes, by SQLite's primary result codes, not of what was asked. */
-const ENVIRONMENT_FAULTS = new Set([
+/** Errors of the disk or of other processes, by SQLite's primary result codes, not of what was asked. */
+const ENVIRONMENT_ERRORS = new Set([
   5, // BUSY
   6, // LOCKED
   7, // NOMEM
@@ -22,15 +22,15 @@ const ENVIRONMENT_FAULTS = new Set([
   26, // NOTADB
 ]);
 
-const FOREIGN_KEY_FAULT = 787;
+const FOREIGN_KEY_VIOLATION = 787;
 
 const rawCode = (error: unknown): number => (error as { rawCode?: number } | null)?.rawCode ?? 0;
 
 /** Whether a statement was refused because a foreign key would name nothing. */
-export const isForeignKeyFault = (error: unknown): boolean => rawCode(error) === FOREIGN_KEY_FAULT;
+export const isForeignKeyViolation = (error: unknown): boolean => rawCode(error) === FOREIGN_KEY_VIOLATION;
 
 const translated = (error: unknown): unknown =>
-  ENVIRONMENT_FAULTS.has(rawCode(error) & 0xff) ? unavailable(error) : error;
+  ENVIRONMENT_ERRORS.has(rawCode(error) & 0xff) ? unavailable(error) : error;
 
 /** Who collects things during a transaction that it writes, all at once, just before the end of it. */
 export interface Collector {
@@ -177,7 +177,7 @@ export class Connection {
     try {
       result = work();
     } catch (error) {
-      // Some faults make SQLite undo the whole transaction, and with it what others have written.
+      // Some errors make SQLite undo the whole transaction, and with it what others have written.
       if (!this.#db.inTransaction) this.#failGroup(group, error);
       throw error;
     } finally {

@@ -12,7 +12,7 @@ const CORRUPT = 11;
 /**
  * Looks for damage in a data file. What libsql can't read may end the process it runs in, so another one looks.
  *
- * @throws Error if there is any; other faults are left to the opening of the file
+ * @throws Error if there is any; other errors are left to the opening of the file
  */
 export async function checkDataFile(file: string): Promise<void> {
   if (sizeOf(file) === 0) return;

@@ -10,7 +10,7 @@ import {
 } from '../../domains/pet/pet.ts';
 import { notFound, unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
-import { type Connection, isForeignKeyFault } from './connection.ts';
+import { type Connection, isForeignKeyViolation } from './connection.ts';
 import type { Append } from './event-log.ts';
 import { assignIds } from './ids.ts';
 import { idList, Records, type Where } from './records.ts';
@@ -67,7 +67,7 @@ export function pets(db: Connection, append: Append, remember: number) {
     try {
       write();
     } catch (error) {
-      throw isForeignKeyFault(error) ? unknownReference('categoryId', 'category', categoryId) : error;
+      throw isForeignKeyViolation(error) ? unknownReference('categoryId', 'category', categoryId) : error;
     }
   };
 

@@ -56,7 +56,7 @@ export function openSqliteStore(options: SqliteOptions) {
     migrate(db);
   } catch (error) {
     release();
-    throw openingFault(options.file, error);
+    throw openingError(options.file, error);
   }
 
   const events = eventLog(db, now);
@@ -119,11 +119,11 @@ function grouped<W extends object>(db: Connection, writes: W): Committed<W> {
 const UNWRITABLE = new Set(['EROFS', 'EACCES', 'EPERM', 'SQLITE_READONLY', 'SQLITE_FULL']);
 
 /** What systems and SQLite say of a file they can't open, with its name; our own words as they are. */
-function openingFault(file: string, error: unknown): Error {
-  const fault = (error instanceof AppError ? error.cause : error) as Error & { code?: unknown };
-  if (fault.code === undefined) return fault;
-  const what = UNWRITABLE.has(String(fault.code)) ? 'written' : 'opened';
-  return new Error(`The data file ${file} cannot be ${what}: ${fault.message}`, { cause: fault });
+function openingError(file: string, error: unknown): Error {
+  const cause = (error instanceof AppError ? error.cause : error) as Error & { code?: unknown };
+  if (cause.code === undefined) return cause;
+  const what = UNWRITABLE.has(String(cause.code)) ? 'written' : 'opened';
+  return new Error(`The data file ${file} cannot be ${what}: ${cause.message}`, { cause });
 }
 
 /** Creates the file readable for its owner alone (SQLite gives its side files the same mode); returns its real path. */

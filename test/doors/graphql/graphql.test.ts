@@ -342,7 +342,7 @@ describe('A batch', () => {
   });
 });
 
-describe('A fault that nobody foresaw', () => {
+describe('An error that nobody foresaw', () => {
   const kit = useGateway(sqlite);
   kit.faultsExpected = true;
 

@@ -21,7 +21,7 @@ const EXCEPTIONS: readonly { rule: string; selector: string; why: string }[] = [
 ];
 
 /** Critical and serious faults, as lines to read. */
-async function faultsOf({ page }: Tab): Promise<string[]> {
+async function violationsOf({ page }: Tab): Promise<string[]> {
   await page.evaluate(axe);
   const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
   const faults: string[] = [];
@@ -48,7 +48,7 @@ withBrowser('Accessibility', (kit) => {
     async (look) => {
       const tab = await kit.open('/', look);
       await tab.see('Enter an API key', '#key-status');
-      expect(await faultsOf(tab)).toEqual([]);
+      expect(await violationsOf(tab)).toEqual([]);
       await tab.leave(`first-page-${look.scheme}-${look.width}`);
     },
     60_000,
@@ -61,11 +61,11 @@ withBrowser('Accessibility', (kit) => {
       await tab.see('Costs 1 unit', '.cost-strip');
       await tab.run();
       await tab.see('"categories"', '.result-window');
-      expect(await faultsOf(tab)).toEqual([]);
+      expect(await violationsOf(tab)).toEqual([]);
       for (const panel of ['Examples', 'Cost and REST', 'History', 'Documentation Explorer']) {
         const show = tab.page.getByRole('button', { name: `Show ${panel}` });
         if ((await show.count()) > 0) await show.click();
-        expect(await faultsOf(tab), panel).toEqual([]);
+        expect(await violationsOf(tab), panel).toEqual([]);
       }
       await tab.leave(`graphiql-${look.scheme}-${look.width}`);
     },
@@ -86,7 +86,7 @@ withBrowser('Accessibility', (kit) => {
       await panel('getPet').locator('.execute').click();
       await panel('getPet').locator('.live-responses-table', { hasText: '"Rex"' }).waitFor();
       for (const summary of await page.locator('.opblock summary').all()) await summary.click();
-      expect(await faultsOf(tab)).toEqual([]);
+      expect(await violationsOf(tab)).toEqual([]);
       await tab.leave(`docs-${look.scheme}-${look.width}`);
     },
     120_000,

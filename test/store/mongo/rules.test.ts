@@ -189,7 +189,7 @@ onMongo.each(['auto', 'off'] as const)('Rules with transactions: %s', (transacti
     expect(await codeOf(Promise.resolve(one.once(callOf('p', 'g'), work)))).toBe('IDEMPOTENCY_KEY_REUSED');
   });
 
-  it('a fault of the client is an outcome, one of ours is not', async () => {
+  it('an error of the client is an outcome, one of ours is not', async () => {
     let calls = 0;
     const work = (writes: PetstoreWrites) => {
       calls += 1;
@@ -223,7 +223,7 @@ onMongo.each(['auto', 'off'] as const)('Rules with transactions: %s', (transacti
 onMongo('With transactions', () => {
   const database = newDatabase();
 
-  it('a fault takes back all that an idempotent call wrote', async () => {
+  it('an error rolls back all that an idempotent call wrote', async () => {
     const store = await database.open();
     const outcome = await store.once(callOf('k'), async (writes) => {
       const { id } = await writes.createCategory({ name: 'C' });

@@ -172,8 +172,8 @@ function subjectOf(
   if (!document) return 'The operation is not complete yet.';
   const operation = operationAt(document, offset);
   if (!operation) return 'There is no operation here, only fragments.';
-  const fault = schema ? validate(schema, document)[0] : undefined;
-  if (fault) return fault.message;
+  const error = schema ? validate(schema, document)[0] : undefined;
+  if (error) return error.message;
   try {
     const variables = variablesOf(variablesText);
     const absent = operation.variableDefinitions?.find(

@@ -76,7 +76,7 @@ function subscribe(
       try {
         return (await results.next()) as IteratorResult<never>;
       } catch (error) {
-        // Whoever stops it has no fault to be told of.
+        // Whoever stops it needs no error.
         if (isOver) return end;
         isOver = true;
         return { done: false, value: failed(await wordsOfStream(error)) as never };

@@ -6,10 +6,10 @@ import { applyEdits, format, type ParseError, parse, printParseErrorCode } from 
 export function parseJSONC(text: string): unknown {
   const errors: ParseError[] = [];
   const parsed: unknown = parse(text, errors, { allowTrailingComma: true, allowEmptyContent: true });
-  const [fault] = errors;
-  if (fault) {
-    const before = text.slice(0, fault.offset).split('\n');
-    const name = printParseErrorCode(fault.error)
+  const [error] = errors;
+  if (error) {
+    const before = text.slice(0, error.offset).split('\n');
+    const name = printParseErrorCode(error.error)
       .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
       .toLowerCase();
     throw new SyntaxError(`${name} at line ${before.length}, column ${before.at(-1)!.length + 1}`);

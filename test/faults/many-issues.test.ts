@@ -14,7 +14,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 const unknownFields = (count: number) =>
   `{"name":"x","categoryId":1,${Array.from({ length: count }, (_, i) => `"f${i}":1`).join(',')}}`;
 
-it('20 faults are named, and the others are counted', async () => {
+it('20 issues are named, and the others are counted', async () => {
   const twenty = await send(kit.gateway, 'POST /pets', { body: unknownFields(20) });
   expectRefusal(twenty, 'VALIDATION_FAILED', /f19: is not a known field\.$/);
   const more = await send(kit.gateway, 'POST /pets', { body: unknownFields(8_998) });
@@ -31,7 +31,7 @@ it('names are told to a length at which messages stay readable', async () => {
   expect(reply.text.length).toBeLessThan(500);
 });
 
-it('many faults cost no more than a body without any', async () => {
+it('many issues cost no more than a body without any', async () => {
   const valid = `{"name":"${'x'.repeat(99_000)}","categoryId":1}`;
   const faulty = unknownFields(9_000);
   const wrong = { status: Array.from({ length: 11_000 }, () => 'gone') };

@@ -41,7 +41,7 @@ const UNAVAILABLE_NAMES = new Set([
   'MongoWaitQueueTimeoutError',
 ]);
 
-/** The labels of faults that go away by themselves; when they get here, the driver has retried in vain. */
+/** The labels of errors that go away by themselves; when they get here, the driver has retried in vain. */
 const UNAVAILABLE_LABELS = [
   'RetryableWriteError',
   'TransientTransactionError',
@@ -81,22 +81,22 @@ const UNAVAILABLE_CODES = new Set<unknown>([
 ]);
 
 /** Whether the database could not be reached or did not answer in time, so that the same call may succeed later. */
-export function isUnavailable(fault: unknown): boolean {
-  if (!(fault instanceof MongoError)) return false;
-  if (UNAVAILABLE_CLASSES.some((type) => fault instanceof type)) return true;
-  if (UNAVAILABLE_NAMES.has(fault.name)) return true;
-  if (UNAVAILABLE_LABELS.some((label) => fault.hasErrorLabel(label))) return true;
-  return UNAVAILABLE_CODES.has(fault.code);
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof MongoError)) return false;
+  if (UNAVAILABLE_CLASSES.some((type) => error instanceof type)) return true;
+  if (UNAVAILABLE_NAMES.has(error.name)) return true;
+  if (UNAVAILABLE_LABELS.some((label) => error.hasErrorLabel(label))) return true;
+  return UNAVAILABLE_CODES.has(error.code);
 }
 
-/** What the port throws for a fault: UNAVAILABLE for a database that is away, anything else as it is. */
-export const portFault = (fault: unknown): unknown =>
-  isUnavailable(fault) || fault instanceof LostRace ? unavailable(fault) : fault;
+/** What the port throws for an error: UNAVAILABLE for a database that is away, anything else as it is. */
+export const portError = (error: unknown): unknown =>
+  isUnavailable(error) || error instanceof LostRace ? unavailable(error) : error;
 
 const hasCode =
   (code: number) =>
-  (fault: unknown): boolean =>
-    fault instanceof MongoServerError && fault.code === code;
+  (error: unknown): boolean =>
+    error instanceof MongoServerError && error.code === code;
 
 /** Whether a document with this key exists already. */
 export const isDuplicateKey = hasCode(11000);
@@ -114,9 +114,9 @@ export const isUnauthorized = hasCode(13);
 export const isNamespaceTaken = hasCode(48);
 
 /** Whether a transaction failed that may succeed when it is begun again. */
-export const isTransient = (fault: unknown): boolean =>
-  fault instanceof MongoError && fault.hasErrorLabel('TransientTransactionError');
+export const isTransient = (error: unknown): boolean =>
+  error instanceof MongoError && error.hasErrorLabel('TransientTransactionError');
 
 /** Whether nobody can tell if a transaction was committed. */
-export const isCommitUnknown = (fault: unknown): boolean =>
-  fault instanceof MongoError && fault.hasErrorLabel('UnknownTransactionCommitResult');
+export const isCommitUnknown = (error: unknown): boolean =>
+  error instanceof MongoError && error.hasErrorLabel('UnknownTransactionCommitResult');

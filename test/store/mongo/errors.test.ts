@@ -9,7 +9,7 @@ import {
 } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { notFound } from '../../../src/errors.ts';
-import { isDuplicateKey, LostRace, portFault } from '../../../src/store/mongo/faults.ts';
+import { isDuplicateKey, LostRace, portError } from '../../../src/store/mongo/errors.ts';
 
 const serverError = (code: number, errorLabels: string[] = []) =>
   new MongoServerError({ message: 'no', code, errorLabels });
@@ -21,7 +21,7 @@ class Unexported extends MongoError {
   }
 }
 
-describe('A fault of the driver', () => {
+describe('An error of the driver', () => {
   it.each<[string, unknown]>([
     ['the network', new MongoNetworkError('closed')],
     ['a silent socket', new MongoNetworkTimeoutError('late')],
@@ -41,7 +41,7 @@ describe('A fault of the driver', () => {
     ['no majority', new MongoWriteConcernError({ ok: 1, writeConcernError: { code: 64, errmsg: 'late' } })],
     ['a lost race', new LostRace()],
   ])('is UNAVAILABLE, with its cause: %s', (_, fault) => {
-    expect(portFault(fault)).toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1, cause: fault });
+    expect(portError(fault)).toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1, cause: fault });
   });
 
   it.each<[string, unknown]>([
@@ -49,10 +49,10 @@ describe('A fault of the driver', () => {
     ['a document that fails its validator', serverError(121)],
     ['missing rights', serverError(13)],
     ['a wrong argument', new MongoInvalidArgumentError('no')],
-    ['a fault of the client', notFound('pet', '1')],
-    ['a fault of ours', new TypeError('no')],
+    ['an error of the client', notFound('pet', '1')],
+    ['an error of ours', new TypeError('no')],
   ])('is passed on: %s', (_, fault) => {
-    expect(portFault(fault)).toBe(fault);
+    expect(portError(fault)).toBe(fault);
   });
 
   it('tells a duplicate key', () => {
