@@ -74,3 +74,22 @@ export function oneAtATime<R>(): (name: string, ask: () => Promise<R>) => Promis
     return current.next;
   };
 }
+
+/** Lets so many at most be under way; the others wait for their turn, in their order. */
+export function atMost<R>(most: number): (ask: () => Promise<R>) => Promise<R> {
+  const waiting: (() => void)[] = [];
+  let underWay = 0;
+
+  return async (ask) => {
+    if (underWay === most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else underWay++;
+    try {
+      return await ask();
+    } finally {
+      // Who waits longest takes the place.
+      const next = waiting.shift();
+      if (next) next();
+      else underWay--;
+    }
+  };
+}

@@ -2,7 +2,7 @@ import type { Collection, Document, Filter } from 'mongodb';
 import type { Id } from '../../domains/id.ts';
 import { AppError } from '../../errors.ts';
 import type { Page, PageRequest } from '../store.ts';
-import { atOnce, oneAtATime, together } from './batches.ts';
+import { atMost, atOnce, oneAtATime, together } from './batches.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './errors.ts';
 import { idOf, keyOf } from './keys.ts';
@@ -10,6 +10,8 @@ import type { Key } from './plan.ts';
 
 /** How long the server may count, in milliseconds: a count reads all that it counts. */
 const COUNT_TIME = 1_000;
+/** How many counts of a collection an instance has under way: each may keep a core of the server busy all that time. */
+const MOST_COUNTS = 4;
 /** The most ids that one command asks for. */
 const MAX_IDS = 1_000;
 
@@ -41,6 +43,7 @@ export class Records<D extends { _id: Key }, T> {
   readonly #pages = atOnce<Page<T>>();
   readonly #pagesOfParents = atOnce<Page<T>[]>();
   readonly #counts = oneAtATime<number[]>();
+  readonly #counting = atMost<number[]>(MOST_COUNTS);
 
   constructor(kind: Kind<D, T>, { options }: Database) {
     this.#kind = kind;
@@ -168,11 +171,11 @@ export class Records<D extends { _id: Key }, T> {
       // Not the collection's own count, which can be wrong after a crash and on a sharded cluster. Without a filter the
       // hint makes it a count of the index instead of a scan of the documents.
       const hint = Object.keys(where).length === 0 ? { hint: '_id_' } : {};
-      return [
-        await countingAtMost((maxTimeMS) =>
+      return await this.#counting(async () => [
+        await inCountTime((maxTimeMS) =>
           this.#kind.collection.countDocuments(where, { ...this.#options, maxTimeMS, ...hint }),
         ),
-      ];
+      ]);
     });
     return count!;
   }
@@ -184,27 +187,35 @@ export class Records<D extends { _id: Key }, T> {
     where: Where<D>,
   ): Promise<number[]> {
     if (where === null || parentIds.length === 0) return parentIds.map(() => 0);
-    return await this.#counts(nameOf([parentIds, where]), async () => {
-      const wanted = [...new Set(parentIds)];
-      const rows = await countingAtMost((maxTimeMS) =>
-        this.#kind.collection
-          .aggregate<{ _id: Key; count: number | bigint }>(
-            [
-              // Both conditions count: the filter may name a parent too.
-              { $match: { $and: [{ [field]: { $in: wanted.map(keyOf) } }, where] } },
-              { $group: { _id: `$${field}`, count: { $sum: 1 } } },
-            ],
-            { ...this.#options, maxTimeMS, batchSize: wanted.length + 1 },
-          )
-          .toArray(),
-      );
-      const counts = new Map(rows.map((row) => [idOf(row._id), Number(row.count)]));
-      return parentIds.map((id) => counts.get(id) ?? 0);
-    });
+    return await this.#counts(nameOf([parentIds, where]), () =>
+      this.#counting(() => this.#countByParent(field, parentIds, where)),
+    );
+  }
+
+  async #countByParent(
+    field: string & keyof D,
+    parentIds: readonly Id[],
+    where: Filter<D>,
+  ): Promise<number[]> {
+    const wanted = [...new Set(parentIds)];
+    const rows = await inCountTime((maxTimeMS) =>
+      this.#kind.collection
+        .aggregate<{ _id: Key; count: number | bigint }>(
+          [
+            // Both conditions count: the filter may name a parent too.
+            { $match: { $and: [{ [field]: { $in: wanted.map(keyOf) } }, where] } },
+            { $group: { _id: `$${field}`, count: { $sum: 1 } } },
+          ],
+          { ...this.#options, maxTimeMS, batchSize: wanted.length + 1 },
+        )
+        .toArray(),
+    );
+    const counts = new Map(rows.map((row) => [idOf(row._id), Number(row.count)]));
+    return parentIds.map((id) => counts.get(id) ?? 0);
   }
 }
 
-async function countingAtMost<R>(count: (maxTimeMS: number) => Promise<R>): Promise<R> {
+async function inCountTime<R>(count: (maxTimeMS: number) => Promise<R>): Promise<R> {
   try {
     return await count(COUNT_TIME);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { atOnce, oneAtATime, together } from '../../../src/store/mongo/batches.ts';
+import { atMost, atOnce, oneAtATime, together } from '../../../src/store/mongo/batches.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -62,5 +62,27 @@ describe('One at a time', () => {
     const next = count('n', async () => 7);
     await expect(failed).rejects.toThrow('away');
     expect(await next).toBe(7);
+  });
+});
+
+describe('At most so many', () => {
+  it('are under way, in the order in which they came, whether they fail or not', async () => {
+    let [running, most] = [0, 0];
+    const started: number[] = [];
+    const limited = atMost<number>(2);
+    const ask = (n: number) => async () => {
+      started.push(n);
+      most = Math.max(most, ++running);
+      await turn();
+      running--;
+      if (n % 2) throw new Error('odd');
+      return n;
+    };
+    const first = [0, 1, 2, 3, 4].map((n) => limited(ask(n)));
+    const outcomes = await Promise.allSettled(first);
+    expect(outcomes.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, false, true]);
+    expect(await limited(ask(6))).toBe(6);
+    expect(started).toEqual([0, 1, 2, 3, 4, 6]);
+    expect(most).toBe(2);
   });
 });

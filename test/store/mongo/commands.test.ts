@@ -117,6 +117,30 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
     expect(names).toEqual(['aggregate', 'aggregate', 'aggregate']);
   });
 
+  it('is one of four different counts at a time at most', async () => {
+    let [running, most] = [0, 0];
+    const start = ({ commandName }: { commandName: string }) => {
+      if (commandName === 'aggregate') most = Math.max(most, ++running);
+    };
+    const end = ({ commandName }: { commandName: string }) => {
+      if (commandName === 'aggregate') running--;
+    };
+    const events = [
+      ['commandStarted', start],
+      ['commandSucceeded', end],
+    ] as const;
+    for (const [event, listener] of events) store.client.on(event, listener);
+    try {
+      const counts = await Promise.all(ids.map(async (categoryId) => store.petCount({ categoryId })));
+      expect(counts).toEqual(ids.map(() => 3));
+      const nested = ids.map(async (id) => store.petCountsByCategory([id], { status: ['available'] }));
+      expect(await Promise.all(nested)).toEqual(ids.map(() => [3]));
+    } finally {
+      for (const [event, listener] of events) store.client.off(event, listener);
+    }
+    expect(most).toBe(4);
+  });
+
   it('limits what the server reads, and its time', async () => {
     const [find] = await commandsOf(async () => store.petPage({ categoryId: '3' }, { limit: 7, after: '2' }));
     expect(find!.command).toMatchObject({
