@@ -35,7 +35,7 @@ const day = z.iso
   .date('must be a date such as 2027-06-30')
   .transform((value) => Date.parse(`${value}T00:00:00Z`));
 
-const ORIGIN_RULE = 'must be * or origins such as https://example.org, parted by commas';
+const ORIGIN_RULE = 'must be * or origins such as https://example.org, comma-separated';
 const origin = z.string().refine((value) => {
   try {
     return new URL(value).origin === value;

@@ -176,7 +176,7 @@ class Gateway {
     throw new AppError('METHOD_NOT_ALLOWED', `This page is read with GET, not ${exchange.method}.`);
   }
 
-  /** @throws UNAUTHENTICATED and what else there is to say to a stranger, with the numbers of the address */
+  /** @throws UNAUTHENTICATED, RATE_LIMITED or UNAVAILABLE, with the numbers of the address */
   #authenticate(exchange: Exchange): MaybePromise<Session> {
     const found = attempt(
       () => this.#access.sessionOf(keyOf(exchange.headers), this.#storeOf(exchange)),
@@ -188,7 +188,7 @@ class Gateway {
     return andThen(found, (session) => {
       if (session) return session;
       const address = this.#addressOf(exchange);
-      const refusal = this.#access.refuseStranger(address);
+      const refusal = this.#access.refuseUnauthenticated(address);
       exchange.guardWindow = this.#access.windowOf(address);
       throw refusal;
     });

@@ -10,7 +10,7 @@ import { responseClass, UnreadAnswers } from './http/unread.ts';
 /** How long requests under way may take after the order to stop. */
 const DRAIN_TIME = 10_000;
 /** How long clients that are connected may still send requests then: each answer tells them that it is the last. */
-const FAREWELL_TIME = 500;
+const GRACE_PERIOD = 500;
 
 /** What slow clients may take, in milliseconds. */
 export interface TimeLimits {
@@ -185,7 +185,7 @@ export async function drain(server: Server, milliseconds = DRAIN_TIME): Promise<
   const closed = new Promise<true>((resolve) =>
     SocketServer.prototype.close.call(server, () => resolve(true)),
   );
-  await Promise.race([closed, sleep(Math.min(FAREWELL_TIME, milliseconds))]);
+  await Promise.race([closed, sleep(Math.min(GRACE_PERIOD, milliseconds))]);
   // Connections become idle one by one; node closes only those that are idle when asked, and would cut off what is
   // answered but not yet sent.
   const sweep = setInterval(() => {

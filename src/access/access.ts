@@ -46,7 +46,7 @@ export class Access {
   }
 
   /** Counts a request without a valid key against its address. @returns what it is refused with */
-  refuseStranger(address: string): AppError {
+  refuseUnauthenticated(address: string): AppError {
     if (this.#addressGuard.admit(address)) {
       return new AppError(
         'UNAUTHENTICATED',

@@ -27,8 +27,8 @@ export interface Admission {
   name: string | undefined;
 }
 
-/** What requests are looked at with. */
-export interface AdmissionDesk {
+/** What admission works with. */
+export interface AdmissionServices {
   operations: Operations;
   persisted: PersistedQueries;
 }
@@ -40,7 +40,7 @@ export interface AdmissionDesk {
  * @throws PAYLOAD_TOO_LARGE for too long a batch, BAD_REQUEST for parameters of a wrong form
  */
 export function admit(
-  { operations, persisted }: AdmissionDesk,
+  { operations, persisted }: AdmissionServices,
   parameters: unknown,
   mayMutate: boolean,
 ): Admission {

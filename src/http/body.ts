@@ -48,7 +48,7 @@ export function readBody(exchange: Exchange): Promise<Buffer> {
 /** Of what nobody wants to know, so much is taken in, so that a client that sends first and reads then gets to its answer. */
 const MAX_DROPPED = 1_000_000;
 /** How long the connection stays open for that, in milliseconds. */
-const FAREWELL = 1_000;
+const DRAIN_TIMEOUT = 1_000;
 
 /**
  * Whether an answer is the last of its connection because it comes before a body that is too long to be dropped for
@@ -80,7 +80,7 @@ export function endConnection(
     clearTimeout(timer);
     response.end();
   };
-  const timer = setTimeout(end, FAREWELL);
+  const timer = setTimeout(end, DRAIN_TIMEOUT);
   let left = MAX_DROPPED;
   request.on('data', (chunk: Buffer) => {
     left -= chunk.length;

@@ -4,7 +4,7 @@ import { Metrics } from './metrics.ts';
 const QUESTION = 'petstore:metrics?';
 const ANSWER = 'petstore:metrics';
 /** Longer than prom-client waits for the workers. */
-const PATIENCE = 6_000;
+const TIMEOUT = 6_000;
 
 interface Message {
   type?: string;
@@ -31,7 +31,7 @@ export class WorkerMetrics extends Metrics {
   override async text(): Promise<string> {
     const id = this.#asked++;
     const text = await new Promise<string | undefined>((resolve) => {
-      const timer = setTimeout(resolve, PATIENCE, undefined);
+      const timer = setTimeout(resolve, TIMEOUT, undefined);
       this.#waiting.set(id, (answer) => {
         clearTimeout(timer);
         resolve(answer);

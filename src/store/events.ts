@@ -56,7 +56,7 @@ export interface Following {
 }
 
 /**
- * The log of changes: each write that changed something, once, in the order of commitment. Writes that were taken back
+ * The log of changes: each write that changed something, once, in the order of commitment. Writes that were rolled back
  * are not in it.
  */
 export interface EventStore {

@@ -108,7 +108,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
     await expectNothing(first, before, { path: ['a'], extensions: { code: 'VALIDATION_FAILED' } });
   });
 
-  it('sees within the operation what it wrote before, and what a failure takes back is unknown afterwards', async () => {
+  it('sees within the operation what it wrote before, and what a failure rolls back is unknown afterwards', async () => {
     const { C } = await makeWorld(kit);
     const id = String(10n ** 15n + BigInt(Math.floor(Math.random() * 1e9)));
     const before = await stored();

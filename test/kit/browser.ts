@@ -29,7 +29,7 @@ const ARGUMENTS = [
 const shots = process.env.SCREENSHOTS;
 
 /** How long something may take to come into sight. */
-const PATIENCE = 15_000;
+const TIMEOUT = 15_000;
 
 export const WIDTHS = [1280, 400] as const;
 export const SCHEMES = ['light', 'dark'] as const;
@@ -73,21 +73,21 @@ export class Tab {
       .locator(selector)
       .filter({ hasText: text, visible: true })
       .first()
-      .waitFor({ timeout: PATIENCE });
+      .waitFor({ timeout: TIMEOUT });
   }
 
   /** What is in the editor of operations. Monaco writes spaces that don't break. */
   async editorText(): Promise<string> {
     const lines = await this.page
       .locator('.graphiql-query-editor .view-lines')
-      .innerText({ timeout: PATIENCE });
+      .innerText({ timeout: TIMEOUT });
     return lines.replaceAll('\u00a0', ' ');
   }
 
   /** Writes an operation in the place of what is in the editor. */
   async write(query: string, editor = '.graphiql-query-editor'): Promise<void> {
     const input = this.page.locator(`${editor} textarea`).first();
-    await input.focus({ timeout: PATIENCE });
+    await input.focus({ timeout: TIMEOUT });
     await this.page.keyboard.press('Control+A');
     // Pasted: typed letter by letter, the editor would close brackets and complete names.
     await input.evaluate((element, text) => {
@@ -100,8 +100,8 @@ export class Tab {
   async run(): Promise<void> {
     // Before its editors are there, GraphiQL takes no notice of the button.
     for (const editor of ['.graphiql-query-editor', '.result-window'])
-      await this.page.locator(`${editor} .view-lines`).waitFor({ state: 'attached', timeout: PATIENCE });
-    await this.page.locator('.graphiql-execute-button').click({ timeout: PATIENCE });
+      await this.page.locator(`${editor} .view-lines`).waitFor({ state: 'attached', timeout: TIMEOUT });
+    await this.page.locator('.graphiql-execute-button').click({ timeout: TIMEOUT });
   }
 
   get answer(): Locator {

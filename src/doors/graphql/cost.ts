@@ -1,6 +1,6 @@
 import type { Session } from '../../access/session.ts';
 import { AppError } from '../../errors.ts';
-import { type AdmissionDesk, admit } from '../../graphql/admission.ts';
+import { type AdmissionServices, admit } from '../../graphql/admission.ts';
 import { shownBudget } from '../../graphql/budget.ts';
 import { OperationRefused } from '../../graphql/refusal.ts';
 import type { Answer } from '../../http/answer.ts';
@@ -13,7 +13,11 @@ export const COST_PATH = '/graphql/cost';
 const METHODS = 'POST, OPTIONS';
 
 /** What a GraphQL request would cost and what is left to pay it with. Nothing of it runs, and it is free, errors too. */
-export async function answerCost(exchange: Exchange, session: Session, desk: AdmissionDesk): Promise<Answer> {
+export async function answerCost(
+  exchange: Exchange,
+  session: Session,
+  services: AdmissionServices,
+): Promise<Answer> {
   const { headers, method } = exchange;
   exchange.allow = METHODS;
   await session.admitFree();
@@ -22,7 +26,7 @@ export async function answerCost(exchange: Exchange, session: Session, desk: Adm
     throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${METHODS}, not ${method}.`);
   if (!accepts(headers.accept, RESPONSE_TYPES))
     throw new AppError('NOT_ACCEPTABLE', 'The cost is told in application/json.');
-  const { batch, cost, operations, name } = admit(desk, await readParameters(exchange), true);
+  const { batch, cost, operations, name } = admit(services, await readParameters(exchange), true);
   exchange.operation = name;
   const [operation] = operations;
   if (!batch && operation instanceof OperationRefused) {

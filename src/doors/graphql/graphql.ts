@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { COST_OF_FAILURE, type Expected, type Session } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import { AppError } from '../../errors.ts';
-import { type Admission, type AdmissionDesk, type Admitted, admit } from '../../graphql/admission.ts';
+import { type Admission, type AdmissionServices, type Admitted, admit } from '../../graphql/admission.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
 import type { Operations, PreparedOperation } from '../../graphql/operations.ts';
 import { PersistedQueries } from '../../graphql/persisted-queries.ts';
@@ -33,7 +33,7 @@ const COST_OF_SUBSCRIBING = 1;
  * because that is several times cheaper. A test holds the one against the other.
  */
 export class GraphQLHandler {
-  readonly #desk: AdmissionDesk;
+  readonly #services: AdmissionServices;
   readonly #streams: EventStreams;
   readonly #yoga = new YogaTransport();
 
@@ -43,7 +43,7 @@ export class GraphQLHandler {
   constructor(operations: Operations, streams: EventStreams, { alwaysYoga = false } = {}) {
     this.#streams = streams;
     this.#alwaysYoga = alwaysYoga;
-    this.#desk = { operations, persisted: new PersistedQueries() };
+    this.#services = { operations, persisted: new PersistedQueries() };
   }
 
   /** Loads what it doesn't need at once. */
@@ -57,7 +57,7 @@ export class GraphQLHandler {
 
   /** @throws AppError for what fails before anything is executed; it may not be charged yet */
   async answer(exchange: Exchange, session: Session): Promise<Answer> {
-    if (exchange.path === COST_PATH) return answerCost(exchange, session, this.#desk);
+    if (exchange.path === COST_PATH) return answerCost(exchange, session, this.#services);
     const { headers, method } = exchange;
     exchange.allow = METHODS;
     if (method === 'OPTIONS') {
@@ -75,7 +75,7 @@ export class GraphQLHandler {
       throw new AppError('NOT_ACCEPTABLE', `GraphQL answers with ${RESPONSE_TYPES.join(' or ')}.`);
     checkIdempotencyKey(headers['idempotency-key']);
     const parameters = hasBody ? await readParameters(exchange) : readQueryString(exchange.query);
-    const admission = admit(this.#desk, parameters, method === 'POST');
+    const admission = admit(this.#services, parameters, method === 'POST');
     exchange.operation = admission.name;
     const operation = subscriptionIn(admission);
     if (operation) return this.#subscribe(exchange, session, admission, operation);

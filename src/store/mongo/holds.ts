@@ -63,7 +63,7 @@ export interface Deletion {
 const HOLD_USE = 1_000;
 const HOLD_LIFE = 60_000;
 /** How long a deleter waits for the holds of others. */
-const PATIENCE = 1_500;
+const DELETER_TIMEOUT = 1_500;
 /** Until when after M the server takes D; and until when the mark counts. Between the two lies what the clocks of servers may differ. */
 const DELETE_WITHIN = 2_000;
 const MARK_LIFE = 3_500;
@@ -240,10 +240,10 @@ export function holdsOf(database: Database) {
       else if (hold) own.push(unused(name, hold));
     }
     if (own.length > 0) {
-      const late = sleep(PATIENCE, 'late', { ref: false });
+      const late = sleep(DELETER_TIMEOUT, 'late', { ref: false });
       if ((await Promise.race([Promise.all(own), late])) === 'late') return false;
     }
-    for (const deadline = performance.now() + PATIENCE; others.size > 0; ) {
+    for (const deadline = performance.now() + DELETER_TIMEOUT; others.size > 0; ) {
       if (performance.now() > deadline) return false;
       await sleep(PAUSE);
       const found = await documents.findOne({ _id: name }, { ...options, projection: { holders: 1 } });

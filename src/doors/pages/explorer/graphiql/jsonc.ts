@@ -2,7 +2,7 @@ import { applyEdits, format, type ParseError, parse, printParseErrorCode } from 
 
 // Stands in for GraphiQL's own module of this name, which needs Prettier's parser of JavaScript.
 
-/** JSON with comments and last commas. @throws SyntaxError that says what is wrong and where */
+/** JSON with comments and trailing commas. @throws SyntaxError that says what is wrong and where */
 export function parseJSONC(text: string): unknown {
   const errors: ParseError[] = [];
   const parsed: unknown = parse(text, errors, { allowTrailingComma: true, allowEmptyContent: true });

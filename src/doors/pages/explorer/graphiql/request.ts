@@ -24,7 +24,7 @@ export function bodyOf(query: string, variablesText: string, operationName?: str
   })!;
 }
 
-/** The variables as they were written, comments and last commas left out. @throws SyntaxError */
+/** The variables as they were written, comments and trailing commas left out. @throws SyntaxError */
 export const variablesOf = (text: string): Record<string, unknown> =>
   text.trim() === ''
     ? {}
