@@ -1,4 +1,6 @@
 import '../domains/index.ts';
+import '../domains/event/event.type.ts';
+import '../domains/rate-limit.type.ts';
 import {
   type GraphQLInputType,
   GraphQLList,

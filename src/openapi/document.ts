@@ -1,7 +1,7 @@
 import { stringify } from 'lossless-json';
 import type { Config } from '../config.ts';
-import { RESOURCES, ROUTES, STREAMS } from '../domains/index.ts';
 import { type Route, TAGS } from '../domains/route.ts';
+import { RESOURCES, ROUTES, STREAMS } from '../domains/routes.ts';
 import type { JsonSchema } from '../domains/shape.ts';
 import type { Lifecycle } from '../doors/rest/lifecycle.ts';
 import { Components } from './components.ts';

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ROUTES } from '../../src/domains/index.ts';
+import { ROUTES } from '../../src/domains/routes.ts';
 import { ERRORS } from '../../src/errors.ts';
 import { makeWorld, query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 

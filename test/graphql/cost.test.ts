@@ -9,9 +9,9 @@ import {
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import type { Category } from '../../src/domains/category/category.ts';
-import { ROUTES } from '../../src/domains/index.ts';
 import type { Order } from '../../src/domains/order/order.ts';
 import type { Pet } from '../../src/domains/pet/pet.ts';
+import { ROUTES } from '../../src/domains/routes.ts';
 import { admit } from '../../src/graphql/admission.ts';
 import type { Context } from '../../src/graphql/context.ts';
 import { CostModel } from '../../src/graphql/cost.ts';

@@ -3,8 +3,8 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { ROUTES, STREAMS } from '../../src/domains/index.ts';
 import { type Route, takesIdempotencyKey } from '../../src/domains/route.ts';
+import { ROUTES, STREAMS } from '../../src/domains/routes.ts';
 import {
   type AppError,
   ERRORS,

@@ -3,7 +3,9 @@ import { connect } from '../../graphql/connection.ts';
 import { RecordSource } from '../../graphql/loaders.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
+import type { Domain } from '../domain.ts';
 import { graphqlNotation, MAX_NAME_LENGTH } from '../notation.ts';
+import { categories } from './category.routes.ts';
 import {
   type Category,
   type CategoryPatch,
@@ -108,3 +110,18 @@ builder.mutationFields((t) => ({
     ),
   }),
 }));
+
+export const category: Domain<Category, 'category'> = {
+  resource: categories,
+  type: CategoryType,
+  source: categorySource,
+  events: {
+    'category.created': 'A category was added.',
+    'category.updated': 'A category was changed.',
+    'category.deleted': 'A category was deleted.',
+  },
+  eventField: {
+    name: 'category',
+    description: 'The category of a `category_…` event as it is now; null once it is deleted.',
+  },
+};

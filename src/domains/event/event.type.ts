@@ -2,12 +2,9 @@ import { validationFailed } from '../../errors.ts';
 import { builder } from '../../graphql/builder.ts';
 import { pageSize } from '../../graphql/connection.ts';
 import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts';
-import { CategoryType, categorySource } from '../category/category.type.ts';
-import { InventoryItemType } from '../inventory/inventory.type.ts';
+import { DOMAINS } from '../index.ts';
 import { formatInstant } from '../order/instant.ts';
-import { OrderType, orderSource } from '../order/order.type.ts';
-import { PetType, petSource } from '../pet/pet.type.ts';
-import { dataOf, EVENT_TYPES, type EventTypeName, fromName, kindOf, MEANING, nameOf } from './event.ts';
+import { dataOf, domainOf, EVENT_TYPES, type EventTypeName, fromName, MEANING, nameOf } from './event.ts';
 
 const EventTypeType = builder.enumType('EventType', {
   description: 'What an event tells of.',
@@ -16,9 +13,15 @@ const EventTypeType = builder.enumType('EventType', {
   ) as Record<EventTypeName, { value: EventTypeName; description: string }>,
 });
 
-/** The id of the record where the event is of this kind. */
-const idIf = (event: StoredEvent, kind: ReturnType<typeof kindOf>): string | null =>
-  kindOf(event.type) === kind ? event.record.id : null;
+/** What the largest record weighs, each of its texts in full: a field counts once for each 100 characters. */
+const LARGEST_RECORD = Math.max(
+  ...DOMAINS.map(({ resource }) =>
+    Object.values(resource.shape.fields).reduce(
+      (weight, { schema }) => weight + Math.max(1, Math.ceil(Number(schema.maxLength ?? 0) / 100)),
+      1,
+    ),
+  ),
+);
 
 export const EventRef = builder.objectRef<StoredEvent>('Event').implement({
   description:
@@ -38,46 +41,21 @@ export const EventRef = builder.objectRef<StoredEvent>('Event').implement({
     data: t.field({
       type: 'JSON',
       description: 'The record as the write left it, as REST has it; of a deleted one only the id.',
-      // Never larger than the largest record: a category with a name and a description in full.
-      extensions: { weight: 24 },
+      extensions: { weight: LARGEST_RECORD },
       resolve: (event) => dataOf(event),
     }),
-    pet: t.field({
-      type: PetType,
-      nullable: true,
-      description: 'The pet of a `pet_…` event as it is now; null once it is deleted.',
-      resolve: (event, _args, { loaders }) => {
-        const id = idIf(event, 'pet');
-        return id === null ? null : loaders.record(petSource, id);
-      },
-    }),
-    category: t.field({
-      type: CategoryType,
-      nullable: true,
-      description: 'The category of a `category_…` event as it is now; null once it is deleted.',
-      resolve: (event, _args, { loaders }) => {
-        const id = idIf(event, 'category');
-        return id === null ? null : loaders.record(categorySource, id);
-      },
-    }),
-    order: t.field({
-      type: OrderType,
-      nullable: true,
-      description: 'The order of an `order_…` event as it is now; null once it is deleted.',
-      resolve: (event, _args, { loaders }) => {
-        const id = idIf(event, 'order');
-        return id === null ? null : loaders.record(orderSource, id);
-      },
-    }),
-    inventoryItem: t.field({
-      type: InventoryItemType,
-      nullable: true,
-      description: 'The stock of an `inventory_…` event as it is now; null once its pet is deleted.',
-      resolve: (event, _args, { loaders }) => {
-        const id = idIf(event, 'inventory');
-        return id === null ? null : loaders.record(petSource, id);
-      },
-    }),
+    ...Object.fromEntries(
+      DOMAINS.map((domain) => [
+        domain.eventField.name,
+        t.field({
+          type: domain.type,
+          nullable: true,
+          description: domain.eventField.description,
+          resolve: ({ type, record }, _args, { loaders }) =>
+            domainOf(type) === domain ? loaders.record(domain.source, record.id) : null,
+        }),
+      ]),
+    ),
   }),
 });
 

@@ -34,7 +34,7 @@ const one = { ...common, path: '/store/inventory/{petId}', pathParameter: 'petId
 const bodyRules = inventoryUpdate().extend({ status: petStatus().optional() });
 const stockOf = ({ quantity }: { quantity?: number }) => (quantity === undefined ? {} : { quantity });
 
-export const inventory: Resource = {
+export const inventoryItems: Resource = {
   shape: InventoryItem,
   routes: [
     {

@@ -1,8 +1,10 @@
 import { builder } from '../../graphql/builder.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
+import type { Domain } from '../domain.ts';
 import type { Pet, PetFilter } from '../pet/pet.ts';
 import { PetStatusType, PetType, petConnection, petSource } from '../pet/pet.type.ts';
+import { inventoryItems } from './inventory.routes.ts';
 import { inventoryUpdate } from './inventory.ts';
 
 /** An inventory entry is a view of its pet: the two can't disagree. */
@@ -81,3 +83,15 @@ builder.mutationFields((t) => ({
     ),
   }),
 }));
+
+export const inventory: Domain<Pet, 'inventory'> = {
+  resource: inventoryItems,
+  type: InventoryItemType,
+  source: petSource,
+  events: { 'inventory.updated': 'The stock of a pet was set to another number.' },
+  eventField: {
+    name: 'inventoryItem',
+    description: 'The stock of an `inventory_…` event as it is now; null once its pet is deleted.',
+  },
+  represent: inventoryItem,
+};

@@ -4,8 +4,10 @@ import { ChildSource, RecordSource } from '../../graphql/loaders.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import type { PageRequest } from '../../store/store.ts';
+import type { Domain } from '../domain.ts';
 import { graphqlNotation } from '../notation.ts';
 import { PetType, petSource } from '../pet/pet.type.ts';
+import { orders } from './order.routes.ts';
 import {
   type NewOrder,
   newOrder,
@@ -154,3 +156,18 @@ builder.mutationFields((t) => ({
     ),
   }),
 }));
+
+export const order: Domain<Order, 'order'> = {
+  resource: orders,
+  type: OrderType,
+  source: orderSource,
+  events: {
+    'order.created': 'An order was added.',
+    'order.updated': 'An order was changed.',
+    'order.deleted': 'An order was deleted.',
+  },
+  eventField: {
+    name: 'order',
+    description: 'The order of an `order_…` event as it is now; null once it is deleted.',
+  },
+};

@@ -8,8 +8,10 @@ import { write } from '../../graphql/write.ts';
 import { andThen } from '../../maybe-promise.ts';
 import type { PageRequest } from '../../store/store.ts';
 import { CategoryType, categorySource } from '../category/category.type.ts';
+import type { Domain } from '../domain.ts';
 import type { Id } from '../id.ts';
 import { graphqlNotation, MAX_NAME_LENGTH } from '../notation.ts';
+import { pets } from './pet.routes.ts';
 import { newPet, PET_STATUSES, type Pet, type PetFilter, petPatch } from './pet.ts';
 
 const STATUS_MEANING = {
@@ -188,3 +190,18 @@ builder.mutationFields((t) => ({
     ),
   }),
 }));
+
+export const pet: Domain<Pet, 'pet'> = {
+  resource: pets,
+  type: PetType,
+  source: petSource,
+  events: {
+    'pet.created': 'A pet was added.',
+    'pet.updated': 'A pet was changed, but not its stock.',
+    'pet.deleted': 'A pet was deleted, and its stock with it.',
+  },
+  eventField: {
+    name: 'pet',
+    description: 'The pet of a `pet_…` event as it is now; null once it is deleted.',
+  },
+};

@@ -1,7 +1,7 @@
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
 import type { Config } from '../../config.ts';
-import { ROUTES } from '../../domains/index.ts';
 import type { Route } from '../../domains/route.ts';
+import { ROUTES } from '../../domains/routes.ts';
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { isLocalRequest } from '../../http/local-request.ts';

@@ -1,5 +1,5 @@
 import { parseId } from '../../domains/id.ts';
-import { RESOURCES } from '../../domains/index.ts';
+import { RESOURCES } from '../../domains/routes.ts';
 import type { Field, Shape } from '../../domains/shape.ts';
 import type { Int64Notation } from './media-types.ts';
 

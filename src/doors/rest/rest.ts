@@ -1,6 +1,6 @@
 import type { Expected, Session } from '../../access/session.ts';
-import { ROUTES, STREAMS } from '../../domains/index.ts';
 import type { Route, Stream } from '../../domains/route.ts';
+import { ROUTES, STREAMS } from '../../domains/routes.ts';
 import { AppError, type Issue, validationFailed } from '../../errors.ts';
 import { type Context, newContext } from '../../graphql/context.ts';
 import { runOnce } from '../../graphql/idempotency.ts';

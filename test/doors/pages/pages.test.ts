@@ -6,7 +6,7 @@ import { getVariableValues, type OperationDefinitionNode, parse, validate } from
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
-import { ROUTES } from '../../../src/domains/index.ts';
+import { ROUTES } from '../../../src/domains/routes.ts';
 import { createGateway } from '../../../src/gateway.ts';
 import { schema } from '../../../src/graphql/schema.ts';
 import { createHttpServer, listen } from '../../../src/server.ts';

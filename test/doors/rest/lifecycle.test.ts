@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
-import { ROUTES } from '../../../src/domains/index.ts';
 import type { Route } from '../../../src/domains/route.ts';
+import { ROUTES } from '../../../src/domains/routes.ts';
 import { installationOf, openApiJson } from '../../../src/openapi/document.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { ROUTES } from '../../../src/domains/index.ts';
+import { ROUTES } from '../../../src/domains/routes.ts';
 import { expectAnswer, expectRefusal, makeWorld, send, sqlite, useGateway } from '../../kit/petstore.ts';
 
 const PATHS = [...new Set(ROUTES.map(({ path }) => path))];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ROUTES } from '../../../src/domains/index.ts';
+import { ROUTES } from '../../../src/domains/routes.ts';
 import type { ErrorCode } from '../../../src/errors.ts';
 import { expectAnswer, expectRefusal, fill, makeWorld, onEachEngine, send } from '../../kit/petstore.ts';
 
