@@ -5,32 +5,34 @@ import {
   type NewCategory,
 } from '../../domains/category/category.ts';
 import type { Id } from '../../domains/id.ts';
-import { notFound } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
-import { type Connection, isForeignKeyViolation } from './connection.ts';
-import type { Append } from './event-log.ts';
+import { isForeignKeyViolation } from './connection.ts';
+import type { SqliteDomain, Tools } from './domain.ts';
 import { assignIds } from './ids.ts';
-import { Records } from './records.ts';
 
 const toCategory = (id: Id, name: string, description: string | null | undefined): Category =>
   description == null ? { id, name } : { id, name, description };
 
+const migrations = {
+  1: `
+  create table categories (
+    id integer primary key autoincrement,
+    name text not null,
+    description text
+  ) strict;
+  `,
+};
+
 /** Reads and writes of categories. That none is deleted with pets in it is the foreign key's doing. */
-export function categories(db: Connection, append: Append, remember: number) {
-  const records = new Records<Category>(db, {
+function open({ db, append, records: recordsOf }: Tools) {
+  const records = recordsOf<Category>({
     name: 'categories',
+    kind: 'category',
     columns: [{ name: 'id', isId: true }, { name: 'name' }, { name: 'description' }],
     decode: ([id, name, description]) => toCategory(id!, name!, description),
-    remember,
+    remember: 1_000,
   });
   const nextId = assignIds(db, 'categories');
-
-  const existing = (id: Id, check: Check<Category> | undefined): Category => {
-    const current = records.find(id);
-    if (!current) throw notFound('category', id);
-    check?.(current);
-    return current;
-  };
 
   return {
     reads: {
@@ -53,7 +55,7 @@ export function categories(db: Connection, append: Append, remember: number) {
       },
 
       updateCategory(id: Id, patch: CategoryPatch, check?: Check<Category>): Category {
-        const current = existing(id, check);
+        const current = records.existing(id, check);
         const { name, description } = current;
         const next = toCategory(
           id,
@@ -71,7 +73,7 @@ export function categories(db: Connection, append: Append, remember: number) {
       },
 
       deleteCategory(id: Id, check?: Check<Category>): Id {
-        existing(id, check);
+        records.existing(id, check);
         try {
           db.run('delete from categories where id = ?', [BigInt(id)]);
         } catch (error) {
@@ -84,3 +86,5 @@ export function categories(db: Connection, append: Append, remember: number) {
     },
   };
 }
+
+export const category = { migrations, open } satisfies SqliteDomain;

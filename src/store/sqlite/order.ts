@@ -7,12 +7,12 @@ import {
   type OrderPatch,
   orderIdTaken,
 } from '../../domains/order/order.ts';
-import { notFound, unknownReference } from '../../errors.ts';
+import { unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
-import type { Connection, Value } from './connection.ts';
-import type { Append } from './event-log.ts';
-import { assignOrderId, noteChosenOrderId } from './ids.ts';
-import { idList, Records, type Where } from './records.ts';
+import type { Value } from './connection.ts';
+import type { SqliteDomain, Tools } from './domain.ts';
+import { assignOrderId, noteChosenOrderId } from './order-ids.ts';
+import { idList, type Where } from './records.ts';
 
 /** Adds the optional properties in one order, so that V8 sees few shapes. */
 function toOrder(
@@ -53,10 +53,47 @@ const bothOrOne = (complete: boolean | undefined): string =>
 const isSame = (a: Order, b: Order): boolean =>
   a.petId === b.petId && a.quantity === b.quantity && a.shipDate === b.shipDate && a.complete === b.complete;
 
+/**
+ * `order_counts` keeps what `totalCount` asks for (a count in SQLite reads the whole index). `chosen_order_ids` has the ids that
+ * clients chose above the last assigned one, those of deleted orders included, so that assigning can step over them.
+ */
+const migrations = {
+  1: `
+  create table orders (
+    id integer primary key,
+    pet_id integer,
+    quantity integer,
+    ship_date integer,
+    complete integer not null check (complete in (0, 1))
+  ) strict;
+  create index orders_by_pet on orders (pet_id, id);
+  create index orders_by_complete on orders (complete, id);
+  create index orders_by_pet_and_complete on orders (pet_id, complete, id);
+
+  create table order_counts (complete integer primary key, orders integer not null) strict;
+  insert into order_counts values (0, 0), (1, 0);
+  create trigger count_new_order after insert on orders begin
+    update order_counts set orders = orders + 1 where complete = new.complete;
+  end;
+  create trigger count_deleted_order after delete on orders begin
+    update order_counts set orders = orders - 1 where complete = old.complete;
+  end;
+  create trigger count_completed_order after update of complete on orders when old.complete <> new.complete begin
+    update order_counts set orders = orders - 1 where complete = old.complete;
+    update order_counts set orders = orders + 1 where complete = new.complete;
+  end;
+
+  create table assigned_order_ids (last integer not null) strict;
+  insert into assigned_order_ids values (0);
+  create table chosen_order_ids (id integer primary key) strict;
+  `,
+};
+
 /** Reads and writes of orders. A pet is named without a foreign key, since a complete order may outlive it. */
-export function orders(db: Connection, append: Append, petExists: (id: Id) => boolean) {
-  const records = new Records<Order>(db, {
+function open({ db, append, records: recordsOf, exists }: Tools) {
+  const records = recordsOf<Order>({
     name: 'orders',
+    kind: 'order',
     columns: [
       { name: 'id', isId: true },
       { name: 'pet_id', isId: true },
@@ -68,13 +105,6 @@ export function orders(db: Connection, append: Append, petExists: (id: Id) => bo
       toOrder(id!, petId, quantity, shipDate, complete === 1),
     remember: 0,
   });
-
-  const existing = (id: Id, check: Check<Order> | undefined): Order => {
-    const current = records.find(id);
-    if (!current) throw notFound('order', id);
-    check?.(current);
-    return current;
-  };
 
   const columns = ({ petId, quantity, complete }: Omit<NewOrder, 'id'>, shipDate: number | null): Value[] => [
     petId === undefined ? null : BigInt(petId),
@@ -112,7 +142,7 @@ export function orders(db: Connection, append: Append, petExists: (id: Id) => bo
     writes: {
       createOrder(input: NewOrder): Order {
         const shipDate = instantOf(input.shipDate);
-        if (input.petId !== undefined && !petExists(input.petId))
+        if (input.petId !== undefined && !exists('pets', input.petId))
           throw unknownReference('petId', 'pet', input.petId);
         if (input.id !== undefined && records.find(input.id)) throw orderIdTaken(input.id);
         const id = db.transaction(() => {
@@ -129,12 +159,12 @@ export function orders(db: Connection, append: Append, petExists: (id: Id) => bo
       },
 
       updateOrder(id: Id, patch: OrderPatch, check?: Check<Order>): Order {
-        const current = existing(id, check);
+        const current = records.existing(id, check);
         const petId = patched(current.petId, patch.petId);
         const quantity = patched(current.quantity, patch.quantity);
         const shipDate = instantOf(patched(current.shipDate, patch.shipDate));
         const complete = patch.complete ?? current.complete;
-        if (petId !== undefined && (petId !== current.petId || !complete) && !petExists(petId)) {
+        if (petId !== undefined && (petId !== current.petId || !complete) && !exists('pets', petId)) {
           throw unknownReference('petId', 'pet', petId);
         }
         const next = toOrder(id, petId, quantity, shipDate, complete);
@@ -148,7 +178,7 @@ export function orders(db: Connection, append: Append, petExists: (id: Id) => bo
       },
 
       deleteOrder(id: Id, check?: Check<Order>): Id {
-        existing(id, check);
+        records.existing(id, check);
         db.run('delete from orders where id = ?', [BigInt(id)]);
         append('order.deleted', { id });
         return id;
@@ -156,3 +186,5 @@ export function orders(db: Connection, append: Append, petExists: (id: Id) => bo
     },
   };
 }
+
+export const order = { migrations, open } satisfies SqliteDomain;

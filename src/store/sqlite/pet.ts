@@ -8,12 +8,12 @@ import {
   type PetStatus,
   petOnOrder,
 } from '../../domains/pet/pet.ts';
-import { notFound, unknownReference } from '../../errors.ts';
+import { unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
-import { type Connection, isForeignKeyViolation } from './connection.ts';
-import type { Append } from './event-log.ts';
+import { isForeignKeyViolation } from './connection.ts';
+import type { SqliteDomain, Tools } from './domain.ts';
 import { assignIds } from './ids.ts';
-import { idList, Records, type Where } from './records.ts';
+import { idList, type Where } from './records.ts';
 
 /** The statuses to look for; undefined: any. */
 const wanted = ({ status }: PetFilter): PetStatus[] | undefined => {
@@ -33,10 +33,50 @@ function toWhere(filter: PetFilter): Where {
     : { equal };
 }
 
+/** `pet_counts` keeps what `totalCount` asks for (a count in SQLite reads the whole index); row 0 is the sum over all categories. */
+const migrations = {
+  1: `
+  create table pets (
+    id integer primary key autoincrement,
+    name text not null,
+    category_id integer not null references categories (id),
+    status text not null check (status in ('available', 'pending', 'sold')),
+    quantity integer not null check (quantity between 0 and 2147483647)
+  ) strict;
+  create index pets_by_category on pets (category_id, id);
+  create index pets_by_status on pets (status, id);
+  create index pets_by_category_and_status on pets (category_id, status, id);
+
+  create table pet_counts (
+    category_id integer not null,
+    status text not null,
+    pets integer not null,
+    primary key (category_id, status)
+  ) strict, without rowid;
+  create trigger count_new_pet after insert on pets begin
+    insert into pet_counts values (0, new.status, 1), (new.category_id, new.status, 1)
+      on conflict do update set pets = pets + 1;
+  end;
+  create trigger count_deleted_pet after delete on pets begin
+    update pet_counts set pets = pets - 1 where category_id in (0, old.category_id) and status = old.status;
+  end;
+  create trigger count_moved_pet after update of category_id, status on pets
+  when old.category_id <> new.category_id or old.status <> new.status begin
+    update pet_counts set pets = pets - 1 where category_id in (0, old.category_id) and status = old.status;
+    insert into pet_counts values (0, new.status, 1), (new.category_id, new.status, 1)
+      on conflict do update set pets = pets + 1;
+  end;
+  create trigger forget_counts_of_category after delete on categories begin
+    delete from pet_counts where category_id = old.id;
+  end;
+  `,
+};
+
 /** Reads and writes of pets. That a pet's category exists is the foreign key's doing. */
-export function pets(db: Connection, append: Append, remember: number) {
-  const records = new Records<Pet>(db, {
+function open({ db, append, records: recordsOf }: Tools) {
+  const records = recordsOf<Pet>({
     name: 'pets',
+    kind: 'pet',
     columns: [
       { name: 'id', isId: true },
       { name: 'name' },
@@ -51,16 +91,9 @@ export function pets(db: Connection, append: Append, remember: number) {
       status: status!,
       quantity: quantity!,
     }),
-    remember,
+    remember: 10_000,
   });
   const nextId = assignIds(db, 'pets');
-
-  const existing = (id: Id, check: Check<Pet> | undefined): Pet => {
-    const current = records.find(id);
-    if (!current) throw notFound('pet', id);
-    check?.(current);
-    return current;
-  };
 
   /** Runs a write that fails on an unknown category. */
   const inCategory = (categoryId: Id, write: () => void): void => {
@@ -72,7 +105,6 @@ export function pets(db: Connection, append: Append, remember: number) {
   };
 
   return {
-    find: (id: Id) => records.find(id),
     reads: {
       petsById: (ids: readonly Id[]) => records.byIds(ids),
       peekPet: (id: Id) => records.peek(id),
@@ -121,7 +153,7 @@ export function pets(db: Connection, append: Append, remember: number) {
       },
 
       updatePet(id: Id, patch: PetPatch, check?: Check<Pet>): Pet {
-        const current = existing(id, check);
+        const current = records.existing(id, check);
         const next: Pet = {
           id,
           name: patch.name ?? current.name,
@@ -158,7 +190,7 @@ export function pets(db: Connection, append: Append, remember: number) {
       },
 
       deletePet(id: Id, check?: Check<Pet>): Id {
-        existing(id, check);
+        records.existing(id, check);
         const ordered = 'select 1 from orders where pet_id = ? and complete = 0 limit 1';
         if (db.value(ordered, [BigInt(id)]) !== undefined) throw petOnOrder(id);
         db.run('delete from pets where id = ?', [BigInt(id)]);
@@ -169,3 +201,5 @@ export function pets(db: Connection, append: Append, remember: number) {
     },
   };
 }
+
+export const pet = { migrations, open } satisfies SqliteDomain;

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Id } from '../../domains/id.ts';
-import type { Page, PageRequest } from '../store.ts';
+import { notFound } from '../../errors.ts';
+import type { Check, Page, PageRequest } from '../store.ts';
 import type { Connection, Value } from './connection.ts';
 
 /** A filter in terms of columns; null matches nothing. */
@@ -12,6 +13,8 @@ export type Where = {
 
 export interface RecordTable<T> {
   name: string;
+  /** What errors call one of its records: `pet`. */
+  kind: string;
   /** Columns to read, in the order that `decode` expects; those that hold an id as text, which JSON can't round. */
   columns: readonly { name: string; isId?: boolean }[];
   decode(row: readonly never[]): T;
@@ -85,6 +88,18 @@ export class Records<T extends { id: Id }> {
       [BigInt(id)],
     );
     return text === undefined ? null : this.keep(this.#table.decode(JSON.parse(text as string)));
+  }
+
+  /**
+   * The record that is about to be written.
+   *
+   * @throws NOT_FOUND, what `check` throws
+   */
+  existing(id: Id, check: Check<T> | undefined): T {
+    const current = this.find(id);
+    if (!current) throw notFound(this.#table.kind, id);
+    check?.(current);
+    return current;
   }
 
   byIds(ids: readonly Id[]): (T | null)[] {

@@ -1,16 +1,18 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { Id } from '../../domains/id.ts';
 import { AppError } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
+import { merged } from '../slices.ts';
 import type { IdempotentCall, Outcome, PetstoreWrites, Store } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
-import { categories } from './category.ts';
 import { Connection } from './connection.ts';
+import type { Tools } from './domain.ts';
+import { DOMAINS } from './domains.ts';
 import { eventLog } from './event-log.ts';
 import { idempotency } from './idempotency.ts';
-import { orders } from './order.ts';
 import { takeOwnership } from './ownership.ts';
-import { pets } from './pet.ts';
+import { Records } from './records.ts';
 import { migrate } from './schema.ts';
 import { usageLedger } from './usage-ledger.ts';
 
@@ -25,8 +27,8 @@ export interface SqliteOptions {
   keepEvents?: number;
   /** How many milliseconds a write waits for another process, which stops everything else in this one. */
   busyTimeout?: number;
-  /** How many pets and categories to remember by id. */
-  remember?: { pets: number; categories: number };
+  /** By table, how many records to remember by id where that isn't what its domain says. */
+  remember?: Readonly<Record<string, number>>;
 }
 
 const KEEP_EVENTS = 7 * 24 * 60 * 60 * 1000;
@@ -40,12 +42,7 @@ export type SqliteStore = ReturnType<typeof openSqliteStore>;
  * @throws Error if another server has the file, or it can't be opened
  */
 export function openSqliteStore(options: SqliteOptions) {
-  const {
-    role,
-    now = Date.now,
-    busyTimeout = 2_000,
-    remember = { pets: 10_000, categories: 1_000 },
-  } = options;
+  const { role, now = Date.now, busyTimeout = 2_000, remember = {} } = options;
   const isServer = role === 'server';
   let release = () => {};
   let db: Connection;
@@ -61,11 +58,21 @@ export function openSqliteStore(options: SqliteOptions) {
 
   const events = eventLog(db, now);
   if (isServer) events.keep(options.keepEvents ?? KEEP_EVENTS);
-  const category = categories(db, events.append, isServer ? remember.categories : 0);
-  const pet = pets(db, events.append, isServer ? remember.pets : 0);
-  const order = orders(db, events.append, (id) => pet.find(id) !== null);
+  const tables = new Map<string, { find(id: Id): object | null }>();
+  const tools: Tools = {
+    db,
+    append: events.append,
+    records(table) {
+      const remembered = isServer ? (remember[table.name] ?? table.remember) : 0;
+      const records = new Records(db, { ...table, remember: remembered });
+      tables.set(table.name, records);
+      return records;
+    },
+    exists: (table, id) => tables.get(table)!.find(id) !== null,
+  };
+  const domains = DOMAINS.map(({ open }) => open(tools));
   const { charge, usage, flush, close } = usageLedger(db, now);
-  const writes = { ...category.writes, ...pet.writes, ...order.writes } satisfies PetstoreWrites;
+  const writes = merged(domains.map(({ writes }) => writes)) satisfies PetstoreWrites;
   const { once: onceAtOnce } = idempotency(db, writes);
   const once = <T>(
     call: IdempotentCall,
@@ -77,9 +84,7 @@ export function openSqliteStore(options: SqliteOptions) {
   return {
     engine: 'sqlite',
     hasTransactions: () => true,
-    ...category.reads,
-    ...pet.reads,
-    ...order.reads,
+    ...merged(domains.map(({ reads }) => reads)),
     ...(isServer
       ? { ...grouped(db, writes), once, transaction, charge }
       : forbidden({ ...writes, once, transaction, charge })),
@@ -90,7 +95,7 @@ export function openSqliteStore(options: SqliteOptions) {
     flush,
     ping(): void {
       db.checkFile();
-      db.value('select 1 from categories limit 1');
+      db.value('select 1 from event_log');
     },
     close(): void {
       events.close();
