@@ -1,7 +1,9 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type CodegenConfig, generate } from '@graphql-codegen/cli';
-import { lexicographicSortSchema, printSchema } from 'graphql';
+import { codegen } from '@graphql-codegen/core';
+import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
+import * as typescriptOperations from '@graphql-codegen/typescript-operations';
+import { lexicographicSortSchema, parse, printSchema } from 'graphql';
 import { generateApi } from 'swagger-typescript-api';
 import { readConfig } from './src/config.ts';
 import { schema } from './src/graphql/schema.ts';
@@ -16,24 +18,24 @@ const sdl = `${printSchema(lexicographicSortSchema(schema))}\n`;
 await writeFile('schema/schema.graphql', sdl);
 await writeFile('schema/openapi.json', `${openApiJson(installationOf(readConfig({})), 2)}\n`);
 
-const typedDocuments = {
-  plugins: ['typescript-operations', 'typed-document-node'],
-  config: {
-    scalars: { ID: 'string', DateTime: 'string' },
-    useTypeImports: true,
-    enumsAsTypes: true,
-    arrayInputCoercion: false,
-  },
-};
-const config: CodegenConfig = {
-  schema: 'schema/schema.graphql',
-  silent: true,
-  errorsOnly: true,
-  generates: {
-    'test/clients/documents.generated.ts': { documents: 'test/clients/documents.graphql', ...typedDocuments },
-  },
-};
-await generate(config, true);
+const documents = 'test/clients/documents.graphql';
+const typedDocuments = 'test/clients/documents.generated.ts';
+await writeFile(
+  typedDocuments,
+  await codegen({
+    filename: typedDocuments,
+    schema: parse(sdl),
+    documents: [{ location: documents, document: parse(await readFile(documents, 'utf8')) }],
+    pluginMap: { typescriptOperations, typedDocumentNode },
+    plugins: [{ typescriptOperations: {} }, { typedDocumentNode: {} }],
+    config: {
+      scalars: { ID: 'string', DateTime: 'string' },
+      useTypeImports: true,
+      enumsAsTypes: true,
+      arrayInputCoercion: false,
+    },
+  }),
+);
 
 await generateApi({
   input: resolve('schema/openapi.json'),

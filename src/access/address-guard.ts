@@ -4,7 +4,7 @@ import type { WindowView } from './limiter.ts';
 import { MINUTE } from './usage.ts';
 
 /** Requests a minute and address without a valid key. */
-export const GUARD_LIMIT = 60;
+const GUARD_LIMIT = 60;
 const MAX_ADDRESSES = 100_000;
 
 /**
@@ -44,7 +44,7 @@ export class AddressGuard {
 }
 
 /** IPv4 as it is (also when mapped into IPv6), IPv6 by its first four groups; without the port that some proxies add. */
-export function networkOf(hop: string): string {
+function networkOf(hop: string): string {
   const address = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
   if (mapped) return mapped[1]!;

@@ -6,7 +6,7 @@ export const DAY = 86_400_000;
 export const STRIKES_TO_BAN = 20;
 export const STRIKE_WINDOW = 10 * MINUTE;
 export const FIRST_BAN = MINUTE;
-export const MAX_BAN = DAY;
+const MAX_BAN = DAY;
 
 /** So far may the times of a state lie ahead: clocks of instances differ a little, and charges overtake one another. */
 const MAX_AHEAD = 2_000;

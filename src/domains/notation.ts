@@ -47,7 +47,7 @@ export const text = (min: number, max: number) => {
 };
 
 /** The same for a text that is stored without the white space around it. */
-export const trimmedText = (min: number, max: number) =>
+const trimmedText = (min: number, max: number) =>
   z
     .string({ error: required('must be a string') })
     .transform((value) => value.trim())

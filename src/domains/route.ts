@@ -11,7 +11,7 @@ export const TAGS = {
   Pets: 'Pets and the categories they belong to.',
   Store: 'Orders and the stock of pets.',
 } as const;
-export type Tag = keyof typeof TAGS;
+type Tag = keyof typeof TAGS;
 
 /** A request body: the name of its schema, its rules, and the mutation input made of it. */
 export interface Body {
@@ -30,7 +30,7 @@ export interface Body {
 }
 
 /** What callers of an operation that will end have to know; the dates are those of the configuration. */
-export interface Deprecation {
+interface Deprecation {
   /** What to use instead, as Markdown that completes "Use … instead". */
   replacement: string;
   /** Where that is: the target of `rel="successor-version"`. */

@@ -5,7 +5,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
  * How JSON writes a value: an int64 digit by digit, other numbers and booleans as they are, a record by a shape of its own,
  * anything else quoted.
  */
-export type FieldKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string';
+type FieldKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string';
 
 /** One field of a REST body. */
 export interface Field {

@@ -5,7 +5,7 @@ import type { PersistedQueries } from './persisted-queries.ts';
 import { OperationRefused, publicError } from './refusal.ts';
 
 /** Operations of one batch , at the most. */
-export const MAX_BATCH_SIZE = 10;
+const MAX_BATCH_SIZE = 10;
 
 /** Tokens that are parsed and validated for nothing; `__typename` a hundred times has 300. */
 const MAX_FREE_TOKENS = 400;

@@ -22,7 +22,7 @@ import type { SelectedField, SelectedOperation, Selection } from './selection.ts
 import type { Variables } from './variables.ts';
 
 /** An operation above this many units is refused. */
-export const MAX_COST = 50;
+const MAX_COST = 50;
 /** List entries for one unit. */
 const ENTRIES_PER_UNIT = 100;
 /** Weight for one unit. */

@@ -132,7 +132,7 @@ class Issues {
 }
 
 /** How many issues coercion finds in a value, found without a message for each: a body has room for 49,000. */
-export function issueCountOf(type: GraphQLInputType, value: unknown): number {
+function issueCountOf(type: GraphQLInputType, value: unknown): number {
   if (isNonNullType(type)) return value == null ? 1 : issueCountOf(type.ofType, value);
   if (value == null) return 0;
   if (isListType(type)) {

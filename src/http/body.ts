@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts';
 import type { Exchange } from './exchange.ts';
 
 /** 100 kB. */
-export const MAX_BODY_BYTES = 100_000;
+const MAX_BODY_BYTES = 100_000;
 
 const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body is larger than ${MAX_BODY_BYTES} bytes.`);
 

@@ -4,7 +4,7 @@ import type { EventRequest, EventStore, EventType, Following, StoredEvent } from
 import { eventJson } from './event.ts';
 
 /** How far a reader may fall behind. */
-export const MAX_BEHIND = { events: 1_000, bytes: 1_000_000 };
+const MAX_BEHIND = { events: 1_000, bytes: 1_000_000 };
 /** Events of one page while a reader catches up with the log. */
 const CATCH_UP = 100;
 /** Readers are told of events together; the more there are, the less often, up to this many milliseconds. */

@@ -6,7 +6,7 @@ import type { EventStore } from '../../store/events.ts';
 import { EventFeed, type EventReader, type FeedEvent, FellBehind, type Selection } from './feed.ts';
 
 /** Events that one payment is for. */
-export const EVENTS_PER_PAYMENT = 100;
+const EVENTS_PER_PAYMENT = 100;
 /** How often it is looked whether keys may still read, in milliseconds: a revocation or ban is in force within 5 seconds. */
 const LOOK = 500;
 /** Bans are looked for in the store, hence less often. */

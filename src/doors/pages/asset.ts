@@ -95,7 +95,7 @@ async function prepare({ content, headers }: AssetOptions): Promise<Prepared> {
 }
 
 /** Enough of SHA-256 to tell contents apart. */
-export const digestOf = (content: string | Buffer): string =>
+const digestOf = (content: string | Buffer): string =>
   createHash('sha256').update(content).digest('base64url').slice(0, 16);
 
 /** Whether an Accept-Encoding header (RFC 9110 section 12.5.3) asks for a content coding. */

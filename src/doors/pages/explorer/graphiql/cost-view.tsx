@@ -12,7 +12,7 @@ const counted = (count: number, noun: string) =>
   `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 
 /** The quote in one line, for eyes and for screen readers. */
-export function quoteText(quote: Quote): string {
+function quoteText(quote: Quote): string {
   switch (quote.kind) {
     case 'none':
       return quote.reason;
@@ -36,7 +36,7 @@ function useNow(): number {
 }
 
 /** `42 s`, `3 min 5 s`, `23 h 59 min` */
-export function duration(milliseconds: number): string {
+function duration(milliseconds: number): string {
   const seconds = Math.max(0, Math.ceil(milliseconds / 1000));
   if (seconds <= 60) return `${seconds} s`;
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
