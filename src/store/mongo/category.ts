@@ -6,18 +6,13 @@ import {
   type NewCategory,
 } from '../../domains/category/category.ts';
 import type { Id } from '../../domains/id.ts';
-import { notFound } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
-import { changeOf } from './changes.ts';
-import type { Database } from './database.ts';
-import { LostRace } from './errors.ts';
-import type { Holds } from './holds.ts';
-import type { Ids } from './ids.ts';
-import { insertions } from './inserts.ts';
-import { idOf, keyOf } from './keys.ts';
+import type { ChangeEvents, MongoDomain, Tools } from './domain.ts';
+import { idOf } from './keys.ts';
 import { type CollectionPlan, ID, type Key, STRING, shape, type Version, WHOLE } from './plan.ts';
 import { Records } from './records.ts';
-import type { RunUnit, Unit } from './units.ts';
+import type { RunUnit } from './units.ts';
+import { writesOf } from './writes.ts';
 
 interface CategoryDocument {
   _id: Key;
@@ -27,7 +22,7 @@ interface CategoryDocument {
   written?: Document;
 }
 
-export const categoriesPlan: CollectionPlan = {
+const plan: CollectionPlan = {
   name: 'categories',
   schema: shape({
     _id: ID,
@@ -39,23 +34,23 @@ export const categoriesPlan: CollectionPlan = {
   indexes: [],
 };
 
-export const CATEGORY_FIELDS = { name: 1, description: 1 } as const;
+const FIELDS = { name: 1, description: 1 } as const;
 
-export const toCategory = ({ _id, name, description }: CategoryDocument): Category =>
+const toCategory = ({ _id, name, description }: CategoryDocument): Category =>
   description === undefined ? { id: idOf(_id), name } : { id: idOf(_id), name, description };
 
-/** Reads and writes of categories. */
-export function mongoCategories(database: Database, ids: Ids, holds: Holds) {
-  const collection = database.db.collection<CategoryDocument>(categoriesPlan.name);
-  const records = new Records({ collection, fields: CATEGORY_FIELDS, toRecord: toCategory }, database);
-  const insert = insertions(collection, database);
+const events: ChangeEvents = {
+  insert: 'category.created',
+  update: [{ type: 'category.updated' }],
+  delete: 'category.deleted',
+};
 
-  async function existing(unit: Unit, id: Id, check: Check<Category> | undefined): Promise<CategoryDocument> {
-    const category = await collection.findOne({ _id: keyOf(id) }, unit.options);
-    if (!category) throw notFound('category', id);
-    check?.(toCategory(category));
-    return category;
-  }
+/** Reads and writes of categories. */
+function open({ database, ids, holds }: Tools) {
+  const collection = database.db.collection<CategoryDocument>(plan.name);
+  const kind = { name: 'category', collection, fields: FIELDS, toRecord: toCategory };
+  const records = new Records(kind, database);
+  const { insert, existing, change, remove } = writesOf(kind, database);
 
   return {
     reads: {
@@ -79,31 +74,17 @@ export function mongoCategories(database: Database, ids: Ids, holds: Holds) {
 
       updateCategory: (id: Id, { name, description }: CategoryPatch, check?: Check<Category>) =>
         run(async (unit) => {
-          const category = await existing(unit, id, check);
-          const change = changeOf(CATEGORY_FIELDS, category, { name, description });
-          if (!change) return toCategory(category);
-          const same = { _id: category._id, version: category.version };
-          const written = await collection.findOneAndUpdate(same, change, {
-            ...unit.options,
-            returnDocument: 'after',
-          });
-          if (!written) throw new LostRace();
-          return toCategory(written);
+          const category = await existing(id, check, unit);
+          return await change(category, { name, description }, unit);
         }),
 
       deleteCategory: (id: Id, check?: Check<Category>) =>
         run(async (unit) => {
-          const { _id, version } = await existing(unit, id, check);
-          const deleted = await holds.deleteUnreferred('categories', _id, unit, {
+          const category = await existing(id, check, unit);
+          const deleted = await holds.deleteUnreferred('categories', category._id, unit, {
             referrers: 'pets',
-            filter: { categoryId: _id },
-            remove: async (condition) => {
-              const { deletedCount } = await collection.deleteOne(
-                { _id, version, ...condition },
-                unit.options,
-              );
-              return deletedCount > 0;
-            },
+            filter: { categoryId: category._id },
+            remove: (condition) => remove(category, unit, condition),
           });
           if (!deleted) throw categoryInUse(id);
           return id;
@@ -111,3 +92,5 @@ export function mongoCategories(database: Database, ids: Ids, holds: Holds) {
     }),
   };
 }
+
+export const category = { plan, events, toRecord: toCategory, open } satisfies MongoDomain;

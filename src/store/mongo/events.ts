@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ChangeStream,
-  type ChangeStreamDeleteDocument,
-  type ChangeStreamInsertDocument,
   type ChangeStreamOptions,
-  type ChangeStreamUpdateDocument,
   type Document,
   MongoServerError,
   Timestamp,
@@ -19,13 +16,9 @@ import type {
   Following,
   StoredEvent,
 } from '../events.ts';
-import { toCategory } from './category.ts';
-import { WRITTEN } from './changes.ts';
+import { type Change, conditionOf, EVENT_TYPES, timeOf, toEvent } from './change-events.ts';
 import type { Database } from './database.ts';
 import { isUnavailable, portError } from './errors.ts';
-import { idOf } from './keys.ts';
-import { toOrder } from './order.ts';
-import { toPet } from './pet.ts';
 
 /** How long one look at the end of the log waits for more, in milliseconds. */
 const PAGE_WAIT = 10;
@@ -42,75 +35,6 @@ const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
 const HISTORY_LOST = 286;
 const CURSOR_NOT_FOUND = 43;
 
-type Change = ChangeStreamInsertDocument | ChangeStreamUpdateDocument | ChangeStreamDeleteDocument;
-type Collection = 'pets' | 'categories' | 'orders';
-
-const TO_RECORD: Readonly<Record<Collection, (document: never) => StoredEvent['record']>> = {
-  pets: toPet,
-  categories: toCategory,
-  orders: toOrder,
-};
-
-const updated = (field: string) => `updateDescription.updatedFields.${field}`;
-const exists = (field: string, $exists: boolean): Document => ({ [updated(field)]: { $exists } });
-const BESIDES_STOCK = ['name', 'categoryId', 'status'];
-
-const update = (collection: Collection, ...conditions: Document[]): Document => ({
-  'ns.coll': collection,
-  operationType: 'update',
-  $and: [exists(WRITTEN, true), ...conditions],
-});
-const insert = (collection: Collection): Document => ({ 'ns.coll': collection, operationType: 'insert' });
-const removal = (collection: Collection): Document => ({ 'ns.coll': collection, operationType: 'delete' });
-
-/** Which changes are events of a type. Updates that clients can't see have left nothing in `written`. */
-const CHANGES: Readonly<Record<EventType, Document>> = {
-  'pet.created': insert('pets'),
-  'pet.updated': update('pets', { $or: BESIDES_STOCK.map((field) => exists(field, true)) }),
-  'pet.deleted': removal('pets'),
-  'category.created': insert('categories'),
-  'category.updated': update('categories'),
-  'category.deleted': removal('categories'),
-  'order.created': insert('orders'),
-  'order.updated': update('orders'),
-  'order.deleted': removal('orders'),
-  'inventory.updated': update('pets', ...BESIDES_STOCK.map((field) => exists(field, false))),
-};
-
-/** All of them. */
-const EVENT_TYPES = Object.keys(CHANGES) as readonly EventType[];
-
-const KINDS: Readonly<Record<Collection, 'pet' | 'category' | 'order'>> = {
-  pets: 'pet',
-  categories: 'category',
-  orders: 'order',
-};
-
-function toEvent(change: Change): StoredEvent {
-  const collection = change.ns.coll as Collection;
-  const kind = KINDS[collection];
-  const toRecord = TO_RECORD[collection];
-  const _id = change.documentKey._id as unknown as bigint;
-  const id = (change._id as { _data: string })._data;
-  const time = timeOf(change);
-  switch (change.operationType) {
-    case 'insert':
-      return { id, type: `${kind}.created`, time, record: toRecord(change.fullDocument as never) };
-    case 'delete':
-      return { id, type: `${kind}.deleted`, time, record: { id: idOf(_id) } };
-    case 'update': {
-      const values: Document = change.updateDescription.updatedFields ?? {};
-      const isStock = kind === 'pet' && !BESIDES_STOCK.some((field) => field in values);
-      const record = toRecord({ ...values[WRITTEN], _id } as never);
-      return { id, type: isStock ? 'inventory.updated' : `${kind}.updated`, time, record };
-    }
-  }
-}
-
-/** The server's clock, in whole seconds before MongoDB 6. */
-const timeOf = ({ wallTime, clusterTime }: Change): number =>
-  wallTime instanceof Date ? wallTime.getTime() : (clusterTime?.getHighBits() ?? 0) * 1000;
-
 /**
  * The log of changes, read from change streams: MongoDB keeps it anyway, as its oplog. Resume tokens are the ids of the events.
  */
@@ -119,7 +43,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
   const followings = new Set<Following>();
 
   const open = (types: readonly EventType[], options: ChangeStreamOptions): ChangeStream<Document, Change> =>
-    db.watch<Document, Change>([{ $match: { $or: types.map((type) => CHANGES[type]) } }], options);
+    db.watch<Document, Change>([{ $match: { $or: types.map(conditionOf) } }], options);
 
   const requireLog = (): void => {
     if (database.transactions) return;

@@ -47,13 +47,10 @@ export const holdsPlan: CollectionPlan = {
   indexes: [{ key: { at: 1 }, expireAfterSeconds: 600 }],
 };
 
-/** What can be referred to. */
-export type ParentKind = 'categories' | 'pets';
-
 /** How a parent is deleted. */
 export interface Deletion {
-  /** Where its children are, and what those have in common that keep it. */
-  referrers: 'pets' | 'orders';
+  /** The collection of its children, and what those have in common that keep it. */
+  referrers: string;
   filter: Document;
   /** Deletes it under a further condition, in the unit. @returns whether it was there as it was read */
   remove(condition: { $expr?: Document }): Promise<boolean>;
@@ -99,12 +96,19 @@ export function holdsOf(database: Database) {
   let taken = 0;
   let knowsTime = false;
 
-  const isThere = {
-    categories: existence('categories'),
-    pets: existence('pets'),
-  } satisfies Record<ParentKind, unknown>;
+  /** By collection, looks whether it has a document with this key. */
+  const existences = new Map<string, (key: Key) => Promise<boolean>>();
 
-  function existence(kind: ParentKind) {
+  function isThere(kind: string, key: Key): Promise<boolean> {
+    let look = existences.get(kind);
+    if (!look) {
+      look = existence(kind);
+      existences.set(kind, look);
+    }
+    return look(key);
+  }
+
+  function existence(kind: string) {
     return together<Key, boolean>(async (keys) => {
       const found = await db
         .collection<{ _id: Key }>(kind)
@@ -158,15 +162,15 @@ export function holdsOf(database: Database) {
     ]).catch(() => {});
 
   /** H and V. */
-  async function stateOf(name: string, id: string, kind: ParentKind, key: Key): Promise<HoldState> {
+  async function stateOf(name: string, id: string, kind: string, key: Key): Promise<HoldState> {
     const update = { $currentDate: { [`holders.${id}`]: true } };
     const { holders, closing } = await touch({ _id: name }, update);
     const now = holders![id]!.getTime();
     if (closing && now - closing.at.getTime() < MARK_LIFE) return 'closing';
-    return (await isThere[kind](key)) ? 'held' : 'missing';
+    return (await isThere(kind, key)) ? 'held' : 'missing';
   }
 
-  function take(name: string, kind: ParentKind, key: Key): Hold {
+  function take(name: string, kind: string, key: Key): Hold {
     taken += 1;
     const id = `${instance}${taken}`;
     const hold: Hold = { id, uses: 0, over: false, state: stateOf(name, id, kind, key), onUnused: [] };
@@ -280,7 +284,7 @@ export function holdsOf(database: Database) {
     async prepare(): Promise<void> {
       const isPast = { $expr: { $gt: ['$$NOW', new Date(0)] } };
       knowsTime =
-        (await db.collection<{ _id: string }>('counters').findOne({ _id: 'pets', ...isPast })) !== null;
+        (await db.collection<{ _id: string }>('layout').findOne({ _id: 'layout', ...isPast })) !== null;
     },
 
     /**
@@ -288,7 +292,7 @@ export function holdsOf(database: Database) {
      *
      * @returns whether there is such a parent
      */
-    async hold(kind: ParentKind, key: Key, unit: Unit): Promise<boolean> {
+    async hold(kind: string, key: Key, unit: Unit): Promise<boolean> {
       const name = `${kind}/${key}`;
       // Nobody but this transaction knows it yet, or knows yet that it is gone.
       if (unit.written.has(name)) {
@@ -321,7 +325,7 @@ export function holdsOf(database: Database) {
      *
      * @returns false if something refers to it, or is about to
      */
-    async deleteUnreferred(kind: ParentKind, key: Key, unit: Unit, parent: Deletion): Promise<boolean> {
+    async deleteUnreferred(kind: string, key: Key, unit: Unit, parent: Deletion): Promise<boolean> {
       const name = `${kind}/${key}`;
       if (await isReferred(parent, unit)) return false;
       const sentAt = performance.now();

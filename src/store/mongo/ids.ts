@@ -4,7 +4,7 @@ import { isDuplicateKey } from './errors.ts';
 import { MAX_ID } from './keys.ts';
 import { type CollectionPlan, type Key, STRING, shape } from './plan.ts';
 
-interface CounterDocument {
+export interface CounterDocument {
   /** A sequence (`orders`), or one reserved order id (`orders/0000000000000000042`). */
   _id: string;
   /** Of a sequence: the last id that was handed out. Of a reservation: there once an order of this id was deleted. */
@@ -16,13 +16,6 @@ export const countersPlan: CollectionPlan = {
   schema: shape({ _id: STRING, 'value?': { bsonType: 'long', minimum: 0 } }),
   indexes: [],
 };
-
-/** The collections whose ids are assigned in sequence. */
-const SEQUENCES = ['pets', 'categories', 'orders'] as const;
-type IdSequence = (typeof SEQUENCES)[number];
-
-/** How many reserved or taken ids one look can pass over. */
-const RUN = 1000;
 
 /** Somebody who waits for an id. */
 interface Waiting {
@@ -39,15 +32,11 @@ export type Ids = ReturnType<typeof idsOf>;
 export function idsOf(database: Database) {
   const { db, options } = database;
   const counters = db.collection<CounterDocument>(countersPlan.name);
-  const orders = db.collection<{ _id: Key }>('orders');
-  const sequences: Record<IdSequence, Sequence> = {
-    pets: new Sequence(take('pets')),
-    categories: new Sequence(take('categories')),
-    orders: new Sequence(take('orders')),
-  };
+  /** By the name of their collection. */
+  const sequences = new Map<string, Sequence>();
 
   /** @returns the last of a block of ids; null if there are not as many */
-  function take(name: IdSequence) {
+  function take(name: string) {
     return async (size: bigint): Promise<bigint | null> => {
       const counter = await counters.findOneAndUpdate(
         { _id: name, value: { $lte: MAX_ID - size } },
@@ -58,96 +47,38 @@ export function idsOf(database: Database) {
     };
   }
 
-  /** The last of the ids in a row, from this one on, that are reserved or taken; undefined if this one is free. */
-  async function endOfRun(key: bigint): Promise<bigint | undefined> {
-    const [reserved, taken] = await Promise.all([
-      isReserved(key),
-      orders.findOne({ _id: key }, { ...options, projection: { _id: 1 } }),
-    ]);
-    if (!reserved && !taken) return undefined;
-    const used = new Set<string>();
-    const range = {
-      ...options,
-      projection: { _id: 1 },
-      sort: { _id: 1 },
-      limit: RUN,
-      batchSize: RUN + 1,
-    } as const;
-    for (const { _id } of await counters
-      .find({ _id: { $gte: reservation(key), $lte: reservation(MAX_ID) } }, range)
-      .toArray()) {
-      used.add(_id);
-    }
-    for (const { _id } of await orders.find({ _id: { $gte: key } }, range).toArray()) {
-      used.add(reservation(BigInt(_id)));
-    }
-    let last = key;
-    while (last < MAX_ID && used.has(reservation(last + 1n))) last += 1n;
-    return last;
-  }
-
-  /** Whether a client has ever chosen this order id. */
-  async function isReserved(key: bigint): Promise<boolean> {
-    const found = await counters.findOne({ _id: reservation(key) }, { ...options, projection: { _id: 1 } });
-    return found !== null;
-  }
-
   return {
     /**
      * The next id of a sequence.
      *
      * @throws CONFLICT when the sequence has reached its end
      */
-    next: (name: IdSequence): Promise<bigint> => sequences[name].next(),
-
-    /** The next order id that is neither reserved nor taken at the moment. */
-    async nextOrder(): Promise<bigint> {
-      for (;;) {
-        const key = await sequences.orders.next();
-        const lastUsed = await endOfRun(key);
-        if (lastUsed === undefined) return key;
-        // Passes over the whole run of used ids at once; $max because another instance may be further on.
-        await counters.updateOne({ _id: 'orders' }, { $max: { value: lastUsed } }, options);
+    next(name: string): Promise<bigint> {
+      let sequence = sequences.get(name);
+      if (!sequence) {
+        sequence = new Sequence(take(name));
+        sequences.set(name, sequence);
       }
+      return sequence.next();
     },
 
-    /**
-     * Keeps a chosen order id out of the sequence for good, even when its order is deleted later. Must be in the database
-     * before the order is: whoever assigns the same id at the same time then finds either the order (a duplicate key) or,
-     * if that was deleted again meanwhile, the note of that on the reservation.
-     */
-    async reserveOrder(key: bigint): Promise<void> {
-      try {
-        await counters.insertOne({ _id: reservation(key) }, options);
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error;
-      }
+    /** Lets a sequence go on after this id, unless it is further on already. */
+    async skipTo(name: string, last: bigint): Promise<void> {
+      await counters.updateOne({ _id: name }, { $max: { value: last } }, options);
     },
 
-    /** Notes on the reservation, if the id has one, that its order was deleted. Goes before the deletion. */
-    async noteDeletion(key: bigint): Promise<void> {
-      await counters.updateOne({ _id: reservation(key) }, { $set: { value: key } }, options);
-    },
-
-    /** Whether an id that was free when it was assigned has been chosen since, and its order deleted again. */
-    async wasUsed(key: bigint): Promise<boolean> {
-      const filter = { _id: reservation(key), value: { $exists: true } };
-      return (await counters.findOne(filter, { ...options, projection: { _id: 1 } })) !== null;
-    },
-
-    /** Makes the sequences that are missing. */
-    async prepare(): Promise<void> {
-      const found = await counters.find({ _id: { $in: [...SEQUENCES] } }, options).toArray();
-      for (const name of SEQUENCES) {
+    /** Makes the sequences of these collections that are missing. */
+    async prepare(all: readonly { name: string; choosesIds: boolean }[]): Promise<void> {
+      const found = await counters.find({ _id: { $in: all.map(({ name }) => name) } }, options).toArray();
+      for (const { name, choosesIds } of all) {
         if (found.some(({ _id }) => _id === name)) continue;
-        // Starts after the highest id there is, which is 0 unless somebody filled the collection by other means. Orders may have
-        // any id already, the highest included; their sequence skips those that are taken.
-        const last =
-          name === 'orders'
-            ? null
-            : await db
-                .collection<{ _id: Key }>(name)
-                .findOne({}, { ...options, sort: { _id: -1 }, projection: { _id: 1 } });
+        // Starts after the highest id there is, which is 0 unless somebody filled the collection by other means. Where clients choose
+        // ids, any may be there already, the highest included; the sequence skips those that are taken.
+        const last = choosesIds
+          ? null
+          : await db
+              .collection<{ _id: Key }>(name)
+              .findOne({}, { ...options, sort: { _id: -1 }, projection: { _id: 1 } });
         const value = last && last._id <= MAX_ID ? last._id : 0n;
         try {
           await counters.updateOne({ _id: name }, { $setOnInsert: { value } }, { ...options, upsert: true });
@@ -211,6 +142,3 @@ class Sequence {
     }
   }
 }
-
-/** Padded, so that reservations sort by their number. */
-const reservation = (key: bigint): string => `orders/${String(key).padStart(19, '0')}`;

@@ -1,13 +1,11 @@
 import type { Collection, CreateCollectionOptions, Document } from 'mongodb';
 import { apiKeysPlan } from './api-keys.ts';
-import { categoriesPlan } from './category.ts';
 import type { Database } from './database.ts';
+import { DOMAINS } from './domains.ts';
 import { isDuplicateKey, isNamespaceTaken, isUnauthorized } from './errors.ts';
 import { holdsPlan } from './holds.ts';
 import { idempotencyPlan } from './idempotency.ts';
 import { countersPlan } from './ids.ts';
-import { ordersPlan } from './order.ts';
-import { petsPlan } from './pet.ts';
 import { type CollectionPlan, STRING, shape, WHOLE } from './plan.ts';
 import { usagePlan } from './usage.ts';
 
@@ -30,11 +28,9 @@ const layoutPlan: CollectionPlan = {
   indexes: [],
 };
 
-const PLANS = [
+const PLANS: readonly CollectionPlan[] = [
   layoutPlan,
-  petsPlan,
-  categoriesPlan,
-  ordersPlan,
+  ...DOMAINS.map(({ plan }) => plan),
   apiKeysPlan,
   usagePlan,
   idempotencyPlan,

@@ -1,16 +1,16 @@
 import type { MongoClient } from 'mongodb';
+import { merged } from '../slices.ts';
 import type { PetstoreWrites, Store } from '../store.ts';
 import { mongoApiKeys } from './api-keys.ts';
-import { mongoCategories } from './category.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
+import type { Methods, MongoDomain } from './domain.ts';
+import { DOMAINS } from './domains.ts';
 import { isUnavailable } from './errors.ts';
 import { mongoEvents } from './events.ts';
 import { holdsOf } from './holds.ts';
 import { mongoIdempotency } from './idempotency.ts';
 import { idsOf } from './ids.ts';
 import { prepareLayout } from './layout.ts';
-import { mongoOrders } from './order.ts';
-import { mongoPets } from './pet.ts';
 import { type RunUnit, unitsOf } from './units.ts';
 import { mongoUsage } from './usage.ts';
 
@@ -23,6 +23,12 @@ export interface MongoStore extends Store {
   readonly client: MongoClient;
 }
 
+/** Where ids are assigned in sequence. */
+const SEQUENCES = (DOMAINS as readonly MongoDomain[]).map(({ plan, choosesIds = false }) => ({
+  name: plan.name,
+  choosesIds,
+}));
+
 /**
  * Opens the store in the database that the URI names, and creates what is missing in it. If the database is away, the
  * store opens nevertheless: its calls are UNAVAILABLE until the database answers, and the first one after that finds
@@ -33,7 +39,7 @@ export interface MongoStore extends Store {
 export async function openMongoStore(settings: MongoOptions): Promise<MongoStore> {
   const database: Database = connectTo(settings, async (hello) => {
     const changed = await prepareLayout(database, hello);
-    await ids.prepare();
+    await ids.prepare(SEQUENCES);
     await holds.prepare();
     return changed;
   });
@@ -48,19 +54,15 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     }
   }
   const units = unitsOf(database);
-  const category = mongoCategories(database, ids, holds);
-  const pet = mongoPets(database, ids, holds);
-  const order = mongoOrders(database, ids, holds);
+  const domains = DOMAINS.map(({ open }) => open({ database, ids, holds }));
   const writes = (run: RunUnit) =>
-    ({ ...category.writes(run), ...pet.writes(run), ...order.writes(run) }) satisfies PetstoreWrites;
+    merged(domains.map((domain) => domain.writes(run))) satisfies PetstoreWrites;
   const { once } = mongoIdempotency(database, units, writes);
   const { stopFollowing, ...events } = mongoEvents(database);
   return {
     engine: 'mongodb',
     client: database.client,
-    ...answered(database, category.reads),
-    ...answered(database, pet.reads),
-    ...answered(database, order.reads),
+    ...answered(database, merged(domains.map(({ reads }) => reads))),
     ...answered(database, writes(units.run)),
     ...answered(database, mongoApiKeys(database)),
     ...answered(database, mongoUsage(database)),
@@ -84,8 +86,6 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
 
 const isAway = (error: unknown): boolean =>
   isUnavailable(error) || (error as { code?: unknown }).code === 'UNAVAILABLE';
-
-type Methods = Record<string, (...args: never[]) => Promise<unknown>>;
 
 /** The same methods, each within `answer`. */
 function answered<M extends Methods>(database: Database, methods: M): M {

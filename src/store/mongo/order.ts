@@ -8,18 +8,16 @@ import {
   type OrderPatch,
   orderIdTaken,
 } from '../../domains/order/order.ts';
-import { notFound, unknownReference } from '../../errors.ts';
+import { unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
-import { changeOf } from './changes.ts';
-import type { Database } from './database.ts';
+import type { ChangeEvents, MongoDomain, Tools } from './domain.ts';
 import { LostRace } from './errors.ts';
-import type { Holds } from './holds.ts';
-import type { Ids } from './ids.ts';
-import { insertions } from './inserts.ts';
 import { idOf, keyOf } from './keys.ts';
+import { orderIdsOf } from './order-ids.ts';
 import { type CollectionPlan, DATE, ID, type Key, shape, type Version, WHOLE } from './plan.ts';
 import { type Parents, Records, type Where } from './records.ts';
 import type { RunUnit, Unit } from './units.ts';
+import { writesOf } from './writes.ts';
 
 interface OrderDocument {
   _id: Key;
@@ -31,7 +29,7 @@ interface OrderDocument {
   written?: Document;
 }
 
-export const ordersPlan: CollectionPlan = {
+const plan: CollectionPlan = {
   name: 'orders',
   schema: shape({
     _id: ID,
@@ -49,9 +47,9 @@ export const ordersPlan: CollectionPlan = {
   ],
 };
 
-export const ORDER_FIELDS = { petId: 1, quantity: 1, shipDate: 1, complete: 1 } as const;
+const FIELDS = { petId: 1, quantity: 1, shipDate: 1, complete: 1 } as const;
 
-export function toOrder(order: OrderDocument): Order {
+function toOrder(order: OrderDocument): Order {
   const record: Order = { id: idOf(order._id), complete: order.complete };
   if (order.petId !== undefined) record.petId = idOf(order.petId);
   if (order.quantity !== undefined) record.quantity = order.quantity;
@@ -80,11 +78,19 @@ const ordersThat = ({ petId, complete }: OrderFilter): Where<OrderDocument> => (
   ...(complete !== undefined && { complete }),
 });
 
+const events: ChangeEvents = {
+  insert: 'order.created',
+  update: [{ type: 'order.updated' }],
+  delete: 'order.deleted',
+};
+
 /** Reads and writes of orders. */
-export function mongoOrders(database: Database, ids: Ids, holds: Holds) {
-  const collection = database.db.collection<OrderDocument>(ordersPlan.name);
-  const records = new Records({ collection, fields: ORDER_FIELDS, toRecord: toOrder }, database);
-  const insert = insertions(collection, database);
+function open({ database, ids, holds }: Tools) {
+  const collection = database.db.collection<OrderDocument>(plan.name);
+  const kind = { name: 'order', collection, fields: FIELDS, toRecord: toOrder };
+  const records = new Records(kind, database);
+  const { insert, existing, change, remove } = writesOf(kind, database);
+  const orderIds = orderIdsOf(database, ids);
   const pets: Parents<OrderDocument> = {
     collection: database.db.collection('pets'),
     field: 'petId',
@@ -104,16 +110,9 @@ export function mongoOrders(database: Database, ids: Ids, holds: Holds) {
   /** Inserts an order whose id was free when it was assigned. */
   async function insertAssigned(order: OrderDocument, unit: Unit): Promise<void> {
     await insert(order, unit);
-    if (!(await ids.wasUsed(order._id))) return;
-    if (!unit.session) await collection.deleteOne({ _id: order._id, version: order.version }, unit.options);
+    if (!(await orderIds.wasUsed(order._id))) return;
+    if (!unit.session) await remove(order, unit);
     throw new LostRace();
-  }
-
-  async function existing(unit: Unit, id: Id, check: Check<Order> | undefined): Promise<OrderDocument> {
-    const order = await collection.findOne({ _id: keyOf(id) }, unit.options);
-    if (!order) throw notFound('order', id);
-    check?.(toOrder(order));
-    return order;
   }
 
   return {
@@ -133,7 +132,7 @@ export function mongoOrders(database: Database, ids: Ids, holds: Holds) {
           const { petId, quantity, shipDate, complete } = valuesOf(input);
           if (petId != null) await requirePet(petId, complete ?? false, unit);
           const order: OrderDocument = {
-            _id: input.id === undefined ? await ids.nextOrder() : keyOf(input.id),
+            _id: input.id === undefined ? await orderIds.next() : keyOf(input.id),
             ...(petId != null && { petId }),
             ...(quantity != null && { quantity }),
             ...(shipDate != null && { shipDate }),
@@ -142,7 +141,7 @@ export function mongoOrders(database: Database, ids: Ids, holds: Holds) {
           };
           if (input.id === undefined) await insertAssigned(order, unit);
           else {
-            await ids.reserveOrder(order._id);
+            await orderIds.reserve(order._id);
             await insert(order, unit, orderIdTaken(input.id));
           }
           return toOrder(order);
@@ -150,36 +149,25 @@ export function mongoOrders(database: Database, ids: Ids, holds: Holds) {
 
       updateOrder: (id: Id, patch: OrderPatch, check?: Check<Order>) =>
         run(async (unit) => {
-          const order = await existing(unit, id, check);
+          const order = await existing(id, check, unit);
           const values = valuesOf(patch);
-          const change = changeOf(ORDER_FIELDS, order, values);
-          if (!change) return toOrder(order);
-
           const petId = values.petId === undefined ? order.petId : (values.petId ?? undefined);
           const complete = values.complete ?? order.complete;
           const names = petId !== undefined && petId !== order.petId;
           const reopens = petId !== undefined && order.complete && !complete;
           if (names || reopens) await requirePet(petId, complete, unit);
-
-          unit.written.add(`orders/${order._id}`);
-          const written = await collection.findOneAndUpdate(
-            { _id: order._id, version: order.version },
-            change,
-            { ...unit.options, returnDocument: 'after' },
-          );
-          if (!written) throw new LostRace();
-          return toOrder(written);
+          return await change(order, values, unit);
         }),
 
       deleteOrder: (id: Id, check?: Check<Order>) =>
         run(async (unit) => {
-          const { _id, version } = await existing(unit, id, check);
-          await ids.noteDeletion(_id);
-          unit.written.add(`orders/${_id}`);
-          const { deletedCount } = await collection.deleteOne({ _id, version }, unit.options);
-          if (deletedCount === 0) throw new LostRace();
+          const order = await existing(id, check, unit);
+          await orderIds.noteDeletion(order._id);
+          if (!(await remove(order, unit))) throw new LostRace();
           return id;
         }),
     }),
   };
 }
+
+export const order = { plan, events, toRecord: toOrder, choosesIds: true, open } satisfies MongoDomain;

@@ -9,18 +9,14 @@ import {
   type PetStatus,
   petOnOrder,
 } from '../../domains/pet/pet.ts';
-import { notFound, unknownReference } from '../../errors.ts';
+import { unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
-import { changeOf } from './changes.ts';
-import type { Database } from './database.ts';
-import { LostRace } from './errors.ts';
-import type { Holds } from './holds.ts';
-import type { Ids } from './ids.ts';
-import { insertions } from './inserts.ts';
+import type { ChangeEvents, MongoDomain, Tools } from './domain.ts';
 import { idOf, keyOf } from './keys.ts';
 import { type CollectionPlan, ID, type Key, STRING, shape, type Version, WHOLE } from './plan.ts';
 import { type Parents, Records, type Where } from './records.ts';
 import type { RunUnit, Unit } from './units.ts';
+import { writesOf } from './writes.ts';
 
 interface PetDocument {
   _id: Key;
@@ -32,7 +28,7 @@ interface PetDocument {
   written?: Document;
 }
 
-export const petsPlan: CollectionPlan = {
+const plan: CollectionPlan = {
   name: 'pets',
   schema: shape({
     _id: ID,
@@ -51,9 +47,9 @@ export const petsPlan: CollectionPlan = {
   ],
 };
 
-export const PET_FIELDS = { name: 1, categoryId: 1, status: 1, quantity: 1 } as const;
+const FIELDS = { name: 1, categoryId: 1, status: 1, quantity: 1 } as const;
 
-export const toPet = (pet: PetDocument): Pet => ({
+const toPet = (pet: PetDocument): Pet => ({
   id: idOf(pet._id),
   name: pet.name,
   categoryId: idOf(pet.categoryId),
@@ -69,23 +65,23 @@ function petsThat({ status, categoryId }: PetFilter): Where<PetDocument> {
   };
 }
 
+const events: ChangeEvents = {
+  insert: 'pet.created',
+  update: [{ type: 'pet.updated', fields: ['name', 'categoryId', 'status'] }, { type: 'inventory.updated' }],
+  delete: 'pet.deleted',
+};
+
 /** Reads and writes of pets. */
-export function mongoPets(database: Database, ids: Ids, holds: Holds) {
-  const collection = database.db.collection<PetDocument>(petsPlan.name);
-  const records = new Records({ collection, fields: PET_FIELDS, toRecord: toPet }, database);
-  const insert = insertions(collection, database);
+function open({ database, ids, holds }: Tools) {
+  const collection = database.db.collection<PetDocument>(plan.name);
+  const kind = { name: 'pet', collection, fields: FIELDS, toRecord: toPet };
+  const records = new Records(kind, database);
+  const { insert, existing, change, remove } = writesOf(kind, database);
   const categories: Parents<PetDocument> = {
     collection: database.db.collection('categories'),
     field: 'categoryId',
     mayBeGone: false,
   };
-
-  async function existing(unit: Unit, id: Id, check: Check<Pet> | undefined): Promise<PetDocument> {
-    const pet = await collection.findOne({ _id: keyOf(id) }, unit.options);
-    if (!pet) throw notFound('pet', id);
-    check?.(toPet(pet));
-    return pet;
-  }
 
   async function holdCategory(key: Key, unit: Unit): Promise<void> {
     if (!(await holds.hold('categories', key, unit)))
@@ -115,35 +111,21 @@ export function mongoPets(database: Database, ids: Ids, holds: Holds) {
 
       updatePet: (id: Id, patch: PetPatch, check?: Check<Pet>) =>
         run(async (unit) => {
-          const pet = await existing(unit, id, check);
+          const pet = await existing(id, check, unit);
           const categoryId = patch.categoryId === undefined ? pet.categoryId : keyOf(patch.categoryId);
           // The driver would write -0 as a double.
           const quantity = patch.quantity === undefined ? undefined : patch.quantity + 0;
-          const change = changeOf(PET_FIELDS, pet, { ...patch, categoryId, quantity });
-          if (!change) return toPet(pet);
           if (categoryId !== pet.categoryId) await holdCategory(categoryId, unit);
-          unit.written.add(`pets/${pet._id}`);
-          const written = await collection.findOneAndUpdate({ _id: pet._id, version: pet.version }, change, {
-            ...unit.options,
-            returnDocument: 'after',
-          });
-          if (!written) throw new LostRace();
-          return toPet(written);
+          return await change(pet, { ...patch, categoryId, quantity }, unit);
         }),
 
       deletePet: (id: Id, check?: Check<Pet>) =>
         run(async (unit) => {
-          const { _id, version } = await existing(unit, id, check);
-          const deleted = await holds.deleteUnreferred('pets', _id, unit, {
+          const pet = await existing(id, check, unit);
+          const deleted = await holds.deleteUnreferred('pets', pet._id, unit, {
             referrers: 'orders',
-            filter: { petId: _id, complete: false },
-            remove: async (condition) => {
-              const { deletedCount } = await collection.deleteOne(
-                { _id, version, ...condition },
-                unit.options,
-              );
-              return deletedCount > 0;
-            },
+            filter: { petId: pet._id, complete: false },
+            remove: (condition) => remove(pet, unit, condition),
           });
           if (!deleted) throw petOnOrder(id);
           return id;
@@ -151,3 +133,5 @@ export function mongoPets(database: Database, ids: Ids, holds: Holds) {
     }),
   };
 }
+
+export const pet = { plan, events, toRecord: toPet, open } satisfies MongoDomain;

@@ -17,6 +17,8 @@ const MAX_IDS = 1_000;
 
 /** The documents of a collection, and the records of the port that are made of them. */
 export interface Kind<D extends { _id: Key }, T> {
+  /** What errors call one of the records: `pet`. */
+  name: string;
   collection: Collection<D>;
   /** What is read of a document to make a record; versions stay in the database. */
   fields: Document;

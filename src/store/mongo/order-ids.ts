@@ -1,0 +1,88 @@
+import type { Database } from './database.ts';
+import { isDuplicateKey } from './errors.ts';
+import { type CounterDocument, countersPlan, type Ids } from './ids.ts';
+import { MAX_ID } from './keys.ts';
+import type { Key } from './plan.ts';
+
+/** How many reserved or taken ids one look can pass over. */
+const RUN = 1000;
+
+/** The ids of orders, which clients may choose: those assigned step over the others, those of deleted orders included. */
+export function orderIdsOf({ db, options }: Database, ids: Ids) {
+  const counters = db.collection<CounterDocument>(countersPlan.name);
+  const orders = db.collection<{ _id: Key }>('orders');
+
+  /** The last of the ids in a row, from this one on, that are reserved or taken; undefined if this one is free. */
+  async function endOfRun(key: bigint): Promise<bigint | undefined> {
+    const [reserved, taken] = await Promise.all([
+      isReserved(key),
+      orders.findOne({ _id: key }, { ...options, projection: { _id: 1 } }),
+    ]);
+    if (!reserved && !taken) return undefined;
+    const used = new Set<string>();
+    const range = {
+      ...options,
+      projection: { _id: 1 },
+      sort: { _id: 1 },
+      limit: RUN,
+      batchSize: RUN + 1,
+    } as const;
+    for (const { _id } of await counters
+      .find({ _id: { $gte: reservation(key), $lte: reservation(MAX_ID) } }, range)
+      .toArray()) {
+      used.add(_id);
+    }
+    for (const { _id } of await orders.find({ _id: { $gte: key } }, range).toArray()) {
+      used.add(reservation(BigInt(_id)));
+    }
+    let last = key;
+    while (last < MAX_ID && used.has(reservation(last + 1n))) last += 1n;
+    return last;
+  }
+
+  /** Whether a client has ever chosen this order id. */
+  async function isReserved(key: bigint): Promise<boolean> {
+    const found = await counters.findOne({ _id: reservation(key) }, { ...options, projection: { _id: 1 } });
+    return found !== null;
+  }
+
+  return {
+    /** The next order id that is neither reserved nor taken at the moment. */
+    async next(): Promise<bigint> {
+      for (;;) {
+        const key = await ids.next('orders');
+        const lastUsed = await endOfRun(key);
+        if (lastUsed === undefined) return key;
+        // Passes over the whole run of used ids at once; $max because another instance may be further on.
+        await ids.skipTo('orders', lastUsed);
+      }
+    },
+
+    /**
+     * Keeps a chosen order id out of the sequence for good, even when its order is deleted later. Must be in the database
+     * before the order is: whoever assigns the same id at the same time then finds either the order (a duplicate key) or,
+     * if that was deleted again meanwhile, the note of that on the reservation.
+     */
+    async reserve(key: bigint): Promise<void> {
+      try {
+        await counters.insertOne({ _id: reservation(key) }, options);
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
+      }
+    },
+
+    /** Notes on the reservation, if the id has one, that its order was deleted. Goes before the deletion. */
+    async noteDeletion(key: bigint): Promise<void> {
+      await counters.updateOne({ _id: reservation(key) }, { $set: { value: key } }, options);
+    },
+
+    /** Whether an id that was free when it was assigned has been chosen since, and its order deleted again. */
+    async wasUsed(key: bigint): Promise<boolean> {
+      const filter = { _id: reservation(key), value: { $exists: true } };
+      return (await counters.findOne(filter, { ...options, projection: { _id: 1 } })) !== null;
+    },
+  };
+}
+
+/** Padded, so that reservations sort by their number. */
+const reservation = (key: bigint): string => `orders/${String(key).padStart(19, '0')}`;
