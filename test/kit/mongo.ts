@@ -75,10 +75,14 @@ export async function secantusBinary(): Promise<string | null> {
   return given && (await isExecutable(given)) ? given : await onPath('secantusd-py');
 }
 
-/** Starts SecantusDB, in memory unless `home` says where it keeps its data; ready when the promise resolves. */
+/**
+ * Starts SecantusDB, in memory unless `home` says where it keeps its data; ready when the promise resolves.
+ *
+ * @param settings `oplogEntries`: how many entries its oplog keeps, looked at every 1,000 writes
+ */
 export async function startSecantus(
   binary: string,
-  settings: { port?: number; home?: string; standalone?: boolean } = {},
+  settings: { port?: number; home?: string; standalone?: boolean; oplogEntries?: number } = {},
 ): Promise<MongoServer> {
   const port = settings.port ?? (await freePort());
   const child = spawn(
@@ -87,6 +91,7 @@ export async function startSecantus(
       ...['--port', String(port), '--storage-path', settings.home ?? ':memory:', '--log-level', 'ERROR'],
       '--enable-test-commands',
       ...(settings.standalone ? ['--standalone'] : []),
+      ...(settings.oplogEntries ? ['--oplog-max-entries', String(settings.oplogEntries)] : []),
     ],
     { stdio: 'ignore' },
   );

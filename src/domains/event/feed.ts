@@ -147,12 +147,17 @@ export class EventFeed {
   }
 
   #end(error: unknown): void {
+    // Some readers take their time to leave: who comes meanwhile must not be told of events by what has ended.
+    this.#unfollow();
     for (const reader of this.#readers) reader.fail(error);
   }
 
   #leave(reader: EventReader): void {
     this.#readers.delete(reader);
-    if (this.#readers.size > 0) return;
+    if (this.#readers.size === 0) this.#unfollow();
+  }
+
+  #unfollow(): void {
     const following = this.#following;
     this.#following = undefined;
     this.#lag = undefined;

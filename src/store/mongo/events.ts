@@ -74,11 +74,15 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
     const events: StoredEvent[] = [];
     let atEnd = false;
     try {
-      while (events.length < limit && !atEnd) {
+      for (let seen: string | undefined; events.length < limit && !atEnd; ) {
         const change = await stream.tryNext();
         if (change) events.push(toEvent(change));
-        else if (isPast(tokenOf(stream), end)) atEnd = true;
-        else if (performance.now() > deadline) break;
+        else if (stream.closed || performance.now() > deadline) break;
+        else {
+          const token = tokenOf(stream);
+          atEnd = isThrough(token, end) ?? token === seen;
+          seen = token;
+        }
       }
       // The token of the batch may be behind events that did not fit on the page.
       const next = events.length === limit ? events.at(-1)!.id : tokenOf(stream);
@@ -147,6 +151,7 @@ async function follow(
   const next = async (): Promise<void> => {
     const asked = [...waiting];
     const change = await stream.tryNext();
+    if (!change && stream.closed) throw new Error('The database was dropped.');
     pause = FIRST_PAUSE;
     answered = performance.now();
     delay = change ? Math.max(0, Date.now() - timeOf(change)) : 0;
@@ -201,12 +206,14 @@ const tokenOf = (stream: ChangeStream<Document, Change>): string =>
   (stream.resumeToken as { _data: string })._data;
 
 /**
- * Whether a stream that has a token and nothing more to give has seen all until `time`. Tokens of MongoDB begin with the time
- * they stand for; where another server makes them, an empty answer has to do.
+ * Whether a stream that has nothing more to give has seen all until `time`. An empty answer alone says only that the server has
+ * looked for long enough. Tokens of MongoDB begin with the time they stand for.
+ *
+ * @returns undefined for tokens of servers that make their own
  */
-function isPast(token: string, time: Timestamp): boolean {
+function isThrough(token: string, time: Timestamp): boolean | undefined {
   const match = /^82([0-9A-F]{8})([0-9A-F]{8})/i.exec(token);
-  if (!match) return true;
+  if (!match) return undefined;
   const seen = new Timestamp({ t: Number.parseInt(match[1]!, 16), i: Number.parseInt(match[2]!, 16) });
   return seen.gte(time);
 }
