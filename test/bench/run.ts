@@ -1,17 +1,17 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import autocannon from 'autocannon';
+import { load } from './load.ts';
 import { seed } from './seed.ts';
-import { WORKLOADS, type Workload } from './workloads.ts';
+import { type MeasuredServer, median, memoryOf, processorMilliseconds, startServer } from './server.ts';
+import { WORKLOADS } from './workloads.ts';
 
 /**
  * `npm run bench [-- --pets 10000 --rounds 3 --seconds 4]`: the built gateway with everything on, over the embedded store,
- * against a raw node:http server over the same data, and against itself without the limiter, in the same run. Prints requests per second as medians, each with its
- * ratio to the raw server's GET of one pet, as a table and as JSON.
+ * against a raw node:http server over the same data, and against itself without the limiter, in the same run. Prints requests
+ * per second as medians, each with its ratio to the raw server's GET of one pet, as a table and as JSON. At last what the log
+ * of changes costs a write, in processor time: ends with 1 where that is more than {@link MOST_FOR_LOG}.
  */
 const { values: options } = parseArgs({
   options: {
@@ -33,6 +33,9 @@ const SERVERS = {
 } as const;
 type ServerName = keyof typeof SERVERS;
 const PORT = 4170;
+/** Processor time of a write, as a ratio to that of one that leaves no event. */
+const MOST_FOR_LOG = 1.1;
+const LOG_ROUNDS = 5;
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-bench-'));
 process.on('exit', () => rmSync(home, { recursive: true, force: true }));
@@ -47,80 +50,70 @@ for (let round = 1; round <= rounds; round++) {
     : (['gateway', 'unlimited', 'raw'] as const))
     await measure(name);
 }
-report();
+report(await costOfLog());
 
-async function measure(name: ServerName): Promise<void> {
-  const file = join(home, 'run.db');
+/** A new copy of the data. */
+function freshData(name: string): string {
+  const file = join(home, name);
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
   cpSync(join(home, 'seed.db'), file);
+  return file;
+}
+
+async function measure(name: ServerName): Promise<void> {
+  const settings = { DATA_FILE: freshData('run.db') };
   const began = performance.now();
-  const child = spawn(process.execPath, SERVERS[name], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_ENV: 'production', PORT: String(PORT), DATA_FILE: file },
-  });
-  child.stdout.resume();
+  const path = name === 'raw' ? '/pets/1' : undefined;
+  const server = await startServer(SERVERS[name], PORT, settings, path);
   try {
-    await ready(name === 'raw' ? '/pets/1' : '/health/ready');
     if (name === 'gateway') figures.startMs.push(performance.now() - began);
     for (const workload of WORKLOADS) {
       if (name === 'raw' && !workload.raw) continue;
-      await load(workload, 1);
-      const rate = await load(workload, seconds);
+      await load(server.url, workload, key, { connections, duration: 1 });
+      const done = await load(server.url, workload, key, { connections, duration: seconds });
+      const rate = done.answers / done.seconds;
       const sample = `${name} ${workload.name}`;
       samples.set(sample, [...(samples.get(sample) ?? []), rate]);
       console.error(`${sample}: ${rate.toFixed(0)}/s`);
     }
-    if (name === 'gateway') figures.memoryMB.push(memoryOf(child));
+    if (name === 'gateway') figures.memoryMB.push(memoryOf(server.child));
   } finally {
-    child.kill('SIGTERM');
-    await new Promise((resolve) => child.once('exit', resolve));
+    await server.stop();
   }
 }
 
-async function ready(path: string): Promise<void> {
-  for (let attempt = 0; attempt < 1_000; attempt++) {
-    const ok = await fetch(`http://127.0.0.1:${PORT}${path}`).then(
-      (response) => response.ok,
-      () => false,
-    );
-    if (ok) return;
-    await sleep(10);
-  }
-  throw new Error('The server did not start.');
-}
-
-async function load({ path, body }: Workload, duration: number): Promise<number> {
-  const result = await autocannon({
-    url: `http://127.0.0.1:${PORT}${path}`,
-    connections,
-    duration,
-    method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      'x-api-key': key,
-      accept: 'application/json',
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    },
-    ...(body !== undefined && { body }),
-  });
-  if (result.non2xx > 0 || result.errors > 0)
-    throw new Error(`${path}: ${result.non2xx} refused, ${result.errors} failed`);
-  return result.requests.total / result.duration;
-}
-
-function memoryOf(child: ChildProcess): number {
+/** Two servers that differ in nothing else take turns. @returns the ratio of their processor time a write */
+async function costOfLog(): Promise<number> {
+  const write = WORKLOADS.find(({ name }) => name === 'R3')!;
+  const servers: MeasuredServer[] = [];
   try {
-    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
-  } catch {
-    return 0;
+    for (const [i, program] of ['dist/main.js', 'test/bench/unlogged.ts'].entries()) {
+      const settings = { DATA_FILE: freshData(`log-${i}.db`) };
+      servers.push(await startServer(['--import', 'tsx', program], PORT + 1 + i, settings));
+    }
+    const times: [number[], number[]] = [[], []];
+    // The first round is for the code to get warm.
+    for (let round = 0; round <= LOG_ROUNDS; round++) {
+      for (const i of round % 2 ? ([0, 1] as const) : ([1, 0] as const)) {
+        const { child, url } = servers[i]!;
+        const before = processorMilliseconds(child);
+        const { answers } = await load(url, write, key, { connections, duration: Math.min(2, seconds) });
+        if (round > 0) times[i].push((processorMilliseconds(child) - before) / answers);
+      }
+    }
+    console.error(`ms with the log ${shown(times[0])}, without ${shown(times[1])}`);
+    // What else the machine does only adds to it.
+    return Math.min(...times[0]) / Math.min(...times[1]);
+  } finally {
+    for (const server of servers) await server.stop();
   }
 }
 
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+function shown(times: readonly number[]): string {
+  return times.map((time) => time.toFixed(4)).join(' ');
 }
 
-function report(): void {
+function report(logRatio: number): void {
   const base = median(samples.get('raw R1')!);
   const rows = [...samples].map(([name, rates]) => ({
     name,
@@ -130,7 +123,7 @@ function report(): void {
     spread: Number(((Math.max(...rates) - Math.min(...rates)) / median(rates)).toFixed(2)),
   }));
   console.log(
-    `\n${pets} pets, ${rounds} rounds of ${seconds} s, ${connections} connections, ${cpus().length} cores, Node ${process.version}\n`,
+    `\n${pets} pets, ${rounds} rounds of ${seconds} s, ${connections} connections, ${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}, Node ${process.version}\n`,
   );
   console.log(
     '| server and workload | what | requests/s | ratio to raw R1 | spread |\n|---|---|--:|--:|--:|',
@@ -146,7 +139,15 @@ function report(): void {
   }));
   const ratios = withLimiter.map(({ name, ratio }) => `${name} ${ratio.toFixed(2)}`).join(', ');
   console.log(`\nthroughput with the limiter, as a ratio to that without: ${ratios}`);
+  console.log(
+    `processor time of a write with the log of changes, as a ratio to that without: ${logRatio.toFixed(3)}`,
+  );
+  if (logRatio > MOST_FOR_LOG) {
+    console.log(`that is more than ${MOST_FOR_LOG}`);
+    process.exitCode = 1;
+  }
   const summary = {
+    logRatio,
     startMs: Math.round(median(figures.startMs)),
     memoryMB: Math.round(median(figures.memoryMB)),
   };

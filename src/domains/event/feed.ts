@@ -141,6 +141,10 @@ export class EventFeed {
         const { resolve } = this.#changed;
         this.#changed = deferred();
         resolve();
+        // By then all of them have taken theirs: the longer that takes, the less often they are told.
+        setImmediate(() => {
+          this.#told = performance.now();
+        });
       },
       Math.max(0, this.#told + wait - performance.now()),
     );

@@ -64,6 +64,9 @@ export class EventsHandler {
     const stream = await this.#streams.open(options).catch((error: unknown) => {
       throw last !== undefined && isValidationError(error) ? foreignLastEventId() : error;
     });
+    // Ends with the connection (RFC 9112 section 6.3): in chunks, what all readers share would be framed for each of them, in
+    // three parts.
+    exchange.response.useChunkedEncodingByDefault = false;
     return { ...answer, stream: (response) => this.#write(response, stream) };
   }
 

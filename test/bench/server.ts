@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A server under measurement, as a process of its own. */
+export interface MeasuredServer {
+  child: ChildProcess;
+  url: string;
+  port: number;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a program that listens at PORT; ready when the promise resolves.
+ *
+ * @param args of node
+ * @param path one that the program answers once it is ready
+ */
+export async function startServer(
+  args: readonly string[],
+  port: number,
+  settings: Record<string, string>,
+  path = '/health/ready',
+): Promise<MeasuredServer> {
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_ENV: 'production', SAMPLE_DATA: 'off', PORT: String(port), ...settings },
+  });
+  child.stdout.resume();
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await exited;
+  };
+  const url = `http://127.0.0.1:${port}`;
+  for (let attempt = 0; attempt < 1_000 && child.exitCode === null; attempt++) {
+    const isReady = await fetch(url + path).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (isReady) return { child, url, port, stop };
+    await sleep(10);
+  }
+  child.kill('SIGKILL');
+  throw new Error('The server did not start.');
+}
+
+/** The processor time that a process has used so far, in milliseconds, all of its threads, in steps of a clock tick. */
+export function processorMilliseconds({ pid }: ChildProcess): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** The memory that a process holds, in megabytes. */
+export const memoryOf = ({ pid }: ChildProcess): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+}
