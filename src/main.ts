@@ -5,9 +5,9 @@ import { AppError } from './errors.ts';
 import { createGateway } from './gateway.ts';
 import { LogOutput } from './observability/log-output.ts';
 import { Metrics } from './observability/metrics.ts';
+import { addSampleData, developmentKey, unusedSample } from './sample.ts';
 import { createHttpServer, drain, listen } from './server.ts';
 import { openStore } from './store/open.ts';
-import { addSampleData, developmentKey, unusedSample } from './store/sample.ts';
 import type { Store } from './store/store.ts';
 import { watchDatabase } from './store/watch.ts';
 

@@ -6,7 +6,7 @@ import { PLANS } from '../src/access/plans.ts';
 import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
 import { EVENT_TYPES, shapeOf } from '../src/domains/event/event.ts';
 import { ERRORS } from '../src/errors.ts';
-import { addSampleData } from '../src/store/sample.ts';
+import { addSampleData } from '../src/sample.ts';
 import { stockByCategory } from './clients/graphql-client.ts';
 import { adopt } from './clients/rest-client.ts';
 import { TestGateway } from './kit/gateway.ts';

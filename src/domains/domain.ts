@@ -4,6 +4,7 @@ import type { RecordSource } from '../graphql/loaders.ts';
 import type { EventType } from '../store/events.ts';
 import type { Id } from './id.ts';
 import type { Resource } from './route.ts';
+import type { Sample } from './sample.ts';
 
 /**
  * What a domain tells the rest of the program about itself. It adds its types, fields and operations to the GraphQL schema
@@ -21,6 +22,7 @@ export interface Domain<T extends { id: Id } = { id: Id }, Kind extends string =
   events: Readonly<Record<Extract<EventType, `${Kind}.${string}`>, string>>;
   /** The field of an event with the record as it is now. */
   eventField: { name: string; description: string };
+  sample?: Sample<T>;
   /** The record as REST shows it, where that is not the record itself. */
   represent?(record: T): object;
 }

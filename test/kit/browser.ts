@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { addSampleData } from '../../src/store/sample.ts';
+import { addSampleData } from '../../src/sample.ts';
 import { Clock, TestGateway } from './gateway.ts';
 import { engines, type OpenedStore } from './stores.ts';
 

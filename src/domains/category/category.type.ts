@@ -6,6 +6,7 @@ import { write } from '../../graphql/write.ts';
 import type { Domain } from '../domain.ts';
 import { graphqlNotation, MAX_NAME_LENGTH } from '../notation.ts';
 import { categories } from './category.routes.ts';
+import { categorySample } from './category.sample.ts';
 import {
   type Category,
   type CategoryPatch,
@@ -124,4 +125,5 @@ export const category: Domain<Category, 'category'> = {
     name: 'category',
     description: 'The category of a `category_…` event as it is now; null once it is deleted.',
   },
+  sample: categorySample,
 };

@@ -8,6 +8,7 @@ import type { Domain } from '../domain.ts';
 import { graphqlNotation } from '../notation.ts';
 import { PetType, petSource } from '../pet/pet.type.ts';
 import { orders } from './order.routes.ts';
+import { orderSample } from './order.sample.ts';
 import {
   type NewOrder,
   newOrder,
@@ -170,4 +171,5 @@ export const order: Domain<Order, 'order'> = {
     name: 'order',
     description: 'The order of an `order_…` event as it is now; null once it is deleted.',
   },
+  sample: orderSample,
 };

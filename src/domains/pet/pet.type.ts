@@ -12,6 +12,7 @@ import type { Domain } from '../domain.ts';
 import type { Id } from '../id.ts';
 import { graphqlNotation, MAX_NAME_LENGTH } from '../notation.ts';
 import { pets } from './pet.routes.ts';
+import { petSample } from './pet.sample.ts';
 import { newPet, PET_STATUSES, type Pet, type PetFilter, petPatch } from './pet.ts';
 
 const STATUS_MEANING = {
@@ -204,4 +205,5 @@ export const pet: Domain<Pet, 'pet'> = {
     name: 'pet',
     description: 'The pet of a `pet_…` event as it is now; null once it is deleted.',
   },
+  sample: petSample,
 };

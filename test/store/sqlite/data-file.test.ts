@@ -3,7 +3,7 @@ import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { addSampleData } from '../../../src/store/sample.ts';
+import { addSampleData } from '../../../src/sample.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { startServer } from '../../kit/process.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { newApiKey } from '../../src/access/api-keys.ts';
-import { addSampleData, developmentKey, unusedSample } from '../../src/store/sample.ts';
-import type { Store } from '../../src/store/store.ts';
-import { engines, type OpenedStore } from '../kit/stores.ts';
+import { newApiKey } from '../src/access/api-keys.ts';
+import { addSampleData, developmentKey, unusedSample } from '../src/sample.ts';
+import type { Store } from '../src/store/store.ts';
+import { engines, type OpenedStore } from './kit/stores.ts';
 
 class Killed extends Error {}
 

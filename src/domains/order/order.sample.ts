@@ -1,0 +1,22 @@
+import type { Sample } from '../sample.ts';
+import type { Order } from './order.ts';
+
+/** Each with the place of its pet in the sample of those. */
+const ORDERS = [
+  { pet: 0, quantity: 1, shipDate: '2026-12-01T09:30:00Z', complete: false },
+  { pet: 2, quantity: 1, shipDate: '2026-10-15T14:00:00Z', complete: true },
+  { pet: 8, quantity: 10, complete: false },
+] as const;
+
+export const orderSample: Sample<Order> = {
+  name: 'orders',
+  size: ORDERS.length,
+  refersTo: 'pets',
+  page: (store, limit) => store.orderPage({}, { limit }),
+  matches: ({ quantity, complete }, n) =>
+    quantity === ORDERS[n]?.quantity && complete === ORDERS[n]?.complete,
+  create(n, writes, petIds) {
+    const { pet, ...order } = ORDERS[n]!;
+    return writes.createOrder({ petId: petIds[pet]!, ...order });
+  },
+};

@@ -1,0 +1,30 @@
+import type { Sample } from '../sample.ts';
+import type { Pet } from './pet.ts';
+
+/** Each with the place of its category in the sample of those. */
+const PETS = [
+  { name: 'Rex', category: 0, status: 'available', quantity: 3 },
+  { name: 'Bella', category: 0, status: 'pending', quantity: 1 },
+  { name: 'Charlie', category: 0, status: 'sold', quantity: 0 },
+  { name: 'Mimi', category: 1, status: 'available', quantity: 2 },
+  { name: 'Tom', category: 1, status: 'available', quantity: 5 },
+  { name: 'Luna', category: 1, status: 'sold', quantity: 0 },
+  { name: 'Tweety', category: 2, status: 'available', quantity: 12 },
+  { name: 'Kiwi', category: 2, status: 'pending', quantity: 4 },
+  { name: 'Nemo', category: 3, status: 'available', quantity: 40 },
+  { name: 'Dory', category: 3, status: 'available', quantity: 25 },
+] as const;
+
+export const petSample: Sample<Pet> = {
+  name: 'pets',
+  size: PETS.length,
+  refersTo: 'categories',
+  page: (store, limit) => store.petPage({}, { limit }),
+  matches: ({ name }, n) => name === PETS[n]?.name,
+  create(n, writes, categoryIds) {
+    const { name, category, status } = PETS[n]!;
+    return writes.createPet({ name, categoryId: categoryIds[category]!, status });
+  },
+  // Changes nothing where that was done before.
+  complete: (n, id, store) => store.updatePet(id, { quantity: PETS[n]!.quantity }),
+};
