@@ -1,0 +1,34 @@
+/** What is mutated together, and the tests that are to notice. */
+export interface Part {
+  /** Globs of sources, as Stryker takes them. */
+  sources: string[];
+  /** Globs of test files. */
+  tests: string[];
+}
+
+export const PARTS: Record<string, Part> = {
+  access: { sources: ['src/access/**/*.ts'], tests: ['test/access/**/*.test.ts'] },
+  domains: {
+    sources: ['src/domains/**/*.ts'],
+    tests: [
+      'test/domains/**/*.test.ts',
+      'test/doors/{rest,events}/**/*.test.ts',
+      'test/graphql/{connection,loaders,mutation,node,schema}.test.ts',
+      'test/openapi/**/*.test.ts',
+      'test/store/{contract,events}.test.ts',
+    ],
+  },
+  graphql: {
+    sources: ['src/graphql/**/*.ts'],
+    tests: [
+      'test/graphql/**/*.test.ts',
+      'test/doors/graphql/**/*.test.ts',
+      'test/faults/many-issues.test.ts',
+    ],
+  },
+  doors: {
+    sources: ['src/doors/**/*.ts', '!src/doors/pages/explorer/**'],
+    tests: ['test/doors/**/*.test.ts', 'test/http/**/*.test.ts'],
+  },
+  sqlite: { sources: ['src/store/sqlite/**/*.ts'], tests: ['test/store/**/*.test.ts'] },
+};

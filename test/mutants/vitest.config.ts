@@ -1,0 +1,27 @@
+import { mergeConfig } from 'vitest/config';
+import base from '../../vitest.config.ts';
+import { PARTS } from './parts.ts';
+
+const { tests } = PARTS[process.env.MUTANTS_OF ?? 'access']!;
+
+/** The tests that Stryker runs: in this process and on the embedded engine alone, since other processes run no mutants. */
+const config = mergeConfig(base, {
+  plugins: [
+    {
+      name: 'processes',
+      // Stryker asks for worker threads, which libsql's native part does not want.
+      configureVitest: ({ project }: { project: { config: { pool: string } } }) => {
+        project.config.pool = 'forks';
+      },
+    },
+  ],
+  test: { setupFiles: ['test/mutants/setup.ts'] },
+});
+config.test.include = tests;
+config.test.exclude = [
+  '**/node_modules/**',
+  'test/doors/pages/{accessibility,docs,graphiql,landing}.test.ts',
+];
+config.test.globalSetup = ['test/kit/bundle.ts'];
+
+export default config;
