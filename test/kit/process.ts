@@ -28,6 +28,8 @@ export interface StartOptions {
   limits?: string;
   /** Where its standard output goes: what the test reads, nowhere any more, what nobody reads, or to a file. */
   output?: 'read' | 'closed' | 'unread' | { file: string } | undefined;
+  /** The folder that has its `src`: by default that of the repository. */
+  home?: string;
 }
 
 /**
@@ -36,13 +38,13 @@ export interface StartOptions {
  */
 export async function startServer(
   settings: Record<string, string>,
-  { limits, output: to = 'read' }: StartOptions = {},
+  { limits, output: to = 'read', home = root }: StartOptions = {},
 ): Promise<ServerProcess> {
   const port = await freePort();
   const redirect = typeof to === 'object' ? `>> '${to.file}'` : '';
   const shell = `${limits ? `ulimit ${limits};` : ''} exec "$0" "$@" ${redirect}`;
   const child = spawn('bash', ['-c', shell, process.execPath, '--import', 'tsx', 'src/main.ts'], {
-    cwd: root,
+    cwd: home,
     env: environmentOf({ PORT: String(port), ...settings }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
