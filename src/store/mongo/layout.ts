@@ -3,7 +3,7 @@ import { apiKeysPlan } from './api-keys.ts';
 import type { Database } from './database.ts';
 import { DOMAINS } from './domains.ts';
 import { isDuplicateKey, isNamespaceTaken, isUnauthorized } from './errors.ts';
-import { holdsPlan } from './holds.ts';
+import { holdsPlan } from './hold-documents.ts';
 import { idempotencyPlan } from './idempotency.ts';
 import { countersPlan } from './ids.ts';
 import { type CollectionPlan, STRING, shape, WHOLE } from './plan.ts';

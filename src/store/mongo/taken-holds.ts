@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { unavailable } from '../../errors.ts';
+import { together } from './batches.ts';
+import type { Database } from './database.ts';
+import { HOLD_LIFE, type HoldDocuments } from './hold-documents.ts';
+import type { Key } from './plan.ts';
+import type { Unit } from './units.ts';
+
+/** What can be referred to. */
+export type ParentKind = 'categories' | 'pets';
+
+/** How long one hold serves all that this instance writes under the parent, in milliseconds. */
+const HOLD_USE = 1_000;
+/** How long to wait while somebody else is about to delete the parent, in milliseconds. */
+const PAUSE = 40;
+
+type HoldState = 'held' | 'closing' | 'missing';
+
+/** A hold of this instance. */
+interface Hold {
+  id: string;
+  /** How many writes rely on it. */
+  uses: number;
+  /** Serves no further write. */
+  over: boolean;
+  state: Promise<HoldState>;
+  /** Told when the last write that relied on it is done. */
+  onUnused: (() => void)[];
+}
+
+export type TakenHolds = ReturnType<typeof takenHoldsOf>;
+
+/** The holds that this instance takes; the letters are those of `holds.ts`. */
+export function takenHoldsOf({ db, options }: Database, documents: HoldDocuments) {
+  const instance = randomBytes(6).toString('hex');
+  /** By parent, those that serve further writes. */
+  const holds = new Map<string, Hold>();
+  /** By id, those that writes rely on or may still rely on. */
+  const relied = new Map<string, Hold>();
+  let taken = 0;
+
+  const isThere = {
+    categories: existence('categories'),
+    pets: existence('pets'),
+  } satisfies Record<ParentKind, unknown>;
+
+  function existence(kind: ParentKind) {
+    return together<Key, boolean>(async (keys) => {
+      const found = await db
+        .collection<{ _id: Key }>(kind)
+        .find({ _id: { $in: [...new Set(keys)] } }, { ...options, projection: { _id: 1 }, batchSize: 1_001 })
+        .toArray();
+      const there = new Set(found.map(({ _id }) => String(_id)));
+      return keys.map((key) => there.has(String(key)));
+    });
+  }
+
+  const newId = (): string => `${instance}${++taken}`;
+
+  /** R. A hold that stays because the database is away counts for a while only. */
+  const giveBack = (name: string, { id }: Hold): Promise<void> =>
+    documents.giveBack(name, id).catch(() => {});
+
+  /** H and V. */
+  async function stateOf(name: string, id: string, kind: ParentKind, key: Key): Promise<HoldState> {
+    if (await documents.take(name, id)) return 'closing';
+    return (await isThere[kind](key)) ? 'held' : 'missing';
+  }
+
+  function take(name: string, kind: ParentKind, key: Key): Hold {
+    const id = newId();
+    const hold: Hold = { id, uses: 0, over: false, state: stateOf(name, id, kind, key), onUnused: [] };
+    holds.set(name, hold);
+    relied.set(hold.id, hold);
+    setTimeout(() => end(name, hold), HOLD_USE).unref();
+    hold.state.then(
+      (state) => state !== 'held' && end(name, hold),
+      () => end(name, hold),
+    );
+    return hold;
+  }
+
+  /** Lets nobody else rely on the hold, and gives it back as soon as nobody does. */
+  function end(name: string, hold: Hold): void {
+    if (hold.over) return;
+    hold.over = true;
+    if (holds.get(name) === hold) holds.delete(name);
+    if (hold.uses === 0) settle(name, hold);
+    // A write whose outcome is unknown relies on it for good, so it is never given back.
+    else setTimeout(() => relied.delete(hold.id), HOLD_LIFE).unref();
+  }
+
+  function leave(name: string, hold: Hold): void {
+    hold.uses -= 1;
+    if (hold.uses === 0 && hold.over) settle(name, hold);
+  }
+
+  function settle(name: string, hold: Hold): void {
+    relied.delete(hold.id);
+    for (const tell of hold.onUnused) tell();
+    void giveBack(name, hold);
+  }
+
+  return {
+    newId,
+
+    isOwn: (id: string): boolean => id.startsWith(instance),
+
+    /** Resolves when nothing relies on the hold any more; lets nothing further rely on it. */
+    async unused(name: string, id: string): Promise<void> {
+      const hold = relied.get(id);
+      if (!hold) return;
+      end(name, hold);
+      if (hold.uses > 0) await new Promise<void>((resolve) => hold.onUnused.push(resolve));
+    },
+
+    /**
+     * Keeps a parent from being deleted until the unit is over.
+     *
+     * @returns whether there is such a parent
+     */
+    async hold(kind: ParentKind, key: Key, unit: Unit): Promise<boolean> {
+      const name = `${kind}/${key}`;
+      // Nobody but this transaction knows it yet, or knows yet that it is gone.
+      if (unit.written.has(name)) {
+        const own = db.collection<{ _id: Key }>(kind);
+        return (await own.findOne({ _id: key }, { ...unit.options, projection: { _id: 1 } })) !== null;
+      }
+      for (;;) {
+        const hold = holds.get(name) ?? take(name, kind, key);
+        hold.uses += 1;
+        let state: Awaited<Hold['state']> | undefined;
+        try {
+          state = await hold.state;
+        } finally {
+          if (state !== 'held') leave(name, hold);
+        }
+        if (state === 'held') {
+          unit.afterwards.push(() => leave(name, hold));
+          // Nothing is written when the call has been given up, nor when the hold may be over.
+          if (performance.now() > unit.deadline) throw unavailable();
+          return true;
+        }
+        if (state === 'missing') return false;
+        if (performance.now() > unit.deadline) throw unavailable();
+        await sleep(PAUSE);
+      }
+    },
+
+    /** Gives back all holds that nothing relies on. */
+    async close(): Promise<void> {
+      const unused = [...holds].filter(([, { uses }]) => uses === 0);
+      for (const [, hold] of holds) hold.over = true;
+      holds.clear();
+      await Promise.all(unused.map(([name, hold]) => giveBack(name, hold)));
+    },
+  };
+}
