@@ -9,4 +9,4 @@ import { pet } from './pet/pet.type.ts';
  * is listed here, in this order. The engines have lists of their own, since only one of them is loaded:
  * `store/sqlite/domains.ts` and `store/mongo/domains.ts`.
  */
-export const DOMAINS: readonly Domain[] = [pet, category, order, inventory];
+export const DOMAINS = [pet, category, order, inventory] as const satisfies readonly Domain[];

@@ -24,7 +24,7 @@ export interface Body {
   /** Full replacement: what the body leaves out is removed. */
   toInput?: (body: never) => object;
   /** The field of the body that may repeat the id of the path. */
-  ownId?: 'id' | 'petId';
+  ownId?: string;
   /** Fields of the resource that the body may repeat as they are, so that what a GET gave can be put back. */
   mirrors?: readonly string[];
 }

@@ -1,6 +1,6 @@
 import type { WindowView } from '../access/limiter.ts';
 import type { RateLimitView } from '../access/session.ts';
-import { formatInstant } from '../domains/order/instant.ts';
+import { formatInstant } from '../domains/instant.ts';
 
 /** When a window is new again, as bodies show it: an RFC 3339 date-time of a whole second. */
 export const formatReset = (resetAt: number): string => formatInstant(Math.ceil(resetAt / 1000) * 1000);

@@ -1,15 +1,13 @@
 import { toJson } from '../../graphql/json.ts';
 import type { EventType, StoredEvent } from '../../store/events.ts';
+import { merged } from '../../store/slices.ts';
 import type { Domain } from '../domain.ts';
 import { DOMAINS } from '../index.ts';
-import { formatInstant } from '../order/instant.ts';
+import { formatInstant } from '../instant.ts';
 import type { Shape } from '../shape.ts';
 
 /** What each type of event tells of. */
-export const MEANING: Readonly<Record<EventType, string>> = Object.assign(
-  {},
-  ...DOMAINS.map(({ events }) => events),
-);
+export const MEANING: Readonly<Record<EventType, string>> = merged(DOMAINS.map(({ events }) => events));
 
 export const EVENT_TYPES = Object.keys(MEANING) as readonly EventType[];
 
@@ -22,7 +20,7 @@ export const nameOf = (type: EventType): EventTypeName => type.replace('.', '_')
 const TYPES = new Map(EVENT_TYPES.map((type) => [nameOf(type), type]));
 export const fromName = (name: EventTypeName): EventType => TYPES.get(name)!;
 
-const DOMAIN_OF = new Map(
+const DOMAIN_OF = new Map<EventType, Domain>(
   DOMAINS.flatMap((domain) => Object.keys(domain.events).map((type) => [type as EventType, domain])),
 );
 

@@ -2,8 +2,9 @@ import { validationFailed } from '../../errors.ts';
 import { builder } from '../../graphql/builder.ts';
 import { pageSize } from '../../graphql/connection.ts';
 import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts';
+import type { Domain } from '../domain.ts';
 import { DOMAINS } from '../index.ts';
-import { formatInstant } from '../order/instant.ts';
+import { formatInstant } from '../instant.ts';
 import { dataOf, domainOf, EVENT_TYPES, type EventTypeName, fromName, MEANING, nameOf } from './event.ts';
 
 const EventTypeType = builder.enumType('EventType', {
@@ -45,7 +46,7 @@ export const EventRef = builder.objectRef<StoredEvent>('Event').implement({
       resolve: (event) => dataOf(event),
     }),
     ...Object.fromEntries(
-      DOMAINS.map((domain) => [
+      DOMAINS.map((domain: Domain) => [
         domain.eventField.name,
         t.field({
           type: domain.type,

@@ -4,8 +4,8 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { RecordEvents } from '../../store/events.ts';
 import type { Check, Page, PageRequest } from '../../store/store.ts';
 import type { Id } from '../id.ts';
+import { formatInstant, parseInstant } from '../instant.ts';
 import { boolean, inputObject, integer, type Notation } from '../notation.ts';
-import { formatInstant, parseInstant } from './instant.ts';
 
 /** An order for an animal. */
 export interface Order {

@@ -1,6 +1,6 @@
 import type { Document } from 'mongodb';
 import type { Id } from '../../domains/id.ts';
-import { formatInstant, parseInstant } from '../../domains/order/instant.ts';
+import { formatInstant, parseInstant } from '../../domains/instant.ts';
 import {
   type NewOrder,
   type Order,

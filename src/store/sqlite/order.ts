@@ -1,5 +1,5 @@
 import type { Id } from '../../domains/id.ts';
-import { formatInstant, parseInstant } from '../../domains/order/instant.ts';
+import { formatInstant, parseInstant } from '../../domains/instant.ts';
 import {
   type NewOrder,
   type Order,

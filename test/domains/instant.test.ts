@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatInstant, parseInstant } from '../../../src/domains/order/instant.ts';
+import { formatInstant, parseInstant } from '../../src/domains/instant.ts';
 
 const instant = fc
   .date({
