@@ -1,3 +1,4 @@
+import './graphql/production.ts';
 import cluster from 'node:cluster';
 import { type Logger, pino } from 'pino';
 import { type Config, isTracingConfigured, readConfig } from './config.ts';

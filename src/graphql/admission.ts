@@ -7,11 +7,23 @@ import { OperationRefused, publicError } from './refusal.ts';
 /** Operations of one batch , at the most. */
 const MAX_BATCH_SIZE = 10;
 
-/** Tokens that are parsed and validated for nothing; `__typename` a hundred times has 300. */
-const MAX_FREE_TOKENS = 400;
+/**
+ * How much of a request that asks for nothing that costs is read, parsed and validated for nothing: the tokens of a small
+ * document, 4 more for each selected field (`a: minute { b: limit }` is two), and as many bytes as a hundred fields
+ * with the longest names have.
+ */
+const FREE = { tokens: 150, tokensOfField: 4, maxTokens: 420, bytes: 12_000 };
 
 /** One operation of a request: it may run, or it is refused with these errors. */
 export type Admitted = PreparedOperation | OperationRefused;
+
+/** A GraphQL request as it came. */
+export interface GraphQLRequest {
+  /** Of one operation or a batch, parsed. */
+  parameters: unknown;
+  /** Of their text. */
+  bytes: number;
+}
 
 /** Everything that a GraphQL request asks for, with its cost, before any of it runs. */
 export interface Admission {
@@ -41,7 +53,7 @@ export interface AdmissionServices {
  */
 export function admit(
   { operations, persisted }: AdmissionServices,
-  parameters: unknown,
+  { parameters, bytes }: GraphQLRequest,
   mayMutate: boolean,
 ): Admission {
   const batch = Array.isArray(parameters);
@@ -69,6 +81,7 @@ export function admit(
   );
   let cost = 0;
   let freeTokens = 0;
+  let freeFields = 0;
   let mutations = 0;
   const names: string[] = [];
   for (const one of admitted) {
@@ -78,10 +91,14 @@ export function admit(
     }
     cost += one.cost;
     mutations += one.mutations;
-    if (one.cost === 0) freeTokens += one.tokens;
+    if (one.cost === 0) {
+      freeTokens += one.tokens;
+      freeFields += one.fields;
+    }
     if (one.operation.name) names.push(one.operation.name.value);
   }
-  if (freeTokens > MAX_FREE_TOKENS) cost++;
+  const free = Math.min(FREE.maxTokens, FREE.tokens + FREE.tokensOfField * freeFields);
+  if (freeTokens > free || (cost === 0 && bytes > FREE.bytes)) cost++;
   return {
     operations: admitted,
     requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),

@@ -14,7 +14,6 @@ import {
   specifiedRules,
   type ValidationRule,
   type VariableDefinitionNode,
-  validate,
   visit,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
@@ -23,6 +22,7 @@ import { checkExpansion, checkNesting, MAX_TOKENS } from './complexity.ts';
 import { Int64IdsRule } from './id-scalar.ts';
 import { mergingConflicts } from './merging.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
+import { validate } from './validate.ts';
 
 /** Bytes of everything that is kept of all documents. */
 const MAX_BYTES = 24_000_000;
@@ -31,7 +31,9 @@ const MAX_BYTES_OF_ONE = 1_500_000;
 /** Measured: bytes of heap for one token with its part of the tree. */
 const BYTES_OF_TOKEN = 300;
 const BYTES_OF_ENTRY = 1_000;
-/** graphql-js stops validating after so many errors. */
+/** Characters of the texts that are remembered of documents that came once. */
+const MAX_CHARACTERS_SEEN = 2_000_000;
+/** Validation stops after so many errors. */
 const MAX_ERRORS = 100;
 
 /** An operation of a valid document. */
@@ -60,7 +62,10 @@ interface Entry {
   bytes: number;
 }
 
-/** Documents parsed, checked and kept, in a cache that is bounded by what it holds. */
+/**
+ * Documents parsed and checked, and kept from their second use on in a cache that is bounded by what it holds: of a flood of
+ * documents that are sent once nothing remains that the garbage collector would have to carry.
+ */
 export class Documents {
   readonly #schema: GraphQLSchema;
   readonly #suggest: boolean;
@@ -68,6 +73,11 @@ export class Documents {
   readonly #cache = new LRUCache<string, Entry>({
     maxSize: MAX_BYTES,
     sizeCalculation: ({ bytes }) => bytes,
+  });
+  /** The texts of those that came once. */
+  readonly #seen = new LRUCache<string, true>({
+    maxSize: MAX_CHARACTERS_SEEN,
+    sizeCalculation: (_, text) => text.length + 1,
   });
 
   /** @param options `introspection: false` tells clients nothing of the schema: no introspection, no "Did you mean" */
@@ -88,15 +98,21 @@ export class Documents {
     const known = this.#cache.get(text);
     if (known) return known.document;
     const document = this.read(text);
-    const tokens = document.refusal ? 0 : document.tokens;
-    this.#cache.set(text, { document, bytes: BYTES_OF_ENTRY + 2 * text.length + tokens * BYTES_OF_TOKEN });
+    if (this.#seen.has(text)) {
+      this.#seen.delete(text);
+      const tokens = document.refusal ? 0 : document.tokens;
+      const bytes = BYTES_OF_ENTRY + 2 * text.length + tokens * BYTES_OF_TOKEN;
+      this.#cache.set(text, { document, bytes });
+    } else {
+      this.#seen.set(text, true);
+    }
     return document;
   }
 
   /**
    * Reserves room for what is to be kept with a document.
    *
-   * @returns whether there is room; if not, it must not be kept
+   * @returns whether there is room, which there is only with a document that is kept; if not, it must not be kept
    */
   reserve(document: ValidDocument, bytes: number): boolean {
     const entry = this.#cache.peek(document.text);
@@ -138,8 +154,8 @@ export class Documents {
   }
 
   #errorsOf(ast: DocumentNode): readonly GraphQLError[] {
-    const options = { hideSuggestions: !this.#suggest, maxErrors: MAX_ERRORS };
-    const errors = validate(this.#schema, ast, this.#rules, options);
+    const suggested = this.#suggest ? MAX_NAMED_ISSUES : 0;
+    const errors = validate(this.#schema, ast, this.#rules, { max: MAX_ERRORS, suggested });
     return errors.length > 0 ? errors : mergingConflicts(this.#schema, ast);
   }
 }

@@ -37,6 +37,8 @@ export interface PreparedOperation {
   cost: number;
   /** Tokens of its document. */
   tokens: number;
+  /** Fields of all levels that are selected. */
+  fields: number;
   /** How many of its fields write. */
   mutations: number;
   /** Runs with compiled code where there is some; errors are public already. */
@@ -124,6 +126,7 @@ export class Operations {
       operation: node,
       cost,
       tokens: document.tokens,
+      fields: plan.selected.fields,
       mutations,
       interpret,
       execute: (context) => {
@@ -202,13 +205,15 @@ export class Operations {
   #schemaData(plan: Plan, variables: Variables): Record<string, unknown> | null {
     if (plan.schemaData !== undefined) return plan.schemaData;
     const { operation, selected } = plan;
-    if (!selected.selection.some(isSchemaField)) {
+    const isConstant = selected.selection.every(({ definition }) => definition === TypeNameMetaFieldDef);
+    if (!isConstant && !selected.selection.some(isSchemaField)) {
       plan.schemaData = null;
       return null;
     }
     const data = this.#introspection.answer(selected.selection, variables) ?? null;
+    const bytes = isConstant ? 0 : BYTES_OF_SCHEMA_DATA;
     const hasVariables = (operation.node.variableDefinitions ?? []).length > 0;
-    if (!hasVariables && (data === null || this.#documents.reserve(operation.document, BYTES_OF_SCHEMA_DATA)))
+    if (!hasVariables && (data === null || this.#documents.reserve(operation.document, bytes)))
       plan.schemaData = data;
     return data;
   }

@@ -58,9 +58,10 @@ export class Plans {
     const known = plans.get(decided);
     if (known) return known;
     const selected = select(this.#schema, operation.document.ast, operation.node, variables);
-    const plan: Plan = { operation, selected, uses: 0 };
-    if (this.#documents.reserve(operation.document, selected.fields * BYTES_OF_FIELD))
-      plans.set(decided, plan);
+    const isKept = this.#documents.reserve(operation.document, selected.fields * BYTES_OF_FIELD);
+    // The first plan that is kept is mostly that of the use before, when the document wasn't kept yet.
+    const plan: Plan = { operation, selected, uses: isKept && plans.size === 0 ? 1 : 0 };
+    if (isKept) plans.set(decided, plan);
     return plan;
   }
 

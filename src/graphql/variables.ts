@@ -144,7 +144,8 @@ function issueCountOf(type: GraphQLInputType, value: unknown): number {
   if (isLeafType(type)) return isLeafValue(type, value) ? 0 : 1;
   if (typeof value !== 'object') return 1;
   const fields = type.getFields();
-  let count = Object.keys(value).filter((name) => !Object.hasOwn(fields, name)).length;
+  let count = 0;
+  for (const name in value) if (!Object.hasOwn(fields, name)) count++;
   for (const { name, type, defaultValue } of Object.values(fields)) {
     const given = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
     if (given !== undefined) count += issueCountOf(type, given);
@@ -154,7 +155,8 @@ function issueCountOf(type: GraphQLInputType, value: unknown): number {
 }
 
 function isLeafValue(type: GraphQLInputType & { name: string }, value: unknown): boolean {
-  if (isEnumType(type)) return typeof value === 'string' && type.getValue(value) !== undefined;
+  // `getValue` would enter each wrong one into the table of all names.
+  if (isEnumType(type)) return type.getValues().some(({ name }) => name === value);
   if (!isLeafType(type)) return false;
   const accepts = type.extensions.accepts as ((value: unknown) => boolean) | undefined;
   if (accepts) return accepts(value);

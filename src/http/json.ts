@@ -2,10 +2,11 @@ import { isUtf8 } from 'node:buffer';
 import { type DuplicateKeyInfo, parse } from 'lossless-json';
 import { AppError } from '../errors.ts';
 
+const SPACE = 0x20;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
 /** A number that JSON.parse could round, or whose notation it would hide: long digits, fractions, exponents. */
 const NEEDS_CARE = /\d{16}|\d[.eE]/;
-const NAME_ENDS = /"\s*:/g;
-const STRINGS = /"(?:[^"\\]|\\.)*"/g;
 
 /**
  * Parses JSON so that integers stay exact: those beyond 2^53 become bigints. A number that isn't written as an integer but has
@@ -20,9 +21,10 @@ export function parseJson(body: Buffer): unknown {
   let value: unknown;
   let hasEachNameOnce: boolean;
   try {
-    value = NEEDS_CARE.test(text) ? parse(text, undefined, CAREFULLY) : JSON.parse(text);
+    value = needsCare(text) ? parse(text, undefined, CAREFULLY) : JSON.parse(text);
     // Here too: a text can be nested more deeply than the stack reaches.
-    hasEachNameOnce = hasDistinctNames(text, value);
+    // Parsing keeps one of equal names, so the text then has more names than the value.
+    hasEachNameOnce = namesInText(text) === namesIn(value);
   } catch {
     throw new AppError('BAD_REQUEST', 'The body is not valid JSON.');
   }
@@ -30,12 +32,41 @@ export function parseJson(body: Buffer): unknown {
   return value;
 }
 
-/** Parsing keeps one of equal names, so the text then has more names than the value. */
-function hasDistinctNames(text: string, value: unknown): boolean {
-  const names = countNames(value);
-  // At least as many as there are names; more only if a string holds such a pair of characters.
-  if ((text.match(NAME_ENDS)?.length ?? 0) === names) return true;
-  return names === text.replace(STRINGS, '').split(':').length - 1;
+/** Whether a number needs care, be the same characters in strings as often as they like: that way of parsing is slow. */
+function needsCare(text: string): boolean {
+  if (!NEEDS_CARE.test(text)) return false;
+  let at = 0;
+  for (;;) {
+    const quote = text.indexOf('"', at);
+    if (NEEDS_CARE.test(text.slice(at, quote < 0 ? undefined : quote))) return true;
+    if (quote < 0) return false;
+    at = afterString(text, quote);
+  }
+}
+
+/** How many names the objects of a valid JSON text have: strings that a colon follows. Reads each character once or twice. */
+function namesInText(text: string): number {
+  let names = 0;
+  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
+    at = afterString(text, at);
+    // In valid JSON nothing below the space is anything but white space.
+    while (text.charCodeAt(at) <= SPACE) at++;
+    if (text.charCodeAt(at) === COLON) names++;
+  }
+  return names;
+}
+
+/** @param start of a string. @returns where it has ended */
+function afterString(text: string, start: number): number {
+  let end = start;
+  let escapes: number;
+  do {
+    end = text.indexOf('"', end + 1);
+    if (end < 0) return text.length;
+    escapes = 0;
+    while (text.charCodeAt(end - 1 - escapes) === BACKSLASH) escapes++;
+  } while (escapes % 2 === 1);
+  return end + 1;
 }
 
 /** Of equal names the last one counts here, as for JSON.parse. */
@@ -47,11 +78,15 @@ function parseNumber(literal: string): number | bigint {
   return Number.isSafeInteger(value) ? value : BigInt(literal);
 }
 
-function countNames(value: unknown): number {
+/** How many names the objects of a parsed value have. An object's own are all that it enumerates: JSON has no prototypes. */
+function namesIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
-  const parts = Object.values(value);
-  let names = Array.isArray(value) ? 0 : parts.length;
-  for (const part of parts) names += countNames(part);
+  let names = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) names += namesIn(item);
+  } else {
+    for (const name in value) names += 1 + namesIn((value as Record<string, unknown>)[name]);
+  }
   return names;
 }
 

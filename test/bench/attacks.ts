@@ -4,7 +4,10 @@ import { PET_STATUSES } from '../../src/domains/pet/pet.ts';
 /** A request that is meant to cost more than it pays for. `n` makes each of them another one, where that is dearer. */
 export interface Attack {
   name: string;
-  /** The parameters of one GraphQL request. */
+  /** `/graphql` if missing. */
+  path?: string;
+  headers?: Readonly<Record<string, string>>;
+  /** What is sent as JSON: mostly the parameters of one GraphQL request. */
   parameters: (n: number) => unknown;
 }
 
@@ -36,6 +39,9 @@ const NESTED = (first: number) =>
   `{ categories(first: ${first}) { nodes { pets(first: ${Math.floor(4_900 / first)}) { nodes { ${names(24, 'id')} } } } } }`;
 const KEYS = `{ categories(first: 20) { nodes { pets(first: 20) { nodes { ${longNames(300, 'id')} } } } } }`;
 const DESCRIPTIONS = `{ categories(first: 100) { nodes { ${names(62, 'description')} } } }`;
+
+/** Answers of that kind are written by Yoga. */
+const MULTIPART = { accept: 'multipart/mixed' };
 
 /** The most expensive requests that were found, of every kind. */
 export const ATTACKS: readonly Attack[] = [
@@ -146,8 +152,30 @@ export const ATTACKS: readonly Attack[] = [
   fresh('20,000 nodeIds of a wrong kind', 'query ($i: [ID!]!) { nodes(nodeIds: $i) { nodeId } }', {
     i: Array.from({ length: 14_000 }, (_, i) => i + 0.5),
   }),
+  {
+    name: 'a new pet with 7,000 unknown fields, by REST',
+    path: '/pets',
+    parameters: (n) => Object.fromEntries(wrong(7_000).map((name) => [`x${name}_${n}`, 1])),
+  },
   fresh('names for nothing', `{ ${names(100, '__typename')} }`),
+  { ...fresh('names for nothing, by Yoga', `{ ${names(100, '__typename')} }`), headers: MULTIPART },
+  fresh('the budget for nothing', `{ rateLimit { ${names(99, 'plan')} } }`),
+  fresh(
+    'long names for nothing',
+    `{ ${Array.from({ length: 100 }, (_, i) => `${'k'.repeat(97)}${i}: __typename`).join(' ')} }`,
+  ),
   fresh('skipped for nothing', `{ __typename pet(id: 1) @skip(if: true) { ${names(110, 'id')} } }`),
+  fresh(
+    'skipped for nothing, with arguments',
+    `query ($s: Boolean = true) { __typename ${names(17, 'pets(filter: {status: [sold, pending], categoryId: 1}) @skip(if: $s) { nodes { id } }')} }`,
+  ),
+  fresh('variables for nothing', '{ __typename }', Object.fromEntries(wrong(1_000).map((name) => [name, 1]))),
+  fresh('fractions for nothing', '{ __typename }', { a: new Array(2_700).fill(1.5) }),
+  fresh(
+    'many variables for nothing',
+    '{ __typename }',
+    Object.fromEntries(wrong(9_000).map((name) => [`x${name}`, 1])),
+  ),
   {
     name: 'a batch of 10 × nothing',
     parameters: (n) =>

@@ -39,6 +39,9 @@ function cost(text: string, variables: Record<string, unknown> = {}): number {
   return costs.costOf(selected, operation!.operation, variables).units;
 }
 
+/** A request of a length that nobody minds. */
+const requestOf = (parameters: unknown, bytes = 100) => ({ parameters, bytes });
+
 const deskOf = (operations: Operations) => ({ operations, persisted: new PersistedQueries() });
 
 describe('the cost of an operation', () => {
@@ -150,7 +153,7 @@ describe('the cost of an operation', () => {
       const {
         operations: [admitted],
         cost,
-      } = admit(deskOf(operations), { query }, true);
+      } = admit(deskOf(operations), requestOf({ query }), true);
       expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
         code: 'QUERY_TOO_COMPLEX',
         status: 400,
@@ -167,18 +170,26 @@ describe('the cost of an operation', () => {
       schemaDescription: true,
       inputValueDeprecation: true,
     });
-    expect(admit(deskOf(new Operations(schema, () => {})), { query }, true)).toMatchObject({ cost: 1 });
+    expect(admit(deskOf(new Operations(schema, () => {})), requestOf({ query }), true)).toMatchObject({
+      cost: 1,
+    });
   });
 
   it('is nothing for little only, be it in one document or in the ten of a batch', () => {
     const operations = new Operations(schema, () => {});
     const skipped = (fields: number) =>
       `{ __typename pet(id: 1) @skip(if: true) { ${aliases(fields, 'id')} } }`;
-    const cost = (parameters: unknown) => admit(deskOf(operations), parameters, true).cost;
-    expect(cost({ query: skipped(100) })).toBe(0);
-    expect(cost({ query: skipped(600) })).toBe(1);
+    const cost = (parameters: unknown, bytes?: number) =>
+      admit(deskOf(operations), requestOf(parameters, bytes), true).cost;
+    expect(cost({ query: skipped(40) })).toBe(0);
+    expect(cost({ query: skipped(100) })).toBe(1);
+    expect(cost({ query: `{ ${aliases(100, '__typename')} }` })).toBe(0);
+    expect(cost({ query: `{ rateLimit { ${aliases(50, 'minute { limit }')} } }` })).toBe(0);
     expect(cost(new Array(10).fill({ query: '{ rateLimit { plan } }' }))).toBe(0);
-    expect(cost(new Array(10).fill({ query: skipped(100) }))).toBe(1);
+    expect(cost(new Array(10).fill({ query: skipped(40) }))).toBe(1);
+    expect(cost({ query: '{ __typename }' }, 12_000)).toBe(0);
+    expect(cost({ query: '{ __typename }' }, 12_001)).toBe(1);
+    expect(cost({ query: '{ pet(id: 1) { id } }' }, 99_999)).toBe(1);
   });
 
   it('does not depend on the size of a schema whose texts and lists say nothing of theirs: such a schema does not start', () => {
@@ -215,7 +226,7 @@ describe('the cost of an operation', () => {
   ])('has no end to compute for %s', (_what, fragments) => {
     const [refusal] = admit(
       deskOf(new Operations(schema, () => {})),
-      { query: `{ pet(id: 1) { ...A } } ${fragments}` },
+      requestOf({ query: `{ pet(id: 1) { ...A } } ${fragments}` }),
       true,
     ).operations;
     expect((refusal as OperationRefused).errors[0]?.extensions).toEqual({
@@ -245,7 +256,7 @@ describe('the cost of an operation', () => {
   ])('refuses what is %s, quickly', (_what, query) => {
     const began = performance.now();
     const operations = new Operations(schema, () => {});
-    const [admitted] = admit(deskOf(operations), { query }, true).operations;
+    const [admitted] = admit(deskOf(operations), requestOf({ query }), true).operations;
     expect(performance.now() - began).toBeLessThan(2_000);
     expect(admitted).toBeInstanceOf(OperationRefused);
     expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
@@ -452,13 +463,9 @@ describe('properties of the cost', () => {
         const costs = queries.map(costOrRefusal);
         // A refused operation costs one unit.
         const sum = costs.reduce<number>((total, one) => total + (typeof one === 'number' ? one : 1), 0);
-        expect(
-          admit(
-            deskOf(operations),
-            queries.map((query) => ({ query })),
-            true,
-          ).cost,
-        ).toBe(sum);
+        expect(admit(deskOf(operations), requestOf(queries.map((query) => ({ query }))), true).cost).toBe(
+          sum,
+        );
       }),
       RUNS,
     );

@@ -30,3 +30,12 @@ it('ten thousand different documents leave little behind, whatever is kept of ea
   for (let n = 200; n < 10_000; n++) prepare(n);
   expect(heap() - before).toBeLessThan(60);
 }, 120_000);
+
+it('documents that come once are not kept', () => {
+  const operations = new Operations(schema, () => {});
+  for (let n = 0; n < 200; n++) operations.prepare({ query: document(n) });
+  const before = heap();
+  // As trees they would take more than the room that there is for all of them.
+  for (let n = 200; n < 1_000; n++) operations.prepare({ query: document(n) });
+  expect(heap() - before).toBeLessThan(6);
+});

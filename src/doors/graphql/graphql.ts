@@ -74,8 +74,8 @@ export class GraphQLHandler {
     if (!accepts(headers.accept, ALL_RESPONSE_TYPES))
       throw new AppError('NOT_ACCEPTABLE', `GraphQL answers with ${RESPONSE_TYPES.join(' or ')}.`);
     checkIdempotencyKey(headers['idempotency-key']);
-    const parameters = hasBody ? await readParameters(exchange) : readQueryString(exchange.query);
-    const admission = admit(this.#services, parameters, method === 'POST');
+    const request = hasBody ? await readParameters(exchange) : readQueryString(exchange.query);
+    const admission = admit(this.#services, request, method === 'POST');
     exchange.operation = admission.name;
     const operation = subscriptionIn(admission);
     if (operation) return this.#subscribe(exchange, session, admission, operation);

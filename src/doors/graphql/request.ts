@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts';
+import type { GraphQLRequest } from '../../graphql/admission.ts';
 import { checkLength, readBody } from '../../http/body.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { parseJson } from '../../http/json.ts';
@@ -8,11 +9,11 @@ import { isReadable } from '../../http/media-type.ts';
 export const BODY_TYPES = ['application/json', 'application/graphql+json'];
 
 /**
- * The parameters in a body, integers exact.
+ * What is in a body, integers exact.
  *
  * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST
  */
-export async function readParameters(exchange: Exchange): Promise<unknown> {
+export async function readParameters(exchange: Exchange): Promise<GraphQLRequest> {
   const { request, headers } = exchange;
   checkLength(request);
   const type = headers['content-type'];
@@ -24,20 +25,22 @@ export async function readParameters(exchange: Exchange): Promise<unknown> {
       `GraphQL reads ${BODY_TYPES.join(' or ')} in UTF-8, not compressed; this came as ${sent}. Set the header Content-Type: application/json (with curl: -H 'Content-Type: application/json').`,
     );
   }
-  return parseJson(await readBody(exchange));
+  const body = await readBody(exchange);
+  return { parameters: parseJson(body), bytes: body.length };
 }
 
-/** The parameters in the query of a URL, integers exact. @throws BAD_REQUEST for variables or extensions that are no JSON */
-export function readQueryString(query: string): unknown {
+/** What is in the query of a URL, integers exact. @throws BAD_REQUEST for variables or extensions that are no JSON */
+export function readQueryString(query: string): GraphQLRequest {
   const given = new URLSearchParams(query);
   const json = (name: string) => {
     const text = given.get(name);
     return text === null || text === '' ? undefined : parseJson(Buffer.from(text));
   };
-  return {
+  const parameters = {
     query: given.get('query') ?? undefined,
     operationName: given.get('operationName') ?? undefined,
     variables: json('variables'),
     extensions: json('extensions'),
   };
+  return { parameters, bytes: query.length };
 }

@@ -1,0 +1,26 @@
+import { execFileSync } from 'node:child_process';
+import { expect, it } from 'vitest';
+
+/** In development mode graphql-js takes an object that says it is a schema for one of another copy of itself, and throws. */
+const PROGRAM = `
+  await import('./src/graphql/production.ts');
+  const { isSchema } = await import('graphql');
+  const found = (() => {
+    try { return isSchema({ get [Symbol.toStringTag]() { return 'GraphQLSchema' } }) } catch { return 'twice' }
+  })();
+  console.log(JSON.stringify([found, process.env.NODE_ENV ?? null]));
+`;
+
+const run = (NODE_ENV: string | undefined) => {
+  const { NODE_ENV: _ours, ...env } = process.env;
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', PROGRAM];
+  const output = execFileSync(process.execPath, args, { env: { ...env, ...(NODE_ENV && { NODE_ENV }) } });
+  return JSON.parse(output.toString());
+};
+
+it.each([undefined, 'development', 'production'])(
+  'graphql-js serves as in production under NODE_ENV %s',
+  (mode) => {
+    expect(run(mode)).toEqual([false, mode ?? null]);
+  },
+);
