@@ -1,4 +1,3 @@
-import type { Document } from 'mongodb';
 import {
   type Category,
   type CategoryPatch,
@@ -9,27 +8,21 @@ import type { Id } from '../../domains/id.ts';
 import type { Check, PageRequest } from '../store.ts';
 import type { ChangeEvents, MongoDomain, Tools } from './domain.ts';
 import { idOf } from './keys.ts';
-import { type CollectionPlan, ID, type Key, STRING, shape, type Version, WHOLE } from './plan.ts';
+import { type CollectionPlan, type RecordDocument, recordShape, STRING } from './plan.ts';
 import { Records } from './records.ts';
 import type { RunUnit } from './units.ts';
 import { writesOf } from './writes.ts';
 
-interface CategoryDocument {
-  _id: Key;
+interface CategoryDocument extends RecordDocument {
   name: string;
   description?: string;
-  version: Version;
-  written?: Document;
 }
 
 const plan: CollectionPlan = {
   name: 'categories',
-  schema: shape({
-    _id: ID,
+  schema: recordShape({
     name: STRING,
     'description?': { bsonType: 'string' },
-    version: WHOLE,
-    'written?': { bsonType: 'object' },
   }),
   indexes: [],
 };

@@ -1,4 +1,3 @@
-import type { Document } from 'mongodb';
 import type { Id } from '../../domains/id.ts';
 import { formatInstant, parseInstant } from '../../domains/instant.ts';
 import {
@@ -14,31 +13,25 @@ import type { ChangeEvents, MongoDomain, Tools } from './domain.ts';
 import { LostRace } from './errors.ts';
 import { idOf, keyOf } from './keys.ts';
 import { orderIdsOf } from './order-ids.ts';
-import { type CollectionPlan, DATE, ID, type Key, shape, type Version, WHOLE } from './plan.ts';
+import { type CollectionPlan, DATE, ID, type Key, type RecordDocument, recordShape } from './plan.ts';
 import { type Parents, Records, type Where } from './records.ts';
 import type { RunUnit, Unit } from './units.ts';
 import { writesOf } from './writes.ts';
 
-interface OrderDocument {
-  _id: Key;
+interface OrderDocument extends RecordDocument {
   petId?: Key;
   quantity?: number;
   shipDate?: Date;
   complete: boolean;
-  version: Version;
-  written?: Document;
 }
 
 const plan: CollectionPlan = {
   name: 'orders',
-  schema: shape({
-    _id: ID,
+  schema: recordShape({
     'petId?': ID,
     'quantity?': { bsonType: 'int', minimum: 1 },
     'shipDate?': DATE,
     complete: { bsonType: 'bool' },
-    version: WHOLE,
-    'written?': { bsonType: 'object' },
   }),
   indexes: [
     { key: { complete: 1, _id: 1 } },

@@ -1,4 +1,3 @@
-import type { Document } from 'mongodb';
 import type { Id } from '../../domains/id.ts';
 import {
   type NewPet,
@@ -13,31 +12,25 @@ import { unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
 import type { ChangeEvents, MongoDomain, Tools } from './domain.ts';
 import { idOf, keyOf } from './keys.ts';
-import { type CollectionPlan, ID, type Key, STRING, shape, type Version, WHOLE } from './plan.ts';
+import { type CollectionPlan, ID, type Key, type RecordDocument, recordShape, STRING } from './plan.ts';
 import { type Parents, Records, type Where } from './records.ts';
 import type { RunUnit, Unit } from './units.ts';
 import { writesOf } from './writes.ts';
 
-interface PetDocument {
-  _id: Key;
+interface PetDocument extends RecordDocument {
   name: string;
   categoryId: Key;
   status: PetStatus;
   quantity: number;
-  version: Version;
-  written?: Document;
 }
 
 const plan: CollectionPlan = {
   name: 'pets',
-  schema: shape({
-    _id: ID,
+  schema: recordShape({
     name: STRING,
     categoryId: ID,
     status: { enum: [...PET_STATUSES] },
     quantity: { bsonType: 'int', minimum: 0 },
-    version: WHOLE,
-    'written?': { bsonType: 'object' },
   }),
   // A list of statuses is a merge of index ranges that are each in order of the id: no sort in memory.
   indexes: [

@@ -36,3 +36,15 @@ export function shape(properties: Record<string, Document>): Document {
     properties: Object.fromEntries(entries.map((entry) => [entry.name, entry.schema])),
   };
 }
+
+/** What the documents of all records have besides their own fields. */
+export interface RecordDocument {
+  _id: Key;
+  version: Version;
+  /** What the last update left of it for the log of changes (`changes.ts`). */
+  written?: Document;
+}
+
+/** A schema of the documents of records: of these properties, and of what all of them have. */
+export const recordShape = (properties: Record<string, Document>): Document =>
+  shape({ _id: ID, ...properties, version: WHOLE, 'written?': { bsonType: 'object' } });

@@ -7,12 +7,12 @@ import type { Database } from './database.ts';
 import { LostRace } from './errors.ts';
 import { insertions } from './inserts.ts';
 import { keyOf } from './keys.ts';
-import type { Key, Version } from './plan.ts';
+import type { RecordDocument } from './plan.ts';
 import type { Kind } from './records.ts';
 import type { Unit } from './units.ts';
 
 /** The writes that all records share. What is written was read before, and must still have the version that it had then. */
-export function writesOf<D extends { _id: Key; version: Version }, T>(
+export function writesOf<D extends RecordDocument, T>(
   { collection, fields, name, toRecord }: Kind<D, T>,
   database: Database,
 ) {
