@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
@@ -8,7 +9,7 @@ afterEach(() => {
   for (const client of open.splice(0)) client.close();
 });
 
-onEachEngine('subscription { events }', (kit) => {
+onEachEngine('subscription { events }', (kit, engine) => {
   const subscribe = async (text: string, variables: object = {}, call: StreamCall = {}) => {
     const client = await EventStreamClient.open(kit.gateway, '/graphql', {
       method: 'POST',
@@ -179,5 +180,47 @@ onEachEngine('subscription { events }', (kit) => {
     while ((await openStreams()) > 0) await sleep(5);
     const [last] = kit.gateway.logs.filter((line) => line.includes('stream ended')).slice(-1);
     expect(JSON.parse(last!)).toMatchObject({ end: 'client gone', events: 0 });
+  });
+
+  it.runIf(engine.name === 'sqlite')('cuts off who does not read, and nobody else', async () => {
+    const cutOff = async () =>
+      Number(
+        /^petstore_event_readers_cut_off_total (.*)$/m.exec((await kit.gateway.call('/metrics')).text)?.[1],
+      );
+    const before = await cutOff();
+    const reading = await subscribe('subscription { events { data } }');
+    const body = JSON.stringify({ query: 'subscription { events { data } }' });
+    const socket = connect(Number(new URL(kit.gateway.url).port), '127.0.0.1');
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.on('error', () => {});
+    socket.write(
+      [
+        'POST /graphql HTTP/1.1',
+        'Host: x',
+        `X-API-Key: ${kit.gateway.key}`,
+        'Accept: text/event-stream',
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        '',
+        body,
+      ].join('\r\n'),
+    );
+    await new Promise((resolve) => socket.once('readable', resolve));
+    // What systems keep between two processes comes on top: megabytes.
+    const description = 'x'.repeat(2_000);
+    let written = 0;
+    while ((await cutOff()) === before && written < 20_000) {
+      const batch = Array.from({ length: 100 }, () =>
+        kit.gateway.store.createCategory({ name: 'Long', description }),
+      );
+      await Promise.all(batch);
+      written += batch.length;
+      await reading.until(written);
+    }
+    expect(await cutOff()).toBe(before + 1);
+    socket.resume();
+    await closed;
+    expect(reading.isOpen).toBe(true);
+    expect(nextOf(reading)).toHaveLength(written);
   });
 });
