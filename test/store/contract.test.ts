@@ -746,6 +746,18 @@ describe.each(engines)('$name', (engine) => {
       expect(await beBanned(quiet)).toBe(FIRST_BAN);
     });
 
+    it('of nothing end a ban in its time, too, when the clock was set back', async () => {
+      const apiKeyId = randomUUID();
+      const charge = (cost: number, now: number) =>
+        store.charge({ apiKeyId, limits: { perMinute: 1, perDay: 1_000 }, cost, now });
+      for (let i = 0; i < STRIKES_TO_BAN + 1; i++) await charge(1, T);
+      expect((await charge(1, T)).outcome).toBe('banned');
+      const back = T - 60 * MINUTE;
+      for (let waited = 0; waited < FIRST_BAN; waited += 10_000)
+        expect((await charge(0, back + waited)).outcome, `${waited}`).toBe('banned');
+      expect((await charge(0, back + FIRST_BAN)).outcome).toBe('passed');
+    });
+
     it('are always those of the rules, whatever the sequence', async () => {
       const charges = fc.array(
         fc.record({

@@ -41,7 +41,7 @@ export interface PagesOptions {
 }
 
 /** How often the metrics are gathered, at most, in milliseconds: that takes longer than most requests. */
-const METRICS_INTERVAL = 50;
+const METRICS_INTERVAL = 250;
 
 /** Crawlers find the pages, and leave the API and what is generated alone (RFC 9309). */
 const ROBOTS = `User-agent: *
@@ -76,7 +76,7 @@ export class Pages {
       return json({ status: 'ready' });
     });
     if (metrics && config.METRICS) {
-      const text = sharedWork(() => metrics.text(), METRICS_INTERVAL);
+      const text = sharedWork(async () => Buffer.from(await metrics.text()), METRICS_INTERVAL);
       this.#pages.set('/metrics', async () => ({
         status: 200,
         headers: [],

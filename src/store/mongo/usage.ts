@@ -141,7 +141,8 @@ export function mongoUsage(database: Database) {
         return result;
       });
       const changes = before ? changesOf(before, state) : state;
-      const isNothing = !charges.some(({ cost }) => cost > 0) || Object.keys(changes).length === 0;
+      // Where a clock was set back, even a charge of nothing changes the state: else a ban would begin anew with each.
+      const isNothing = before ? Object.keys(changes).length === 0 : !charges.some(({ cost }) => cost > 0);
       // A guess that nothing has to be written for must be looked at, since no condition tells whether it holds.
       const isDone = isNothing
         ? guess === undefined

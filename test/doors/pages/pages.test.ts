@@ -284,3 +284,16 @@ function raw(url: string, headers: Record<string, string>) {
     }).on('error', reject);
   });
 }
+
+describe('What an address may ask without a key', () => {
+  const kit = useGateway(sqlite);
+
+  it('is not used up by what browsers and crawlers ask by themselves', async () => {
+    for (let i = 0; i < 70; i++) {
+      for (const path of ['/favicon.ico', '/robots.txt', '/openapi.json'])
+        expect((await send(kit.gateway, path, { key: null })).status).toBe(200);
+    }
+    const stranger = await send(kit.gateway, '/pets/1', { key: null });
+    expect([stranger.status, stranger.headers['x-ratelimit-remaining']]).toEqual([401, '59']);
+  });
+});
