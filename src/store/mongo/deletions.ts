@@ -4,13 +4,13 @@ import type { Database } from './database.ts';
 import { LostRace } from './errors.ts';
 import { HOLD_LIFE, type HoldDocuments, type Mark } from './hold-documents.ts';
 import type { Key } from './plan.ts';
-import type { ParentKind, TakenHolds } from './taken-holds.ts';
+import type { TakenHolds } from './taken-holds.ts';
 import type { Unit } from './units.ts';
 
 /** How a parent is deleted. */
 export interface Deletion {
   /** Where its children are, and what those have in common that keep it. */
-  referrers: 'pets' | 'orders';
+  referrers: string;
   filter: Document;
   /** Deletes it under a further condition, in the unit. @returns whether it was there as it was read */
   remove(condition: { $expr?: Document }): Promise<boolean>;
@@ -84,7 +84,7 @@ export function deletionsOf({ db, options }: Database, documents: HoldDocuments,
     async prepare(): Promise<void> {
       const isPast = { $expr: { $gt: ['$$NOW', new Date(0)] } };
       knowsTime =
-        (await db.collection<{ _id: string }>('counters').findOne({ _id: 'pets', ...isPast })) !== null;
+        (await db.collection<{ _id: string }>('layout').findOne({ _id: 'layout', ...isPast })) !== null;
     },
 
     /**
@@ -92,7 +92,7 @@ export function deletionsOf({ db, options }: Database, documents: HoldDocuments,
      *
      * @returns false if something refers to it, or is about to
      */
-    async deleteUnreferred(kind: ParentKind, key: Key, unit: Unit, parent: Deletion): Promise<boolean> {
+    async deleteUnreferred(kind: string, key: Key, unit: Unit, parent: Deletion): Promise<boolean> {
       const name = `${kind}/${key}`;
       if (await isReferred(parent, unit)) return false;
       const sentAt = performance.now();

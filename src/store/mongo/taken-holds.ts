@@ -7,9 +7,6 @@ import { HOLD_LIFE, type HoldDocuments } from './hold-documents.ts';
 import type { Key } from './plan.ts';
 import type { Unit } from './units.ts';
 
-/** What can be referred to. */
-export type ParentKind = 'categories' | 'pets';
-
 /** How long one hold serves all that this instance writes under the parent, in milliseconds. */
 const HOLD_USE = 1_000;
 /** How long to wait while somebody else is about to delete the parent, in milliseconds. */
@@ -40,12 +37,19 @@ export function takenHoldsOf({ db, options }: Database, documents: HoldDocuments
   const relied = new Map<string, Hold>();
   let taken = 0;
 
-  const isThere = {
-    categories: existence('categories'),
-    pets: existence('pets'),
-  } satisfies Record<ParentKind, unknown>;
+  /** By collection, looks whether it has a document with this key. */
+  const existences = new Map<string, (key: Key) => Promise<boolean>>();
 
-  function existence(kind: ParentKind) {
+  function isThere(kind: string, key: Key): Promise<boolean> {
+    let look = existences.get(kind);
+    if (!look) {
+      look = existence(kind);
+      existences.set(kind, look);
+    }
+    return look(key);
+  }
+
+  function existence(kind: string) {
     return together<Key, boolean>(async (keys) => {
       const found = await db
         .collection<{ _id: Key }>(kind)
@@ -63,12 +67,12 @@ export function takenHoldsOf({ db, options }: Database, documents: HoldDocuments
     documents.giveBack(name, id).catch(() => {});
 
   /** H and V. */
-  async function stateOf(name: string, id: string, kind: ParentKind, key: Key): Promise<HoldState> {
+  async function stateOf(name: string, id: string, kind: string, key: Key): Promise<HoldState> {
     if (await documents.take(name, id)) return 'closing';
-    return (await isThere[kind](key)) ? 'held' : 'missing';
+    return (await isThere(kind, key)) ? 'held' : 'missing';
   }
 
-  function take(name: string, kind: ParentKind, key: Key): Hold {
+  function take(name: string, kind: string, key: Key): Hold {
     const id = newId();
     const hold: Hold = { id, uses: 0, over: false, state: stateOf(name, id, kind, key), onUnused: [] };
     holds.set(name, hold);
@@ -118,9 +122,10 @@ export function takenHoldsOf({ db, options }: Database, documents: HoldDocuments
     /**
      * Keeps a parent from being deleted until the unit is over.
      *
+     * @param kind the collection of the parent
      * @returns whether there is such a parent
      */
-    async hold(kind: ParentKind, key: Key, unit: Unit): Promise<boolean> {
+    async hold(kind: string, key: Key, unit: Unit): Promise<boolean> {
       const name = `${kind}/${key}`;
       // Nobody but this transaction knows it yet, or knows yet that it is gone.
       if (unit.written.has(name)) {
