@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 
 /** A connection on which tests say what no HTTP client would. */
-export async function openRaw(url: string): Promise<Socket> {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
+export async function openRaw(url: string, options: { allowHalfOpen?: boolean } = {}): Promise<Socket> {
+  const { hostname: host, port } = new URL(url);
+  const socket = connect({ host, port: Number(port), ...options });
   await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
   // A server that has heard enough may reset it.
   socket.on('error', () => {});

@@ -10,6 +10,7 @@ import type { Operations, PreparedOperation } from '../../graphql/operations.ts'
 import { PersistedQueries } from '../../graphql/persisted-queries.ts';
 import { OperationRefused } from '../../graphql/refusal.ts';
 import type { Answer } from '../../http/answer.ts';
+import { watchForDeparture } from '../../http/departure.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
 import { accepts } from '../../http/media-type.ts';
@@ -25,6 +26,8 @@ export { graphqlErrorAnswer } from './response.ts';
 
 const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
 const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', STREAM_TYPE];
+/** Units that are run to the end, even if the client closes its half of the connection and perhaps the whole. */
+const MAX_UNWATCHED = 5;
 /** In units. */
 const COST_OF_SUBSCRIBING = 1;
 
@@ -80,6 +83,7 @@ export class GraphQLHandler {
     const operation = subscriptionIn(admission);
     if (operation) return this.#subscribe(exchange, session, admission, operation);
     await session.admit(admission.cost, admission.mutations);
+    if (admission.cost > MAX_UNWATCHED) watchForDeparture(exchange);
     if (method === 'POST' && !this.#alwaysYoga && responseType(headers.accept) !== undefined)
       return answerPlain(exchange, session, admission);
     return revalidated(exchange, await this.#yoga.answer(exchange, session, admission));

@@ -1,14 +1,16 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { request, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
 import { TestGateway } from '../../kit/gateway.ts';
-import { sqlite } from '../../kit/petstore.ts';
-import type { OpenedStore } from '../../kit/stores.ts';
+import { openRaw } from '../../kit/raw.ts';
+import { engines, type OpenedStore } from '../../kit/stores.ts';
 
 const LARGE = '{ categories(first: 10) { nodes { id name pets(first: 100) { nodes { id name } } } } }';
 
-describe('A large GraphQL answer', () => {
+describe.each(engines)('A large GraphQL answer on $name', (engine) => {
   let opened: OpenedStore;
   let gateway: TestGateway;
   /** Called before pages of pets are read, of how many categories. */
@@ -18,7 +20,7 @@ describe('A large GraphQL answer', () => {
   const responses: ServerResponse[] = [];
 
   beforeAll(async () => {
-    opened = await sqlite.open();
+    opened = await engine.open();
     const { store } = opened;
     for (let c = 1; c <= 10; c++) await store.createCategory({ name: `C${c}` });
     for (let p = 1; p <= 30; p++)
@@ -62,32 +64,59 @@ describe('A large GraphQL answer', () => {
     expect(batch.json[2]).toEqual(small.json);
   });
 
-  it('is not read on once the client is gone', async () => {
+  /** Sends a request, and calls `act` when its categories are read and before its pets are. */
+  async function askAnd(act: (socket: Socket) => void | Promise<void>, query = LARGE): Promise<Socket> {
     pagesRead = 0;
     const key = await gateway.newKey('pro');
-    await new Promise<void>((resolve, reject) => {
-      const body = JSON.stringify({ query: LARGE });
-      const asked = request(`${gateway.url}/graphql`, {
-        method: 'POST',
-        agent: false,
-        headers: { 'x-api-key': key, 'content-type': 'application/json', 'content-length': body.length },
-      });
+    const body = JSON.stringify({ query });
+    const socket = await openRaw(gateway.url, { allowHalfOpen: true });
+    const acted = new Promise<void>((resolve) => {
       beforePages = async () => {
-        const gone = new Promise((resolve) => responses.at(-1)!.once('close', resolve));
-        asked.socket!.resetAndDestroy();
-        await gone;
+        beforePages = () => {};
+        await act(socket);
         resolve();
       };
-      asked.on('error', () => {});
-      asked.on('response', () => reject(new Error('It was answered.')));
-      asked.end(body);
     });
+    const head = `POST /graphql HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\nconnection: close`;
+    socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    await acted;
+    return socket;
+  }
 
+  it.each<[string, (socket: Socket) => void]>([
+    ['closed the connection', (socket) => socket.destroy()],
+    ['reset the connection', (socket) => socket.resetAndDestroy()],
+  ])('is not read on once the client has %s', async (_how, leave) => {
+    const logged = gateway.logs.length;
+    await askAnd(async (socket) => {
+      const gone = new Promise((resolve) => responses.at(-1)!.once('close', resolve));
+      leave(socket);
+      await gone;
+    });
+    const lines = () => gateway.logs.slice(logged);
     await expect
-      .poll(() => gateway.logs.some((line) => line.includes('"aborted":true')), { timeout: 5_000 })
+      .poll(() => lines().some((line) => line.includes('"aborted":true')), { timeout: 5_000 })
       .toBe(true);
-    beforePages = () => {};
     expect(pagesRead).toBe(0);
-    expect(gateway.logs.filter((line) => line.includes('"level":50'))).toEqual([]);
+    expect(lines().filter((line) => line.includes('"level":50'))).toEqual([]);
+  });
+
+  it('goes to a client that has closed its half of the connection only, which is asked whether it is there', async () => {
+    let asked = '';
+    const socket = await askAnd(async (socket) => {
+      const first = new Promise<Buffer>((resolve) => socket.once('data', resolve));
+      socket.end();
+      asked = String(await first);
+    });
+    expect(asked).toMatch(/^(?:HTTP\/1\.1 100 Continue\r\n\r\n)+$/);
+    const answer = await text(socket);
+    expect(answer).toMatch(/^(?:HTTP\/1\.1 100 Continue\r\n\r\n)*HTTP\/1\.1 200 OK\r\n/);
+    expect(answer).toContain('"name":"P1"');
+    expect(pagesRead).toBe(1);
+  });
+
+  it('goes to such a client without a question if it is small', async () => {
+    const small = await askAnd((socket) => void socket.end(), '{ categories(first: 1) { nodes { id } } }');
+    expect(await text(small)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 });
