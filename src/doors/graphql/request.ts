@@ -17,6 +17,10 @@ export async function readParameters(exchange: Exchange): Promise<GraphQLRequest
   const { request, headers } = exchange;
   checkLength(request);
   const type = headers['content-type'];
+  if (type === undefined && exchange.method === 'QUERY') {
+    // RFC 10008: what a QUERY asks depends on its media type, so one without is incorrect. A POST counts as JSON.
+    throw new AppError('BAD_REQUEST', `A QUERY needs a Content-Type: ${BODY_TYPES.join(' or ')}.`);
+  }
   const encoding = headers['content-encoding'] ?? 'identity';
   if (!isReadable(type, BODY_TYPES) || encoding !== 'identity') {
     const sent = encoding === 'identity' ? `Content-Type: ${type}` : `Content-Encoding: ${encoding}`;

@@ -71,9 +71,9 @@ export function landingBody(options: LandingOptions): string {
 <p>Every request carries an API key, as <code>X-API-Key: KEY</code> or <code>Authorization: Bearer KEY</code>, never in an
 address. ${
     apiKey === undefined
-      ? 'Whoever runs this server makes keys with <code>npm run keys</code>.'
-      : `This development start has made one, which is filled in above:</p>\n<pre><code>${escapeHtml(apiKey)}</code></pre>\n<p>`
-  } Enter it above once; it is kept until you close the browser.</p>
+      ? 'Whoever runs this server makes keys with <code>npm run keys</code>. Enter yours above once; it is kept until you close the browser.</p>'
+      : `This development start has made one, which is filled in above:</p>\n<pre><code>${escapeHtml(apiKey)}</code></pre>`
+  }
 <h2>Three things to try</h2>
 <ul class="cards">
 ${cards.map(([title, html]) => `<li>\n<h3>${escapeHtml(title)}</h3>\n${html}\n</li>`).join('\n')}

@@ -77,7 +77,7 @@ export class RestHandler {
   /** @throws AppError for what the client did wrong or may not do; it may not be charged yet */
   answer(exchange: Exchange, session: Session): MaybePromise<Answer> {
     const match = this.#router.find(exchange.method, exchange.path);
-    if (!match) throw new AppError('NOT_FOUND', `There is no ${exchange.path}.`);
+    if (!match) throw noSuchPath(exchange.path);
     const { destination } = match;
     if (!destination) return this.#answerOtherMethod(exchange, session, match.allow);
     if (destination.stream) return this.#answerStream(exchange, session, destination.stream);
@@ -184,6 +184,16 @@ export class RestHandler {
       : check();
     return answerOf(exchange, route, variables, { data: { result: record } });
   }
+}
+
+/** @param path what no resource has, or cannot have: its percent-encoding is broken */
+function noSuchPath(path: string): AppError {
+  try {
+    decodeURIComponent(path);
+  } catch {
+    return new AppError('BAD_REQUEST', 'The path is not valid percent-encoded UTF-8.');
+  }
+  return new AppError('NOT_FOUND', `There is no ${path}.`);
 }
 
 const contextOf = (exchange: Exchange, session: Session): Context =>

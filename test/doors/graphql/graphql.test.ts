@@ -209,6 +209,9 @@ describe('GraphQL over HTTP', () => {
     expect(mutation.headers.allow).toBe('GET, HEAD, POST, QUERY, OPTIONS');
     expectQueryRefusal(await ask('{'), 'BAD_REQUEST');
     expectQueryRefusal(await ask('{"query":"{"}'), 'GRAPHQL_PARSE_FAILED');
+    const untyped = await send(kit.gateway, 'QUERY /graphql', { body: '{"query":"{ __typename }"}' });
+    expectQueryRefusal(untyped, 'BAD_REQUEST');
+    expect(untyped.text).toContain('Content-Type');
     const options = await send(kit.gateway, 'OPTIONS /graphql');
     expect(options.headers['accept-query']).toBe('application/json, application/graphql+json');
     const preflight = await send(kit.gateway, 'OPTIONS /graphql', {
