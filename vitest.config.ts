@@ -8,7 +8,7 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/kit/bundle.ts', 'test/kit/mongo.ts'],
+    globalSetup: ['test/kit/build.ts', 'test/kit/bundle.ts', 'test/kit/mongo.ts'],
     // libsql's native part wants processes, not worker threads.
     pool: 'forks',
     maxWorkers: 2,

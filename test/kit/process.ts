@@ -33,7 +33,7 @@ export interface StartOptions {
 }
 
 /**
- * Starts src/main.ts on a free port; ready when the promise resolves: it has greeted, or answers where its output can't be
+ * Starts the built server on a free port; ready when the promise resolves: it has greeted, or answers where its output can't be
  * read. Rejects with its output if it ends before.
  */
 export async function startServer(
@@ -43,7 +43,7 @@ export async function startServer(
   const port = await freePort();
   const redirect = typeof to === 'object' ? `>> '${to.file}'` : '';
   const shell = `${limits ? `ulimit ${limits};` : ''} exec "$0" "$@" ${redirect}`;
-  const child = spawn('bash', ['-c', shell, process.execPath, '--import', 'tsx', 'src/main.ts'], {
+  const child = spawn('bash', ['-c', shell, process.execPath, 'dist/main.js'], {
     cwd: home,
     env: environmentOf({ PORT: String(port), ...settings }),
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -92,7 +92,7 @@ export async function runKeys(
   return new Promise((resolve) => {
     execFile(
       process.execPath,
-      ['--import', 'tsx', 'src/cli/keys.ts', ...args],
+      ['dist/cli/keys.js', ...args],
       { cwd: root, env: environmentOf(settings) },
       (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
     );

@@ -30,6 +30,7 @@ import { schema } from '../../../src/graphql/schema.ts';
 import type { Answer } from '../../../src/http/answer.ts';
 import { Exchange } from '../../../src/http/exchange.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { cases } from '../../kit/cases.ts';
 import { sqlite } from '../../kit/petstore.ts';
 import type { OpenedStore } from '../../kit/stores.ts';
 
@@ -400,7 +401,7 @@ describe('The common path of GraphQL answers as Yoga does', () => {
     await expectSame(post('{ pet(id: 1) { name } }', undefined, { 'content-type': contentType }));
   });
 
-  const numRuns = Number(process.env.FUZZ_RUNS ?? 300);
+  const numRuns = Number(process.env.FUZZ_RUNS ?? cases(100, 300));
 
   it('to whatever query can be made of the schema', { timeout: 120_000 }, async () => {
     await fc.assert(

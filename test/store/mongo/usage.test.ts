@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { chargeUsage, DAY, MINUTE, STRIKE_WINDOW, STRIKES_TO_BAN } from '../../../src/access/usage.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import type { UsageState } from '../../../src/store/store.ts';
+import { cases } from '../../kit/cases.ts';
 import { newDatabase } from './database.ts';
 
 const NOW = Date.UTC(2026, 5, 1);
@@ -69,7 +70,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A charge', () => {
         expect(await Promise.all(charges.map((charge) => store.charge(charge)))).toEqual(expected);
         expect(await store.usage([_id])).toEqual([usage]);
       }),
-      { numRuns: 200 },
+      { numRuns: cases(70, 200) },
     );
     expect([...seen.keys()].sort()).toEqual(['banned', 'banned now', 'passed', 'refused']);
   });

@@ -92,7 +92,7 @@ describe.runIf(canMount)('a data file on a disk that is read-only', () => {
   it('ends the start with a message that names it', { timeout: 60_000 }, async () => {
     await fill();
     const script = `mount --bind "${home}" "${home}" && mount -o remount,bind,ro "${home}" && exec "$@"`;
-    const start = [process.execPath, '--import', 'tsx', 'src/main.ts'];
+    const start = [process.execPath, 'dist/main.js'];
     const { status, stderr } = spawnSync(
       OWN_MOUNTS[0]!,
       [...OWN_MOUNTS.slice(1), 'sh', '-c', script, 'sh', ...start],
