@@ -2,7 +2,7 @@ import autocannon from 'autocannon';
 import type { Workload } from './workloads.ts';
 
 /**
- * Sends one kind of request for some seconds, over so many connections.
+ * Sends one kind of request over so many connections, for `duration` seconds or `amount` times.
  *
  * @returns how many were answered, and in how many seconds
  * @throws if any was refused or failed
@@ -11,12 +11,12 @@ export async function load(
   url: string,
   { path, body }: Workload,
   key: string,
-  { connections, duration }: { connections: number; duration: number },
+  { connections, ...how }: { connections: number } & ({ duration: number } | { amount: number }),
 ): Promise<{ answers: number; seconds: number }> {
   const result = await autocannon({
     url: url + path,
     connections,
-    duration,
+    ...how,
     method: body === undefined ? 'GET' : 'POST',
     headers: {
       'x-api-key': key,
@@ -27,5 +27,5 @@ export async function load(
   });
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${path}: ${result.non2xx} refused, ${result.errors} failed`);
-  return { answers: result.requests.total, seconds: result.duration };
+  return { answers: result['2xx'], seconds: result.duration };
 }

@@ -35,7 +35,7 @@ type ServerName = keyof typeof SERVERS;
 const PORT = 4170;
 /** Processor time of a write, as a ratio to that of one that leaves no event. */
 const MOST_FOR_LOG = 1.1;
-const LOG_ROUNDS = 5;
+const LOG_ROUNDS = { rounds: 20, writes: 2_500 };
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-bench-'));
 process.on('exit', () => rmSync(home, { recursive: true, force: true }));
@@ -91,26 +91,23 @@ async function costOfLog(): Promise<number> {
       const settings = { DATA_FILE: freshData(`log-${i}.db`) };
       servers.push(await startServer(['--import', 'tsx', program], PORT + 1 + i, settings));
     }
-    const times: [number[], number[]] = [[], []];
+    const ratios: number[] = [];
     // The first round is for the code to get warm.
-    for (let round = 0; round <= LOG_ROUNDS; round++) {
+    for (let round = 0; round <= LOG_ROUNDS.rounds; round++) {
+      const times: [number, number] = [0, 0];
       for (const i of round % 2 ? ([0, 1] as const) : ([1, 0] as const)) {
         const { child, url } = servers[i]!;
         const before = processorMilliseconds(child);
-        const { answers } = await load(url, write, key, { connections, duration: Math.min(2, seconds) });
-        if (round > 0) times[i].push((processorMilliseconds(child) - before) / answers);
+        await load(url, write, key, { connections, amount: LOG_ROUNDS.writes * (round === 0 ? 4 : 1) });
+        times[i] = processorMilliseconds(child) - before;
       }
+      if (round > 0) ratios.push(times[0] / times[1]);
     }
-    console.error(`ms with the log ${shown(times[0])}, without ${shown(times[1])}`);
-    // What else the machine does only adds to it.
-    return Math.min(...times[0]) / Math.min(...times[1]);
+    console.error(`with the log, as ratios to without: ${ratios.map((one) => one.toFixed(2)).join(' ')}`);
+    return median(ratios);
   } finally {
     for (const server of servers) await server.stop();
   }
-}
-
-function shown(times: readonly number[]): string {
-  return times.map((time) => time.toFixed(4)).join(' ');
 }
 
 function report(logRatio: number): void {

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A server under measurement, as a process of its own. */
@@ -45,10 +45,13 @@ export async function startServer(
   throw new Error('The server did not start.');
 }
 
-/** The processor time that a process has used so far, in milliseconds, all of its threads, in steps of a clock tick. */
+/** The processor time that a process has used so far, in milliseconds, all of its threads. */
 export function processorMilliseconds({ pid }: ChildProcess): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const nanoseconds = threads.map((thread) =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
+  );
+  return nanoseconds.reduce((sum, one) => sum + one, 0) / 1e6;
 }
 
 /** The memory that a process holds, in megabytes. */

@@ -8,27 +8,28 @@ import type {
   Following,
   StoredEvent,
 } from '../events.ts';
-import type { Connection, Value } from './connection.ts';
+import type { Connection } from './connection.ts';
 
 /** How much of the log one page looks at where it takes only some types: bounds the work of a read that finds nothing. */
-const LOOKED_AT = 5_000;
-/** How many events one statement writes or removes. */
-const MAX_WRITTEN = 16;
-const REMOVED_AT_ONCE = 500;
+const MAX_LOOKED_AT = 5_000;
+/** How many events one row has. */
+const MAX_TOGETHER = 32;
+/** How many rows one statement removes. */
+const REMOVED_AT_ONCE = 100;
+/** How many rows one statement reads: few are enough where many events were written together. */
+const [MIN_READ, MAX_READ] = [4, 256];
+const ROWS = `select '[' || group_concat('[' || first || ',' || events || ']') || ']'
+  from (select first, events from event_groups where first >= ? order by first limit ?)`;
 /** Between two removals, in milliseconds: others have their turn. */
 const REMOVAL_PAUSE = 20;
 /** How often expired events are looked for, in milliseconds. */
 const REMOVAL_INTERVAL = 10_000;
 
-/** The statement that writes so many events. */
-const INSERTS = Array.from(
-  { length: MAX_WRITTEN + 1 },
-  (_, count) => `insert into events values ${new Array(count).fill('(?,?,?,?)').join()}`,
-);
-
 type Record = StoredEvent['record'];
 /** An event whose position is not known yet. */
 type NewEvent = Omit<StoredEvent, 'id'>;
+/** An event as a row has it. */
+type LoggedEvent = [type: EventType, time: number, record: Record];
 
 /** Takes down what a write has done, for the log. */
 export type Append = <T extends EventType>(type: T, record: EventTypes[T]) => void;
@@ -41,7 +42,8 @@ export type Append = <T extends EventType>(type: T, record: EventTypes[T]) => vo
 export function eventLog(db: Connection, now: () => number) {
   const [name, removedAtStart] = db.get('select name, removed from event_log', []) as [string, number];
   let removed = removedAtStart;
-  let last = Number(db.value('select coalesce(max(position), ?) from events', [removed]));
+  const newest = 'select first + json_array_length(events) - 1 from event_groups order by first desc limit 1';
+  let last = Number(db.value(`select coalesce((${newest}), ?)`, [removed]));
   let pending: NewEvent[] = [];
   let timer: NodeJS.Timeout | undefined;
   const followers = new Set<EventFollower>();
@@ -57,13 +59,15 @@ export function eventLog(db: Connection, now: () => number) {
   };
 
   const write = (): void => {
-    for (let from = 0; from < pending.length; from += MAX_WRITTEN) {
-      const events = pending.slice(from, from + MAX_WRITTEN);
-      const values: Value[] = [];
-      let position = last + from;
-      for (const { type, time, record } of events)
-        values.push(++position, type, time, JSON.stringify(record));
-      db.run(INSERTS[events.length]!, values);
+    // One row for many: what they cost is less the text of the events than the row and each of its values.
+    for (let from = 0; from < pending.length; from += MAX_TOGETHER) {
+      const events = pending.slice(from, from + MAX_TOGETHER);
+      const logged = events.map(({ type, time, record }): LoggedEvent => [type, time, record]);
+      db.run('insert into event_groups values (?,?,?)', [
+        last + from + 1,
+        events.at(-1)!.time,
+        JSON.stringify(logged),
+      ]);
     }
   };
 
@@ -87,22 +91,38 @@ export function eventLog(db: Connection, now: () => number) {
     committed,
   });
 
+  /** Events behind a position up to another one. What is not committed yet is behind `last`. */
+  function* eventsBetween(from: number, upTo: number): Generator<StoredEvent> {
+    let next = db.value('select max(first) from event_groups where first <= ?', [from + 1]) as number | null;
+    for (let count = MIN_READ; next !== null && next <= upTo; count = Math.min(2 * count, MAX_READ)) {
+      const rows = JSON.parse(db.value(ROWS, [next, count]) as string) as [number, LoggedEvent[]][];
+      for (const [first, events] of rows) {
+        next = first + events.length;
+        for (const [i, [type, time, record]] of events.entries()) {
+          const position = first + i;
+          if (position > from && position <= upTo) yield { id: idOf(position), type, time, record };
+        }
+      }
+      if (rows.length < count) return;
+    }
+  }
+
   const append: Append = (type, record) => void pending.push({ type, time: now(), record });
 
-  /** Removes some events that were written before a time; the newest one stays. @returns how many */
+  /** Removes some rows that were written before a time; the newest one stays. @returns how many */
   const removeSome = (before: number): number => {
-    const oldest = 'select position, time from events where position < ? order by position limit ?';
-    const upTo = db.value(`select max(position) from (${oldest}) where time < ?`, [
-      last,
-      REMOVED_AT_ONCE,
-      before,
-    ]) as number | null;
-    if (upTo === null) return 0;
+    const notNewest = 'first < (select max(first) from event_groups)';
+    const oldest = `select first, time from event_groups where ${notNewest} order by first limit ?`;
+    const next = db.value(
+      `select min(first) from event_groups where first > (select max(first) from (${oldest}) where time < ?)`,
+      [REMOVED_AT_ONCE, before],
+    ) as number | null;
+    if (next === null) return 0;
     const count = db.transaction(() => {
-      db.run('update event_log set removed = ?', [upTo]);
-      return db.run('delete from events where position <= ?', [upTo]);
+      db.run('update event_log set removed = ?', [next - 1]);
+      return db.run('delete from event_groups where first < ?', [next]);
     });
-    removed = upTo;
+    removed = next - 1;
     return count;
   };
 
@@ -121,24 +141,14 @@ export function eventLog(db: Connection, now: () => number) {
     store: {
       eventPage({ after, types, limit }: EventRequest): EventPage {
         const from = after === undefined ? removed : positionOf(after);
-        const upTo = types ? Math.min(last, from + LOOKED_AT) : last;
-        const params: Value[] = [from, upTo, limit];
-        if (types) params.push(JSON.stringify(types));
-        // What is not committed yet has positions behind `last`.
-        const rows = db.value(
-          `select json_group_array(json_array(position, type, time, json(record))) from (
-             select * from events where position > ? and position <= ?
-             ${types ? 'and type in (select value from json_each(?4))' : ''}
-             order by position limit ?3
-           )`,
-          params,
-        ) as string;
-        const events = (JSON.parse(rows) as [number, EventType, number, Record][]).map(
-          ([position, type, time, record]) => ({ id: idOf(position), type, time, record }),
-        );
-        const isFull = events.length === limit;
-        const next = isFull ? events.at(-1)!.id : idOf(upTo);
-        return { events, next, atEnd: isFull ? next === idOf(last) : upTo === last };
+        const upTo = types ? Math.min(last, from + MAX_LOOKED_AT) : last;
+        const events: StoredEvent[] = [];
+        for (const event of eventsBetween(from, upTo)) {
+          if (types && !types.includes(event.type)) continue;
+          events.push(event);
+          if (events.length === limit) return { events, next: event.id, atEnd: event.id === idOf(last) };
+        }
+        return { events, next: idOf(upTo), atEnd: upTo === last };
       },
 
       followEvents(follower: EventFollower): Following {

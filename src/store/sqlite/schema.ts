@@ -5,7 +5,8 @@ import { DOMAINS } from './domains.ts';
 /**
  * The tables that belong to no domain.
  *
- * `events` is the log of changes. Positions have no gaps; the newest row is never removed, so that none is given twice.
+ * `event_groups` is the log of changes: a row has events that were written together, as `[type, time, record]`, the position of
+ * the first and the time of the last. Positions have no gaps; the newest row is never removed, so that none is given twice.
  * `event_log` has the name that tells the log from that of any other file, and the last position that was removed.
  */
 const COMMON: Migrations = {
@@ -49,6 +50,12 @@ const COMMON: Migrations = {
 
   create table event_log (name text not null, removed integer not null) strict;
   insert into event_log values (lower(hex(randomblob(4))), 0);
+  `,
+  3: `
+  create table event_groups (first integer primary key, time integer not null, events text not null) strict;
+  insert into event_groups
+    select position, time, json_array(json_array(type, time, json(record))) from events order by position;
+  drop table events;
   `,
 };
 

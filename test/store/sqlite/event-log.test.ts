@@ -79,18 +79,69 @@ it('removes a long log in steps, between which others have their turn', async ()
   const db = new Connection(join(home, 'log.db'), 10);
   migrate(db);
   const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 2500)
-    insert into events select i, 'category.deleted', 0, '{"id":"1"}' from n`;
+    insert into event_groups select i, 0, '[["category.deleted",0,{"id":"1"}]]' from n`;
   db.run(rows, []);
   const log = eventLog(db, () => time);
   log.keep(HOUR);
-  const left = () => db.value('select count(*) from events');
-  expect(left()).toBe(2_000);
+  const left = () => db.value('select count(*) from event_groups');
+  expect(left()).toBe(2_400);
   while (left() !== 1) await sleep(5);
   expect(log.store.eventPage({ limit: 10 })).toMatchObject({
     events: [{ id: expect.stringMatching(/-2500$/) }],
   });
   log.close();
   db.close();
+});
+
+it('has the events of many writes in few rows, and pages of them from any position', async () => {
+  const db = new Connection(join(home, 'log.db'), 10);
+  migrate(db);
+  const { append, store, close } = eventLog(db, () => time);
+  const together = [1, 2, 31, 32, 33, 70, 1];
+  let written = 0;
+  for (const count of together)
+    await db.grouped(() => {
+      for (let i = 0; i < count; i++) append('category.deleted', { id: String(++written) });
+    });
+  expect(db.value('select count(*) from event_groups')).toBe(1 + 1 + 1 + 1 + 2 + 3 + 1);
+  const { events, next } = store.eventPage({ limit: 1_000 });
+  expect(events.map(({ record }) => record.id)).toEqual(
+    Array.from({ length: written }, (_, i) => String(i + 1)),
+  );
+  expect(next).toBe(events.at(-1)!.id);
+  for (const limit of [1, 3, 32, 100])
+    for (const [i, { id }] of events.entries()) {
+      const page = store.eventPage({ after: id, limit });
+      expect(page.events).toEqual(events.slice(i + 1, i + 1 + limit));
+      expect(page.atEnd).toBe(i + 1 + limit >= written);
+    }
+  close();
+  const reopened = eventLog(db, () => time);
+  expect(reopened.store.eventPage({ after: next, limit: 1 })).toEqual({ events: [], next, atEnd: true });
+  reopened.close();
+  db.close();
+});
+
+it('has what an earlier version wrote, an event to a row', async () => {
+  const store = open();
+  for (const name of ['A', 'B']) await store.createCategory({ name });
+  const { events } = store.eventPage({ limit: 10 });
+  store.close();
+  const db = new Connection(join(home, 'petstore.db'), 10);
+  db.exec(`
+    create table events (
+      position integer primary key, type text not null, time integer not null, record text not null
+    ) strict;
+    insert into events
+      select first + key, value ->> 0, value ->> 1, value -> 2 from event_groups, json_each(events);
+    drop table event_groups;
+    pragma user_version = 2;
+  `);
+  db.close();
+  const upgraded = open();
+  expect(upgraded.eventPage({ limit: 10 }).events).toEqual(events);
+  await upgraded.createCategory({ name: 'C' });
+  expect(namesOf(upgraded, events[0]!.id)).toEqual(['B', 'C']);
 });
 
 it('shows nothing before it is committed, and nothing that was undone', async () => {
@@ -146,7 +197,8 @@ it('looks at a bounded part for a rare type, and goes on from there', () => {
   const db = new Connection(join(home, 'log.db'), 10);
   migrate(db);
   const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 12000)
-    insert into events select i, case i when 11000 then 'pet.deleted' else 'order.deleted' end, 0, '{"id":"1"}' from n`;
+    insert into event_groups
+      select i, 0, '[["' || case i when 11000 then 'pet' else 'order' end || '.deleted",0,{"id":"1"}]]' from n`;
   db.run(rows, []);
   const { store } = eventLog(db, () => time);
   const types = ['pet.deleted'] as const;
