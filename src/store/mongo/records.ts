@@ -14,6 +14,8 @@ const COUNT_TIME = 1_000;
 const MOST_COUNTS = 4;
 /** The most ids that one command asks for. */
 const MAX_IDS = 1_000;
+/** The most pages that one command reads of each parent. */
+const MAX_LOOKUPS = 50;
 
 /** The documents of a collection, and the records of the port that are made of them. */
 export interface Kind<D extends { _id: Key }, T> {
@@ -37,13 +39,25 @@ export interface Parents<D> {
 /** A condition; null matches nothing, and needs no command to know it. */
 export type Where<D> = Filter<D> | null;
 
+/** A page that is read of each of several parents. */
+interface PageOfParents<D> {
+  /** By which those who ask for the same are known. */
+  name: string;
+  parents: Parents<D>;
+  parentIds: readonly Id[];
+  where: Filter<D>;
+  request: PageRequest;
+}
+
 /** The reads that all records share: each is one command, answered from an index in the order of the ids. */
 export class Records<D extends { _id: Key }, T> {
   readonly #kind: Kind<D, T>;
   readonly #options: Database['options'];
   readonly #find: (ids: readonly Id[]) => Promise<ReadonlyMap<Id, T>>;
   readonly #pages = atOnce<Page<T>>();
-  readonly #pagesOfParents = atOnce<Page<T>[]>();
+  readonly #pagesOfParents = together<PageOfParents<D>, { pages: Promise<Page<T>[]> }>(async (all) =>
+    this.#readPagesOfParents(all),
+  );
   readonly #counts = oneAtATime<number[]>();
   readonly #counting = atMost<number[]>(MOST_COUNTS);
 
@@ -120,26 +134,45 @@ export class Records<D extends { _id: Key }, T> {
     if (where === null || parentIds.length === 0) {
       return parentIds.map(() => ({ items: [], hasMore: false }));
     }
-    return await this.#pagesOfParents(nameOf([parentIds, where, request]), () =>
-      this.#readPagesByParent(parents, parentIds, where, request),
-    );
+    const name = nameOf([parentIds, where, request]);
+    return await (await this.#pagesOfParents({ name, parents, parentIds, where, request })).pages;
   }
 
-  async #readPagesByParent(
-    { collection: parents, field, mayBeGone }: Parents<D>,
-    parentIds: readonly Id[],
-    where: Filter<D>,
-    request: PageRequest,
-  ): Promise<Page<T>[]> {
-    const pages = new Map<Id, Page<T>>();
+  /** Those of the same parents go together: a document may ask for a hundred pages of one parent by as many names. */
+  #readPagesOfParents(all: readonly PageOfParents<D>[]): { pages: Promise<Page<T>[]> }[] {
+    const wanted = new Map(all.map((one) => [one.name, one]));
+    const groups = new Map<string, PageOfParents<D>[]>();
+    for (const one of wanted.values()) {
+      const ids = nameOf(one.parentIds);
+      groups.set(ids, [...(groups.get(ids) ?? []), one]);
+    }
+    const read = new Map<string, Promise<Page<T>[]>>();
+    for (const group of groups.values()) {
+      for (let i = 0; i < group.length; i += MAX_LOOKUPS) {
+        const some = group.slice(i, i + MAX_LOOKUPS);
+        const pages = this.#lookUp(some);
+        for (const [n, { name }] of some.entries())
+          read.set(
+            name,
+            pages.then((found) => found[n]!),
+          );
+      }
+    }
+    return all.map(({ name }) => ({ pages: read.get(name)! }));
+  }
+
+  /** @param all of the same parents. @returns for each of them its page of each parent */
+  async #lookUp(all: readonly PageOfParents<D>[]): Promise<Page<T>[][]> {
+    const { parents, parentIds } = all[0]!;
+    const { collection, field, mayBeGone } = parents;
     const wanted = [...new Set(parentIds)];
-    const rows = await parents
-      .aggregate<{ _id: Key; found: D[] }>(
+    const rows = await collection
+      .aggregate<{ _id: Key; [found: string]: unknown }>(
         [
           { $match: { _id: { $in: wanted.map(keyOf) } } },
           { $project: { _id: 1 } },
-          {
-            // localField with a pipeline gives each parent an index scan of its own, in order and cut at the limit.
+          // localField with a pipeline gives each parent an index scan of its own, in order and cut at the limit.
+          ...all.map(({ where, request }, n) => ({
             $lookup: {
               from: this.#kind.collection.collectionName,
               localField: '_id',
@@ -150,20 +183,26 @@ export class Records<D extends { _id: Key }, T> {
                 { $limit: request.limit + 1 },
                 { $project: this.#kind.fields },
               ],
-              as: 'found',
+              as: `found${n}`,
             },
-          },
+          })),
         ],
         { ...this.#options, batchSize: wanted.length + 1 },
       )
       .toArray();
-    for (const { _id, found } of rows) pages.set(idOf(_id), pageOf(found, request, this.#kind.toRecord));
-    for (const id of mayBeGone ? wanted : []) {
-      if (pages.has(id)) continue;
-      const ofThis = { $and: [where, { [field]: keyOf(id) }] } as Filter<D>;
-      pages.set(id, await this.#readPage(ofThis, request));
-    }
-    return parentIds.map((id) => pages.get(id) ?? { items: [], hasMore: false });
+    return await Promise.all(
+      all.map(async ({ where, request }, n) => {
+        const pages = new Map<Id, Page<T>>();
+        for (const row of rows)
+          pages.set(idOf(row._id), pageOf(row[`found${n}`] as D[], request, this.#kind.toRecord));
+        for (const id of mayBeGone ? wanted : []) {
+          if (pages.has(id)) continue;
+          const ofThis = { $and: [where, { [field]: keyOf(id) }] } as Filter<D>;
+          pages.set(id, await this.#readPage(ofThis, request));
+        }
+        return parentIds.map((id) => pages.get(id) ?? { items: [], hasMore: false });
+      }),
+    );
   }
 
   /** @throws QUERY_TOO_COMPLEX if there is too much to count */

@@ -58,6 +58,31 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
     expect(pages[51]).toEqual({ items: [], hasMore: false });
   });
 
+  it('is one for 50 different pages of the same parents, and they are right', async () => {
+    const parents = ids.slice(0, 3);
+    const requests = Array.from({ length: 100 }, (_, i) => ({
+      filter: i % 3 === 0 ? { status: ['available' as const] } : {},
+      page: { limit: (i % 3) + 1, after: String(i), backward: i % 2 === 0 },
+    }));
+    const readAll = () =>
+      Promise.all(requests.map(async ({ filter, page }) => store.petPagesByCategory(parents, filter, page)));
+    let pages: Awaited<ReturnType<typeof readAll>> = [];
+    const names = await namesOf(async () => {
+      pages = await readAll();
+    });
+    expect(names).toEqual(['aggregate', 'aggregate']);
+    for (const [i, { filter, page }] of requests.entries())
+      expect(pages[i], `${i}`).toEqual(await store.petPagesByCategory(parents, filter, page));
+    const others = await namesOf(() =>
+      Promise.all([
+        store.petPagesByCategory(['1'], {}, { limit: 1 }),
+        store.petPagesByCategory(['1'], {}, { limit: 1 }),
+        store.petPagesByCategory(['2'], {}, { limit: 1 }),
+      ]),
+    );
+    expect(others).toEqual(['aggregate', 'aggregate']);
+  });
+
   it('is one for 500 parents, more than a first batch has by default', async () => {
     const parents = Array.from({ length: 500 }, (_, i) => String(i + 1));
     expect(await namesOf(async () => store.petPagesByCategory(parents, {}, { limit: 100 }))).toEqual([
