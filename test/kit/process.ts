@@ -28,7 +28,7 @@ export interface StartOptions {
   limits?: string;
   /** Where its standard output goes: what the test reads, nowhere any more, what nobody reads, or to a file. */
   output?: 'read' | 'closed' | 'unread' | { file: string } | undefined;
-  /** The folder that has its `src`: by default that of the repository. */
+  /** The folder that it was built in: by default that of the repository. */
   home?: string;
 }
 

@@ -60,7 +60,8 @@ const COMMON: Migrations = {
 };
 
 const PARTS: readonly Migrations[] = [...DOMAINS.map(({ migrations }) => migrations), COMMON];
-const LATEST = Math.max(...PARTS.flatMap((part) => Object.keys(part).map(Number)));
+/** The version that this program brings files to. */
+export const LATEST = Math.max(...PARTS.flatMap((part) => Object.keys(part).map(Number)));
 
 /**
  * Brings a data file to the newest schema.
