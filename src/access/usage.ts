@@ -71,7 +71,7 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
   if (strikes.length < STRIKES_TO_BAN)
     return { outcome: 'refused', usage: { ...before, refusedUntil, strikes } };
 
-  const bans = before.bans > 0 && now < before.bannedUntil + DAY ? before.bans + 1 : 1;
+  const bans = now < before.bannedUntil + DAY ? before.bans + 1 : 1;
   const bannedUntil = now + banLength(bans);
   return { outcome: 'banned', usage: { ...before, refusedUntil, strikes: [], bannedUntil, bans } };
 }
@@ -84,7 +84,7 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
  */
 export function asOf(now: number, state: UsageState): UsageState {
   const { minuteStart, dayStart, refusedUntil, strikes, bannedUntil, bans } = state;
-  const banStart = bans > 0 ? bannedUntil - banLength(bans) : 0;
+  const banStart = bannedUntil - banLength(bans);
   const ahead = Math.max(minuteStart, dayStart, banStart, strikes.at(-1) ?? 0) - now;
   if (ahead <= MAX_AHEAD) return state;
   const back = (time: number) => Math.max(0, time - ahead);

@@ -15,7 +15,8 @@ const config = mergeConfig(base, {
       },
     },
   ],
-  test: { setupFiles: ['test/mutants/setup.ts'] },
+  // One process for all files: each mutant imports the sources once.
+  test: { setupFiles: ['test/mutants/setup.ts'], isolate: false },
 });
 config.test.include = tests;
 config.test.exclude = [

@@ -1,0 +1,67 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { AddressGuard } from '../../src/access/address-guard.ts';
+import { Clock } from '../kit/gateway.ts';
+
+const MINUTE = 60_000;
+let clock: Clock;
+let guard: AddressGuard;
+beforeEach(() => {
+  clock = new Clock();
+  guard = new AddressGuard(clock);
+});
+const remaining = (address: string) => guard.view(address).remaining;
+
+describe('The guard of addresses', () => {
+  it('admits 60 a minute, and the next one when the minute is over', () => {
+    for (let i = 0; i < 60; i++) {
+      expect(guard.admit('192.0.2.1')).toBe(true);
+      expect(remaining('192.0.2.1')).toBe(59 - i);
+    }
+    expect(guard.admit('192.0.2.1')).toBe(false);
+    clock.advance(MINUTE - 1);
+    expect(guard.admit('192.0.2.1')).toBe(false);
+    expect(guard.view('192.0.2.1')).toEqual({ limit: 60, remaining: 0, resetAt: clock.now() + 1 });
+    clock.advance(1);
+    expect(guard.view('192.0.2.1')).toEqual({ limit: 60, remaining: 60, resetAt: clock.now() + MINUTE });
+    expect(guard.admit('192.0.2.1')).toBe(true);
+    expect(remaining('192.0.2.1')).toBe(59);
+  });
+
+  it('shows who never came a whole minute', () => {
+    expect(guard.view('192.0.2.7')).toEqual({ limit: 60, remaining: 60, resetAt: clock.now() + MINUTE });
+  });
+
+  it.each([
+    ['192.0.2.1', '::ffff:192.0.2.1'],
+    ['192.0.2.1', '::FFFF:192.0.2.1'],
+    ['192.0.2.1', '192.0.2.1:44321'],
+    ['2001:db8:1:2::1', '[2001:db8:1:2::1]:44321'],
+    ['2001:db8:1:2::1', '[2001:db8:1:2::1]'],
+    ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff'],
+    ['2001:db8:1:2::1', '2001:0DB8:0001:0002::9'],
+    ['2001:db8::1', '2001:db8:0:0:5::'],
+    ['2001:db8::1:2:3:4:5', '2001:db8:0:1::9'],
+    ['::1', '0:0:0:0:0:0:0:2'],
+    ['fe80::1%eth0', 'fe80::2%eth1'],
+    ['1:2:3:4:5:6:7:8', '1:2:3:4::'],
+  ])('takes %s and %s for one', (one, other) => {
+    guard.admit(one);
+    expect(remaining(other)).toBe(59);
+    guard.admit(other);
+    expect(remaining(one)).toBe(58);
+  });
+
+  it.each([
+    ['192.0.2.1', '192.0.2.10'],
+    ['192.0.2.1', '2.0.2.1'],
+    ['::ffff:192.0.2.1', '::ffff:192.0.2.2'],
+    ['2001:db8:1:2::1', '2001:db8:1:3::1'],
+    ['2001:db8:1:2::1', '2001:db8:12::1'],
+    ['1::', '::1'],
+    ['1::5:6:7:8', '1:5:6:7:8::'],
+    ['1::ffff:192.0.2.1', '192.0.2.1'],
+  ])('tells %s from %s', (one, other) => {
+    guard.admit(one);
+    expect(remaining(other)).toBe(60);
+  });
+});
