@@ -66,6 +66,13 @@ export interface ConnectionSource<T> {
   count: () => MaybePromise<number>;
 }
 
+/** A list that is known to have nothing, without a command to the database. */
+export const emptySource = <T>(): ConnectionSource<T> => ({
+  idOf: () => '0',
+  pageOf: () => ({ items: [], hasMore: false }),
+  count: () => 0,
+});
+
 /** A page as the Relay connection that clients see; edges and the far side's existence are worked out on demand. */
 export class Connection<T> {
   readonly #page: Page<T>;
