@@ -2,7 +2,7 @@ import { mergeConfig } from 'vitest/config';
 import base from '../../vitest.config.ts';
 import { PARTS } from './parts.ts';
 
-const { tests } = PARTS[process.env.MUTANTS_OF ?? 'access']!;
+const { tests, isolate = false } = PARTS[process.env.MUTANTS_OF ?? 'access']!;
 
 /** The tests that Stryker runs: in this process and on the embedded engine alone, since other processes run no mutants. */
 const config = mergeConfig(base, {
@@ -15,8 +15,7 @@ const config = mergeConfig(base, {
       },
     },
   ],
-  // One process for all files: each mutant imports the sources once.
-  test: { setupFiles: ['test/mutants/setup.ts'], isolate: false },
+  test: { setupFiles: ['test/mutants/setup.ts'], isolate },
 });
 config.test.include = tests;
 config.test.exclude = [
