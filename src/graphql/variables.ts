@@ -86,10 +86,9 @@ export class OperationVariables {
     }
     const issues: Issue[] = [];
     const onError: Parameters<typeof coerceInputValue>[2] = (path, _value, error) => {
-      issues.push({
-        path: path.length > 0 ? path.join('.') : name,
-        message: error.message.replace(/\.$/, ''),
-      });
+      // A field of an input object is named as over REST; the item of a list has no name but its variable's.
+      const named = typeof path[0] === 'string' ? path : [name, ...path];
+      issues.push({ path: named.join('.'), message: error.message.replace(/\.$/, '') });
       if (issues.length === MAX_NAMED_ISSUES) throw ENOUGH;
     };
     try {

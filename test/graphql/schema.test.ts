@@ -387,6 +387,11 @@ describe('GraphQL before execution', () => {
       { a: 0, b: 'x' },
       `a: ${ID_RULE}; b: ${ID_RULE}.`,
     ],
+    [
+      'query ($statuses: [PetStatus!]) { pets(filter: { status: $statuses }) { nodes { id } } }',
+      { statuses: ['sold', 'gone', 7] },
+      'statuses.1: Value "gone" does not exist in "PetStatus" enum; statuses.2: Enum "PetStatus" cannot represent non-string value: 7.',
+    ],
   ])('%s with %j is VALIDATION_FAILED', async (text, variables, message) => {
     const sent = await query(kit.gateway, text, variables);
     expectQueryRefusal(sent, 'VALIDATION_FAILED', message);
