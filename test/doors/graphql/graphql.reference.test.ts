@@ -88,6 +88,8 @@ class Side {
       method,
       url,
       headers: { 'content-type': 'application/json', ...headers },
+      // No client behind it that could depart.
+      httpVersionMinor: 0,
     });
     const exchange = new Exchange(request as unknown as IncomingMessage, {} as ServerResponse, 'test');
     exchange.transport = 'graphql';
