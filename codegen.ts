@@ -8,6 +8,7 @@ import { generateApi } from 'swagger-typescript-api';
 import { readConfig } from './src/config.ts';
 import { schema } from './src/graphql/schema.ts';
 import { installationOf, openApiJson } from './src/openapi/document.ts';
+import { config } from './test/clients/codegen-config.ts';
 
 /**
  * Writes everything that is generated and committed: the SDL, the OpenAPI description, and as any client would make
@@ -29,7 +30,7 @@ await writeFile(
     pluginMap: { typescriptOperations, typedDocumentNode },
     plugins: [{ typescriptOperations: {} }, { typedDocumentNode: {} }],
     config: {
-      scalars: { ID: 'string', DateTime: 'string' },
+      ...config,
       useTypeImports: true,
       enumsAsTypes: true,
       arrayInputCoercion: false,

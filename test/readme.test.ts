@@ -59,6 +59,7 @@ describe('the commands of the first page', () => {
 describe('the clients', () => {
   it.each([
     'graphql-client',
+    'codegen-config',
     'apollo-client',
     'urql-client',
     'relay-environment',

@@ -1,9 +1,15 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { print } from 'graphql';
 import { createClient } from 'graphql-sse';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestGateway } from '../kit/gateway.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
+import {
+  CategoryWithLatestChangesDocument,
+  type CategoryWithLatestChangesQuery,
+  type CategoryWithLatestChangesQueryVariables,
+} from './documents.generated.ts';
 import { followStream } from './event-source.ts';
 import { followPets } from './urql-live-client.ts';
 
@@ -73,6 +79,29 @@ describe.each(engines)('clients of the log of changes ($name)', (engine) => {
       await expect.poll(() => names, { timeout: 10_000 }).toEqual(['Rex', 'Tom']);
     } finally {
       stop();
+    }
+  });
+
+  it('GraphQL Code Generator has types for ids, times and data, as they are documented', async () => {
+    const [{ url, key }] = gateways as [TestGateway];
+    const made = await opened.store.createCategory({ name: 'Typed' });
+    // An id may be given as a string or a number, and comes as a string.
+    const asString: CategoryWithLatestChangesQueryVariables = { id: made.id };
+    const asNumber: CategoryWithLatestChangesQueryVariables = { id: Number(made.id) };
+    for (const variables of [asString, asNumber]) {
+      const response = await fetch(`${url}/graphql`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'X-API-Key': key },
+        body: JSON.stringify({ query: print(CategoryWithLatestChangesDocument), variables }),
+      });
+      const { data }: { data: CategoryWithLatestChangesQuery } = await response.json();
+      const id: string | undefined = data.category?.id;
+      expect(id).toBe(made.id);
+      const last = data.events.nodes.at(-1)!;
+      const time: string = last.time;
+      expect(Date.parse(time)).not.toBeNaN();
+      const changed: unknown = last.data;
+      expect(changed).toEqual({ id: Number(made.id), name: 'Typed' });
     }
   });
 

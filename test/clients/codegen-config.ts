@@ -1,0 +1,4 @@
+/** For GraphQL Code Generator. */
+export const config = {
+  scalars: { ID: { input: 'string | number', output: 'string' }, DateTime: 'string', JSON: 'unknown' },
+};
