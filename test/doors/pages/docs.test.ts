@@ -23,7 +23,11 @@ withBrowser('The REST docs', (kit) => {
     await create.locator('textarea.body-param__text').fill(`{ "id": ${BIG}, "petId": 1 }`);
     await create.locator('.execute').click();
     await create.locator('.live-responses-table', { hasText: `"id": ${BIG}` }).waitFor();
-    expect(await create.locator('.curl').innerText()).toContain(`"id": ${BIG}`);
+    const command = await create.locator('.curl').innerText();
+    expect(command).toContain(`"id": ${BIG}`);
+    // It can be passed on: whoever runs it has a key of their own.
+    expect(command).toContain('-H "X-API-Key: $KEY"');
+    expect(await tab.page.content()).not.toContain(kit.gateway.key);
     expect((await kit.gateway.call(`/store/orders/${BIG}`)).text).toContain(`"id":${BIG}`);
 
     await unfold(tab, 'getOrder');

@@ -323,4 +323,29 @@ withBrowser('GraphiQL', (kit) => {
     expect(Math.max(all, bytes)).toBeLessThan(1_500_000);
     await context.close();
   }, 60_000);
+
+  it('shows the data of events to the last digit, and why a stream has ended', async () => {
+    const tab = await kit.open('/graphql', { key: kit.gateway.key });
+    await tab.see('Costs 1 unit', '.cost-strip');
+    await tab.write('subscription { events(types: [order_created]) { data } }');
+    await tab.see('order_created', '.graphiql-query-editor .view-lines');
+    await tab.run();
+    await tab.page.getByRole('button', { name: 'Stop query' }).waitFor();
+    const id = '9007199254740999';
+    await expect
+      .poll(
+        async () => {
+          await kit.gateway.call(`/store/orders/${id}`, { method: 'DELETE' });
+          await kit.gateway.call('/store/orders', { method: 'POST', body: `{"id":${id}}` });
+          await tab.page.waitForTimeout(500);
+          return tab.answer.innerText();
+        },
+        { timeout: 15_000 },
+      )
+      .toMatch(/"id":\s9007199254740999\b/);
+    // No stream begins at this gateway any more.
+    kit.gateway.endStreams();
+    await tab.see('The server has ended the stream.', '.result-window');
+    await tab.leave('graphiql-subscription-data', /ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET)/);
+  }, 60_000);
 });

@@ -6,6 +6,7 @@ import { startBar } from '../bar.ts';
 import { apiKey } from '../key.ts';
 import { restOperations } from '../operations.ts';
 import { accessibility, nameControls } from './accessibility.ts';
+import { keylessCurl } from './curl.ts';
 import { exactness } from './exactness.ts';
 import { failures } from './failures.ts';
 import { panels } from './panels.ts';
@@ -28,6 +29,7 @@ const ui = SwaggerUIBundle({
   plugins: [
     panels(operations, document.body.dataset.graphiql === 'on'),
     exact.plugin,
+    keylessCurl,
     accessibility,
     failures,
   ],

@@ -1,3 +1,5 @@
+import { asCurl, KEY } from '../curl.ts';
+
 /** A REST call as the samples show it. */
 export interface SampleRequest {
   method: string;
@@ -9,16 +11,13 @@ export interface SampleRequest {
 
 const CONTENT_TYPE = 'application/json';
 
-const shell = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-
-function curl({ method, url, body }: SampleRequest): string {
-  const lines = [
-    `curl ${method === 'GET' ? '' : `-X ${method} `}${shell(url)}`,
-    '-H "X-API-Key: $KEY"',
-    ...(body === undefined ? [] : [`-H 'Content-Type: ${CONTENT_TYPE}'`, `--data-raw ${shell(body)}`]),
-  ];
-  return lines.join(' \\\n  ');
-}
+const curl = ({ method, url, body }: SampleRequest): string =>
+  asCurl({
+    method,
+    url,
+    headers: { 'X-API-Key': KEY, ...(body !== undefined && { 'Content-Type': CONTENT_TYPE }) },
+    body,
+  });
 
 function javaScript({ method, url, body }: SampleRequest): string {
   const hasAnswer = method !== 'DELETE';

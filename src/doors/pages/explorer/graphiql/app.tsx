@@ -2,10 +2,11 @@ import { type GraphiQLPlugin, useGraphiQL, useGraphiQLActions } from '@graphiql/
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import { useEffect, useMemo, useRef, useState } from 'react';
+import { asCurl } from '../curl.ts';
 import { apiKey } from '../key.ts';
 import { restOperations } from '../operations.ts';
 import { wordsOf } from '../server.ts';
-import { asCurl, asFetch, graphqlSnippet } from './copy.ts';
+import { asFetch, graphqlSnippet } from './copy.ts';
 import { CopyButton } from './copy-button.tsx';
 import { cost } from './cost.ts';
 import { CostDetails, CostStrip, useCost, useKeyState } from './cost-view.tsx';

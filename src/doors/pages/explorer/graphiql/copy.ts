@@ -1,39 +1,11 @@
+import { type Snippet, withoutKey } from '../curl.ts';
 import { headersFor } from './request.ts';
-
-/** A request to be run somewhere else. The key is never part of it. */
-export interface Snippet {
-  method: string;
-  url: string;
-  headers: Record<string, string>;
-  body?: string;
-}
-
-const KEY = '$KEY';
 
 /** The request that runs an operation, with the headers of its tab. */
 export const graphqlSnippet = (body: string, own: Record<string, unknown>): Snippet => {
   const { 'X-RateLimit-Extension': _ours, ...headers } = headersFor(own);
   return { method: 'POST', url: `${location.origin}/graphql`, headers: withoutKey(headers), body };
 };
-
-const withoutKey = (headers: Record<string, string>): Record<string, string> => ({
-  'X-API-Key': KEY,
-  ...Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !/^(x-api-key|authorization)$/i.test(name)),
-  ),
-});
-
-/** For a POSIX shell that has the key in `KEY`. */
-export function asCurl({ method, url, headers, body }: Snippet): string {
-  const lines = [
-    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(url)}`,
-    ...Object.entries(headers).map(([name, value]) =>
-      value === KEY ? `-H "${name}: ${KEY}"` : `-H ${quoted(`${name}: ${value}`)}`,
-    ),
-    ...(body === undefined ? [] : [`--data-raw ${quoted(body)}`]),
-  ];
-  return lines.join(' \\\n  ');
-}
 
 /** For browsers and Node, to be given the key in the place of `$KEY`. */
 export const asFetch = ({
@@ -48,8 +20,6 @@ export const asFetch = ({
 )});
 console.log(await response.json());
 `;
-
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** @returns whether the text is in the clipboard now */
 export async function copy(text: string): Promise<boolean> {

@@ -1,10 +1,10 @@
 import type { Fetcher } from '@graphiql/toolkit';
 import { getOperationAST } from 'graphql';
-import { createClient, NetworkError } from 'graphql-sse';
 import { parseExactly } from '../exact-json.ts';
 import { saidBy, UNREACHABLE, wordsOf } from '../server.ts';
 import { cost } from './cost.ts';
 import { bodyOf, headersFor, parsed } from './request.ts';
+import { resultsOf } from './subscription.ts';
 
 type Result = { errors?: { message: string }[]; extensions?: Record<string, unknown> };
 
@@ -42,9 +42,7 @@ async function post(
     response = await fetch('/graphql', { method: 'POST', headers, body });
     text = await response.text();
   } catch (error) {
-    return failed(
-      error instanceof SyntaxError ? `The variables are not valid JSON: ${error.message}` : UNREACHABLE,
-    );
+    return failed(error instanceof SyntaxError ? invalidVariables(error) : UNREACHABLE);
   }
   cost.answered(response);
   let result: Result;
@@ -56,36 +54,36 @@ async function post(
   return cost.ran(result);
 }
 
-/** GraphQL over SSE, in the mode of distinct connections. */
+/** The results of a subscription until it is stopped. */
 function subscribe(
   query: string,
   variablesText: string,
   operationName: string | null | undefined,
   headers: Record<string, string>,
 ): AsyncIterableIterator<never> {
-  const { variables } = JSON.parse(bodyOf(query, variablesText));
-  // The client names the type of the body itself; twice is a type of its own.
-  const { 'Content-Type': _type, ...others } = headers;
-  const client = createClient({ url: '/graphql', headers: others, retryAttempts: 0 });
-  const results = client.iterate({ query, variables, ...(operationName && { operationName }) });
+  const aborter = new AbortController();
+  let results: AsyncGenerator<unknown, void> | undefined;
   let isOver = false;
   const end = { done: true, value: undefined } as const;
   const iterator = {
     next: async (): Promise<IteratorResult<never>> => {
       if (isOver) return end;
       try {
-        return (await results.next()) as IteratorResult<never>;
+        results ??= resultsOf(bodyOf(query, variablesText, operationName), headers, aborter.signal);
+        const result = (await results.next()) as IteratorResult<never>;
+        return isOver ? end : result;
       } catch (error) {
         // Whoever stops it needs no error.
         if (isOver) return end;
         isOver = true;
-        return { done: false, value: failed(await wordsOfStream(error)) as never };
+        const words = error instanceof SyntaxError ? invalidVariables(error) : await wordsOf(error);
+        return { done: false, value: failed(words) as never };
       }
     },
     // At once, not when the next event comes: that may be never.
     return: async () => {
       isOver = true;
-      client.dispose();
+      aborter.abort();
       return end;
     },
     [Symbol.asyncIterator]: () => iterator,
@@ -93,5 +91,4 @@ function subscribe(
   return iterator;
 }
 
-const wordsOfStream = (error: unknown): Promise<string> =>
-  wordsOf(error instanceof NetworkError && error.response instanceof Response ? error.response : error);
+const invalidVariables = ({ message }: SyntaxError): string => `The variables are not valid JSON: ${message}`;

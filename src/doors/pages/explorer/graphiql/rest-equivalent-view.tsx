@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'react';
 import type { RestOperation } from '../../rest-operation.ts';
+import { asCurl } from '../curl.ts';
 import { restOperations } from '../operations.ts';
-import { asCurl } from './copy.ts';
 import { CopyButton } from './copy-button.tsx';
 import { useCost } from './cost-view.tsx';
 import { RestEquivalents } from './rest-equivalent.ts';
