@@ -1,7 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
+import { PIECE, piecesOf } from './pieces.ts';
 
-/** Longer answers are handed on piece by piece, as the client takes them. */
-const PIECE = 65_536;
 /** How many bytes of answers that clients haven't read yet may be kept in memory. */
 const MAX_BYTES = 134_217_728;
 
@@ -34,7 +33,7 @@ export class UnreadAnswers {
 }
 
 /**
- * The class of a server's answers. What `end` is given leaves the process as the client reads it, and counts until then if it is
+ * The class of a server's answers. What `end` is given leaves the process in pieces as the client reads it, and counts until then if it is
  * text; bytes are taken for something that all answers share.
  */
 export const responseClass = (unread: UnreadAnswers) =>
@@ -48,19 +47,18 @@ export const responseClass = (unread: UnreadAnswers) =>
         if (isText && this.writableLength > 0) unread.set(this, this.writableLength);
         return this;
       }
-      const bytes = isText ? Buffer.from(body) : body;
-      if (!this.headersSent) this.setHeader('Content-Length', bytes.length);
-      let at = 0;
+      if (!this.headersSent) this.setHeader('Content-Length', Buffer.byteLength(body));
+      const pieces = piecesOf(body);
+      let left = body.length;
       const more = () => {
-        while (bytes.length - at > PIECE) {
-          const piece = bytes.subarray(at, at + PIECE);
-          at += PIECE;
+        for (let piece = pieces.next().value; piece !== undefined; piece = pieces.next().value) {
+          left -= piece.length;
           if (this.write(piece)) continue;
-          if (isText) unread.set(this, bytes.length - at);
+          if (isText) unread.set(this, left);
           this.once('drain', more);
           return;
         }
-        super.end(bytes.subarray(at));
+        super.end();
       };
       more();
       return this;

@@ -14,6 +14,7 @@ import { watchForDeparture } from '../../http/departure.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
 import { accepts } from '../../http/media-type.ts';
+import { piecesOf } from '../../http/pieces.ts';
 import { answerCost, COST_PATH } from './cost.ts';
 import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
 import { contentTypeFor, RESPONSE_TYPES, responseType, revalidated } from './response.ts';
@@ -84,7 +85,8 @@ export class GraphQLHandler {
     if (operation) return this.#subscribe(exchange, session, admission, operation);
     await session.admit(admission.cost, admission.mutations);
     if (admission.cost > MAX_UNWATCHED) watchForDeparture(exchange);
-    if (method === 'POST' && !this.#alwaysYoga && responseType(headers.accept) !== undefined)
+    const isPlain = method === 'POST' || isSentInPieces(admission);
+    if (isPlain && !this.#alwaysYoga && responseType(headers.accept) !== undefined)
       return answerPlain(exchange, session, admission);
     return revalidated(exchange, await this.#yoga.answer(exchange, session, admission));
   }
@@ -128,10 +130,14 @@ function subscriptionIn({ batch, operations }: Admission): PreparedOperation | u
 /** Units up to which the operations of a batch run together and are answered as a whole. */
 const MAX_WHOLE_UNITS = 5;
 
+/** Whether the answer is sent as it is made; it has no entity tag then. */
+const isSentInPieces = ({ batch, cost, mutations }: Admission): boolean =>
+  batch && mutations === 0 && cost > MAX_WHOLE_UNITS;
+
 async function answerPlain(exchange: Exchange, session: Session, admission: Admission): Promise<Answer> {
   const contentType = contentTypeFor(exchange.headers.accept);
-  const { batch, cost, mutations, operations } = admission;
-  if (batch && mutations === 0 && cost > MAX_WHOLE_UNITS) {
+  const { batch, operations } = admission;
+  if (isSentInPieces(admission)) {
     const pieces = oneAfterAnother(exchange, session, operations);
     return { status: 200, headers: [], body: '', contentType, stream: (response) => send(response, pieces) };
   }
@@ -155,7 +161,8 @@ async function* oneAfterAnother(
 ): AsyncGenerator<string, void, undefined> {
   for (const [index, operation] of operations.entries()) {
     const result = await run(exchange, session, operation, index);
-    yield `${index === 0 ? '[' : ','}${stringify(operation, result)}`;
+    yield index === 0 ? '[' : ',';
+    yield* piecesOf(stringify(operation, result));
   }
   yield ']';
 }

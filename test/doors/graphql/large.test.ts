@@ -58,6 +58,11 @@ describe.each(engines)('A large GraphQL answer on $name', (engine) => {
       body: [{ query: LARGE }, { query: '{' }, { query: LARGE }],
     });
     expect(batch.headers['content-length']).toBeUndefined();
+    const queried = await gateway.call('/graphql', {
+      method: 'QUERY',
+      body: [{ query: LARGE }, { query: '{' }, { query: LARGE }],
+    });
+    expect([queried.text, queried.headers.etag]).toEqual([batch.text, undefined]);
     expect(batch.json).toHaveLength(3);
     expect(batch.json[0]).toEqual(small.json);
     expect(batch.json[1].errors[0].extensions.code).toBe('GRAPHQL_PARSE_FAILED');
