@@ -100,7 +100,10 @@ function open({ database, ids, holds }: Tools) {
   const isThere = async (key: Key, unit: Unit): Promise<boolean> =>
     (await pets.collection.findOne({ _id: key }, { ...unit.options, projection: { _id: 1 } })) !== null;
 
-  /** Inserts an order whose id was free when it was assigned. */
+  /**
+   * Inserts an order whose id was free when it was assigned. Where a client has chosen that very id and deleted that order
+   * again since (all within the time between two commands), it is taken back: outside a transaction the log has both.
+   */
   async function insertAssigned(order: OrderDocument, unit: Unit): Promise<void> {
     await insert(order, unit);
     if (!(await orderIds.wasUsed(order._id))) return;

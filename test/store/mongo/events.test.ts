@@ -200,6 +200,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a change stream whose connection i
         await writer.createCategory({ name: `After ${cut}` });
         await stream.until(3 + 3 * cut);
       }
+      proxy.freeze();
+      const lag = async () =>
+        Number(/^petstore_event_lag_seconds (.*)$/m.exec((await gateway.call('/metrics')).text)?.[1]);
+      // Longer than a change stream waits for something to tell.
+      await expect.poll(lag, { timeout: 10_000 }).toBeGreaterThan(1);
+      proxy.thaw();
       expect(namesOf(stream)).toEqual(
         [0, 1, 2].flatMap((cut) => [`Before ${cut}`, `Meanwhile ${cut}`, `After ${cut}`]),
       );
