@@ -91,11 +91,20 @@ export function createHttpServer(
     connections.set(socket, new Connection(socket, handle, queue));
     socket.once('close', () => connections.delete(socket));
   });
-  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
-    const send = () => refuse(socket, handler, MESSAGES[code]);
+  const refuseIn = (socket: Socket, message?: string) => {
+    const send = () => refuse(socket, handler, message);
     const connection = connections.get(socket);
     if (connection) connection.refuse(send);
     else send();
+  };
+  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) =>
+    refuseIn(socket, MESSAGES[code]),
+  );
+  // Node would close the connection without an answer. It hands the socket over instead, and looks after it no more.
+  server.on('connect', (_request, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.once('finish', () => socket.destroy());
+    refuseIn(socket, 'CONNECT asks for a tunnel: this is no proxy.');
   });
   server.setTimeout(limits.silence);
   const stop = cutOffWhoDoesNotRead(connections, limits.unread, checkInterval);

@@ -287,6 +287,19 @@ describe('what is no HTTP', () => {
     expect((await text(await speak(port, chunked))).startsWith(REFUSED)).toBe(true);
   });
 
+  it('is a tunnel: CONNECT is refused after the answers before it', async () => {
+    const { port } = await open(delayed);
+    const TUNNEL = 'CONNECT a:80 HTTP/1.1\r\nhost: a:80\r\n\r\n';
+    expect((await text(await speak(port, TUNNEL))).startsWith(REFUSED)).toBe(true);
+    const answers = await text(await speak(port, POST + TUNNEL));
+    expect(answers).toMatch(/200 OK[\s\S]*done abHTTP\/1\.1 400 Bad Request[\s\S]*CONNECT/);
+    // Nobody but the server looks after the socket of a CONNECT: a reset must not end the process.
+    const gone = await speak(port, POST + TUNNEL);
+    setTimeout(() => gone.resetAndDestroy(), 20);
+    await new Promise((resolve) => gone.once('close', resolve));
+    expect(await text(await speak(port, POST + TUNNEL))).toContain('done abHTTP/1.1 400 Bad Request');
+  });
+
   it('is a header with more fields than are read', async () => {
     const { port } = await open(echo);
     const fields = (count: number) =>
