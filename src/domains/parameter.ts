@@ -40,7 +40,7 @@ export const limit: QueryParameter = {
   read: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= MAX_PAGE_SIZE ? Number(text) : undefined),
 };
 
-export const after: QueryParameter = {
+const after: QueryParameter = {
   name: 'after',
   description: 'The last id already seen; 0 starts at the beginning.',
   schema: { ...INT64_SCHEMA, minimum: 0 },

@@ -18,7 +18,7 @@ const readDateTime = (value: unknown, node?: ValueNode): string => {
   return formatInstant(instant);
 };
 
-export const DateTimeScalar = new GraphQLScalarType<string, string>({
+const DateTimeScalar = new GraphQLScalarType<string, string>({
   name: 'DateTime',
   description:
     'An instant as RFC 3339 date-time; given back in UTC, with milliseconds only if they are not zero.',

@@ -18,7 +18,7 @@ export interface ConnectionArguments {
  *
  * @throws VALIDATION_FAILED for sizes outside 1..100 (never clamped), for `first` with `last`, for foreign cursors
  */
-export function pageRequest({ first, last, after, before }: ConnectionArguments): PageRequest {
+function pageRequest({ first, last, after, before }: ConnectionArguments): PageRequest {
   const issues: Issue[] = [];
   checkSize('first', first, issues);
   checkSize('last', last, issues);

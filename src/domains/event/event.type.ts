@@ -24,7 +24,7 @@ const LARGEST_RECORD = Math.max(
   ),
 );
 
-export const EventRef = builder.objectRef<StoredEvent>('Event').implement({
+const EventRef = builder.objectRef<StoredEvent>('Event').implement({
   description:
     'One committed write. Below `pet` and its like stands the record as it is now; `data` has it as of the event.',
   fields: (t) => ({
@@ -102,7 +102,7 @@ const EventConnection = builder.objectRef<EventPage>('EventConnection').implemen
  *
  * @throws VALIDATION_FAILED for no type at all
  */
-export function eventSelection({
+function eventSelection({
   after,
   types,
 }: {

@@ -8,7 +8,7 @@ import { inventoryItems } from './inventory.routes.ts';
 import { inventoryUpdate } from './inventory.ts';
 
 /** An inventory entry is a view of its pet: the two can't disagree. */
-export const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
+const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
   interfaces: [NodeInterface],
   description: 'The stock of a pet.',
   fields: (t) => ({
@@ -25,7 +25,7 @@ export const InventoryItemType = builder.objectRef<Pet>('InventoryItem').impleme
 });
 
 /** What clients see of an entry over REST, and what its ETag is made of. */
-export const inventoryItem = ({ id, quantity, status }: Pet) => ({ petId: id, quantity, status });
+const inventoryItem = ({ id, quantity, status }: Pet) => ({ petId: id, quantity, status });
 
 const InventoryFilterInput = builder.inputType('InventoryFilter', {
   description: 'Which inventory entries.',

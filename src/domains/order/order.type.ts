@@ -18,13 +18,13 @@ import {
   orderPatch,
 } from './order.ts';
 
-export const orderSource = new RecordSource<Order>((store, ids) => store.ordersById(ids));
+const orderSource = new RecordSource<Order>((store, ids) => store.ordersById(ids));
 const pagesByPet = new ChildSource((store, ids, filter: OrderFilter, page: PageRequest) =>
   store.orderPagesByPet(ids, filter, page),
 );
 const countsByPet = new ChildSource((store, ids, filter: OrderFilter) => store.orderCountsByPet(ids, filter));
 
-export const OrderType = builder.objectRef<Order>('Order').implement({
+const OrderType = builder.objectRef<Order>('Order').implement({
   interfaces: [NodeInterface],
   description: 'An order for an animal.',
   fields: (t) => ({

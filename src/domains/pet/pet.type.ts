@@ -71,7 +71,7 @@ export const PetType = builder.objectRef<Pet>('Pet').implement({
   }),
 });
 
-export const PetFilterInput = builder.inputRef<PetFilterShape>('PetFilter').implement({
+const PetFilterInput = builder.inputRef<PetFilterShape>('PetFilter').implement({
   description: 'Which pets; conditions are combined with and.',
   fields: (t) => ({
     status: t.field({ type: [PetStatusType], description: 'Any of these statuses.' }),
@@ -84,7 +84,7 @@ interface PetFilterShape {
   categoryId?: string | null | undefined;
 }
 
-export function petFilter(filter: PetFilterShape | null | undefined): PetFilter {
+function petFilter(filter: PetFilterShape | null | undefined): PetFilter {
   const wanted: PetFilter = {};
   const status = filter?.status;
   // Each once and in one order: a list of thousands is a list of three, and what is counted for one counts for all.

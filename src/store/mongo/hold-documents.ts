@@ -29,7 +29,7 @@ export const holdsPlan: CollectionPlan = {
 
 /** How long a hold counts, and how long a mark does, in milliseconds by the clock of the server. */
 export const HOLD_LIFE = 60_000;
-export const MARK_LIFE = 3_500;
+const MARK_LIFE = 3_500;
 
 /** A mark as it was set, and the holds that it met. */
 export interface Mark {
