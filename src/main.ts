@@ -1,5 +1,6 @@
 import './graphql/production.ts';
 import cluster from 'node:cluster';
+import { GraphQLError } from 'graphql';
 import { type Logger, pino } from 'pino';
 import { type Config, isTracingConfigured, readConfig } from './config.ts';
 import { AppError } from './errors.ts';
@@ -16,6 +17,16 @@ import { watchDatabase } from './store/watch.ts';
 const FILL_DELAY = 2_000;
 /** How long the last lines of the log may hold up the end, in milliseconds. */
 const LAST_LINES_TIME = 1_000;
+
+/**
+ * Where one entry of a list fails at once, graphql-js answers for the whole list and waits for no other entry; one that fails
+ * later is an error that nobody handles. It says nothing that the answer didn't, and must not end the process.
+ */
+function ignoreErrorsOfAbandonedFields(): void {
+  process.on('unhandledRejection', (error) => {
+    if (!(error instanceof GraphQLError)) throw error;
+  });
+}
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
@@ -37,6 +48,7 @@ async function supervise(config: Config): Promise<void> {
 }
 
 async function serve(config: Config): Promise<void> {
+  ignoreErrorsOfAbandonedFields();
   const { log, output } = logger(config);
   const tracing = isTracingConfigured(config)
     ? await (await import('./observability/tracing.ts')).Tracing.start(config, {

@@ -289,6 +289,35 @@ describe.runIf(process.platform === 'linux')('the data file', () => {
   }, 60_000);
 });
 
+describe('a query', () => {
+  it.each([
+    '{ pets(first: 10) { nodes { category { pets(before: "no cursor") { totalCount } } } } }',
+    '{ pets(first: 10) { nodes { category { pets(first: 101) { totalCount } } } } }',
+  ])(
+    'ends no process where some records fail at once and others later: %s',
+    async (query) => {
+      await start({ SAMPLE_DATA: 'on' }).then(({ child, exited }) => {
+        child.kill('SIGTERM');
+        return exited;
+      });
+      const server = await start();
+      const ask = (text: string) =>
+        fetch(`${server.url}/graphql`, {
+          method: 'POST',
+          headers: { 'x-api-key': printedKey(server), 'content-type': 'application/json' },
+          body: JSON.stringify({ query: text }),
+        });
+      // In memory from now on, while all the others have to be read.
+      expect((await ask('{ category(id: 2) { id } }')).status).toBe(200);
+      // Interpreted, then compiled.
+      for (let i = 0; i < 3; i++) expect((await (await ask(query)).json()).errors).toHaveLength(1);
+      expect((await get(server, '/pets?limit=1')).status).toBe(200);
+      expect(server.child.exitCode).toBeNull();
+    },
+    60_000,
+  );
+});
+
 describe('kill -9', () => {
   it('loses no acknowledged write, and repeats no id, however often it comes', async () => {
     const key = await unlimitedKey();
