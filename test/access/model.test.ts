@@ -181,6 +181,8 @@ onEachEngine('the limiter', (kit, { name }) => {
         const mayPass = contract.wasRead && what.cost <= Math.min(limits.perMinute, limits.perDay);
         if (reply.status === 429 && mayPass)
           refused = { ask: what, retryAt: clock.time + expected.retryAfter! * SECOND };
+        // What passes in the meantime may use up what the promise counted on.
+        else if (reply.status === 200 && what.cost > 0) refused = undefined;
         return reply.status;
       };
       for (const one of steps) {

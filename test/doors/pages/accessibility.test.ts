@@ -23,6 +23,11 @@ const EXCEPTIONS: readonly { rule: string; selector: string; why: string }[] = [
 /** Critical and serious faults, as lines to read. */
 async function violationsOf({ page }: Tab): Promise<string[]> {
   await page.evaluate(axe);
+  // Colours that are still on their way to others are nobody's to read.
+  await page.evaluate(async () => {
+    const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
+    await Promise.allSettled(transitions.map(({ finished }) => finished));
+  });
   const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
   const faults: string[] = [];
   for (const { id, impact, nodes } of violations) {
