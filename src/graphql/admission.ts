@@ -4,7 +4,7 @@ import type { OperationRequest, Operations, PreparedOperation } from './operatio
 import type { PersistedQueries } from './persisted-queries.ts';
 import { OperationRefused, publicError } from './refusal.ts';
 
-/** Operations of one batch , at the most. */
+/** Operations of one batch, at most. */
 const MAX_BATCH_SIZE = 10;
 
 /**
