@@ -170,7 +170,8 @@ async function* oneAfterAnother(
 /** Sends a body as fast as the client reads it. */
 async function send(response: ServerResponse, pieces: AsyncIterable<string>): Promise<{ aborted?: true }> {
   try {
-    await pipeline(Readable.from(pieces), response);
+    // A piece keeps the whole text alive that it is of, so only one waits while the next operation runs.
+    await pipeline(Readable.from(pieces, { highWaterMark: 1 }), response);
     return {};
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
