@@ -1,13 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { newApiKey } from '../../src/access/api-keys.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { ATTACKS, type Attack } from './attacks.ts';
+import { unlimitedKey } from './seed.ts';
+import { median, memoryOf, processorMilliseconds, startServer } from './server.ts';
 
 /**
  * The first table of `npm run costs`: what the most expensive GraphQL requests that were found cost the built product for each
@@ -25,7 +25,6 @@ const ROUNDS = 5;
 const WARM_UP = 10;
 /** Processor time to spend on one kind of request in one round, in milliseconds. */
 const ENOUGH = 40;
-const NO_LIMITS = { perMinute: 2_000_000_000, perDay: 2_000_000_000 };
 
 /** Calls that are answered as they are meant to be: the most expensive of them is what a unit is worth. */
 const REST: readonly (readonly [name: string, path: string, body?: string])[] = [
@@ -65,16 +64,11 @@ async function withServer<R>(
   flags: readonly string[],
   work: (child: ChildProcess) => Promise<R>,
 ): Promise<R> {
-  const child = spawn(process.execPath, [...flags, 'dist/main.js'], {
-    stdio: ['ignore', flags.length > 0 ? 'pipe' : 'ignore', 'inherit'],
-    env: { ...process.env, NODE_ENV: 'production', PORT: String(PORT), DATA_FILE: file },
-  });
+  const server = await startServer([...flags, 'dist/main.js'], PORT, { DATA_FILE: file });
   try {
-    return await work(child);
+    return await work(server.child);
   } finally {
-    const exited = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGTERM');
-    await exited;
+    await server.stop();
   }
 }
 
@@ -101,13 +95,7 @@ async function fill(file: string): Promise<string> {
       }),
     );
   }
-  const { key, apiKey } = newApiKey({
-    name: 'costs',
-    plan: 'enterprise',
-    limits: NO_LIMITS,
-    now: Date.now(),
-  });
-  await store.createApiKey(apiKey);
+  const key = await unlimitedKey(store);
   store.close();
   return key;
 }
@@ -125,13 +113,12 @@ type Ask = () => Promise<{ status: number; remaining: number }>;
 
 /** @returns those during which the process has grown by more than a request may hold, be it garbage or not */
 async function measure(child: ChildProcess, key: string): Promise<Attack[]> {
-  await ready(key);
   const calls = [];
   for (const [name, path, body] of REST) {
     const ask = () => call(key, path, body);
     for (let i = 0; i < 300; i++) await ask();
-    const { median } = await compare(child, [ask]);
-    calls.push({ name, ask, cost: { ...(await firstOf(child, key, ask)), milliseconds: median[0]! } });
+    const { medians } = await compare(child, [ask]);
+    calls.push({ name, ask, cost: { ...(await firstOf(child, key, ask)), milliseconds: medians[0]! } });
   }
   const worst = calls.reduce((a, b) => (a.cost.milliseconds > b.cost.milliseconds ? a : b));
   const bar = worst.cost.milliseconds;
@@ -145,9 +132,9 @@ async function measure(child: ChildProcess, key: string): Promise<Attack[]> {
     const ask = askOf(attack, key);
     const first = await firstOf(child, key, ask);
     for (let i = 0; i < WARM_UP; i++) await ask();
-    const { median, ratio } = await compare(child, [worst.ask, ask]);
+    const { medians, ratio } = await compare(child, [worst.ask, ask]);
     const times = ratio / Math.max(first.units, 1);
-    console.log(row(name, { ...first, milliseconds: median[1]! }, times));
+    console.log(row(name, { ...first, milliseconds: medians[1]! }, times));
     if (times > (first.units === 0 ? 1 : MAX_TIMES)) isWithin = false;
     if (first.megabytes > MAX_MEGABYTES) large.push(attack);
   }
@@ -157,7 +144,6 @@ async function measure(child: ChildProcess, key: string): Promise<Attack[]> {
 
 /** How much of the memory is no garbage: the difference between the least and the most that collections leave. */
 async function measureHeld(child: ChildProcess, key: string, attacks: readonly Attack[]): Promise<void> {
-  await ready(key);
   const left: number[] = [];
   createInterface(child.stdout!).on('line', (line) => {
     const megabytes = /Mark-Compact.* -> ([\d.]+) \(/.exec(line)?.[1];
@@ -187,10 +173,10 @@ function row(name: string, { status, units, megabytes, milliseconds }: Cost, tim
 
 async function firstOf(child: ChildProcess, key: string, ask: Ask): Promise<Omit<Cost, 'milliseconds'>> {
   const before = await call(key, '/pets/1');
-  const held = kilobytes(child, 'VmRSS');
+  const held = memoryOf(child);
   writeFileSync(`/proc/${child.pid}/clear_refs`, '5');
   const { status, remaining } = await ask();
-  const megabytes = Math.max(0, (kilobytes(child, 'VmHWM') - held) / 1_024);
+  const megabytes = Math.max(0, memoryOf(child, 'VmHWM') - held);
   return { status, units: before.remaining - remaining, megabytes };
 }
 
@@ -202,56 +188,27 @@ async function firstOf(child: ChildProcess, key: string, ask: Ask): Promise<Omit
 async function compare(
   child: ChildProcess,
   kinds: readonly Ask[],
-): Promise<{ median: number[]; ratio: number }> {
+): Promise<{ medians: number[]; ratio: number }> {
   const rounds: number[][] = [];
   for (let i = 0; i < ROUNDS; i++) {
     const round = [];
     for (const ask of kinds) round.push(await burst(child, ask));
     rounds.push(round);
   }
-  const median = kinds.map((_, kind) => middle(rounds.map((round) => round[kind]!)));
-  return { median, ratio: middle(rounds.map((round) => round.at(-1)! / round[0]!)) };
+  const medians = kinds.map((_, kind) => median(rounds.map((round) => round[kind]!)));
+  return { medians, ratio: median(rounds.map((round) => round.at(-1)! / round[0]!)) };
 }
 
 async function burst(child: ChildProcess, ask: Ask): Promise<number> {
-  const began = processorTime(child);
+  const began = processorMilliseconds(child);
   let spent = 0;
   let requests = 0;
   while (spent < ENOUGH) {
     await ask();
     requests++;
-    spent = processorTime(child) - began;
+    spent = processorMilliseconds(child) - began;
   }
   return spent / requests;
-}
-
-function middle(figures: readonly number[]): number {
-  return [...figures].sort((a, b) => a - b)[figures.length >> 1]!;
-}
-
-function kilobytes(child: ChildProcess, name: 'VmRSS' | 'VmHWM'): number {
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-  return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]);
-}
-
-/** Milliseconds of all threads. */
-function processorTime(child: ChildProcess): number {
-  let nanoseconds = 0;
-  for (const thread of readdirSync(`/proc/${child.pid}/task`))
-    nanoseconds += Number(readFileSync(`/proc/${child.pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]);
-  return nanoseconds / 1e6;
-}
-
-async function ready(key: string): Promise<void> {
-  for (let attempt = 0; attempt < 1_000; attempt++) {
-    const isUp = await call(key, '/health/ready').then(
-      ({ status }) => status === 200,
-      () => false,
-    );
-    if (isUp) return;
-    await sleep(20);
-  }
-  throw new Error('The server did not start.');
 }
 
 /** Reads the whole answer and keeps nothing of it. */

@@ -1,6 +1,7 @@
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { PET_STATUSES } from '../../src/domains/pet/pet.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import type { AccessStore } from '../../src/store/store.ts';
 
 const CATEGORIES = 50;
 const NAMES = ['Cat', 'Dog', 'Bird', 'Fish', 'Horse'];
@@ -27,15 +28,20 @@ export async function seed(file: string, pets: number): Promise<string> {
       // Writes of one turn are committed together; a bounded number of them keeps the memory flat.
       if (n % 1_000 === 0 || n === pets) await Promise.all([pet, stock]);
     }
-    const { key, apiKey } = newApiKey({
-      name: 'bench',
-      plan: 'enterprise',
-      limits: NO_LIMITS,
-      now: Date.now(),
-    });
-    store.createApiKey(apiKey);
-    return key;
+    return await unlimitedKey(store);
   } finally {
     store.close();
   }
+}
+
+/** Makes a key of the Enterprise plan that the limiter counts for and never refuses. */
+export async function unlimitedKey(store: AccessStore): Promise<string> {
+  const { key, apiKey } = newApiKey({
+    name: 'bench',
+    plan: 'enterprise',
+    limits: NO_LIMITS,
+    now: Date.now(),
+  });
+  await store.createApiKey(apiKey);
+  return key;
 }

@@ -54,9 +54,11 @@ export function processorMilliseconds({ pid }: ChildProcess): number {
   return nanoseconds.reduce((sum, one) => sum + one, 0) / 1e6;
 }
 
-/** The memory that a process holds, in megabytes. */
-export const memoryOf = ({ pid }: ChildProcess): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+/** The memory that a process holds, or the most that it has held, in megabytes. */
+export function memoryOf({ pid }: ChildProcess, which: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(new RegExp(`^${which}:\\s+(\\d+) kB`, 'm').exec(status)![1]) / 1024;
+}
 
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);

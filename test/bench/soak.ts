@@ -1,5 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { seed } from './seed.ts';
+import { memoryOf, startServer } from './server.ts';
 
 /**
  * `npm run soak [-- --minutes 10 --rate 100]`: mixed load at a bounded rate on the built gateway. Fails on any 5xx, on a broken
@@ -28,19 +28,8 @@ const file = join(home, 'petstore.db');
 const key = await seed(file, 10_000);
 const limitedKey = addLimitedKey();
 
-const server = spawn(process.execPath, ['dist/main.js'], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-  env: { ...process.env, NODE_ENV: 'production', PORT: String(PORT), DATA_FILE: file },
-});
-server.stdout.resume();
-process.on('exit', () => server.kill('SIGKILL'));
-while (
-  !(await fetch(`http://127.0.0.1:${PORT}/health/ready`).then(
-    ({ ok }) => ok,
-    () => false,
-  ))
-)
-  await sleep(20);
+const server = await startServer(['dist/main.js'], PORT, { DATA_FILE: file });
+process.on('exit', () => server.child.kill('SIGKILL'));
 
 const agent = new Agent({ keepAlive: true, maxSockets: 32 });
 const counts: Record<string, number> = {};
@@ -92,7 +81,7 @@ while (Date.now() < ends) {
     nextLimited += 5_000;
   }
   if (Date.now() >= nextMemory) {
-    memory.push(memoryOf(server));
+    memory.push(memoryOf(server.child));
     nextMemory += 5_000;
   }
   await sleep(5);
@@ -146,10 +135,6 @@ function addLimitedKey(): string {
   store.createApiKey(apiKey);
   store.close();
   return made;
-}
-
-function memoryOf({ pid }: ChildProcess): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 }
 
 function report(): void {
