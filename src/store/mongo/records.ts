@@ -11,7 +11,7 @@ import type { Key } from './plan.ts';
 /** How long the server may count, in milliseconds: a count reads all that it counts. */
 const COUNT_TIME = 1_000;
 /** How many counts of a collection an instance has under way: each may keep a core of the server busy all that time. */
-const MOST_COUNTS = 4;
+const MAX_COUNTS = 4;
 /** The most ids that one command asks for. */
 const MAX_IDS = 1_000;
 /** The most pages that one command reads of each parent. */
@@ -55,11 +55,12 @@ export class Records<D extends { _id: Key }, T> {
   readonly #options: Database['options'];
   readonly #find: (ids: readonly Id[]) => Promise<ReadonlyMap<Id, T>>;
   readonly #pages = atOnce<Page<T>>();
+  // A promise for each, so that a command that fails takes nobody else's pages with it.
   readonly #pagesOfParents = together<PageOfParents<D>, { pages: Promise<Page<T>[]> }>(async (all) =>
     this.#readPagesOfParents(all),
   );
   readonly #counts = oneAtATime<number[]>();
-  readonly #counting = atMost<number[]>(MOST_COUNTS);
+  readonly #counting = atMost<number[]>(MAX_COUNTS);
 
   constructor(kind: Kind<D, T>, { options }: Database) {
     this.#kind = kind;
