@@ -1,5 +1,8 @@
 import { mergeConfig } from 'vitest/config';
+import type { TestProject } from 'vitest/node';
 import base from '../../vitest.config.ts';
+import { pool } from './pool.ts';
+import { QuickFirst } from './sequencer.ts';
 import { PARTS } from './parts.ts';
 
 const { tests, isolate = false } = PARTS[process.env.MUTANTS_OF ?? 'access']!;
@@ -10,12 +13,13 @@ const config = mergeConfig(base, {
     {
       name: 'processes',
       // Stryker asks for worker threads, which libsql's native part does not want.
-      configureVitest: ({ project }: { project: { config: { pool: string } } }) => {
-        project.config.pool = 'forks';
+      configureVitest: ({ project: { config } }: { project: TestProject }) => {
+        config.pool = pool.name;
+        config.poolRunner = pool;
       },
     },
   ],
-  test: { setupFiles: ['test/mutants/setup.ts'], isolate },
+  test: { setupFiles: ['test/mutants/setup.ts'], isolate, sequence: { sequencer: QuickFirst }, testTimeout: 10_000 },
 });
 config.test.include = tests;
 config.test.exclude = [

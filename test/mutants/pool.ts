@@ -1,0 +1,83 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { PoolOptions, PoolRunnerInitializer, PoolWorker } from 'vitest/node';
+
+const ENTRY = fileURLToPath(new URL('./worker.mjs', import.meta.url));
+/** Runs after which the process is replaced: whatever mutants leave behind is gone with it. */
+const RUNS_OF_A_PROCESS = 40;
+/** A run that takes longer, in milliseconds, may have left something that still runs. */
+const SUSPICIOUS_MS = 8000;
+
+let child: ChildProcess | undefined;
+let runs = 0;
+/** Vitest starts the next worker while the one before is still stopping. */
+let isFree: Promise<void> = Promise.resolve();
+
+/**
+ * Vitest's pool of processes, except that the process outlives the run: one for each mutant would spend most of the time
+ * on loading the libraries. `worker.mjs` says what keeps one run from seeing the mutant of another.
+ */
+export const pool: PoolRunnerInitializer = {
+  name: 'mutants',
+  createPoolWorker: (options) => new ReusedWorker(options),
+};
+
+class ReusedWorker implements PoolWorker {
+  readonly name = 'mutants';
+  readonly cacheFs = true;
+  readonly #options: PoolOptions;
+  readonly #listeners: [event: string, listener: (value: unknown) => void][] = [];
+  #child: ChildProcess | undefined;
+  #startedAt = 0;
+  #free: () => void = () => {};
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    const isFreeAgain = isFree;
+    isFree = new Promise((resolve) => {
+      this.#free = resolve;
+    });
+    await isFreeAgain;
+    this.#startedAt = Date.now();
+    const { execArgv, env } = this.#options;
+    if (child?.connected !== true) {
+      runs = 0;
+      child = fork(ENTRY, { execArgv, env: env as NodeJS.ProcessEnv, stdio: 'ignore', serialization: 'advanced' });
+      child.setMaxListeners(0);
+    }
+    runs += 1;
+    this.#child = child;
+  }
+
+  stop(): Promise<void> {
+    for (const [event, listener] of this.#listeners) this.#child?.off(event, listener);
+    const { mode } = this.#options.project.getProvidedContext() as { mode?: string };
+    const isUsedUp = runs >= RUNS_OF_A_PROCESS || Date.now() - this.#startedAt > SUSPICIOUS_MS;
+    if (isUsedUp || mode !== 'mutant') {
+      this.#child?.kill('SIGKILL');
+      if (child === this.#child) child = undefined;
+    }
+    this.#free();
+    return Promise.resolve();
+  }
+
+  on(event: string, listener: (value: unknown) => void): void {
+    this.#listeners.push([event, listener]);
+    this.#child?.on(event, listener);
+  }
+
+  off(event: string, listener: (value: unknown) => void): void {
+    this.#child?.off(event, listener);
+  }
+
+  send(message: object): void {
+    this.#child?.send(message);
+  }
+
+  deserialize(data: unknown): unknown {
+    return data;
+  }
+}
