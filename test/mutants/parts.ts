@@ -34,3 +34,14 @@ export const PARTS: Record<string, Part> = {
   },
   sqlite: { sources: ['src/store/sqlite/**/*.ts'], tests: ['test/store/**/*.test.ts'] },
 };
+
+/** Names of tests that take seconds by their nature and would be run for most mutants. */
+export const SLOW = new Set([
+  'cuts off who does not read, and nobody else',
+  'is cut off when it is far behind, and others are not',
+  'has each acknowledged write of 16 writers through both interfaces once, in the order of its record',
+  'thousands of different documents leave little behind, whatever is kept of each',
+  'documents that come once are not kept',
+  'need not even be sent: a client that asks first is answered without it',
+  'removes a long log in steps, between which others have their turn',
+]);

@@ -45,7 +45,12 @@ class ReusedWorker implements PoolWorker {
     const { execArgv, env } = this.#options;
     if (child?.connected !== true) {
       runs = 0;
-      child = fork(ENTRY, { execArgv, env: env as NodeJS.ProcessEnv, stdio: 'ignore', serialization: 'advanced' });
+      child = fork(ENTRY, {
+        execArgv,
+        env: env as NodeJS.ProcessEnv,
+        stdio: 'ignore',
+        serialization: 'advanced',
+      });
       child.setMaxListeners(0);
     }
     runs += 1;

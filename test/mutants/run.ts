@@ -12,7 +12,7 @@ import { PARTS } from './parts.ts';
 const ENOUGH = 85;
 const concurrency = Number(env.MUTANTS_CONCURRENCY ?? 2);
 // Properties are shown fewer cases: there is a run for each mutant.
-const RUNS = { PROPERTY_RUNS: '30', DIFFERENTIAL_RUNS: '100', FUZZ_RUNS: '30', KILL_ROUNDS: '1' };
+const RUNS = { PROPERTY_RUNS: '10', DIFFERENTIAL_RUNS: '30', FUZZ_RUNS: '10', KILL_ROUNDS: '1' };
 for (const [name, value] of Object.entries(RUNS)) env[name] ??= value;
 mkdirSync('reports/mutants', { recursive: true });
 
@@ -36,8 +36,8 @@ for (const one of wanted) {
     vitest: { configFile: 'test/mutants/vitest.config.ts' },
     coverageAnalysis: 'perTest',
     concurrency,
-    timeoutMS: 30_000,
-    timeoutFactor: 3,
+    timeoutMS: 15_000,
+    timeoutFactor: 2,
     incremental: true,
     incrementalFile: `reports/mutants/${name}.json`,
     reporters: ['clear-text', 'html', 'progress-append-only'],

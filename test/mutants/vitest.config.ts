@@ -1,9 +1,9 @@
 import { mergeConfig } from 'vitest/config';
 import type { TestProject } from 'vitest/node';
 import base from '../../vitest.config.ts';
+import { PARTS } from './parts.ts';
 import { pool } from './pool.ts';
 import { QuickFirst } from './sequencer.ts';
-import { PARTS } from './parts.ts';
 
 const { tests, isolate = false } = PARTS[process.env.MUTANTS_OF ?? 'access']!;
 
@@ -19,12 +19,20 @@ const config = mergeConfig(base, {
       },
     },
   ],
-  test: { setupFiles: ['test/mutants/setup.ts'], isolate, sequence: { sequencer: QuickFirst }, testTimeout: 10_000 },
+  test: {
+    setupFiles: ['test/mutants/setup.ts'],
+    isolate,
+    sequence: { sequencer: QuickFirst },
+    testTimeout: 10_000,
+  },
 });
 config.test.include = tests;
 config.test.exclude = [
   '**/node_modules/**',
   'test/doors/pages/{accessibility,docs,graphiql,landing}.test.ts',
+  'test/graphql/production.test.ts',
+  'test/store/sqlite/data-file.test.ts',
+  'test/store/mongo/**',
 ];
 config.test.globalSetup = ['test/kit/bundle.ts'];
 
