@@ -1,6 +1,7 @@
 import { mergeConfig } from 'vitest/config';
 import type { TestProject } from 'vitest/node';
 import base from '../../vitest.config.ts';
+import { loading } from './loading.ts';
 import { PARTS } from './parts.ts';
 import { pool } from './pool.ts';
 import { QuickFirst } from './sequencer.ts';
@@ -21,6 +22,7 @@ const config = mergeConfig(base, {
   ],
   test: {
     setupFiles: ['test/mutants/setup.ts'],
+    reporters: ['default', loading],
     isolate,
     sequence: { sequencer: QuickFirst },
     testTimeout: 10_000,
