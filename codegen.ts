@@ -7,7 +7,7 @@ import { lexicographicSortSchema, parse, printSchema } from 'graphql';
 import { generateApi } from 'swagger-typescript-api';
 import { readConfig } from './src/config.ts';
 import { schema } from './src/graphql/schema.ts';
-import { installationOf, openApiJson } from './src/openapi/document.ts';
+import { deploymentOf, openApiJson } from './src/openapi/document.ts';
 import { config } from './test/clients/codegen-config.ts';
 
 /**
@@ -17,7 +17,7 @@ import { config } from './test/clients/codegen-config.ts';
  */
 const sdl = `${printSchema(lexicographicSortSchema(schema))}\n`;
 await writeFile('schema/schema.graphql', sdl);
-await writeFile('schema/openapi.json', `${openApiJson(installationOf(readConfig({})), 2)}\n`);
+await writeFile('schema/openapi.json', `${openApiJson(deploymentOf(readConfig({})), 2)}\n`);
 
 const documents = 'test/clients/documents.graphql';
 const typedDocuments = 'test/clients/documents.generated.ts';

@@ -123,13 +123,13 @@ export interface Issue {
 }
 
 /** So many issues are named; the others are counted. */
-export const MAX_NAMED_ISSUES = 20;
+export const MAX_LISTED_ISSUES = 20;
 
 /** What is said of the issues that aren't named. */
-export const unnamedIssues = (count: number) => `and ${count.toLocaleString('en-US')} more`;
+export const unlistedIssues = (count: number) => `and ${count.toLocaleString('en-US')} more`;
 
 /** Names and values come from whoever asks, and may be as long as a body. */
-const shortened = (text: string, max: number): string =>
+const truncate = (text: string, max: number): string =>
   text.length <= max ? text : `${text.slice(0, max - 1)}…`;
 
 /**
@@ -139,10 +139,10 @@ const shortened = (text: string, max: number): string =>
  */
 export function validationFailed(issues: readonly Issue[], count = issues.length): AppError {
   const named = issues
-    .slice(0, MAX_NAMED_ISSUES)
-    .map(({ path, message }) => ({ path: shortened(path, 100), message: shortened(message, 200) }));
+    .slice(0, MAX_LISTED_ISSUES)
+    .map(({ path, message }) => ({ path: truncate(path, 100), message: truncate(message, 200) }));
   const texts = named.map(({ path, message }) => `${path}: ${message}`);
-  if (count > named.length) texts.push(unnamedIssues(count - named.length));
+  if (count > named.length) texts.push(unlistedIssues(count - named.length));
   return new AppError('VALIDATION_FAILED', `${texts.join('; ')}.`, { fields: named });
 }
 

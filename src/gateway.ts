@@ -9,14 +9,13 @@ import type { Config } from './config.ts';
 import { EventStreams } from './domains/event/streams.ts';
 import type { Route } from './domains/route.ts';
 import { EventsHandler } from './doors/events/events.ts';
-import { COST_PATH, GraphQLHandler, graphqlErrorAnswer } from './doors/graphql/graphql.ts';
+import { COST_PATH, GraphQLHandler, graphqlErrorResponse } from './doors/graphql/graphql.ts';
 import { type Page, Pages } from './doors/pages/pages.ts';
 import { RestHandler } from './doors/rest/rest.ts';
 import { AppError } from './errors.ts';
 import { Operations } from './graphql/operations.ts';
 import { INTERNAL_MESSAGE } from './graphql/refusal.ts';
 import { schema } from './graphql/schema.ts';
-import { type Answer, errorAnswer } from './http/answer.ts';
 import { endConnection, isLastOfConnection } from './http/body.ts';
 import { addCachingHeaders } from './http/caching-headers.ts';
 import { clientAddress } from './http/client-address.ts';
@@ -24,6 +23,7 @@ import { Cors } from './http/cors.ts';
 import { Exchange, type Headers } from './http/exchange.ts';
 import { GRAPHQL_PATH } from './http/paths.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
+import { errorResponse, type HttpResponse } from './http/response.ts';
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts';
 import { measuredStore } from './observability/measured-store.ts';
 import type { Metrics } from './observability/metrics.ts';
@@ -120,8 +120,8 @@ class Gateway {
     const exchange = new Exchange(request, response, requestIdOf(request));
     this.#tracing?.begin(exchange);
     void attempt(
-      () => andThen(this.#answer(exchange), (answer) => this.#send(exchange, answer)),
-      (error) => this.#send(exchange, this.#answerError(exchange, error)),
+      () => andThen(this.#respond(exchange), (response) => this.#send(exchange, response)),
+      (error) => this.#send(exchange, this.#errorResponse(exchange, error)),
     );
   }
 
@@ -143,7 +143,7 @@ class Gateway {
   }
 
   /** The order of everything: what is free, whose key it is, and then the transport, which charges what it is about to run. */
-  #answer(exchange: Exchange): MaybePromise<Answer> {
+  #respond(exchange: Exchange): MaybePromise<HttpResponse> {
     if (this.#cors.isPreflight(exchange)) {
       exchange.transport = 'page';
       return { status: 204, headers: this.#cors.preflightHeaders(exchange), body: '' };
@@ -159,14 +159,14 @@ class Gateway {
       const handler = exchange.transport === 'graphql' ? this.#graphql : this.#rest;
       return andThen(session.begin(handler.expect(exchange)), () =>
         attempt(
-          () => handler.answer(exchange, session),
+          () => handler.handle(exchange, session),
           (error) => this.#chargeFailure(session, error),
         ),
       );
     });
   }
 
-  #page(exchange: Exchange, page: Page): MaybePromise<Answer> {
+  #page(exchange: Exchange, page: Page): MaybePromise<HttpResponse> {
     exchange.transport = 'page';
     exchange.operation = exchange.path;
     exchange.route = exchange.path;
@@ -211,15 +211,18 @@ class Gateway {
     return this.#tracing ? this.#tracing.storeOf(exchange, this.#store) : this.#store;
   }
 
-  #answerError(exchange: Exchange, error: unknown): Answer {
+  #errorResponse(exchange: Exchange, error: unknown): HttpResponse {
     const known = error instanceof AppError ? error : new AppError('INTERNAL', INTERNAL_MESSAGE);
     if (known.status >= 500) this.#reportError(error, exchange.requestId);
     return exchange.transport === 'graphql'
-      ? graphqlErrorAnswer(known, exchange)
-      : errorAnswer(known, exchange);
+      ? graphqlErrorResponse(known, exchange)
+      : errorResponse(known, exchange);
   }
 
-  #send(exchange: Exchange, { status, headers, body, contentType, stream, ownOriginOnly }: Answer): void {
+  #send(
+    exchange: Exchange,
+    { status, headers, body, contentType, stream, sameOriginOnly }: HttpResponse,
+  ): void {
     const { request, response, method } = exchange;
     exchange.status = status;
     if (response.headersSent) return;
@@ -234,7 +237,7 @@ class Gateway {
     }
     addRateLimitHeaders(all, exchange, this.#now());
     if (exchange.transport !== 'page') addCachingHeaders(all, exchange);
-    if (!ownOriginOnly) this.#cors.addHeaders(all, exchange.headers.origin);
+    if (!sameOriginOnly) this.#cors.addHeaders(all, exchange.headers.origin);
     if (exchange.operationHeaders && exchange.session?.isAdmitted) all.push(...exchange.operationHeaders);
     if (exchange.replayed) all.push('Idempotency-Replayed', 'true');
     if (headers.length > 0) all.push(...headers);
@@ -248,7 +251,7 @@ class Gateway {
     this.#record(exchange);
   }
 
-  async #stream(exchange: Exchange, stream: NonNullable<Answer['stream']>): Promise<void> {
+  async #stream(exchange: Exchange, stream: NonNullable<HttpResponse['stream']>): Promise<void> {
     const { requestId, operation, response, principal, startedAt } = exchange;
     response.flushHeaders();
     try {

@@ -5,7 +5,7 @@ import { AppError } from './errors.ts';
 import type { RequestHandler } from './gateway.ts';
 import { Connection, type Queue } from './http/connection.ts';
 import { hasValidHost } from './http/host.ts';
-import { responseClass, UnreadAnswers } from './http/unread.ts';
+import { responseClass, UnreadResponses } from './http/unread-responses.ts';
 
 /** How long requests under way may take after the order to stop. */
 const DRAIN_TIME = 10_000;
@@ -51,7 +51,7 @@ const connectionsOf = new WeakMap<Server, ReadonlyMap<Socket, Connection>>();
 export function createHttpServer(
   handler: RequestHandler,
   limits: TimeLimits = TIME_LIMITS,
-  unread: UnreadAnswers = new UnreadAnswers(),
+  unread: UnreadResponses = new UnreadResponses(),
 ): Server {
   const connections = new Map<Socket, Connection>();
   const queue: Queue = { length: 0 };

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { answerWorkerMetrics } from './observability/worker-metrics.ts';
+import { serveWorkerMetrics } from './observability/worker-metrics.ts';
 
 /** A worker that ends sooner than this after its start is started again later each time. */
 const HEALTHY_AFTER = 10_000;
@@ -29,7 +29,7 @@ export function runWorkers(count: number, log: Logger): Workers {
   const ready = new Set<number>();
   // Workers take connections themselves: what is handed to one by this process is lost if that one has just been killed.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
-  answerWorkerMetrics(cluster);
+  serveWorkerMetrics(cluster);
 
   const start = () => {
     const began = performance.now();

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLANS } from '../src/access/plans.ts';
 import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
-import { EVENT_TYPES, shapeOf } from '../src/domains/event/event.ts';
+import { EVENT_TYPES, eventShape } from '../src/domains/event/event.ts';
 import { ERRORS } from '../src/errors.ts';
 import { addSampleData } from '../src/sample.ts';
 import { stockByCategory } from './clients/graphql-client.ts';
@@ -155,7 +155,7 @@ it('lists every event type with its data', () => {
     data,
   ]);
   expect(rows).toEqual(
-    EVENT_TYPES.map((type) => [type, type.endsWith('.deleted') ? 'id' : shapeOf(type).type]),
+    EVENT_TYPES.map((type) => [type, type.endsWith('.deleted') ? 'id' : eventShape(type).type]),
   );
 });
 

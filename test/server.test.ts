@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RequestHandler } from '../src/gateway.ts';
-import { UnreadAnswers } from '../src/http/unread.ts';
+import { UnreadResponses } from '../src/http/unread-responses.ts';
 import { createHttpServer, drain, listen, type TimeLimits } from '../src/server.ts';
 
 const PATIENT: TimeLimits = {
@@ -18,7 +18,7 @@ const PATIENT: TimeLimits = {
 const LARGE = 64_000_000;
 
 const servers: Server[] = [];
-const open = async (handler: RequestHandler, limits: Partial<TimeLimits> = {}, unread?: UnreadAnswers) => {
+const open = async (handler: RequestHandler, limits: Partial<TimeLimits> = {}, unread?: UnreadResponses) => {
   const server = createHttpServer(handler, { ...PATIENT, ...limits }, unread);
   servers.push(server);
   return { server, port: await listen(server, 0, '127.0.0.1') };
@@ -136,7 +136,7 @@ describe('answers that nobody reads', () => {
     const { server, port } = await open(
       (_request, response) => response.end(body),
       {},
-      new UnreadAnswers(MOST),
+      new UnreadResponses(MOST),
     );
     let answered = 0;
     server.prependListener('request', () => answered++);

@@ -98,4 +98,4 @@ export interface Resource {
 }
 
 /** Whether an Idempotency-Key makes the method safe to repeat; the others are by themselves (RFC 9110 section 9.2.2). */
-export const takesIdempotencyKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';
+export const acceptsIdempotencyKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';

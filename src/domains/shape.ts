@@ -18,9 +18,9 @@ export interface Field {
   /** What a body may give for it, where that is more. */
   inputSchema?: JsonSchema;
   /** What REST calls a value that GraphQL has another name for. */
-  textOf?: (value: string) => string;
+  toRestValue?: (value: string) => string;
   /** Of a record within a record: the GraphQL type whose shape it has. */
-  typeOf?: (outer: Readonly<Record<string, unknown>>) => string;
+  recordType?: (outer: Readonly<Record<string, unknown>>) => string;
 }
 
 /**
@@ -66,7 +66,7 @@ export const quantity = (min: number, description: string): Field => ({
   schema: { type: 'integer', format: 'int32', minimum: min, maximum: MAX_INT32 },
 });
 
-export const flag = (description: string): Field => ({
+export const boolean = (description: string): Field => ({
   kind: 'boolean',
   required: true,
   description,
@@ -82,7 +82,7 @@ export const instant = (description: string): Field => ({
 });
 
 /** A value of a named schema of the description, which its domain gives. */
-export const named = (schemaName: string, description: string): Field => ({
+export const schemaRef = (schemaName: string, description: string): Field => ({
   kind: 'string',
   required: true,
   description,

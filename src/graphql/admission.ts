@@ -12,10 +12,10 @@ const MAX_BATCH_SIZE = 10;
  * document, 4 more for each selected field (`a: minute { b: limit }` is two), and as many bytes as a hundred fields
  * with the longest names have.
  */
-const FREE = { tokens: 150, tokensOfField: 4, maxTokens: 420, bytes: 12_000 };
+const FREE_REQUEST_LIMITS = { tokens: 150, tokensPerField: 4, maxTokens: 420, bytes: 12_000 };
 
 /** One operation of a request: it may run, or it is refused with these errors. */
-export type Admitted = PreparedOperation | OperationRefused;
+export type AdmissionResult = PreparedOperation | OperationRefused;
 
 /** A GraphQL request as it came. */
 export interface GraphQLRequest {
@@ -27,7 +27,7 @@ export interface GraphQLRequest {
 
 /** Everything that a GraphQL request asks for, with its cost, before any of it runs. */
 export interface Admission {
-  operations: Admitted[];
+  operations: AdmissionResult[];
   /** Units for the whole request. */
   cost: number;
   /** How many fields of the whole request write. */
@@ -68,7 +68,7 @@ export function admit(
   // All are looked at before the first is prepared: a wrong one fails the request at the cost of one failure.
   const checked = requests.map((request) => {
     try {
-      return asRequest(request, persisted);
+      return toOperationRequest(request, persisted);
     } catch (error) {
       // A batch may hold others that can run.
       if (batch && error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND')
@@ -97,8 +97,11 @@ export function admit(
     }
     if (one.operation.name) names.push(one.operation.name.value);
   }
-  const free = Math.min(FREE.maxTokens, FREE.tokens + FREE.tokensOfField * freeFields);
-  if (freeTokens > free || (cost === 0 && bytes > FREE.bytes)) cost++;
+  const free = Math.min(
+    FREE_REQUEST_LIMITS.maxTokens,
+    FREE_REQUEST_LIMITS.tokens + FREE_REQUEST_LIMITS.tokensPerField * freeFields,
+  );
+  if (freeTokens > free || (cost === 0 && bytes > FREE_REQUEST_LIMITS.bytes)) cost++;
   return {
     operations: admitted,
     requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),
@@ -109,7 +112,7 @@ export function admit(
   };
 }
 
-function prepare(operations: Operations, request: OperationRequest, mayMutate: boolean): Admitted {
+function prepare(operations: Operations, request: OperationRequest, mayMutate: boolean): AdmissionResult {
   let prepared: PreparedOperation;
   try {
     prepared = operations.prepare(request);
@@ -124,7 +127,7 @@ function prepare(operations: Operations, request: OperationRequest, mayMutate: b
 }
 
 /** Checks the GraphQL-over-HTTP parameters; those it doesn't define are ignored. @throws BAD_REQUEST naming the one that is wrong */
-function asRequest(value: unknown, persisted: PersistedQueries): OperationRequest {
+function toOperationRequest(value: unknown, persisted: PersistedQueries): OperationRequest {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed('must be a JSON object');
   const { query, operationName, variables, extensions } = value as Record<string, unknown>;

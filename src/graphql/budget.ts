@@ -5,16 +5,16 @@ import { formatInstant } from '../domains/instant.ts';
 /** When a window is new again, as bodies show it: an RFC 3339 date-time of a whole second. */
 export const formatReset = (resetAt: number): string => formatInstant(Math.ceil(resetAt / 1000) * 1000);
 
-const shown = ({ limit, remaining, resetAt }: WindowView) => ({
+const formatWindow = ({ limit, remaining, resetAt }: WindowView) => ({
   limit,
   remaining,
   resetAt: formatReset(resetAt),
 });
 
 /** The budget of a key and the cost of a request as JSON bodies show them. */
-export const shownBudget = ({ cost, plan, minute, day }: RateLimitView) => ({
+export const formatBudget = ({ cost, plan, minute, day }: RateLimitView) => ({
   cost,
   plan,
-  minute: shown(minute),
-  day: shown(day),
+  minute: formatWindow(minute),
+  day: formatWindow(day),
 });

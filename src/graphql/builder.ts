@@ -4,7 +4,7 @@ import ValidationPlugin from '@pothos/plugin-validation';
 import { GraphQLScalarType, Kind, type ValueNode } from 'graphql';
 import type { Id } from '../domains/id.ts';
 import { formatInstant, parseInstant } from '../domains/instant.ts';
-import { issuesOf } from '../domains/notation.ts';
+import { issuesOf } from '../domains/validation.ts';
 import { validationFailed } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Context } from './context.ts';
@@ -23,7 +23,7 @@ const DateTimeScalar = new GraphQLScalarType<string, string>({
   description:
     'An instant as RFC 3339 date-time; given back in UTC, with milliseconds only if they are not zero.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
-  extensions: { longest: 30 },
+  extensions: { maxLength: 30 },
   serialize: (value) => value as string,
   parseValue: (value) => readDateTime(value),
   parseLiteral: (node) => readDateTime(node.kind === Kind.STRING ? node.value : null, node),
@@ -35,11 +35,11 @@ const JsonScalar = new GraphQLScalarType<unknown, unknown>({
   description: 'A JSON value. Its integers are exact, beyond 2^53 too.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
   // Hardly more than the longest text that a record can have.
-  extensions: { longest: 2_000 },
+  extensions: { maxLength: 2_000 },
 });
 
 /** A cursor is the id of its item. Texts say how long they can be: what they weigh in the cost depends on it. */
-const CURSOR = { longest: 19 };
+const CURSOR = { maxLength: 19 };
 
 /**
  * The Pothos builder that every domain adds its types to. Importing it opens nothing and reads no environment.

@@ -14,18 +14,18 @@ import {
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import type { Documents, Operation } from './documents.ts';
 import type { ErrorReporter } from './execute.ts';
+import type { ExecutionPlan } from './execution-plan.ts';
 import { toJson } from './json.ts';
 import { asQuery, type ExecutionSchemas } from './mutation.ts';
-import type { Plan } from './plan.ts';
 import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
 /** Compiling pays from the second use on; one that comes once never costs it. */
-const USES_TO_COMPILE = 2;
+const MIN_USES_TO_COMPILE = 2;
 /** An operation of more is interpreted: compiling it would hold up everybody else for tens of milliseconds. */
 const MAX_COMPILED_FIELDS = 300;
 /** Measured: bytes of heap for the code of one field. */
-const BYTES_OF_COMPILED_FIELD = 4_000;
+const BYTES_PER_COMPILED_FIELD = 4_000;
 
 /** Makes code of operations that are used again. */
 export class Compiler {
@@ -40,14 +40,14 @@ export class Compiler {
   }
 
   /** @returns code that does with these variables what graphql-js does, or null: then interpret */
-  codeFor(plan: Plan, variables: Variables): CompiledQuery | null {
+  codeFor(plan: ExecutionPlan, variables: Variables): CompiledQuery | null {
     plan.uses++;
-    if (plan.uses < USES_TO_COMPILE || !isFitForCompiling(plan, variables)) return null;
+    if (plan.uses < MIN_USES_TO_COMPILE || !canCompile(plan, variables)) return null;
     if (plan.code === undefined) {
       const { operation, selected } = plan;
       const hasRoom =
         selected.fields <= MAX_COMPILED_FIELDS &&
-        this.#documents.reserve(operation.document, selected.fields * BYTES_OF_COMPILED_FIELD);
+        this.#documents.reserve(operation.document, selected.fields * BYTES_PER_COMPILED_FIELD);
       plan.code = hasRoom ? this.compile(operation, selected, { stringify: true }) : null;
     }
     return plan.code;
@@ -93,15 +93,15 @@ const selectionSet = (selection: Selection): SelectionSetNode => ({
 });
 
 /** The first node selects for all of them; the others are where errors of the field lie too. */
-function fieldNodes({ definition, nodes, below }: SelectedField): FieldNode[] {
+function fieldNodes({ definition, nodes, subselections }: SelectedField): FieldNode[] {
   const [first, ...others] = nodes.map(({ directives: _decided, selectionSet: _merged, ...node }) => node);
-  if (below.size === 0) return [first!, ...others];
+  if (subselections.size === 0) return [first!, ...others];
   const named = getNamedType(definition.type);
   const selections = isObjectType(named)
-    ? selectionSet(below.get(named)!)
+    ? selectionSet(subselections.get(named)!)
     : {
         kind: Kind.SELECTION_SET as const,
-        selections: [...below].map(([type, selection]) => ({
+        selections: [...subselections].map(([type, selection]) => ({
           kind: Kind.INLINE_FRAGMENT as const,
           typeCondition: {
             kind: Kind.NAMED_TYPE as const,
@@ -116,25 +116,28 @@ function fieldNodes({ definition, nodes, below }: SelectedField): FieldNode[] {
 /** Whether a response key has what graphql-jit puts between the keys of a path: then one path could be taken for another. */
 const hasSeparator = (selection: Selection): boolean =>
   selection.some(
-    ({ key, definition, below }) =>
-      (key.includes('_') && definition !== TypeNameMetaFieldDef) || [...below.values()].some(hasSeparator),
+    ({ key, definition, subselections }) =>
+      (key.includes('_') && definition !== TypeNameMetaFieldDef) ||
+      [...subselections.values()].some(hasSeparator),
   );
 
 const hasSeveralTypes = (selection: Selection): boolean =>
-  selection.some(({ below }) => below.size > 1 || [...below.values()].some(hasSeveralTypes));
+  selection.some(
+    ({ subselections }) => subselections.size > 1 || [...subselections.values()].some(hasSeveralTypes),
+  );
 
 /**
  * Whether graphql-jit does what graphql-js does. It takes a missing variable within a literal for null (so that
  * `{description: $none}` would remove the description) and names that every object has for its own. It
  * keeps what resolvers of mutations are told of their fields by paths that it can confuse.
  */
-function isFitForCompiling(plan: Plan, variables: Variables): boolean {
-  if (plan.needs === undefined) {
+function canCompile(plan: ExecutionPlan, variables: Variables): boolean {
+  if (plan.requiredVariables === undefined) {
     const { operation, selected } = plan;
     const isClear = operation.node.operation !== 'mutation' || !hasSeparator(selected.selection);
-    plan.needs = isClear ? neededVariables(operation.document.ast) : null;
+    plan.requiredVariables = isClear ? neededVariables(operation.document.ast) : null;
   }
-  return plan.needs?.every((name) => Object.hasOwn(variables, name)) ?? false;
+  return plan.requiredVariables?.every((name) => Object.hasOwn(variables, name)) ?? false;
 }
 
 /** The variables in literals; null where compiled code can't be right. */

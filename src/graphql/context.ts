@@ -33,7 +33,7 @@ export interface Context {
 }
 
 /** Units that are run without letting others in between. */
-const MAX_AT_ONCE = 20;
+const MAX_UNINTERRUPTED_COST = 20;
 
 /**
  * The context of one operation of a session.
@@ -42,12 +42,15 @@ const MAX_AT_ONCE = 20;
  */
 export const newContext = (
   session: Session,
-  call: { cost: number; isGone?: () => boolean } & Pick<Context, 'precondition' | 'idempotency'>,
+  call: { cost: number; isDisconnected?: () => boolean } & Pick<Context, 'precondition' | 'idempotency'>,
 ): Context => ({
   principal: session.principal,
   store: session.store,
-  loaders: call.isGone
-    ? new Loaders(session.store, { isGone: call.isGone, isPatient: call.cost > MAX_AT_ONCE })
+  loaders: call.isDisconnected
+    ? new Loaders(session.store, {
+        isDisconnected: call.isDisconnected,
+        yieldsBetweenLevels: call.cost > MAX_UNINTERRUPTED_COST,
+      })
     : new Loaders(session.store),
   now: session.now,
   rateLimit: () => session.budget(call.cost),

@@ -32,7 +32,7 @@ const FREE_WEIGHT = 100;
 /** Characters of text that weigh 1, as a number or an id does. */
 const CHARACTERS_PER_WEIGHT = 100;
 /** Events that the cost of a subscription covers. */
-const ROWS_OF_SUBSCRIPTION = 100;
+const SUBSCRIPTION_ROWS = 100;
 
 export interface Cost {
   units: number;
@@ -77,7 +77,7 @@ export class CostModel {
           isListType(getNullableType(field.type)) &&
           !isConnection &&
           !isPaged(field) &&
-          !listArgument(field)
+          !listSizeArgument(field)
         )
           throw new Error(`${type.name}.${field.name}: nothing says how many entries it can have`);
         this.#weights.set(field, isConnection && !isLeafType(getNamedType(field.type)) ? 0 : weightOf(field));
@@ -95,7 +95,7 @@ export class CostModel {
     variables: Variables,
   ): Cost {
     const analysis = new CostAnalysis(this.#weights, variables);
-    const rows = kind === 'subscription' ? ROWS_OF_SUBSCRIPTION : 1;
+    const rows = kind === 'subscription' ? SUBSCRIPTION_ROWS : 1;
     let units = 0;
     let freeWeight = 0;
     for (const field of selection) {
@@ -132,21 +132,21 @@ class CostAnalysis {
    * @param rows how many objects it is a field of
    * @param page how many entries the lists of the connection have that it is a field of
    */
-  amountOf({ definition, nodes, below }: SelectedField, rows: number, page?: number): Amount {
+  amountOf({ definition, nodes, subselections }: SelectedField, rows: number, page?: number): Amount {
     const size = this.#sizeOf(definition, nodes[0]) ?? page;
     if (!isListType(getNullableType(definition.type))) {
-      const amount = this.#maximum(below, rows, size);
+      const amount = this.#maximum(subselections, rows, size);
       // A page is read even if neither its nodes nor its edges are asked for.
-      if (size !== undefined && isPaged(definition) && !hasList(below)) amount.entries += rows * size;
+      if (size !== undefined && isPaged(definition) && !hasList(subselections)) amount.entries += rows * size;
       return amount;
     }
     const entries = rows * (size ?? 1);
-    const amount = this.#maximum(below, entries, undefined);
+    const amount = this.#maximum(subselections, entries, undefined);
     return { entries: amount.entries + entries, weight: amount.weight };
   }
 
   /** A record is of one type; its cost is that of the most expensive type. */
-  #maximum(below: SelectedField['below'], rows: number, page: number | undefined): Amount {
+  #maximum(below: SelectedField['subselections'], rows: number, page: number | undefined): Amount {
     let maximum: Amount = { entries: 0, weight: 0 };
     for (const selection of below.values()) maximum = max(maximum, this.#sum(selection, rows, page));
     return maximum;
@@ -169,7 +169,7 @@ class CostAnalysis {
       const given = sizes.filter((size) => typeof size === 'number');
       return given.length > 0 ? Math.max(0, ...given) : DEFAULT_PAGE_SIZE;
     }
-    const keys = isListType(getNullableType(definition.type)) && listArgument(definition);
+    const keys = isListType(getNullableType(definition.type)) && listSizeArgument(definition);
     if (!keys) return undefined;
     const given = this.#argument(node, keys.name);
     return Array.isArray(given) ? given.length : 1;
@@ -195,18 +195,18 @@ class CostAnalysis {
 const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === 'first');
 
 /** The argument that names the entries of a list one by one. */
-const listArgument = ({ args }: Field) => args.find(({ type }) => isListType(getNullableType(type)));
+const listSizeArgument = ({ args }: Field) => args.find(({ type }) => isListType(getNullableType(type)));
 
-const hasList = (below: SelectedField['below']): boolean =>
+const hasList = (below: SelectedField['subselections']): boolean =>
   [...below.values()].some((selection) =>
     selection.some(({ definition }) => isListType(getNullableType(definition.type))),
   );
 
-/** The weight of one value of a field; `extensions.longest` of field or scalar says how many characters it can have. */
+/** The weight of one value of a field; `extensions.maxLength` of field or scalar says how many characters it can have. */
 function weightOf({ name, type, extensions }: Field): number {
   const named = getNamedType(type);
-  const longest = extensions.longest ?? named.extensions.longest;
-  if (typeof longest === 'number') return Math.max(1, Math.ceil(longest / CHARACTERS_PER_WEIGHT));
+  const maxLength = extensions.maxLength ?? named.extensions.maxLength;
+  if (typeof maxLength === 'number') return Math.max(1, Math.ceil(maxLength / CHARACTERS_PER_WEIGHT));
   const isText = isScalarType(named) && (named.name === 'String' || !isSpecifiedScalarType(named));
   if (isText && !isEnumType(named)) throw new Error(`${name}: nothing says how long this text can be`);
   return 1;

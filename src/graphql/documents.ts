@@ -17,20 +17,20 @@ import {
   visit,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import { AppError, MAX_NAMED_ISSUES, unnamedIssues } from '../errors.ts';
+import { AppError, MAX_LISTED_ISSUES, unlistedIssues } from '../errors.ts';
 import { checkExpansion, checkNesting, MAX_TOKENS } from './complexity.ts';
 import { Int64IdsRule } from './id-scalar.ts';
-import { mergingConflicts } from './merging.ts';
+import { findMergeConflicts } from './merging.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 import { validate } from './validate.ts';
 
 /** Bytes of everything that is kept of all documents. */
 const MAX_BYTES = 24_000_000;
 /** Bytes of everything that is kept of one document: code above it isn't made. */
-const MAX_BYTES_OF_ONE = 1_500_000;
+const MAX_BYTES_PER_DOCUMENT = 1_500_000;
 /** Measured: bytes of heap for one token with its part of the tree. */
-const BYTES_OF_TOKEN = 300;
-const BYTES_OF_ENTRY = 1_000;
+const BYTES_PER_TOKEN = 300;
+const BYTES_PER_ENTRY = 1_000;
 /** Characters of the texts that are remembered of documents that came once. */
 const MAX_CHARACTERS_SEEN = 2_000_000;
 /** Validation stops after so many errors. */
@@ -101,7 +101,7 @@ export class Documents {
     if (this.#seen.has(text)) {
       this.#seen.delete(text);
       const tokens = document.refusal ? 0 : document.tokens;
-      const bytes = BYTES_OF_ENTRY + 2 * text.length + tokens * BYTES_OF_TOKEN;
+      const bytes = BYTES_PER_ENTRY + 2 * text.length + tokens * BYTES_PER_TOKEN;
       this.#cache.set(text, { document, bytes });
     } else {
       this.#seen.set(text, true);
@@ -116,7 +116,7 @@ export class Documents {
    */
   reserve(document: ValidDocument, bytes: number): boolean {
     const entry = this.#cache.peek(document.text);
-    if (entry?.document !== document || entry.bytes + bytes > MAX_BYTES_OF_ONE) return false;
+    if (entry?.document !== document || entry.bytes + bytes > MAX_BYTES_PER_DOCUMENT) return false;
     entry.bytes += bytes;
     this.#cache.set(document.text, entry);
     return true;
@@ -142,7 +142,7 @@ export class Documents {
     const document = {
       text,
       ast,
-      tokens: tokensOf(ast),
+      tokens: countTokens(ast),
       operations,
       only: undefined as Operation | undefined,
     };
@@ -154,13 +154,13 @@ export class Documents {
   }
 
   #errorsOf(ast: DocumentNode): readonly GraphQLError[] {
-    const suggested = this.#suggest ? MAX_NAMED_ISSUES : 0;
+    const suggested = this.#suggest ? MAX_LISTED_ISSUES : 0;
     const errors = validate(this.#schema, ast, this.#rules, { max: MAX_ERRORS, suggested });
-    return errors.length > 0 ? errors : mergingConflicts(this.#schema, ast);
+    return errors.length > 0 ? errors : findMergeConflicts(this.#schema, ast);
   }
 }
 
-function tokensOf({ loc }: DocumentNode): number {
+function countTokens({ loc }: DocumentNode): number {
   let tokens = 0;
   for (let token = loc?.startToken ?? null; token; token = token.next) tokens++;
   return tokens;
@@ -170,11 +170,11 @@ function tokensOf({ loc }: DocumentNode): number {
 function validationRefusal(ast: DocumentNode, errors: readonly GraphQLError[]): OperationRefused {
   if (errors.at(-1)!.message.endsWith('Validation aborted.'))
     return refused('QUERY_TOO_COMPLEX', 'The operation has too many errors.');
-  const named = errors.slice(0, MAX_NAMED_ISSUES).map((error) => validationError(ast, error));
+  const named = errors.slice(0, MAX_LISTED_ISSUES).map((error) => validationError(ast, error));
   const unnamed = errors.length - named.length;
   if (unnamed > 0) {
     const last = named.at(-1)!;
-    named[named.length - 1] = { ...last, message: `${last.message} (${unnamedIssues(unnamed)})` };
+    named[named.length - 1] = { ...last, message: `${last.message} (${unlistedIssues(unnamed)})` };
   }
   return new OperationRefused(named);
 }

@@ -5,7 +5,7 @@ import type { Outcome, PetstoreWrites } from '../store/store.ts';
 import type { Context } from './context.ts';
 
 /** How long the outcome of an idempotent call is kept, in milliseconds. */
-const IDEMPOTENCY_TIME = 24 * 60 * 60 * 1000;
+const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
 
 /**
  * Runs `work` once for the request's Idempotency-Key and this operation with this input, whichever transport it came
@@ -23,7 +23,7 @@ export async function runOnce<T>(
       idempotencyKey: idempotency!.nextKey(),
       fingerprint: fingerprint(operation, input),
       now: now(),
-      keepFor: IDEMPOTENCY_TIME,
+      keepFor: IDEMPOTENCY_TTL,
     },
     work,
   );

@@ -14,7 +14,7 @@ import { type SelectedField, type Selection, select } from './selection.ts';
 import type { Variables } from './variables.ts';
 
 /** How much more than the fullest query of the usual tools an introspection may ask for. */
-const ALLOWANCE = 1.5;
+const MAX_RATIO = 1.5;
 
 /** Whether a field of the root asks for the schema. */
 export const isSchemaField = ({ definition: { name } }: SelectedField): boolean =>
@@ -36,13 +36,16 @@ export class Introspection {
    * @returns the data of an operation that asks for nothing but the schema; undefined if it asks for more
    * @throws QUERY_TOO_COMPLEX for far more fields than are in the answer to GraphiQL or a code generator
    */
-  answer(selection: Selection, variables: Variables): Record<string, unknown> | undefined {
-    this.#mostFields ??= ALLOWANCE * this.#fieldsOfFullQuery();
+  resolve(selection: Selection, variables: Variables): Record<string, unknown> | undefined {
+    this.#mostFields ??= MAX_RATIO * this.#fieldsOfFullQuery();
     const data: Record<string, unknown> = Object.create(null);
     let isWhole = true;
     for (const field of selection) {
       if (isSchemaField(field)) {
-        data[field.key] = new Answer(this.#schema, variables, this.#mostFields).field(field, undefined);
+        data[field.key] = new RootFieldResult(this.#schema, variables, this.#mostFields).field(
+          field,
+          undefined,
+        );
       } else if (field.definition === TypeNameMetaFieldDef) data[field.key] = field.parent.name;
       else isWhole = false;
     }
@@ -61,15 +64,15 @@ export class Introspection {
       }),
     );
     const operation = document.definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION)!;
-    const answer = new Answer(this.#schema, {}, Number.POSITIVE_INFINITY);
+    const result = new RootFieldResult(this.#schema, {}, Number.POSITIVE_INFINITY);
     for (const field of select(this.#schema, document, operation, {}).selection)
-      answer.field(field, undefined);
-    return answer.fields;
+      result.field(field, undefined);
+    return result.fields;
   }
 }
 
 /** The answer to one field of the root. */
-class Answer {
+class RootFieldResult {
   /** Fields in it, each for each place that it has. */
   fields = 0;
   readonly #variables: Variables;
@@ -85,12 +88,12 @@ class Answer {
     this.#info = { schema } as GraphQLResolveInfo;
   }
 
-  field({ definition, nodes, parent, below }: SelectedField, object: unknown): unknown {
+  field({ definition, nodes, parent, subselections }: SelectedField, object: unknown): unknown {
     this.#add(1);
     if (definition === TypeNameMetaFieldDef) return parent.name;
     const args = getArgumentValues(definition, nodes[0], this.#variables);
     const found = definition.resolve!(object, args, undefined, this.#info);
-    const [selection] = below.values();
+    const [selection] = subselections.values();
     const shown = selection
       ? (one: unknown) => this.#object(selection, one)
       : (one: unknown) => (getNamedType(definition.type) as GraphQLLeafType).serialize(one);

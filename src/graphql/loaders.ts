@@ -5,36 +5,36 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Page, Store } from '../store/store.ts';
 
 /** For whom a request reads. */
-export interface Reader {
+export interface Caller {
   /** Whether the client went away: then nothing more is read for it. */
-  isGone(): boolean;
+  isDisconnected(): boolean;
   /** Whether it asks for so much that other requests, and the news that it is gone, are let in between two levels. */
-  isPatient: boolean;
+  yieldsBetweenLevels: boolean;
 }
 
-const ANYONE: Reader = { isGone: () => false, isPatient: false };
+const INTERNAL_CALLER: Caller = { isDisconnected: () => false, yieldsBetweenLevels: false };
 
 /** A DataLoader whose batches wait for their turn and are given up with the client. */
 function loaderFor<T>(
-  { isGone, isPatient }: Reader,
+  { isDisconnected, yieldsBetweenLevels }: Caller,
   read: (ids: readonly Id[]) => MaybePromise<T[]>,
 ): DataLoader<Id, T> {
   const batch = async (ids: readonly Id[]) => {
-    if (isGone()) throw clientGone();
+    if (isDisconnected()) throw clientDisconnected();
     return read(ids);
   };
-  return new DataLoader(batch, isPatient ? { batchScheduleFn: setImmediate } : {});
+  return new DataLoader(batch, yieldsBetweenLevels ? { batchScheduleFn: setImmediate } : {});
 }
 
 /** Never shown to anybody: there is nobody to show it to. */
-const clientGone = () => new AppError('BAD_REQUEST', 'The client went away.');
+const clientDisconnected = () => new AppError('BAD_REQUEST', 'The client went away.');
 
 /** How many sources there are: each has its own place in what a request has loaded. */
 let sources = 0;
 
 /** How the records of one kind are read by id. Stated once, beside the GraphQL type of the records. */
 export class RecordSource<T> {
-  readonly place = sources++;
+  readonly slot = sources++;
   readonly read: (store: Store, ids: readonly Id[]) => MaybePromise<(T | null)[]>;
   readonly peek: ((store: Store, id: Id) => T | undefined) | undefined;
 
@@ -50,7 +50,7 @@ export class RecordSource<T> {
 
 /** How something that hangs on each parent is read, a page of its children or their number. Stated once, like a {@link RecordSource}. */
 export class ChildSource<T, Args extends readonly unknown[]> {
-  readonly place = sources++;
+  readonly slot = sources++;
   readonly read: (store: Store, parents: readonly Id[], ...args: Args) => MaybePromise<T[]>;
 
   /** @param read one command for any number of parents */
@@ -60,47 +60,47 @@ export class ChildSource<T, Args extends readonly unknown[]> {
 }
 
 /** A DataLoader that answers at once what the request has already read. */
-class Known<T> {
-  readonly #known = new Map<Id, T | null>();
+class RecordLoader<T> {
+  readonly #primed = new Map<Id, T | null>();
   readonly #store: Store;
-  readonly #reader: Reader;
+  readonly #caller: Caller;
   readonly #source: RecordSource<T>;
   #loader: DataLoader<Id, T | null> | undefined;
 
-  constructor(store: Store, reader: Reader, source: RecordSource<T>) {
+  constructor(store: Store, caller: Caller, source: RecordSource<T>) {
     this.#store = store;
-    this.#reader = reader;
+    this.#caller = caller;
     this.#source = source;
   }
 
   load(id: Id): MaybePromise<T | null> {
-    const known = this.#known.get(id);
+    const known = this.#primed.get(id);
     if (known !== undefined) return known;
     const peeked = this.#source.peek?.(this.#store, id);
     if (peeked !== undefined) return peeked;
-    this.#loader ??= loaderFor(this.#reader, async (ids) => {
+    this.#loader ??= loaderFor(this.#caller, async (ids) => {
       const records = await this.#source.read(this.#store, ids);
-      for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
+      for (let i = 0; i < ids.length; i++) this.#primed.set(ids[i]!, records[i] ?? null);
       return records;
     });
     return this.#loader.load(id);
   }
 
-  know(id: Id, record: T): void {
-    this.#known.set(id, record);
+  prime(id: Id, record: T): void {
+    this.#primed.set(id, record);
   }
 }
 
 /** Loaders of what hangs on a parent, one for each distinct set of arguments: each is one command. */
-class PerParent<T, Args extends readonly unknown[]> {
+class ChildLoader<T, Args extends readonly unknown[]> {
   readonly #loaders = new Map<string, DataLoader<Id, T>>();
   readonly #store: Store;
-  readonly #reader: Reader;
+  readonly #caller: Caller;
   readonly #source: ChildSource<T, Args>;
 
-  constructor(store: Store, reader: Reader, source: ChildSource<T, Args>) {
+  constructor(store: Store, caller: Caller, source: ChildSource<T, Args>) {
     this.#store = store;
-    this.#reader = reader;
+    this.#caller = caller;
     this.#source = source;
   }
 
@@ -108,7 +108,7 @@ class PerParent<T, Args extends readonly unknown[]> {
     const key = JSON.stringify(args);
     let loader = this.#loaders.get(key);
     if (!loader) {
-      loader = loaderFor(this.#reader, (parents) => this.#source.read(this.#store, parents, ...args));
+      loader = loaderFor(this.#caller, (parents) => this.#source.read(this.#store, parents, ...args));
       this.#loaders.set(key, loader);
     }
     return loader.load(parent);
@@ -118,49 +118,46 @@ class PerParent<T, Args extends readonly unknown[]> {
 /** What one request reads, each thing once and each level of a query with one command. Made as it is needed. */
 export class Loaders {
   readonly #store: Store;
-  readonly #reader: Reader;
-  /** By the places of their sources. */
-  readonly #made: unknown[] = [];
+  readonly #caller: Caller;
+  /** By the slots of their sources. */
+  readonly #loaders: unknown[] = [];
 
-  constructor(store: Store, reader = ANYONE) {
+  constructor(store: Store, caller = INTERNAL_CALLER) {
     this.#store = store;
-    this.#reader = reader;
+    this.#caller = caller;
   }
 
   /** The store, to those who still wait. */
   get store(): Store {
-    if (this.#reader.isGone()) throw clientGone();
+    if (this.#caller.isDisconnected()) throw clientDisconnected();
     return this.#store;
   }
 
   /** The record with this id; null if there is none. */
   record<T>(source: RecordSource<T>, id: Id): MaybePromise<T | null> {
-    return this.#known(source).load(id);
+    return this.#recordLoader(source).load(id);
   }
 
   /** The same page, whose records need not be read again for what hangs below it. */
-  remember<T extends { id: Id }>(
-    source: RecordSource<T>,
-    page: MaybePromise<Page<T>>,
-  ): MaybePromise<Page<T>> {
-    if (page instanceof Promise) return page.then((found) => this.remember(source, found));
-    const known = this.#known(source);
-    for (const record of page.items) known.know(record.id, record);
+  prime<T extends { id: Id }>(source: RecordSource<T>, page: MaybePromise<Page<T>>): MaybePromise<Page<T>> {
+    if (page instanceof Promise) return page.then((found) => this.prime(source, found));
+    const loader = this.#recordLoader(source);
+    for (const record of page.items) loader.prime(record.id, record);
     return page;
   }
 
   /** What hangs on a parent, for these arguments. */
-  ofParent<T, Args extends readonly unknown[]>(
+  forParent<T, Args extends readonly unknown[]>(
     source: ChildSource<T, Args>,
     parent: Id,
     ...args: Args
   ): Promise<T> {
-    this.#made[source.place] ??= new PerParent(this.#store, this.#reader, source);
-    return (this.#made[source.place] as PerParent<T, Args>).load(parent, args);
+    this.#loaders[source.slot] ??= new ChildLoader(this.#store, this.#caller, source);
+    return (this.#loaders[source.slot] as ChildLoader<T, Args>).load(parent, args);
   }
 
-  #known<T>(source: RecordSource<T>): Known<T> {
-    this.#made[source.place] ??= new Known(this.#store, this.#reader, source);
-    return this.#made[source.place] as Known<T>;
+  #recordLoader<T>(source: RecordSource<T>): RecordLoader<T> {
+    this.#loaders[source.slot] ??= new RecordLoader(this.#store, this.#caller, source);
+    return this.#loaders[source.slot] as RecordLoader<T>;
   }
 }

@@ -26,10 +26,11 @@ const MAX_CONFLICTS = 100;
  * @param document valid but for this
  * @throws QUERY_TOO_COMPLEX for what is too deep or too large to look at
  */
-export function mergingConflicts(schema: GraphQLSchema, document: DocumentNode): GraphQLError[] {
+export function findMergeConflicts(schema: GraphQLSchema, document: DocumentNode): GraphQLError[] {
   const search = new Search();
   for (const node of document.definitions) {
-    if (node.kind === Kind.OPERATION_DEFINITION) search.within(selectEverything(schema, document, node));
+    if (node.kind === Kind.OPERATION_DEFINITION)
+      search.checkSelection(selectEverything(schema, document, node));
   }
   return search.conflicts;
 }
@@ -44,35 +45,35 @@ class Search {
   readonly conflicts: GraphQLError[] = [];
 
   /** Fields of one object: they must be the same field with the same arguments. */
-  within(selection: Selection): void {
-    for (const { key, nodes, below } of selection) {
+  checkSelection(selection: Selection): void {
+    for (const { key, nodes, subselections } of selection) {
       const [first, ...others] = nodes;
       for (const other of others) {
-        const reason = differenceOf(first, other);
+        const reason = describeDifference(first, other);
         if (reason) this.#add(key, reason, first, other);
       }
-      for (const part of below.values()) this.within(part);
-      if (below.size > 1) this.#alike([...below.values()]);
+      for (const part of subselections.values()) this.checkSelection(part);
+      if (subselections.size > 1) this.#checkShapes([...subselections.values()]);
     }
   }
 
   /** Fields of objects of different types, only one of which will be there: what they return must look the same. */
-  #alike(selections: readonly Selection[]): void {
+  #checkShapes(selections: readonly Selection[]): void {
     const shapes = new Map<string, Shape>();
     for (const field of selections.flat()) {
       const shape = shapes.get(field.key);
       if (!shape) {
-        shapes.set(field.key, { field, below: [...field.below.values()] });
+        shapes.set(field.key, { field, below: [...field.subselections.values()] });
         continue;
       }
-      shape.below.push(...field.below.values());
+      shape.below.push(...field.subselections.values());
       const [one, other] = [shape.field.definition.type, field.definition.type];
-      if (areUnlike(one, other)) {
+      if (haveDifferentShapes(one, other)) {
         const reason = `they return conflicting types "${one}" and "${other}"`;
         this.#add(field.key, reason, shape.field.nodes[0], field.nodes[0]);
       }
     }
-    for (const { below } of shapes.values()) if (below.length > 1) this.#alike(below);
+    for (const { below } of shapes.values()) if (below.length > 1) this.#checkShapes(below);
   }
 
   #add(key: string, reason: string, ...nodes: FieldNode[]): void {
@@ -82,7 +83,7 @@ class Search {
   }
 }
 
-function differenceOf(one: FieldNode, other: FieldNode): string | undefined {
+function describeDifference(one: FieldNode, other: FieldNode): string | undefined {
   if (one.name.value !== other.name.value)
     return `"${one.name.value}" and "${other.name.value}" are different fields`;
   return argumentsOf(one) === argumentsOf(other) ? undefined : 'they have differing arguments';
@@ -102,9 +103,9 @@ function sorted(value: ValueNode): ValueNode {
   return { ...value, fields: fields.sort((a, b) => (a.name.value < b.name.value ? -1 : 1)) };
 }
 
-function areUnlike(one: GraphQLOutputType, other: GraphQLOutputType): boolean {
+function haveDifferentShapes(one: GraphQLOutputType, other: GraphQLOutputType): boolean {
   for (const isWrapper of [isNonNullType, isListType]) {
-    if (isWrapper(one) && isWrapper(other)) return areUnlike(one.ofType, other.ofType);
+    if (isWrapper(one) && isWrapper(other)) return haveDifferentShapes(one.ofType, other.ofType);
     if (isWrapper(one) || isWrapper(other)) return true;
   }
   return (isLeafType(one) || isLeafType(other)) && getNamedType(one) !== getNamedType(other);

@@ -23,7 +23,7 @@ import { OperationRefused, refused } from './refusal.ts';
 const MAX_OUTCOME_LENGTH = 16_000;
 
 /** What one root field writes, once its arguments are known to be right. */
-interface Plan {
+interface PlannedWrite {
   /** Tells this write from another one under the same Idempotency-Key. */
   input: object;
   work: (writes: PetstoreWrites) => MaybePromise<unknown>;
@@ -47,7 +47,7 @@ class Deferred<T> {
 export class RootField {
   readonly name: string;
   readonly #nodes: readonly FieldNode[];
-  readonly plan = new Deferred<Plan>();
+  readonly plan = new Deferred<PlannedWrite>();
   readonly outcome = new Deferred<unknown>();
 
   constructor({ fieldName, fieldNodes }: GraphQLResolveInfo) {
@@ -114,7 +114,7 @@ export class Mutation {
     // The one that an error is about.
     let field = fields.length === 1 ? fields[0] : undefined;
     try {
-      const plans: Plan[] = [];
+      const plans: PlannedWrite[] = [];
       for (const each of fields) {
         plans.push(
           await each.plan.promise.catch((error: unknown) => {
@@ -140,12 +140,12 @@ export class Mutation {
     }
   }
 
-  #writeOne(context: Context, { input, work }: Plan): MaybePromise<unknown> {
+  #writeOne(context: Context, { input, work }: PlannedWrite): MaybePromise<unknown> {
     if (!context.idempotency) return work(context.store);
     return runOnce(context, this.#fields[0]!.name, input, work);
   }
 
-  async #writeAll(context: Context, plans: readonly Plan[]): Promise<unknown[]> {
+  async #writeAll(context: Context, plans: readonly PlannedWrite[]): Promise<unknown[]> {
     const { store, idempotency } = context;
     if (!(await store.hasTransactions())) {
       throw refused(
@@ -153,10 +153,12 @@ export class Mutation {
         'This server keeps its data in a MongoDB without transactions (standalone), which cannot write several fields together or not at all. Send one field in an operation.',
       );
     }
-    if (!idempotency) return store.transaction((writes) => inOrder(plans, writes));
+    if (!idempotency) return store.transaction((writes) => runInOrder(plans, writes));
     const inputs = plans.map(({ input }, index) => [this.#fields[index]!.name, input]);
     try {
-      return await runOnce(context, 'mutation', inputs, (writes) => kept(inOrder(plans, writes)));
+      return await runOnce(context, 'mutation', inputs, (writes) =>
+        withinSizeLimit(runInOrder(plans, writes)),
+      );
     } catch (error) {
       const at = (error as AppError & { cause?: KeptError }).cause?.at;
       throw error instanceof AppError && at !== undefined ? new FieldRefusal(error, at) : error;
@@ -165,7 +167,7 @@ export class Mutation {
 }
 
 /** One write after the other, without a promise where the store needs none. */
-function inOrder(plans: readonly Plan[], writes: PetstoreWrites): MaybePromise<unknown[]> {
+function runInOrder(plans: readonly PlannedWrite[], writes: PetstoreWrites): MaybePromise<unknown[]> {
   const outcomes: unknown[] = [];
   const from = (index: number): MaybePromise<unknown[]> => {
     for (let at = index; at < plans.length; at++) {
@@ -191,8 +193,8 @@ function inOrder(plans: readonly Plan[], writes: PetstoreWrites): MaybePromise<u
 }
 
 /** @throws PAYLOAD_TOO_LARGE for outcomes too large to be kept */
-function kept(outcomes: MaybePromise<unknown[]>): MaybePromise<unknown[]> {
-  if (outcomes instanceof Promise) return outcomes.then(kept);
+function withinSizeLimit(outcomes: MaybePromise<unknown[]>): MaybePromise<unknown[]> {
+  if (outcomes instanceof Promise) return outcomes.then(withinSizeLimit);
   if (JSON.stringify(outcomes).length <= MAX_OUTCOME_LENGTH) return outcomes;
   throw new AppError(
     'PAYLOAD_TOO_LARGE',

@@ -14,10 +14,10 @@ import type { Context } from './context.ts';
 import { CostModel } from './cost.ts';
 import { Documents, type Operation } from './documents.ts';
 import { type ErrorReporter, type PublicResult, publicResult } from './execute.ts';
+import { type ExecutionPlan, ExecutionPlans } from './execution-plan.ts';
 import { Introspection, isSchemaField } from './introspection.ts';
 import { toJson } from './json.ts';
 import { asQueries, type ExecutionSchemas, executionSchemas, mutate } from './mutation.ts';
-import { type Plan, Plans } from './plan.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 import { select } from './selection.ts';
 import type { Variables } from './variables.ts';
@@ -58,13 +58,13 @@ export interface PreparedOperation {
 }
 
 /** A document of ours: run with variables that are known to be right, at the cost of one unit. */
-export type OwnOperation = (
+export type InternalOperation = (
   variables: Record<string, unknown>,
   context: Context,
 ) => MaybePromise<PublicResult>;
 
 /** Bytes of heap for the largest answer about the schema, most of whose parts stand for many. */
-const BYTES_OF_SCHEMA_DATA = 400_000;
+const SCHEMA_DATA_BYTES = 400_000;
 
 /**
  * From the text of an operation to something that can be executed: parsed, validated, weighed and compiled once. REST, GraphQL
@@ -75,7 +75,7 @@ export class Operations {
   readonly #schemas: ExecutionSchemas;
   readonly #report: ErrorReporter;
   readonly #documents: Documents;
-  readonly #plans: Plans;
+  readonly #plans: ExecutionPlans;
   readonly #costModel: CostModel;
   readonly #introspection: Introspection;
   readonly #compiler: Compiler;
@@ -86,7 +86,7 @@ export class Operations {
     this.#schemas = executionSchemas(schema);
     this.#report = report;
     this.#documents = new Documents(schema, { introspection });
-    this.#plans = new Plans(schema, this.#documents, { suggest: introspection });
+    this.#plans = new ExecutionPlans(schema, this.#documents, { suggest: introspection });
     this.#costModel = new CostModel(schema);
     this.#introspection = new Introspection(schema);
     this.#compiler = new Compiler(this.#schemas, this.#documents, report);
@@ -97,7 +97,7 @@ export class Operations {
     const operation = this.#operation(request);
     const { document, node } = operation;
     let variables: Variables;
-    let plan: Plan;
+    let plan: ExecutionPlan;
     let cost: number;
     let schemaData: Record<string, unknown> | null;
     try {
@@ -109,7 +109,7 @@ export class Operations {
       if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
       throw error;
     }
-    const mutations = mutationsOf(plan);
+    const mutations = countMutations(plan);
     const interpret = (context: Context) =>
       this.#run(operation, mutations, context, (rootValue) =>
         execute({
@@ -155,7 +155,7 @@ export class Operations {
   }
 
   /** Compiles the one operation of a document of ours at start, and refuses to start with one that is wrong. */
-  prepareOwn(query: string): OwnOperation {
+  prepareInternal(query: string): InternalOperation {
     const document = this.#documents.read(query);
     if (document.refusal) throw document.refusal;
     const operation = document.only!;
@@ -185,7 +185,7 @@ export class Operations {
     return operation;
   }
 
-  #cost(plan: Plan, variables: Variables): number {
+  #cost(plan: ExecutionPlan, variables: Variables): number {
     if (plan.cost) return plan.cost.units;
     const cost = this.#costModel.costOf(plan.selected, plan.operation.node.operation, variables);
     if (!cost.dependsOnVariables) plan.cost = cost;
@@ -202,7 +202,7 @@ export class Operations {
   }
 
   /** @throws QUERY_TOO_COMPLEX */
-  #schemaData(plan: Plan, variables: Variables): Record<string, unknown> | null {
+  #schemaData(plan: ExecutionPlan, variables: Variables): Record<string, unknown> | null {
     if (plan.schemaData !== undefined) return plan.schemaData;
     const { operation, selected } = plan;
     const isConstant = selected.selection.every(({ definition }) => definition === TypeNameMetaFieldDef);
@@ -210,8 +210,8 @@ export class Operations {
       plan.schemaData = null;
       return null;
     }
-    const data = this.#introspection.answer(selected.selection, variables) ?? null;
-    const bytes = isConstant ? 0 : BYTES_OF_SCHEMA_DATA;
+    const data = this.#introspection.resolve(selected.selection, variables) ?? null;
+    const bytes = isConstant ? 0 : SCHEMA_DATA_BYTES;
     const hasVariables = (operation.node.variableDefinitions ?? []).length > 0;
     if (!hasVariables && (data === null || this.#documents.reserve(operation.document, bytes)))
       plan.schemaData = data;
@@ -232,7 +232,7 @@ async function* resultsOf<T>(
   for await (const event of events) yield await resolve(event);
 }
 
-function mutationsOf({ operation: { node }, selected }: Plan): number {
+function countMutations({ operation: { node }, selected }: ExecutionPlan): number {
   if (node.operation !== 'mutation') return 0;
   return selected.selection.filter(({ definition }) => definition !== TypeNameMetaFieldDef).length;
 }

@@ -23,7 +23,7 @@ import { tooComplex } from './refusal.ts';
 import type { Variables } from './variables.ts';
 
 /** Levels of fields; the deepest introspection of GraphiQL has 14. */
-const DEEPEST = 30;
+const MAX_DEPTH = 30;
 /** Fields of one selection, fragments expanded: bounds the work of weighing and of executing. */
 const MAX_FIELDS = 10_000;
 
@@ -36,7 +36,7 @@ export interface SelectedField {
   /** Where it is selected; all of them have the arguments of the first. */
   readonly nodes: readonly [FieldNode, ...FieldNode[]];
   /** What is selected of what it gives, for each type that this can have; nothing below a leaf. */
-  readonly below: ReadonlyMap<GraphQLObjectType, Selection>;
+  readonly subselections: ReadonlyMap<GraphQLObjectType, Selection>;
 }
 
 /** The fields of an object in the order of the answer: fragments expanded, equal keys merged, directives applied. */
@@ -51,7 +51,7 @@ export interface SelectedOperation {
 }
 
 /** The names of the variables that decide by `@skip` and `@include` what an operation selects. */
-export function switchesOf(
+export function conditionVariables(
   document: DocumentNode,
   { variableDefinitions = [] }: OperationDefinitionNode,
 ): readonly string[] {
@@ -114,22 +114,22 @@ class Collector {
     const selection: SelectedField[] = [];
     for (const [key, nodes] of this.#group(parent, sets)) {
       if (++this.fields > MAX_FIELDS) throw tooComplex(`selects more than ${MAX_FIELDS} fields`);
-      if (depth > DEEPEST) throw tooComplex(`is nested more than ${DEEPEST} levels deep`);
+      if (depth > MAX_DEPTH) throw tooComplex(`is nested more than ${MAX_DEPTH} levels deep`);
       const definition = fieldOf(this.#schema, parent, nodes[0].name.value);
       if (!definition) continue;
-      const below = this.#below(definition, nodes, depth + 1);
-      selection.push({ key, parent, definition, nodes, below });
+      const subselections = this.#subselections(definition, nodes, depth + 1);
+      selection.push({ key, parent, definition, nodes, subselections });
     }
     return selection;
   }
 
-  #below(
+  #subselections(
     { type }: GraphQLField<unknown, unknown>,
     nodes: readonly FieldNode[],
     depth: number,
-  ): SelectedField['below'] {
+  ): SelectedField['subselections'] {
     const named = getNamedType(type);
-    if (!isCompositeType(named)) return NOTHING;
+    if (!isCompositeType(named)) return NO_SUBSELECTIONS;
     const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
     const types = isObjectType(named) ? [named] : this.#schema.getPossibleTypes(named);
     return new Map(types.map((one) => [one, this.collect(one, sets, depth)]));
@@ -194,4 +194,4 @@ function fieldOf(schema: GraphQLSchema, parent: GraphQLObjectType, name: string)
   return parent.getFields()[name];
 }
 
-const NOTHING: SelectedField['below'] = new Map();
+const NO_SUBSELECTIONS: SelectedField['subselections'] = new Map();

@@ -77,7 +77,7 @@ const KEYS_WITHOUT_NAMES = {
 } as never;
 
 /** What rules are told of a document, and where they say what is wrong with it. */
-class Findings extends ValidationContext {
+class FindingsContext extends ValidationContext {
   readonly errors: GraphQLError[];
   readonly #suggested: number;
 
@@ -115,7 +115,7 @@ export function validate(
 ): readonly GraphQLError[] {
   const tokens = tokensIn(document);
   const info = new TypeInfo(schema);
-  const findings = new Findings(schema, document, info, max, suggested);
+  const findings = new FindingsContext(schema, document, info, max, suggested);
   const visitors = rules
     .filter((rule) => tokens.has(TOKEN_OF_RULE.get(rule) ?? TokenKind.SOF))
     .map((rule) => rule(findings));

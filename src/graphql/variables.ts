@@ -19,8 +19,8 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import type { z } from 'zod';
-import { issuesOf } from '../domains/notation.ts';
-import { type Issue, MAX_NAMED_ISSUES, validationFailed } from '../errors.ts';
+import { issuesOf } from '../domains/validation.ts';
+import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../errors.ts';
 import { idIssues, opaqueVariables } from './id-scalar.ts';
 
 /** Values of variables as execution takes them. */
@@ -89,7 +89,7 @@ export class OperationVariables {
       // A field of an input object is named as over REST; the item of a list has no name but its variable's.
       const named = typeof path[0] === 'string' ? path : [name, ...path];
       issues.push({ path: named.join('.'), message: error.message.replace(/\.$/, '') });
-      if (issues.length === MAX_NAMED_ISSUES) throw ENOUGH;
+      if (issues.length === MAX_LISTED_ISSUES) throw LIMIT_REACHED;
     };
     try {
       const value = coerceInputValue(given, type, onError, !this.#suggest);
@@ -98,8 +98,8 @@ export class OperationVariables {
       if (!this.#opaque.has(name)) found.add(idIssues(type, value, name));
       return value;
     } catch (error) {
-      if (error !== ENOUGH) throw error;
-      found.add(issues, issueCountOf(type, given));
+      if (error !== LIMIT_REACHED) throw error;
+      found.add(issues, countIssues(type, given));
       return undefined;
     }
   }
@@ -112,7 +112,7 @@ export class OperationVariables {
 }
 
 const NO_VARIABLES: Variables = Object.freeze({});
-const ENOUGH = Symbol('enough issues are named');
+const LIMIT_REACHED = Symbol('enough issues are named');
 
 /** Keeps as many issues as are named, and the number of all. */
 class Issues {
@@ -121,7 +121,7 @@ class Issues {
 
   /** @param count how many there are, if only some of them are given */
   add(issues: readonly Issue[], count = issues.length): void {
-    this.#named.push(...issues.slice(0, MAX_NAMED_ISSUES - this.#named.length));
+    this.#named.push(...issues.slice(0, MAX_LISTED_ISSUES - this.#named.length));
     this.#count += count;
   }
 
@@ -131,13 +131,13 @@ class Issues {
 }
 
 /** How many issues coercion finds in a value, found without a message for each: a body has room for 49,000. */
-function issueCountOf(type: GraphQLInputType, value: unknown): number {
-  if (isNonNullType(type)) return value == null ? 1 : issueCountOf(type.ofType, value);
+function countIssues(type: GraphQLInputType, value: unknown): number {
+  if (isNonNullType(type)) return value == null ? 1 : countIssues(type.ofType, value);
   if (value == null) return 0;
   if (isListType(type)) {
-    if (!Array.isArray(value)) return issueCountOf(type.ofType, value);
+    if (!Array.isArray(value)) return countIssues(type.ofType, value);
     let count = 0;
-    for (const item of value) count += issueCountOf(type.ofType, item);
+    for (const item of value) count += countIssues(type.ofType, item);
     return count;
   }
   if (isLeafType(type)) return isLeafValue(type, value) ? 0 : 1;
@@ -147,7 +147,7 @@ function issueCountOf(type: GraphQLInputType, value: unknown): number {
   for (const name in value) if (!Object.hasOwn(fields, name)) count++;
   for (const { name, type, defaultValue } of Object.values(fields)) {
     const given = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
-    if (given !== undefined) count += issueCountOf(type, given);
+    if (given !== undefined) count += countIssues(type, given);
     else if (defaultValue === undefined && isNonNullType(type)) count++;
   }
   return count;

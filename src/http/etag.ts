@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { PIECE, piecesOf } from './pieces.ts';
+import { CHUNK_SIZE, chunksOf } from './chunks.ts';
 
 /**
  * A strong entity tag (RFC 9110 section 8.8.3): equal for equal bodies, whichever request or instance made them, and no
@@ -9,9 +9,9 @@ export const etagOf = (body: string): string => `"${digestOf(body)}"`;
 
 /** In one call, which is fastest, or in pieces, so that what is long isn't kept a second time as bytes. */
 function digestOf(body: string): string {
-  if (body.length <= PIECE) return hash('sha256', body, 'base64url');
+  if (body.length <= CHUNK_SIZE) return hash('sha256', body, 'base64url');
   const digest = createHash('sha256');
-  for (const piece of piecesOf(body)) digest.update(piece);
+  for (const piece of chunksOf(body)) digest.update(piece);
   return digest.digest('base64url');
 }
 

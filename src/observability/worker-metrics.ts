@@ -1,8 +1,8 @@
 import { AggregatorRegistry, type RegistryContentType } from 'prom-client';
 import { Metrics } from './metrics.ts';
 
-const QUESTION = 'petstore:metrics?';
-const ANSWER = 'petstore:metrics';
+const REQUEST = 'petstore:metrics?';
+const RESPONSE = 'petstore:metrics';
 /** Longer than prom-client waits for the workers. */
 const TIMEOUT = 6_000;
 
@@ -23,7 +23,7 @@ export class WorkerMetrics extends Metrics {
     // Made for its listener, which answers the supervisor.
     new AggregatorRegistry();
     process.on('message', ({ type, id, text }: Message) => {
-      if (type === ANSWER) this.#waiting.get(id!)?.(text);
+      if (type === RESPONSE) this.#waiting.get(id!)?.(text);
     });
   }
 
@@ -32,11 +32,11 @@ export class WorkerMetrics extends Metrics {
     const id = this.#asked++;
     const text = await new Promise<string | undefined>((resolve) => {
       const timer = setTimeout(resolve, TIMEOUT, undefined);
-      this.#waiting.set(id, (answer) => {
+      this.#waiting.set(id, (text) => {
         clearTimeout(timer);
-        resolve(answer);
+        resolve(text);
       });
-      process.send!({ type: QUESTION, id } satisfies Message);
+      process.send!({ type: REQUEST, id } satisfies Message);
     });
     this.#waiting.delete(id);
     if (text === undefined) throw new Error('The metrics of the workers could not be gathered.');
@@ -45,11 +45,11 @@ export class WorkerMetrics extends Metrics {
 }
 
 /** Lets the supervisor gather the metrics of its workers whenever one of them asks. */
-export function answerWorkerMetrics(cluster: typeof import('node:cluster').default): void {
+export function serveWorkerMetrics(cluster: typeof import('node:cluster').default): void {
   const gathered = new AggregatorRegistry<RegistryContentType>();
   cluster.on('message', async (worker, { type, id }: Message) => {
-    if (type !== QUESTION) return;
+    if (type !== REQUEST) return;
     const text = await gathered.clusterMetrics().catch(() => undefined);
-    if (worker.isConnected()) worker.send({ type: ANSWER, id, text } satisfies Message);
+    if (worker.isConnected()) worker.send({ type: RESPONSE, id, text } satisfies Message);
   });
 }

@@ -10,13 +10,13 @@ import { addShape, errorSchema } from './schemas.ts';
 import { describeStream } from './stream.ts';
 
 /** What differs from one installation to another. */
-export interface Installation {
+export interface Deployment {
   /** Where the operations are served: empty, or a path without a slash at its end. */
   basePath: string;
   lifecycle: Pick<Lifecycle, 'deprecationDate' | 'sunsetDate'>;
 }
 
-export const installationOf = (config: Config): Installation => ({
+export const deploymentOf = (config: Config): Deployment => ({
   basePath: config.REST_BASE_PATH,
   lifecycle: { deprecationDate: config.DEPRECATION_DATE, sunsetDate: config.SUNSET_DATE },
 });
@@ -28,11 +28,11 @@ export const installationOf = (config: Config): Installation => ({
  * @param indent spaces a level, for people
  * @param routes those of all domains; tests give a table of their own
  */
-export function openApiJson(installation: Installation, indent?: number, routes = ROUTES): string {
+export function openApiJson(installation: Deployment, indent?: number, routes = ROUTES): string {
   return stringify(describe(installation, routes), undefined, indent)!;
 }
 
-function describe({ basePath, lifecycle }: Installation, routes: readonly Route[]): JsonSchema {
+function describe({ basePath, lifecycle }: Deployment, routes: readonly Route[]): JsonSchema {
   const components = new Components();
   components.add('schemas', 'Error', errorSchema(routes));
   for (const { shape, schemas = {} } of RESOURCES) {

@@ -1,4 +1,4 @@
-import { type Route, takesIdempotencyKey } from '../domains/route.ts';
+import { acceptsIdempotencyKey, type Route } from '../domains/route.ts';
 import type { JsonSchema } from '../domains/shape.ts';
 import { ERRORS, type ErrorCode } from '../errors.ts';
 import { type Components, refTo } from './components.ts';
@@ -9,7 +9,7 @@ type Fallible = Pick<Route, 'method' | 'body' | 'pathParameter' | 'deprecation' 
 
 /** Every error that an operation can answer with: what HTTP and the gateway refuse, and the rules of its domain. */
 export function errorsOf({ method, body, pathParameter, deprecation, errors = [] }: Fallible): ErrorCode[] {
-  const idempotent = takesIdempotencyKey(method);
+  const idempotent = acceptsIdempotencyKey(method);
   const possible: Partial<Record<ErrorCode, boolean>> = {
     BAD_REQUEST: true,
     VALIDATION_FAILED: true,
@@ -31,9 +31,9 @@ export function errorsOf({ method, body, pathParameter, deprecation, errors = []
 }
 
 /** Refused before the path is looked at: no header of the operation is there yet. */
-const BEFORE_THE_ROUTE = new Set<number>([401, 403, 429]);
+const BEFORE_ROUTING = new Set<number>([401, 403, 429]);
 /** The outcomes that an Idempotency-Key keeps. */
-const MAY_BE_REPLAYED = new Set<number>([400, 404, 409, 412, 422]);
+const REPLAYABLE = new Set<number>([400, 404, 409, 412, 422]);
 
 /** The error answers of an operation, by status. */
 export function describeErrors(route: Fallible, components: Components): Record<string, JsonSchema> {
@@ -53,8 +53,8 @@ function describeError(
   { method, deprecation }: Fallible,
   components: Components,
 ): JsonSchema {
-  const replays = takesIdempotencyKey(method) && MAY_BE_REPLAYED.has(status);
-  const lasting = deprecation !== undefined && !BEFORE_THE_ROUTE.has(status);
+  const replays = acceptsIdempotencyKey(method) && REPLAYABLE.has(status);
+  const lasting = deprecation !== undefined && !BEFORE_ROUTING.has(status);
   const name = `${codes.map(pascal).join('Or')}${replays ? 'OrReplay' : ''}${lasting ? 'OfDeprecated' : ''}`;
   return components.add('responses', name, () => {
     const headers = new ResponseHeaders(components).addCaching(false);

@@ -1,4 +1,10 @@
-import { type Body, type Method, type Route, type Stability, takesIdempotencyKey } from '../domains/route.ts';
+import {
+  acceptsIdempotencyKey,
+  type Body,
+  type Method,
+  type Route,
+  type Stability,
+} from '../domains/route.ts';
 import type { JsonSchema } from '../domains/shape.ts';
 import type { Lifecycle } from '../doors/rest/lifecycle.ts';
 import { bodyTypesOf } from '../doors/rest/media-types.ts';
@@ -53,12 +59,12 @@ const READ =
   'The `ETag` names the version that is answered: `If-None-Match` saves a body that has not changed.';
 const LIST =
   'Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed.';
-const REPEATABLE = 'An `Idempotency-Key` makes the call safe to repeat.';
+const IDEMPOTENT = 'An `Idempotency-Key` makes the call safe to repeat.';
 const CONDITIONAL = 'With `If-Match` it is done only to the version that you have seen.';
 
 const BY_METHOD: Record<Method, readonly string[]> = {
   GET: [],
-  POST: [REPEATABLE],
+  POST: [IDEMPOTENT],
   PUT: [
     'Replaces all of it: an optional field that the body leaves out gets its default or is removed.',
     CONDITIONAL,
@@ -66,13 +72,13 @@ const BY_METHOD: Record<Method, readonly string[]> = {
   PATCH: [
     'A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing.',
     CONDITIONAL,
-    REPEATABLE,
+    IDEMPOTENT,
   ],
   DELETE: ['Deletes it for good.', CONDITIONAL],
 };
 
 /** What a body may repeat, so that what a GET gave can be put back. */
-function repeatable({ ownId, mirrors = [] }: Body): string | undefined {
+function repeatableFields({ ownId, mirrors = [] }: Body): string | undefined {
   if (ownId === undefined) return undefined;
   const fields = [ownId, ...mirrors].map((field) => `\`${field}\``).join(' and ');
   return `What a GET gave can be put back: the body may repeat ${fields} as ${mirrors.length > 0 ? 'they are' : 'it is'}.`;
@@ -94,7 +100,7 @@ function descriptionOf(
     description,
     method === 'GET' && !endless && (list ? LIST : READ),
     ...BY_METHOD[method],
-    body && repeatable(body),
+    body && repeatableFields(body),
     BY_STABILITY[stability],
   ]
     .filter(Boolean)
@@ -110,7 +116,7 @@ function describeSuccess(route: Route, routes: readonly Route[], components: Com
   if (shape) headers.add('ETag');
   if (list) headers.add('Link', endless === true);
   if (status === 201) headers.add('Location');
-  if (takesIdempotencyKey(method)) headers.add('Idempotency-Replayed', false);
+  if (acceptsIdempotencyKey(method)) headers.add('Idempotency-Replayed', false);
   if (deprecation) headers.addLifecycle();
   return {
     description: { 200: 'Done.', 201: 'Created.', 204: 'Deleted.' }[status],

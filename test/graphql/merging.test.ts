@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { OverlappingFieldsCanBeMergedRule, parse, specifiedRules, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { mergingConflicts } from '../../src/graphql/merging.ts';
+import { findMergeConflicts } from '../../src/graphql/merging.ts';
 import { schema } from '../../src/graphql/schema.ts';
 
 const OTHER_RULES = specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule);
@@ -93,7 +93,7 @@ describe('Fields under one response key', () => {
         expect(validate(schema, document, OTHER_RULES), text).toEqual([]);
         const expected = validate(schema, document, [OverlappingFieldsCanBeMergedRule]);
         if (expected.length > 0) conflicting++;
-        expect(mergingConflicts(schema, document).length > 0, text).toBe(expected.length > 0);
+        expect(findMergeConflicts(schema, document).length > 0, text).toBe(expected.length > 0);
       }),
       { numRuns: RUNS },
     );
@@ -112,7 +112,7 @@ describe('Fields under one response key', () => {
       'Fields "x" conflict because they return conflicting types "ID" and "ID!".',
     ],
   ])('are named: %s', (text, message) => {
-    const [conflict] = mergingConflicts(schema, parse(text));
+    const [conflict] = findMergeConflicts(schema, parse(text));
     expect(conflict!.message).toContain(message);
     expect(conflict!.locations).toHaveLength(2);
     expect(conflict!.message).toBe(

@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { type Route, takesIdempotencyKey } from '../../src/domains/route.ts';
+import { acceptsIdempotencyKey, type Route } from '../../src/domains/route.ts';
 import { ROUTES, STREAMS } from '../../src/domains/routes.ts';
 import {
   type AppError,
@@ -14,7 +14,7 @@ import {
   unavailable,
 } from '../../src/errors.ts';
 import { parseIdempotencyKey } from '../../src/http/idempotency-key.ts';
-import { installationOf, openApiJson } from '../../src/openapi/document.ts';
+import { deploymentOf, openApiJson } from '../../src/openapi/document.ts';
 import { errorsOf } from '../../src/openapi/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Call, TestGateway } from '../kit/gateway.ts';
@@ -22,7 +22,7 @@ import { Description } from '../kit/openapi.ts';
 import { fill, makeWorld, send, sqlite, useGateway, type World } from '../kit/petstore.ts';
 
 const generate = (environment: Record<string, string> = {}, indent?: number) =>
-  openApiJson(installationOf(readConfig(environment)), indent);
+  openApiJson(deploymentOf(readConfig(environment)), indent);
 const description = new Description(generate());
 const { document } = description;
 /** Streams refuse what other operations refuse. */
@@ -257,7 +257,7 @@ const MISSING = '9223372036854775806';
 const success = ({ operationId, list, method }: Route): Attempt[] => [
   {},
   ...(list ? [{ query: 'limit=1' }, { query: 'limit=100' }] : []),
-  ...(takesIdempotencyKey(method) ? [{ headers: { 'idempotency-key': operationId } }] : []),
+  ...(acceptsIdempotencyKey(method) ? [{ headers: { 'idempotency-key': operationId } }] : []),
 ];
 
 const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
@@ -278,7 +278,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
   406: () => [{ headers: { accept: 'text/html' } }],
   409: ({ operationId, method }) => [
     // The embedded engine runs one call after the other, so the store has to say that one is still running.
-    ...(takesIdempotencyKey(method)
+    ...(acceptsIdempotencyKey(method)
       ? [{ on: 'faulty' as const, fault: idempotentCallRunning(), headers: { 'idempotency-key': 'b' } }]
       : []),
     ...(operationId === 'createOrder' ? [{ body: '{"id":$O}' }] : []),
@@ -299,7 +299,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
           },
         ]
       : []),
-    ...(takesIdempotencyKey(method)
+    ...(acceptsIdempotencyKey(method)
       ? [
           {
             headers: { 'idempotency-key': `${operationId}-again` },

@@ -1,7 +1,7 @@
-import { restNotation } from '../notation.ts';
 import { PAGE_PARAMETERS } from '../parameter.ts';
 import type { Resource } from '../route.ts';
 import { id, optional, pageOf, type Shape, selectionOf, text, trimmedText } from '../shape.ts';
+import { restDialect } from '../validation.ts';
 import { categoryPatch, newCategory } from './category.ts';
 
 const Category: Shape = {
@@ -59,7 +59,7 @@ export const categories: Resource = {
       }`,
       status: 201,
       shape: Category,
-      body: { name: 'NewCategory', rules: newCategory(restNotation) },
+      body: { name: 'NewCategory', rules: newCategory(restDialect) },
     },
     {
       ...one,
@@ -82,7 +82,7 @@ export const categories: Resource = {
       shape: Category,
       body: {
         name: 'NewCategory',
-        rules: newCategory(restNotation),
+        rules: newCategory(restDialect),
         toInput: replacement,
         ownId: 'id',
       },

@@ -3,7 +3,7 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { RecordEvents } from '../../store/events.ts';
 import type { Check, Page, PageRequest } from '../../store/store.ts';
 import type { Id } from '../id.ts';
-import { inputObject, type Notation, name, text } from '../notation.ts';
+import { type InputDialect, inputObject, name, text } from '../validation.ts';
 
 /** A kind of animals. */
 export interface Category {
@@ -29,7 +29,7 @@ export const MAX_DESCRIPTION_LENGTH = 2_000;
 
 const description = () => text(0, MAX_DESCRIPTION_LENGTH);
 
-export const newCategory = ({ optional }: Notation) =>
+export const newCategory = ({ optional }: InputDialect) =>
   inputObject({ name: name(), description: optional(description()) });
 
 export const categoryPatch = () =>

@@ -4,7 +4,7 @@ import { RecordSource } from '../../graphql/loaders.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import type { Domain } from '../domain.ts';
-import { graphqlNotation, MAX_NAME_LENGTH } from '../notation.ts';
+import { graphqlDialect, MAX_NAME_LENGTH } from '../validation.ts';
 import { categories } from './category.routes.ts';
 import { categorySample } from './category.sample.ts';
 import {
@@ -32,19 +32,19 @@ export const CategoryType = builder.objectRef<Category>('Category').implement({
     id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
     name: t.exposeString('name', {
       description: 'The category name, for example a kind of animal.',
-      extensions: { longest: MAX_NAME_LENGTH },
+      extensions: { maxLength: MAX_NAME_LENGTH },
     }),
     description: t.exposeString('description', {
       nullable: true,
       description: 'A short description of the category.',
-      extensions: { longest: MAX_DESCRIPTION_LENGTH },
+      extensions: { maxLength: MAX_DESCRIPTION_LENGTH },
     }),
   }),
 });
 
 const NewCategoryInput = builder.inputType('NewCategory', {
   description: 'A category to create.',
-  validate: newCategory(graphqlNotation),
+  validate: newCategory(graphqlDialect),
   fields: (t) => ({
     name: t.string({ required: true, description: 'The category name, 1 to 200 characters.' }),
     description: t.string({ description: 'A short description, at most 2,000 characters.' }),
@@ -75,7 +75,7 @@ builder.queryFields((t) => ({
       connect<Category>(args, {
         idOf: (category) => category.id,
         // They are known to the pets below them.
-        pageOf: (page) => loaders.remember(categorySource, loaders.store.categoryPage(page)),
+        pageOf: (page) => loaders.prime(categorySource, loaders.store.categoryPage(page)),
         count: () => store.categoryCount(),
       }),
   }),

@@ -2,7 +2,7 @@ import type { EventType } from '../../store/events.ts';
 import { limit, type QueryParameter } from '../parameter.ts';
 import type { Resource } from '../route.ts';
 import { instant, type Shape, selectionOf } from '../shape.ts';
-import { EVENT_TYPES, type EventTypeName, fromName, nameOf, shapeOf } from './event.ts';
+import { EVENT_TYPES, type EventTypeName, eventShape, fromEventTypeName, toEventTypeName } from './event.ts';
 
 const ID_SCHEMA = { type: 'string', minLength: 1, maxLength: 2_000 } as const;
 const TYPE_SCHEMA = { $ref: '#/components/schemas/EventType' } as const;
@@ -20,7 +20,7 @@ const Event: Shape = {
       required: true,
       description: 'What happened',
       schema: TYPE_SCHEMA,
-      textOf: (name) => fromName(name as EventTypeName),
+      toRestValue: (name) => fromEventTypeName(name as EventTypeName),
     },
     time: instant('When it was written'),
     data: {
@@ -29,13 +29,13 @@ const Event: Shape = {
       description: 'The record as the write left it; of a deleted one only its id',
       schema: {
         oneOf: [
-          ...[...new Set(EVENT_TYPES.map((type) => shapeOf(type).name))].map((name) => ({
+          ...[...new Set(EVENT_TYPES.map((type) => eventShape(type).name))].map((name) => ({
             $ref: `#/components/schemas/${name}`,
           })),
           { $ref: '#/components/schemas/Deleted' },
         ],
       },
-      typeOf: ({ type }) => shapeOf(fromName(type as EventTypeName)).type,
+      recordType: ({ type }) => eventShape(fromEventTypeName(type as EventTypeName)).type,
     },
   },
   example: {
@@ -62,7 +62,7 @@ const type: QueryParameter = {
   repeatable: true,
   schema: TYPE_SCHEMA,
   rule: `must be one of ${types.join(', ')}`,
-  read: (text) => (types.includes(text) ? nameOf(text as EventType) : undefined),
+  read: (text) => (types.includes(text) ? toEventTypeName(text as EventType) : undefined),
 };
 
 const common = { tag: 'Store', method: 'GET', stability: 'stable', shape: Event } as const;

@@ -7,18 +7,20 @@ import { formatInstant } from '../instant.ts';
 import type { Shape } from '../shape.ts';
 
 /** What each type of event tells of. */
-export const MEANING: Readonly<Record<EventType, string>> = merged(DOMAINS.map(({ events }) => events));
+export const EVENT_DESCRIPTIONS: Readonly<Record<EventType, string>> = merged(
+  DOMAINS.map(({ events }) => events),
+);
 
-export const EVENT_TYPES = Object.keys(MEANING) as readonly EventType[];
+export const EVENT_TYPES = Object.keys(EVENT_DESCRIPTIONS) as readonly EventType[];
 
 /** An event type as GraphQL names it: `pet_updated`. */
 export type EventTypeName = Dotless<EventType>;
 type Dotless<T> = T extends `${infer Kind}.${infer Change}` ? `${Kind}_${Change}` : never;
 
-export const nameOf = (type: EventType): EventTypeName => type.replace('.', '_') as EventTypeName;
+export const toEventTypeName = (type: EventType): EventTypeName => type.replace('.', '_') as EventTypeName;
 
-const TYPES = new Map(EVENT_TYPES.map((type) => [nameOf(type), type]));
-export const fromName = (name: EventTypeName): EventType => TYPES.get(name)!;
+const TYPES = new Map(EVENT_TYPES.map((type) => [toEventTypeName(type), type]));
+export const fromEventTypeName = (name: EventTypeName): EventType => TYPES.get(name)!;
 
 const DOMAIN_OF = new Map<EventType, Domain>(
   DOMAINS.flatMap((domain) => Object.keys(domain.events).map((type) => [type as EventType, domain])),
@@ -28,10 +30,10 @@ const DOMAIN_OF = new Map<EventType, Domain>(
 export const domainOf = (type: EventType): Domain => DOMAIN_OF.get(type)!;
 
 /** The REST shape of the `data` of events of a type. */
-export const shapeOf = (type: EventType): Shape => domainOf(type).resource.shape;
+export const eventShape = (type: EventType): Shape => domainOf(type).resource.shape;
 
 /** What an event tells, as REST has it; ids beyond 2^53 as bigints. */
-export function dataOf({ type, record }: Pick<StoredEvent, 'type' | 'record'>): Record<string, unknown> {
+export function eventData({ type, record }: Pick<StoredEvent, 'type' | 'record'>): Record<string, unknown> {
   const { resource, represent } = domainOf(type);
   const given: object = represent ? represent(record) : record;
   const data: Record<string, unknown> = {};
@@ -48,4 +50,4 @@ const integerOf = (digits: string): number | bigint =>
 
 /** An event as JSON text, as REST has it. */
 export const eventJson = (event: StoredEvent): string =>
-  toJson({ id: event.id, type: event.type, time: formatInstant(event.time), data: dataOf(event) });
+  toJson({ id: event.id, type: event.type, time: formatInstant(event.time), data: eventData(event) });

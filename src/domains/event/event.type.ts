@@ -5,12 +5,23 @@ import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts
 import type { Domain } from '../domain.ts';
 import { DOMAINS } from '../index.ts';
 import { formatInstant } from '../instant.ts';
-import { dataOf, domainOf, EVENT_TYPES, type EventTypeName, fromName, MEANING, nameOf } from './event.ts';
+import {
+  domainOf,
+  EVENT_DESCRIPTIONS,
+  EVENT_TYPES,
+  type EventTypeName,
+  eventData,
+  fromEventTypeName,
+  toEventTypeName,
+} from './event.ts';
 
 const EventTypeType = builder.enumType('EventType', {
   description: 'What an event tells of.',
   values: Object.fromEntries(
-    EVENT_TYPES.map((type) => [nameOf(type), { value: nameOf(type), description: MEANING[type] }]),
+    EVENT_TYPES.map((type) => [
+      toEventTypeName(type),
+      { value: toEventTypeName(type), description: EVENT_DESCRIPTIONS[type] },
+    ]),
   ) as Record<EventTypeName, { value: EventTypeName; description: string }>,
 });
 
@@ -32,7 +43,7 @@ const EventRef = builder.objectRef<StoredEvent>('Event').implement({
     type: t.field({
       type: EventTypeType,
       description: 'What happened.',
-      resolve: ({ type }) => nameOf(type),
+      resolve: ({ type }) => toEventTypeName(type),
     }),
     time: t.field({
       type: 'DateTime',
@@ -43,7 +54,7 @@ const EventRef = builder.objectRef<StoredEvent>('Event').implement({
       type: 'JSON',
       description: 'The record as the write left it, as REST has it; of a deleted one only the id.',
       extensions: { weight: LARGEST_RECORD },
-      resolve: (event) => dataOf(event),
+      resolve: (event) => eventData(event),
     }),
     ...Object.fromEntries(
       DOMAINS.map((domain: Domain) => [
@@ -63,7 +74,7 @@ const EventRef = builder.objectRef<StoredEvent>('Event').implement({
 const EventEdge = builder.objectRef<StoredEvent>('EventEdge').implement({
   description: 'An event with its cursor.',
   fields: (t) => ({
-    cursor: t.exposeString('id', { description: 'The id of the event.', extensions: { longest: 500 } }),
+    cursor: t.exposeString('id', { description: 'The id of the event.', extensions: { maxLength: 500 } }),
     node: t.field({ type: EventRef, description: 'The event.', resolve: (event) => event }),
   }),
 });
@@ -111,7 +122,7 @@ function eventSelection({
 }): Omit<EventRequest, 'limit'> {
   if (types?.length === 0)
     throw validationFailed([{ path: 'types', message: 'must have at least one type' }]);
-  return { ...(after != null && { after }), ...(types != null && { types: types.map(fromName) }) };
+  return { ...(after != null && { after }), ...(types != null && { types: types.map(fromEventTypeName) }) };
 }
 
 /** Ids of events are text of their own, no int64. */

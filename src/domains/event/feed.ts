@@ -4,12 +4,12 @@ import type { EventRequest, EventStore, EventType, Following, StoredEvent } from
 import { eventJson } from './event.ts';
 
 /** How far a reader may fall behind. */
-const MAX_BEHIND = { events: 1_000, bytes: 1_000_000 };
+const MAX_LAG = { events: 1_000, bytes: 1_000_000 };
 /** Events of one page while a reader catches up with the log. */
-const CATCH_UP = 100;
+const CATCH_UP_PAGE_SIZE = 100;
 /** Readers are told of events together; the more there are, the less often, up to this many milliseconds. */
-const MAX_WAIT = 50;
-const WAIT_PER_READER = 0.05;
+const MAX_NOTIFY_INTERVAL = 50;
+const NOTIFY_INTERVAL_PER_READER = 0.05;
 
 /** An event with its REST form as JSON text, which is written once for all readers. */
 export interface FeedEvent {
@@ -21,7 +21,7 @@ export interface FeedEvent {
 export type Selection = Omit<EventRequest, 'limit'>;
 
 /** How a reader ends whose client did not keep up. */
-export class FellBehind extends AppError {
+export class SlowReaderError extends AppError {
   constructor() {
     super('UNAVAILABLE', 'The reader fell behind the log of changes. Read on from the last event it got.', {
       retryAfter: 1,
@@ -46,7 +46,7 @@ export class EventFeed {
   #first = 0;
   #changed = deferred();
   #timer: NodeJS.Timeout | undefined;
-  #told = 0;
+  #notifiedAt = 0;
   #lag: (() => number) | undefined;
 
   constructor(store: EventStore) {
@@ -64,7 +64,7 @@ export class EventFeed {
    * @throws VALIDATION_FAILED, GONE, NOT_FOUND as {@link EventStore} does
    */
   async open(selection: Selection): Promise<EventReader> {
-    const reader = new EventReader(this.#source, selection);
+    const reader = new EventReader(this.#view, selection);
     this.#readers.add(reader);
     try {
       const following = await this.#follow();
@@ -77,7 +77,7 @@ export class EventFeed {
   }
 
   /** What readers see of the feed. */
-  readonly #source: Source = {
+  readonly #view: FeedView = {
     first: () => this.#first,
     end: () => this.#first + this.#events.length,
     get: (number) => this.#events[number - this.#first]!,
@@ -86,7 +86,7 @@ export class EventFeed {
       return index < 0 ? undefined : this.#first + index;
     },
     changed: () => this.#changed.promise,
-    wake: () => this.#tell(),
+    wake: () => this.#notify(),
     left: (reader) => this.#leave(reader),
   };
 
@@ -120,33 +120,34 @@ export class EventFeed {
       this.#bytes += added.json.length;
     }
     let gone = 0;
-    while (this.#events.length - gone > MAX_BEHIND.events || this.#bytes > MAX_BEHIND.bytes)
+    while (this.#events.length - gone > MAX_LAG.events || this.#bytes > MAX_LAG.bytes)
       this.#bytes -= this.#events[gone++]!.json.length;
     if (gone > 0) {
       this.#events.splice(0, gone);
       this.#first += gone;
-      for (const reader of this.#readers) if (reader.isBefore(this.#first)) reader.fail(new FellBehind());
+      for (const reader of this.#readers)
+        if (reader.isBefore(this.#first)) reader.fail(new SlowReaderError());
     }
-    this.#tell();
+    this.#notify();
   }
 
   /** Wakes the readers: at once after a pause, and in a rush now and then, each with all there is. */
-  #tell(): void {
+  #notify(): void {
     if (this.#timer) return;
-    const wait = Math.min(MAX_WAIT, this.#readers.size * WAIT_PER_READER);
+    const wait = Math.min(MAX_NOTIFY_INTERVAL, this.#readers.size * NOTIFY_INTERVAL_PER_READER);
     this.#timer = setTimeout(
       () => {
         this.#timer = undefined;
-        this.#told = performance.now();
+        this.#notifiedAt = performance.now();
         const { resolve } = this.#changed;
         this.#changed = deferred();
         resolve();
         // By then all of them have taken theirs: the longer that takes, the less often they are told.
         setImmediate(() => {
-          this.#told = performance.now();
+          this.#notifiedAt = performance.now();
         });
       },
-      Math.max(0, this.#told + wait - performance.now()),
+      Math.max(0, this.#notifiedAt + wait - performance.now()),
     );
   }
 
@@ -175,7 +176,7 @@ export class EventFeed {
   }
 }
 
-interface Source {
+interface FeedView {
   /** The number of the oldest event that is kept; events are numbered as they come. */
   first(): number;
   /** The number of the next event that will come. */
@@ -192,7 +193,7 @@ interface Source {
 
 /** One reader of the log. It is told of events when it asks for them: what it has not asked for yet is what it is behind. */
 export class EventReader {
-  readonly #source: Source;
+  readonly #feed: FeedView;
   readonly #types: ReadonlySet<EventType> | undefined;
   readonly #after: string | undefined;
   /** The number of the next event to take; undefined while it catches up. */
@@ -203,8 +204,8 @@ export class EventReader {
   #failure: { error: unknown } | undefined;
   #catchUp: AsyncGenerator<FeedEvent[]> | undefined;
 
-  constructor(source: Source, { after, types }: Selection) {
-    this.#source = source;
+  constructor(feed: FeedView, { after, types }: Selection) {
+    this.#feed = feed;
     this.#after = after;
     this.#types = types && new Set(types);
   }
@@ -212,7 +213,7 @@ export class EventReader {
   /** Takes its place in the log. */
   async start(store: EventStore, following: Following): Promise<void> {
     if (this.#after === undefined) {
-      this.#next = this.#source.end();
+      this.#next = this.#feed.end();
       return;
     }
     this.#catchUp = this.#pages(store, following, this.#after);
@@ -231,11 +232,11 @@ export class EventReader {
     if (this.#failure) return;
     this.#failure = { error };
     this.onFailure?.(error);
-    this.#source.wake();
+    this.#feed.wake();
   }
 
   close(): void {
-    this.#source.left(this);
+    this.#feed.left(this);
   }
 
   /** The next events, at least one; waits for them. @throws what it was ended with */
@@ -245,7 +246,7 @@ export class EventReader {
       if (this.#first.length > 0) return this.#first.splice(0);
       const events = this.#next === undefined ? await this.#page() : this.#kept();
       if (events.length > 0) return events;
-      if (this.#next !== undefined && this.#next === this.#source.end()) await this.#source.changed();
+      if (this.#next !== undefined && this.#next === this.#feed.end()) await this.#feed.changed();
     }
   }
 
@@ -255,10 +256,10 @@ export class EventReader {
   }
 
   #kept(): FeedEvent[] {
-    const end = this.#source.end();
+    const end = this.#feed.end();
     const events: FeedEvent[] = [];
     for (let number = this.#next!; number < end; number++) {
-      const event = this.#source.get(number);
+      const event = this.#feed.get(number);
       if (!this.#types || this.#types.has(event.event.type)) events.push(event);
     }
     this.#next = end;
@@ -273,19 +274,19 @@ export class EventReader {
     let position = after;
     let last = after;
     for (;;) {
-      const page = await store.eventPage({ after: position, limit: CATCH_UP });
+      const page = await store.eventPage({ after: position, limit: CATCH_UP_PAGE_SIZE });
       position = page.next;
       last = page.events.at(-1)?.id ?? last;
       // What is committed from here on comes behind this number, if it isn't there already.
-      const end = this.#source.end();
+      const end = this.#feed.end();
       yield page.events.filter(({ type }) => !this.#types || this.#types.has(type)).map(toFeedEvent);
       if (!page.atEnd) continue;
       // Then the feed has all that the pages had: the last of that is where to go on, or everything before `end` is older.
       const settled: MaybePromise<void> = following.caughtUp();
       if (settled) await settled;
-      const known = this.#source.indexOf(last);
+      const known = this.#feed.indexOf(last);
       const next = known === undefined ? end : known + 1;
-      if (next < this.#source.first()) continue;
+      if (next < this.#feed.first()) continue;
       this.#next = next;
       return;
     }

@@ -3,24 +3,24 @@ import type { Session } from '../../access/session.ts';
 import { AppError, unavailable } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { EventStore } from '../../store/events.ts';
-import { EventFeed, type EventReader, type FeedEvent, FellBehind, type Selection } from './feed.ts';
+import { EventFeed, type EventReader, type FeedEvent, type Selection, SlowReaderError } from './feed.ts';
 
 /** Events that one payment is for. */
 const EVENTS_PER_PAYMENT = 100;
 /** How often it is looked whether keys may still read, in milliseconds: a revocation or ban is in force within 5 seconds. */
-const LOOK = 500;
+const CHECK_INTERVAL = 500;
 /** Bans are looked for in the store, hence less often. */
-const LOOKS_PER_BAN = 4;
+const CHECKS_PER_BAN_CHECK = 4;
 
 /** Why a stream ends that nobody is told of: its client is gone, or the server is about to be. */
-export const CLIENT_GONE = new Error('The client is gone.');
-export const STOPPING = new Error('The server stops.');
+export const CLIENT_DISCONNECTED = new Error('The client is gone.');
+export const SERVER_STOPPING = new Error('The server stops.');
 
 /** Why a stream ended, for the log. */
-export function nameOfEnd(reason: unknown): string {
-  if (reason === CLIENT_GONE) return 'client gone';
-  if (reason === STOPPING) return 'stopping';
-  if (reason instanceof FellBehind) return 'fell behind';
+export function endReason(reason: unknown): string {
+  if (reason === CLIENT_DISCONNECTED) return 'client gone';
+  if (reason === SERVER_STOPPING) return 'stopping';
+  if (reason instanceof SlowReaderError) return 'fell behind';
   return reason instanceof AppError ? reason.code : 'INTERNAL';
 }
 
@@ -48,7 +48,7 @@ export class EventStreams {
   readonly #open = new Set<EventStream>();
   readonly #perKey = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
-  #looks = 0;
+  #checks = 0;
   #stopped = false;
   /** Events handed to readers. */
   sent = 0;
@@ -76,7 +76,7 @@ export class EventStreams {
    * @throws RATE_LIMITED where the key has as many open as its plan allows; what the store has against the position
    */
   async open(options: StreamOptions): Promise<EventStream> {
-    if (this.#stopped) throw unavailable(STOPPING);
+    if (this.#stopped) throw unavailable(SERVER_STOPPING);
     const { principal } = options.session;
     const max = PLANS[principal.plan].streams;
     const count = this.#perKey.get(principal.id) ?? 0;
@@ -95,12 +95,12 @@ export class EventStreams {
         closed: (failure) => {
           this.#open.delete(stream);
           this.#release(principal.id);
-          if (failure instanceof FellBehind) this.cutOff++;
+          if (failure instanceof SlowReaderError) this.cutOff++;
         },
       });
       this.#open.add(stream);
-      this.#timer ??= setInterval(() => void this.#look(), LOOK).unref();
-      if (this.#stopped) stream.fail(STOPPING);
+      this.#timer ??= setInterval(() => void this.#checkKeys(), CHECK_INTERVAL).unref();
+      if (this.#stopped) stream.fail(SERVER_STOPPING);
       return stream;
     } catch (error) {
       this.#release(principal.id);
@@ -111,7 +111,7 @@ export class EventStreams {
   /** Ends all streams for good. */
   stop(): void {
     this.#stopped = true;
-    for (const stream of this.#open) stream.fail(STOPPING);
+    for (const stream of this.#open) stream.fail(SERVER_STOPPING);
   }
 
   #release(apiKeyId: string): void {
@@ -124,8 +124,8 @@ export class EventStreams {
   }
 
   /** Ends the streams of keys that were revoked or banned since. */
-  async #look(): Promise<void> {
-    const looksForBans = this.#looks++ % LOOKS_PER_BAN === 0;
+  async #checkKeys(): Promise<void> {
+    const looksForBans = this.#checks++ % CHECKS_PER_BAN_CHECK === 0;
     for (const [key, streams] of groupedByKey(this.#open)) {
       try {
         if (!(await this.#isValid(key))) for (const stream of streams) stream.fail(revoked());

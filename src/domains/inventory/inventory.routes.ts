@@ -2,7 +2,7 @@ import { PAGE_PARAMETERS } from '../parameter.ts';
 import { petStatusParameter } from '../pet/pet.routes.ts';
 import { petStatus } from '../pet/pet.ts';
 import type { Resource } from '../route.ts';
-import { id, named, pageOf, quantity, type Shape, selectionOf } from '../shape.ts';
+import { id, pageOf, quantity, type Shape, schemaRef, selectionOf } from '../shape.ts';
 import { inventoryUpdate } from './inventory.ts';
 
 const InventoryItem: Shape = {
@@ -14,7 +14,7 @@ const InventoryItem: Shape = {
   fields: {
     petId: id('ID of the animal this entry tracks'),
     quantity: quantity(0, 'Current stock count'),
-    status: named('PetStatus', 'Status of the tracked animal'),
+    status: schemaRef('PetStatus', 'Status of the tracked animal'),
   },
   example: { petId: 1, quantity: 3, status: 'available' },
 };

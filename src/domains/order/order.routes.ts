@@ -1,7 +1,7 @@
-import { restNotation } from '../notation.ts';
 import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../parameter.ts';
 import type { Body, Resource } from '../route.ts';
-import { flag, id, instant, optional, pageOf, quantity, type Shape, selectionOf } from '../shape.ts';
+import { boolean, id, instant, optional, pageOf, quantity, type Shape, selectionOf } from '../shape.ts';
+import { restDialect } from '../validation.ts';
 import { newOrder, orderPatch } from './order.ts';
 
 const Order: Shape = {
@@ -15,7 +15,7 @@ const Order: Shape = {
     petId: optional(id('ID of the animal in this order')),
     quantity: optional(quantity(1, 'Number of units ordered')),
     shipDate: optional(instant('Expected or actual ship date')),
-    complete: flag('Whether the order has been fulfilled'),
+    complete: boolean('Whether the order has been fulfilled'),
   },
   example: { id: 1, petId: 1, quantity: 1, shipDate: '2026-12-01T09:30:00Z', complete: false },
 };
@@ -38,7 +38,7 @@ const one = { ...common, path: '/store/orders/{orderId}', pathParameter: 'orderI
 /** The specification's Order is also what creates and replaces one. */
 const orderBody: Body = {
   name: 'Order',
-  rules: newOrder(restNotation),
+  rules: newOrder(restDialect),
   description: 'An order for an animal. No field is required.',
 };
 
@@ -114,7 +114,7 @@ export const orders: Resource = {
       document: updateOrder,
       status: 200,
       shape: Order,
-      body: { name: 'OrderPatch', rules: orderPatch(restNotation), ownId: 'id', example: { complete: true } },
+      body: { name: 'OrderPatch', rules: orderPatch(restDialect), ownId: 'id', example: { complete: true } },
       errors: ['UNKNOWN_REFERENCE'],
     },
     {

@@ -5,7 +5,7 @@ import type { RecordEvents } from '../../store/events.ts';
 import type { Check, Page, PageRequest } from '../../store/store.ts';
 import type { Id } from '../id.ts';
 import { formatInstant, parseInstant } from '../instant.ts';
-import { boolean, inputObject, integer, type Notation } from '../notation.ts';
+import { boolean, type InputDialect, inputObject, integer } from '../validation.ts';
 
 /** An order for an animal. */
 export interface Order {
@@ -53,7 +53,7 @@ const shipDate = () =>
     return z.NEVER;
   });
 
-export const newOrder = ({ id, optional }: Notation) =>
+export const newOrder = ({ id, optional }: InputDialect) =>
   inputObject({
     id: optional(id),
     petId: optional(id),
@@ -62,7 +62,7 @@ export const newOrder = ({ id, optional }: Notation) =>
     complete: optional(boolean()).transform((complete) => complete ?? false),
   });
 
-export const orderPatch = ({ id }: Notation) =>
+export const orderPatch = ({ id }: InputDialect) =>
   inputObject({
     petId: id.nullable().optional(),
     quantity: quantity().nullable().optional(),

@@ -5,8 +5,8 @@ import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
 import { write } from '../../graphql/write.ts';
 import type { PageRequest } from '../../store/store.ts';
 import type { Domain } from '../domain.ts';
-import { graphqlNotation } from '../notation.ts';
 import { PetType, petSource } from '../pet/pet.type.ts';
+import { graphqlDialect } from '../validation.ts';
 import { orders } from './order.routes.ts';
 import { orderSample } from './order.sample.ts';
 import {
@@ -71,7 +71,7 @@ function orderFilter(
 
 const NewOrderInput = builder.inputType('NewOrder', {
   description: 'An order to create; no field is required.',
-  validate: newOrder(graphqlNotation),
+  validate: newOrder(graphqlDialect),
   fields: (t) => ({
     id: t.id({ description: 'Id of the order; assigned unless given.' }),
     petId: t.id({ description: 'Id of the animal to order.' }),
@@ -83,7 +83,7 @@ const NewOrderInput = builder.inputType('NewOrder', {
 
 const OrderPatchInput = builder.inputType('OrderPatch', {
   description: 'Changes to an order; fields that are left out stay as they are, null removes.',
-  validate: orderPatch(graphqlNotation),
+  validate: orderPatch(graphqlDialect),
   fields: (t) => ({
     petId: t.id({ description: 'Id of the animal; null removes it.' }),
     quantity: t.int({ description: 'Number of units, 1 to 2147483647; null removes it.' }),
@@ -103,8 +103,8 @@ builder.objectField(PetType, 'orders', (t) =>
       if (petId !== pet.id) return connect<Order>(args, emptySource());
       return connect<Order>(args, {
         idOf: (order) => order.id,
-        pageOf: (page) => loaders.ofParent(pagesByPet, pet.id, filter, page),
-        count: () => loaders.ofParent(countsByPet, pet.id, filter),
+        pageOf: (page) => loaders.forParent(pagesByPet, pet.id, filter, page),
+        count: () => loaders.forParent(countsByPet, pet.id, filter),
       });
     },
   }),

@@ -1,7 +1,7 @@
-import { restNotation } from '../notation.ts';
 import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../parameter.ts';
 import type { Resource } from '../route.ts';
-import { id, named, pageOf, type Shape, selectionOf, trimmedText } from '../shape.ts';
+import { id, pageOf, type Shape, schemaRef, selectionOf, trimmedText } from '../shape.ts';
+import { restDialect } from '../validation.ts';
 import { newPet, PET_STATUSES, petPatch } from './pet.ts';
 
 const Pet: Shape = {
@@ -14,7 +14,7 @@ const Pet: Shape = {
     id: id('Unique identifier assigned on creation'),
     name: trimmedText(200, "The animal's name"),
     categoryId: id('ID of the category the animal belongs to'),
-    status: named('PetStatus', 'Status of the pet'),
+    status: schemaRef('PetStatus', 'Status of the pet'),
   },
   example: { id: 1, name: 'Rex', categoryId: 1, status: 'available' },
 };
@@ -77,7 +77,7 @@ export const pets: Resource = {
       document: `mutation createPet($input: NewPet!) { result: createPet(input: $input) ${selectionOf(Pet)} }`,
       status: 201,
       shape: Pet,
-      body: { name: 'NewPet', rules: newPet(restNotation) },
+      body: { name: 'NewPet', rules: newPet(restDialect) },
       errors: ['UNKNOWN_REFERENCE'],
     },
     {
@@ -100,7 +100,7 @@ export const pets: Resource = {
       document: updatePet,
       status: 200,
       shape: Pet,
-      body: { name: 'NewPet', rules: newPet(restNotation), ownId: 'id' },
+      body: { name: 'NewPet', rules: newPet(restDialect), ownId: 'id' },
       errors: ['UNKNOWN_REFERENCE'],
     },
     {
@@ -112,7 +112,7 @@ export const pets: Resource = {
       document: updatePet,
       status: 200,
       shape: Pet,
-      body: { name: 'PetPatch', rules: petPatch(restNotation), ownId: 'id', example: { status: 'sold' } },
+      body: { name: 'PetPatch', rules: petPatch(restDialect), ownId: 'id', example: { status: 'sold' } },
       errors: ['UNKNOWN_REFERENCE'],
     },
     {

@@ -3,7 +3,7 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { RecordEvents } from '../../store/events.ts';
 import type { Check, Page, PageRequest } from '../../store/store.ts';
 import type { Id } from '../id.ts';
-import { inputObject, type Notation, name, oneOf } from '../notation.ts';
+import { type InputDialect, inputObject, name, oneOf } from '../validation.ts';
 
 export const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 export type PetStatus = (typeof PET_STATUSES)[number];
@@ -43,14 +43,14 @@ export interface PetFilter {
 
 export const petStatus = () => oneOf(PET_STATUSES);
 
-export const newPet = ({ id, optional }: Notation) =>
+export const newPet = ({ id, optional }: InputDialect) =>
   inputObject({
     name: name(),
     categoryId: id,
     status: optional(petStatus()).transform((status) => status ?? 'available'),
   });
 
-export const petPatch = ({ id }: Notation) =>
+export const petPatch = ({ id }: InputDialect) =>
   inputObject({ name: name().optional(), categoryId: id.optional(), status: petStatus().optional() });
 
 export const petOnOrder = (id: Id) =>

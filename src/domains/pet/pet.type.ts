@@ -10,12 +10,12 @@ import type { PageRequest } from '../../store/store.ts';
 import { CategoryType, categorySource } from '../category/category.type.ts';
 import type { Domain } from '../domain.ts';
 import type { Id } from '../id.ts';
-import { graphqlNotation, MAX_NAME_LENGTH } from '../notation.ts';
+import { graphqlDialect, MAX_NAME_LENGTH } from '../validation.ts';
 import { pets } from './pet.routes.ts';
 import { petSample } from './pet.sample.ts';
 import { newPet, PET_STATUSES, type Pet, type PetFilter, petPatch } from './pet.ts';
 
-const STATUS_MEANING = {
+const STATUS_DESCRIPTIONS = {
   available: 'Can be ordered.',
   pending: 'Reserved for somebody.',
   sold: 'Has a new home.',
@@ -24,7 +24,7 @@ const STATUS_MEANING = {
 export const PetStatusType = builder.enumType('PetStatus', {
   description: 'The status of a pet.',
   values: Object.fromEntries(
-    PET_STATUSES.map((status) => [status, { value: status, description: STATUS_MEANING[status] }]),
+    PET_STATUSES.map((status) => [status, { value: status, description: STATUS_DESCRIPTIONS[status] }]),
   ) as Record<(typeof PET_STATUSES)[number], { value: (typeof PET_STATUSES)[number]; description: string }>,
 });
 
@@ -55,7 +55,7 @@ export const PetType = builder.objectRef<Pet>('Pet').implement({
     id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
     name: t.exposeString('name', {
       description: "The animal's name.",
-      extensions: { longest: MAX_NAME_LENGTH },
+      extensions: { maxLength: MAX_NAME_LENGTH },
     }),
     status: t.expose('status', { type: PetStatusType, description: 'Status of the pet.' }),
     categoryId: t.exposeID('categoryId', { description: 'Id of the category that the animal belongs to.' }),
@@ -95,7 +95,7 @@ function petFilter(filter: PetFilterShape | null | undefined): PetFilter {
 
 const NewPetInput = builder.inputType('NewPet', {
   description: 'A pet to create.',
-  validate: newPet(graphqlNotation),
+  validate: newPet(graphqlDialect),
   fields: (t) => ({
     name: t.string({ required: true, description: "The animal's name, 1 to 200 characters." }),
     categoryId: t.id({ required: true, description: 'Id of the category that the animal belongs to.' }),
@@ -105,7 +105,7 @@ const NewPetInput = builder.inputType('NewPet', {
 
 const PetPatchInput = builder.inputType('PetPatch', {
   description: 'Changes to a pet; fields that are left out stay as they are.',
-  validate: petPatch(graphqlNotation),
+  validate: petPatch(graphqlDialect),
   fields: (t) => ({
     name: t.string({ description: "The animal's name, 1 to 200 characters." }),
     categoryId: t.id({ description: 'Id of the category that the animal belongs to.' }),
@@ -133,8 +133,8 @@ builder.objectField(CategoryType, 'pets', (t) =>
       if (categoryId !== category.id) return connect<Pet>(args, emptySource());
       return connect<Pet>(args, {
         idOf: (pet) => pet.id,
-        pageOf: (page) => loaders.ofParent(pagesByCategory, category.id, filter, page),
-        count: () => loaders.ofParent(countsByCategory, category.id, filter),
+        pageOf: (page) => loaders.forParent(pagesByCategory, category.id, filter, page),
+        count: () => loaders.forParent(countsByCategory, category.id, filter),
       });
     },
   }),

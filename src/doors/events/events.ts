@@ -1,18 +1,18 @@
 import type { ServerResponse } from 'node:http';
 import { keyOf } from '../../access/api-keys.ts';
 import type { Session } from '../../access/session.ts';
-import { type EventTypeName, fromName } from '../../domains/event/event.ts';
-import { type FeedEvent, FellBehind, type Selection } from '../../domains/event/feed.ts';
+import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
+import { type FeedEvent, type Selection, SlowReaderError } from '../../domains/event/feed.ts';
 import {
-  CLIENT_GONE,
+  CLIENT_DISCONNECTED,
   type EventStream,
   type EventStreams,
-  nameOfEnd,
-  STOPPING,
+  endReason,
+  SERVER_STOPPING,
 } from '../../domains/event/streams.ts';
 import { AppError, validationFailed } from '../../errors.ts';
-import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
+import type { HttpResponse } from '../../http/response.ts';
 
 /** Units for every 100 events. */
 const COST = 1;
@@ -51,36 +51,36 @@ export class EventsHandler {
     exchange: Exchange,
     session: Session,
     variables: Readonly<{ after?: string; type?: readonly EventTypeName[] }>,
-  ): Promise<Answer> {
-    const answer = { status: 200, headers: NO_BUFFERS, body: '', contentType: 'text/event-stream' };
-    if (exchange.method === 'HEAD') return answer;
+  ): Promise<HttpResponse> {
+    const head = { status: 200, headers: NO_BUFFERING, body: '', contentType: 'text/event-stream' };
+    if (exchange.method === 'HEAD') return head;
     const last = exchange.header('last-event-id') || undefined;
     const after = last ?? variables.after;
     const selection: Selection = {
       ...(after !== undefined && { after }),
-      ...(variables.type && { types: variables.type.map(fromName) }),
+      ...(variables.type && { types: variables.type.map(fromEventTypeName) }),
     };
     const options = { session, key: keyOf(exchange.headers)!, selection, cost: COST };
     const stream = await this.#streams.open(options).catch((error: unknown) => {
-      throw last !== undefined && isValidationError(error) ? foreignLastEventId() : error;
+      throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
     });
     // Ends with the connection (RFC 9112 section 6.3): in chunks, what all readers share would be framed for each of them, in
     // three parts.
     exchange.response.useChunkedEncodingByDefault = false;
-    return { ...answer, stream: (response) => this.#write(response, stream) };
+    return { ...head, stream: (response) => this.#write(response, stream) };
   }
 
   async #write(response: ServerResponse, stream: EventStream): Promise<Record<string, unknown>> {
     let drained: (() => void) | undefined;
     response.on('drain', () => drained?.());
     const { socket } = response;
-    const gone = () => stream.fail(CLIENT_GONE);
+    const gone = () => stream.fail(CLIENT_DISCONNECTED);
     response.on('close', gone);
     // Who reads for ever has no reason to close its half of the connection: it is about to go.
     socket?.on('end', gone);
     stream.onFailure((error) => {
       // What is waiting for the client would keep it in memory.
-      if (error instanceof FellBehind) response.destroy();
+      if (error instanceof SlowReaderError) response.destroy();
       drained?.();
     });
     if (response.destroyed || socket?.readableEnded) gone();
@@ -108,15 +108,15 @@ export class EventsHandler {
       stream.close();
     }
     this.#end(response, reason);
-    return { events: stream.sent, end: nameOfEnd(reason) };
+    return { events: stream.sent, end: endReason(reason) };
   }
 
   #end(response: ServerResponse, reason: unknown): void {
-    if (reason === CLIENT_GONE || reason instanceof FellBehind) {
+    if (reason === CLIENT_DISCONNECTED || reason instanceof SlowReaderError) {
       response.destroy();
       return;
     }
-    if (reason !== STOPPING) {
+    if (reason !== SERVER_STOPPING) {
       const isKnown = reason instanceof AppError;
       if (!isKnown || reason.status >= 500) this.#report(reason);
       const error = isKnown ? reason : INTERNAL;
@@ -131,11 +131,11 @@ export class EventsHandler {
 const isValidationError = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'VALIDATION_FAILED';
 
-const foreignLastEventId = () =>
+const unknownLastEventId = () =>
   validationFailed([{ path: 'Last-Event-ID', message: 'must be the id of an event of this log' }]);
 
 /** For nginx, which would keep a stream until there is enough of it. */
-const NO_BUFFERS = ['X-Accel-Buffering', 'no'];
+const NO_BUFFERING = ['X-Accel-Buffering', 'no'];
 
 /** What is written of events. Most readers are given the same ones at the same time, so the last bytes are kept. */
 class Frames {

@@ -1,11 +1,11 @@
 import type { Session } from '../../access/session.ts';
 import { AppError } from '../../errors.ts';
 import { type AdmissionServices, admit } from '../../graphql/admission.ts';
-import { shownBudget } from '../../graphql/budget.ts';
+import { formatBudget } from '../../graphql/budget.ts';
 import { OperationRefused } from '../../graphql/refusal.ts';
-import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { accepts } from '../../http/media-type.ts';
+import type { HttpResponse } from '../../http/response.ts';
 import { readParameters } from './request.ts';
 import { contentTypeFor, RESPONSE_TYPES } from './response.ts';
 
@@ -13,11 +13,11 @@ export const COST_PATH = '/graphql/cost';
 const METHODS = 'POST, OPTIONS';
 
 /** What a GraphQL request would cost and what is left to pay it with. Nothing of it runs, and it is free, errors too. */
-export async function answerCost(
+export async function handleCost(
   exchange: Exchange,
   session: Session,
   services: AdmissionServices,
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const { headers, method } = exchange;
   exchange.allow = METHODS;
   await session.admitFree();
@@ -33,5 +33,5 @@ export async function answerCost(
     const body = JSON.stringify({ errors: operation.errors });
     return { status: 400, headers: [], body, contentType: contentTypeFor(headers.accept) };
   }
-  return { status: 200, headers: [], body: JSON.stringify(shownBudget(session.budget(cost))) };
+  return { status: 200, headers: [], body: JSON.stringify(formatBudget(session.budget(cost))) };
 }

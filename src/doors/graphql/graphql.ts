@@ -4,18 +4,23 @@ import { pipeline } from 'node:stream/promises';
 import { COST_OF_FAILURE, type Expected, type Session } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import { AppError } from '../../errors.ts';
-import { type Admission, type AdmissionServices, type Admitted, admit } from '../../graphql/admission.ts';
+import {
+  type Admission,
+  type AdmissionResult,
+  type AdmissionServices,
+  admit,
+} from '../../graphql/admission.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
 import type { Operations, PreparedOperation } from '../../graphql/operations.ts';
 import { PersistedQueries } from '../../graphql/persisted-queries.ts';
 import { OperationRefused } from '../../graphql/refusal.ts';
-import type { Answer } from '../../http/answer.ts';
-import { watchForDeparture } from '../../http/departure.ts';
+import { chunksOf } from '../../http/chunks.ts';
+import { detectDisconnect } from '../../http/disconnect.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
 import { accepts } from '../../http/media-type.ts';
-import { piecesOf } from '../../http/pieces.ts';
-import { answerCost, COST_PATH } from './cost.ts';
+import type { HttpResponse } from '../../http/response.ts';
+import { COST_PATH, handleCost } from './cost.ts';
 import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
 import { contentTypeFor, RESPONSE_TYPES, responseType, revalidated } from './response.ts';
 import { run, statusOf } from './run.ts';
@@ -23,14 +28,14 @@ import { STREAM_TYPE, Subscription } from './subscription.ts';
 import { YogaTransport } from './yoga.ts';
 
 export { COST_PATH } from './cost.ts';
-export { graphqlErrorAnswer } from './response.ts';
+export { graphqlErrorResponse } from './response.ts';
 
 const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
 const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', STREAM_TYPE];
 /** Units that are run to the end, even if the client closes its half of the connection and perhaps the whole. */
-const MAX_UNWATCHED = 5;
+const MAX_UNMONITORED_COST = 5;
 /** In units. */
-const COST_OF_SUBSCRIBING = 1;
+const SUBSCRIPTION_COST = 1;
 
 /**
  * Handles /graphql. Yoga serves GraphQL over HTTP; the common case, JSON in a POST and JSON out, is served here without it,
@@ -60,8 +65,8 @@ export class GraphQLHandler {
   }
 
   /** @throws AppError for what fails before anything is executed; it may not be charged yet */
-  async answer(exchange: Exchange, session: Session): Promise<Answer> {
-    if (exchange.path === COST_PATH) return answerCost(exchange, session, this.#services);
+  async handle(exchange: Exchange, session: Session): Promise<HttpResponse> {
+    if (exchange.path === COST_PATH) return handleCost(exchange, session, this.#services);
     const { headers, method } = exchange;
     exchange.allow = METHODS;
     if (method === 'OPTIONS') {
@@ -84,11 +89,11 @@ export class GraphQLHandler {
     const operation = subscriptionIn(admission);
     if (operation) return this.#subscribe(exchange, session, admission, operation);
     await session.admit(admission.cost, admission.mutations);
-    if (admission.cost > MAX_UNWATCHED) watchForDeparture(exchange);
-    const isPlain = method === 'POST' || isSentInPieces(admission);
+    if (admission.cost > MAX_UNMONITORED_COST) detectDisconnect(exchange);
+    const isPlain = method === 'POST' || isStreamed(admission);
     if (isPlain && !this.#alwaysYoga && responseType(headers.accept) !== undefined)
-      return answerPlain(exchange, session, admission);
-    return revalidated(exchange, await this.#yoga.answer(exchange, session, admission));
+      return handlePlain(exchange, session, admission);
+    return revalidated(exchange, await this.#yoga.handle(exchange, session, admission));
   }
 
   /** Opening it costs a unit; its events are charged as they come. */
@@ -97,10 +102,10 @@ export class GraphQLHandler {
     session: Session,
     admission: Admission,
     operation: PreparedOperation,
-  ): Promise<Answer> {
+  ): Promise<HttpResponse> {
     if (!accepts(exchange.headers.accept, [STREAM_TYPE]))
       throw new AppError('NOT_ACCEPTABLE', `Subscriptions are answered with ${STREAM_TYPE}.`);
-    await session.charge(COST_OF_SUBSCRIBING);
+    await session.charge(SUBSCRIPTION_COST);
     const subscription = await Subscription.begin(this.#streams, exchange, session, operation);
     const body = await this.#yoga.stream(exchange, session, admission, subscription.results);
     return {
@@ -128,17 +133,21 @@ function subscriptionIn({ batch, operations }: Admission): PreparedOperation | u
 }
 
 /** Units up to which the operations of a batch run together and are answered as a whole. */
-const MAX_WHOLE_UNITS = 5;
+const MAX_BUFFERED_BATCH_COST = 5;
 
 /** Whether the answer is sent as it is made; it has no entity tag then. */
-const isSentInPieces = ({ batch, cost, mutations }: Admission): boolean =>
-  batch && mutations === 0 && cost > MAX_WHOLE_UNITS;
+const isStreamed = ({ batch, cost, mutations }: Admission): boolean =>
+  batch && mutations === 0 && cost > MAX_BUFFERED_BATCH_COST;
 
-async function answerPlain(exchange: Exchange, session: Session, admission: Admission): Promise<Answer> {
+async function handlePlain(
+  exchange: Exchange,
+  session: Session,
+  admission: Admission,
+): Promise<HttpResponse> {
   const contentType = contentTypeFor(exchange.headers.accept);
   const { batch, operations } = admission;
-  if (isSentInPieces(admission)) {
-    const pieces = oneAfterAnother(exchange, session, operations);
+  if (isStreamed(admission)) {
+    const pieces = runSequentially(exchange, session, operations);
     return { status: 200, headers: [], body: '', contentType, stream: (response) => send(response, pieces) };
   }
   if (batch) {
@@ -148,21 +157,21 @@ async function answerPlain(exchange: Exchange, session: Session, admission: Admi
     const texts = results.map((result, index) => stringify(operations[index]!, result));
     return { status: 200, headers: [], body: `[${texts.join(',')}]`, contentType };
   }
-  const [operation] = operations as [Admitted];
+  const [operation] = operations as [AdmissionResult];
   const result = await run(exchange, session, operation, 0);
   return { status: statusOf(result), headers: [], body: stringify(operation, result), contentType };
 }
 
 /** The answers of a batch, so that no more than one result is held and a client that does not read starts no further one. */
-async function* oneAfterAnother(
+async function* runSequentially(
   exchange: Exchange,
   session: Session,
-  operations: readonly Admitted[],
+  operations: readonly AdmissionResult[],
 ): AsyncGenerator<string, void, undefined> {
   for (const [index, operation] of operations.entries()) {
     const result = await run(exchange, session, operation, index);
     yield index === 0 ? '[' : ',';
-    yield* piecesOf(stringify(operation, result));
+    yield* chunksOf(stringify(operation, result));
   }
   yield ']';
 }
@@ -179,5 +188,5 @@ async function send(response: ServerResponse, pieces: AsyncIterable<string>): Pr
   }
 }
 
-const stringify = (operation: Admitted, result: PublicResult): string =>
+const stringify = (operation: AdmissionResult, result: PublicResult): string =>
   operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);

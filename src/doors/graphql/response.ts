@@ -1,9 +1,9 @@
 import type { AppError } from '../../errors.ts';
 import { publicError } from '../../graphql/refusal.ts';
-import { type Answer, errorHeaders } from '../../http/answer.ts';
 import { etagOf, matchesWeakly } from '../../http/etag.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { rangesOf } from '../../http/media-type.ts';
+import { errorHeaders, type HttpResponse } from '../../http/response.ts';
 
 /** Media types of an answer that is no stream, the default one first. */
 export const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'] as const;
@@ -33,7 +33,7 @@ export const contentTypeFor = (accept: string | undefined): string =>
   `${responseType(accept) ?? RESPONSE_TYPES[0]}; charset=utf-8`;
 
 /** An error before execution: `errors` and no `data`, with the error's own HTTP status whatever the Accept. */
-export const graphqlErrorAnswer = (error: AppError, exchange: Exchange): Answer => ({
+export const graphqlErrorResponse = (error: AppError, exchange: Exchange): HttpResponse => ({
   status: error.status,
   headers: errorHeaders(error, exchange),
   body: JSON.stringify({ errors: [publicError(error)] }),
@@ -41,12 +41,13 @@ export const graphqlErrorAnswer = (error: AppError, exchange: Exchange): Answer 
 });
 
 /** Lets a client that has the same answer already do without it, where a request can't change anything. */
-export function revalidated(exchange: Exchange, answer: Answer): Answer {
-  if (exchange.method === 'POST' || answer.status !== 200 || typeof answer.body !== 'string') return answer;
-  const etag = etagOf(answer.body);
-  answer.headers.push('ETag', etag);
+export function revalidated(exchange: Exchange, response: HttpResponse): HttpResponse {
+  if (exchange.method === 'POST' || response.status !== 200 || typeof response.body !== 'string')
+    return response;
+  const etag = etagOf(response.body);
+  response.headers.push('ETag', etag);
   const ifNoneMatch = exchange.headers['if-none-match'];
   return ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)
-    ? { status: 304, headers: answer.headers, body: '' }
-    : answer;
+    ? { status: 304, headers: response.headers, body: '' }
+    : response;
 }

@@ -1,6 +1,6 @@
 import type { Session } from '../../access/session.ts';
-import type { Admitted } from '../../graphql/admission.ts';
-import { shownBudget } from '../../graphql/budget.ts';
+import type { AdmissionResult } from '../../graphql/admission.ts';
+import { formatBudget } from '../../graphql/budget.ts';
 import { newContext } from '../../graphql/context.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
 import { OperationRefused } from '../../graphql/refusal.ts';
@@ -11,7 +11,7 @@ import { idempotencyOf } from '../../http/idempotency-key.ts';
 export async function run(
   exchange: Exchange,
   session: Session,
-  operation: Admitted,
+  operation: AdmissionResult,
   index: number,
 ): Promise<PublicResult> {
   const extensions = extensionsOf(exchange, session);
@@ -19,7 +19,7 @@ export async function run(
   if (operation instanceof OperationRefused) return { errors: [...operation.errors], ...more };
   const context = newContext(session, {
     cost: operation.cost,
-    isGone: () => exchange.response.destroyed,
+    isDisconnected: () => exchange.response.destroyed,
     idempotency: idempotencyOf(exchange, index),
   });
   try {
@@ -37,5 +37,5 @@ export const statusOf = (result: PublicResult): number => ('data' in result ? 20
 /** What the request cost and what is left, for clients that ask for it. */
 function extensionsOf(exchange: Exchange, session: Session): Record<string, unknown> | undefined {
   if (exchange.headers['x-ratelimit-extension'] !== 'on') return undefined;
-  return { rateLimit: shownBudget(session.budget(session.units)) };
+  return { rateLimit: formatBudget(session.budget(session.units)) };
 }

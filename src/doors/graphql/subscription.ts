@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { keyOf } from '../../access/api-keys.ts';
 import type { Session } from '../../access/session.ts';
-import { FellBehind } from '../../domains/event/feed.ts';
+import { SlowReaderError } from '../../domains/event/feed.ts';
 import {
-  CLIENT_GONE,
+  CLIENT_DISCONNECTED,
   type EventStream,
   type EventStreams,
-  nameOfEnd,
-  STOPPING,
+  endReason,
+  SERVER_STOPPING,
   type StreamOptions,
 } from '../../domains/event/streams.ts';
 import { AppError } from '../../errors.ts';
@@ -29,7 +29,7 @@ export class Subscription {
 
   private constructor(stream: EventStream, results: AsyncGenerator<PublicResult>) {
     this.#stream = stream;
-    this.results = told(stream, results);
+    this.results = publicResults(stream, results);
   }
 
   /** @throws AppError where it can't begin */
@@ -56,14 +56,14 @@ export class Subscription {
     const reader = body.getReader();
     const { socket } = response;
     let drained: (() => void) | undefined;
-    const gone = () => stream.fail(CLIENT_GONE);
+    const gone = () => stream.fail(CLIENT_DISCONNECTED);
     response.on('drain', () => drained?.());
     response.on('close', gone);
     // Who reads for ever has no reason to close its half of the connection: it is about to go.
     socket?.on('end', gone);
     stream.onFailure((error) => {
       // Without `complete` clients connect again and go on.
-      if (error === STOPPING || error instanceof FellBehind) response.destroy();
+      if (error === SERVER_STOPPING || error instanceof SlowReaderError) response.destroy();
       drained?.();
     });
     if (response.destroyed || socket?.readableEnded) gone();
@@ -83,7 +83,7 @@ export class Subscription {
       response.shouldKeepAlive = false;
       response.end();
     }
-    return { events: stream.sent, end: nameOfEnd(stream.failure) };
+    return { events: stream.sent, end: endReason(stream.failure) };
   }
 }
 
@@ -95,12 +95,13 @@ async function* eventsOf(stream: EventStream): AsyncGenerator<StoredEvent> {
   }
 }
 
-async function* told(stream: EventStream, results: AsyncGenerator<PublicResult>) {
+async function* publicResults(stream: EventStream, results: AsyncGenerator<PublicResult>) {
   try {
     for await (const result of results) yield { ...result, stringify: toJson };
   } catch (error) {
     stream.fail(error);
-    if (error === CLIENT_GONE || error === STOPPING || error instanceof FellBehind) return;
+    if (error === CLIENT_DISCONNECTED || error === SERVER_STOPPING || error instanceof SlowReaderError)
+      return;
     const known = error instanceof AppError ? error : new AppError('INTERNAL', INTERNAL_MESSAGE);
     yield { errors: [publicError(known)], stringify: toJson };
   } finally {

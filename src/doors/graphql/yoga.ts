@@ -4,8 +4,8 @@ import type { Admission } from '../../graphql/admission.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
 import { OperationRefused } from '../../graphql/refusal.ts';
 import { schema } from '../../graphql/schema.ts';
-import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
+import type { HttpResponse } from '../../http/response.ts';
 import { responseType } from './response.ts';
 import { run, statusOf } from './run.ts';
 import { STREAM_TYPE } from './subscription.ts';
@@ -34,7 +34,7 @@ export class YogaTransport {
   }
 
   /** Answers a request whose operations are admitted and paid for. */
-  async answer(exchange: Exchange, session: Session, admission: Admission): Promise<Answer> {
+  async handle(exchange: Exchange, session: Session, admission: Admission): Promise<HttpResponse> {
     await this.load();
     const yoga = await this.#yoga!;
     const response = await yoga.fetch(

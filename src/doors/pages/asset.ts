@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import type { Answer } from '../../http/answer.ts';
 import { matchesWeakly } from '../../http/etag.ts';
 import type { Exchange, Headers } from '../../http/exchange.ts';
+import type { HttpResponse } from '../../http/response.ts';
 
 const compress = promisify(gzip);
 const expand = promisify(gunzip);
@@ -32,7 +32,7 @@ export class Asset {
   }
 
   /** Answers a GET or HEAD. */
-  async answer(exchange: Exchange): Promise<Answer> {
+  async handle(exchange: Exchange): Promise<HttpResponse> {
     const { etag, compressed, headers } = await this.#prepared();
     const { contentType, immutable } = this.#options;
     const all: Headers = [

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { Answer } from '../../http/answer.ts';
 import type { Exchange, Headers } from '../../http/exchange.ts';
+import type { HttpResponse } from '../../http/response.ts';
 import { acceptsCoding } from './asset.ts';
 
 /** What the bundler made for browsers: `bundle.ts` at the root of the repository writes it. */
@@ -54,7 +54,7 @@ export class Bundle {
   }
 
   /** Answers a GET or HEAD of a file that is there. */
-  async answer(exchange: Exchange): Promise<Answer> {
+  async handle(exchange: Exchange): Promise<HttpResponse> {
     const name = exchange.path.slice(BUNDLE_PATH.length);
     const accepted = exchange.header('accept-encoding');
     const encoded = CODINGS.find(({ coding }) => acceptsCoding(accepted, coding));

@@ -2,14 +2,14 @@ import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphq
 import type { Config } from '../../config.ts';
 import type { Route } from '../../domains/route.ts';
 import { ROUTES } from '../../domains/routes.ts';
-import type { Answer } from '../../http/answer.ts';
+import { coalesced } from '../../http/coalesced.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { isLocalRequest } from '../../http/local-request.ts';
 import { GRAPHQL_PATH } from '../../http/paths.ts';
-import { sharedWork } from '../../http/shared-work.ts';
+import type { HttpResponse } from '../../http/response.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Metrics } from '../../observability/metrics.ts';
-import { installationOf, openApiJson } from '../../openapi/document.ts';
+import { deploymentOf, openApiJson } from '../../openapi/document.ts';
 import type { Store } from '../../store/store.ts';
 import { Asset } from './asset.ts';
 import { BUNDLE_PATH, Bundle } from './bundle.ts';
@@ -26,7 +26,7 @@ const GRAPHIQL_BODY = `<h1 class="unseen">GraphiQL</h1>
 <main id="graphiql"></main>
 <noscript>GraphiQL needs JavaScript. Without it, read <a href="${SDL_PATH}">the schema</a>.</noscript>`;
 
-export type Page = (exchange: Exchange) => MaybePromise<Answer>;
+export type Page = (exchange: Exchange) => MaybePromise<HttpResponse>;
 
 export interface PagesOptions {
   config: Config;
@@ -51,7 +51,7 @@ Allow: ${BUNDLE_PATH}
 Disallow: /
 `;
 
-const json = (value: unknown): Answer => ({
+const json = (value: unknown): HttpResponse => ({
   status: 200,
   headers: ['Cache-Control', 'no-store'],
   body: JSON.stringify(value),
@@ -66,17 +66,17 @@ export class Pages {
   readonly #browserPages = new Map<string, Page>();
 
   readonly #bundle = new Bundle();
-  readonly #file = onlyForOwnOrigin((exchange) => this.#bundle.answer(exchange));
+  readonly #file = sameOrigin((exchange) => this.#bundle.handle(exchange));
 
   constructor({ config, store, metrics, schema, routes = ROUTES, developmentKey }: PagesOptions) {
     this.#pages.set('/health/live', () => json({ status: 'live' }));
-    const ping = sharedWork(() => store.ping(), 0);
+    const ping = coalesced(() => store.ping(), 0);
     this.#pages.set('/health/ready', async () => {
       await ping();
       return json({ status: 'ready' });
     });
     if (metrics && config.METRICS) {
-      const text = sharedWork(async () => Buffer.from(await metrics.text()), METRICS_INTERVAL);
+      const text = coalesced(async () => Buffer.from(await metrics.text()), METRICS_INTERVAL);
       this.#pages.set('/metrics', async () => ({
         status: 200,
         headers: [],
@@ -86,27 +86,27 @@ export class Pages {
     }
     const openApi = new Asset({
       contentType: 'application/json',
-      content: () => openApiJson(installationOf(config), undefined, routes),
+      content: () => openApiJson(deploymentOf(config), undefined, routes),
     });
-    this.#pages.set(OPENAPI_PATH, (exchange) => openApi.answer(exchange));
+    this.#pages.set(OPENAPI_PATH, (exchange) => openApi.handle(exchange));
     const robots = new Asset({ contentType: 'text/plain; charset=utf-8', content: () => ROBOTS });
-    this.#pages.set('/robots.txt', (exchange) => robots.answer(exchange));
+    this.#pages.set('/robots.txt', (exchange) => robots.handle(exchange));
     const operations = new Asset({
       contentType: 'application/json',
       content: () => JSON.stringify(restOperations(routes, config.REST_BASE_PATH)),
     });
-    this.#pages.set(OPERATIONS_PATH, (exchange) => operations.answer(exchange));
+    this.#pages.set(OPERATIONS_PATH, (exchange) => operations.handle(exchange));
     for (const [path, asset] of icons())
       this.#pages.set(
         path,
-        onlyForOwnOrigin((exchange) => asset.answer(exchange)),
+        sameOrigin((exchange) => asset.handle(exchange)),
       );
     if (config.INTROSPECTION) {
       const sdl = new Asset({
         contentType: 'text/plain; charset=utf-8',
         content: () => `${printSchema(lexicographicSortSchema(schema))}\n`,
       });
-      this.#pages.set(SDL_PATH, (exchange) => sdl.answer(exchange));
+      this.#pages.set(SDL_PATH, (exchange) => sdl.handle(exchange));
     }
 
     const keyFor = ({ request }: Exchange) => (isLocalRequest(request) ? developmentKey : undefined);
@@ -121,13 +121,13 @@ export class Pages {
         developmentKey: key,
       }),
     );
-    this.#pages.set(DOCS_PATH, onlyForOwnOrigin(docs));
+    this.#pages.set(DOCS_PATH, sameOrigin(docs));
     this.#readPages.set(`${DOCS_PATH}/`, redirectTo(DOCS_PATH));
     this.#browserPages.set(
       '/',
-      onlyForOwnOrigin((exchange) => {
+      sameOrigin((exchange) => {
         const key = keyFor(exchange);
-        return notCached(
+        return uncached(
           htmlPage({
             ...common,
             title: 'Petstore',
@@ -157,7 +157,7 @@ export class Pages {
         developmentKey: key,
       }),
     );
-    this.#browserPages.set(GRAPHQL_PATH, onlyForOwnOrigin(graphiql));
+    this.#browserPages.set(GRAPHQL_PATH, sameOrigin(graphiql));
     this.#readPages.set(`${GRAPHQL_PATH}/`, redirectTo(GRAPHQL_PATH));
   }
 
@@ -184,12 +184,12 @@ function htmlAssets(
       assets.get(key) ??
       new Asset({ contentType: HTML_TYPE, content: () => render(key), headers: htmlHeaders });
     assets.set(key, asset);
-    return asset.answer(exchange);
+    return asset.handle(exchange);
   };
 }
 
 /** A page that differs from one request to the next. */
-const notCached = (html: string): Answer => ({
+const uncached = (html: string): HttpResponse => ({
   status: 200,
   headers: ['Cache-Control', 'no-store', 'Vary', 'Accept', ...htmlHeaders(html)],
   body: html,
@@ -206,9 +206,9 @@ const redirectTo =
   });
 
 /** A key that is filled in is nothing for scripts of other origins. */
-const onlyForOwnOrigin =
+const sameOrigin =
   (page: Page): Page =>
-  async (exchange) => ({ ...(await page(exchange)), ownOriginOnly: true });
+  async (exchange) => ({ ...(await page(exchange)), sameOriginOnly: true });
 
 const isRead = ({ method }: Exchange): boolean => method === 'GET' || method === 'HEAD';
 

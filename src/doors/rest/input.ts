@@ -1,13 +1,13 @@
 import { ID_RULE, parseId } from '../../domains/id.ts';
-import { issuesOf } from '../../domains/notation.ts';
-import { type Body, type Route, takesIdempotencyKey } from '../../domains/route.ts';
+import { acceptsIdempotencyKey, type Body, type Route } from '../../domains/route.ts';
+import { issuesOf } from '../../domains/validation.ts';
 import { AppError, type Issue } from '../../errors.ts';
 import { checkLength, readBody } from '../../http/body.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
 import { isReadable } from '../../http/media-type.ts';
-import { bodyTypesOf, notationOf } from './media-types.ts';
+import { bodyTypesOf, int64FormatOf } from './media-types.ts';
 import { readQuery } from './query.ts';
 import { withIntegerIds } from './representation.ts';
 
@@ -37,7 +37,7 @@ export function readInput(
     variables[route.pathParameter] = id;
   }
   const key = exchange.headers['idempotency-key'];
-  if (takesIdempotencyKey(route.method) && key !== undefined && parseIdempotencyKey(key) === null)
+  if (acceptsIdempotencyKey(route.method) && key !== undefined && parseIdempotencyKey(key) === null)
     issues.push(IDEMPOTENCY_KEY_ISSUE);
   if (route.body && body) {
     variables.input = readFields(route.body, body, variables[route.pathParameter!], issues);
@@ -81,7 +81,7 @@ export async function readObject(
     throw new AppError('UNSUPPORTED_MEDIA_TYPE', `This operation reads ${types.join(' or ')} in UTF-8 only.`);
   }
   const body = asObject(parseJson(await readBody(exchange)));
-  return notationOf(contentType) === 'string' ? withIntegerIds(shape!, body) : body;
+  return int64FormatOf(contentType) === 'string' ? withIntegerIds(shape!, body) : body;
 }
 
 const isEncoded = ({ headers }: Exchange): boolean =>

@@ -13,11 +13,11 @@ export const bodyTypesOf = (method: Method): readonly string[] =>
  * How JSON has an int64: as an integer, or as a string of digits for callers whose numbers are IEEE 754 doubles and
  * would round it. The media type parameter that asks for the second is OData's (OData JSON Format 4.01, section 3.2).
  */
-export type Int64Notation = 'integer' | 'string';
+export type Int64Format = 'integer' | 'string';
 
 const PARAMETER = 'ieee754compatible';
 
-export const CONTENT_TYPES: Readonly<Record<Int64Notation, string>> = {
+export const CONTENT_TYPES: Readonly<Record<Int64Format, string>> = {
   integer: JSON_TYPE,
   string: `${JSON_TYPE};IEEE754Compatible=true`,
 };
@@ -28,7 +28,7 @@ export const CONTENT_TYPES: Readonly<Record<Int64Notation, string>> = {
  *
  * @returns null where the header excludes JSON
  */
-export function notationFor(accept: string | undefined): Int64Notation | null {
+export function negotiateInt64Format(accept: string | undefined): Int64Format | null {
   if (accept === undefined || accept === '*/*' || accept === JSON_TYPE || accept.trim() === '')
     return 'integer';
   const ranges = rangesOf(accept);
@@ -43,7 +43,7 @@ export function notationFor(accept: string | undefined): Int64Notation | null {
 }
 
 /** The notation of a body by its Content-Type, which is known to be readable. */
-export function notationOf(contentType: string | undefined): Int64Notation {
+export function int64FormatOf(contentType: string | undefined): Int64Format {
   if (contentType === undefined || contentType === JSON_TYPE) return 'integer';
   const [range] = rangesOf(contentType);
   return wantsStrings(range!.parameters) ? 'string' : 'integer';

@@ -2,10 +2,10 @@ import type { Route } from '../../domains/route.ts';
 import type { Shape } from '../../domains/shape.ts';
 import { AppError, notFound } from '../../errors.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
-import type { Answer } from '../../http/answer.ts';
 import { etagOf, matchesWeakly } from '../../http/etag.ts';
 import type { Exchange, Headers } from '../../http/exchange.ts';
-import { CONTENT_TYPES, type Int64Notation, notationFor } from './media-types.ts';
+import type { HttpResponse } from '../../http/response.ts';
+import { CONTENT_TYPES, type Int64Format, negotiateInt64Format } from './media-types.ts';
 import { writeList, writerFor } from './representation.ts';
 
 /**
@@ -14,29 +14,29 @@ import { writeList, writerFor } from './representation.ts';
  * @param variables those of the document
  * @throws the error of the result; NOT_FOUND where there is nothing to answer with
  */
-export function answerOf(
+export function toResponse(
   exchange: Exchange,
   route: Route,
   variables: Readonly<Record<string, unknown>>,
   result: PublicResult,
-): Answer {
+): HttpResponse {
   if (result.errors) throw errorOf(result);
   const { shape, status } = route;
   if (shape === undefined) return { status, headers: [], body: '' };
-  const notation = notationFor(exchange.headers.accept)!;
-  const write = writerFor(shape.type, notation);
+  const format = negotiateInt64Format(exchange.headers.accept)!;
+  const write = writerFor(shape.type, format);
   if (route.list) {
     const data = result.data as { page?: ResultPage; parent?: { page: ResultPage } | null };
     const page = data.page ?? data.parent?.page;
     if (!page) throw missing(route, variables);
     const headers: Headers =
       route.endless || page.pageInfo.hasNextPage ? ['Link', nextLink(exchange, shape, page)] : [];
-    return withEtag(exchange, notation, status, headers, writeList(write, page.nodes));
+    return withEtag(exchange, format, status, headers, writeList(write, page.nodes));
   }
   const record = recordOf(route, variables, result);
   // What creates stands on the path of its list, which has no parameter.
   const headers: Headers = status === 201 ? ['Location', `${exchange.route}/${idOf(shape, record)}`] : [];
-  return withEtag(exchange, notation, status, headers, write(record));
+  return withEtag(exchange, format, status, headers, write(record));
 }
 
 /** The one record of a result. @throws its error, NOT_FOUND where there is none */
@@ -71,17 +71,17 @@ function nextLink(exchange: Exchange, shape: Shape, page: ResultPage): string {
 
 function withEtag(
   exchange: Exchange,
-  notation: Int64Notation,
+  format: Int64Format,
   status: number,
   headers: Headers,
   body: string,
-): Answer {
+): HttpResponse {
   const etag = etagOf(body);
   headers.push('ETag', etag);
   const ifNoneMatch = isRead(exchange) ? exchange.headers['if-none-match'] : undefined;
   if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag))
     return { status: 304, headers, body: '' };
-  return { status, headers, body, contentType: CONTENT_TYPES[notation] };
+  return { status, headers, body, contentType: CONTENT_TYPES[format] };
 }
 
 const isRead = ({ method }: Exchange): boolean => method === 'GET' || method === 'HEAD';

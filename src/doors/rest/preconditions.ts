@@ -18,7 +18,7 @@ export function preconditionOf(ifMatch: string | undefined): Precondition | unde
 }
 
 /** The precondition that fields which the body may only repeat are those of the resource. */
-export function mirroring(
+export function requireMirrored(
   precondition: Precondition | undefined,
   names: readonly string[],
   body: Readonly<Record<string, unknown>>,

@@ -1,7 +1,7 @@
 import { parseId } from '../../domains/id.ts';
 import { RESOURCES } from '../../domains/routes.ts';
 import type { Field, Shape } from '../../domains/shape.ts';
-import type { Int64Notation } from './media-types.ts';
+import type { Int64Format } from './media-types.ts';
 
 /** Writes one record as JSON text. */
 export type Writer = (record: object) => string;
@@ -14,22 +14,22 @@ const bare = (value: unknown): string => String(value);
 
 /** How the values of a field are written. Ids are digits in the record and become JSON integers without passing through a number. */
 function valueWriter(
-  { kind, textOf, typeOf }: Field,
-  notation: Int64Notation,
+  { kind, toRestValue, recordType }: Field,
+  format: Int64Format,
 ): (value: unknown, record: object) => string {
   if (kind === 'record')
     return (value, record) =>
-      writerFor(typeOf!(record as Record<string, unknown>), notation)(value as object);
-  if (kind === 'int64') return notation === 'integer' ? bare : (value) => `"${value}"`;
+      writerFor(recordType!(record as Record<string, unknown>), format)(value as object);
+  if (kind === 'int64') return format === 'integer' ? bare : (value) => `"${value}"`;
   if (kind !== 'string') return bare;
-  return textOf ? (value) => quote(textOf(value as string)) : (value) => quote(value as string);
+  return toRestValue ? (value) => quote(toRestValue(value as string)) : (value) => quote(value as string);
 }
 
-function writerOf({ fields }: Shape, notation: Int64Notation): Writer {
+function writerOf({ fields }: Shape, format: Int64Format): Writer {
   const parts = Object.entries(fields).map(([name, field]) => ({
     name,
     key: `"${name}":`,
-    write: valueWriter(field, notation),
+    write: valueWriter(field, format),
   }));
   return (record) => {
     let json = '';
@@ -42,13 +42,13 @@ function writerOf({ fields }: Shape, notation: Int64Notation): Writer {
   };
 }
 
-const writersIn = (notation: Int64Notation): Readonly<Record<string, Writer>> =>
-  Object.fromEntries(RESOURCES.map(({ shape }) => [shape.type, writerOf(shape, notation)]));
+const writersIn = (format: Int64Format): Readonly<Record<string, Writer>> =>
+  Object.fromEntries(RESOURCES.map(({ shape }) => [shape.type, writerOf(shape, format)]));
 
 const WRITERS = { integer: writersIn('integer'), string: writersIn('string') };
 
 /** The writer of the records of a GraphQL type; absent optional values are left out, never null. */
-export const writerFor = (type: string, notation: Int64Notation): Writer => WRITERS[notation][type]!;
+export const writerFor = (type: string, format: Int64Format): Writer => WRITERS[format][type]!;
 
 /** Writes a list of records as a bare JSON array. */
 export function writeList(write: Writer, records: readonly object[]): string {

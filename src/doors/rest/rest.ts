@@ -4,17 +4,17 @@ import { ROUTES, STREAMS } from '../../domains/routes.ts';
 import { AppError, type Issue, validationFailed } from '../../errors.ts';
 import { type Context, newContext } from '../../graphql/context.ts';
 import { runOnce } from '../../graphql/idempotency.ts';
-import type { Operations, OwnOperation } from '../../graphql/operations.ts';
-import type { Answer } from '../../http/answer.ts';
+import type { InternalOperation, Operations } from '../../graphql/operations.ts';
 import type { Exchange, Headers } from '../../http/exchange.ts';
 import { idempotencyOf } from '../../http/idempotency-key.ts';
 import { accepts } from '../../http/media-type.ts';
+import type { HttpResponse } from '../../http/response.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { readInput, readObject } from './input.ts';
 import { checkSunset, deprecationHeaders, type Lifecycle } from './lifecycle.ts';
-import { notationFor } from './media-types.ts';
-import { answerOf, recordOf } from './output.ts';
-import { mirroring, preconditionOf } from './preconditions.ts';
+import { negotiateInt64Format } from './media-types.ts';
+import { recordOf, toResponse } from './output.ts';
+import { preconditionOf, requireMirrored } from './preconditions.ts';
 import { readQuery } from './query.ts';
 import { Router } from './router.ts';
 
@@ -22,9 +22,9 @@ import { Router } from './router.ts';
 interface Operation {
   route: Route;
   stream?: undefined;
-  run: OwnOperation;
+  run: InternalOperation;
   /** What answers an empty merge patch, where the mutation can't take one. */
-  runUnchanged: OwnOperation | undefined;
+  runUnchanged: InternalOperation | undefined;
   /** Headers that every answer of the operation has. */
   headers: Headers | undefined;
 }
@@ -36,7 +36,7 @@ export type OpenStream = (
   exchange: Exchange,
   session: Session,
   variables: Readonly<Record<string, unknown>>,
-) => Promise<Answer>;
+) => Promise<HttpResponse>;
 
 /** In units: a REST call is one request. */
 const COST = 1;
@@ -62,8 +62,8 @@ export class RestHandler {
     for (const route of routes) {
       this.#router.add(route.method, basePath + route.path, {
         route,
-        run: operations.prepareOwn(route.document),
-        runUnchanged: route.unchanged === undefined ? undefined : operations.prepareOwn(route.unchanged),
+        run: operations.prepareInternal(route.document),
+        runUnchanged: route.unchanged === undefined ? undefined : operations.prepareInternal(route.unchanged),
         headers: deprecationHeaders(route, lifecycle),
       });
     }
@@ -75,12 +75,12 @@ export class RestHandler {
   }
 
   /** @throws AppError for what the client did wrong or may not do; it may not be charged yet */
-  answer(exchange: Exchange, session: Session): MaybePromise<Answer> {
+  handle(exchange: Exchange, session: Session): MaybePromise<HttpResponse> {
     const match = this.#router.find(exchange.method, exchange.path);
-    if (!match) throw noSuchPath(exchange.path);
+    if (!match) throw pathNotFound(exchange.path);
     const { destination } = match;
-    if (!destination) return this.#answerOtherMethod(exchange, session, match.allow);
-    if (destination.stream) return this.#answerStream(exchange, session, destination.stream);
+    if (!destination) return this.#handleOtherMethod(exchange, session, match.allow);
+    if (destination.stream) return this.#handleStream(exchange, session, destination.stream);
     const { route, headers } = destination;
     exchange.operation = route.operationId;
     exchange.route = this.#basePath + route.path;
@@ -89,15 +89,15 @@ export class RestHandler {
       exchange.operationHeaders = headers;
       checkSunset(route, this.#lifecycle, session.now());
     }
-    if (notationFor(exchange.headers.accept) === null) {
+    if (negotiateInt64Format(exchange.headers.accept) === null) {
       throw new AppError('NOT_ACCEPTABLE', 'This operation answers with application/json only.');
     }
     return route.body
-      ? this.#answerWithBody(exchange, session, destination, match.parameters)
-      : this.#answerBare(exchange, session, destination, match.parameters);
+      ? this.#handleWithBody(exchange, session, destination, match.parameters)
+      : this.#handleWithoutBody(exchange, session, destination, match.parameters);
   }
 
-  #answerOtherMethod(exchange: Exchange, session: Session, allow: string): MaybePromise<Answer> {
+  #handleOtherMethod(exchange: Exchange, session: Session, allow: string): MaybePromise<HttpResponse> {
     exchange.allow = allow;
     if (exchange.method !== 'OPTIONS') {
       throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${allow}, not ${exchange.method}.`);
@@ -105,7 +105,7 @@ export class RestHandler {
     return andThen(session.charge(COST), () => ({ status: 204, headers: ['Allow', allow], body: '' }));
   }
 
-  #answerStream(exchange: Exchange, session: Session, stream: Stream): MaybePromise<Answer> {
+  #handleStream(exchange: Exchange, session: Session, stream: Stream): MaybePromise<HttpResponse> {
     exchange.operation = stream.operationId;
     exchange.route = this.#basePath + stream.path;
     if (!accepts(exchange.headers.accept, [STREAM_TYPE])) {
@@ -117,27 +117,27 @@ export class RestHandler {
     return andThen(session.admit(COST, 0), () => this.#openStream(exchange, session, variables));
   }
 
-  #answerBare(
+  #handleWithoutBody(
     exchange: Exchange,
     session: Session,
     { route, run }: Operation,
     parameters: PathParameters,
-  ): MaybePromise<Answer> {
+  ): MaybePromise<HttpResponse> {
     const { variables, issues } = readInput(exchange, route, parameters);
     if (issues.length > 0) throw validationFailed(issues);
     return andThen(session.admit(COST, route.method === 'GET' ? 0 : 1), () =>
       andThen(run(variables, contextOf(exchange, session)), (result) =>
-        answerOf(exchange, route, variables, result),
+        toResponse(exchange, route, variables, result),
       ),
     );
   }
 
-  async #answerWithBody(
+  async #handleWithBody(
     exchange: Exchange,
     session: Session,
     { route, run, runUnchanged }: Operation,
     parameters: PathParameters,
-  ): Promise<Answer> {
+  ): Promise<HttpResponse> {
     const body = await readObject(exchange, route);
     const { variables, issues } = readInput(exchange, route, parameters, body);
     const context = contextOf(exchange, session);
@@ -146,17 +146,17 @@ export class RestHandler {
       return this.#refuse(route, context, { ...parameters, body }, validationFailed(issues));
     }
     const { mirrors } = route.body!;
-    if (mirrors) context.precondition = mirroring(context.precondition, mirrors, body);
+    if (mirrors) context.precondition = requireMirrored(context.precondition, mirrors, body);
     if (runUnchanged && Object.keys(variables.input as object).length === 0) {
       await session.charge(COST);
-      return this.#answerUnchanged(exchange, route, runUnchanged, variables, context);
+      return this.#handleUnchanged(exchange, route, runUnchanged, variables, context);
     }
     await session.admit(COST, 1);
-    return answerOf(exchange, route, variables, await run(variables, context));
+    return toResponse(exchange, route, variables, await run(variables, context));
   }
 
   /** The first outcome of an idempotent call is kept even if it is a refusal. */
-  async #refuse(route: Route, context: Context, input: object, error: AppError): Promise<Answer> {
+  async #refuse(route: Route, context: Context, input: object, error: AppError): Promise<HttpResponse> {
     if (context.idempotency) {
       await runOnce(context, route.operationId, input, () => {
         throw error;
@@ -166,13 +166,13 @@ export class RestHandler {
   }
 
   /** Answers an empty merge patch with the record as it is; in a repeated call, as it was the first time. */
-  async #answerUnchanged(
+  async #handleUnchanged(
     exchange: Exchange,
     route: Route,
-    run: OwnOperation,
+    run: InternalOperation,
     variables: Record<string, unknown>,
     context: Context,
-  ): Promise<Answer> {
+  ): Promise<HttpResponse> {
     const read = await run(variables, context);
     const check = () => {
       const record = recordOf(route, variables, read);
@@ -182,12 +182,12 @@ export class RestHandler {
     const record = context.idempotency
       ? await runOnce(context, route.operationId, variables, check)
       : check();
-    return answerOf(exchange, route, variables, { data: { result: record } });
+    return toResponse(exchange, route, variables, { data: { result: record } });
   }
 }
 
 /** @param path what no resource has, or cannot have: its percent-encoding is broken */
-function noSuchPath(path: string): AppError {
+function pathNotFound(path: string): AppError {
   try {
     decodeURIComponent(path);
   } catch {

@@ -36,7 +36,7 @@ export interface Database {
   /** Whether the server has transactions; known once `prepared`. */
   readonly transactions: boolean;
   /** Wraps each method of the port: prepared, in time, errors translated. */
-  answer<T>(work: () => Promise<T>): Promise<T>;
+  execute<T>(work: () => Promise<T>): Promise<T>;
   /** Another client of the same database, whose calls may take as long as they like. */
   patientClient(): MongoClient;
 }
@@ -57,7 +57,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   const selectionMs = Math.min(SERVER_SELECTION_TIMEOUT, Math.ceil(timeoutMs / 3));
   const says = (name: string) => new RegExp(`[?&]${name}=`, 'i').test(settings.uri);
   // The driver's own timeoutMS has no effect any more (7.8), hence one limit for each stage here and one for all of
-  // them together in `answer`.
+  // them together in `execute`.
   const clientOptions = {
     appName: 'petstore-graphql-gateway',
     useBigInt64: true,
@@ -114,7 +114,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     return await prepared().catch(() => false);
   }
 
-  function answer<T>(work: () => Promise<T>): Promise<T> {
+  function execute<T>(work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const late = () => {
         reject(unavailable(new Error(`No answer from the database within ${timeoutMs} ms.`)));
@@ -143,7 +143,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     get transactions() {
       return transactions;
     },
-    answer,
+    execute,
     patientClient: () =>
       new MongoClient(settings.uri, { ...clientOptions, socketTimeoutMS: 0, minPoolSize: 0, maxPoolSize: 1 }),
   };

@@ -144,7 +144,7 @@ async function follow(
   let stream = open(EVENT_TYPES, { ...options, startAtOperationTime: begin });
   let stopped = false;
   let pause = FIRST_PAUSE;
-  let answered = performance.now();
+  let answeredAt = performance.now();
   let delay = 0;
   const waiting = new Set<{ until: Timestamp; resolve: () => void }>();
 
@@ -153,7 +153,7 @@ async function follow(
     const change = await stream.tryNext();
     if (!change && stream.closed) throw new Error('The database was dropped.');
     pause = FIRST_PAUSE;
-    answered = performance.now();
+    answeredAt = performance.now();
     delay = change ? Math.max(0, Date.now() - timeOf(change)) : 0;
     if (change && !stopped && change.clusterTime?.gt(begin)) follower.onEvents([toEvent(change)]);
     for (const one of asked) {
@@ -194,7 +194,7 @@ async function follow(
       if (stopped) return;
       await new Promise<void>((resolve) => waiting.add({ until, resolve }));
     },
-    lag: () => delay + performance.now() - answered,
+    lag: () => delay + performance.now() - answeredAt,
     stop() {
       stopped = true;
       void stream.close().catch(() => {});

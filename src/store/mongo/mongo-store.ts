@@ -46,7 +46,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   const ids = idsOf(database);
   const holds = holdsOf(database);
   try {
-    await database.answer(() => Promise.resolve());
+    await database.execute(() => Promise.resolve());
   } catch (error) {
     if (!isAway(error)) {
       await database.client.close();
@@ -62,18 +62,18 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   return {
     engine: 'mongodb',
     client: database.client,
-    ...answered(database, merged(domains.map(({ reads }) => reads))),
-    ...answered(database, writes(units.run)),
-    ...answered(database, mongoApiKeys(database)),
-    ...answered(database, mongoUsage(database)),
-    eventPage: (request) => database.answer(async () => events.eventPage(request)),
-    followEvents: (follower) => database.answer(async () => events.followEvents(follower)),
-    once: (call, work) => database.answer(() => once(call, work)),
-    hasTransactions: () => database.answer(() => Promise.resolve(database.transactions)),
+    ...executed(database, merged(domains.map(({ reads }) => reads))),
+    ...executed(database, writes(units.run)),
+    ...executed(database, mongoApiKeys(database)),
+    ...executed(database, mongoUsage(database)),
+    eventPage: (request) => database.execute(async () => events.eventPage(request)),
+    followEvents: (follower) => database.execute(async () => events.followEvents(follower)),
+    once: (call, work) => database.execute(() => once(call, work)),
+    hasTransactions: () => database.execute(() => Promise.resolve(database.transactions)),
     transaction: (work) =>
-      database.answer(() => units.runTogether(async (unit) => work(writes((write) => write(unit))))),
+      database.execute(() => units.runTogether(async (unit) => work(writes((write) => write(unit))))),
     ping: () =>
-      database.answer(async () => {
+      database.execute(async () => {
         await database.db.command({ ping: 1 });
       }),
     async close() {
@@ -87,12 +87,12 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
 const isAway = (error: unknown): boolean =>
   isUnavailable(error) || (error as { code?: unknown }).code === 'UNAVAILABLE';
 
-/** The same methods, each within `answer`. */
-function answered<M extends Methods>(database: Database, methods: M): M {
+/** The same methods, each within `execute`. */
+function executed<M extends Methods>(database: Database, methods: M): M {
   return Object.fromEntries(
     Object.entries(methods).map(([name, method]) => [
       name,
-      (...args: never[]) => database.answer(() => method(...args)),
+      (...args: never[]) => database.execute(() => method(...args)),
     ]),
   ) as M;
 }

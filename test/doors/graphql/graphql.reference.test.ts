@@ -19,7 +19,7 @@ import { FreeGuard } from '../../../src/access/free-guard.ts';
 import { Limiter } from '../../../src/access/limiter.ts';
 import { Session } from '../../../src/access/session.ts';
 import { EventStreams } from '../../../src/domains/event/streams.ts';
-import { GraphQLHandler, graphqlErrorAnswer } from '../../../src/doors/graphql/graphql.ts';
+import { GraphQLHandler, graphqlErrorResponse } from '../../../src/doors/graphql/graphql.ts';
 import { AppError } from '../../../src/errors.ts';
 import {
   type OperationRequest,
@@ -27,8 +27,8 @@ import {
   type PreparedOperation,
 } from '../../../src/graphql/operations.ts';
 import { schema } from '../../../src/graphql/schema.ts';
-import type { Answer } from '../../../src/http/answer.ts';
 import { Exchange } from '../../../src/http/exchange.ts';
+import type { HttpResponse } from '../../../src/http/response.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { sqlite } from '../../kit/petstore.ts';
 import type { OpenedStore } from '../../kit/stores.ts';
@@ -61,7 +61,7 @@ class Interpreted extends Operations {
 }
 
 /** The body, however it is sent. */
-async function bodyOf({ body, stream }: Answer): Promise<string> {
+async function bodyOf({ body, stream }: HttpResponse): Promise<string> {
   if (!stream) return String(body);
   const sink = new PassThrough();
   const [text] = await Promise.all([textOf(sink), stream(sink as unknown as ServerResponse)]);
@@ -107,8 +107,8 @@ class Side {
       counters: this.#counters,
       now: () => NOW,
     });
-    const answer = await this.#handler.answer(exchange, session).catch((error: unknown) => {
-      if (error instanceof AppError) return graphqlErrorAnswer(error, exchange);
+    const answer = await this.#handler.handle(exchange, session).catch((error: unknown) => {
+      if (error instanceof AppError) return graphqlErrorResponse(error, exchange);
       throw error;
     });
     const contentType = answer.contentType?.replace(/\s/g, '');

@@ -11,7 +11,7 @@ const CLIENTS = 60;
 const open = async (asset: Asset) => {
   let answered = 0;
   const server = createHttpServer(async (request, response) => {
-    const answer = await asset.answer(new Exchange(request, response, 'test')).catch(() => undefined);
+    const answer = await asset.handle(new Exchange(request, response, 'test')).catch(() => undefined);
     response.writeHead(answer?.status ?? 500);
     response.end(answer?.body);
     answered++;

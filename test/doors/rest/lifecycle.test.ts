@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import type { Route } from '../../../src/domains/route.ts';
 import { ROUTES } from '../../../src/domains/routes.ts';
-import { installationOf, openApiJson } from '../../../src/openapi/document.ts';
+import { deploymentOf, openApiJson } from '../../../src/openapi/document.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {
   expectAnswer,
@@ -156,7 +156,7 @@ describe('another operation', () => {
   });
 
   it('is described by its row alone', () => {
-    const { paths } = JSON.parse(openApiJson(installationOf(readConfig(environment)), 0, routes));
+    const { paths } = JSON.parse(openApiJson(deploymentOf(readConfig(environment)), 0, routes));
     expect(paths['/store/orders'].get).toMatchObject({
       deprecated: true,
       'x-sunset': '2027-06-30',

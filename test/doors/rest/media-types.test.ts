@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { notationFor } from '../../../src/doors/rest/media-types.ts';
+import { negotiateInt64Format } from '../../../src/doors/rest/media-types.ts';
 import {
   expectAnswer,
   expectRefusal,
@@ -14,7 +14,7 @@ import {
 const EXACT = 'application/json;IEEE754Compatible=true';
 const LARGEST = '9223372036854775807';
 
-describe('the notation of ids', () => {
+describe('the format of ids', () => {
   it.each([
     [undefined, 'integer'],
     ['', 'integer'],
@@ -42,8 +42,8 @@ describe('the notation of ids', () => {
     ['application/*;IEEE754Compatible=true', 'integer'],
     ['text/html', null],
     ['application/xml;IEEE754Compatible=true', null],
-  ])('for Accept: %s is %s', (accept, notation) => {
-    expect(notationFor(accept)).toBe(notation);
+  ])('for Accept: %s is %s', (accept, format) => {
+    expect(negotiateInt64Format(accept)).toBe(format);
   });
 });
 

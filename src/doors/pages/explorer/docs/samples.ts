@@ -20,19 +20,21 @@ const curl = ({ method, url, body }: SampleRequest): string =>
   });
 
 function javaScript({ method, url, body }: SampleRequest): string {
-  const hasAnswer = method !== 'DELETE';
+  const hasResponseBody = method !== 'DELETE';
   const lines = [
     `const response = await fetch(${JSON.stringify(url)}, {`,
     ...(method === 'GET' ? [] : [`  method: '${method}',`]),
     '  headers: {',
     "    'X-API-Key': process.env.KEY,",
     // Without it, JSON.parse rounds ids above 2^53.
-    ...(hasAnswer ? [`    Accept: '${CONTENT_TYPE};IEEE754Compatible=true',`] : []),
+    ...(hasResponseBody ? [`    Accept: '${CONTENT_TYPE};IEEE754Compatible=true',`] : []),
     ...(body === undefined ? [] : [`    'Content-Type': '${CONTENT_TYPE}',`]),
     '  },',
     ...(body === undefined ? [] : [`  body: ${JSON.stringify(body)},`]),
     '});',
-    hasAnswer ? 'console.log(response.status, await response.json());' : 'console.log(response.status);',
+    hasResponseBody
+      ? 'console.log(response.status, await response.json());'
+      : 'console.log(response.status);',
   ];
   return lines.join('\n');
 }

@@ -106,9 +106,9 @@ class Cost {
       });
       const text = await response.text();
       if (response.ok) {
-        const answer = JSON.parse(text);
-        quote = { kind: 'known', units: answer.cost };
-        budget = budgetOf(answer);
+        const body = JSON.parse(text);
+        quote = { kind: 'known', units: body.cost };
+        budget = budgetOf(body);
       } else {
         isFinal = response.status === 400;
         const isTooExpensive = response.status === 400 && text.includes('QUERY_TOO_COMPLEX');
@@ -130,7 +130,7 @@ class Cost {
   }
 
   /** Takes what an answer of the server says about the key. */
-  answered(response: Response): void {
+  onResponse(response: Response): void {
     if (response.status === 401) void apiKey.check();
     if (response.status !== 429) return;
     const { budget } = this.#state;
@@ -150,8 +150,8 @@ class Cost {
     const { rateLimit, ...others } = (result.extensions ?? {}) as Record<string, never>;
     if (rateLimit === undefined) return result;
     this.#set({ ran: (rateLimit as { cost: number }).cost, budget: budgetOf(rateLimit) });
-    const { extensions: _shown, ...answer } = result;
-    return (Object.keys(others).length > 0 ? { ...answer, extensions: others } : answer) as T;
+    const { extensions: _removed, ...shown } = result;
+    return (Object.keys(others).length > 0 ? { ...shown, extensions: others } : shown) as T;
   }
 
   #set(change: Partial<CostState>): void {

@@ -44,7 +44,7 @@ async function post(
   } catch (error) {
     return failed(error instanceof SyntaxError ? invalidVariables(error) : UNREACHABLE);
   }
-  cost.answered(response);
+  cost.onResponse(response);
   let result: Result;
   try {
     result = parseExactly(text) as Result;

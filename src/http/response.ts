@@ -3,7 +3,7 @@ import type { AppError } from '../errors.ts';
 import type { Exchange, Headers } from './exchange.ts';
 
 /** A complete answer; the gateway adds the headers that all answers have. */
-export interface Answer {
+export interface HttpResponse {
   status: number;
   headers: Headers;
   body: string | Buffer;
@@ -12,11 +12,11 @@ export interface Answer {
   /** Writes the body, after the head: for answers without an end that is known. @returns what the log is told at the end */
   stream?: (response: ServerResponse) => Promise<Record<string, unknown>>;
   /** Whether scripts of other origins must not read it, whatever CORS allows them else. */
-  ownOriginOnly?: boolean;
+  sameOriginOnly?: boolean;
 }
 
 /** An error as the specification's Error object. */
-export const errorAnswer = (error: AppError, exchange: Exchange): Answer => ({
+export const errorResponse = (error: AppError, exchange: Exchange): HttpResponse => ({
   status: error.status,
   headers: errorHeaders(error, exchange),
   body: JSON.stringify(error.toPublic()),

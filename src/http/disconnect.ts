@@ -1,7 +1,7 @@
 import type { Exchange } from './exchange.ts';
 
 /** Milliseconds until a client is asked again, twice as long each time. */
-const [FIRST_PAUSE, LONGEST_PAUSE] = [5, 1_000];
+const [FIRST_PAUSE, MAX_PAUSE] = [5, 1_000];
 
 /**
  * Finds out whether a client that sends no more is gone. One that has only closed its half of the connection still reads
@@ -9,7 +9,7 @@ const [FIRST_PAUSE, LONGEST_PAUSE] = [5, 1_000];
  * whole resets the connection on receiving one, which shows when the next one is sent; until something is written the two
  * look the same.
  */
-export function watchForDeparture({ request, response }: Exchange): void {
+export function detectDisconnect({ request, response }: Exchange): void {
   const { socket } = request;
   // HTTP/1.0 knows no interim answers.
   if (request.httpVersionMinor === 0) return;
@@ -17,7 +17,7 @@ export function watchForDeparture({ request, response }: Exchange): void {
   const ask = (pause: number) => {
     if (response.headersSent || !socket.writable) return;
     response.writeContinue();
-    timer = setTimeout(ask, pause, Math.min(2 * pause, LONGEST_PAUSE));
+    timer = setTimeout(ask, pause, Math.min(2 * pause, MAX_PAUSE));
   };
   const begin = () => ask(FIRST_PAUSE);
   if (socket.readableEnded) begin();

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { sharedWork } from '../../src/http/shared-work.ts';
+import { coalesced } from '../../src/http/coalesced.ts';
 
 describe('shared work', () => {
   it('is done once for all who ask at a time, and afresh for who asks later', async () => {
     let state = 0;
     let runs = 0;
     const begun: (() => void)[] = [];
-    const ask = sharedWork(async () => {
+    const ask = coalesced(async () => {
       runs++;
       const seen = state;
       await new Promise<void>((resolve) => begun.push(resolve));
@@ -26,14 +26,14 @@ describe('shared work', () => {
 
   it('begins no more often than it may', async () => {
     const times: number[] = [];
-    const ask = sharedWork(() => times.push(performance.now()), 60);
+    const ask = coalesced(() => times.push(performance.now()), 60);
     for (let i = 0; i < 3; i++) await ask();
     for (let i = 1; i < 3; i++) expect(times[i]! - times[i - 1]!).toBeGreaterThan(50);
   });
 
   it('that fails fails for those who asked, and is tried again for the next', async () => {
     let runs = 0;
-    const ask = sharedWork(() => {
+    const ask = coalesced(() => {
       if (++runs === 1) throw new Error('away');
       return 'there';
     }, 0);

@@ -2,14 +2,14 @@ import type { GraphQLSchema } from 'graphql';
 import type { CompiledQuery } from 'graphql-jit';
 import type { Cost } from './cost.ts';
 import type { Documents, Operation } from './documents.ts';
-import { type SelectedOperation, select, switchesOf } from './selection.ts';
+import { conditionVariables, type SelectedOperation, select } from './selection.ts';
 import { OperationVariables, type Variables } from './variables.ts';
 
 /** Measured: bytes of heap for one field of a selection. */
-const BYTES_OF_FIELD = 300;
+const BYTES_PER_FIELD = 300;
 
 /** An operation with its directives decided, and what is found out about it as it is used. */
-export interface Plan {
+export interface ExecutionPlan {
   readonly operation: Operation;
   readonly selected: SelectedOperation;
   uses: number;
@@ -18,19 +18,19 @@ export interface Plan {
   /** The data where only the schema is asked for and no variable has a say; null where something else is asked for too. */
   schemaData?: Record<string, unknown> | null;
   /** What compiled code needs to be right; null where it never is. */
-  needs?: readonly string[] | null;
+  requiredVariables?: readonly string[] | null;
   /** Null where there is to be none. */
   code?: CompiledQuery | null;
 }
 
 interface PlannedOperation {
   readonly variables: OperationVariables;
-  readonly switches: readonly string[];
-  readonly plans: Map<string, Plan>;
+  readonly conditions: readonly string[];
+  readonly plans: Map<string, ExecutionPlan>;
 }
 
 /** Plans of the operations of documents, kept as long as these and within the room that they have. */
-export class Plans {
+export class ExecutionPlans {
   readonly #schema: GraphQLSchema;
   readonly #documents: Documents;
   readonly #suggest: boolean;
@@ -52,15 +52,15 @@ export class Plans {
    * @param variables coerced
    * @throws QUERY_TOO_COMPLEX for what is too deep or too large to look at
    */
-  planOf(operation: Operation, variables: Variables): Plan {
-    const { switches, plans } = this.#planned(operation);
-    const decided = switches.map((name) => (variables[name] === true ? '1' : '0')).join('');
+  planOf(operation: Operation, variables: Variables): ExecutionPlan {
+    const { conditions, plans } = this.#planned(operation);
+    const decided = conditions.map((name) => (variables[name] === true ? '1' : '0')).join('');
     const known = plans.get(decided);
     if (known) return known;
     const selected = select(this.#schema, operation.document.ast, operation.node, variables);
-    const isKept = this.#documents.reserve(operation.document, selected.fields * BYTES_OF_FIELD);
+    const isKept = this.#documents.reserve(operation.document, selected.fields * BYTES_PER_FIELD);
     // The first plan that is kept is mostly that of the use before, when the document wasn't kept yet.
-    const plan: Plan = { operation, selected, uses: isKept && plans.size === 0 ? 1 : 0 };
+    const plan: ExecutionPlan = { operation, selected, uses: isKept && plans.size === 0 ? 1 : 0 };
     if (isKept) plans.set(decided, plan);
     return plan;
   }
@@ -71,7 +71,7 @@ export class Plans {
       const { document, node } = operation;
       planned = {
         variables: new OperationVariables(this.#schema, document.ast, node, { suggest: this.#suggest }),
-        switches: switchesOf(document.ast, node),
+        conditions: conditionVariables(document.ast, node),
         plans: new Map(),
       };
       this.#operations.set(operation, planned);

@@ -1,11 +1,11 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import { PIECE, piecesOf } from './pieces.ts';
+import { CHUNK_SIZE, chunksOf } from './chunks.ts';
 
 /** How many bytes of answers that clients haven't read yet may be kept in memory. */
 const MAX_BYTES = 134_217_728;
 
 /** The answers of one server that are kept until their clients read them, the oldest first. */
-export class UnreadAnswers {
+export class UnreadResponses {
   readonly #max: number;
   readonly #bytes = new Map<ServerResponse, number>();
   #total = 0;
@@ -15,20 +15,20 @@ export class UnreadAnswers {
   }
 
   /** Notes how much of an answer is kept now. Where that is too much, the client that has been slow for longest is cut off. */
-  set(answer: ServerResponse, bytes: number): void {
-    const before = this.#bytes.get(answer);
-    if (before === undefined) answer.once('close', () => this.#forget(answer));
+  set(response: ServerResponse, bytes: number): void {
+    const before = this.#bytes.get(response);
+    if (before === undefined) response.once('close', () => this.#forget(response));
     this.#total += bytes - (before ?? 0);
-    this.#bytes.set(answer, bytes);
+    this.#bytes.set(response, bytes);
     if (this.#total <= this.#max) return;
     const [slowest] = this.#bytes.keys();
     this.#forget(slowest!);
     slowest!.socket?.destroy();
   }
 
-  #forget(answer: ServerResponse): void {
-    this.#total -= this.#bytes.get(answer) ?? 0;
-    this.#bytes.delete(answer);
+  #forget(response: ServerResponse): void {
+    this.#total -= this.#bytes.get(response) ?? 0;
+    this.#bytes.delete(response);
   }
 }
 
@@ -36,19 +36,19 @@ export class UnreadAnswers {
  * The class of a server's answers. What `end` is given leaves the process in pieces as the client reads it, and counts until then if it is
  * text; bytes are taken for something that all answers share.
  */
-export const responseClass = (unread: UnreadAnswers) =>
+export const responseClass = (unread: UnreadResponses) =>
   class PacedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
     // biome-ignore lint/suspicious/noExplicitAny: the overloads of node:http, which are passed on
     override end(body?: any, ...rest: any[]): this {
       const isText = typeof body === 'string';
       if (!isText && !Buffer.isBuffer(body)) return super.end(body, ...rest);
-      if (body.length <= PIECE) {
+      if (body.length <= CHUNK_SIZE) {
         super.end(body, ...rest);
         if (isText && this.writableLength > 0) unread.set(this, this.writableLength);
         return this;
       }
       if (!this.headersSent) this.setHeader('Content-Length', Buffer.byteLength(body));
-      const pieces = piecesOf(body);
+      const pieces = chunksOf(body);
       let left = body.length;
       const more = () => {
         for (let piece = pieces.next().value; piece !== undefined; piece = pieces.next().value) {

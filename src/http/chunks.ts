@@ -1,10 +1,10 @@
 /** Bodies that are longer go out piece by piece, in characters or bytes. */
-export const PIECE = 65_536;
+export const CHUNK_SIZE = 65_536;
 
 /** A long body in pieces: text is encoded only as it is sent, so that it isn't kept twice. */
-export function* piecesOf<Body extends string | Buffer>(body: Body): Generator<Body> {
+export function* chunksOf<Body extends string | Buffer>(body: Body): Generator<Body> {
   for (let at = 0, end = 0; at < body.length; at = end) {
-    end = at + PIECE;
+    end = at + CHUNK_SIZE;
     if (typeof body === 'string') {
       // Not between the two halves of a character.
       if (isHighSurrogate(body.charCodeAt(end - 1))) end++;

@@ -4,9 +4,9 @@ import { ID_RULE, type Id, parseId } from './id.ts';
 
 /**
  * How REST or GraphQL writes down what the rules of an input leave open. The rules themselves are written once, in each
- * domain's own file, as functions of the notation.
+ * domain's own file, as functions of the dialect.
  */
-export interface Notation {
+export interface InputDialect {
   /** An id: a JSON integer in REST, a string or an integer in GraphQL. */
   id: z.ZodType<Id>;
   /** A field that may be left out: in GraphQL `null` means the same, in REST it is refused. */
@@ -24,12 +24,12 @@ const idFrom = (accepts: (value: unknown) => boolean) =>
     return z.NEVER;
   }) as unknown as z.ZodType<Id>;
 
-export const restNotation: Notation = {
+export const restDialect: InputDialect = {
   id: idFrom((value) => typeof value !== 'string'),
   optional: (rule) => rule.optional() as never,
 };
 
-export const graphqlNotation: Notation = {
+export const graphqlDialect: InputDialect = {
   id: idFrom(() => true),
   optional: (rule) => rule.nullish().transform((value) => value ?? undefined) as never,
 };

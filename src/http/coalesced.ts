@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  *
  * @param interval how many milliseconds lie between the beginnings of two runs, at least
  */
-export function sharedWork<T>(work: () => T | Promise<T>, interval: number): () => Promise<T> {
+export function coalesced<T>(work: () => T | Promise<T>, interval: number): () => Promise<T> {
   let next: Promise<T> | undefined;
   let latest: Promise<T> | undefined;
   let began = Number.NEGATIVE_INFINITY;
