@@ -13,7 +13,7 @@ import {
 } from 'graphql';
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { KeptError, PetstoreWrites } from '../store/store.ts';
+import type { PetstoreWrites, StoredError } from '../store/store.ts';
 import type { Context } from './context.ts';
 import { runOnce } from './idempotency.ts';
 import { Loaders } from './loaders.ts';
@@ -78,7 +78,7 @@ class FieldRefusal extends AppError {
     this.at = at;
   }
 
-  override toPublic(): KeptError {
+  override toPublic(): StoredError {
     return { ...super.toPublic(), at: this.at };
   }
 }
@@ -160,7 +160,7 @@ export class Mutation {
         withinSizeLimit(runInOrder(plans, writes)),
       );
     } catch (error) {
-      const at = (error as AppError & { cause?: KeptError }).cause?.at;
+      const at = (error as AppError & { cause?: StoredError }).cause?.at;
       throw error instanceof AppError && at !== undefined ? new FieldRefusal(error, at) : error;
     }
   }

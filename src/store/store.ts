@@ -57,7 +57,7 @@ export interface IdempotentCall {
 }
 
 /** A refusal as it is kept. */
-export interface KeptError extends PublicError {
+export interface StoredError extends PublicError {
   /** Which field of several was refused, counted from 0. */
   at?: number;
 }
@@ -65,7 +65,7 @@ export interface KeptError extends PublicError {
 /** What an idempotent call came to, now or the first time. `value` is plain JSON data. */
 export type Outcome<T> = { replayed: boolean } & (
   | { value: T; error?: undefined }
-  | { error: KeptError; value?: undefined }
+  | { error: StoredError; value?: undefined }
 );
 
 export const PLAN_NAMES = ['free', 'pro', 'business', 'enterprise'] as const;

@@ -18,7 +18,7 @@ export function watchDatabase(
   if (uri === undefined) return;
   const host = hostsOf(uri);
   let isAway = false;
-  const look = async () => {
+  const check = async () => {
     try {
       await store.ping();
       if (isAway) log.info({ host }, 'the database is back');
@@ -27,9 +27,9 @@ export function watchDatabase(
       log.warn({ host, reason: reasonOf(error) }, 'the database is away');
       isAway = true;
     }
-    setTimeout(look, interval).unref();
+    setTimeout(check, interval).unref();
   };
-  void look();
+  void check();
 }
 
 /** The hosts of a connection string, without the user and the password before them. */

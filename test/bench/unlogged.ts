@@ -4,15 +4,15 @@ import type { Connection as Source } from '../../src/store/sqlite/connection.ts'
 const { Connection } = (await import(
   new URL('../../dist/store/sqlite/connection.js', import.meta.url).href
 )) as { Connection: typeof Source };
-const collectWith = Connection.prototype.collectWith;
-Connection.prototype.collectWith = function (collector) {
-  collectWith.call(this, {
+const setCollector = Connection.prototype.setCollector;
+Connection.prototype.setCollector = function (collector) {
+  setCollector.call(this, {
     get size() {
       return collector.size;
     },
     truncate: (size) => collector.truncate(size),
     write: () => collector.truncate(0),
-    committed() {},
+    onCommitted() {},
   });
 };
 await import(new URL('../../dist/main.js', import.meta.url).href);

@@ -6,8 +6,8 @@ import {
   PLAN_NAMES,
   type PlanName,
 } from '../store.ts';
+import { type CollectionDefinition, DATE, NUMBER, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
-import { type CollectionPlan, DATE, NUMBER, STRING, shape } from './plan.ts';
 
 interface ApiKeySecretDocument {
   hash: string;
@@ -25,18 +25,18 @@ interface ApiKeyDocument {
   secrets: ApiKeySecretDocument[];
 }
 
-export const apiKeysPlan: CollectionPlan = {
+export const apiKeysCollection: CollectionDefinition = {
   name: 'apiKeys',
-  schema: shape({
+  schema: objectSchema({
     _id: STRING,
     name: { bsonType: 'string' },
     plan: { enum: [...PLAN_NAMES] },
-    limits: shape({ perMinute: NUMBER, perDay: NUMBER }),
+    limits: objectSchema({ perMinute: NUMBER, perDay: NUMBER }),
     createdAt: DATE,
     'revokedAt?': DATE,
     secrets: {
       bsonType: 'array',
-      items: shape({ hash: STRING, prefix: { bsonType: 'string' }, 'expiresAt?': DATE }),
+      items: objectSchema({ hash: STRING, prefix: { bsonType: 'string' }, 'expiresAt?': DATE }),
     },
   }),
   indexes: [{ key: { 'secrets.hash': 1 }, unique: true }, { key: { createdAt: 1, _id: 1 } }],
@@ -44,7 +44,7 @@ export const apiKeysPlan: CollectionPlan = {
 
 /** API keys. */
 export function mongoApiKeys({ db, options }: Database) {
-  const apiKeys = db.collection<ApiKeyDocument>(apiKeysPlan.name);
+  const apiKeys = db.collection<ApiKeyDocument>(apiKeysCollection.name);
   return {
     async apiKeyBySecretHash(hash) {
       const found = await apiKeys.findOne({ 'secrets.hash': hash }, options);

@@ -6,21 +6,21 @@ import {
 } from '../../domains/category/category.ts';
 import type { Id } from '../../domains/id.ts';
 import type { Check, PageRequest } from '../store.ts';
-import type { ChangeEvents, MongoDomain, Tools } from './domain.ts';
-import { idOf } from './keys.ts';
-import { type CollectionPlan, type RecordDocument, recordShape, STRING } from './plan.ts';
+import { type CollectionDefinition, type RecordDocument, recordSchema, STRING } from './collection.ts';
+import type { ChangeEvents, DomainContext, MongoDomain } from './domain.ts';
+import { toId } from './keys.ts';
 import { Records } from './records.ts';
 import type { RunUnit } from './units.ts';
-import { writesOf } from './writes.ts';
+import { createWrites } from './writes.ts';
 
 interface CategoryDocument extends RecordDocument {
   name: string;
   description?: string;
 }
 
-const plan: CollectionPlan = {
+const definition: CollectionDefinition = {
   name: 'categories',
-  schema: recordShape({
+  schema: recordSchema({
     name: STRING,
     'description?': { bsonType: 'string' },
   }),
@@ -30,7 +30,7 @@ const plan: CollectionPlan = {
 const FIELDS = { name: 1, description: 1 } as const;
 
 const toCategory = ({ _id, name, description }: CategoryDocument): Category =>
-  description === undefined ? { id: idOf(_id), name } : { id: idOf(_id), name, description };
+  description === undefined ? { id: toId(_id), name } : { id: toId(_id), name, description };
 
 const events: ChangeEvents = {
   insert: 'category.created',
@@ -39,11 +39,11 @@ const events: ChangeEvents = {
 };
 
 /** Reads and writes of categories. */
-function open({ database, ids, holds }: Tools) {
-  const collection = database.db.collection<CategoryDocument>(plan.name);
+function open({ database, ids, holds }: DomainContext) {
+  const collection = database.db.collection<CategoryDocument>(definition.name);
   const kind = { name: 'category', collection, fields: FIELDS, toRecord: toCategory };
   const records = new Records(kind, database);
-  const { insert, existing, change, remove } = writesOf(kind, database);
+  const { insert, existing, change, remove } = createWrites(kind, database);
 
   return {
     reads: {
@@ -74,7 +74,7 @@ function open({ database, ids, holds }: Tools) {
       deleteCategory: (id: Id, check?: Check<Category>) =>
         run(async (unit) => {
           const category = await existing(id, check, unit);
-          const deleted = await holds.deleteUnreferred('categories', category._id, unit, {
+          const deleted = await holds.deleteUnreferenced('categories', category._id, unit, {
             referrers: 'pets',
             filter: { categoryId: category._id },
             remove: (condition) => remove(category, unit, condition),
@@ -86,4 +86,4 @@ function open({ database, ids, holds }: Tools) {
   };
 }
 
-export const category = { plan, events, toRecord: toCategory, open } satisfies MongoDomain;
+export const category = { definition, events, toRecord: toCategory, open } satisfies MongoDomain;

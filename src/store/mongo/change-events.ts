@@ -5,16 +5,16 @@ import type {
   Document,
 } from 'mongodb';
 import type { EventType, StoredEvent } from '../events.ts';
-import { WRITTEN } from './changes.ts';
+import { SNAPSHOT } from './changes.ts';
 import type { MongoDomain } from './domain.ts';
 import { DOMAINS } from './domains.ts';
-import { idOf } from './keys.ts';
+import { toId } from './keys.ts';
 
 /** What change streams tell of. */
 export type Change = ChangeStreamInsertDocument | ChangeStreamUpdateDocument | ChangeStreamDeleteDocument;
 
 const BY_COLLECTION: ReadonlyMap<string, MongoDomain> = new Map(
-  DOMAINS.map((domain) => [domain.plan.name, domain]),
+  DOMAINS.map((domain) => [domain.definition.name, domain]),
 );
 
 const exists = (field: string, $exists: boolean): Document => ({
@@ -22,9 +22,9 @@ const exists = (field: string, $exists: boolean): Document => ({
 });
 
 /** Which changes are events of each type, and of no type before it. Updates that clients can't see have left nothing in `written`. */
-function conditionsOf({ plan, events }: MongoDomain): [EventType, Document][] {
-  const change = (operationType: Change['operationType']) => ({ 'ns.coll': plan.name, operationType });
-  const before: Document[] = [exists(WRITTEN, true)];
+function conditionsOf({ definition, events }: MongoDomain): [EventType, Document][] {
+  const change = (operationType: Change['operationType']) => ({ 'ns.coll': definition.name, operationType });
+  const before: Document[] = [exists(SNAPSHOT, true)];
   const updates = events.update.map(({ type, fields }): [EventType, Document] => {
     const own = fields ? [{ $or: fields.map((field) => exists(field, true)) }] : [];
     const condition = { ...change('update'), $and: [...before, ...own] };
@@ -51,13 +51,13 @@ export function toEvent(change: Change): StoredEvent {
     case 'insert':
       return { id, type: events.insert, time, record: toRecord(change.fullDocument as never) };
     case 'delete':
-      return { id, type: events.delete, time, record: { id: idOf(_id) } };
+      return { id, type: events.delete, time, record: { id: toId(_id) } };
     case 'update': {
       const values: Document = change.updateDescription.updatedFields ?? {};
       const { type } = events.update.find(
         ({ fields }) => !fields || fields.some((field) => field in values),
       )!;
-      return { id, type, time, record: toRecord({ ...values[WRITTEN], _id } as never) };
+      return { id, type, time, record: toRecord({ ...values[SNAPSHOT], _id } as never) };
     }
   }
 }

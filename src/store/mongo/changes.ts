@@ -1,11 +1,11 @@
 import type { Document, UpdateFilter } from 'mongodb';
-import type { Version } from './plan.ts';
+import type { Version } from './collection.ts';
 
 /**
  * Where updates leave a copy of all that clients can see of the record: a change stream tells of an update only what it
  * has set, and the document as it was then only on servers that were told to keep it.
  */
-export const WRITTEN = 'written';
+export const SNAPSHOT = 'written';
 
 /** Fields of an earlier layout: an update takes them away, and until then nobody looks at them. */
 const FORMER_FIELDS = ['openOrders', 'pets', 'heldAt'];
@@ -16,7 +16,7 @@ const FORMER_FIELDS = ['openOrders', 'pets', 'heldAt'];
  *
  * @param fields those of the record that clients see
  */
-export function changeOf<D extends { version: Version }>(
+export function updateFor<D extends { version: Version }>(
   fields: object,
   document: D,
   values: Document,
@@ -33,12 +33,12 @@ export function changeOf<D extends { version: Version }>(
   for (const name of FORMER_FIELDS) if (name in before) unset[name] = true;
   return {
     $inc: { version: 1 },
-    $set: { ...set, [WRITTEN]: writtenBy(fields, before, values) },
+    $set: { ...set, [SNAPSHOT]: snapshotAfter(fields, before, values) },
     ...(Object.keys(unset).length > 0 && { $unset: unset }),
   } as unknown as UpdateFilter<D>;
 }
 
-function writtenBy(fields: object, before: Document, values: Document): Document {
+function snapshotAfter(fields: object, before: Document, values: Document): Document {
   const written: Document = {};
   for (const field of Object.keys(fields)) {
     const value = values[field] === undefined ? before[field] : values[field];

@@ -38,7 +38,7 @@ export interface Database {
   /** Wraps each method of the port: prepared, in time, errors translated. */
   execute<T>(work: () => Promise<T>): Promise<T>;
   /** Another client of the same database, whose calls may take as long as they like. */
-  patientClient(): MongoClient;
+  clientWithoutTimeout(): MongoClient;
 }
 
 /** Creates what is missing in the database. @returns whether anything had to be done to the validators */
@@ -144,7 +144,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
       return transactions;
     },
     execute,
-    patientClient: () =>
+    clientWithoutTimeout: () =>
       new MongoClient(settings.uri, { ...clientOptions, socketTimeoutMS: 0, minPoolSize: 0, maxPoolSize: 1 }),
   };
   return database;

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Document } from 'mongodb';
+import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
-import { LostRace } from './errors.ts';
-import { HOLD_LIFE, type HoldDocuments, type Mark } from './hold-documents.ts';
-import type { Key } from './plan.ts';
-import type { TakenHolds } from './taken-holds.ts';
+import { WriteConflict } from './errors.ts';
+import { HOLD_TTL, type HoldDocuments, type Mark } from './hold-documents.ts';
+import type { InstanceHolds } from './instance-holds.ts';
 import type { Unit } from './units.ts';
 
 /** How a parent is deleted. */
@@ -25,27 +25,27 @@ const COMMIT_WITHIN = 1_500;
 const PAUSE = 40;
 
 /** Deletes parents that nothing refers to; the letters are those of `holds.ts`. */
-export function deletionsOf({ db, options }: Database, documents: HoldDocuments, taken: TakenHolds) {
-  let knowsTime = false;
+export function createDeletions({ db, options }: Database, documents: HoldDocuments, taken: InstanceHolds) {
+  let supportsNow = false;
 
-  /** M. @throws LostRace while another deleter is at it */
+  /** M. @throws WriteConflict while another deleter is at it */
   async function close(name: string): Promise<Mark> {
     const mark = await documents.mark(name, taken.newId());
     if (mark) return mark;
     const other = await documents.markOf(name);
     // Its deleter is dead, or too late.
-    if (other?.isOver) await documents.removeMark(name, other.by);
+    if (other?.isExpired) await documents.removeMark(name, other.by);
     else if (other) await sleep(PAUSE);
-    throw new LostRace();
+    throw new WriteConflict();
   }
 
   /** Waits until the holds are given back that counted at M, but not for ever. @returns whether they are */
-  async function released(name: string, { holders, at: markedAt }: Mark): Promise<boolean> {
+  async function awaitRelease(name: string, { holders, at: markedAt }: Mark): Promise<boolean> {
     const others = new Set<string>();
     const own: Promise<void>[] = [];
     for (const [id, at] of Object.entries(holders)) {
-      if (markedAt.getTime() - at.getTime() >= HOLD_LIFE) continue;
-      if (taken.isOwn(id)) own.push(taken.unused(name, id));
+      if (markedAt.getTime() - at.getTime() >= HOLD_TTL) continue;
+      if (taken.isOwn(id)) own.push(taken.whenUnused(name, id));
       else others.add(id);
     }
     if (own.length > 0) {
@@ -62,7 +62,7 @@ export function deletionsOf({ db, options }: Database, documents: HoldDocuments,
   }
 
   /** C. What the transaction itself has written is looked at inside of it, all else as it is now. */
-  async function isReferred({ referrers, filter }: Deletion, unit: Unit): Promise<boolean> {
+  async function isReferenced({ referrers, filter }: Deletion, unit: Unit): Promise<boolean> {
     const own: Key[] = [];
     for (const name of unit.session ? unit.written : []) {
       const [collection, key] = name.split('/') as [string, string];
@@ -83,7 +83,7 @@ export function deletionsOf({ db, options }: Database, documents: HoldDocuments,
      */
     async prepare(): Promise<void> {
       const isPast = { $expr: { $gt: ['$$NOW', new Date(0)] } };
-      knowsTime =
+      supportsNow =
         (await db.collection<{ _id: string }>('layout').findOne({ _id: 'layout', ...isPast })) !== null;
     },
 
@@ -92,26 +92,26 @@ export function deletionsOf({ db, options }: Database, documents: HoldDocuments,
      *
      * @returns false if something refers to it, or is about to
      */
-    async deleteUnreferred(kind: string, key: Key, unit: Unit, parent: Deletion): Promise<boolean> {
+    async deleteUnreferenced(kind: string, key: Key, unit: Unit, parent: Deletion): Promise<boolean> {
       const name = `${kind}/${key}`;
-      if (await isReferred(parent, unit)) return false;
+      if (await isReferenced(parent, unit)) return false;
       const sentAt = performance.now();
       const mark = await close(name);
       const reopen = () => documents.removeMark(name, mark.by).catch(() => {});
       if (unit.session) {
         unit.deadline = Math.min(unit.deadline, sentAt + COMMIT_WITHIN);
-        unit.afterwards.push(reopen);
+        unit.onSettled.push(reopen);
       }
       unit.written.add(name);
       let isKnown = true;
       try {
-        if (!(await released(name, mark)) || (await isReferred(parent, unit))) return false;
-        if (performance.now() > sentAt + DELETE_WITHIN) throw new LostRace();
+        if (!(await awaitRelease(name, mark)) || (await isReferenced(parent, unit))) return false;
+        if (performance.now() > sentAt + DELETE_WITHIN) throw new WriteConflict();
         const until = new Date(mark.at.getTime() + DELETE_WITHIN);
         isKnown = false;
-        const removed = await parent.remove(knowsTime ? { $expr: { $lt: ['$$NOW', until] } } : {});
+        const removed = await parent.remove(supportsNow ? { $expr: { $lt: ['$$NOW', until] } } : {});
         isKnown = true;
-        if (!removed) throw new LostRace();
+        if (!removed) throw new WriteConflict();
         return true;
       } finally {
         // Where D has no answer, the mark stays as long as the server may still carry it out.

@@ -15,7 +15,7 @@ import {
 import { unavailable } from '../../errors.ts';
 
 /** A concurrent writer changed what this attempt had read; nothing is written, and a further attempt may succeed. */
-export class LostRace extends Error {
+export class WriteConflict extends Error {
   constructor(options?: ErrorOptions) {
     super('A concurrent writer was faster.', options);
   }
@@ -91,7 +91,7 @@ export function isUnavailable(error: unknown): boolean {
 
 /** What the port throws for an error: UNAVAILABLE for a database that is away, anything else as it is. */
 export const portError = (error: unknown): unknown =>
-  isUnavailable(error) || error instanceof LostRace ? unavailable(error) : error;
+  isUnavailable(error) || error instanceof WriteConflict ? unavailable(error) : error;
 
 const hasCode =
   (code: number) =>

@@ -40,7 +40,7 @@ const CURSOR_NOT_FOUND = 43;
  */
 export function mongoEvents(database: Database): EventStore & { stopFollowing(): void } {
   const { client, db } = database;
-  const followings = new Set<Following>();
+  const subscriptions = new Set<Following>();
 
   const open = (types: readonly EventType[], options: ChangeStreamOptions): ChangeStream<Document, Change> =>
     db.watch<Document, Change>([{ $match: { $or: types.map(conditionOf) } }], options);
@@ -54,7 +54,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
     (await db.command({ ping: 1, ...database.options })).operationTime as Timestamp;
 
   /** Options for streams that start at the beginning of the log, the likeliest first. */
-  async function* beginnings(): AsyncGenerator<ChangeStreamOptions> {
+  async function* startPositions(): AsyncGenerator<ChangeStreamOptions> {
     const oplog = client.db('local').collection('oplog.rs');
     const oldest = await oplog
       .findOne({}, { ...database.options, sort: { $natural: 1 }, projection: { ts: 1 } })
@@ -80,7 +80,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
         else if (stream.closed || performance.now() > deadline) break;
         else {
           const token = tokenOf(stream);
-          atEnd = isThrough(token, end) ?? token === seen;
+          atEnd = hasReached(token, end) ?? token === seen;
           seen = token;
         }
       }
@@ -96,7 +96,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
     async eventPage(request) {
       requireLog();
       if (request.after === undefined) {
-        for await (const start of beginnings()) {
+        for await (const start of startPositions()) {
           try {
             return await readPage(request, start);
           } catch (error) {
@@ -116,17 +116,17 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
     async followEvents(follower) {
       requireLog();
       const following = await follow(open, clusterTime, follower);
-      followings.add(following);
+      subscriptions.add(following);
       const { stop } = following;
       following.stop = () => {
-        followings.delete(following);
+        subscriptions.delete(following);
         stop();
       };
       return following;
     },
 
     stopFollowing() {
-      for (const following of followings) following.stop();
+      for (const following of subscriptions) following.stop();
     },
   };
 }
@@ -169,7 +169,7 @@ async function follow(
         await next();
       } catch (error) {
         if (stopped) break;
-        if (!isPassing(error)) {
+        if (!isResumable(error)) {
           follower.onEnd(isHistoryLost(error) ? eventsGone() : error);
           break;
         }
@@ -211,7 +211,7 @@ const tokenOf = (stream: ChangeStream<Document, Change>): string =>
  *
  * @returns undefined for tokens of servers that make their own
  */
-function isThrough(token: string, time: Timestamp): boolean | undefined {
+function hasReached(token: string, time: Timestamp): boolean | undefined {
   const match = /^82([0-9A-F]{8})([0-9A-F]{8})/i.exec(token);
   if (!match) return undefined;
   const seen = new Timestamp({ t: Number.parseInt(match[1]!, 16), i: Number.parseInt(match[2]!, 16) });
@@ -222,7 +222,7 @@ const isHistoryLost = (error: unknown): boolean =>
   error instanceof MongoServerError && error.code === HISTORY_LOST;
 
 /** Whether a stream that ended can be gone on with: only a server that answers can refuse that for good. */
-const isPassing = (error: unknown): boolean =>
+const isResumable = (error: unknown): boolean =>
   !(error instanceof MongoServerError) ||
   isUnavailable(error) ||
   error.hasErrorLabel('ResumableChangeStreamError') ||

@@ -1,8 +1,8 @@
 import type { AnyBulkWriteOperation, Document, Filter } from 'mongodb';
-import { together } from './batches.ts';
+import { batch } from './batching.ts';
+import { type CollectionDefinition, DATE, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey, LostRace } from './errors.ts';
-import { type CollectionPlan, DATE, STRING, shape } from './plan.ts';
+import { isDuplicateKey, WriteConflict } from './errors.ts';
 
 /** What refers to one parent, and who is about to delete it. */
 interface HoldDocument {
@@ -15,12 +15,12 @@ interface HoldDocument {
   at?: Date;
 }
 
-export const holdsPlan: CollectionPlan = {
+export const holdsCollection: CollectionDefinition = {
   name: 'holds',
-  schema: shape({
+  schema: objectSchema({
     _id: STRING,
     'holders?': { bsonType: 'object', additionalProperties: DATE },
-    'closing?': shape({ by: STRING, at: DATE }),
+    'closing?': objectSchema({ by: STRING, at: DATE }),
     'at?': DATE,
   }),
   // What dead instances have left; nothing of it counts any more.
@@ -28,8 +28,8 @@ export const holdsPlan: CollectionPlan = {
 };
 
 /** How long a hold counts, and how long a mark does, in milliseconds by the clock of the server. */
-export const HOLD_LIFE = 60_000;
-const MARK_LIFE = 3_500;
+export const HOLD_TTL = 60_000;
+const MARK_TTL = 3_500;
 
 /** A mark as it was set, and the holds that it met. */
 export interface Mark {
@@ -38,14 +38,14 @@ export interface Mark {
   holders: Record<string, Date>;
 }
 
-export type HoldDocuments = ReturnType<typeof holdDocumentsOf>;
+export type HoldDocuments = ReturnType<typeof createHoldDocuments>;
 
 /** The atomic updates of holds and marks. `name` is the parent, `id` a hold, `by` who marks. */
-export function holdDocumentsOf({ db, options, timeoutMs }: Database) {
-  const documents = db.collection<HoldDocument>(holdsPlan.name);
+export function createHoldDocuments({ db, options, timeoutMs }: Database) {
+  const documents = db.collection<HoldDocument>(holdsCollection.name);
 
   /** Updates the document of a parent, which is made if it is not there. @returns it as it is then */
-  async function touch(
+  async function upsert(
     filter: Filter<HoldDocument> & { _id: string },
     update: Document,
   ): Promise<HoldDocument> {
@@ -61,13 +61,13 @@ export function holdDocumentsOf({ db, options, timeoutMs }: Database) {
         // Somebody else made it at the same moment, or the filter asks for more than the _id.
         if (!isDuplicateKey(error) || Object.keys(filter).length > 1) throw error;
       }
-      if (performance.now() > deadline) throw new LostRace();
+      if (performance.now() > deadline) throw new WriteConflict();
     }
   }
 
   const emptied = { holders: { $in: [{}, null] }, closing: { $exists: false } } as Filter<HoldDocument>;
   /** Removes holds and marks, and the documents that have nothing left in them. */
-  const remove = together<[string, AnyBulkWriteOperation<HoldDocument>], void>(async (all) => {
+  const remove = batch<[string, AnyBulkWriteOperation<HoldDocument>], void>(async (all) => {
     const names = [...new Set(all.map(([name]) => name))];
     await documents.bulkWrite(
       [
@@ -81,14 +81,14 @@ export function holdDocumentsOf({ db, options, timeoutMs }: Database) {
 
   return {
     /** @returns whether somebody is about to delete the parent */
-    async take(name: string, id: string): Promise<boolean> {
+    async acquire(name: string, id: string): Promise<boolean> {
       const update = { $currentDate: { [`holders.${id}`]: true } };
-      const { holders, closing } = await touch({ _id: name }, update);
+      const { holders, closing } = await upsert({ _id: name }, update);
       const now = holders![id]!.getTime();
-      return closing !== undefined && now - closing.at.getTime() < MARK_LIFE;
+      return closing !== undefined && now - closing.at.getTime() < MARK_TTL;
     },
 
-    giveBack: (name: string, id: string): Promise<void> =>
+    release: (name: string, id: string): Promise<void> =>
       remove([
         name,
         { updateOne: { filter: { _id: name }, update: { $unset: { [`holders.${id}`]: true } } as Document } },
@@ -98,7 +98,7 @@ export function holdDocumentsOf({ db, options, timeoutMs }: Database) {
     async mark(name: string, by: string): Promise<Mark | null> {
       const update = { $set: { 'closing.by': by }, $currentDate: { 'closing.at': true } };
       try {
-        const { closing, holders = {} } = await touch(
+        const { closing, holders = {} } = await upsert(
           { _id: name, closing: { $exists: false } } as never,
           update,
         );
@@ -110,10 +110,10 @@ export function holdDocumentsOf({ db, options, timeoutMs }: Database) {
     },
 
     /** The mark that a parent has, and whether it no longer counts. */
-    async markOf(name: string): Promise<{ by: string; isOver: boolean } | undefined> {
-      const { closing, at } = await touch({ _id: name }, {});
+    async markOf(name: string): Promise<{ by: string; isExpired: boolean } | undefined> {
+      const { closing, at } = await upsert({ _id: name }, {});
       if (!closing) return undefined;
-      return { by: closing.by, isOver: at!.getTime() - closing.at.getTime() >= MARK_LIFE };
+      return { by: closing.by, isExpired: at!.getTime() - closing.at.getTime() >= MARK_TTL };
     },
 
     removeMark: (name: string, by: string): Promise<void> =>

@@ -1,9 +1,9 @@
 import type { Database } from './database.ts';
-import { deletionsOf } from './deletions.ts';
-import { holdDocumentsOf } from './hold-documents.ts';
-import { takenHoldsOf } from './taken-holds.ts';
+import { createDeletions } from './deletions.ts';
+import { createHoldDocuments } from './hold-documents.ts';
+import { createInstanceHolds } from './instance-holds.ts';
 
-export type Holds = ReturnType<typeof holdsOf>;
+export type Holds = ReturnType<typeof createHolds>;
 
 /**
  * A pet names its category, an incomplete order its pet. Nobody who refers to a parent writes the parent, so that no
@@ -22,10 +22,10 @@ export type Holds = ReturnType<typeof holdsOf>;
  * `HOLD_LIFE`, much longer than I can come after H; a mark for `MARK_LIFE`, and D carries a condition that lets the server
  * refuse it before that is over. `test/store/mongo/holds.model.test.ts` goes through all the ways in which this can run.
  */
-export function holdsOf(database: Database) {
-  const documents = holdDocumentsOf(database);
-  const taken = takenHoldsOf(database, documents);
+export function createHolds(database: Database) {
+  const documents = createHoldDocuments(database);
+  const taken = createInstanceHolds(database, documents);
   const { hold, close } = taken;
-  const { prepare, deleteUnreferred } = deletionsOf(database, documents, taken);
-  return { prepare, hold, deleteUnreferred, close };
+  const { prepare, deleteUnreferenced } = createDeletions(database, documents, taken);
+  return { prepare, hold, deleteUnreferenced, close };
 }

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { AppError, idempotencyKeyReused, idempotentCallRunning, type PublicError } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { IdempotentCall, Outcome, PetstoreWrites } from '../store.ts';
+import { type CollectionDefinition, DATE, objectSchema } from './collection.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey, LostRace } from './errors.ts';
-import { type CollectionPlan, DATE, shape } from './plan.ts';
+import { isDuplicateKey, WriteConflict } from './errors.ts';
 import type { RunUnit, Unit } from './units.ts';
 
 interface IdempotencyDocument {
@@ -18,10 +18,10 @@ interface IdempotencyDocument {
   expiresAt: Date;
 }
 
-export const idempotencyPlan: CollectionPlan = {
+export const idempotencyCollection: CollectionDefinition = {
   name: 'idempotency',
-  schema: shape({
-    _id: shape({ apiKeyId: { bsonType: 'string' }, idempotencyKey: { bsonType: 'string' } }),
+  schema: objectSchema({
+    _id: objectSchema({ apiKeyId: { bsonType: 'string' }, idempotencyKey: { bsonType: 'string' } }),
     fingerprint: { bsonType: 'string' },
     'outcome?': { bsonType: 'string' },
     'attempt?': { bsonType: 'string' },
@@ -32,14 +32,14 @@ export const idempotencyPlan: CollectionPlan = {
 };
 
 /** Standalone: how long a first call may be under way before a retry takes it for dead. */
-const LEASE = 60_000;
+const LEASE_TIME = 60_000;
 
 type Work<T> = (writes: PetstoreWrites) => MaybePromise<T>;
 
 const keyFor = ({ apiKeyId, idempotencyKey }: IdempotentCall) => ({ apiKeyId, idempotencyKey });
 
 /** Outcomes are kept as text: BSON would turn some of the JSON values into others. */
-const finished = (
+const completed = (
   call: IdempotentCall,
   outcome: { value: unknown } | { error: PublicError },
 ): IdempotencyDocument => ({
@@ -50,7 +50,7 @@ const finished = (
 });
 
 /** The document of a call if it still counts: the database removes expired ones only once a minute. */
-const live = (found: IdempotencyDocument | null, call: IdempotentCall): IdempotencyDocument | null =>
+const unexpired = (found: IdempotencyDocument | null, call: IdempotentCall): IdempotencyDocument | null =>
   found && found.expiresAt.getTime() > call.now ? found : null;
 
 /** @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is still running */
@@ -86,7 +86,7 @@ export function mongoIdempotency(
   writes: (run: RunUnit) => PetstoreWrites,
 ) {
   const { db, options } = database;
-  const idempotency = db.collection<IdempotencyDocument>(idempotencyPlan.name);
+  const idempotency = db.collection<IdempotencyDocument>(idempotencyCollection.name);
 
   async function inTransaction<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
     const _id = keyFor(call);
@@ -102,18 +102,18 @@ export function mongoIdempotency(
           outcome,
           unit.options,
         );
-        if (matchedCount === 0) throw new LostRace();
+        if (matchedCount === 0) throw new WriteConflict();
         return;
       }
       await idempotency.insertOne(outcome, unit.options).catch((error) => {
-        throw isDuplicateKey(error) ? new LostRace() : error;
+        throw isDuplicateKey(error) ? new WriteConflict() : error;
       });
     }
 
     try {
       return await units.runTogether(async (unit) => {
         const found = await idempotency.findOne({ _id }, unit.options);
-        const earlier = live(found, call);
+        const earlier = unexpired(found, call);
         if (earlier) return replay<T>(earlier, call);
         let value: T;
         try {
@@ -121,7 +121,7 @@ export function mongoIdempotency(
         } catch (error) {
           throw isOutcome(error) ? new WorkError(error) : error;
         }
-        await keep(unit, found, finished(call, { value }));
+        await keep(unit, found, completed(call, { value }));
         return { replayed: false, value };
       });
     } catch (error) {
@@ -130,15 +130,15 @@ export function mongoIdempotency(
       const outcome = { error: error.error.toPublic() };
       return await units.run(async (unit) => {
         const found = await idempotency.findOne({ _id }, unit.options);
-        const earlier = live(found, call);
+        const earlier = unexpired(found, call);
         if (earlier) return replay<T>(earlier, call);
-        await keep(unit, found, finished(call, outcome));
+        await keep(unit, found, completed(call, outcome));
         return { replayed: false, ...outcome };
       });
     }
   }
 
-  async function underLease<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
+  async function withLease<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
     const attempt = randomUUID();
     const earlier = await units.run(() => claim(call, attempt));
     if (earlier) return replay<T>(earlier, call);
@@ -155,7 +155,7 @@ export function mongoIdempotency(
       }
       outcome = { error: error.toPublic() };
     }
-    await idempotency.replaceOne(mine, finished(call, outcome), options);
+    await idempotency.replaceOne(mine, completed(call, outcome), options);
     return { replayed: false, ...outcome };
   }
 
@@ -165,13 +165,13 @@ export function mongoIdempotency(
       _id: keyFor(call),
       fingerprint: call.fingerprint,
       attempt,
-      leaseUntil: new Date(call.now + LEASE),
+      leaseUntil: new Date(call.now + LEASE_TIME),
       expiresAt: new Date(call.now + call.keepFor),
     };
     const found = await idempotency.findOne({ _id: running._id }, options);
     if (!found) {
       await idempotency.insertOne(running, options).catch((error) => {
-        throw isDuplicateKey(error) ? new LostRace() : error;
+        throw isDuplicateKey(error) ? new WriteConflict() : error;
       });
       return null;
     }
@@ -179,7 +179,7 @@ export function mongoIdempotency(
       found.outcome === undefined &&
       found.fingerprint === call.fingerprint &&
       (found.leaseUntil?.getTime() ?? 0) <= call.now;
-    if (live(found, call) && !abandoned) return found;
+    if (unexpired(found, call) && !abandoned) return found;
     // Only the document as it was read: another retry may have taken over meanwhile.
     const seen = {
       _id: running._id,
@@ -187,12 +187,12 @@ export function mongoIdempotency(
       attempt: found.attempt ?? { $exists: false },
     };
     const { matchedCount } = await idempotency.replaceOne(seen, running, options);
-    if (matchedCount === 0) throw new LostRace();
+    if (matchedCount === 0) throw new WriteConflict();
     return null;
   }
 
   return {
     once: <T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> =>
-      database.transactions ? inTransaction(call, work) : underLease(call, work),
+      database.transactions ? inTransaction(call, work) : withLease(call, work),
   };
 }

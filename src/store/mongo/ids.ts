@@ -1,8 +1,8 @@
 import { AppError } from '../../errors.ts';
+import { type CollectionDefinition, type Key, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
 import { MAX_ID } from './keys.ts';
-import { type CollectionPlan, type Key, STRING, shape } from './plan.ts';
 
 export interface CounterDocument {
   /** A sequence (`orders`), or one reserved order id (`orders/0000000000000000042`). */
@@ -11,9 +11,9 @@ export interface CounterDocument {
   value?: Key;
 }
 
-export const countersPlan: CollectionPlan = {
+export const countersCollection: CollectionDefinition = {
   name: 'counters',
-  schema: shape({ _id: STRING, 'value?': { bsonType: 'long', minimum: 0 } }),
+  schema: objectSchema({ _id: STRING, 'value?': { bsonType: 'long', minimum: 0 } }),
   indexes: [],
 };
 
@@ -23,15 +23,15 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-export type Ids = ReturnType<typeof idsOf>;
+export type IdSequences = ReturnType<typeof createIdSequences>;
 
 /**
  * Assigns ids, each once. An atomic increment, never part of a transaction: creations don't wait for each other's commit,
  * and an id is spent even if its record isn't written in the end.
  */
-export function idsOf(database: Database) {
+export function createIdSequences(database: Database) {
   const { db, options } = database;
-  const counters = db.collection<CounterDocument>(countersPlan.name);
+  const counters = db.collection<CounterDocument>(countersCollection.name);
   /** By the name of their collection. */
   const sequences = new Map<string, Sequence>();
 

@@ -1,14 +1,14 @@
 import { type Collection, MongoBulkWriteError, type OptionalUnlessRequiredId } from 'mongodb';
-import { together } from './batches.ts';
+import { batch } from './batching.ts';
+import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey, LostRace } from './errors.ts';
-import type { Key } from './plan.ts';
+import { isDuplicateKey, WriteConflict } from './errors.ts';
 import type { Unit } from './units.ts';
 
 /** Inserts the documents of a collection; those of the same moment go as one command. */
-export function insertions<D extends { _id: Key }>(collection: Collection<D>, { options }: Database) {
+export function createInsert<D extends { _id: Key }>(collection: Collection<D>, { options }: Database) {
   /** @returns for each whether it was inserted; false if its id is taken */
-  const insertTogether = together<D, boolean>(async (documents) => {
+  const insertBatched = batch<D, boolean>(async (documents) => {
     try {
       if (documents.length === 1) await collection.insertOne(inserted(documents[0]!), options);
       else await collection.insertMany(documents.map(inserted), { ...options, ordered: false });
@@ -26,11 +26,11 @@ export function insertions<D extends { _id: Key }>(collection: Collection<D>, { 
 
   /**
    * @param taken what to throw if there is a document with this id
-   * @throws LostRace by default: only a collection that was filled by other means has an id that is yet to be assigned
+   * @throws WriteConflict by default: only a collection that was filled by other means has an id that is yet to be assigned
    */
-  return async (document: D, unit: Unit, taken: Error = new LostRace()): Promise<void> => {
+  return async (document: D, unit: Unit, taken: Error = new WriteConflict()): Promise<void> => {
     if (!unit.session) {
-      if (!(await insertTogether(document))) throw taken;
+      if (!(await insertBatched(document))) throw taken;
       return;
     }
     unit.written.add(`${collection.collectionName}/${document._id}`);

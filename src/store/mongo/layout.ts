@@ -1,13 +1,13 @@
 import type { Collection, CreateCollectionOptions, Document } from 'mongodb';
-import { apiKeysPlan } from './api-keys.ts';
+import { apiKeysCollection } from './api-keys.ts';
+import { type CollectionDefinition, INTEGER, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { DOMAINS } from './domains.ts';
 import { isDuplicateKey, isNamespaceTaken, isUnauthorized } from './errors.ts';
-import { holdsPlan } from './hold-documents.ts';
-import { idempotencyPlan } from './idempotency.ts';
-import { countersPlan } from './ids.ts';
-import { type CollectionPlan, STRING, shape, WHOLE } from './plan.ts';
-import { usagePlan } from './usage.ts';
+import { holdsCollection } from './hold-documents.ts';
+import { idempotencyCollection } from './idempotency.ts';
+import { countersCollection } from './ids.ts';
+import { usageCollection } from './usage.ts';
 
 /**
  * The version of all that is said here of the database. It goes up with a change that an instance of the version before
@@ -22,20 +22,20 @@ interface LayoutDocument {
   version: number;
 }
 
-const layoutPlan: CollectionPlan = {
+const layoutCollection: CollectionDefinition = {
   name: 'layout',
-  schema: shape({ _id: STRING, version: WHOLE }),
+  schema: objectSchema({ _id: STRING, version: INTEGER }),
   indexes: [],
 };
 
-const PLANS: readonly CollectionPlan[] = [
-  layoutPlan,
-  ...DOMAINS.map(({ plan }) => plan),
-  apiKeysPlan,
-  usagePlan,
-  idempotencyPlan,
-  countersPlan,
-  holdsPlan,
+const COLLECTIONS: readonly CollectionDefinition[] = [
+  layoutCollection,
+  ...DOMAINS.map(({ definition }) => definition),
+  apiKeysCollection,
+  usageCollection,
+  idempotencyCollection,
+  countersCollection,
+  holdsCollection,
 ];
 
 /** The first versions of the wire protocol with what the commands need: $lookup with a local field and a pipeline (5.0), and from sharded collections (5.1). */
@@ -55,7 +55,7 @@ export async function prepareLayout(database: Database, hello: Document): Promis
     throw new Error(`MongoDB ${isSharded ? '5.1' : '5.0'} or later is needed.`);
   }
   const { db, options } = database;
-  const layouts = db.collection<LayoutDocument>(layoutPlan.name);
+  const layouts = db.collection<LayoutDocument>(layoutCollection.name);
   const found = await layouts.findOne({ _id: 'layout' }, options);
   if (found && found.version > LAYOUT) {
     throw new Error(
@@ -63,22 +63,22 @@ export async function prepareLayout(database: Database, hello: Document): Promis
     );
   }
 
-  const names = PLANS.map(({ name }) => name);
+  const names = COLLECTIONS.map(({ name }) => name);
   const existing = new Map(
     (await db.listCollections({ name: { $in: names } }).toArray()).map((info) => [info.name, info]),
   );
   let changed = false;
-  for (const plan of PLANS) {
-    const info = existing.get(plan.name);
-    if (info) changed = (await adaptValidator(database, plan, info)) || changed;
-    else await createCollection(database, plan);
+  for (const definition of COLLECTIONS) {
+    const info = existing.get(definition.name);
+    if (info) changed = (await adaptValidator(database, definition, info)) || changed;
+    else await createCollection(database, definition);
   }
   await createIndexes(database, existing.size > 0);
-  if (found?.version !== LAYOUT) await markLayout(layouts, options);
+  if (found?.version !== LAYOUT) await recordLayout(layouts, options);
   return changed;
 }
 
-async function createCollection({ db }: Database, { name, schema }: CollectionPlan): Promise<void> {
+async function createCollection({ db }: Database, { name, schema }: CollectionDefinition): Promise<void> {
   const settings: CreateCollectionOptions = {
     validator: { $jsonSchema: schema },
     validationAction: 'error',
@@ -94,7 +94,7 @@ async function createCollection({ db }: Database, { name, schema }: CollectionPl
 /** @returns whether it had to be changed */
 async function adaptValidator(
   { db }: Database,
-  { name, schema }: CollectionPlan,
+  { name, schema }: CollectionDefinition,
   info: Document,
 ): Promise<boolean> {
   const validator = { $jsonSchema: schema };
@@ -107,7 +107,7 @@ async function adaptValidator(
   } catch (error) {
     if (!isUnauthorized(error)) throw error;
     // The role readWrite isn't enough for that, but for all else.
-    if (takes(current?.$jsonSchema, schema)) return false;
+    if (accepts(current?.$jsonSchema, schema)) return false;
     throw new Error(
       `The validator of ${name} is that of another version, and the user of MONGODB_URI may not replace it: ` +
         'start once with a user who has the role dbAdmin too (collMod).',
@@ -117,7 +117,7 @@ async function adaptValidator(
 }
 
 /** Whether documents of our schema get past the one that is there, as far as the names of fields tell. */
-function takes(theirs: Document | undefined, ours: Document): boolean {
+function accepts(theirs: Document | undefined, ours: Document): boolean {
   if (!theirs) return true;
   const needs: string[] = theirs.required ?? [];
   const knows = Object.keys(theirs.properties ?? {});
@@ -133,16 +133,16 @@ const canonical = (document: unknown): string =>
 
 /** On a client without a limit of time, since an index of a large collection takes as long as it takes. */
 async function createIndexes(database: Database, isOld: boolean): Promise<void> {
-  const missing: CollectionPlan[] = [];
-  for (const plan of PLANS) {
-    if (plan.indexes.length === 0) continue;
-    const there = isOld ? await database.db.collection(plan.name).indexes() : [];
+  const missing: CollectionDefinition[] = [];
+  for (const definition of COLLECTIONS) {
+    if (definition.indexes.length === 0) continue;
+    const there = isOld ? await database.db.collection(definition.name).indexes() : [];
     const keys = there.map(({ key }) => keyName(key));
-    const indexes = plan.indexes.filter(({ key }) => !keys.includes(keyName(key)));
-    if (indexes.length > 0) missing.push({ ...plan, indexes });
+    const indexes = definition.indexes.filter(({ key }) => !keys.includes(keyName(key)));
+    if (indexes.length > 0) missing.push({ ...definition, indexes });
   }
   if (missing.length === 0) return;
-  const client = database.patientClient();
+  const client = database.clientWithoutTimeout();
   try {
     for (const { name, indexes } of missing) await client.db().collection(name).createIndexes(indexes);
   } finally {
@@ -155,7 +155,10 @@ const keyName = (key: unknown): string =>
     .flat()
     .join();
 
-async function markLayout(layouts: Collection<LayoutDocument>, options: Database['options']): Promise<void> {
+async function recordLayout(
+  layouts: Collection<LayoutDocument>,
+  options: Database['options'],
+): Promise<void> {
   try {
     await layouts.updateOne({ _id: 'layout' }, { $max: { version: LAYOUT } }, { ...options, upsert: true });
   } catch (error) {

@@ -7,11 +7,11 @@ import type { Methods, MongoDomain } from './domain.ts';
 import { DOMAINS } from './domains.ts';
 import { isUnavailable } from './errors.ts';
 import { mongoEvents } from './events.ts';
-import { holdsOf } from './holds.ts';
+import { createHolds } from './holds.ts';
 import { mongoIdempotency } from './idempotency.ts';
-import { idsOf } from './ids.ts';
+import { createIdSequences } from './ids.ts';
 import { prepareLayout } from './layout.ts';
-import { type RunUnit, unitsOf } from './units.ts';
+import { createUnitRunners, type RunUnit } from './units.ts';
 import { mongoUsage } from './usage.ts';
 
 export type { MongoOptions } from './database.ts';
@@ -24,8 +24,8 @@ export interface MongoStore extends Store {
 }
 
 /** Where ids are assigned in sequence. */
-const SEQUENCES = (DOMAINS as readonly MongoDomain[]).map(({ plan, choosesIds = false }) => ({
-  name: plan.name,
+const SEQUENCES = (DOMAINS as readonly MongoDomain[]).map(({ definition, choosesIds = false }) => ({
+  name: definition.name,
   choosesIds,
 }));
 
@@ -43,8 +43,8 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     await holds.prepare();
     return changed;
   });
-  const ids = idsOf(database);
-  const holds = holdsOf(database);
+  const ids = createIdSequences(database);
+  const holds = createHolds(database);
   try {
     await database.execute(() => Promise.resolve());
   } catch (error) {
@@ -53,7 +53,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
       throw error;
     }
   }
-  const units = unitsOf(database);
+  const units = createUnitRunners(database);
   const domains = DOMAINS.map(({ open }) => open({ database, ids, holds }));
   const writes = (run: RunUnit) =>
     merged(domains.map((domain) => domain.writes(run))) satisfies PetstoreWrites;

@@ -1,15 +1,15 @@
+import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
-import { type CounterDocument, countersPlan, type Ids } from './ids.ts';
+import { type CounterDocument, countersCollection, type IdSequences } from './ids.ts';
 import { MAX_ID } from './keys.ts';
-import type { Key } from './plan.ts';
 
 /** How many reserved or taken ids one look can pass over. */
-const RUN = 1000;
+const MAX_RUN_LENGTH = 1000;
 
 /** The ids of orders, which clients may choose: those assigned step over the others, those of deleted orders included. */
-export function orderIdsOf({ db, options }: Database, ids: Ids) {
-  const counters = db.collection<CounterDocument>(countersPlan.name);
+export function createOrderIds({ db, options }: Database, ids: IdSequences) {
+  const counters = db.collection<CounterDocument>(countersCollection.name);
   const orders = db.collection<{ _id: Key }>('orders');
 
   /** The last of the ids in a row, from this one on, that are reserved or taken; undefined if this one is free. */
@@ -24,8 +24,8 @@ export function orderIdsOf({ db, options }: Database, ids: Ids) {
       ...options,
       projection: { _id: 1 },
       sort: { _id: 1 },
-      limit: RUN,
-      batchSize: RUN + 1,
+      limit: MAX_RUN_LENGTH,
+      batchSize: MAX_RUN_LENGTH + 1,
     } as const;
     for (const { _id } of await counters
       .find({ _id: { $gte: reservation(key), $lte: reservation(MAX_ID) } }, range)

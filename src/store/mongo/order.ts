@@ -9,14 +9,21 @@ import {
 } from '../../domains/order/order.ts';
 import { unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
-import type { ChangeEvents, MongoDomain, Tools } from './domain.ts';
-import { LostRace } from './errors.ts';
-import { idOf, keyOf } from './keys.ts';
-import { orderIdsOf } from './order-ids.ts';
-import { type CollectionPlan, DATE, ID, type Key, type RecordDocument, recordShape } from './plan.ts';
-import { type Parents, Records, type Where } from './records.ts';
+import {
+  type CollectionDefinition,
+  DATE,
+  ID,
+  type Key,
+  type RecordDocument,
+  recordSchema,
+} from './collection.ts';
+import type { ChangeEvents, DomainContext, MongoDomain } from './domain.ts';
+import { WriteConflict } from './errors.ts';
+import { toId, toKey } from './keys.ts';
+import { createOrderIds } from './order-ids.ts';
+import { type ParentReference, Records, type Where } from './records.ts';
 import type { RunUnit, Unit } from './units.ts';
-import { writesOf } from './writes.ts';
+import { createWrites } from './writes.ts';
 
 interface OrderDocument extends RecordDocument {
   petId?: Key;
@@ -25,9 +32,9 @@ interface OrderDocument extends RecordDocument {
   complete: boolean;
 }
 
-const plan: CollectionPlan = {
+const definition: CollectionDefinition = {
   name: 'orders',
-  schema: recordShape({
+  schema: recordSchema({
     'petId?': ID,
     'quantity?': { bsonType: 'int', minimum: 1 },
     'shipDate?': DATE,
@@ -43,8 +50,8 @@ const plan: CollectionPlan = {
 const FIELDS = { petId: 1, quantity: 1, shipDate: 1, complete: 1 } as const;
 
 function toOrder(order: OrderDocument): Order {
-  const record: Order = { id: idOf(order._id), complete: order.complete };
-  if (order.petId !== undefined) record.petId = idOf(order.petId);
+  const record: Order = { id: toId(order._id), complete: order.complete };
+  if (order.petId !== undefined) record.petId = toId(order.petId);
   if (order.quantity !== undefined) record.quantity = order.quantity;
   if (order.shipDate !== undefined) record.shipDate = formatInstant(order.shipDate.getTime());
   return record;
@@ -53,7 +60,7 @@ function toOrder(order: OrderDocument): Order {
 /** The values of an order as its document has them; what is missing or null stays so. */
 function valuesOf({ petId, quantity, shipDate, complete }: NewOrder | OrderPatch) {
   return {
-    petId: petId == null ? petId : keyOf(petId),
+    petId: petId == null ? petId : toKey(petId),
     quantity,
     shipDate: shipDate == null ? shipDate : dateOf(shipDate),
     complete,
@@ -67,7 +74,7 @@ function dateOf(text: string): Date {
 }
 
 const ordersThat = ({ petId, complete }: OrderFilter): Where<OrderDocument> => ({
-  ...(petId !== undefined && { petId: keyOf(petId) }),
+  ...(petId !== undefined && { petId: toKey(petId) }),
   ...(complete !== undefined && { complete }),
 });
 
@@ -78,23 +85,23 @@ const events: ChangeEvents = {
 };
 
 /** Reads and writes of orders. */
-function open({ database, ids, holds }: Tools) {
-  const collection = database.db.collection<OrderDocument>(plan.name);
+function open({ database, ids, holds }: DomainContext) {
+  const collection = database.db.collection<OrderDocument>(definition.name);
   const kind = { name: 'order', collection, fields: FIELDS, toRecord: toOrder };
   const records = new Records(kind, database);
-  const { insert, existing, change, remove } = writesOf(kind, database);
-  const orderIds = orderIdsOf(database, ids);
-  const pets: Parents<OrderDocument> = {
+  const { insert, existing, change, remove } = createWrites(kind, database);
+  const orderIds = createOrderIds(database, ids);
+  const pets: ParentReference<OrderDocument> = {
     collection: database.db.collection('pets'),
     field: 'petId',
     // Complete orders outlive their pet.
-    mayBeGone: true,
+    mayBeDeleted: true,
   };
 
   /** @param complete an order that is complete doesn't keep its pet */
   async function requirePet(key: Key, complete: boolean, unit: Unit): Promise<void> {
     const found = complete ? await isThere(key, unit) : await holds.hold('pets', key, unit);
-    if (!found) throw unknownReference('petId', 'pet', idOf(key));
+    if (!found) throw unknownReference('petId', 'pet', toId(key));
   }
 
   const isThere = async (key: Key, unit: Unit): Promise<boolean> =>
@@ -108,7 +115,7 @@ function open({ database, ids, holds }: Tools) {
     await insert(order, unit);
     if (!(await orderIds.wasUsed(order._id))) return;
     if (!unit.session) await remove(order, unit);
-    throw new LostRace();
+    throw new WriteConflict();
   }
 
   return {
@@ -128,7 +135,7 @@ function open({ database, ids, holds }: Tools) {
           const { petId, quantity, shipDate, complete } = valuesOf(input);
           if (petId != null) await requirePet(petId, complete ?? false, unit);
           const order: OrderDocument = {
-            _id: input.id === undefined ? await orderIds.next() : keyOf(input.id),
+            _id: input.id === undefined ? await orderIds.next() : toKey(input.id),
             ...(petId != null && { petId }),
             ...(quantity != null && { quantity }),
             ...(shipDate != null && { shipDate }),
@@ -159,11 +166,11 @@ function open({ database, ids, holds }: Tools) {
         run(async (unit) => {
           const order = await existing(id, check, unit);
           await orderIds.noteDeletion(order._id);
-          if (!(await remove(order, unit))) throw new LostRace();
+          if (!(await remove(order, unit))) throw new WriteConflict();
           return id;
         }),
     }),
   };
 }
 
-export const order = { plan, events, toRecord: toOrder, choosesIds: true, open } satisfies MongoDomain;
+export const order = { definition, events, toRecord: toOrder, choosesIds: true, open } satisfies MongoDomain;

@@ -10,12 +10,19 @@ import {
 } from '../../domains/pet/pet.ts';
 import { unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
-import type { ChangeEvents, MongoDomain, Tools } from './domain.ts';
-import { idOf, keyOf } from './keys.ts';
-import { type CollectionPlan, ID, type Key, type RecordDocument, recordShape, STRING } from './plan.ts';
-import { type Parents, Records, type Where } from './records.ts';
+import {
+  type CollectionDefinition,
+  ID,
+  type Key,
+  type RecordDocument,
+  recordSchema,
+  STRING,
+} from './collection.ts';
+import type { ChangeEvents, DomainContext, MongoDomain } from './domain.ts';
+import { toId, toKey } from './keys.ts';
+import { type ParentReference, Records, type Where } from './records.ts';
 import type { RunUnit, Unit } from './units.ts';
-import { writesOf } from './writes.ts';
+import { createWrites } from './writes.ts';
 
 interface PetDocument extends RecordDocument {
   name: string;
@@ -24,9 +31,9 @@ interface PetDocument extends RecordDocument {
   quantity: number;
 }
 
-const plan: CollectionPlan = {
+const definition: CollectionDefinition = {
   name: 'pets',
-  schema: recordShape({
+  schema: recordSchema({
     name: STRING,
     categoryId: ID,
     status: { enum: [...PET_STATUSES] },
@@ -43,9 +50,9 @@ const plan: CollectionPlan = {
 const FIELDS = { name: 1, categoryId: 1, status: 1, quantity: 1 } as const;
 
 const toPet = (pet: PetDocument): Pet => ({
-  id: idOf(pet._id),
+  id: toId(pet._id),
   name: pet.name,
-  categoryId: idOf(pet.categoryId),
+  categoryId: toId(pet.categoryId),
   status: pet.status,
   quantity: pet.quantity,
 });
@@ -54,7 +61,7 @@ function petsThat({ status, categoryId }: PetFilter): Where<PetDocument> {
   if (status?.length === 0) return null;
   return {
     ...(status && { status: status.length === 1 ? status[0]! : { $in: [...status] } }),
-    ...(categoryId !== undefined && { categoryId: keyOf(categoryId) }),
+    ...(categoryId !== undefined && { categoryId: toKey(categoryId) }),
   };
 }
 
@@ -65,20 +72,20 @@ const events: ChangeEvents = {
 };
 
 /** Reads and writes of pets. */
-function open({ database, ids, holds }: Tools) {
-  const collection = database.db.collection<PetDocument>(plan.name);
+function open({ database, ids, holds }: DomainContext) {
+  const collection = database.db.collection<PetDocument>(definition.name);
   const kind = { name: 'pet', collection, fields: FIELDS, toRecord: toPet };
   const records = new Records(kind, database);
-  const { insert, existing, change, remove } = writesOf(kind, database);
-  const categories: Parents<PetDocument> = {
+  const { insert, existing, change, remove } = createWrites(kind, database);
+  const categories: ParentReference<PetDocument> = {
     collection: database.db.collection('categories'),
     field: 'categoryId',
-    mayBeGone: false,
+    mayBeDeleted: false,
   };
 
   async function holdCategory(key: Key, unit: Unit): Promise<void> {
     if (!(await holds.hold('categories', key, unit)))
-      throw unknownReference('categoryId', 'category', idOf(key));
+      throw unknownReference('categoryId', 'category', toId(key));
   }
 
   return {
@@ -95,7 +102,7 @@ function open({ database, ids, holds }: Tools) {
     writes: (run: RunUnit) => ({
       createPet: ({ name, categoryId, status }: NewPet) =>
         run(async (unit) => {
-          const category = keyOf(categoryId);
+          const category = toKey(categoryId);
           const [_id] = await Promise.all([ids.next('pets'), holdCategory(category, unit)]);
           const pet: PetDocument = { _id, name, categoryId: category, status, quantity: 0, version: 0 };
           await insert(pet, unit);
@@ -105,7 +112,7 @@ function open({ database, ids, holds }: Tools) {
       updatePet: (id: Id, patch: PetPatch, check?: Check<Pet>) =>
         run(async (unit) => {
           const pet = await existing(id, check, unit);
-          const categoryId = patch.categoryId === undefined ? pet.categoryId : keyOf(patch.categoryId);
+          const categoryId = patch.categoryId === undefined ? pet.categoryId : toKey(patch.categoryId);
           // The driver would write -0 as a double.
           const quantity = patch.quantity === undefined ? undefined : patch.quantity + 0;
           if (categoryId !== pet.categoryId) await holdCategory(categoryId, unit);
@@ -115,7 +122,7 @@ function open({ database, ids, holds }: Tools) {
       deletePet: (id: Id, check?: Check<Pet>) =>
         run(async (unit) => {
           const pet = await existing(id, check, unit);
-          const deleted = await holds.deleteUnreferred('pets', pet._id, unit, {
+          const deleted = await holds.deleteUnreferenced('pets', pet._id, unit, {
             referrers: 'orders',
             filter: { petId: pet._id, complete: false },
             remove: (condition) => remove(pet, unit, condition),
@@ -127,4 +134,4 @@ function open({ database, ids, holds }: Tools) {
   };
 }
 
-export const pet = { plan, events, toRecord: toPet, open } satisfies MongoDomain;
+export const pet = { definition, events, toRecord: toPet, open } satisfies MongoDomain;

@@ -2,14 +2,14 @@ import type { Collection, Document, Filter } from 'mongodb';
 import type { Id } from '../../domains/id.ts';
 import { AppError } from '../../errors.ts';
 import type { Page, PageRequest } from '../store.ts';
-import { atMost, atOnce, oneAtATime, together } from './batches.ts';
+import { batch, dedupe, limitConcurrency, singleFlight } from './batching.ts';
+import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './errors.ts';
-import { idOf, keyOf } from './keys.ts';
-import type { Key } from './plan.ts';
+import { toId, toKey } from './keys.ts';
 
 /** How long the server may count, in milliseconds: a count reads all that it counts. */
-const COUNT_TIME = 1_000;
+const COUNT_TIMEOUT = 1_000;
 /** How many counts of a collection an instance has under way: each may keep a core of the server busy all that time. */
 const MAX_COUNTS = 4;
 /** The most ids that one command asks for. */
@@ -18,7 +18,7 @@ const MAX_IDS = 1_000;
 const MAX_LOOKUPS = 50;
 
 /** The documents of a collection, and the records of the port that are made of them. */
-export interface Kind<D extends { _id: Key }, T> {
+export interface RecordKind<D extends { _id: Key }, T> {
   /** What errors call one of the records: `pet`. */
   name: string;
   collection: Collection<D>;
@@ -28,12 +28,12 @@ export interface Kind<D extends { _id: Key }, T> {
 }
 
 /** Where the parents of records are. */
-export interface Parents<D> {
+export interface ParentReference<D> {
   collection: Collection<{ _id: Key }>;
   /** The children's field that names the parent. */
   field: string & keyof D;
   /** Whether children may name a parent that has been deleted. */
-  mayBeGone: boolean;
+  mayBeDeleted: boolean;
 }
 
 /** A condition; null matches nothing, and needs no command to know it. */
@@ -43,7 +43,7 @@ export type Where<D> = Filter<D> | null;
 interface PageOfParents<D> {
   /** By which those who ask for the same are known. */
   name: string;
-  parents: Parents<D>;
+  parents: ParentReference<D>;
   parentIds: readonly Id[];
   where: Filter<D>;
   request: PageRequest;
@@ -51,21 +51,21 @@ interface PageOfParents<D> {
 
 /** The reads that all records share: each is one command, answered from an index in the order of the ids. */
 export class Records<D extends { _id: Key }, T> {
-  readonly #kind: Kind<D, T>;
+  readonly #kind: RecordKind<D, T>;
   readonly #options: Database['options'];
   readonly #find: (ids: readonly Id[]) => Promise<ReadonlyMap<Id, T>>;
-  readonly #pages = atOnce<Page<T>>();
+  readonly #pages = dedupe<Page<T>>();
   // A promise for each, so that a command that fails takes nobody else's pages with it.
-  readonly #pagesOfParents = together<PageOfParents<D>, { pages: Promise<Page<T>[]> }>(async (all) =>
+  readonly #pagesOfParents = batch<PageOfParents<D>, { pages: Promise<Page<T>[]> }>(async (all) =>
     this.#readPagesOfParents(all),
   );
-  readonly #counts = oneAtATime<number[]>();
-  readonly #counting = atMost<number[]>(MAX_COUNTS);
+  readonly #counts = singleFlight<number[]>();
+  readonly #counting = limitConcurrency<number[]>(MAX_COUNTS);
 
-  constructor(kind: Kind<D, T>, { options }: Database) {
+  constructor(kind: RecordKind<D, T>, { options }: Database) {
     this.#kind = kind;
     this.#options = options;
-    const findTogether = together<readonly Id[], ReadonlyMap<Id, T>>(async (all) => {
+    const findTogether = batch<readonly Id[], ReadonlyMap<Id, T>>(async (all) => {
       const found = await this.#findAll(all.length === 1 ? all[0]! : all.flat());
       return all.map(() => found);
     });
@@ -83,7 +83,7 @@ export class Records<D extends { _id: Key }, T> {
     const wanted = [...new Set(ids)];
     const records = new Map<Id, T>();
     if (wanted.length === 1) {
-      const filter = { _id: keyOf(wanted[0]!) } as Filter<D>;
+      const filter = { _id: toKey(wanted[0]!) } as Filter<D>;
       const found = await collection.findOne(filter, { ...this.#options, projection: fields });
       if (found) records.set(wanted[0]!, toRecord(found as D));
       return records;
@@ -91,13 +91,13 @@ export class Records<D extends { _id: Key }, T> {
     for (let i = 0; i < wanted.length; i += MAX_IDS) {
       const some = wanted.slice(i, i + MAX_IDS);
       const found = await collection
-        .find({ _id: { $in: some.map(keyOf) } } as Filter<D>, {
+        .find({ _id: { $in: some.map(toKey) } } as Filter<D>, {
           ...this.#options,
           projection: fields,
           batchSize: some.length + 1,
         })
         .toArray();
-      for (const document of found) records.set(idOf(document._id), toRecord(document as D));
+      for (const document of found) records.set(toId(document._id), toRecord(document as D));
     }
     return records;
   }
@@ -127,7 +127,7 @@ export class Records<D extends { _id: Key }, T> {
    * @param parents where the parents are, and by which field the children name them
    */
   async pagesByParent(
-    parents: Parents<D>,
+    parents: ParentReference<D>,
     parentIds: readonly Id[],
     where: Where<D>,
     request: PageRequest,
@@ -165,12 +165,12 @@ export class Records<D extends { _id: Key }, T> {
   /** @param all of the same parents. @returns for each of them its page of each parent */
   async #lookUp(all: readonly PageOfParents<D>[]): Promise<Page<T>[][]> {
     const { parents, parentIds } = all[0]!;
-    const { collection, field, mayBeGone } = parents;
+    const { collection, field, mayBeDeleted } = parents;
     const wanted = [...new Set(parentIds)];
     const rows = await collection
       .aggregate<{ _id: Key; [found: string]: unknown }>(
         [
-          { $match: { _id: { $in: wanted.map(keyOf) } } },
+          { $match: { _id: { $in: wanted.map(toKey) } } },
           { $project: { _id: 1 } },
           // localField with a pipeline gives each parent an index scan of its own, in order and cut at the limit.
           ...all.map(({ where, request }, n) => ({
@@ -195,10 +195,10 @@ export class Records<D extends { _id: Key }, T> {
       all.map(async ({ where, request }, n) => {
         const pages = new Map<Id, Page<T>>();
         for (const row of rows)
-          pages.set(idOf(row._id), pageOf(row[`found${n}`] as D[], request, this.#kind.toRecord));
-        for (const id of mayBeGone ? wanted : []) {
+          pages.set(toId(row._id), pageOf(row[`found${n}`] as D[], request, this.#kind.toRecord));
+        for (const id of mayBeDeleted ? wanted : []) {
           if (pages.has(id)) continue;
-          const ofThis = { $and: [where, { [field]: keyOf(id) }] } as Filter<D>;
+          const ofThis = { $and: [where, { [field]: toKey(id) }] } as Filter<D>;
           pages.set(id, await this.#readPage(ofThis, request));
         }
         return parentIds.map((id) => pages.get(id) ?? { items: [], hasMore: false });
@@ -214,7 +214,7 @@ export class Records<D extends { _id: Key }, T> {
       // hint makes it a count of the index instead of a scan of the documents.
       const hint = Object.keys(where).length === 0 ? { hint: '_id_' } : {};
       return await this.#counting(async () => [
-        await inCountTime((maxTimeMS) =>
+        await withCountTimeout((maxTimeMS) =>
           this.#kind.collection.countDocuments(where, { ...this.#options, maxTimeMS, ...hint }),
         ),
       ]);
@@ -240,29 +240,29 @@ export class Records<D extends { _id: Key }, T> {
     where: Filter<D>,
   ): Promise<number[]> {
     const wanted = [...new Set(parentIds)];
-    const rows = await inCountTime((maxTimeMS) =>
+    const rows = await withCountTimeout((maxTimeMS) =>
       this.#kind.collection
         .aggregate<{ _id: Key; count: number | bigint }>(
           [
             // Both conditions count: the filter may name a parent too.
-            { $match: { $and: [{ [field]: { $in: wanted.map(keyOf) } }, where] } },
+            { $match: { $and: [{ [field]: { $in: wanted.map(toKey) } }, where] } },
             { $group: { _id: `$${field}`, count: { $sum: 1 } } },
           ],
           { ...this.#options, maxTimeMS, batchSize: wanted.length + 1 },
         )
         .toArray(),
     );
-    const counts = new Map(rows.map((row) => [idOf(row._id), Number(row.count)]));
+    const counts = new Map(rows.map((row) => [toId(row._id), Number(row.count)]));
     return parentIds.map((id) => counts.get(id) ?? 0);
   }
 }
 
-async function inCountTime<R>(count: (maxTimeMS: number) => Promise<R>): Promise<R> {
+async function withCountTimeout<R>(count: (maxTimeMS: number) => Promise<R>): Promise<R> {
   try {
-    return await count(COUNT_TIME);
+    return await count(COUNT_TIMEOUT);
   } catch (error) {
     if (!isTimeExpired(error)) throw error;
-    const message = `There are too many to count within ${COUNT_TIME / 1000} s: ask for totalCount with a narrower filter.`;
+    const message = `There are too many to count within ${COUNT_TIMEOUT / 1000} s: ask for totalCount with a narrower filter.`;
     throw new AppError('QUERY_TOO_COMPLEX', message, { cause: error });
   }
 }
@@ -274,8 +274,8 @@ function rangeOf({ after, before }: PageRequest): Document {
   if (after === undefined && before === undefined) return {};
   return {
     _id: {
-      ...(after !== undefined && { $gt: keyOf(after) }),
-      ...(before !== undefined && { $lt: keyOf(before) }),
+      ...(after !== undefined && { $gt: toKey(after) }),
+      ...(before !== undefined && { $lt: toKey(before) }),
     },
   };
 }

@@ -1,7 +1,7 @@
 /** How long an estimate is used before the server is asked again, in milliseconds. */
-const LIFE = 10_000;
+const ESTIMATE_TTL = 10_000;
 /** The server tells whole milliseconds. */
-const GRAIN = 1;
+const RESOLUTION = 1;
 
 /**
  * The clock of the database as one process sees it. Instances whose own clocks differ agree on times that are kept in
@@ -10,7 +10,7 @@ const GRAIN = 1;
 export class ServerClock {
   readonly #ask: () => Promise<Date | undefined>;
   readonly #now: () => number;
-  #ahead = 0;
+  #offset = 0;
   #askedAt = Number.NEGATIVE_INFINITY;
 
   /**
@@ -23,14 +23,14 @@ export class ServerClock {
   }
 
   /** By how many milliseconds the server is ahead of this process; 0 unless they certainly differ. Looks again now and then, in the background. */
-  ahead(): number {
-    if (performance.now() - this.#askedAt > LIFE) void this.measure().catch(() => {});
-    return this.#ahead;
+  offset(): number {
+    if (performance.now() - this.#askedAt > ESTIMATE_TTL) void this.measure().catch(() => {});
+    return this.#offset;
   }
 
   /** Milliseconds since 1970 by the server's clock. */
   now(): number {
-    return this.#now() + this.ahead();
+    return this.#now() + this.offset();
   }
 
   /** Looks what time it is at the server. */
@@ -41,8 +41,8 @@ export class ServerClock {
     const receivedAt = this.#now();
     if (told === undefined) return;
     // The server read its clock somewhere between. An estimate that may still be right stays, so that times don't waver.
-    const [min, max] = [told - receivedAt - GRAIN, told - sentAt + GRAIN];
-    if (min <= 0 && max >= 0) this.#ahead = 0;
-    else if (this.#ahead < min || this.#ahead > max) this.#ahead = Math.round((min + max) / 2);
+    const [min, max] = [told - receivedAt - RESOLUTION, told - sentAt + RESOLUTION];
+    if (min <= 0 && max >= 0) this.#offset = 0;
+    else if (this.#offset < min || this.#offset > max) this.#offset = Math.round((min + max) / 2);
   }
 }

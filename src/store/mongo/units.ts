@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession } from 'mongodb';
 import { unavailable } from '../../errors.ts';
 import type { CallOptions, Database } from './database.ts';
-import { isCommitUnknown, isTransient, isUnavailable, LostRace } from './errors.ts';
+import { isCommitUnknown, isTransient, isUnavailable, WriteConflict } from './errors.ts';
 
 /** One attempt at writes that belong together: a single document's, or those of a transaction. */
 export interface Unit {
@@ -15,7 +15,7 @@ export interface Unit {
   /** When its writes must be done, by `performance.now()`. */
   deadline: number;
   /** What to do when it is known that all its writes are done, or will never be; not done where that can't be known. */
-  readonly afterwards: (() => unknown)[];
+  readonly onSettled: (() => unknown)[];
 }
 
 /** Runs writes until they win their races. */
@@ -27,7 +27,7 @@ const MAX_PAUSE = 100;
 /**
  * Runs each write by itself, or several as one transaction. Who loses a race starts again, until the time of the call is over.
  */
-export function unitsOf(database: Database) {
+export function createUnitRunners(database: Database) {
   const { client, options, timeoutMs } = database;
 
   const unitUntil = (deadline: number, session?: ClientSession): Unit => ({
@@ -35,10 +35,10 @@ export function unitsOf(database: Database) {
     options: session ? { ...options, session } : options,
     written: new Set(),
     deadline,
-    afterwards: [],
+    onSettled: [],
   });
 
-  function inTime(error: unknown, { deadline }: Unit): void {
+  function throwIfLate(error: unknown, { deadline }: Unit): void {
     if (performance.now() > deadline) throw error;
   }
 
@@ -54,9 +54,9 @@ export function unitsOf(database: Database) {
     }
   }
 
-  const end = (unit: Unit) => Promise.all(unit.afterwards.map((step) => step()));
+  const end = (unit: Unit) => Promise.all(unit.onSettled.map((step) => step()));
 
-  async function alone<T>(work: (unit: Unit) => Promise<T>, deadline: number): Promise<T> {
+  async function runAlone<T>(work: (unit: Unit) => Promise<T>, deadline: number): Promise<T> {
     return await attempt(unitUntil(deadline), work);
   }
 
@@ -71,12 +71,12 @@ export function unitsOf(database: Database) {
       return await attempt(unitUntil(deadline, session), async (unit) => {
         try {
           const result = await work(unit);
-          inTime(unit.deadline < deadline ? new LostRace() : unavailable(), unit);
+          throwIfLate(unit.deadline < deadline ? new WriteConflict() : unavailable(), unit);
           await commit(session, unit);
           return result;
         } catch (error) {
           if (session.inTransaction()) await session.abortTransaction().catch(() => {});
-          throw isTransient(error) && !isCommitUnknown(error) ? new LostRace({ cause: error }) : error;
+          throw isTransient(error) && !isCommitUnknown(error) ? new WriteConflict({ cause: error }) : error;
         }
       });
     });
@@ -89,18 +89,18 @@ export function unitsOf(database: Database) {
         return;
       } catch (error) {
         if (!isCommitUnknown(error)) throw error;
-        inTime(error, unit);
+        throwIfLate(error, unit);
       }
     }
   }
 
-  async function untilWon<T>(attempt: (deadline: number) => Promise<T>): Promise<T> {
+  async function retryConflicts<T>(attempt: (deadline: number) => Promise<T>): Promise<T> {
     const deadline = performance.now() + timeoutMs;
     for (let lost = 0; ; lost += 1) {
       try {
         return await attempt(deadline);
       } catch (error) {
-        if (!(error instanceof LostRace)) throw error;
+        if (!(error instanceof WriteConflict)) throw error;
         const pause = Math.random() * Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** lost);
         if (performance.now() + pause > deadline) throw unavailable(error);
         await sleep(pause);
@@ -110,8 +110,8 @@ export function unitsOf(database: Database) {
 
   return {
     /** Runs a write that is one document. */
-    run: (work) => untilWon((deadline) => alone(work, deadline)),
+    run: (work) => retryConflicts((deadline) => runAlone(work, deadline)),
     /** Runs writes that happen all or none; only where there are transactions. */
-    runTogether: (work) => untilWon((deadline) => inTransaction(work, deadline)),
+    runTogether: (work) => retryConflicts((deadline) => inTransaction(work, deadline)),
   } satisfies Record<string, RunUnit>;
 }

@@ -3,9 +3,9 @@ import type { Filter } from 'mongodb';
 import { chargeUsage, DAY, MINUTE, unusedState } from '../../access/usage.ts';
 import { unavailable } from '../../errors.ts';
 import type { AccessStore, Charge, ChargeResult, UsageState } from '../store.ts';
+import { type CollectionDefinition, DATE, NUMBER, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
-import { type CollectionPlan, DATE, NUMBER, STRING, shape } from './plan.ts';
 
 interface UsageDocument extends UsageState {
   _id: string;
@@ -13,9 +13,9 @@ interface UsageDocument extends UsageState {
   forgetAt: Date;
 }
 
-export const usagePlan: CollectionPlan = {
+export const usageCollection: CollectionDefinition = {
   name: 'usage',
-  schema: shape({
+  schema: objectSchema({
     _id: STRING,
     minuteStart: NUMBER,
     minuteUsed: NUMBER,
@@ -33,7 +33,7 @@ export const usagePlan: CollectionPlan = {
 };
 
 /** Use is kept for this long after anything of it has counted: a ban is doubled within a day after the one before. */
-const KEEP = DAY;
+const RETENTION = DAY;
 /** The states of this many keys that were refused last are remembered. */
 const MAX_REMEMBERED = 10_000;
 
@@ -51,7 +51,7 @@ interface Waiting {
  */
 export function mongoUsage(database: Database) {
   const { db, options, serverClock, timeoutMs } = database;
-  const usage = db.collection<UsageDocument>(usagePlan.name);
+  const usage = db.collection<UsageDocument>(usageCollection.name);
   const queues = new Map<string, Waiting[]>();
   /** As they were last seen: a guess that saves a read, since the update tells whether it holds. */
   const refused = new LRUCache<string, UsageState>({ max: MAX_REMEMBERED });
@@ -60,7 +60,7 @@ export function mongoUsage(database: Database) {
     while (waiting.length > 0) {
       const group = waiting.splice(0);
       try {
-        const results = await chargeTogether(
+        const results = await chargeBatch(
           id,
           group.map(({ charge }) => charge),
         );
@@ -74,10 +74,10 @@ export function mongoUsage(database: Database) {
   }
 
   /** @returns the result of each, as if they had been charged one after the other */
-  async function chargeTogether(id: string, charges: readonly Charge[]): Promise<ChargeResult[]> {
-    const ahead = serverClock.ahead();
+  async function chargeBatch(id: string, charges: readonly Charge[]): Promise<ChargeResult[]> {
+    const ahead = serverClock.offset();
     const byServer = ahead === 0 ? charges : charges.map((one) => ({ ...one, now: one.now + ahead }));
-    const results = (await chargeOpenWindows(id, byServer)) ?? (await chargeByTheRules(id, byServer));
+    const results = (await chargeOpenWindows(id, byServer)) ?? (await chargeByRules(id, byServer));
     return ahead === 0
       ? results
       : results.map(({ outcome, usage }) => ({ outcome, usage: shifted(usage, -ahead) }));
@@ -127,7 +127,7 @@ export function mongoUsage(database: Database) {
   }
 
   /** Any charge: `chargeUsage` itself, on the state as it was last seen, and under the condition that it is still the same. */
-  async function chargeByTheRules(id: string, charges: readonly Charge[]): Promise<ChargeResult[]> {
+  async function chargeByRules(id: string, charges: readonly Charge[]): Promise<ChargeResult[]> {
     const deadline = performance.now() + timeoutMs;
     const { now } = charges.at(-1)!;
     let guess = refused.get(id);
@@ -187,7 +187,7 @@ export function mongoUsage(database: Database) {
   /** Counted from the server's clock as it is, because it is the server that forgets; in whole days, so that the indexed date seldom moves. */
   function forgetAt({ dayStart, refusedUntil, bannedUntil }: UsageState, now: number): Date {
     const counts = Math.max(0, dayStart + DAY - now, refusedUntil - now, bannedUntil - now);
-    return new Date(Math.ceil((serverClock.now() + counts + KEEP) / DAY) * DAY);
+    return new Date(Math.ceil((serverClock.now() + counts + RETENTION) / DAY) * DAY);
   }
 
   return {
@@ -211,7 +211,7 @@ export function mongoUsage(database: Database) {
       const found = await usage
         .find({ _id: { $in: wanted } }, { ...options, batchSize: wanted.length + 1 })
         .toArray();
-      const ahead = serverClock.ahead();
+      const ahead = serverClock.offset();
       const states = new Map(found.map((document) => [document._id, shifted(toUsage(document), -ahead)]));
       return ids.map((id) => states.get(id) ?? null);
     },

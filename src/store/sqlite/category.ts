@@ -7,7 +7,7 @@ import {
 import type { Id } from '../../domains/id.ts';
 import type { Check, PageRequest } from '../store.ts';
 import { isForeignKeyViolation } from './connection.ts';
-import type { SqliteDomain, Tools } from './domain.ts';
+import type { DomainContext, SqliteDomain } from './domain.ts';
 import { assignIds } from './ids.ts';
 
 const toCategory = (id: Id, name: string, description: string | null | undefined): Category =>
@@ -24,13 +24,13 @@ const migrations = {
 };
 
 /** Reads and writes of categories. That none is deleted with pets in it is the foreign key's doing. */
-function open({ db, append, records: recordsOf }: Tools) {
+function open({ db, append, records: recordsOf }: DomainContext) {
   const records = recordsOf<Category>({
     name: 'categories',
     kind: 'category',
     columns: [{ name: 'id', isId: true }, { name: 'name' }, { name: 'description' }],
     decode: ([id, name, description]) => toCategory(id!, name!, description),
-    remember: 1_000,
+    cacheSize: 1_000,
   });
   const nextId = assignIds(db, 'categories');
 
@@ -51,7 +51,7 @@ function open({ db, append, records: recordsOf }: Tools) {
         ]);
         const category = toCategory(id.toString(), name, description);
         append('category.created', category);
-        return records.wrote(category);
+        return records.written(category);
       },
 
       updateCategory(id: Id, patch: CategoryPatch, check?: Check<Category>): Category {
@@ -69,7 +69,7 @@ function open({ db, append, records: recordsOf }: Tools) {
           BigInt(id),
         ]);
         append('category.updated', next);
-        return records.wrote(next);
+        return records.written(next);
       },
 
       deleteCategory(id: Id, check?: Check<Category>): Id {

@@ -41,7 +41,7 @@ export interface Collector {
   /** Writes what it has, as the last part of the transaction. */
   write(): void;
   /** Told when what it wrote is committed. */
-  committed(): void;
+  onCommitted(): void;
 }
 
 /** The writes of one turn of the event loop, committed together. */
@@ -62,8 +62,8 @@ export class Connection {
   readonly #file: string;
   readonly #inode: number | undefined;
   readonly #statements = new Map<string, Statement>();
-  readonly #undone: (() => void)[] = [];
-  #collector: Collector = { size: 0, truncate() {}, write() {}, committed() {} };
+  readonly #rollbackListeners: (() => void)[] = [];
+  #collector: Collector = { size: 0, truncate() {}, write() {}, onCommitted() {} };
   #depth = 0;
   #changes = 0;
   #closed = false;
@@ -113,7 +113,7 @@ export class Connection {
 
   /** Runs a statement that writes, and returns how many rows it changed. */
   run(sql: string, params: Value[]): number {
-    this.#endForeignGroup();
+    this.#commitOpenGroup();
     try {
       const { changes } = this.#statement(sql).run(params);
       this.#changes++;
@@ -135,7 +135,7 @@ export class Connection {
 
   /** Runs `work` in a transaction; in one that is under way, in a savepoint. Whatever `work` throws undoes its writes. */
   transaction<T>(work: () => T): T {
-    this.#endForeignGroup();
+    this.#commitOpenGroup();
     const depth = this.#depth;
     const changesBefore = this.#changes;
     const collected = this.#collector.size;
@@ -148,7 +148,7 @@ export class Connection {
       }
       if (depth === 0) {
         this.#commit();
-        this.#collector.committed();
+        this.#collector.onCommitted();
       } else {
         this.exec(`release s${depth}`);
       }
@@ -158,7 +158,7 @@ export class Connection {
       // A full disk makes SQLite roll back by itself; then there is nothing left to undo.
       if (this.#db.inTransaction)
         this.exec(depth === 0 ? 'rollback' : `rollback to s${depth}; release s${depth}`);
-      if (this.#changes !== changesBefore) for (const forget of this.#undone) forget();
+      if (this.#changes !== changesBefore) for (const forget of this.#rollbackListeners) forget();
       throw error;
     } finally {
       this.#depth--;
@@ -170,7 +170,7 @@ export class Connection {
    * pages that several of them change are written once, which costs a fraction of a transaction each. A `work` that throws
    * must have written nothing, as a single statement or a `transaction` has.
    */
-  async grouped<T>(work: () => T): Promise<T> {
+  async groupCommit<T>(work: () => T): Promise<T> {
     const group = this.#group ?? this.#openGroup();
     let result: T;
     this.#inGroup = true;
@@ -212,7 +212,7 @@ export class Connection {
     }
     this.#group = undefined;
     this.#depth = 0;
-    this.#collector.committed();
+    this.#collector.onCommitted();
     group.resolve();
   }
 
@@ -227,28 +227,28 @@ export class Connection {
     this.#depth = 0;
     this.#collector.truncate(0);
     if (this.#db.inTransaction) this.exec('rollback');
-    for (const forget of this.#undone) forget();
+    for (const forget of this.#rollbackListeners) forget();
     group.reject(error);
   }
 
   /** Writes that don't wait for the group must not be lost with it. */
-  #endForeignGroup(): void {
+  #commitOpenGroup(): void {
     if (this.#group && !this.#inGroup) this.#commitGroup(this.#group);
   }
 
   /** From now on writes are collected by it too. */
-  collectWith(collector: Collector): void {
+  setCollector(collector: Collector): void {
     this.#collector = collector;
   }
 
   /** Registers what must be forgotten when writes are undone. */
-  onUndone(forget: () => void): void {
-    this.#undone.push(forget);
+  onRollback(forget: () => void): void {
+    this.#rollbackListeners.push(forget);
   }
 
   close(): void {
     if (this.#closed) return;
-    this.#endForeignGroup();
+    this.#commitOpenGroup();
     // libsql keeps the file open until the statements are garbage collected, so the log isn't folded in by closing.
     try {
       this.#db.exec('pragma wal_checkpoint(truncate)');

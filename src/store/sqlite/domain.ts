@@ -10,7 +10,7 @@ import type { Records, RecordTable } from './records.ts';
 export type Migrations = Readonly<Record<number, string>>;
 
 /** What a domain has to work with. */
-export interface Tools {
+export interface DomainContext {
   db: Connection;
   /** To be called with each change, in the transaction that makes it. */
   append: Append;
@@ -23,5 +23,5 @@ export interface Tools {
 /** A domain in the embedded engine: its tables, and its methods of the port. */
 export interface SqliteDomain {
   migrations: Migrations;
-  open(tools: Tools): { reads: object; writes: object };
+  open(tools: DomainContext): { reads: object; writes: object };
 }

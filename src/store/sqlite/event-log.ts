@@ -11,11 +11,11 @@ import type {
 import type { Connection } from './connection.ts';
 
 /** How much of the log one page looks at where it takes only some types: bounds the work of a read that finds nothing. */
-const MAX_LOOKED_AT = 5_000;
+const MAX_SCANNED = 5_000;
 /** How many events one row has. */
-const MAX_TOGETHER = 32;
+const MAX_EVENTS_PER_ROW = 32;
 /** How many rows one statement removes. */
-const REMOVED_AT_ONCE = 100;
+const REMOVAL_BATCH_SIZE = 100;
 /** How many rows one statement reads: few are enough where many events were written together. */
 const [MIN_READ, MAX_READ] = [4, 256];
 const ROWS = `select '[' || group_concat('[' || first || ',' || events || ']') || ']'
@@ -60,8 +60,8 @@ export function eventLog(db: Connection, now: () => number) {
 
   const write = (): void => {
     // One row for many: what they cost is less the text of the events than the row and each of its values.
-    for (let from = 0; from < pending.length; from += MAX_TOGETHER) {
-      const events = pending.slice(from, from + MAX_TOGETHER);
+    for (let from = 0; from < pending.length; from += MAX_EVENTS_PER_ROW) {
+      const events = pending.slice(from, from + MAX_EVENTS_PER_ROW);
       const logged = events.map(({ type, time, record }): LoggedEvent => [type, time, record]);
       db.run('insert into event_groups values (?,?,?)', [
         last + from + 1,
@@ -71,7 +71,7 @@ export function eventLog(db: Connection, now: () => number) {
     }
   };
 
-  const committed = (): void => {
+  const onCommitted = (): void => {
     if (pending.length === 0) return;
     const events =
       followers.size === 0 ? [] : pending.map((event, i) => ({ id: idOf(last + i + 1), ...event }));
@@ -80,7 +80,7 @@ export function eventLog(db: Connection, now: () => number) {
     if (events.length > 0) for (const follower of followers) follower.onEvents(events);
   };
 
-  db.collectWith({
+  db.setCollector({
     get size() {
       return pending.length;
     },
@@ -88,7 +88,7 @@ export function eventLog(db: Connection, now: () => number) {
       pending.length = size;
     },
     write,
-    committed,
+    onCommitted,
   });
 
   /** Events behind a position up to another one. What is not committed yet is behind `last`. */
@@ -115,7 +115,7 @@ export function eventLog(db: Connection, now: () => number) {
     const oldest = `select first, time from event_groups where ${notNewest} order by first limit ?`;
     const next = db.value(
       `select min(first) from event_groups where first > (select max(first) from (${oldest}) where time < ?)`,
-      [REMOVED_AT_ONCE, before],
+      [REMOVAL_BATCH_SIZE, before],
     ) as number | null;
     if (next === null) return 0;
     const count = db.transaction(() => {
@@ -133,7 +133,11 @@ export function eventLog(db: Connection, now: () => number) {
     } catch {
       // A disk that is full or away fails the writes too, which is told to those who write; the next look tries again.
     }
-    timer = setTimeout(remove, count === REMOVED_AT_ONCE ? REMOVAL_PAUSE : REMOVAL_INTERVAL, keepFor).unref();
+    timer = setTimeout(
+      remove,
+      count === REMOVAL_BATCH_SIZE ? REMOVAL_PAUSE : REMOVAL_INTERVAL,
+      keepFor,
+    ).unref();
   };
 
   return {
@@ -141,7 +145,7 @@ export function eventLog(db: Connection, now: () => number) {
     store: {
       eventPage({ after, types, limit }: EventRequest): EventPage {
         const from = after === undefined ? removed : positionOf(after);
-        const upTo = types ? Math.min(last, from + MAX_LOOKED_AT) : last;
+        const upTo = types ? Math.min(last, from + MAX_SCANNED) : last;
         const events: StoredEvent[] = [];
         for (const event of eventsBetween(from, upTo)) {
           if (types && !types.includes(event.type)) continue;

@@ -3,7 +3,7 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { IdempotentCall, Outcome, PetstoreWrites } from '../store.ts';
 import type { Connection } from './connection.ts';
 
-type Kept<T> = { value: T; error?: undefined } | { error: PublicError; value?: undefined };
+type StoredOutcome<T> = { value: T; error?: undefined } | { error: PublicError; value?: undefined };
 
 /** How many expired outcomes each new one clears away: more than one, so that the table shrinks. */
 const PURGED_PER_CALL = 4;
@@ -20,7 +20,7 @@ export function idempotency(db: Connection, writes: PetstoreWrites) {
       );
       if (kept) {
         if (kept[0] !== fingerprint) throw idempotencyKeyReused();
-        return { replayed: true, ...(JSON.parse(kept[1] as string) as Kept<T>) };
+        return { replayed: true, ...(JSON.parse(kept[1] as string) as StoredOutcome<T>) };
       }
       return db.transaction(() => {
         const outcome = attempt(db, () => work(writes) as T);
@@ -43,7 +43,7 @@ export function idempotency(db: Connection, writes: PetstoreWrites) {
   };
 }
 
-function attempt<T>(db: Connection, work: () => T): Kept<T> {
+function attempt<T>(db: Connection, work: () => T): StoredOutcome<T> {
   try {
     return { value: db.transaction(work) };
   } catch (error) {

@@ -10,7 +10,7 @@ import {
 import { unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
 import type { Value } from './connection.ts';
-import type { SqliteDomain, Tools } from './domain.ts';
+import type { DomainContext, SqliteDomain } from './domain.ts';
 import { assignOrderId, noteChosenOrderId } from './order-ids.ts';
 import { idList, type Where } from './records.ts';
 
@@ -90,7 +90,7 @@ const migrations = {
 };
 
 /** Reads and writes of orders. A pet is named without a foreign key, since a complete order may outlive it. */
-function open({ db, append, records: recordsOf, exists }: Tools) {
+function open({ db, append, records: recordsOf, exists }: DomainContext) {
   const records = recordsOf<Order>({
     name: 'orders',
     kind: 'order',
@@ -103,7 +103,7 @@ function open({ db, append, records: recordsOf, exists }: Tools) {
     ],
     decode: ([id, petId, quantity, shipDate, complete]) =>
       toOrder(id!, petId, quantity, shipDate, complete === 1),
-    remember: 0,
+    cacheSize: 0,
   });
 
   const columns = ({ petId, quantity, complete }: Omit<NewOrder, 'id'>, shipDate: number | null): Value[] => [

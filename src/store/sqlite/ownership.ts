@@ -7,7 +7,7 @@ import Database from 'libsql';
  * @returns what gives the file free again
  * @throws Error if another server has it
  */
-export function takeOwnership(file: string): () => void {
+export function lockDataFile(file: string): () => void {
   const lock = new Database(`${file}.lock`);
   try {
     lock.exec('begin exclusive');

@@ -11,7 +11,7 @@ import {
 import { unknownReference } from '../../errors.ts';
 import type { Check, PageRequest } from '../store.ts';
 import { isForeignKeyViolation } from './connection.ts';
-import type { SqliteDomain, Tools } from './domain.ts';
+import type { DomainContext, SqliteDomain } from './domain.ts';
 import { assignIds } from './ids.ts';
 import { idList, type Where } from './records.ts';
 
@@ -73,7 +73,7 @@ const migrations = {
 };
 
 /** Reads and writes of pets. That a pet's category exists is the foreign key's doing. */
-function open({ db, append, records: recordsOf }: Tools) {
+function open({ db, append, records: recordsOf }: DomainContext) {
   const records = recordsOf<Pet>({
     name: 'pets',
     kind: 'pet',
@@ -91,7 +91,7 @@ function open({ db, append, records: recordsOf }: Tools) {
       status: status!,
       quantity: quantity!,
     }),
-    remember: 10_000,
+    cacheSize: 10_000,
   });
   const nextId = assignIds(db, 'pets');
 
@@ -149,7 +149,7 @@ function open({ db, append, records: recordsOf }: Tools) {
         );
         const pet = { id: id.toString(), name, categoryId, status, quantity: 0 };
         append('pet.created', pet);
-        return records.wrote(pet);
+        return records.written(pet);
       },
 
       updatePet(id: Id, patch: PetPatch, check?: Check<Pet>): Pet {
@@ -186,7 +186,7 @@ function open({ db, append, records: recordsOf }: Tools) {
           );
         }
         append(isSameButStock ? 'inventory.updated' : 'pet.updated', next);
-        return records.wrote(next);
+        return records.written(next);
       },
 
       deletePet(id: Id, check?: Check<Pet>): Id {

@@ -19,7 +19,7 @@ export interface RecordTable<T> {
   columns: readonly { name: string; isId?: boolean }[];
   decode(row: readonly never[]): T;
   /** How many records to remember by id; 0: none. */
-  remember: number;
+  cacheSize: number;
 }
 
 /** A page as SQL yields it: one more record than asked for tells that there are more. */
@@ -48,7 +48,7 @@ const toPage = <T>(
 export class Records<T extends { id: Id }> {
   readonly #db: Connection;
   readonly #table: RecordTable<T>;
-  readonly #remembered: LRUCache<Id, T> | undefined;
+  readonly #cache: LRUCache<Id, T> | undefined;
   /** Pages that were read since the last write to the table, by query; bounded by the records they hold. */
   readonly #pages: LRUCache<string, Page<T>[]> | undefined;
   /** SQL by the shape of the query, so that each is put together once. */
@@ -61,15 +61,15 @@ export class Records<T extends { id: Id }> {
     this.#table = table;
     this.#columns = table.columns.map(({ name }) => name).join(', ');
     this.#json = `json_array(${table.columns.map(({ name, isId }) => (isId ? `cast(${name} as text)` : name)).join(', ')})`;
-    if (table.remember > 0) {
-      const remembered = new LRUCache<Id, T>({ max: table.remember });
+    if (table.cacheSize > 0) {
+      const remembered = new LRUCache<Id, T>({ max: table.cacheSize });
       const pages = new LRUCache<string, Page<T>[]>({
-        maxSize: table.remember,
+        maxSize: table.cacheSize,
         sizeCalculation: (found) => found.reduce((size, { items }) => size + items.length, 1),
       });
-      this.#remembered = remembered;
+      this.#cache = remembered;
       this.#pages = pages;
-      db.onUndone(() => {
+      db.onRollback(() => {
         remembered.clear();
         pages.clear();
       });
@@ -77,17 +77,17 @@ export class Records<T extends { id: Id }> {
   }
 
   peek(id: Id): T | undefined {
-    return this.#remembered?.get(id);
+    return this.#cache?.get(id);
   }
 
   find(id: Id): T | null {
-    const known = this.#remembered?.get(id);
+    const known = this.#cache?.get(id);
     if (known) return known;
     const text = this.#db.value(
-      this.#once('one', () => `select ${this.#json} from ${this.#table.name} where id = ?`),
+      this.#statement('one', () => `select ${this.#json} from ${this.#table.name} where id = ?`),
       [BigInt(id)],
     );
-    return text === undefined ? null : this.keep(this.#table.decode(JSON.parse(text as string)));
+    return text === undefined ? null : this.cache(this.#table.decode(JSON.parse(text as string)));
   }
 
   /**
@@ -107,13 +107,13 @@ export class Records<T extends { id: Id }> {
     const found = new Map<Id, T>();
     const missing: Id[] = [];
     for (const id of ids) {
-      const known = this.#remembered?.get(id);
+      const known = this.#cache?.get(id);
       if (known) found.set(id, known);
       else missing.push(id);
     }
     if (missing.length > 0) {
       const text = this.#db.value(
-        this.#once(
+        this.#statement(
           'some',
           () =>
             `select json_group_array(${this.#json}) from ${this.#table.name} where id in (select value from json_each(?))`,
@@ -121,7 +121,7 @@ export class Records<T extends { id: Id }> {
         [idList(missing)],
       );
       for (const row of JSON.parse(text as string)) {
-        const record = this.keep(this.#table.decode(row));
+        const record = this.cache(this.#table.decode(row));
         found.set(record.id, record);
       }
     }
@@ -133,7 +133,7 @@ export class Records<T extends { id: Id }> {
     const params = pageParams(where, request);
     const shape = pageShape(where, request, '');
     const [page] = this.#pagesOf(shape, params, () => {
-      const sql = this.#once(shape, () => {
+      const sql = this.#statement(shape, () => {
         const rows = this.#pageSql(where, request, undefined);
         return `select json_group_array(${this.#json}) from (${rows})`;
       });
@@ -148,7 +148,7 @@ export class Records<T extends { id: Id }> {
     const params = pageParams(where, request, idList(parents));
     const shape = pageShape(where, request, parent);
     return this.#pagesOf(shape, params, () => {
-      const sql = this.#once(shape, () => {
+      const sql = this.#statement(shape, () => {
         const rows = this.#pageSql(where, request, parent);
         return `select json_group_array(page) from (
         select (select json_group_array(${this.#json}) from (${rows})) as page from json_each(?3) as parent order by parent.key
@@ -171,25 +171,25 @@ export class Records<T extends { id: Id }> {
   }
 
   /** To be called with a record as it has just been written. */
-  wrote(record: T): T {
+  written(record: T): T {
     this.#pages?.clear();
-    return this.keep(record);
+    return this.cache(record);
   }
 
   /** Remembers a record as it is in the file. */
-  keep(record: T): T {
-    if (!this.#remembered) return record;
-    this.#remembered.set(record.id, Object.freeze(record));
+  cache(record: T): T {
+    if (!this.#cache) return record;
+    this.#cache.set(record.id, Object.freeze(record));
     return record;
   }
 
   /** To be called when a record has just been deleted. */
   forget(id: Id): void {
     this.#pages?.clear();
-    this.#remembered?.delete(id);
+    this.#cache?.delete(id);
   }
 
-  #once(shape: string, build: () => string): string {
+  #statement(shape: string, build: () => string): string {
     let sql = this.#sql.get(shape);
     if (sql === undefined) {
       sql = build();

@@ -7,11 +7,11 @@ import { merged } from '../slices.ts';
 import type { IdempotentCall, Outcome, PetstoreWrites, Store } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
 import { Connection } from './connection.ts';
-import type { Tools } from './domain.ts';
+import type { DomainContext } from './domain.ts';
 import { DOMAINS } from './domains.ts';
 import { eventLog } from './event-log.ts';
 import { idempotency } from './idempotency.ts';
-import { takeOwnership } from './ownership.ts';
+import { lockDataFile } from './ownership.ts';
 import { Records } from './records.ts';
 import { migrate } from './schema.ts';
 import { usageLedger } from './usage-ledger.ts';
@@ -28,7 +28,7 @@ export interface SqliteOptions {
   /** How many milliseconds a write waits for another process, which stops everything else in this one. */
   busyTimeout?: number;
   /** By table, how many records to remember by id where that isn't what its domain says. */
-  remember?: Readonly<Record<string, number>>;
+  cacheSizes?: Readonly<Record<string, number>>;
 }
 
 const KEEP_EVENTS = 7 * 24 * 60 * 60 * 1000;
@@ -42,13 +42,13 @@ export type SqliteStore = ReturnType<typeof openSqliteStore>;
  * @throws Error if another server has the file, or it can't be opened
  */
 export function openSqliteStore(options: SqliteOptions) {
-  const { role, now = Date.now, busyTimeout = 2_000, remember = {} } = options;
+  const { role, now = Date.now, busyTimeout = 2_000, cacheSizes = {} } = options;
   const isServer = role === 'server';
   let release = () => {};
   let db: Connection;
   try {
     const file = createFile(options.file);
-    if (isServer) release = takeOwnership(file);
+    if (isServer) release = lockDataFile(file);
     db = new Connection(file, busyTimeout);
     migrate(db);
   } catch (error) {
@@ -59,12 +59,12 @@ export function openSqliteStore(options: SqliteOptions) {
   const events = eventLog(db, now);
   if (isServer) events.keep(options.keepEvents ?? KEEP_EVENTS);
   const tables = new Map<string, { find(id: Id): object | null }>();
-  const tools: Tools = {
+  const tools: DomainContext = {
     db,
     append: events.append,
     records(table) {
-      const remembered = isServer ? (remember[table.name] ?? table.remember) : 0;
-      const records = new Records(db, { ...table, remember: remembered });
+      const remembered = isServer ? (cacheSizes[table.name] ?? table.cacheSize) : 0;
+      const records = new Records(db, { ...table, cacheSize: remembered });
       tables.set(table.name, records);
       return records;
     },
@@ -73,13 +73,13 @@ export function openSqliteStore(options: SqliteOptions) {
   const domains = DOMAINS.map(({ open }) => open(tools));
   const { charge, usage, flush, close } = usageLedger(db, now);
   const writes = merged(domains.map(({ writes }) => writes)) satisfies PetstoreWrites;
-  const { once: onceAtOnce } = idempotency(db, writes);
+  const { once: runOnce } = idempotency(db, writes);
   const once = <T>(
     call: IdempotentCall,
     work: (writes: PetstoreWrites) => MaybePromise<T>,
-  ): Promise<Outcome<T>> => db.grouped(() => onceAtOnce(call, work));
+  ): Promise<Outcome<T>> => db.groupCommit(() => runOnce(call, work));
   const transaction = <T>(work: (writes: PetstoreWrites) => MaybePromise<T>): Promise<T> =>
-    db.grouped(() => db.transaction(() => work(writes) as T));
+    db.groupCommit(() => db.transaction(() => work(writes) as T));
 
   return {
     engine: 'sqlite',
@@ -87,7 +87,7 @@ export function openSqliteStore(options: SqliteOptions) {
     ...merged(domains.map(({ reads }) => reads)),
     ...(isServer
       ? { ...grouped(db, writes), once, transaction, charge }
-      : forbidden({ ...writes, once, transaction, charge })),
+      : serverOnly({ ...writes, once, transaction, charge })),
     ...events.store,
     ...apiKeys(db),
     usage,
@@ -117,7 +117,7 @@ type Committed<W> = {
 function grouped<W extends object>(db: Connection, writes: W): Committed<W> {
   const entries = Object.entries(writes) as [string, (...args: unknown[]) => unknown][];
   return Object.fromEntries(
-    entries.map(([name, write]) => [name, (...args: unknown[]) => db.grouped(() => write(...args))]),
+    entries.map(([name, write]) => [name, (...args: unknown[]) => db.groupCommit(() => write(...args))]),
   ) as Committed<W>;
 }
 
@@ -145,7 +145,7 @@ function createFile(file: string): string {
 }
 
 /** The same methods, none of which may be called: what they write would be unknown to the server's memory. */
-function forbidden<T extends object>(methods: T): T {
+function serverOnly<T extends object>(methods: T): T {
   const refuse = () => {
     throw new Error('Only the server may do this: it keeps what it reads of the data file in memory.');
   };

@@ -9,7 +9,7 @@ import {
 } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { notFound } from '../../../src/errors.ts';
-import { isDuplicateKey, LostRace, portError } from '../../../src/store/mongo/errors.ts';
+import { isDuplicateKey, portError, WriteConflict } from '../../../src/store/mongo/errors.ts';
 
 const serverError = (code: number, errorLabels: string[] = []) =>
   new MongoServerError({ message: 'no', code, errorLabels });
@@ -39,7 +39,7 @@ describe('An error of the driver', () => {
     ['a write conflict that did not end', serverError(112, ['TransientTransactionError'])],
     ['a commit without an answer', serverError(64, ['UnknownTransactionCommitResult'])],
     ['no majority', new MongoWriteConcernError({ ok: 1, writeConcernError: { code: 64, errmsg: 'late' } })],
-    ['a lost race', new LostRace()],
+    ['a lost race', new WriteConflict()],
   ])('is UNAVAILABLE, with its cause: %s', (_, fault) => {
     expect(portError(fault)).toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1, cause: fault });
   });

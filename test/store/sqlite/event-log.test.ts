@@ -100,7 +100,7 @@ it('has the events of many writes in few rows, and pages of them from any positi
   const together = [1, 2, 31, 32, 33, 70, 1];
   let written = 0;
   for (const count of together)
-    await db.grouped(() => {
+    await db.groupCommit(() => {
       for (let i = 0; i < count; i++) append('category.deleted', { id: String(++written) });
     });
   expect(db.value('select count(*) from event_groups')).toBe(1 + 1 + 1 + 1 + 2 + 3 + 1);
@@ -164,7 +164,7 @@ it('shows nothing before it is committed, and nothing that was undone', async ()
     ).toThrow('undone');
 
   undone('1');
-  const committed = db.grouped(() => {
+  const committed = db.groupCommit(() => {
     write('2');
     undone('3');
     db.transaction(() => write('4'));
@@ -178,13 +178,13 @@ it('shows nothing before it is committed, and nothing that was undone', async ()
 
   db.transaction(() => write('5'));
   expect(told).toEqual(['2', '4', '5']);
-  const rolledBack = db.grouped(() => {
+  const rolledBack = db.groupCommit(() => {
     write('6');
     db.exec('rollback');
     throw new Error('the disk is full');
   });
   await expect(rolledBack).rejects.toThrow('the disk is full');
-  await db.grouped(() => write('7'));
+  await db.groupCommit(() => write('7'));
   expect([told, read()]).toEqual([
     ['2', '4', '5', '7'],
     ['2', '4', '5', '7'],

@@ -170,18 +170,18 @@ describe('a database that fails', () => {
     const db = new Connection(file, 10);
     opened.push(db);
     const forgotten = vi.fn();
-    db.onUndone(forgotten);
+    db.onRollback(forgotten);
     const add = (name: string) => db.run('insert into categories (name) values (?)', [name]);
     db.exec(`pragma max_page_count = ${Number(db.value('pragma page_count')) + 5}`);
     const writes = await Promise.allSettled([
-      db.grouped(() => add('Dogs')),
-      ...Array.from({ length: 20 }, () => db.grouped(() => add('x'.repeat(2_000)))),
+      db.groupCommit(() => add('Dogs')),
+      ...Array.from({ length: 20 }, () => db.groupCommit(() => add('x'.repeat(2_000)))),
     ]);
     const acknowledged = writes.filter(({ status }) => status === 'fulfilled').length;
     expect(db.value('select count(*) from categories')).toBe(acknowledged);
     expect(acknowledged).toBeLessThan(writes.length);
     if (acknowledged === 0) expect(forgotten).toHaveBeenCalled();
-    await db.grouped(() => add('Cats'));
+    await db.groupCommit(() => add('Cats'));
     expect(db.value('select count(*) from categories')).toBe(acknowledged + 1);
   });
 
@@ -241,7 +241,7 @@ describe('what is kept in memory', () => {
   });
 
   it('is bounded, and right beyond the bound', async () => {
-    const store = open({ remember: { pets: 2, categories: 1 } });
+    const store = open({ cacheSizes: { pets: 2, categories: 1 } });
     const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
     const pets = await Promise.all(
       Array.from({ length: 5 }, (_, i) => store.createPet({ name: `Pet ${i}`, categoryId, status: 'sold' })),

@@ -5,7 +5,7 @@
  * @param run answers all of them, in their order
  * @param max how many go together
  */
-export function together<A, R>(
+export function batch<A, R>(
   run: (all: readonly A[]) => Promise<readonly R[]>,
   max = 1_000,
 ): (one: A) => Promise<R> {
@@ -31,7 +31,7 @@ export function together<A, R>(
 }
 
 /** Lets all who ask for the same in one turn of the event loop have one answer. It must not be changed. */
-export function atOnce<R>(): (name: string, ask: () => Promise<R>) => Promise<R> {
+export function dedupe<R>(): (name: string, read: () => Promise<R>) => Promise<R> {
   let gathered = new Map<string, Promise<R>>();
   return (name, ask) => {
     const known = gathered.get(name);
@@ -52,7 +52,7 @@ export function atOnce<R>(): (name: string, ask: () => Promise<R>) => Promise<R>
  * Asks for the same thing only once at a time. Who comes while that is under way waits for the next answer, with all others
  * who came: the one under way may not know what was written before they asked.
  */
-export function oneAtATime<R>(): (name: string, ask: () => Promise<R>) => Promise<R> {
+export function singleFlight<R>(): (name: string, ask: () => Promise<R>) => Promise<R> {
   const underWay = new Map<string, { now: Promise<R>; next: Promise<R> | undefined }>();
 
   function start(name: string, ask: () => Promise<R>): Promise<R> {
@@ -76,7 +76,7 @@ export function oneAtATime<R>(): (name: string, ask: () => Promise<R>) => Promis
 }
 
 /** Lets so many at most be under way; the others wait for their turn, in their order. */
-export function atMost<R>(most: number): (ask: () => Promise<R>) => Promise<R> {
+export function limitConcurrency<R>(most: number): (ask: () => Promise<R>) => Promise<R> {
   const waiting: (() => void)[] = [];
   let underWay = 0;
 

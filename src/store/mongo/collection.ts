@@ -1,7 +1,7 @@
 import type { Document, IndexDescription } from 'mongodb';
 
 /** What the database is to know of a collection. The rules of the interface proper are checked far above. */
-export interface CollectionPlan {
+export interface CollectionDefinition {
   name: string;
   /** JSON schema of its documents, which the server holds every write against. */
   schema: Document;
@@ -16,14 +16,14 @@ export type Key = bigint;
 export type Version = number | bigint;
 
 export const ID = { bsonType: 'long', minimum: 1 };
-export const WHOLE = { bsonType: ['int', 'long'], minimum: 0 };
+export const INTEGER = { bsonType: ['int', 'long'], minimum: 0 };
 /** Numbers of JavaScript, which the driver writes as int32 or double. */
 export const NUMBER = { bsonType: ['int', 'long', 'double'], minimum: 0 };
 export const DATE = { bsonType: 'date' };
 export const STRING = { bsonType: 'string', minLength: 1 };
 
 /** A schema of exactly these properties; those that end in `?` may be missing. */
-export function shape(properties: Record<string, Document>): Document {
+export function objectSchema(properties: Record<string, Document>): Document {
   const entries = Object.entries(properties).map(([name, schema]) => ({
     name: name.replace('?', ''),
     optional: name.endsWith('?'),
@@ -46,5 +46,5 @@ export interface RecordDocument {
 }
 
 /** A schema of the documents of records: of these properties, and of what all of them have. */
-export const recordShape = (properties: Record<string, Document>): Document =>
-  shape({ _id: ID, ...properties, version: WHOLE, 'written?': { bsonType: 'object' } });
+export const recordSchema = (properties: Record<string, Document>): Document =>
+  objectSchema({ _id: ID, ...properties, version: INTEGER, 'written?': { bsonType: 'object' } });

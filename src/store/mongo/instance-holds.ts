@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../../errors.ts';
-import { together } from './batches.ts';
+import { batch } from './batching.ts';
+import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
-import { HOLD_LIFE, type HoldDocuments } from './hold-documents.ts';
-import type { Key } from './plan.ts';
+import { HOLD_TTL, type HoldDocuments } from './hold-documents.ts';
 import type { Unit } from './units.ts';
 
 /** How long one hold serves all that this instance writes under the parent, in milliseconds. */
-const HOLD_USE = 1_000;
+const HOLD_REUSE_TIME = 1_000;
 /** How long to wait while somebody else is about to delete the parent, in milliseconds. */
 const PAUSE = 40;
 
@@ -20,37 +20,37 @@ interface Hold {
   /** How many writes rely on it. */
   uses: number;
   /** Serves no further write. */
-  over: boolean;
+  isRetired: boolean;
   state: Promise<HoldState>;
   /** Told when the last write that relied on it is done. */
   onUnused: (() => void)[];
 }
 
-export type TakenHolds = ReturnType<typeof takenHoldsOf>;
+export type InstanceHolds = ReturnType<typeof createInstanceHolds>;
 
 /** The holds that this instance takes; the letters are those of `holds.ts`. */
-export function takenHoldsOf({ db, options }: Database, documents: HoldDocuments) {
+export function createInstanceHolds({ db, options }: Database, documents: HoldDocuments) {
   const instance = randomBytes(6).toString('hex');
   /** By parent, those that serve further writes. */
   const holds = new Map<string, Hold>();
   /** By id, those that writes rely on or may still rely on. */
-  const relied = new Map<string, Hold>();
+  const inUse = new Map<string, Hold>();
   let taken = 0;
 
   /** By collection, looks whether it has a document with this key. */
-  const existences = new Map<string, (key: Key) => Promise<boolean>>();
+  const existenceChecks = new Map<string, (key: Key) => Promise<boolean>>();
 
-  function isThere(kind: string, key: Key): Promise<boolean> {
-    let look = existences.get(kind);
+  function exists(kind: string, key: Key): Promise<boolean> {
+    let look = existenceChecks.get(kind);
     if (!look) {
-      look = existence(kind);
-      existences.set(kind, look);
+      look = existenceCheck(kind);
+      existenceChecks.set(kind, look);
     }
     return look(key);
   }
 
-  function existence(kind: string) {
-    return together<Key, boolean>(async (keys) => {
+  function existenceCheck(kind: string) {
+    return batch<Key, boolean>(async (keys) => {
       const found = await db
         .collection<{ _id: Key }>(kind)
         .find({ _id: { $in: [...new Set(keys)] } }, { ...options, projection: { _id: 1 }, batchSize: 1_001 })
@@ -63,47 +63,46 @@ export function takenHoldsOf({ db, options }: Database, documents: HoldDocuments
   const newId = (): string => `${instance}${++taken}`;
 
   /** R. A hold that stays because the database is away counts for a while only. */
-  const giveBack = (name: string, { id }: Hold): Promise<void> =>
-    documents.giveBack(name, id).catch(() => {});
+  const release = (name: string, { id }: Hold): Promise<void> => documents.release(name, id).catch(() => {});
 
   /** H and V. */
   async function stateOf(name: string, id: string, kind: string, key: Key): Promise<HoldState> {
-    if (await documents.take(name, id)) return 'closing';
-    return (await isThere(kind, key)) ? 'held' : 'missing';
+    if (await documents.acquire(name, id)) return 'closing';
+    return (await exists(kind, key)) ? 'held' : 'missing';
   }
 
-  function take(name: string, kind: string, key: Key): Hold {
+  function acquire(name: string, kind: string, key: Key): Hold {
     const id = newId();
-    const hold: Hold = { id, uses: 0, over: false, state: stateOf(name, id, kind, key), onUnused: [] };
+    const hold: Hold = { id, uses: 0, isRetired: false, state: stateOf(name, id, kind, key), onUnused: [] };
     holds.set(name, hold);
-    relied.set(hold.id, hold);
-    setTimeout(() => end(name, hold), HOLD_USE).unref();
+    inUse.set(hold.id, hold);
+    setTimeout(() => retire(name, hold), HOLD_REUSE_TIME).unref();
     hold.state.then(
-      (state) => state !== 'held' && end(name, hold),
-      () => end(name, hold),
+      (state) => state !== 'held' && retire(name, hold),
+      () => retire(name, hold),
     );
     return hold;
   }
 
   /** Lets nobody else rely on the hold, and gives it back as soon as nobody does. */
-  function end(name: string, hold: Hold): void {
-    if (hold.over) return;
-    hold.over = true;
+  function retire(name: string, hold: Hold): void {
+    if (hold.isRetired) return;
+    hold.isRetired = true;
     if (holds.get(name) === hold) holds.delete(name);
-    if (hold.uses === 0) settle(name, hold);
+    if (hold.uses === 0) finish(name, hold);
     // A write whose outcome is unknown relies on it for good, so it is never given back.
-    else setTimeout(() => relied.delete(hold.id), HOLD_LIFE).unref();
+    else setTimeout(() => inUse.delete(hold.id), HOLD_TTL).unref();
   }
 
-  function leave(name: string, hold: Hold): void {
+  function stopUsing(name: string, hold: Hold): void {
     hold.uses -= 1;
-    if (hold.uses === 0 && hold.over) settle(name, hold);
+    if (hold.uses === 0 && hold.isRetired) finish(name, hold);
   }
 
-  function settle(name: string, hold: Hold): void {
-    relied.delete(hold.id);
+  function finish(name: string, hold: Hold): void {
+    inUse.delete(hold.id);
     for (const tell of hold.onUnused) tell();
-    void giveBack(name, hold);
+    void release(name, hold);
   }
 
   return {
@@ -112,10 +111,10 @@ export function takenHoldsOf({ db, options }: Database, documents: HoldDocuments
     isOwn: (id: string): boolean => id.startsWith(instance),
 
     /** Resolves when nothing relies on the hold any more; lets nothing further rely on it. */
-    async unused(name: string, id: string): Promise<void> {
-      const hold = relied.get(id);
+    async whenUnused(name: string, id: string): Promise<void> {
+      const hold = inUse.get(id);
       if (!hold) return;
-      end(name, hold);
+      retire(name, hold);
       if (hold.uses > 0) await new Promise<void>((resolve) => hold.onUnused.push(resolve));
     },
 
@@ -133,16 +132,16 @@ export function takenHoldsOf({ db, options }: Database, documents: HoldDocuments
         return (await own.findOne({ _id: key }, { ...unit.options, projection: { _id: 1 } })) !== null;
       }
       for (;;) {
-        const hold = holds.get(name) ?? take(name, kind, key);
+        const hold = holds.get(name) ?? acquire(name, kind, key);
         hold.uses += 1;
         let state: Awaited<Hold['state']> | undefined;
         try {
           state = await hold.state;
         } finally {
-          if (state !== 'held') leave(name, hold);
+          if (state !== 'held') stopUsing(name, hold);
         }
         if (state === 'held') {
-          unit.afterwards.push(() => leave(name, hold));
+          unit.onSettled.push(() => stopUsing(name, hold));
           // Nothing is written when the call has been given up, nor when the hold may be over.
           if (performance.now() > unit.deadline) throw unavailable();
           return true;
@@ -156,9 +155,9 @@ export function takenHoldsOf({ db, options }: Database, documents: HoldDocuments
     /** Gives back all holds that nothing relies on. */
     async close(): Promise<void> {
       const unused = [...holds].filter(([, { uses }]) => uses === 0);
-      for (const [, hold] of holds) hold.over = true;
+      for (const [, hold] of holds) hold.isRetired = true;
       holds.clear();
-      await Promise.all(unused.map(([name, hold]) => giveBack(name, hold)));
+      await Promise.all(unused.map(([name, hold]) => release(name, hold)));
     },
   };
 }

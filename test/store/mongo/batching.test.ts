@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { atMost, atOnce, oneAtATime, together } from '../../../src/store/mongo/batches.ts';
+import { batch, dedupe, limitConcurrency, singleFlight } from '../../../src/store/mongo/batching.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('What goes together', () => {
   it('is what is asked for in one turn, each with its answer', async () => {
     const batches: number[][] = [];
-    const double = together<number, number>(async (all) => {
+    const double = batch<number, number>(async (all) => {
       batches.push([...all]);
       return all.map((n) => 2 * n);
     }, 3);
@@ -18,7 +18,7 @@ describe('What goes together', () => {
 
   it('fails together, and not those who come after', async () => {
     let broken = true;
-    const ask = together<number, number>(async (all) => {
+    const ask = batch<number, number>(async (all) => {
       if (broken) throw new Error('away');
       return all;
     });
@@ -30,7 +30,7 @@ describe('What goes together', () => {
 
   it('is one answer for the same question in one turn', async () => {
     let asked = 0;
-    const once = atOnce<number>();
+    const once = dedupe<number>();
     const ask = async () => ++asked;
     expect(await Promise.all([once('a', ask), once('a', ask), once('b', ask)])).toEqual([1, 1, 2]);
     expect(await once('a', ask)).toBe(3);
@@ -40,7 +40,7 @@ describe('What goes together', () => {
 describe('One at a time', () => {
   it('gives those who come later an answer that began after they came', async () => {
     let [value, running, most] = [1, 0, 0];
-    const count = oneAtATime<number>();
+    const count = singleFlight<number>();
     const ask = async () => {
       most = Math.max(most, ++running);
       const read = value;
@@ -57,7 +57,7 @@ describe('One at a time', () => {
   });
 
   it('goes on after a failure', async () => {
-    const count = oneAtATime<number>();
+    const count = singleFlight<number>();
     const failed = count('n', () => Promise.reject(new Error('away')));
     const next = count('n', async () => 7);
     await expect(failed).rejects.toThrow('away');
@@ -69,7 +69,7 @@ describe('At most so many', () => {
   it('are under way, in the order in which they came, whether they fail or not', async () => {
     let [running, most] = [0, 0];
     const started: number[] = [];
-    const limited = atMost<number>(2);
+    const limited = limitConcurrency<number>(2);
     const ask = (n: number) => async () => {
       started.push(n);
       most = Math.max(most, ++running);
