@@ -16,11 +16,11 @@ const wholeNumber = (min: number, max: number) => {
     .refine((value) => value >= min && value <= max, rule);
 };
 
-const KEEP_RULE = 'must be a time such as 12h or 7d, at least 1s';
-const keep = z
+const RETENTION_RULE = 'must be a time such as 12h or 7d, at least 1s';
+const retention = z
   .string()
   .transform((value) => parseDuration(value) ?? 0)
-  .refine((value) => value > 0, KEEP_RULE);
+  .refine((value) => value > 0, RETENTION_RULE);
 
 const url = z
   .string()
@@ -57,7 +57,7 @@ const VARIABLES = z.object({
     )
     .optional(),
   DATA_FILE: z.string().min(1).default('data/petstore.db'),
-  EVENTS_KEEP: keep.default(7 * 86_400_000),
+  EVENTS_KEEP: retention.default(7 * 86_400_000),
   SAMPLE_DATA: z.enum(['on', 'off'], 'must be on or off').optional(),
   REST_BASE_PATH: z
     .string()
@@ -96,13 +96,14 @@ export type Config = z.output<typeof VARIABLES>;
 type Given = Readonly<Partial<Record<string, string>>>;
 
 /** What depends on two variables; the name is that of the one to mend. */
-const RULES: readonly { name: string; message: string; isBroken: (given: Given) => boolean }[] = [
-  {
-    name: 'WORKERS',
-    message: 'must be 1 unless MONGODB_URI is set: the embedded store has one process',
-    isBroken: ({ WORKERS, MONGODB_URI }) => Number(WORKERS) > 1 && MONGODB_URI === undefined,
-  },
-];
+const CROSS_FIELD_RULES: readonly { name: string; message: string; isViolated: (given: Given) => boolean }[] =
+  [
+    {
+      name: 'WORKERS',
+      message: 'must be 1 unless MONGODB_URI is set: the embedded store has one process',
+      isViolated: ({ WORKERS, MONGODB_URI }) => Number(WORKERS) > 1 && MONGODB_URI === undefined,
+    },
+  ];
 
 /** The names of all settings. */
 export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
@@ -120,7 +121,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   );
   const parsed = VARIABLES.safeParse(given);
   const errors = new Map<string, string>();
-  for (const { name, message, isBroken } of RULES) if (isBroken(given)) errors.set(name, message);
+  for (const { name, message, isViolated } of CROSS_FIELD_RULES)
+    if (isViolated(given)) errors.set(name, message);
   for (const { path, message } of parsed.error?.issues ?? []) errors.set(String(path[0]), message);
   if (parsed.success && errors.size === 0) return parsed.data;
   const lines = [...errors].map(([name, message]) => `  ${name} ${message}`);

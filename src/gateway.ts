@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { Access } from './access/access.ts';
-import { keyOf } from './access/api-keys.ts';
+import { apiKeyFrom } from './access/api-keys.ts';
 import { type Clock, systemClock } from './access/clock.ts';
-import { COST_OF_FAILURE, type Session } from './access/session.ts';
+import { FAILURE_COST, type Session } from './access/session.ts';
 import type { Config } from './config.ts';
 import { EventStreams } from './domains/event/streams.ts';
 import type { Route } from './domains/route.ts';
@@ -16,7 +16,7 @@ import { AppError } from './errors.ts';
 import { Operations } from './graphql/operations.ts';
 import { INTERNAL_MESSAGE } from './graphql/refusal.ts';
 import { schema } from './graphql/schema.ts';
-import { endConnection, isLastOfConnection } from './http/body.ts';
+import { mustCloseConnection, respondAndClose } from './http/body.ts';
 import { addCachingHeaders } from './http/caching-headers.ts';
 import { clientAddress } from './http/client-address.ts';
 import { Cors } from './http/cors.ts';
@@ -25,7 +25,7 @@ import { GRAPHQL_PATH } from './http/paths.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { errorResponse, type HttpResponse } from './http/response.ts';
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts';
-import { measuredStore } from './observability/measured-store.ts';
+import { instrumentedStore } from './observability/instrumented-store.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Tracing } from './observability/tracing.ts';
 import type { Store } from './store/store.ts';
@@ -85,7 +85,7 @@ class Gateway {
 
   constructor(options: GatewayOptions) {
     const { config, log, metrics, tracing, developmentKey, clock = systemClock } = options;
-    const store = metrics ? measuredStore(options.store, metrics) : options.store;
+    const store = metrics ? instrumentedStore(options.store, metrics) : options.store;
     this.#store = store;
     this.#config = config;
     this.#log = log;
@@ -105,7 +105,7 @@ class Gateway {
     };
     this.#streams = new EventStreams({
       store,
-      isValid: (key) => andThen(this.#access.sessionOf(key, store), (session) => session !== null),
+      isValid: (key) => andThen(this.#access.authenticate(key, store), (session) => session !== null),
     });
     metrics?.watchStreams(this.#streams);
     const events = new EventsHandler(this.#streams, (error) => this.#reportError(error));
@@ -138,7 +138,7 @@ class Gateway {
   /** @see RequestHandler.limitHeaders */
   limitHeaders(address: string): Headers {
     const headers: Headers = [];
-    addRateLimitHeaders(headers, { guardWindow: this.#access.windowOf(address) }, this.#now());
+    addRateLimitHeaders(headers, { guardWindow: this.#access.addressWindow(address) }, this.#now());
     return headers;
   }
 
@@ -157,7 +157,7 @@ class Gateway {
     return andThen(this.#authenticate(exchange), (session) => {
       exchange.session = session;
       const handler = exchange.transport === 'graphql' ? this.#graphql : this.#rest;
-      return andThen(session.begin(handler.expect(exchange)), () =>
+      return andThen(session.begin(handler.expectedCost(exchange)), () =>
         attempt(
           () => handler.handle(exchange, session),
           (error) => this.#chargeFailure(session, error),
@@ -179,17 +179,17 @@ class Gateway {
   /** @throws UNAUTHENTICATED, RATE_LIMITED or UNAVAILABLE, with the numbers of the address */
   #authenticate(exchange: Exchange): MaybePromise<Session> {
     const found = attempt(
-      () => this.#access.sessionOf(keyOf(exchange.headers), this.#storeOf(exchange)),
+      () => this.#access.authenticate(apiKeyFrom(exchange.headers), this.#storeOf(exchange)),
       (error) => {
-        exchange.guardWindow = this.#access.windowOf(this.#addressOf(exchange));
+        exchange.guardWindow = this.#access.addressWindow(this.#addressOf(exchange));
         throw error;
       },
     );
     return andThen(found, (session) => {
       if (session) return session;
       const address = this.#addressOf(exchange);
-      const refusal = this.#access.refuseUnauthenticated(address);
-      exchange.guardWindow = this.#access.windowOf(address);
+      const refusal = this.#access.unauthenticatedError(address);
+      exchange.guardWindow = this.#access.addressWindow(address);
       throw refusal;
     });
   }
@@ -197,7 +197,7 @@ class Gateway {
   /** What fails before it has a cost has one too, and where nothing is left, that is said first. */
   #chargeFailure(session: Session, error: unknown): MaybePromise<never> {
     if (session.decision) throw error;
-    return andThen(session.charge(COST_OF_FAILURE), () => {
+    return andThen(session.charge(FAILURE_COST), () => {
       throw error;
     });
   }
@@ -208,7 +208,7 @@ class Gateway {
 
   /** The store, with its calls traced where the request is. */
   #storeOf(exchange: Exchange): Store {
-    return this.#tracing ? this.#tracing.storeOf(exchange, this.#store) : this.#store;
+    return this.#tracing ? this.#tracing.traced(exchange, this.#store) : this.#store;
   }
 
   #errorResponse(exchange: Exchange, error: unknown): HttpResponse {
@@ -242,11 +242,11 @@ class Gateway {
     if (exchange.replayed) all.push('Idempotency-Replayed', 'true');
     if (headers.length > 0) all.push(...headers);
     const content = method === 'HEAD' || body.length === 0 ? undefined : body;
-    const isLast = isLastOfConnection(exchange);
+    const isLast = mustCloseConnection(exchange);
     if (isLast) all.push('Connection', 'close');
     response.writeHead(status, all as never);
     if (stream && method !== 'HEAD') void this.#stream(exchange, stream);
-    else if (isLast) endConnection(request, response, content);
+    else if (isLast) respondAndClose(request, response, content);
     else response.end(content);
     this.#record(exchange);
   }

@@ -7,16 +7,16 @@ import { AppError } from './errors.ts';
 import { createGateway } from './gateway.ts';
 import { LogOutput } from './observability/log-output.ts';
 import { Metrics } from './observability/metrics.ts';
-import { addSampleData, developmentKey, unusedSample } from './sample.ts';
+import { addSampleData, developmentKey, sampleProgress } from './sample.ts';
 import { createHttpServer, drain, listen } from './server.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { watchDatabase } from './store/watch.ts';
 
 /** How long the sample data waits for a database that is away. */
-const FILL_DELAY = 2_000;
+const SAMPLE_RETRY_DELAY = 2_000;
 /** How long the last lines of the log may hold up the end, in milliseconds. */
-const LAST_LINES_TIME = 1_000;
+const LOG_FLUSH_TIMEOUT = 1_000;
 
 /**
  * Where one entry of a list fails at once, graphql-js answers for the whole list and waits for no other entry; one that fails
@@ -44,7 +44,7 @@ async function supervise(config: Config): Promise<void> {
   const workers = runWorkers(config.WORKERS, log);
   onSignal((signal) => workers.stop(signal));
   void workers.ended.then(() => exit(output));
-  greet(output, config, await workers.listening, null);
+  printBanner(output, config, await workers.listening, null);
 }
 
 async function serve(config: Config): Promise<void> {
@@ -67,7 +67,7 @@ async function serve(config: Config): Promise<void> {
   const gateway = createGateway({ store, config, log, metrics, tracing, developmentKey });
   const server = createHttpServer(gateway);
   const port = await listen(server, config.PORT, config.HOST);
-  if (!cluster.isWorker) greet(output, config, port, key);
+  if (!cluster.isWorker) printBanner(output, config, port, key);
 
   let stopping = false;
   const stop = async (signal: NodeJS.Signals) => {
@@ -98,7 +98,7 @@ function logger(config: Config): { log: Logger; output: LogOutput } {
 
 /** Ends the process, with what is left of the log if somebody takes it. */
 async function exit(output: LogOutput): Promise<void> {
-  await output.end(LAST_LINES_TIME);
+  await output.end(LOG_FLUSH_TIMEOUT);
   // An orderly end would wait for the thread that writes.
   if (output.isStuck) process.kill(process.pid, 'SIGKILL');
   process.exit(0);
@@ -122,25 +122,28 @@ function onSignal(stop: (signal: NodeJS.Signals) => void): void {
  */
 async function prepare(store: Store, { SAMPLE_DATA, NODE_ENV }: Config, log: Logger): Promise<string | null> {
   if (store.engine === 'mongodb') {
-    if (SAMPLE_DATA === 'on') await fill(store, log);
+    if (SAMPLE_DATA === 'on') await addSampleWhenPossible(store, log);
     return null;
   }
   const isDevelopment = NODE_ENV !== 'production';
   if (SAMPLE_DATA === 'off' && !isDevelopment) return null;
-  const begun = await unusedSample(store);
+  const begun = await sampleProgress(store);
   if (begun && SAMPLE_DATA !== 'off') await addSampleData(store, begun);
   return isDevelopment ? developmentKey(store, begun !== null, Date.now()) : null;
 }
 
 /** A database that is away, or that another process fills, is no reason not to start: the sample comes when it can. */
-async function fill(store: Store, log: Logger): Promise<void> {
+async function addSampleWhenPossible(store: Store, log: Logger): Promise<void> {
   try {
-    const begun = await unusedSample(store);
+    const begun = await sampleProgress(store);
     if (begun) await addSampleData(store, begun);
   } catch (error) {
     if (!(error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code))) throw error;
     log.debug({ err: error }, 'the sample data must wait');
-    setTimeout(() => void fill(store, log).catch((err) => log.error({ err }, 'error')), FILL_DELAY).unref();
+    setTimeout(
+      () => void addSampleWhenPossible(store, log).catch((err) => log.error({ err }, 'error')),
+      SAMPLE_RETRY_DELAY,
+    ).unref();
   }
 }
 
@@ -148,7 +151,12 @@ const isLocal = ({ HOST, TRUST_PROXY }: Config): boolean =>
   ['127.0.0.1', '::1', 'localhost'].includes(HOST) && TRUST_PROXY === 0;
 
 /** What whoever has started it reads first. */
-function greet(output: LogOutput, { HOST, REST_BASE_PATH }: Config, port: number, key: string | null): void {
+function printBanner(
+  output: LogOutput,
+  { HOST, REST_BASE_PATH }: Config,
+  port: number,
+  key: string | null,
+): void {
   const host = ['127.0.0.1', '0.0.0.0'].includes(HOST) ? 'localhost' : HOST;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const lines = [

@@ -12,7 +12,7 @@ const KEY_NAME = 'development';
 const SAMPLES: readonly Sample[] = DOMAINS.flatMap(({ sample }) => sample ?? []);
 
 /** The records of the samples that are there, by the name of the sample, in the order in which they are made. */
-type Begun = Readonly<Record<string, readonly { id: Id }[]>>;
+type SampleProgress = Readonly<Record<string, readonly { id: Id }[]>>;
 
 /**
  * What a store that nobody has used yet holds of the sample: nothing if it is new, and a part of it if the process that began to
@@ -20,7 +20,7 @@ type Begun = Readonly<Record<string, readonly { id: Id }[]>>;
  *
  * @returns null if somebody has used the store, or it holds something else
  */
-export async function unusedSample(store: Store): Promise<Begun | null> {
+export async function sampleProgress(store: Store): Promise<SampleProgress | null> {
   const keys = await store.apiKeys();
   const usage = await store.usage(keys.map(({ id }) => id));
   if (usage.some((state) => state !== null)) return null;
@@ -39,7 +39,7 @@ export async function unusedSample(store: Store): Promise<Begun | null> {
  * @param begun what is there already
  * @throws CONFLICT while another process is at it; it can be tried again
  */
-export async function addSampleData(store: Store, begun: Begun = {}): Promise<void> {
+export async function addSampleData(store: Store, begun: SampleProgress = {}): Promise<void> {
   // Each record once, whoever else fills the same database at the moment.
   const make = async <T>(name: string, work: (writes: PetstoreWrites) => MaybePromise<T>): Promise<T> => {
     const call = {

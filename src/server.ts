@@ -8,12 +8,12 @@ import { hasValidHost } from './http/host.ts';
 import { responseClass, UnreadResponses } from './http/unread-responses.ts';
 
 /** How long requests under way may take after the order to stop. */
-const DRAIN_TIME = 10_000;
+const DRAIN_TIMEOUT = 10_000;
 /** How long clients that are connected may still send requests then: each answer tells them that it is the last. */
 const GRACE_PERIOD = 500;
 
 /** What slow clients may take, in milliseconds. */
-export interface TimeLimits {
+export interface Timeouts {
   /** For the header of a request. */
   headers: number;
   /** For a whole request. */
@@ -21,16 +21,16 @@ export interface TimeLimits {
   /** To read any of the answers that are sent to them. */
   unread: number;
   /** Without a byte in either direction. */
-  silence: number;
+  idle: number;
   /** Between requests. */
   keepAlive: number;
 }
 
-const TIME_LIMITS: TimeLimits = {
+const TIMEOUTS: Timeouts = {
   headers: 10_000,
   request: 30_000,
   unread: 30_000,
-  silence: 60_000,
+  idle: 60_000,
   keepAlive: 65_000,
 };
 /** How often the limits of headers, requests and unread answers are looked at, at most. */
@@ -50,7 +50,7 @@ const connectionsOf = new WeakMap<Server, ReadonlyMap<Socket, Connection>>();
 /** The gateway's HTTP server, with limits in time and memory against slow clients. */
 export function createHttpServer(
   handler: RequestHandler,
-  limits: TimeLimits = TIME_LIMITS,
+  limits: Timeouts = TIMEOUTS,
   unread: UnreadResponses = new UnreadResponses(),
 ): Server {
   const connections = new Map<Socket, Connection>();
@@ -75,13 +75,13 @@ export function createHttpServer(
 
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     const connection = connections.get(request.socket);
-    if (!server.listening && !connection?.isAwaited) response.shouldKeepAlive = false;
+    if (!server.listening && !connection?.hasPending) response.shouldKeepAlive = false;
     const error = errorOf(request);
     if (error === undefined) handler(request, response);
     else refuse(request.socket, handler, error);
   };
   const take = (request: IncomingMessage, response: ServerResponse) =>
-    connections.get(request.socket)?.take(request, response);
+    connections.get(request.socket)?.enqueue(request, response);
   server.on('request', take);
   // An expectation that can't be met may be ignored (RFC 9110 section 10.1.1).
   server.on('checkExpectation', take);
@@ -91,23 +91,23 @@ export function createHttpServer(
     connections.set(socket, new Connection(socket, handle, queue));
     socket.once('close', () => connections.delete(socket));
   });
-  const refuseIn = (socket: Socket, message?: string) => {
+  const refuseAfterPending = (socket: Socket, message?: string) => {
     const send = () => refuse(socket, handler, message);
     const connection = connections.get(socket);
     if (connection) connection.refuse(send);
     else send();
   };
   server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) =>
-    refuseIn(socket, MESSAGES[code]),
+    refuseAfterPending(socket, MESSAGES[code]),
   );
   // Node would close the connection without an answer. It hands the socket over instead, and looks after it no more.
   server.on('connect', (_request, socket: Socket) => {
     socket.on('error', () => socket.destroy());
     socket.once('finish', () => socket.destroy());
-    refuseIn(socket, 'CONNECT asks for a tunnel: this is no proxy.');
+    refuseAfterPending(socket, 'CONNECT asks for a tunnel: this is no proxy.');
   });
-  server.setTimeout(limits.silence);
-  const stop = cutOffWhoDoesNotRead(connections, limits.unread, checkInterval);
+  server.setTimeout(limits.idle);
+  const stop = disconnectStalledReaders(connections, limits.unread, checkInterval);
   server.on('close', stop);
   return server;
 }
@@ -116,13 +116,13 @@ export function createHttpServer(
 function errorOf(request: IncomingMessage): string | undefined {
   if (request.rawHeaders.length > 2 * MAX_HEADERS)
     return `The request has more than ${MAX_HEADERS} header fields.`;
-  return hasValidHost(request) ? undefined : NO_HTTP;
+  return hasValidHost(request) ? undefined : INVALID_HTTP;
 }
 
-const NO_HTTP = 'The request is no valid HTTP/1.1.';
+const INVALID_HTTP = 'The request is no valid HTTP/1.1.';
 
 /** What is no HTTP gets the one error format too, and is the last of its connection. */
-function refuse(socket: Socket, { limitHeaders }: RequestHandler, message = NO_HTTP): void {
+function refuse(socket: Socket, { limitHeaders }: RequestHandler, message = INVALID_HTTP): void {
   if (!socket.writable) {
     socket.destroy();
     return;
@@ -143,7 +143,7 @@ function refuse(socket: Socket, { limitHeaders }: RequestHandler, message = NO_H
  *
  * @returns what ends the watch
  */
-function cutOffWhoDoesNotRead(
+function disconnectStalledReaders(
   connections: ReadonlyMap<Socket, Connection>,
   limit: number,
   interval: number,
@@ -188,7 +188,7 @@ export function listen(server: Server, port: number, host: string): Promise<numb
 }
 
 /** Takes no more connections and waits until what is under way is done, DRAIN_TIME at most. */
-export async function drain(server: Server, milliseconds = DRAIN_TIME): Promise<void> {
+export async function drain(server: Server, milliseconds = DRAIN_TIMEOUT): Promise<void> {
   const deadline = performance.now() + milliseconds;
   // Not http's own `close`, which ends idle connections at once: a request that is just arriving would be cut.
   const closed = new Promise<true>((resolve) =>

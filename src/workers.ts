@@ -8,7 +8,7 @@ const HEALTHY_AFTER = 10_000;
 const FIRST_PAUSE = 100;
 const MAX_PAUSE = 10_000;
 /** More than a worker takes to finish what is under way. */
-const STOP_TIME = 15_000;
+const STOP_TIMEOUT = 15_000;
 
 /** The processes that serve. */
 export interface Workers {
@@ -23,7 +23,7 @@ export interface Workers {
 /** Starts this program `count` times more, all on one port, and again whenever one of them ends. */
 export function runWorkers(count: number, log: Logger): Workers {
   let stopping = false;
-  let early = 0;
+  let earlyExits = 0;
   const listening = deferred<number>();
   const ended = deferred<void>();
   const ready = new Set<number>();
@@ -48,8 +48,8 @@ export function runWorkers(count: number, log: Logger): Workers {
     }
     // Of no effect once they all listen.
     if (!ready.has(worker.id)) listening.reject(new Error(`A worker could not start (exit code ${code}).`));
-    early = lived < HEALTHY_AFTER ? early + 1 : 0;
-    const pause = early === 0 ? 0 : Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** (early - 1));
+    earlyExits = lived < HEALTHY_AFTER ? earlyExits + 1 : 0;
+    const pause = earlyExits === 0 ? 0 : Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** (earlyExits - 1));
     log.error({ worker: worker.id, code, signal, pause }, 'a worker ended; another one takes its place');
     await sleep(pause);
     if (!stopping) start();
@@ -68,7 +68,7 @@ export function runWorkers(count: number, log: Logger): Workers {
       for (const worker of workers) worker?.process.kill(signal);
       setTimeout(() => {
         for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGKILL');
-      }, STOP_TIME).unref();
+      }, STOP_TIMEOUT).unref();
     },
   };
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newApiKey } from '../src/access/api-keys.ts';
-import { addSampleData, developmentKey, unusedSample } from '../src/sample.ts';
+import { addSampleData, developmentKey, sampleProgress } from '../src/sample.ts';
 import type { Store } from '../src/store/store.ts';
 import { engines, type OpenedStore } from './kit/stores.ts';
 
@@ -23,7 +23,7 @@ function untilKilled(store: Store, writes: number): Store {
 }
 
 const fill = async (store: Store): Promise<string | null> => {
-  const begun = await unusedSample(store);
+  const begun = await sampleProgress(store);
   if (begun) await addSampleData(store, begun);
   return developmentKey(store, begun !== null, Date.now());
 };
@@ -91,12 +91,12 @@ describe.each(engines)('the sample in $name', (engine) => {
   it('is not put beside what people have made, nor made anew when they have deleted it', async () => {
     const { store } = opened;
     await store.createCategory({ name: 'Snakes' });
-    expect(await unusedSample(store)).toBe(null);
+    expect(await sampleProgress(store)).toBe(null);
     await store.deleteCategory((await store.categoryPage({ limit: 1 })).items[0]!.id);
-    expect(await unusedSample(store)).toEqual({ categories: [], pets: [], orders: [] });
+    expect(await sampleProgress(store)).toEqual({ categories: [], pets: [], orders: [] });
     const { apiKey } = newApiKey({ name: randomUUID(), plan: 'free', now: Date.now() });
     await store.createApiKey(apiKey);
     await store.charge({ apiKeyId: apiKey.id, limits: apiKey.limits, cost: 1, now: Date.now() });
-    expect(await unusedSample(await opened.reopen())).toBe(null);
+    expect(await sampleProgress(await opened.reopen())).toBe(null);
   });
 });

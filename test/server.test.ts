@@ -5,20 +5,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RequestHandler } from '../src/gateway.ts';
 import { UnreadResponses } from '../src/http/unread-responses.ts';
-import { createHttpServer, drain, listen, type TimeLimits } from '../src/server.ts';
+import { createHttpServer, drain, listen, type Timeouts } from '../src/server.ts';
 
-const PATIENT: TimeLimits = {
+const PATIENT: Timeouts = {
   headers: 60_000,
   request: 60_000,
   unread: 60_000,
-  silence: 60_000,
+  idle: 60_000,
   keepAlive: 60_000,
 };
 /** More than the kernel keeps for a client that doesn't read. */
 const LARGE = 64_000_000;
 
 const servers: Server[] = [];
-const open = async (handler: RequestHandler, limits: Partial<TimeLimits> = {}, unread?: UnreadResponses) => {
+const open = async (handler: RequestHandler, limits: Partial<Timeouts> = {}, unread?: UnreadResponses) => {
   const server = createHttpServer(handler, { ...PATIENT, ...limits }, unread);
   servers.push(server);
   return { server, port: await listen(server, 0, '127.0.0.1') };

@@ -8,7 +8,7 @@ import type { Clock } from './clock.ts';
 import { FreeGuard } from './free-guard.ts';
 import { Limiter, type WindowView } from './limiter.ts';
 import { type Counters, Session } from './session.ts';
-import { wholeSeconds } from './usage.ts';
+import { toRetryAfter } from './usage.ts';
 
 /** Who may do what: turns credentials into sessions, and slows down those who have none. */
 export class Access {
@@ -26,7 +26,7 @@ export class Access {
       limiter: new Limiter(),
       burstGuard: new BurstGuard(),
       freeGuard: new FreeGuard(now),
-      spentGuard: new FreeGuard(now),
+      exhaustedGuard: new FreeGuard(now),
     };
   }
 
@@ -37,16 +37,16 @@ export class Access {
    * @returns null if nobody does
    * @throws UNAVAILABLE when the store can't tell
    */
-  sessionOf(key: string | undefined, store: Store): MaybePromise<Session | null> {
+  authenticate(key: string | undefined, store: Store): MaybePromise<Session | null> {
     if (key === undefined) return null;
     return andThen(
-      this.#authenticator.principalOf(store, key),
+      this.#authenticator.authenticate(store, key),
       (principal) => principal && new Session({ principal, store, counters: this.#counters, now: this.#now }),
     );
   }
 
   /** Counts a request without a valid key against its address. @returns what it is refused with */
-  refuseUnauthenticated(address: string): AppError {
+  unauthenticatedError(address: string): AppError {
     if (this.#addressGuard.admit(address)) {
       return new AppError(
         'UNAUTHENTICATED',
@@ -54,7 +54,7 @@ export class Access {
       );
     }
     const { resetAt } = this.#addressGuard.view(address);
-    const retryAfter = wholeSeconds(resetAt - this.#now());
+    const retryAfter = toRetryAfter(resetAt - this.#now());
     return new AppError(
       'RATE_LIMITED',
       `Too many requests without a valid API key. Retry in ${retryAfter} s.`,
@@ -63,7 +63,7 @@ export class Access {
   }
 
   /** What an address has left without a valid key. */
-  windowOf(address: string): WindowView {
+  addressWindow(address: string): WindowView {
     return this.#addressGuard.view(address);
   }
 }

@@ -9,7 +9,7 @@ import { PLANS } from './plans.ts';
 export type Principal = Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits'>;
 
 const PREFIX = 'petstore_';
-const FORM = /^petstore_[A-Za-z0-9_-]{43}$/;
+const KEY_PATTERN = /^petstore_[A-Za-z0-9_-]{43}$/;
 
 /** SHA-256 in lower-case hex: all that is ever stored of a key. A key has 256 random bits, so a slow hash adds nothing. */
 const hashOf = (key: string): string => hash('sha256', key);
@@ -41,10 +41,10 @@ export function newApiKey(options: {
 }
 
 /** How long a known key is believed without asking the store: a revocation is in force within 5 s. */
-const TRUST = 4_000;
+const CACHE_TTL = 4_000;
 const MAX_CACHED = 50_000;
 
-interface Known {
+interface CachedPrincipal {
   principal: Principal;
   /** By the monotonic clock. */
   until: number;
@@ -55,41 +55,41 @@ interface Known {
 /** Tells who a key belongs to. Known keys cost no read; unknown, revoked and expired ones look all the same. */
 export class Authenticator {
   readonly #clock: Clock;
-  readonly #known = new LRUCache<string, Known>({ max: MAX_CACHED });
+  readonly #cache = new LRUCache<string, CachedPrincipal>({ max: MAX_CACHED });
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** @throws UNAVAILABLE when the store can't tell */
-  principalOf(store: AccessStore, key: string): MaybePromise<Principal | null> {
+  authenticate(store: AccessStore, key: string): MaybePromise<Principal | null> {
     // No key of ours has another form; this is no secret, and it saves the store the read.
-    if (!FORM.test(key)) return null;
+    if (!KEY_PATTERN.test(key)) return null;
     const keyHash = hashOf(key);
-    const known = this.#known.get(keyHash);
+    const known = this.#cache.get(keyHash);
     const asked = this.#clock.monotonic();
     if (known && asked < known.until && this.#clock.now() < known.expiresAt) return known.principal;
     const found = store.apiKeyBySecretHash(keyHash);
-    return andThen(found, (apiKey) => this.#remember(keyHash, apiKey, asked));
+    return andThen(found, (apiKey) => this.#store(keyHash, apiKey, asked));
   }
 
   /** @param asked when, by the monotonic clock: an answer that took long says nothing about the time since */
-  #remember(hash: string, apiKey: ApiKey | null, asked: number): Principal | null {
+  #store(hash: string, apiKey: ApiKey | null, asked: number): Principal | null {
     const expiresAt =
       apiKey?.secrets.find((secret) => secret.hash === hash)?.expiresAt ?? Number.POSITIVE_INFINITY;
     if (!apiKey || apiKey.revokedAt !== undefined || this.#clock.now() >= expiresAt) {
-      this.#known.delete(hash);
+      this.#cache.delete(hash);
       return null;
     }
     const { id, name, plan, limits } = apiKey;
     const principal: Principal = { id, name, plan, limits };
-    this.#known.set(hash, { principal, until: asked + TRUST, expiresAt });
+    this.#cache.set(hash, { principal, until: asked + CACHE_TTL, expiresAt });
     return principal;
   }
 }
 
 /** The key of a request: `X-API-Key: <key>` or `Authorization: Bearer <key>` (RFC 6750 section 2.1). */
-export function keyOf(headers: NodeJS.Dict<string | string[]>): string | undefined {
+export function apiKeyFrom(headers: NodeJS.Dict<string | string[]>): string | undefined {
   const key = headers['x-api-key'];
   if (typeof key === 'string' && key !== '') return key;
   const authorization = headers.authorization;

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { AccessStore, ChargeOutcome, ChargeResult, Limits, UsageState } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
-import { asOf, banLength, DAY, MINUTE, wholeSeconds } from './usage.ts';
+import { banDuration, DAY, MINUTE, rewindTo, toRetryAfter } from './usage.ts';
 
 /** One window of a budget, as clients are shown it. */
 export interface WindowView {
@@ -26,14 +26,14 @@ export interface Decision {
 }
 
 /** So many keys that are banned or have nothing left are remembered, those that asked last. */
-const MAX_REMEMBERED = 20_000;
+const MAX_CACHED = 20_000;
 
 /**
  * Charges the budgets of API keys. One atomic write a request; when the store can't tell, nothing passes. Bans and
  * emptied windows are remembered: neither can end before its time, whichever instance they were found by.
  */
 export class Limiter {
-  readonly #spent = new LRUCache<string, UsageState>({ max: MAX_REMEMBERED });
+  readonly #blocked = new LRUCache<string, UsageState>({ max: MAX_CACHED });
 
   /**
    * @param cost in units; 0 only asks
@@ -47,9 +47,9 @@ export class Limiter {
     now: number,
   ): MaybePromise<Decision> {
     return andThen(store.charge({ apiKeyId, limits, cost, now }), (result) => {
-      const decision = decisionOf(result, limits, cost, now);
-      if (decision.outcome === 'banned' || isSpent(decision)) this.#spent.set(apiKeyId, result.usage);
-      else if (this.#spent.size > 0) this.#spent.delete(apiKeyId);
+      const decision = toDecision(result, limits, cost, now);
+      if (decision.outcome === 'banned' || isExhausted(decision)) this.#blocked.set(apiKeyId, result.usage);
+      else if (this.#blocked.size > 0) this.#blocked.delete(apiKeyId);
       return decision;
     });
   }
@@ -59,46 +59,46 @@ export class Limiter {
    *
    * @returns `banned`, or `passed` with nothing left; undefined if it may have something left
    */
-  known({ id, limits }: Principal, now: number): Decision | undefined {
-    const usage = this.#spent.size > 0 ? this.#spent.get(id) : undefined;
+  cachedDecision({ id, limits }: Principal, now: number): Decision | undefined {
+    const usage = this.#blocked.size > 0 ? this.#blocked.get(id) : undefined;
     if (!usage) return undefined;
     const outcome = usage.bannedUntil > now ? 'banned' : 'passed';
-    const decision = decisionOf({ outcome, usage }, limits, 0, now);
+    const decision = toDecision({ outcome, usage }, limits, 0, now);
     // After the clock was set back, only the store can tell.
-    if (asOf(now, usage) === usage && (outcome === 'banned' || isSpent(decision))) return decision;
-    this.#spent.delete(id);
+    if (rewindTo(now, usage) === usage && (outcome === 'banned' || isExhausted(decision))) return decision;
+    this.#blocked.delete(id);
     return undefined;
   }
 }
 
-const isSpent = ({ minute, day }: Decision): boolean => minute.remaining === 0 || day.remaining === 0;
+const isExhausted = ({ minute, day }: Decision): boolean => minute.remaining === 0 || day.remaining === 0;
 
 /** Puts the state after a charge into the words of the response headers. */
-export function decisionOf(
+export function toDecision(
   { outcome, usage: stored }: ChargeResult,
   limits: Limits,
   cost: number,
   now: number,
 ): Decision {
-  const usage = asOf(now, stored);
+  const usage = rewindTo(now, stored);
   const minute = windowView(usage.minuteStart, usage.minuteUsed, MINUTE, limits.perMinute, now);
   const day = windowView(usage.dayStart, usage.dayUsed, DAY, limits.perDay, now);
   if (outcome === 'passed') return { outcome, minute, day, tightest: smaller(minute, day) };
   if (outcome === 'banned') {
-    const length = banLength(usage.bans);
+    const length = banDuration(usage.bans);
     return {
       outcome,
       minute,
       day,
       tightest: smaller(minute, day),
-      retryAfter: wholeSeconds(Math.min(length, usage.bannedUntil - now)),
+      retryAfter: toRetryAfter(Math.min(length, usage.bannedUntil - now)),
       ...(usage.bannedUntil === now + length && { banBegan: now }),
     };
   }
   // Where both windows refuse, the one that ends later decides when a retry can pass; that may be the minute.
   const refusing = [minute, day].filter(({ remaining }) => remaining < cost);
   const tightest = refusing.length === 2 && minute.resetAt > day.resetAt ? minute : refusing.at(-1)!;
-  return { outcome, minute, day, tightest, retryAfter: wholeSeconds(tightest.resetAt - now) };
+  return { outcome, minute, day, tightest, retryAfter: toRetryAfter(tightest.resetAt - now) };
 }
 
 /** A window that is said to open a moment from now, by another clock, ends as if it opened now. */

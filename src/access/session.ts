@@ -7,7 +7,7 @@ import { FREE_PER_SECOND, type FreeGuard } from './free-guard.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
 
 /** Units for whatever fails before it has a cost. */
-export const COST_OF_FAILURE = 1;
+export const FAILURE_COST = 1;
 
 /** The caller's budget, as clients are shown it. */
 export interface RateLimitView {
@@ -25,7 +25,7 @@ export interface Counters {
   /** Of requests that are free by themselves. */
   freeGuard: FreeGuard;
   /** Of requests that may turn out free, where nothing is left to pay with. */
-  spentGuard: FreeGuard;
+  exhaustedGuard: FreeGuard;
 }
 
 export interface SessionOptions {
@@ -38,7 +38,7 @@ export interface SessionOptions {
 }
 
 /** What a request costs, as far as that is known before it is read. */
-export type Expected = 'charged' | 'perhaps free' | 'free';
+export type ExpectedCost = 'charged' | 'perhaps free' | 'free';
 
 /**
  * What the holder of a key may do in one request or stream: the budget is drawn on through it. It knows nothing of the
@@ -70,14 +70,15 @@ export class Session {
    *
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
-  begin(expected: Expected): MaybePromise<void> {
-    const { limiter, spentGuard } = this.#counters;
-    const known = limiter.known(this.principal, this.now());
+  begin(expected: ExpectedCost): MaybePromise<void> {
+    const { limiter, exhaustedGuard } = this.#counters;
+    const known = limiter.cachedDecision(this.principal, this.now());
     if (known === undefined) return;
     if (known.outcome === 'banned') return this.#enforce(0, known);
-    if (expected === 'free' || (expected === 'perhaps free' && spentGuard.admit(this.principal.id))) return;
-    return andThen(this.charge(COST_OF_FAILURE), () => {
-      this.#prepaid = COST_OF_FAILURE;
+    if (expected === 'free' || (expected === 'perhaps free' && exhaustedGuard.admit(this.principal.id)))
+      return;
+    return andThen(this.charge(FAILURE_COST), () => {
+      this.#prepaid = FAILURE_COST;
     });
   }
 

@@ -12,7 +12,7 @@ const MAX_BAN = DAY;
 const MAX_AHEAD = 2_000;
 
 /** The state of a key that has never been used. */
-export const unusedState = (): UsageState => ({
+export const initialUsage = (): UsageState => ({
   minuteStart: 0,
   minuteUsed: 0,
   dayStart: 0,
@@ -31,7 +31,7 @@ export const unusedState = (): UsageState => ({
  * @returns the decision and the state after it
  */
 export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): ChargeResult {
-  const before = asOf(now, stored);
+  const before = rewindTo(now, stored);
   if (before.bannedUntil > now) return { outcome: 'banned', usage: before };
   if (cost === 0) return { outcome: 'passed', usage: before };
 
@@ -63,7 +63,7 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
     minuteFits ? 0 : (minuteOpen ? Math.min(now, before.minuteStart) : now) + MINUTE,
     dayFits ? 0 : (dayOpen ? Math.min(now, before.dayStart) : now) + DAY,
   );
-  const refusedUntil = Math.max(before.refusedUntil, now + wholeSeconds(opensAt - now) * 1000);
+  const refusedUntil = Math.max(before.refusedUntil, now + toRetryAfter(opensAt - now) * 1000);
   const isStrike = now < before.refusedUntil;
   const strikes = isStrike
     ? [...before.strikes.filter((at) => at > now - STRIKE_WINDOW), now]
@@ -72,7 +72,7 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
     return { outcome: 'refused', usage: { ...before, refusedUntil, strikes } };
 
   const bans = now < before.bannedUntil + DAY ? before.bans + 1 : 1;
-  const bannedUntil = now + banLength(bans);
+  const bannedUntil = now + banDuration(bans);
   return { outcome: 'banned', usage: { ...before, refusedUntil, strikes: [], bannedUntil, bans } };
 }
 
@@ -82,9 +82,9 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
  *
  * @returns the state itself unless the clock was set back
  */
-export function asOf(now: number, state: UsageState): UsageState {
+export function rewindTo(now: number, state: UsageState): UsageState {
   const { minuteStart, dayStart, refusedUntil, strikes, bannedUntil, bans } = state;
-  const banStart = bannedUntil - banLength(bans);
+  const banStart = bannedUntil - banDuration(bans);
   const ahead = Math.max(minuteStart, dayStart, banStart, strikes.at(-1) ?? 0) - now;
   if (ahead <= MAX_AHEAD) return state;
   const back = (time: number) => Math.max(0, time - ahead);
@@ -99,7 +99,7 @@ export function asOf(now: number, state: UsageState): UsageState {
 }
 
 /** How long the nth ban in a row lasts, in milliseconds. */
-export const banLength = (n: number): number => Math.min(MAX_BAN, FIRST_BAN * 2 ** (n - 1));
+export const banDuration = (n: number): number => Math.min(MAX_BAN, FIRST_BAN * 2 ** (n - 1));
 
 /** Milliseconds as the whole seconds of Retry-After: at least 1, and never too early. */
-export const wholeSeconds = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000));
+export const toRetryAfter = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000));

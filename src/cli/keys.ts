@@ -108,19 +108,19 @@ async function main(): Promise<void> {
   const [name, id, ...rest] = positionals;
   if (name === undefined) {
     const [stray] = Object.keys(options).filter((option) => option !== 'help');
-    if (stray !== undefined) throw misused(`--${stray} needs a command.`);
+    if (stray !== undefined) throw usageError(`--${stray} needs a command.`);
     return print(USAGE);
   }
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name]! : undefined;
-  if (!command) throw misused(`Unknown command ${name}.`);
+  if (!command) throw usageError(`Unknown command ${name}.`);
   if (options.help) return print(`Usage: ${RUN} ${name} ${command.usage}\n\n${command.help}`);
 
   const known: readonly string[] = ['json', 'help', ...command.options];
   const foreign = Object.keys(options).find((option) => !known.includes(option));
-  if (foreign !== undefined) throw misused(`${name} takes no --${foreign}.`, name);
+  if (foreign !== undefined) throw usageError(`${name} takes no --${foreign}.`, name);
   const surplus = command.takesId ? rest[0] : id;
-  if (surplus !== undefined) throw misused(`${name} does not know what to do with ${surplus}.`, name);
-  if (command.takesId && id === undefined) throw misused(`${name} needs the ID of a key.`, name);
+  if (surplus !== undefined) throw usageError(`${name} does not know what to do with ${surplus}.`, name);
+  if (command.takesId && id === undefined) throw usageError(`${name} needs the ID of a key.`, name);
 
   const work = command.prepare(options, id ?? '');
   const config = readConfig(process.env);
@@ -139,11 +139,11 @@ function parse() {
   } catch (error) {
     // What follows the first sentence is advice on positional arguments that start with a dash.
     const [sentence] = (error as Error).message.split('. ');
-    throw misused(`${sentence!.replace(/\.$/, '')}.`);
+    throw usageError(`${sentence!.replace(/\.$/, '')}.`);
   }
 }
 
-const misused = (message: string, command?: string) =>
+const usageError = (message: string, command?: string) =>
   new UsageError(`${message} Try: ${RUN} ${command ? `${command} ` : ''}--help`);
 
 /** Looking for keys must not make a store of a misspelt path. */
@@ -155,14 +155,15 @@ function checkDataFile({ MONGODB_URI, DATA_FILE }: Config): void {
 
 function nameOf(options: Options): string {
   const name = options.name?.trim() ?? '';
-  if (name === '' || name.length > 200) throw misused('--name must have 1 to 200 characters.', 'create');
-  if (/\p{Cc}/u.test(name)) throw misused('--name must not contain control characters.', 'create');
+  if (name === '' || name.length > 200) throw usageError('--name must have 1 to 200 characters.', 'create');
+  if (/\p{Cc}/u.test(name)) throw usageError('--name must not contain control characters.', 'create');
   return name;
 }
 
 function planOf(options: Options): PlanName {
   const plan = options.plan as PlanName;
-  if (!PLAN_NAMES.includes(plan)) throw misused(`--plan must be one of ${PLAN_NAMES.join(', ')}.`, 'create');
+  if (!PLAN_NAMES.includes(plan))
+    throw usageError(`--plan must be one of ${PLAN_NAMES.join(', ')}.`, 'create');
   return plan;
 }
 
@@ -170,7 +171,7 @@ function limitsOf(plan: PlanName, options: Options): Limits | undefined {
   const given = [options['per-minute'], options['per-day']];
   if (plan !== 'enterprise') {
     if (given.some((value) => value !== undefined)) {
-      throw misused('--per-minute and --per-day go with --plan enterprise.', 'create');
+      throw usageError('--per-minute and --per-day go with --plan enterprise.', 'create');
     }
     return undefined;
   }
@@ -178,7 +179,7 @@ function limitsOf(plan: PlanName, options: Options): Limits | undefined {
     /^[1-9]\d{0,9}$/.test(value ?? '') ? Number(value) : 0,
   ) as [number, number];
   if (!isLimit(perMinute) || !isLimit(perDay)) {
-    throw misused(
+    throw usageError(
       '--plan enterprise needs --per-minute and --per-day, whole numbers from 1 to 2147483647.',
       'create',
     );
@@ -195,7 +196,7 @@ function duration(text: string): number {
   const match = /^(\d{1,6})([smhd])$/.exec(text);
   if (match) return Number(match[1]) * UNITS[match[2]!]!;
   if (text === '0') return 0;
-  throw misused('--grace must be a time such as 30m, 24h or 7d.', 'rotate');
+  throw usageError('--grace must be a time such as 30m, 24h or 7d.', 'rotate');
 }
 
 interface KeyRequest {
@@ -208,7 +209,7 @@ async function create(store: Store, request: KeyRequest, json = false): Promise<
   const { key, apiKey } = newApiKey({ ...request, now: Date.now() });
   await store.createApiKey(apiKey);
   const { id } = apiKey;
-  show(json, { id, key, plan: request.plan }, [`${id} (${request.plan})`, key, '', SHOWN_ONCE]);
+  printResult(json, { id, key, plan: request.plan }, [`${id} (${request.plan})`, key, '', SHOWN_ONCE]);
 }
 
 const SHOWN_ONCE = 'The key is shown this once.';
@@ -261,7 +262,7 @@ const secretText = ({ prefix, expiresAt }: { prefix: string; expiresAt?: string 
 async function revoke(store: Store, id: string, json = false): Promise<void> {
   const key = found(id, await store.revokeApiKey(id, Date.now()));
   const revokedAt = isoTime(key.revokedAt!);
-  show(json, { id: key.id, plan: key.plan, revokedAt }, [`${id} is revoked.`]);
+  printResult(json, { id: key.id, plan: key.plan, revokedAt }, [`${id} is revoked.`]);
 }
 
 async function rotate(store: Store, id: string, grace: number, json = false): Promise<void> {
@@ -272,7 +273,7 @@ async function rotate(store: Store, id: string, grace: number, json = false): Pr
   const ends = others.map(
     ({ prefix, expiresAt }) => `The old secret ${prefix}… works until ${isoTime(expiresAt!)}.`,
   );
-  show(json, { id, key, plan: rotated.plan }, [
+  printResult(json, { id, key, plan: rotated.plan }, [
     `${id} (${rotated.plan})`,
     key,
     '',
@@ -293,7 +294,7 @@ const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
-const show = (json: boolean, value: object, lines: readonly string[]): void =>
+const printResult = (json: boolean, value: object, lines: readonly string[]): void =>
   print(json ? JSON.stringify(value) : lines.join('\n'));
 
 main().catch((error: unknown) => {

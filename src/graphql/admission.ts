@@ -1,4 +1,4 @@
-import { COST_OF_FAILURE } from '../access/session.ts';
+import { FAILURE_COST } from '../access/session.ts';
 import { AppError } from '../errors.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import type { PersistedQueries } from './persisted-queries.ts';
@@ -86,7 +86,7 @@ export function admit(
   const names: string[] = [];
   for (const one of admitted) {
     if (one instanceof OperationRefused) {
-      cost += COST_OF_FAILURE;
+      cost += FAILURE_COST;
       continue;
     }
     cost += one.cost;

@@ -23,7 +23,7 @@ export function checkLength(request: IncomingMessage): void {
  */
 export function readBody(exchange: Exchange): Promise<Buffer> {
   const { request, response } = exchange;
-  if (waitsForContinue(request)) response.writeContinue();
+  if (expectsContinue(request)) response.writeContinue();
   exchange.isBodyRead = true;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -54,13 +54,11 @@ const DRAIN_TIMEOUT = 1_000;
  * Whether an answer is the last of its connection because it comes before a body that is too long to be dropped for
  * nothing, or that the client holds back until it is asked for: what it sends next could then be either.
  */
-export function isLastOfConnection({ request, isBodyRead }: Exchange): boolean {
+export function mustCloseConnection({ request, isBodyRead }: Exchange): boolean {
   if (request.complete) return false;
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
   if (length === undefined && coding === undefined) return false;
-  return (
-    coding !== undefined || Number(length) > MAX_BODY_BYTES || (!isBodyRead && waitsForContinue(request))
-  );
+  return coding !== undefined || Number(length) > MAX_BODY_BYTES || (!isBodyRead && expectsContinue(request));
 }
 
 /**
@@ -69,7 +67,7 @@ export function isLastOfConnection({ request, isBodyRead }: Exchange): boolean {
  *
  * @param body of the length that the headers tell
  */
-export function endConnection(
+export function respondAndClose(
   request: IncomingMessage,
   response: ServerResponse,
   body: string | Buffer | undefined,
@@ -90,5 +88,5 @@ export function endConnection(
   request.once('close', end);
 }
 
-const waitsForContinue = ({ headers: { expect } }: IncomingMessage): boolean =>
+const expectsContinue = ({ headers: { expect } }: IncomingMessage): boolean =>
   expect !== undefined && /(?:^|\W)100-continue(?:$|\W)/i.test(expect);

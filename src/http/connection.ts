@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** So many requests may wait for their turn on every connection … */
-const ALWAYS_WAITING = 16;
+const ALWAYS_ALLOWED = 16;
 /** … and more as long as there are no more than these on all of them: each takes about 3 kB. */
 const MAX_WAITING = 20_000;
 
@@ -42,14 +42,14 @@ export class Connection {
   }
 
   /** Handles a request when its turn comes. */
-  take(request: IncomingMessage, response: ServerResponse): void {
+  enqueue(request: IncomingMessage, response: ServerResponse): void {
     const turn = { request, response };
     this.#latest = turn;
     if (this.#current === undefined) {
       this.#begin(turn);
       return;
     }
-    if (this.#waiting.length >= ALWAYS_WAITING && this.#queue.length >= MAX_WAITING) {
+    if (this.#waiting.length >= ALWAYS_ALLOWED && this.#queue.length >= MAX_WAITING) {
       this.#socket.destroy();
       return;
     }
@@ -83,7 +83,7 @@ export class Connection {
   }
 
   /** Whether another request waits for the end of the one under way. */
-  get isAwaited(): boolean {
+  get hasPending(): boolean {
     return this.#waiting.length > 0;
   }
 

@@ -32,7 +32,7 @@ export function checkIdempotencyKey(header: unknown): void {
  * What makes the nth operation of a request safe to repeat. Over REST, POST and PATCH are made so by the header, PUT and
  * DELETE are by themselves; over GraphQL every mutation.
  */
-export function idempotencyOf(exchange: Exchange, index: number): Idempotency | undefined {
+export function idempotencyFor(exchange: Exchange, index: number): Idempotency | undefined {
   const { method, headers } = exchange;
   if (method !== 'POST' && method !== 'PATCH') return undefined;
   const key = parseIdempotencyKey(headers['idempotency-key']);

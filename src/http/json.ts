@@ -6,7 +6,7 @@ const SPACE = 0x20;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 /** A number that JSON.parse could round, or whose notation it would hide: long digits, fractions, exponents. */
-const NEEDS_CARE = /\d{16}|\d[.eE]/;
+const INEXACT_NUMBER = /\d{16}|\d[.eE]/;
 
 /**
  * Parses JSON so that integers stay exact: those beyond 2^53 become bigints. A number that isn't written as an integer but has
@@ -21,7 +21,7 @@ export function parseJson(body: Buffer): unknown {
   let value: unknown;
   let hasEachNameOnce: boolean;
   try {
-    value = needsCare(text) ? parse(text, undefined, CAREFULLY) : JSON.parse(text);
+    value = needsLosslessParsing(text) ? parse(text, undefined, LOSSLESS_OPTIONS) : JSON.parse(text);
     // Here too: a text can be nested more deeply than the stack reaches.
     // Parsing keeps one of equal names, so the text then has more names than the value.
     hasEachNameOnce = namesInText(text) === namesIn(value);
@@ -33,12 +33,12 @@ export function parseJson(body: Buffer): unknown {
 }
 
 /** Whether a number needs care, be the same characters in strings as often as they like: that way of parsing is slow. */
-function needsCare(text: string): boolean {
-  if (!NEEDS_CARE.test(text)) return false;
+function needsLosslessParsing(text: string): boolean {
+  if (!INEXACT_NUMBER.test(text)) return false;
   let at = 0;
   for (;;) {
     const quote = text.indexOf('"', at);
-    if (NEEDS_CARE.test(text.slice(at, quote < 0 ? undefined : quote))) return true;
+    if (INEXACT_NUMBER.test(text.slice(at, quote < 0 ? undefined : quote))) return true;
     if (quote < 0) return false;
     at = afterString(text, quote);
   }
@@ -70,7 +70,7 @@ function afterString(text: string, start: number): number {
 }
 
 /** Of equal names the last one counts here, as for JSON.parse. */
-const CAREFULLY = { parseNumber, onDuplicateKey: ({ newValue }: DuplicateKeyInfo) => newValue };
+const LOSSLESS_OPTIONS = { parseNumber, onDuplicateKey: ({ newValue }: DuplicateKeyInfo) => newValue };
 
 function parseNumber(literal: string): number | bigint {
   const value = Number(literal);

@@ -8,7 +8,7 @@ export interface MediaRange {
 }
 
 /** The media ranges of a header (RFC 9110 section 12.5.1). */
-export function rangesOf(header: string): MediaRange[] {
+export function parseMediaRanges(header: string): MediaRange[] {
   return header.split(',').map((part) => {
     const [type = '', ...rest] = part.split(';').map((text) => text.trim().toLowerCase());
     const parameters = new Map(
@@ -30,7 +30,7 @@ export function rangesOf(header: string): MediaRange[] {
  */
 export function accepts(header: string | undefined, types: readonly string[]): boolean {
   if (header === undefined || header.trim() === '' || header === '*/*' || types.includes(header)) return true;
-  const ranges = rangesOf(header);
+  const ranges = parseMediaRanges(header);
   return types.some((type) => {
     const family = `${type.slice(0, type.indexOf('/'))}/*`;
     const match =
@@ -45,7 +45,7 @@ export function accepts(header: string | undefined, types: readonly string[]): b
  * Whether a body of this Content-Type can be read as one of the media types in UTF-8. A missing header counts as
  * JSON.
  */
-export function isReadable(header: string | undefined, types: readonly string[]): boolean {
+export function acceptsContentType(header: string | undefined, types: readonly string[]): boolean {
   if (header === undefined || header === types[0]) return true;
   const [type = '', ...parameters] = header.split(';').map((text) => text.trim().toLowerCase());
   if (!types.includes(type)) return false;

@@ -2,17 +2,17 @@ import { fstatSync, write as writeFile, writeSync } from 'node:fs';
 
 const STDOUT = 1;
 /** Lines are written together as soon as there are this many characters … */
-const ENOUGH = 4_096;
+const FLUSH_SIZE = 4_096;
 /** … or after so many milliseconds. */
-const MAX_WAIT = 500;
+const FLUSH_INTERVAL = 500;
 /** How many characters may wait for a destination that doesn't take them; lines beyond are dropped. */
-const MAX_WAITING = 4_194_304;
+const MAX_BUFFERED = 4_194_304;
 /** What a pipe takes in one piece, however many processes write to it (PIPE_BUF of pipe(7)). */
-const PIPE_PIECE = 4_096;
+const PIPE_BUF = 4_096;
 /** How long a destination that has failed is left alone, in milliseconds. */
-const PAUSE = 1_000;
+const RETRY_DELAY = 1_000;
 /** The same for one that has no room at the moment. */
-const SHORT_PAUSE = 50;
+const EAGAIN_DELAY = 50;
 const NEWLINE = 0x0a;
 
 export interface LogOutputOptions {
@@ -32,27 +32,27 @@ type Sink = (bytes: Buffer, done: (error: Error | null | undefined, written: num
  */
 export class LogOutput {
   readonly #isPipe = isPipe();
-  readonly #pieces: boolean;
+  readonly #chunked: boolean;
   readonly #sink: Sink;
   readonly #onGap: (lines: number) => void;
-  #waiting = '';
+  #buffer = '';
   #isBusy = false;
   #isThreadBusy = false;
-  #isTorn = false;
+  #isMidLine = false;
   #dropped = 0;
   #reported = 0;
   #onIdle: (() => void) | undefined;
 
   constructor({ isShared = false, onGap = () => {} }: LogOutputOptions = {}) {
     this.#onGap = onGap;
-    this.#pieces = isShared && this.#isPipe;
+    this.#chunked = isShared && this.#isPipe;
     // Node's own stream for it never closes the descriptor, which the next file to be opened would get.
     this.#sink = this.#isPipe
       ? (bytes, done) => process.stdout.write(bytes, (error) => done(error, bytes.length))
       : (bytes, done) => writeFile(STDOUT, bytes, done);
     // Whoever writes hears of the error; without a listener it would end the process.
     process.stdout.on('error', () => {});
-    setInterval(() => this.flush(), MAX_WAIT).unref();
+    setInterval(() => this.flush(), FLUSH_INTERVAL).unref();
     process.on('exit', () => this.#flushAtExit());
   }
 
@@ -63,12 +63,12 @@ export class LogOutput {
 
   /** Takes whole lines; they are written soon, or dropped if too many wait already. */
   write(lines: string): void {
-    if (this.#waiting.length + lines.length > MAX_WAITING) {
+    if (this.#buffer.length + lines.length > MAX_BUFFERED) {
       this.#dropped += linesIn(Buffer.from(lines));
       return;
     }
-    this.#waiting += lines;
-    if (this.#waiting.length >= ENOUGH) this.flush();
+    this.#buffer += lines;
+    if (this.#buffer.length >= FLUSH_SIZE) this.flush();
   }
 
   /**
@@ -93,22 +93,22 @@ export class LogOutput {
 
   /** Writes what waits now, as far as nothing is being written. */
   flush(): void {
-    if (this.#isBusy || this.#waiting === '') return;
-    const text = this.#isTorn ? `\n${this.#waiting}` : this.#waiting;
-    this.#waiting = '';
+    if (this.#isBusy || this.#buffer === '') return;
+    const text = this.#isMidLine ? `\n${this.#buffer}` : this.#buffer;
+    this.#buffer = '';
     this.#isBusy = true;
     this.#put(Buffer.from(text));
   }
 
   #put(bytes: Buffer): void {
     this.#isThreadBusy = !this.#isPipe;
-    this.#sink(this.#pieces ? pieceOf(bytes) : bytes, (error, written) => {
+    this.#sink(this.#chunked ? firstChunk(bytes) : bytes, (error, written) => {
       this.#isThreadBusy = false;
       if (error) {
         this.#fail(bytes, error);
         return;
       }
-      this.#isTorn = bytes[written - 1] !== NEWLINE;
+      this.#isMidLine = bytes[written - 1] !== NEWLINE;
       if (written < bytes.length) this.#put(bytes.subarray(written));
       else this.#succeed();
     });
@@ -121,7 +121,7 @@ export class LogOutput {
       this.#reported = this.#dropped;
       this.#onGap(gap);
     }
-    if (this.#onIdle || this.#waiting.length >= ENOUGH) this.flush();
+    if (this.#onIdle || this.#buffer.length >= FLUSH_SIZE) this.flush();
     if (!this.#isBusy) this.#onIdle?.();
   }
 
@@ -129,7 +129,7 @@ export class LogOutput {
   #fail(bytes: Buffer, error: NodeJS.ErrnoException): void {
     // A terminal that was made non-blocking by somebody else.
     if (error.code === 'EAGAIN') {
-      setTimeout(() => this.#put(bytes), SHORT_PAUSE).unref();
+      setTimeout(() => this.#put(bytes), EAGAIN_DELAY).unref();
       return;
     }
     this.#dropped += linesIn(bytes);
@@ -137,14 +137,14 @@ export class LogOutput {
       this.#isBusy = false;
       this.flush();
       if (!this.#isBusy) this.#onIdle?.();
-    }, PAUSE).unref();
+    }, RETRY_DELAY).unref();
   }
 
   /** The last lines of a process that ends at once. A pipe doesn't block: it takes them or it doesn't. */
   #flushAtExit(): void {
-    if (this.#isBusy || this.#waiting === '') return;
+    if (this.#isBusy || this.#buffer === '') return;
     try {
-      writeSync(STDOUT, this.#waiting);
+      writeSync(STDOUT, this.#buffer);
     } catch {
       // There is nobody left to tell.
     }
@@ -163,8 +163,8 @@ function linesIn(bytes: Buffer): number {
 }
 
 /** As many whole lines as fit into a piece, or one that is longer. */
-function pieceOf(bytes: Buffer): Buffer {
-  if (bytes.length <= PIPE_PIECE) return bytes;
-  const end = bytes.lastIndexOf(NEWLINE, PIPE_PIECE - 1);
+function firstChunk(bytes: Buffer): Buffer {
+  if (bytes.length <= PIPE_BUF) return bytes;
+  const end = bytes.lastIndexOf(NEWLINE, PIPE_BUF - 1);
   return bytes.subarray(0, (end >= 0 ? end : bytes.indexOf(NEWLINE)) + 1);
 }

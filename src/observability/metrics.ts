@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { Counter as CollectedCounter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Exchange } from '../http/exchange.ts';
-import { Counter, Histogram, type Times } from './series.ts';
+import { Counter, Histogram, type HistogramSeries } from './series.ts';
 
 /** How a call of the store ended: done, refused for a reason that the client is told, or failed. */
 export type CallOutcome = 'done' | 'refused' | 'failed';
 
 /** What the metrics tell of the streams of events. */
-export interface StreamFigures {
+export interface StreamStats {
   readonly size: number;
   readonly sent: number;
   readonly cutOff: number;
@@ -99,7 +99,7 @@ export class Metrics {
   }
 
   /** Shows how the streams of events are doing, whenever the metrics are read. */
-  watchStreams(streams: StreamFigures): void {
+  watchStreams(streams: StreamStats): void {
     const registers = [this.registry];
     new Gauge({
       name: 'petstore_event_streams',
@@ -140,7 +140,7 @@ export class Metrics {
 
   /** @returns what takes down one such call: how long it took, in milliseconds, and how it ended */
   storeCall(engine: string, call: string): (milliseconds: number, outcome: CallOutcome) => void {
-    const times: Partial<Record<CallOutcome, Times>> = {};
+    const times: Partial<Record<CallOutcome, HistogramSeries>> = {};
     return (milliseconds, outcome) => {
       times[outcome] ??= this.#storeSeconds.of(engine, call, outcome);
       times[outcome].observe(milliseconds / 1000);

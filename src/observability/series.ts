@@ -71,7 +71,7 @@ export class Counter<const Labels extends readonly string[]> extends Family<Labe
 }
 
 /** The times of one series of a histogram, in seconds. */
-export class Times {
+export class HistogramSeries {
   readonly #bounds: readonly number[];
   readonly counts: number[];
   sum = 0;
@@ -90,7 +90,7 @@ export class Times {
 }
 
 /** Times by the upper bounds of their buckets, in seconds. */
-export class Histogram<const Labels extends readonly string[]> extends Family<Labels, Times> {
+export class Histogram<const Labels extends readonly string[]> extends Family<Labels, HistogramSeries> {
   readonly type = 'histogram';
   readonly #bounds: readonly number[];
 
@@ -99,11 +99,11 @@ export class Histogram<const Labels extends readonly string[]> extends Family<La
     this.#bounds = description.bounds;
   }
 
-  protected newSeries(): Times {
-    return new Times(this.#bounds);
+  protected newSeries(): HistogramSeries {
+    return new HistogramSeries(this.#bounds);
   }
 
-  protected valuesOf({ counts, sum }: Times, labels: Record<string, string>): Value[] {
+  protected valuesOf({ counts, sum }: HistogramSeries, labels: Record<string, string>): Value[] {
     let count = 0;
     const buckets = counts.map((one, i) => {
       count += one;

@@ -20,11 +20,11 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 import type { Config } from '../config.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Store } from '../store/store.ts';
-import { isCall } from './measured-store.ts';
+import { isStoreCall } from './instrumented-store.ts';
 
 const NAME = 'petstore-graphql-gateway';
 /** What a collector that doesn't answer may hold up the end of the process. */
-const FLUSH_TIME = 2_000;
+const FLUSH_TIMEOUT = 2_000;
 
 /**
  * OpenTelemetry traces by OTLP over HTTP: a span for each request, a child of the caller's (W3C Trace Context), and
@@ -99,13 +99,13 @@ export class Tracing {
    * store itself, so that an unsampled request costs next to nothing; nor is there an AsyncLocalStorage, which would cost every
    * request a quarter of its time.
    */
-  storeOf({ span }: Exchange, store: Store): Store {
+  traced({ span }: Exchange, store: Store): Store {
     if (!span?.isRecording()) return store;
     const parent = trace.setSpan(ROOT_CONTEXT, span);
     return new Proxy(store, {
       get: (target, name) => {
         const member: unknown = Reflect.get(target, name);
-        return typeof name === 'string' && isCall(name, member)
+        return typeof name === 'string' && isStoreCall(name, member)
           ? (...args: unknown[]) => this.#call(parent, target.engine, name, () => member(...args))
           : member;
       },
@@ -129,7 +129,7 @@ export class Tracing {
 
   /** Sends what is left, for two seconds at most. */
   async close(): Promise<void> {
-    const timeout = new Promise<void>((resolve) => setTimeout(resolve, FLUSH_TIME).unref());
+    const timeout = new Promise<void>((resolve) => setTimeout(resolve, FLUSH_TIMEOUT).unref());
     await Promise.race([this.#provider.shutdown().catch(() => {}), timeout]);
   }
 }

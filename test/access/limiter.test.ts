@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '../../src/access/api-keys.ts';
-import { decisionOf, Limiter, usedToday } from '../../src/access/limiter.ts';
-import { banLength, chargeUsage, DAY, MINUTE, unusedState } from '../../src/access/usage.ts';
+import { Limiter, toDecision, usedToday } from '../../src/access/limiter.ts';
+import { banDuration, chargeUsage, DAY, initialUsage, MINUTE } from '../../src/access/usage.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
 const SECOND = 1_000;
@@ -29,19 +29,19 @@ it('no decision speaks of more time than its window or ban lasts, whatever is do
   fc.assert(
     fc.property(limits, steps, (limits, steps) => {
       let now = Date.parse('2026-11-21T12:00:00Z');
-      let usage = unusedState();
+      let usage = initialUsage();
       for (const { move, cost } of steps) {
         now += move;
         const result = chargeUsage(usage, { apiKeyId: 'key', limits, cost, now });
         usage = result.usage;
-        const { outcome, minute, day, tightest, retryAfter } = decisionOf(result, limits, cost, now);
+        const { outcome, minute, day, tightest, retryAfter } = toDecision(result, limits, cost, now);
         outcomes.add(outcome);
         expect(minute.resetAt - now).toBeLessThanOrEqual(MINUTE);
         expect(day.resetAt - now).toBeLessThanOrEqual(DAY);
         if (outcome === 'passed') {
           expect(retryAfter).toBeUndefined();
         } else {
-          const length = outcome === 'banned' ? banLength(usage.bans) : tightest === day ? DAY : MINUTE;
+          const length = outcome === 'banned' ? banDuration(usage.bans) : tightest === day ? DAY : MINUTE;
           expect(retryAfter).toBeGreaterThanOrEqual(1);
           expect(retryAfter! * SECOND).toBeLessThanOrEqual(length);
         }
@@ -56,27 +56,27 @@ describe('A decision', () => {
   const NOW = Date.parse('2026-11-21T12:00:00Z');
   const LIMITS = { perMinute: 10, perDay: 100 };
   const used = (minuteUsed: number, dayUsed: number) => ({
-    ...unusedState(),
+    ...initialUsage(),
     ...{ minuteStart: NOW - 10 * SECOND, minuteUsed, dayStart: NOW - HOUR, dayUsed },
   });
   const minuteEnd = NOW + 50 * SECOND;
   const dayEnd = NOW - HOUR + DAY;
 
   it('shows both windows, and the smaller remainder as the tightest', () => {
-    const decision = decisionOf({ outcome: 'passed', usage: used(3, 40) }, LIMITS, 1, NOW);
+    const decision = toDecision({ outcome: 'passed', usage: used(3, 40) }, LIMITS, 1, NOW);
     const minute = { limit: 10, remaining: 7, resetAt: minuteEnd };
     const day = { limit: 100, remaining: 60, resetAt: dayEnd };
     expect(decision).toEqual({ outcome: 'passed', minute, day, tightest: minute });
-    const late = decisionOf({ outcome: 'passed', usage: used(3, 95) }, LIMITS, 1, NOW);
+    const late = toDecision({ outcome: 'passed', usage: used(3, 95) }, LIMITS, 1, NOW);
     expect(late.tightest).toEqual({ limit: 100, remaining: 5, resetAt: dayEnd });
     // Of equal remainders the one that a client gets back first.
-    const equal = decisionOf({ outcome: 'passed', usage: used(3, 93) }, LIMITS, 1, NOW);
+    const equal = toDecision({ outcome: 'passed', usage: used(3, 93) }, LIMITS, 1, NOW);
     expect(equal.tightest).toEqual({ limit: 10, remaining: 7, resetAt: minuteEnd });
   });
 
   it('shows a window that is over as a new one, to the millisecond', () => {
     const usage = used(10, 100);
-    const at = (now: number) => decisionOf({ outcome: 'passed', usage }, LIMITS, 0, now);
+    const at = (now: number) => toDecision({ outcome: 'passed', usage }, LIMITS, 0, now);
     expect(at(minuteEnd - 1).minute).toEqual({ limit: 10, remaining: 0, resetAt: minuteEnd });
     expect(at(minuteEnd).minute).toEqual({ limit: 10, remaining: 10, resetAt: minuteEnd + MINUTE });
     expect(at(dayEnd - 1).day).toEqual({ limit: 100, remaining: 0, resetAt: dayEnd });
@@ -85,14 +85,14 @@ describe('A decision', () => {
 
   it('shows no remainder below zero where the limit was lowered, and no window that is longer than one', () => {
     const ahead = { ...used(15, 15), minuteStart: NOW + SECOND };
-    expect(decisionOf({ outcome: 'passed', usage: ahead }, LIMITS, 0, NOW).minute).toEqual({
+    expect(toDecision({ outcome: 'passed', usage: ahead }, LIMITS, 0, NOW).minute).toEqual({
       ...{ limit: 10, remaining: 0, resetAt: NOW + MINUTE },
     });
   });
 
   it('to refuse names the window that refused, and when that ends', () => {
     const refused = (minuteUsed: number, dayUsed: number, cost: number) =>
-      decisionOf({ outcome: 'refused', usage: used(minuteUsed, dayUsed) }, LIMITS, cost, NOW);
+      toDecision({ outcome: 'refused', usage: used(minuteUsed, dayUsed) }, LIMITS, cost, NOW);
     expect(refused(9, 50, 2)).toMatchObject({ tightest: { limit: 10, remaining: 1 }, retryAfter: 50 });
     // Just enough of the minute is left, and not enough of the day.
     expect(refused(8, 99, 2)).toMatchObject({
@@ -105,7 +105,7 @@ describe('A decision', () => {
 
   it('to refuse names the minute where that ends after the day', () => {
     const usage = { ...used(10, 100), dayStart: NOW - DAY + 20 * SECOND };
-    expect(decisionOf({ outcome: 'refused', usage }, LIMITS, 1, NOW)).toMatchObject({
+    expect(toDecision({ outcome: 'refused', usage }, LIMITS, 1, NOW)).toMatchObject({
       tightest: { limit: 10, resetAt: minuteEnd },
       retryAfter: 50,
     });
@@ -113,7 +113,7 @@ describe('A decision', () => {
 
   it('to ban says how long, and whether it began with this request', () => {
     const banned = (bannedUntil: number, bans: number) =>
-      decisionOf({ outcome: 'banned', usage: { ...used(3, 40), bannedUntil, bans } }, LIMITS, 1, NOW);
+      toDecision({ outcome: 'banned', usage: { ...used(3, 40), bannedUntil, bans } }, LIMITS, 1, NOW);
     const minute = { limit: 10, remaining: 7, resetAt: minuteEnd };
     expect(banned(NOW + MINUTE, 1)).toMatchObject({ tightest: minute, retryAfter: 60, banBegan: NOW });
     expect(banned(NOW + 30 * SECOND, 1).retryAfter).toBe(30);
@@ -144,21 +144,24 @@ describe('What the limiter knows without asking the store', () => {
 
   it('is nothing of a key that has something left', async () => {
     await charge(2, NOW);
-    expect(limiter.known(principal, NOW)).toBeUndefined();
+    expect(limiter.cachedDecision(principal, NOW)).toBeUndefined();
   });
 
   it('is an empty minute until it ends', async () => {
     await charge(3, NOW);
-    expect(limiter.known(principal, NOW)).toMatchObject({ outcome: 'passed', minute: { remaining: 0 } });
-    expect(limiter.known({ ...principal, id: 'other' }, NOW)).toBeUndefined();
-    expect(limiter.known(principal, NOW + MINUTE - 1)).toMatchObject({ outcome: 'passed' });
-    expect(limiter.known(principal, NOW + MINUTE)).toBeUndefined();
+    expect(limiter.cachedDecision(principal, NOW)).toMatchObject({
+      outcome: 'passed',
+      minute: { remaining: 0 },
+    });
+    expect(limiter.cachedDecision({ ...principal, id: 'other' }, NOW)).toBeUndefined();
+    expect(limiter.cachedDecision(principal, NOW + MINUTE - 1)).toMatchObject({ outcome: 'passed' });
+    expect(limiter.cachedDecision(principal, NOW + MINUTE)).toBeUndefined();
   });
 
   it('is an empty day, whatever is left of the minute', async () => {
     await charge(3, NOW);
     await charge(2, NOW + MINUTE);
-    expect(limiter.known(principal, NOW + MINUTE)).toMatchObject({
+    expect(limiter.cachedDecision(principal, NOW + MINUTE)).toMatchObject({
       minute: { remaining: 1 },
       day: { remaining: 0 },
     });
@@ -167,21 +170,24 @@ describe('What the limiter knows without asking the store', () => {
   it('is a ban until it ends', async () => {
     await charge(3, NOW);
     for (let i = 0; i < 22; i++) await charge(1, NOW + 1);
-    expect(limiter.known(principal, NOW + 1)).toMatchObject({ outcome: 'banned', retryAfter: 60 });
-    expect(limiter.known(principal, NOW + MINUTE)).toMatchObject({ outcome: 'banned', retryAfter: 1 });
-    expect(limiter.known(principal, NOW + 1 + MINUTE)).toBeUndefined();
+    expect(limiter.cachedDecision(principal, NOW + 1)).toMatchObject({ outcome: 'banned', retryAfter: 60 });
+    expect(limiter.cachedDecision(principal, NOW + MINUTE)).toMatchObject({
+      outcome: 'banned',
+      retryAfter: 1,
+    });
+    expect(limiter.cachedDecision(principal, NOW + 1 + MINUTE)).toBeUndefined();
   });
 
   it('is forgotten when the store finds that something is left', async () => {
     await charge(3, NOW);
     const raised = { ...principal, limits: { perMinute: 9, perDay: 9 } };
     await limiter.charge(opened.store, raised, 1, NOW);
-    expect(limiter.known(principal, NOW)).toBeUndefined();
+    expect(limiter.cachedDecision(principal, NOW)).toBeUndefined();
   });
 
   it('is nothing once the clock was set back', async () => {
     await charge(3, NOW);
-    expect(limiter.known(principal, NOW - HOUR)).toBeUndefined();
-    expect(limiter.known(principal, NOW)).toBeUndefined();
+    expect(limiter.cachedDecision(principal, NOW - HOUR)).toBeUndefined();
+    expect(limiter.cachedDecision(principal, NOW)).toBeUndefined();
   });
 });

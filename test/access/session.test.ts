@@ -37,7 +37,7 @@ beforeEach(async () => {
 afterEach(() => opened.close());
 
 /** The session of one request, as each request has one. */
-const session = async (): Promise<Session> => (await access.sessionOf(key, store))!;
+const session = async (): Promise<Session> => (await access.authenticate(key, store))!;
 
 async function errorOf(work: () => unknown): Promise<AppError> {
   try {
@@ -59,8 +59,8 @@ async function getBanned(): Promise<void> {
 
 describe('A session', () => {
   it('is there for a valid key alone', async () => {
-    expect(await access.sessionOf(undefined, store)).toBeNull();
-    expect(await access.sessionOf(newSecret().key, store)).toBeNull();
+    expect(await access.authenticate(undefined, store)).toBeNull();
+    expect(await access.authenticate(newSecret().key, store)).toBeNull();
     expect((await session()).principal).toMatchObject({ name: 'key', plan: 'enterprise', limits: LIMITS });
   });
 
@@ -181,7 +181,7 @@ describe('A session begins', () => {
   const sessionAfterCountsWereLost = async (): Promise<Session> => {
     await spend(3);
     const charge: Store['charge'] = (one) => opened.store.charge({ ...one, apiKeyId: 'counted anew' });
-    return (await access.sessionOf(key, { ...opened.store, charge }))!;
+    return (await access.authenticate(key, { ...opened.store, charge }))!;
   };
 
   it('with a unit paid ahead where the store has something left after all', async () => {
@@ -207,18 +207,18 @@ describe('A session begins', () => {
 describe('Who has no valid key', () => {
   it('is told so 60 times a minute, and then when to come back', () => {
     for (let i = 0; i < 60; i++) {
-      expect(access.refuseUnauthenticated('192.0.2.1')).toMatchObject({
+      expect(access.unauthenticatedError('192.0.2.1')).toMatchObject({
         code: 'UNAUTHENTICATED',
         message: 'A valid API key is needed: X-API-Key: <key> or Authorization: Bearer <key>.',
       });
     }
     clock.advance(20_000);
-    expect(access.refuseUnauthenticated('192.0.2.1')).toMatchObject({
+    expect(access.unauthenticatedError('192.0.2.1')).toMatchObject({
       code: 'RATE_LIMITED',
       message: 'Too many requests without a valid API key. Retry in 40 s.',
       retryAfter: 40,
     });
-    expect(access.windowOf('192.0.2.1')).toEqual({
+    expect(access.addressWindow('192.0.2.1')).toEqual({
       ...{ limit: 60, remaining: 0, resetAt: clock.now() + 40_000 },
     });
   });

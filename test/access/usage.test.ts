@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asOf, banLength, chargeUsage, DAY, MINUTE, unusedState } from '../../src/access/usage.ts';
+import { banDuration, chargeUsage, DAY, initialUsage, MINUTE, rewindTo } from '../../src/access/usage.ts';
 import type { UsageState } from '../../src/store/store.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
@@ -11,11 +11,11 @@ const charge = (usage: UsageState, now: number, { cost = 1, limits = LIMITS } = 
 
 /** The state after one charge at each of these times. */
 const chargedAt = (...times: number[]): UsageState =>
-  times.reduce((usage, now) => charge(usage, now).usage, unusedState());
+  times.reduce((usage, now) => charge(usage, now).usage, initialUsage());
 
 describe('A charge of nothing', () => {
   it('opens no window', () => {
-    expect(charge(unusedState(), NOW, { cost: 0 })).toEqual({ outcome: 'passed', usage: unusedState() });
+    expect(charge(initialUsage(), NOW, { cost: 0 })).toEqual({ outcome: 'passed', usage: initialUsage() });
   });
 
   it('passes, and is no strike, even where more is used up than there is', () => {
@@ -73,17 +73,17 @@ describe('A ban', () => {
     );
 
   it('is a minute long, and twice as long with each further one up to a day', () => {
-    expect([1, 2, 3, 11, 12, 1_100].map(banLength)).toEqual([
+    expect([1, 2, 3, 11, 12, 1_100].map(banDuration)).toEqual([
       ...[MINUTE, 2 * MINUTE, 4 * MINUTE, 1_024 * MINUTE],
       ...[DAY, DAY],
     ]);
     let now = NOW;
-    let usage = unusedState();
+    let usage = initialUsage();
     for (const bans of [1, 2, 3]) {
       const result = banned(usage, now);
       expect(result).toMatchObject({
         outcome: 'banned',
-        usage: { bans, bannedUntil: now + banLength(bans), strikes: [] },
+        usage: { bans, bannedUntil: now + banDuration(bans), strikes: [] },
       });
       ({ usage } = result);
       now = usage.bannedUntil;
@@ -92,7 +92,7 @@ describe('A ban', () => {
   });
 
   it('is forgotten after a quiet day', () => {
-    const { usage } = banned(unusedState(), NOW);
+    const { usage } = banned(initialUsage(), NOW);
     const quiet = usage.bannedUntil + DAY;
     expect(banned(usage, quiet - 1).usage.bans).toBe(2);
     expect(banned(usage, quiet).usage.bans).toBe(1);
@@ -100,7 +100,7 @@ describe('A ban', () => {
 });
 
 describe('A clock that is set back', () => {
-  const old: UsageState = { ...unusedState(), minuteStart: NOW - DAY, dayStart: NOW - DAY };
+  const old: UsageState = { ...initialUsage(), minuteStart: NOW - DAY, dayStart: NOW - DAY };
   const LATER = NOW + 5 * MINUTE;
 
   it.each([
@@ -111,7 +111,7 @@ describe('A clock that is set back', () => {
     ['a longer ban', { bans: 3, bannedUntil: LATER + 4 * MINUTE }],
   ])('takes all times along with %s', (_what, told: Partial<UsageState>) => {
     const state = { ...old, refusedUntil: NOW + 10 * MINUTE, ...told };
-    const moved = asOf(NOW, state);
+    const moved = rewindTo(NOW, state);
     const back = (time: number) => Math.max(0, time - 5 * MINUTE);
     expect(moved).toEqual({
       ...state,
@@ -125,7 +125,7 @@ describe('A clock that is set back', () => {
 
   it('changes nothing by two seconds, by which the clocks of instances may differ', () => {
     const state = { ...old, minuteStart: NOW + 2 * SECOND };
-    expect(asOf(NOW, state)).toBe(state);
-    expect(asOf(NOW - 1, state).minuteStart).toBe(NOW - 1);
+    expect(rewindTo(NOW, state)).toBe(state);
+    expect(rewindTo(NOW - 1, state).minuteStart).toBe(NOW - 1);
   });
 });

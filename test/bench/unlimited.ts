@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { unusedState } from '../../src/access/usage.ts';
+import { initialUsage } from '../../src/access/usage.ts';
 import { readConfig } from '../../src/config.ts';
 import { createGateway } from '../../src/gateway.ts';
 import { LogOutput } from '../../src/observability/log-output.ts';
@@ -10,7 +10,7 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 /** The gateway as it is but for counting: every charge passes at once. What it gains over the real one is the limiter's cost. */
 const config = readConfig(process.env);
 const store = openSqliteStore({ file: config.DATA_FILE, role: 'server' });
-const usage = unusedState();
+const usage = initialUsage();
 const log = pino({ base: null }, new LogOutput());
 const uncounted = { ...store, charge: () => ({ outcome: 'passed' as const, usage }) };
 const server = createHttpServer(createGateway({ store: uncounted, config, log, metrics: new Metrics() }));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { accepts, isReadable } from '../../src/http/media-type.ts';
+import { accepts, acceptsContentType } from '../../src/http/media-type.ts';
 
 const JSON_TYPE = ['application/json'];
 
@@ -37,6 +37,6 @@ describe('isReadable', () => {
     ['text/json', false],
     ['', false],
   ])('%s: %s', (header, expected) => {
-    expect(isReadable(header, JSON_TYPE)).toBe(expected);
+    expect(acceptsContentType(header, JSON_TYPE)).toBe(expected);
   });
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chargeUsage, DAY, FIRST_BAN, MINUTE, STRIKES_TO_BAN, unusedState } from '../../src/access/usage.ts';
+import { chargeUsage, DAY, FIRST_BAN, initialUsage, MINUTE, STRIKES_TO_BAN } from '../../src/access/usage.ts';
 import type { Category } from '../../src/domains/category/category.ts';
 import type { Id } from '../../src/domains/id.ts';
 import type { Order } from '../../src/domains/order/order.ts';
@@ -769,7 +769,7 @@ describe.each(engines)('$name', (engine) => {
       await fc.assert(
         fc.asyncProperty(charges, fc.integer({ min: 1, max: 5 }), async (steps, perMinute) => {
           const apiKeyId = randomUUID();
-          let expected = unusedState();
+          let expected = initialUsage();
           let now = T;
           for (const { cost, wait } of steps) {
             now += wait;

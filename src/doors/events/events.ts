@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { keyOf } from '../../access/api-keys.ts';
+import { apiKeyFrom } from '../../access/api-keys.ts';
 import type { Session } from '../../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
 import { type FeedEvent, type Selection, SlowReaderError } from '../../domains/event/feed.ts';
@@ -60,7 +60,7 @@ export class EventsHandler {
       ...(after !== undefined && { after }),
       ...(variables.type && { types: variables.type.map(fromEventTypeName) }),
     };
-    const options = { session, key: keyOf(exchange.headers)!, selection, cost: COST };
+    const options = { session, key: apiKeyFrom(exchange.headers)!, selection, cost: COST };
     const stream = await this.#streams.open(options).catch((error: unknown) => {
       throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
     });

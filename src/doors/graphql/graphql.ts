@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { COST_OF_FAILURE, type Expected, type Session } from '../../access/session.ts';
+import { type ExpectedCost, FAILURE_COST, type Session } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import { AppError } from '../../errors.ts';
 import {
@@ -60,7 +60,7 @@ export class GraphQLHandler {
     return this.#yoga.load();
   }
 
-  expect(exchange: Exchange): Expected {
+  expectedCost(exchange: Exchange): ExpectedCost {
     return exchange.path === COST_PATH ? 'free' : 'perhaps free';
   }
 
@@ -70,7 +70,7 @@ export class GraphQLHandler {
     const { headers, method } = exchange;
     exchange.allow = METHODS;
     if (method === 'OPTIONS') {
-      await session.charge(COST_OF_FAILURE);
+      await session.charge(FAILURE_COST);
       return {
         status: 204,
         headers: ['Allow', METHODS, 'Accept-Query', BODY_TYPES.join(', ')],

@@ -3,7 +3,7 @@ import type { GraphQLRequest } from '../../graphql/admission.ts';
 import { checkLength, readBody } from '../../http/body.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { parseJson } from '../../http/json.ts';
-import { isReadable } from '../../http/media-type.ts';
+import { acceptsContentType } from '../../http/media-type.ts';
 
 /** Media types of a request body. */
 export const BODY_TYPES = ['application/json', 'application/graphql+json'];
@@ -22,7 +22,7 @@ export async function readParameters(exchange: Exchange): Promise<GraphQLRequest
     throw new AppError('BAD_REQUEST', `A QUERY needs a Content-Type: ${BODY_TYPES.join(' or ')}.`);
   }
   const encoding = headers['content-encoding'] ?? 'identity';
-  if (!isReadable(type, BODY_TYPES) || encoding !== 'identity') {
+  if (!acceptsContentType(type, BODY_TYPES) || encoding !== 'identity') {
     const sent = encoding === 'identity' ? `Content-Type: ${type}` : `Content-Encoding: ${encoding}`;
     throw new AppError(
       'UNSUPPORTED_MEDIA_TYPE',

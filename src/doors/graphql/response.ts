@@ -2,7 +2,7 @@ import type { AppError } from '../../errors.ts';
 import { publicError } from '../../graphql/refusal.ts';
 import { etagOf, matchesWeakly } from '../../http/etag.ts';
 import type { Exchange } from '../../http/exchange.ts';
-import { rangesOf } from '../../http/media-type.ts';
+import { parseMediaRanges } from '../../http/media-type.ts';
 import { errorHeaders, type HttpResponse } from '../../http/response.ts';
 
 /** Media types of an answer that is no stream, the default one first. */
@@ -15,7 +15,7 @@ export const RESPONSE_TYPES = ['application/json', 'application/graphql-response
 export function responseType(accept: string | undefined): string | undefined {
   if (accept === undefined || accept.trim() === '' || accept === '*/*' || accept === 'application/json')
     return RESPONSE_TYPES[0];
-  const ranges = rangesOf(accept);
+  const ranges = parseMediaRanges(accept);
   const choices = RESPONSE_TYPES.flatMap((type) => {
     const place = ['application/*', '*/*'].reduce(
       (found, family) => (found < 0 ? ranges.findIndex((range) => range.type === family) : found),

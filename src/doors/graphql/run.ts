@@ -5,7 +5,7 @@ import { newContext } from '../../graphql/context.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
 import { OperationRefused } from '../../graphql/refusal.ts';
 import type { Exchange } from '../../http/exchange.ts';
-import { idempotencyOf } from '../../http/idempotency-key.ts';
+import { idempotencyFor } from '../../http/idempotency-key.ts';
 
 /** Runs the nth operation of a request, or says why it can't run. */
 export async function run(
@@ -20,7 +20,7 @@ export async function run(
   const context = newContext(session, {
     cost: operation.cost,
     isDisconnected: () => exchange.response.destroyed,
-    idempotency: idempotencyOf(exchange, index),
+    idempotency: idempotencyFor(exchange, index),
   });
   try {
     const { errors, data } = await operation.execute(context);

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { keyOf } from '../../access/api-keys.ts';
+import { apiKeyFrom } from '../../access/api-keys.ts';
 import type { Session } from '../../access/session.ts';
 import { SlowReaderError } from '../../domains/event/feed.ts';
 import {
@@ -41,7 +41,7 @@ export class Subscription {
   ): Promise<Subscription> {
     let stream: EventStream | undefined;
     const contextOfEvent = () => newContext(session, { cost: operation.cost });
-    const key = keyOf(exchange.headers)!;
+    const key = apiKeyFrom(exchange.headers)!;
     const followEvents = async (selection: StreamOptions['selection']) => {
       stream = await streams.open({ session, key, selection, cost: operation.cost });
       return eventsOf(stream);

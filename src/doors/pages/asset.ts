@@ -9,7 +9,7 @@ const compress = promisify(gzip);
 const expand = promisify(gunzip);
 
 /** How long what is seldom asked for is kept, in milliseconds. */
-const PLAIN_KEPT = 60_000;
+const PLAIN_TTL = 60_000;
 
 export interface AssetOptions {
   contentType: string;
@@ -69,7 +69,7 @@ export class Asset {
     const forget = () => {
       this.#plain = undefined;
     };
-    setTimeout(forget, PLAIN_KEPT).unref();
+    setTimeout(forget, PLAIN_TTL).unref();
     this.#plain = expand(compressed).catch((error) => {
       forget();
       throw error;

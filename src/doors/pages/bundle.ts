@@ -24,7 +24,7 @@ const TYPES: Record<string, string> = {
 };
 
 /** How long the content of a file is kept for others who ask for it, in milliseconds. */
-const CONTENT_KEPT = 10_000;
+const CONTENT_TTL = 10_000;
 
 /** Content codings that the bundler has made, the smallest first, and how their files end. */
 const CODINGS = [
@@ -82,7 +82,7 @@ export class Bundle {
         throw error;
       });
       this.#contents.set(file, content);
-      setTimeout(forget, CONTENT_KEPT).unref();
+      setTimeout(forget, CONTENT_TTL).unref();
     }
     return content;
   }

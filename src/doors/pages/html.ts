@@ -98,7 +98,7 @@ export function htmlPage(options: HtmlPageOptions): string {
 <script type="module" src="${script}"></script>
 </head>
 <body data-graphiql="${graphiql ? 'on' : 'off'}"${key}>
-<header class="bar">
+<header class="site-header">
 <a class="brand" href="/"><img src="${ICON_PATH}" alt="" width="24" height="24">Petstore</a>
 <nav aria-label="Pages">
 ${graphiql ? `${link(GRAPHQL_PATH, 'GraphiQL')}\n` : ''}${link(DOCS_PATH, 'REST docs')}

@@ -6,7 +6,7 @@ import { checkLength, readBody } from '../../http/body.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
-import { isReadable } from '../../http/media-type.ts';
+import { acceptsContentType } from '../../http/media-type.ts';
 import { bodyTypesOf, int64FormatOf } from './media-types.ts';
 import { readQuery } from './query.ts';
 import { withIntegerIds } from './representation.ts';
@@ -77,7 +77,7 @@ export async function readObject(
   checkLength(exchange.request);
   const types = bodyTypesOf(method);
   const contentType = exchange.headers['content-type'];
-  if (!isReadable(contentType, types) || isEncoded(exchange)) {
+  if (!acceptsContentType(contentType, types) || isEncoded(exchange)) {
     throw new AppError('UNSUPPORTED_MEDIA_TYPE', `This operation reads ${types.join(' or ')} in UTF-8 only.`);
   }
   const body = asObject(parseJson(await readBody(exchange)));

@@ -1,5 +1,5 @@
 import type { Method } from '../../domains/route.ts';
-import { rangesOf } from '../../http/media-type.ts';
+import { parseMediaRanges } from '../../http/media-type.ts';
 
 const JSON_TYPE = 'application/json';
 const JSON_TYPES = [JSON_TYPE];
@@ -31,7 +31,7 @@ export const CONTENT_TYPES: Readonly<Record<Int64Format, string>> = {
 export function negotiateInt64Format(accept: string | undefined): Int64Format | null {
   if (accept === undefined || accept === '*/*' || accept === JSON_TYPE || accept.trim() === '')
     return 'integer';
-  const ranges = rangesOf(accept);
+  const ranges = parseMediaRanges(accept);
   const asString = ranges.find((range) => range.type === JSON_TYPE && wantsStrings(range.parameters));
   const plain = ranges.filter((range) => range !== asString);
   const asInteger = [JSON_TYPE, 'application/*', '*/*']
@@ -45,7 +45,7 @@ export function negotiateInt64Format(accept: string | undefined): Int64Format | 
 /** The notation of a body by its Content-Type, which is known to be readable. */
 export function int64FormatOf(contentType: string | undefined): Int64Format {
   if (contentType === undefined || contentType === JSON_TYPE) return 'integer';
-  const [range] = rangesOf(contentType);
+  const [range] = parseMediaRanges(contentType);
   return wantsStrings(range!.parameters) ? 'string' : 'integer';
 }
 

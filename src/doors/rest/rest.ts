@@ -1,4 +1,4 @@
-import type { Expected, Session } from '../../access/session.ts';
+import type { ExpectedCost, Session } from '../../access/session.ts';
 import type { Route, Stream } from '../../domains/route.ts';
 import { ROUTES, STREAMS } from '../../domains/routes.ts';
 import { AppError, type Issue, validationFailed } from '../../errors.ts';
@@ -6,7 +6,7 @@ import { type Context, newContext } from '../../graphql/context.ts';
 import { runOnce } from '../../graphql/idempotency.ts';
 import type { InternalOperation, Operations } from '../../graphql/operations.ts';
 import type { Exchange, Headers } from '../../http/exchange.ts';
-import { idempotencyOf } from '../../http/idempotency-key.ts';
+import { idempotencyFor } from '../../http/idempotency-key.ts';
 import { accepts } from '../../http/media-type.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
@@ -70,7 +70,7 @@ export class RestHandler {
     for (const stream of STREAMS) this.#router.add(stream.method, basePath + stream.path, { stream });
   }
 
-  expect(): Expected {
+  expectedCost(): ExpectedCost {
     return 'charged';
   }
 
@@ -200,5 +200,5 @@ const contextOf = (exchange: Exchange, session: Session): Context =>
   newContext(session, {
     cost: COST,
     precondition: preconditionOf(exchange.header('if-match')),
-    idempotency: idempotencyOf(exchange, 0),
+    idempotency: idempotencyFor(exchange, 0),
   });

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Filter } from 'mongodb';
-import { chargeUsage, DAY, MINUTE, unusedState } from '../../access/usage.ts';
+import { chargeUsage, DAY, initialUsage, MINUTE } from '../../access/usage.ts';
 import { unavailable } from '../../errors.ts';
 import type { AccessStore, Charge, ChargeResult, UsageState } from '../store.ts';
 import { type CollectionDefinition, DATE, NUMBER, objectSchema, STRING } from './collection.ts';
@@ -134,7 +134,7 @@ export function mongoUsage(database: Database) {
     refused.delete(id);
     do {
       const before = guess ?? (await read(id));
-      let state = before ?? unusedState();
+      let state = before ?? initialUsage();
       const results = charges.map((charge) => {
         const result = chargeUsage(state, charge);
         state = result.usage;

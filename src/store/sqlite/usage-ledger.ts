@@ -1,4 +1,4 @@
-import { chargeUsage, unusedState } from '../../access/usage.ts';
+import { chargeUsage, initialUsage } from '../../access/usage.ts';
 import { unavailable } from '../../errors.ts';
 import type { Charge, ChargeResult, UsageState } from '../store.ts';
 import type { Connection } from './connection.ts';
@@ -69,7 +69,7 @@ export function usageLedger(db: Connection, now: () => number) {
     charge(charge: Charge): ChargeResult {
       if (failure && now() - failure.since > GRACE) throw unavailable(failure.cause);
       const { apiKeyId } = charge;
-      const before = known(apiKeyId) ?? unusedState();
+      const before = known(apiKeyId) ?? initialUsage();
       const result = chargeUsage(before, charge);
       if (result.usage !== before) {
         states.set(apiKeyId, result.usage);

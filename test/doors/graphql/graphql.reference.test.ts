@@ -78,7 +78,7 @@ class Side {
     limiter: new Limiter(),
     burstGuard: new BurstGuard(),
     freeGuard: new FreeGuard(() => NOW + 1_000 * this.#asked),
-    spentGuard: new FreeGuard(() => NOW + 1_000 * this.#asked),
+    exhaustedGuard: new FreeGuard(() => NOW + 1_000 * this.#asked),
   };
 
   constructor(store: Store, alwaysYoga: boolean) {

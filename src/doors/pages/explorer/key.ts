@@ -1,4 +1,4 @@
-import { type Budget, budgetOf, wordsOf } from './server.ts';
+import { type Budget, budgetOf, describeFailure } from './server.ts';
 
 /** What is known about the key that the pages send. */
 export type KeyState =
@@ -65,10 +65,10 @@ class ApiKey {
       const message =
         response.status === 401
           ? 'The server does not know this key. Check that it is complete and not revoked.'
-          : await wordsOf(response);
+          : await describeFailure(response);
       settle({ kind: 'refused', message });
     } catch (error) {
-      settle({ kind: 'refused', message: await wordsOf(error) });
+      settle({ kind: 'refused', message: await describeFailure(error) });
     }
   }
 

@@ -49,13 +49,13 @@ export const UNREACHABLE =
  *
  * @param failure a response that is no success, or what `fetch` threw
  */
-export async function wordsOf(failure: unknown): Promise<string> {
+export async function describeFailure(failure: unknown): Promise<string> {
   if (!(failure instanceof Response)) return UNREACHABLE;
-  return saidBy(await failure.text(), failure);
+  return errorMessage(await failure.text(), failure);
 }
 
 /** The words in a body of either error format. */
-export function saidBy(text: string, { status, statusText }: Response): string {
+export function errorMessage(text: string, { status, statusText }: Response): string {
   try {
     const body = JSON.parse(text);
     const said = body.message ?? body.errors?.[0]?.message;

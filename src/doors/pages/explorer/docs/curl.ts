@@ -9,7 +9,7 @@ interface LiveRequest {
 }
 
 /** Shows what was sent as a command that can be passed on: Swagger UI would have the key in it. */
-export const keylessCurl = () => ({
+export const redactedCurl = () => ({
   wrapComponents: {
     curl: (_: Component, { React, getComponent }: System) =>
       function KeylessCurl({ request }: { request: Immutable }) {

@@ -1,17 +1,17 @@
 import 'swagger-ui-dist/swagger-ui.css';
-import '../bar.css';
+import '../header.css';
 import './docs.css';
 import SwaggerUIBundle from 'swagger-ui-dist/swagger-ui-es-bundle.js';
-import { startBar } from '../bar.ts';
+import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
 import { restOperations } from '../operations.ts';
 import { accessibility, nameControls } from './accessibility.ts';
-import { keylessCurl } from './curl.ts';
-import { exactness } from './exactness.ts';
-import { failures } from './failures.ts';
+import { redactedCurl } from './curl.ts';
+import { exactIntegers } from './exact-integers.ts';
+import { networkErrors } from './network-errors.ts';
 import { panels } from './panels.ts';
 
-startBar();
+initHeader();
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const followScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
@@ -20,7 +20,7 @@ dark.addEventListener('change', followScheme);
 
 nameControls(document.getElementById('docs')!);
 
-const exact = exactness();
+const exact = exactIntegers();
 const operations = await restOperations();
 const ui = SwaggerUIBundle({
   url: '/openapi.json',
@@ -29,9 +29,9 @@ const ui = SwaggerUIBundle({
   plugins: [
     panels(operations, document.body.dataset.graphiql === 'on'),
     exact.plugin,
-    keylessCurl,
+    redactedCurl,
     accessibility,
-    failures,
+    networkErrors,
   ],
   requestInterceptor: exact.requestInterceptor,
   deepLinking: true,

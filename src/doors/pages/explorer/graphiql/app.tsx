@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from 'react';
 import { asCurl } from '../curl.ts';
 import { apiKey } from '../key.ts';
 import { restOperations } from '../operations.ts';
-import { wordsOf } from '../server.ts';
+import { describeFailure } from '../server.ts';
 import { asFetch, graphqlSnippet } from './copy.ts';
 import { CopyButton } from './copy-button.tsx';
 import { cost } from './cost.ts';
@@ -81,7 +81,7 @@ function useSchema(): [schema: GraphQLSchema | undefined, problem: string | unde
         setProblem(
           isHidden
             ? 'This server does not show its schema: operations run, but nothing is completed or checked.'
-            : await wordsOf(error),
+            : await describeFailure(error),
         );
       }
     };
@@ -108,7 +108,7 @@ function Watch({ onVariables }: { onVariables: (text: string) => void }) {
       const position = queryEditor.getPosition();
       const offset = model && position ? model.getOffsetAt(position) : 0;
       onVariables(variableEditor.getValue());
-      cost.look(queryEditor.getValue(), variableEditor.getValue(), offset, schema);
+      cost.update(queryEditor.getValue(), variableEditor.getValue(), offset, schema);
     };
     look();
     const watched = [

@@ -1,11 +1,11 @@
 import { type DocumentNode, type GraphQLSchema, Kind, type OperationDefinitionNode, validate } from 'graphql';
 import { apiKey } from '../key.ts';
-import { type Budget, budgetOf, saidBy, wordsOf } from '../server.ts';
+import { type Budget, budgetOf, describeFailure, errorMessage } from '../server.ts';
 import { type ExpensiveField, expensiveFields } from './expensive.ts';
 import { bodyOf, canonical, headersFor, operationAt, parsed, variablesOf } from './request.ts';
 
 /** How long the text has to rest before its cost is asked for, in milliseconds. */
-const REST_TIME = 400;
+const DEBOUNCE_TIME = 400;
 
 /** What an operation would cost. */
 export type Quote =
@@ -68,7 +68,12 @@ class Cost {
    *
    * @param offset where the cursor is
    */
-  look(query: string, variablesText: string, offset: number, schema: GraphQLSchema | null | undefined): void {
+  update(
+    query: string,
+    variablesText: string,
+    offset: number,
+    schema: GraphQLSchema | null | undefined,
+  ): void {
     const subject = subjectOf(query, variablesText, offset, schema);
     if (typeof subject === 'string') {
       this.#forget();
@@ -86,7 +91,7 @@ class Cost {
     this.#asked = question;
     clearTimeout(this.#timer);
     this.#set({ quote: { kind: 'asking' }, subject });
-    this.#timer = setTimeout(() => void this.#ask(question, subject, schema), REST_TIME);
+    this.#timer = setTimeout(() => void this.#ask(question, subject, schema), DEBOUNCE_TIME);
   }
 
   #forget(): void {
@@ -116,11 +121,11 @@ class Cost {
           isTooExpensive && schema
             ? expensiveFields(schema, subject.document, subject.operation, subject.variables)
             : [];
-        quote = { kind: 'refused', message: saidBy(text, response), expensive };
+        quote = { kind: 'refused', message: errorMessage(text, response), expensive };
       }
     } catch (error) {
       isFinal = false;
-      quote = { kind: 'refused', message: await wordsOf(error), expensive: [] };
+      quote = { kind: 'refused', message: await describeFailure(error), expensive: [] };
     }
     // What was typed meanwhile has a question of its own.
     if (question !== this.#asked) return;
@@ -146,7 +151,7 @@ class Cost {
   }
 
   /** Takes what a run cost out of its answer. @returns the answer as it would have been without our asking */
-  ran<T extends { extensions?: Record<string, unknown> }>(result: T): T {
+  takeCost<T extends { extensions?: Record<string, unknown> }>(result: T): T {
     const { rateLimit, ...others } = (result.extensions ?? {}) as Record<string, never>;
     if (rateLimit === undefined) return result;
     this.#set({ ran: (rateLimit as { cost: number }).cost, budget: budgetOf(rateLimit) });

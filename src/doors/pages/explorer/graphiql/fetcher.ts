@@ -1,7 +1,7 @@
 import type { Fetcher } from '@graphiql/toolkit';
 import { getOperationAST } from 'graphql';
 import { parseExactly } from '../exact-json.ts';
-import { saidBy, UNREACHABLE, wordsOf } from '../server.ts';
+import { describeFailure, errorMessage, UNREACHABLE } from '../server.ts';
 import { cost } from './cost.ts';
 import { bodyOf, headersFor, parsed } from './request.ts';
 import { resultsOf } from './subscription.ts';
@@ -49,9 +49,9 @@ async function post(
   try {
     result = parseExactly(text) as Result;
   } catch {
-    return failed(saidBy(text, response));
+    return failed(errorMessage(text, response));
   }
-  return cost.ran(result);
+  return cost.takeCost(result);
 }
 
 /** The results of a subscription until it is stopped. */
@@ -76,7 +76,7 @@ function subscribe(
         // Whoever stops it needs no error.
         if (isOver) return end;
         isOver = true;
-        const words = error instanceof SyntaxError ? invalidVariables(error) : await wordsOf(error);
+        const words = error instanceof SyntaxError ? invalidVariables(error) : await describeFailure(error);
         return { done: false, value: failed(words) as never };
       }
     },

@@ -1,10 +1,10 @@
 import './editor.ts';
 import 'graphiql/style.css';
-import '../bar.css';
+import '../header.css';
 import './graphiql.css';
 import { createRoot } from 'react-dom/client';
-import { startBar } from '../bar.ts';
+import { initHeader } from '../header.ts';
 import { App } from './app.tsx';
 
-startBar();
+initHeader();
 createRoot(document.getElementById('graphiql')!).render(<App />);

@@ -1,5 +1,5 @@
-import '../bar.css';
+import '../header.css';
 import './landing.css';
-import { startBar } from '../bar.ts';
+import { initHeader } from '../header.ts';
 
-startBar();
+initHeader();

@@ -3,7 +3,7 @@ import { apiKey, type KeyState } from './key.ts';
 const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 
 /** Brings the form for the API key to life that stands at the top of each page, and asks about the key at hand. */
-export function startBar(): void {
+export function initHeader(): void {
   const input = element<HTMLInputElement>('key');
   const status = element('key-status');
   const show = () => {

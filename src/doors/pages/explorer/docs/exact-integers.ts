@@ -18,7 +18,7 @@ interface ExecuteRequest {
  * Swagger UI reads all JSON into doubles. With this plugin the limits of the description, the bodies that are sent and the
  * answers that are shown keep every digit of an int64.
  */
-export function exactness() {
+export function exactIntegers() {
   /** The body that is about to be sent, as it was typed. */
   let typed: string | undefined;
   return {

@@ -6,7 +6,7 @@ interface Response {
 }
 
 /** Says in words that no answer came; Swagger UI guesses at reasons. */
-export const failures = () => ({
+export const networkErrors = () => ({
   statePlugins: {
     spec: {
       wrapActions: {
