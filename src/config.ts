@@ -44,7 +44,7 @@ const origin = z.string().refine((value) => {
   }
 }, ORIGIN_RULE);
 
-/** Every setting of the gateway; README's table is tested against these. */
+/** All settings. A test compares README's table with them. */
 const VARIABLES = z.object({
   NODE_ENV: z.string().default('development'),
   PORT: wholeNumber(0, 65535).default(4000),
@@ -82,7 +82,7 @@ const VARIABLES = z.object({
   DEPRECATION_DATE: day.default(Date.parse('2026-07-01T00:00:00Z')),
   SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),
   WORKERS: wholeNumber(1, 128).default(1),
-  // OpenTelemetry's own variables: those that decide whether and how there are traces. Its packages read the others.
+  // OpenTelemetry's variables that decide whether and how traces are exported. Its packages read the others.
   OTEL_SDK_DISABLED: z.enum(['true', 'false'], 'must be true or false').default('false'),
   OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none'], 'must be otlp or none').optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
@@ -95,7 +95,7 @@ export type Config = z.output<typeof VARIABLES>;
 
 type Given = Readonly<Partial<Record<string, string>>>;
 
-/** What depends on two variables; the name is that of the one to mend. */
+/** Rules across two variables; `name` is the one to fix. */
 const CROSS_FIELD_RULES: readonly { name: string; message: string; isViolated: (given: Given) => boolean }[] =
   [
     {
@@ -109,9 +109,9 @@ const CROSS_FIELD_RULES: readonly { name: string; message: string; isViolated: (
 export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
 
 /**
- * Reads the configuration. An empty variable counts as unset, but for REST_BASE_PATH, where both mean the same.
+ * Reads the configuration. An empty variable counts as unset; for REST_BASE_PATH the two mean the same.
  *
- * @throws Error with one message that names every bad variable
+ * @throws Error with one message that names every invalid variable
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const given: Given = Object.fromEntries(
@@ -129,7 +129,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   throw new Error(`The configuration is wrong:\n${lines.join('\n')}`);
 }
 
-/** Whether the environment names an exporter, by the rules of OpenTelemetry's specification. */
+/** Whether an exporter is configured, by the rules of the OpenTelemetry specification. */
 export const isTracingConfigured = (config: Config): boolean =>
   config.OTEL_SDK_DISABLED !== 'true' &&
   config.OTEL_TRACES_EXPORTER !== 'none' &&

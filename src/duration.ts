@@ -1,6 +1,6 @@
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** `90s`, `30m`, `24h`, `7d` or `0` in milliseconds; null if it is none of these. */
+/** Parses `90s`, `30m`, `24h`, `7d` or `0`. @returns milliseconds; null for anything else */
 export function parseDuration(text: string): number | null {
   if (text === '0') return 0;
   const match = /^(\d{1,6})([smhd])$/.exec(text);

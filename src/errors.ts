@@ -1,6 +1,6 @@
 /**
- * The one table of errors. REST bodies, GraphQL `extensions`, the OpenAPI responses and the tests are all
- * computed from it.
+ * The single table of errors, from which REST bodies, GraphQL `extensions`, OpenAPI responses and tests are
+ * derived.
  */
 export const ERRORS = {
   BAD_REQUEST: {
@@ -49,7 +49,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** What a client sees of an error: the specification's Error object. */
+/** The specification's Error object, as clients see it. */
 export interface PublicError {
   code: ErrorCode;
   message: string;
@@ -57,14 +57,14 @@ export interface PublicError {
 }
 
 /**
- * An error that a client may be told about. Anything else that is thrown is masked as `INTERNAL`.
- * `extensions` makes graphql-js carry code and status into the GraphQL error without further work.
+ * An error that clients may see. Any other error is masked as `INTERNAL`. graphql-js copies `extensions` into
+ * the GraphQL error.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
-  /** Whole seconds until a retry can succeed, where that is known (Retry-After). */
+  /** Whole seconds until a retry can succeed (Retry-After), if known. */
   readonly retryAfter: number | undefined;
-  /** What is wrong with which part of the input, for forms. */
+  /** What is wrong with each part of the input, for forms. */
   readonly fields: readonly Issue[] | undefined;
 
   constructor(
@@ -72,7 +72,7 @@ export class AppError extends Error {
     message: string,
     options: { retryAfter?: number; fields?: readonly Issue[]; cause?: unknown } = {},
   ) {
-    // Nobody looks for the client's mistake in our code, and finding the place would be a quarter of what a refusal costs.
+    // A client's mistake needs no stack trace, and capturing one would be a quarter of the cost of a refusal.
     const { stackTraceLimit } = Error;
     if (ERRORS[code].status < 500) Error.stackTraceLimit = 0;
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -97,10 +97,10 @@ export class AppError extends Error {
   }
 }
 
-/** @param kind what a record is called: `pet` */
+/** @param kind the name of a record: `pet` */
 export const notFound = (kind: string, id: string) => new AppError('NOT_FOUND', `There is no ${kind} ${id}.`);
 
-/** @param field the one that names a record of this kind */
+/** @param field the field that refers to a record of this kind */
 export const unknownReference = (field: string, kind: string, id: string) =>
   new AppError('UNKNOWN_REFERENCE', `${field}: there is no ${kind} ${id}.`);
 
@@ -116,26 +116,26 @@ export const idempotencyKeyReused = () =>
 export const unavailable = (cause?: unknown) =>
   new AppError('UNAVAILABLE', 'The database cannot be reached. Please try again.', { retryAfter: 1, cause });
 
-/** One issue of one input: where it is (`name`, `input.status`, `limit`) and what is wrong with it. */
+/** One problem with the input: where (`name`, `input.status`, `limit`) and what. */
 export interface Issue {
   path: string;
   message: string;
 }
 
-/** So many issues are named; the others are counted. */
+/** Issues listed in an error. The rest are only counted. */
 export const MAX_LISTED_ISSUES = 20;
 
-/** What is said of the issues that aren't named. */
+/** Summarises the issues that are not listed. */
 export const unlistedIssues = (count: number) => `and ${count.toLocaleString('en-US')} more`;
 
-/** Names and values come from whoever asks, and may be as long as a body. */
+/** Names and values come from clients and may be as long as a body. */
 const truncate = (text: string, max: number): string =>
   text.length <= max ? text : `${text.slice(0, max - 1)}…`;
 
 /**
- * One VALIDATION_FAILED error that names the issues.
+ * A VALIDATION_FAILED error that lists the issues.
  *
- * @param count how many there are, if not all of them are given
+ * @param count total number of issues, if not all are given
  */
 export function validationFailed(issues: readonly Issue[], count = issues.length): AppError {
   const named = issues
@@ -152,9 +152,9 @@ export const eventsGone = () =>
     'The events that follow this position are no longer kept. Read what there is, and go on from now.',
   );
 
-/** @param why what the database lacks for it */
+/** @param why what the database lacks */
 export const noEventLog = (why: string) => new AppError('NOT_FOUND', `There is no log of changes: ${why}.`);
 
-/** An `after` that no event of this log has as its id. */
+/** An `after` that is not the id of any event in this log. */
 export const unknownEvent = () =>
   validationFailed([{ path: 'after', message: 'must be the id of an event of this log' }]);

@@ -36,25 +36,28 @@ export interface GatewayOptions {
   log: Logger;
   metrics?: Metrics | undefined;
   tracing?: Tracing | undefined;
-  /** Filled in on the pages where people try things out; for development starts only. */
+  /** Filled in on the pages for trying things out; development only. */
   developmentKey?: string | undefined;
-  /** Tests give one of their own. */
+  /** Replaced in tests. */
   clock?: Clock;
-  /** The REST operations; tests give a table of their own. */
+  /** The REST operations. Tests pass their own. */
   routes?: readonly Route[];
 }
 
 export interface RequestHandler {
   (request: IncomingMessage, response: ServerResponse): void;
-  /** The headers for a refusal of what is no HTTP, on a connection from this address. */
+  /** Headers for rejecting malformed HTTP on a connection from this address. */
   limitHeaders?: (address: string) => Headers;
-  /** Loads what takes long and few requests need. Later there may be no file left that could be opened. */
+  /**
+   * Loads what is slow to load and rarely needed. Later, there may be no file descriptor left to open it
+   * with.
+   */
   load?: () => Promise<void>;
-  /** Ends what would go on for ever, and lets nothing like that begin any more. */
+  /** Ends all open streams and refuses new ones. */
   endStreams?: () => void;
 }
 
-/** The whole gateway as one handler of node:http. */
+/** Creates the whole gateway as a node:http handler. */
 export function createGateway(
   options: GatewayOptions,
 ): RequestHandler & Required<Pick<RequestHandler, 'load'>> {
@@ -142,7 +145,10 @@ class Gateway {
     return headers;
   }
 
-  /** The order of everything: what is free, whose key it is, and then the transport, which charges what it is about to run. */
+  /**
+   * The path of every request: free pages first, then authentication, then the transport, which charges for
+   * what it runs.
+   */
   #respond(exchange: Exchange): MaybePromise<HttpResponse> {
     if (this.#cors.isPreflight(exchange)) {
       exchange.transport = 'page';
@@ -176,7 +182,7 @@ class Gateway {
     throw new AppError('METHOD_NOT_ALLOWED', `This page is read with GET, not ${exchange.method}.`);
   }
 
-  /** @throws UNAUTHENTICATED, RATE_LIMITED or UNAVAILABLE, with the numbers of the address */
+  /** @throws UNAUTHENTICATED, RATE_LIMITED or UNAVAILABLE, with the window of the address */
   #authenticate(exchange: Exchange): MaybePromise<Session> {
     const found = attempt(
       () => this.#access.authenticate(apiKeyFrom(exchange.headers), this.#storeOf(exchange)),
@@ -194,7 +200,10 @@ class Gateway {
     });
   }
 
-  /** What fails before it has a cost has one too, and where nothing is left, that is said first. */
+  /**
+   * A request that fails before its cost is known is charged too. If the budget is exhausted, that error
+   * takes precedence.
+   */
   #chargeFailure(session: Session, error: unknown): MaybePromise<never> {
     if (session.decision) throw error;
     return andThen(session.charge(FAILURE_COST), () => {
@@ -206,7 +215,7 @@ class Gateway {
     return clientAddress(request, this.#config.TRUST_PROXY);
   }
 
-  /** The store, with its calls traced where the request is. */
+  /** The store, traced if the request is. */
   #storeOf(exchange: Exchange): Store {
     return this.#tracing ? this.#tracing.traced(exchange, this.#store) : this.#store;
   }
@@ -267,7 +276,7 @@ class Gateway {
     }
   }
 
-  /** @param more `aborted`: the client was gone before the answer */
+  /** @param more `aborted`: the client disconnected before the response */
   #record(exchange: Exchange, more?: { aborted: true }): void {
     const milliseconds = performance.now() - exchange.startedAt;
     this.#metrics?.observe(exchange, milliseconds);
@@ -296,7 +305,7 @@ class Gateway {
   }
 }
 
-/** A request id that the caller chose, if it is harmless in a log, or a new one. */
+/** The caller's request id if it is safe to log, else a new one. */
 function requestIdOf(request: IncomingMessage): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();

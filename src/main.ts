@@ -13,14 +13,15 @@ import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { watchDatabase } from './store/watch.ts';
 
-/** How long the sample data waits for a database that is away. */
+/** How long to wait before retrying to add the sample data, in milliseconds. */
 const SAMPLE_RETRY_DELAY = 2_000;
-/** How long the last lines of the log may hold up the end, in milliseconds. */
+/** How long flushing the log may delay the exit, in milliseconds. */
 const LOG_FLUSH_TIMEOUT = 1_000;
 
 /**
- * Where one entry of a list fails at once, graphql-js answers for the whole list and waits for no other entry; one that fails
- * later is an error that nobody handles. It says nothing that the answer didn't, and must not end the process.
+ * When one entry of a list fails at once, graphql-js responds without waiting for the others. If another one
+ * fails later, that rejection is unhandled. The response already reports the error, so it must not end the
+ * process.
  */
 function ignoreErrorsOfAbandonedFields(): void {
   process.on('unhandledRejection', (error) => {
@@ -34,7 +35,7 @@ async function main(): Promise<void> {
   else await serve(config);
 }
 
-/** WORKERS copies of this program on one port; this one only looks after them. */
+/** Runs WORKERS copies of this program on one port and supervises them. */
 async function supervise(config: Config): Promise<void> {
   const { runWorkers } = await import('./workers.ts');
   const { log, output } = logger(config);
@@ -62,7 +63,8 @@ async function serve(config: Config): Promise<void> {
   const key = cluster.isWorker ? null : await prepare(store, config, log);
 
   const metrics = config.METRICS ? await newMetrics(output) : undefined;
-  // The pages show it to whoever can open them, so they get it only where that is this machine alone.
+  // The pages show the key to anyone who can open them, so it is only passed on if they are reachable from
+  // this machine alone.
   const developmentKey = key !== null && isLocal(config) ? key : undefined;
   const gateway = createGateway({ store, config, log, metrics, tracing, developmentKey });
   const server = createHttpServer(gateway);
@@ -96,10 +98,10 @@ function logger(config: Config): { log: Logger; output: LogOutput } {
   return { log, output };
 }
 
-/** Ends the process, with what is left of the log if somebody takes it. */
+/** Exits after flushing the log if possible. */
 async function exit(output: LogOutput): Promise<void> {
   await output.end(LOG_FLUSH_TIMEOUT);
-  // An orderly end would wait for the thread that writes.
+  // An orderly exit would wait for the writing thread.
   if (output.isStuck) process.kill(process.pid, 'SIGKILL');
   process.exit(0);
 }
@@ -116,9 +118,9 @@ function onSignal(stop: (signal: NodeJS.Signals) => void): void {
 }
 
 /**
- * Sample data and a key where they are due.
+ * Adds sample data and a development key where configured.
  *
- * @returns the key that is shown, with the embedded store outside production
+ * @returns the key to print; null with MongoDB and in production
  */
 async function prepare(store: Store, { SAMPLE_DATA, NODE_ENV }: Config, log: Logger): Promise<string | null> {
   if (store.engine === 'mongodb') {
@@ -132,7 +134,10 @@ async function prepare(store: Store, { SAMPLE_DATA, NODE_ENV }: Config, log: Log
   return isDevelopment ? developmentKey(store, begun !== null, Date.now()) : null;
 }
 
-/** A database that is away, or that another process fills, is no reason not to start: the sample comes when it can. */
+/**
+ * An unreachable database, or one that another process is filling, does not prevent the start. The sample is
+ * added once it can be.
+ */
 async function addSampleWhenPossible(store: Store, log: Logger): Promise<void> {
   try {
     const begun = await sampleProgress(store);
@@ -150,7 +155,7 @@ async function addSampleWhenPossible(store: Store, log: Logger): Promise<void> {
 const isLocal = ({ HOST, TRUST_PROXY }: Config): boolean =>
   ['127.0.0.1', '::1', 'localhost'].includes(HOST) && TRUST_PROXY === 0;
 
-/** What whoever has started it reads first. */
+/** Prints the addresses and the key. */
 function printBanner(
   output: LogOutput,
   { HOST, REST_BASE_PATH }: Config,
@@ -179,7 +184,7 @@ function printBanner(
   output.flush();
 }
 
-/** Why the start failed: not what clients are told of an error, but its cause. */
+/** The reason a start failed: the cause, rather than the message meant for clients. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error instanceof AppError && error.cause instanceof Error

@@ -1,13 +1,15 @@
-/** A value that may be there at once: the embedded engine answers without a promise, and need not pay for one. */
+/**
+ * A value that may be available at once. The embedded engine is synchronous and should not pay for promises.
+ */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** `next` of a value: at once if it is there, else when it comes. */
+/** Applies `next` to a value, synchronously if it is available. */
 export const andThen = <T, R>(
   value: MaybePromise<T>,
   next: (value: T) => MaybePromise<R>,
 ): MaybePromise<R> => (value instanceof Promise ? value.then(next) : next(value));
 
-/** What `work` comes to, or `recover` for what it throws, be it at once or later. */
+/** Runs `work` and passes any error to `recover`, whether thrown or rejected. */
 export function attempt<T>(
   work: () => MaybePromise<T>,
   recover: (error: unknown) => MaybePromise<T>,

@@ -11,14 +11,14 @@ const KEY_NAME = 'development';
 
 const SAMPLES: readonly Sample[] = DOMAINS.flatMap(({ sample }) => sample ?? []);
 
-/** The records of the samples that are there, by the name of the sample, in the order in which they are made. */
+/** The existing sample records by sample name, in the order of creation. */
 type SampleProgress = Readonly<Record<string, readonly { id: Id }[]>>;
 
 /**
- * What a store that nobody has used yet holds of the sample: nothing if it is new, and a part of it if the process that began to
- * fill it was killed. Keys that nobody has used don't count: they may come before the first start.
+ * Determines how much of the sample an unused store holds: nothing if it is new, a part if the process
+ * filling it was killed. Unused keys do not count, since they may be created before the first start.
  *
- * @returns null if somebody has used the store, or it holds something else
+ * @returns null if the store has been used or holds anything else
  */
 export async function sampleProgress(store: Store): Promise<SampleProgress | null> {
   const keys = await store.apiKeys();
@@ -34,13 +34,13 @@ export async function sampleProgress(store: Store): Promise<SampleProgress | nul
 }
 
 /**
- * Puts a few records of each domain into the store, for people who want to try things out.
+ * Adds a few records of each domain, for trying things out.
  *
- * @param begun what is there already
- * @throws CONFLICT while another process is at it; it can be tried again
+ * @param begun the records that already exist
+ * @throws CONFLICT while another process adds them; can be retried
  */
 export async function addSampleData(store: Store, begun: SampleProgress = {}): Promise<void> {
-  // Each record once, whoever else fills the same database at the moment.
+  // Idempotent, so that several processes filling one database create each record once.
   const make = async <T>(name: string, work: (writes: PetstoreWrites) => MaybePromise<T>): Promise<T> => {
     const call = {
       apiKeyId: 'sample',
@@ -55,7 +55,7 @@ export async function addSampleData(store: Store, begun: SampleProgress = {}): P
   };
 
   const made = new Map<string, readonly Id[]>();
-  /** @returns the ids of the records of a sample, after those that they refer to */
+  /** Adds a sample after the one it refers to. @returns the ids of its records */
   const add = async (name: string): Promise<readonly Id[]> => {
     const known = made.get(name);
     if (known) return known;
@@ -75,11 +75,11 @@ export async function addSampleData(store: Store, begun: SampleProgress = {}): P
 }
 
 /**
- * A key to try things out with, for development starts only. Since no key is stored, each start makes a new one for the
- * same budget; the one before works for another day.
+ * A key for development. Keys are stored only as hashes, so each start creates a new secret for the same
+ * budget. The previous one stays valid for a day.
  *
- * @param create whether to make the key where there is none
- * @returns the key, shown nowhere else
+ * @param create whether to create the key if there is none
+ * @returns the key, which is shown nowhere else
  */
 export async function developmentKey(store: Store, create: boolean, now: number): Promise<string | null> {
   const existing = (await store.apiKeys()).find(

@@ -7,18 +7,18 @@ import { Connection, type Queue } from './http/connection.ts';
 import { hasValidHost } from './http/host.ts';
 import { responseClass, UnreadResponses } from './http/unread-responses.ts';
 
-/** How long requests under way may take after the order to stop. */
+/** How long requests in progress may take after a stop signal, in milliseconds. */
 const DRAIN_TIMEOUT = 10_000;
-/** How long clients that are connected may still send requests then: each answer tells them that it is the last. */
+/** How long connected clients may still send requests then. Each response tells them that it is the last. */
 const GRACE_PERIOD = 500;
 
-/** What slow clients may take, in milliseconds. */
+/** Limits for slow clients, in milliseconds. */
 export interface Timeouts {
-  /** For the header of a request. */
+  /** To send the headers of a request. */
   headers: number;
-  /** For a whole request. */
+  /** To send a whole request. */
   request: number;
-  /** To read any of the answers that are sent to them. */
+  /** Without reading anything of a response. */
   unread: number;
   /** Without a byte in either direction. */
   idle: number;
@@ -33,12 +33,12 @@ const TIMEOUTS: Timeouts = {
   idle: 60_000,
   keepAlive: 65_000,
 };
-/** How often the limits of headers, requests and unread answers are looked at, at most. */
+/** How often timeouts are checked, at most. */
 const CHECK_INTERVAL = 1_000;
 const MAX_HEADER_BYTES = 16_384;
 const MAX_HEADERS = 2_000;
 
-/** What an error of the connection means for the client; anything else is no valid HTTP. */
+/** What connection errors mean for the client. Any other is malformed HTTP. */
 const MESSAGES: Partial<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: `The header of the request is over ${MAX_HEADER_BYTES} bytes.`,
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
@@ -47,7 +47,7 @@ const MESSAGES: Partial<Record<string, string>> = {
 /** The open connections of each server, for `drain`. */
 const connectionsOf = new WeakMap<Server, ReadonlyMap<Socket, Connection>>();
 
-/** The gateway's HTTP server, with limits in time and memory against slow clients. */
+/** Creates the gateway's HTTP server, with limits on time and memory for slow clients. */
 export function createHttpServer(
   handler: RequestHandler,
   limits: Timeouts = TIMEOUTS,
@@ -63,13 +63,14 @@ export function createHttpServer(
     keepAliveTimeout: limits.keepAlive,
     maxHeaderSize: MAX_HEADER_BYTES,
     noDelay: true,
-    // Node would refuse these in a form of its own.
+    // Node's own response would not be in our error format.
     requireHostHeader: false,
     ServerResponse: responseClass(unread),
   });
-  // Node would leave those beyond out; they are refused here, and their bytes are limited.
+  // Node would silently drop headers beyond its limit. We refuse such requests instead; maxHeaderSize bounds
+  // the bytes.
   server.maxHeadersCount = 0;
-  // A client that has sent all it wants to may close its half of the connection, and still reads (RFC 9293 section 3.6).
+  // A client may close its half of the connection after sending and still read (RFC 9293 section 3.6).
   Object.assign(server, { httpAllowHalfOpen: true });
   connectionsOf.set(server, connections);
 
@@ -85,7 +86,7 @@ export function createHttpServer(
   server.on('request', take);
   // An expectation that can't be met may be ignored (RFC 9110 section 10.1.1).
   server.on('checkExpectation', take);
-  // Whoever reads the body says that it may come; whoever refuses the request doesn't.
+  // Whoever reads the body sends 100 Continue; a refusal does not.
   server.on('checkContinue', take);
   server.on('connection', (socket: Socket) => {
     connections.set(socket, new Connection(socket, handle, queue));
@@ -100,7 +101,8 @@ export function createHttpServer(
   server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) =>
     refuseAfterPending(socket, MESSAGES[code]),
   );
-  // Node would close the connection without an answer. It hands the socket over instead, and looks after it no more.
+  // By default Node closes the connection without a response. With a listener it hands over the socket and no
+  // longer manages it.
   server.on('connect', (_request, socket: Socket) => {
     socket.on('error', () => socket.destroy());
     socket.once('finish', () => socket.destroy());
@@ -112,7 +114,7 @@ export function createHttpServer(
   return server;
 }
 
-/** Why a request that node has read is refused before anybody looks at it. */
+/** Why a parsed request is rejected before it is handled. */
 function errorOf(request: IncomingMessage): string | undefined {
   if (request.rawHeaders.length > 2 * MAX_HEADERS)
     return `The request has more than ${MAX_HEADERS} header fields.`;
@@ -121,7 +123,7 @@ function errorOf(request: IncomingMessage): string | undefined {
 
 const INVALID_HTTP = 'The request is no valid HTTP/1.1.';
 
-/** What is no HTTP gets the one error format too, and is the last of its connection. */
+/** Malformed HTTP gets the common error format too, and ends the connection. */
 function refuse(socket: Socket, { limitHeaders }: RequestHandler, message = INVALID_HTTP): void {
   if (!socket.writable) {
     socket.destroy();
@@ -138,10 +140,10 @@ function refuse(socket: Socket, { limitHeaders }: RequestHandler, message = INVA
 }
 
 /**
- * Ends connections whose client has taken none of what is sent to it for `limit` milliseconds. Node's own time limit begins
- * anew with every byte that is sent or received, be it the client's next request.
+ * Disconnects clients that have read nothing of what was sent to them for `limit` milliseconds. Node's own
+ * timeout restarts with every byte in either direction, even with the client's next request.
  *
- * @returns what ends the watch
+ * @returns a function that stops the checks
  */
 function disconnectStalledReaders(
   connections: ReadonlyMap<Socket, Connection>,
@@ -172,7 +174,12 @@ const LISTEN_ERRORS: Partial<Record<string, string>> = {
   EADDRNOTAVAIL: 'this machine has no such address. Set HOST to one that it has (EADDRNOTAVAIL).',
 };
 
-/** Starts listening. @throws Error that says why it can't. @returns the port, which differs from the one asked for if that was 0 */
+/**
+ * Starts listening.
+ *
+ * @returns the port, which is assigned if 0 was given
+ * @throws Error with the reason it cannot listen
+ */
 export function listen(server: Server, port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -187,16 +194,17 @@ export function listen(server: Server, port: number, host: string): Promise<numb
   });
 }
 
-/** Takes no more connections and waits until what is under way is done, DRAIN_TIME at most. */
+/** Stops accepting connections and waits for requests in progress, at most DRAIN_TIMEOUT. */
 export async function drain(server: Server, milliseconds = DRAIN_TIMEOUT): Promise<void> {
   const deadline = performance.now() + milliseconds;
-  // Not http's own `close`, which ends idle connections at once: a request that is just arriving would be cut.
+  // Not http's own `close`: it ends idle connections at once and would cut off a request that is just
+  // arriving.
   const closed = new Promise<true>((resolve) =>
     SocketServer.prototype.close.call(server, () => resolve(true)),
   );
   await Promise.race([closed, sleep(Math.min(GRACE_PERIOD, milliseconds))]);
-  // Connections become idle one by one; node closes only those that are idle when asked, and would cut off what is
-  // answered but not yet sent.
+  // Connections become idle one by one, and Node closes only those idle at the moment. It would also cut off
+  // responses that are written but not yet sent.
   const sweep = setInterval(() => {
     const connections = [...(connectionsOf.get(server)?.values() ?? [])];
     if (connections.every(({ isIdle }) => isIdle)) server.closeIdleConnections();

@@ -3,31 +3,32 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { serveWorkerMetrics } from './observability/worker-metrics.ts';
 
-/** A worker that ends sooner than this after its start is started again later each time. */
+/** A worker that exits sooner after its start is restarted with increasing delay. */
 const HEALTHY_AFTER = 10_000;
 const FIRST_PAUSE = 100;
 const MAX_PAUSE = 10_000;
-/** More than a worker takes to finish what is under way. */
+/** Longer than a worker needs to finish requests in progress. */
 const STOP_TIMEOUT = 15_000;
 
-/** The processes that serve. */
+/** The worker processes. */
 export interface Workers {
-  /** Resolves with the port once all of them listen; rejects if one ends before it does. */
+  /** Resolves with the port once all of them listen. Rejects if one exits before that. */
   listening: Promise<number>;
-  /** Lets them finish what is under way and end. */
+  /** Lets them finish requests in progress and exit. */
   stop(signal: NodeJS.Signals): void;
-  /** Resolves when all have ended after `stop`. */
+  /** Resolves when all have exited after `stop`. */
   ended: Promise<void>;
 }
 
-/** Starts this program `count` times more, all on one port, and again whenever one of them ends. */
+/** Starts `count` workers on one port and restarts any that exit. */
 export function runWorkers(count: number, log: Logger): Workers {
   let stopping = false;
   let earlyExits = 0;
   const listening = deferred<number>();
   const ended = deferred<void>();
   const ready = new Set<number>();
-  // Workers take connections themselves: what is handed to one by this process is lost if that one has just been killed.
+  // Workers accept connections themselves: a connection handed to a worker that was just killed would be
+  // lost.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   serveWorkerMetrics(cluster);
 
@@ -46,7 +47,7 @@ export function runWorkers(count: number, log: Logger): Workers {
       if (Object.keys(cluster.workers ?? {}).length === 0) ended.resolve();
       return;
     }
-    // Of no effect once they all listen.
+    // Has no effect once all of them listen.
     if (!ready.has(worker.id)) listening.reject(new Error(`A worker could not start (exit code ${code}).`));
     earlyExits = lived < HEALTHY_AFTER ? earlyExits + 1 : 0;
     const pause = earlyExits === 0 ? 0 : Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** (earlyExits - 1));

@@ -10,7 +10,7 @@ import { Limiter, type WindowView } from './limiter.ts';
 import { type Counters, Session } from './session.ts';
 import { toRetryAfter } from './usage.ts';
 
-/** Who may do what: turns credentials into sessions, and slows down those who have none. */
+/** Access control: turns credentials into sessions and throttles callers without any. */
 export class Access {
   readonly #now: () => number;
   readonly #authenticator: Authenticator;
@@ -31,11 +31,11 @@ export class Access {
   }
 
   /**
-   * The session of whoever holds a key.
+   * Opens a session for the holder of a key.
    *
-   * @param key as it was sent; undefined if none was
-   * @returns null if nobody does
-   * @throws UNAVAILABLE when the store can't tell
+   * @param key as sent; undefined if the request had none
+   * @returns null if the key is missing or not valid
+   * @throws UNAVAILABLE if the store cannot be read
    */
   authenticate(key: string | undefined, store: Store): MaybePromise<Session | null> {
     if (key === undefined) return null;
@@ -45,7 +45,7 @@ export class Access {
     );
   }
 
-  /** Counts a request without a valid key against its address. @returns what it is refused with */
+  /** Counts a request without a valid key against its address. @returns the error to respond with */
   unauthenticatedError(address: string): AppError {
     if (this.#addressGuard.admit(address)) {
       return new AppError(
@@ -62,7 +62,7 @@ export class Access {
     );
   }
 
-  /** What an address has left without a valid key. */
+  /** The remaining allowance of an address without a valid key. */
   addressWindow(address: string): WindowView {
     return this.#addressGuard.view(address);
   }

@@ -3,24 +3,24 @@ import type { Clock } from './clock.ts';
 import type { WindowView } from './limiter.ts';
 import { MINUTE } from './usage.ts';
 
-/** Requests a minute and address without a valid key. */
+/** Requests per minute and address without a valid key. */
 const GUARD_LIMIT = 60;
 const MAX_ADDRESSES = 100_000;
 
 /**
- * Slows down those who guess keys: counts the requests of an address that carry no valid key. Kept in memory, bounded;
- * an IPv6 address counts by its /64, which is what one customer has.
+ * Slows down key guessing by counting requests without a valid key per address. Counters live in memory and
+ * are bounded. An IPv6 address counts by its /64, the block one customer gets.
  */
 export class AddressGuard {
   readonly #clock: Clock;
-  /** `end` by the monotonic clock. */
+  /** `end` is on the monotonic clock. */
   readonly #windows = new LRUCache<string, { end: number; used: number }>({ max: MAX_ADDRESSES });
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Counts one request; false if it is one too many. */
+  /** Counts one request. @returns false if the address is over its limit */
   admit(address: string): boolean {
     const network = networkOf(address);
     const time = this.#clock.monotonic();
@@ -43,7 +43,10 @@ export class AddressGuard {
   }
 }
 
-/** IPv4 as it is (also when mapped into IPv6), IPv6 by its first four groups; without the port that some proxies add. */
+/**
+ * Returns IPv4 addresses unchanged (unmapped from IPv6 if needed) and reduces IPv6 to its first four groups.
+ * Drops the port that some proxies append.
+ */
 function networkOf(hop: string): string {
   const address = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);

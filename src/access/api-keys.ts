@@ -5,22 +5,28 @@ import type { AccessStore, ApiKey, ApiKeySecret, Limits, PlanName } from '../sto
 import type { Clock } from './clock.ts';
 import { PLANS } from './plans.ts';
 
-/** The caller whose key was accepted. */
+/** The caller a key belongs to. */
 export type Principal = Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits'>;
 
 const PREFIX = 'petstore_';
 const KEY_PATTERN = /^petstore_[A-Za-z0-9_-]{43}$/;
 
-/** SHA-256 in lower-case hex: all that is ever stored of a key. A key has 256 random bits, so a slow hash adds nothing. */
+/**
+ * SHA-256 in lower-case hex, the only form of a key that is stored. A key has 256 random bits, so a slow hash
+ * would add nothing.
+ */
 const hashOf = (key: string): string => hash('sha256', key);
 
-/** A new key of 256 random bits, and what to store of it. The key itself is shown once and forgotten. */
+/**
+ * Generates a key of 256 random bits and the record to store for it. The key itself is shown once and then
+ * forgotten.
+ */
 export function newSecret(): { key: string; secret: ApiKeySecret } {
   const key = PREFIX + randomBytes(32).toString('base64url');
   return { key, secret: { hash: hashOf(key), prefix: key.slice(0, PREFIX.length + 6) } };
 }
 
-/** A new API key of a plan. `limits` are needed for Enterprise and not looked at for the other plans. */
+/** Generates an API key for a plan. `limits` is required for Enterprise and ignored for the other plans. */
 export function newApiKey(options: {
   name: string;
   plan: PlanName;
@@ -40,19 +46,22 @@ export function newApiKey(options: {
   };
 }
 
-/** How long a known key is believed without asking the store: a revocation is in force within 5 s. */
+/** How long a key is served from the cache. Revocation must take effect within 5 s. */
 const CACHE_TTL = 4_000;
 const MAX_CACHED = 50_000;
 
 interface CachedPrincipal {
   principal: Principal;
-  /** By the monotonic clock. */
+  /** On the monotonic clock. */
   until: number;
-  /** Milliseconds since 1970: the end of the secret. */
+  /** When the secret expires, in milliseconds since 1970. */
   expiresAt: number;
 }
 
-/** Tells who a key belongs to. Known keys cost no read; unknown, revoked and expired ones look all the same. */
+/**
+ * Resolves keys to principals. Cached keys cost no read. Unknown, revoked and expired keys are
+ * indistinguishable to callers.
+ */
 export class Authenticator {
   readonly #clock: Clock;
   readonly #cache = new LRUCache<string, CachedPrincipal>({ max: MAX_CACHED });
@@ -61,9 +70,9 @@ export class Authenticator {
     this.#clock = clock;
   }
 
-  /** @throws UNAVAILABLE when the store can't tell */
+  /** @throws UNAVAILABLE if the store cannot be read */
   authenticate(store: AccessStore, key: string): MaybePromise<Principal | null> {
-    // No key of ours has another form; this is no secret, and it saves the store the read.
+    // The format is public, so rejecting a malformed key early leaks nothing and saves a read.
     if (!KEY_PATTERN.test(key)) return null;
     const keyHash = hashOf(key);
     const known = this.#cache.get(keyHash);
@@ -73,7 +82,9 @@ export class Authenticator {
     return andThen(found, (apiKey) => this.#store(keyHash, apiKey, asked));
   }
 
-  /** @param asked when, by the monotonic clock: an answer that took long says nothing about the time since */
+  /**
+   * @param asked when the read began, on the monotonic clock: a slow read says nothing about the time since
+   */
   #store(hash: string, apiKey: ApiKey | null, asked: number): Principal | null {
     const expiresAt =
       apiKey?.secrets.find((secret) => secret.hash === hash)?.expiresAt ?? Number.POSITIVE_INFINITY;
@@ -88,7 +99,7 @@ export class Authenticator {
   }
 }
 
-/** The key of a request: `X-API-Key: <key>` or `Authorization: Bearer <key>` (RFC 6750 section 2.1). */
+/** Reads the key from `X-API-Key: <key>` or `Authorization: Bearer <key>` (RFC 6750 section 2.1). */
 export function apiKeyFrom(headers: NodeJS.Dict<string | string[]>): string | undefined {
   const key = headers['x-api-key'];
   if (typeof key === 'string' && key !== '') return key;

@@ -4,12 +4,14 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Principal } from './api-keys.ts';
 import { PLANS } from './plans.ts';
 
-/** More keys than one process can serve mutations of within the window: what is dropped beyond counts no more. */
+/**
+ * More keys than one process can serve mutations for within the window, so evicted entries no longer count.
+ */
 const MAX_KEYS = 10_000;
 
 /**
- * Keeps what the library hands over. That is bounded for each key, since the library hands over what it let through, and it
- * lets through no more than the plan allows.
+ * Stores the library's timestamps. Memory per key is bounded: the library stores only what it let through,
+ * which is at most what the plan allows.
  */
 class Timestamps implements TimestampStore {
   readonly #ofKey = new LRUCache<string, readonly number[]>({ max: MAX_KEYS });
@@ -17,7 +19,7 @@ class Timestamps implements TimestampStore {
   getForIdentity({ contextIdentity }: { contextIdentity: string }): readonly number[] {
     const kept = this.#ofKey.get(contextIdentity) ?? [];
     const now = Date.now();
-    // A clock that was set back would make them count for as long.
+    // After a clock was set back, future timestamps would count for too long.
     return kept.some((time) => time > now) ? kept.filter((time) => time <= now) : kept;
   }
 
@@ -30,17 +32,20 @@ class Timestamps implements TimestampStore {
   }
 }
 
-/** Why mutations don't pass, and what of them would have. */
+/** Why mutations were refused, and the window to report. */
 export interface BurstRefusal {
   message: string;
   limit: number;
   remaining: number;
 }
 
-/** The one identity under which all mutations of a key count, whichever fields they are. */
+/** All mutations of a key share one counter, whichever fields they are. */
 const MUTATIONS = { fieldName: 'mutations' } as never;
 
-/** Guards the store against bursts of mutations of one key. graphql-rate-limit counts and decides, by the clock of the machine. */
+/**
+ * Protects the store from bursts of mutations by one key. graphql-rate-limit counts and decides, on the wall
+ * clock.
+ */
 export class BurstGuard {
   readonly #timestamps = new Timestamps();
   readonly #limiter = getGraphQLRateLimiter({
@@ -48,11 +53,14 @@ export class BurstGuard {
     formatError: ({ max }) => `The key sends more than ${max} mutations a second.`,
     store: this.#timestamps,
   });
-  /** The library reads, awaits and then writes, so that calls at once would not see one another: they take turns. */
+  /**
+   * The library reads, awaits and then writes. Concurrent calls would miss each other, so they run one at a
+   * time.
+   */
   #turn: Promise<unknown> = Promise.resolve();
 
   /**
-   * Counts mutations that belong together: all of them pass, or none does and none counts.
+   * Counts mutations as a group: all pass, or none does and none counts.
    *
    * @returns undefined if they pass
    */

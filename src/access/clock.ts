@@ -1,8 +1,8 @@
-/** The time, told in two ways. */
+/** Two clocks: one for the time of day, one for durations. */
 export interface Clock {
-  /** Milliseconds since 1970: what clients are told, and what instances agree on. It can be set back. */
+  /** Milliseconds since 1970, which clients see and instances share. May be set back. */
   now: () => number;
-  /** Milliseconds since some moment, which only pass: for what must end in time whatever is done to the clock. */
+  /** Milliseconds since an arbitrary moment, never going back. Use it for anything that must end on time. */
   monotonic: () => number;
 }
 

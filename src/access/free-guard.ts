@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 
-/** Free requests a key may send in a second. */
+/** Free requests per key and second. */
 export const FREE_PER_SECOND = 10;
 const SECOND = 1_000;
 const MAX_KEYS = 50_000;
 
-/** Bounds what a key may ask for that costs no units: work of which there is no other limit. */
+/** Limits requests that cost no units, which no plan limit would bound. */
 export class FreeGuard {
   readonly #now: () => number;
   readonly #times = new LRUCache<string, number[]>({ max: MAX_KEYS });
@@ -15,10 +15,10 @@ export class FreeGuard {
     this.#now = now;
   }
 
-  /** Counts the request, unless it is one too many within a second. */
+  /** Counts a request. @returns false if the key has used up its second */
   admit(apiKeyId: string): boolean {
     const now = this.#now();
-    // Times to come are those of a clock that was set back since.
+    // Timestamps in the future come from a clock that has been set back since.
     const recent = (this.#times.get(apiKeyId) ?? []).filter((time) => time <= now && time + SECOND > now);
     if (recent.length >= FREE_PER_SECOND) return false;
     recent.push(now);

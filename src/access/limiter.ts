@@ -4,7 +4,7 @@ import type { AccessStore, ChargeOutcome, ChargeResult, Limits, UsageState } fro
 import type { Principal } from './api-keys.ts';
 import { banDuration, DAY, MINUTE, rewindTo, toRetryAfter } from './usage.ts';
 
-/** One window of a budget, as clients are shown it. */
+/** One window of a budget, as shown to clients. */
 export interface WindowView {
   limit: number;
   remaining: number;
@@ -12,33 +12,35 @@ export interface WindowView {
   resetAt: number;
 }
 
-/** What the limiter decided on one request. */
+/** The limiter's decision on one request. */
 export interface Decision {
   outcome: ChargeOutcome;
   minute: WindowView;
   day: WindowView;
-  /** The window that a client must mind most: the smaller remainder, or the one that refused. */
+  /**
+   * The window that matters most to the client: the one with the smaller remainder, or the one that refused.
+   */
   tightest: WindowView;
-  /** Whole seconds; with every outcome but `passed`. */
+  /** Whole seconds. Set for every outcome except `passed`. */
   retryAfter?: number;
-  /** The moment, milliseconds since 1970, if a ban began with this very request. */
+  /** Set if this request began a ban: the start in milliseconds since 1970. */
   banBegan?: number;
 }
 
-/** So many keys that are banned or have nothing left are remembered, those that asked last. */
+/** How many banned or exhausted keys to cache, most recently used first. */
 const MAX_CACHED = 20_000;
 
 /**
- * Charges the budgets of API keys. One atomic write a request; when the store can't tell, nothing passes. Bans and
- * emptied windows are remembered: neither can end before its time, whichever instance they were found by.
+ * Charges the budgets of API keys with one atomic write per request. If the store cannot be reached, nothing
+ * passes. Bans and exhausted windows are cached, because neither can end early whichever instance found it.
  */
 export class Limiter {
   readonly #blocked = new LRUCache<string, UsageState>({ max: MAX_CACHED });
 
   /**
-   * @param cost in units; 0 only asks
+   * @param cost in units; 0 only reads
    * @param now milliseconds since 1970
-   * @throws UNAVAILABLE when the store doesn't answer
+   * @throws UNAVAILABLE if the store cannot be reached
    */
   charge(
     store: AccessStore,
@@ -55,9 +57,9 @@ export class Limiter {
   }
 
   /**
-   * What is known of a key without asking the store.
+   * Decides from the cache alone.
    *
-   * @returns `banned`, or `passed` with nothing left; undefined if it may have something left
+   * @returns `banned`, or `passed` with nothing left; undefined if only the store can tell
    */
   cachedDecision({ id, limits }: Principal, now: number): Decision | undefined {
     const usage = this.#blocked.size > 0 ? this.#blocked.get(id) : undefined;
@@ -73,7 +75,7 @@ export class Limiter {
 
 const isExhausted = ({ minute, day }: Decision): boolean => minute.remaining === 0 || day.remaining === 0;
 
-/** Puts the state after a charge into the words of the response headers. */
+/** Translates the state after a charge into what response headers show. */
 export function toDecision(
   { outcome, usage: stored }: ChargeResult,
   limits: Limits,
@@ -95,13 +97,16 @@ export function toDecision(
       ...(usage.bannedUntil === now + length && { banBegan: now }),
     };
   }
-  // Where both windows refuse, the one that ends later decides when a retry can pass; that may be the minute.
+  // If both windows refuse, a retry can pass only after the later one resets, which may be the minute.
   const refusing = [minute, day].filter(({ remaining }) => remaining < cost);
   const tightest = refusing.length === 2 && minute.resetAt > day.resetAt ? minute : refusing.at(-1)!;
   return { outcome, minute, day, tightest, retryAfter: toRetryAfter(tightest.resetAt - now) };
 }
 
-/** A window that is said to open a moment from now, by another clock, ends as if it opened now. */
+/**
+ * If another instance's clock is ahead, a window may start slightly in the future. It then ends as if it
+ * started now.
+ */
 function windowView(start: number, used: number, length: number, limit: number, now: number): WindowView {
   if (now >= start + length) return { limit, remaining: limit, resetAt: now + length };
   return { limit, remaining: Math.max(0, limit - used), resetAt: Math.min(now, start) + length };
@@ -110,6 +115,6 @@ function windowView(start: number, used: number, length: number, limit: number, 
 const smaller = (minute: WindowView, day: WindowView): WindowView =>
   day.remaining < minute.remaining ? day : minute;
 
-/** Used by lists of keys: what a state still counts today. */
+/** Requests used in the current day window, for key listings. */
 export const usedToday = (usage: UsageState | null, now: number): number =>
   usage && now < usage.dayStart + DAY ? usage.dayUsed : 0;

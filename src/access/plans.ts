@@ -1,15 +1,18 @@
 import type { Limits, PlanName } from '../store/store.ts';
 
 interface Plan {
-  /** null: agreed for each key. */
+  /** null: set for each key. */
   limits: Limits | null;
-  /** Mutations a second that the burst guard lets through; null: any number. */
+  /** Mutations per second that the burst guard lets through; null: unlimited. */
   mutationsPerSecond: number | null;
-  /** Streams of events that may be open at once in one process. */
+  /** Event streams that may be open at once in one process. */
   streams: number;
 }
 
-/** The plans of the specification, and the one place of their numbers: schema, help texts and the tests of the documents read them here. */
+/**
+ * The plans of the specification. This is the only place with their numbers; schema, help texts and
+ * documentation tests read them from here.
+ */
 export const PLANS: Record<PlanName, Plan> = {
   free: { limits: { perMinute: 60, perDay: 1_000 }, mutationsPerSecond: 20, streams: 2 },
   pro: { limits: { perMinute: 300, perDay: 10_000 }, mutationsPerSecond: 20, streams: 10 },

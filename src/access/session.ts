@@ -6,52 +6,52 @@ import type { BurstGuard, BurstRefusal } from './burst-guard.ts';
 import { FREE_PER_SECOND, type FreeGuard } from './free-guard.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
 
-/** Units for whatever fails before it has a cost. */
+/** Units charged for a request that fails before its cost is known. */
 export const FAILURE_COST = 1;
 
-/** The caller's budget, as clients are shown it. */
+/** The caller's budget, as shown to clients. */
 export interface RateLimitView {
-  /** Units that the operation was charged. */
+  /** Units charged for the operation. */
   cost: number;
   plan: PlanName;
   minute: WindowView;
   day: WindowView;
 }
 
-/** What all sessions of a process count with. */
+/** The counters that all sessions of a process share. */
 export interface Counters {
   limiter: Limiter;
   burstGuard: BurstGuard;
-  /** Of requests that are free by themselves. */
+  /** Limits requests that are always free. */
   freeGuard: FreeGuard;
-  /** Of requests that may turn out free, where nothing is left to pay with. */
+  /** Limits requests that may turn out to be free, once the budget is exhausted. */
   exhaustedGuard: FreeGuard;
 }
 
 export interface SessionOptions {
   principal: Principal;
-  /** What the session charges, and what its requests read and write. */
+  /** Charged by the session, and read and written by its requests. */
   store: Store;
   counters: Counters;
   /** Milliseconds since 1970. */
   now: () => number;
 }
 
-/** What a request costs, as far as that is known before it is read. */
+/** What is known about a request's cost before its body is read. */
 export type ExpectedCost = 'charged' | 'perhaps free' | 'free';
 
 /**
- * What the holder of a key may do in one request or stream: the budget is drawn on through it. It knows nothing of the
- * transport.
+ * What the holder of a key may do in one request or stream. All charges go through it. It knows nothing about
+ * the transport.
  */
 export class Session {
   readonly principal: Principal;
   readonly store: Store;
   readonly now: () => number;
   readonly #counters: Counters;
-  /** Units of the next charge that are paid already. */
+  /** Units already paid towards the next charge. */
   #prepaid = 0;
-  /** The last word of the limiter; undefined as long as nothing was asked of it. */
+  /** The limiter's latest decision; undefined until the first charge. */
   decision: Decision | undefined;
   /** Units charged so far. */
   units = 0;
@@ -64,9 +64,9 @@ export class Session {
   }
 
   /**
-   * Refuses what is known to be refused before anything of it is read. A ban that is remembered costs nothing more. Where
-   * nothing is left, the refusal is the store's, so that it counts as a strike where it is one; should the store have
-   * something left after all, the request goes on with what it has paid.
+   * Refuses a request before its body is read if the outcome is already known. A cached ban costs nothing
+   * more. An exhausted budget is charged at the store, so that the refusal can count as a strike. If the
+   * store has budget left after all, the request continues with what it has paid.
    *
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
@@ -83,16 +83,17 @@ export class Session {
   }
 
   /**
-   * Admits what is about to run. The burst guard comes first, so that what it refuses uses up nothing of the plan.
+   * Charges a request about to run. The burst guard goes first, so that its refusals use up nothing of the
+   * plan.
    *
-   * @param units its cost
-   * @param mutations how many of its fields write: all of them pass the burst guard, or none does
+   * @param units the cost of the request
+   * @param mutations number of writing fields; the burst guard passes all of them or none
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   admit(units: number, mutations: number): MaybePromise<void> {
     return andThen(this.#counters.burstGuard.refusalOf(this.principal, mutations), (refusal) => {
       if (!refusal) return this.charge(units);
-      // Asked for nothing: a ban comes before any other limit, and the answer shows what is left.
+      // Charges nothing: a ban takes precedence over any other limit, and the response shows what is left.
       return andThen(this.charge(0), () => {
         throw this.#refuseForASecond(refusal);
       });
@@ -100,7 +101,7 @@ export class Session {
   }
 
   /**
-   * Admits what is free, and therefore limited in number.
+   * Admits a free request, subject to the limit on free requests.
    *
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
@@ -113,9 +114,9 @@ export class Session {
   }
 
   /**
-   * Charges units, all of them or none.
+   * Charges all of the units or none.
    *
-   * @param units 0 only asks
+   * @param units 0 only reads
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   charge(units: number): MaybePromise<void> {
@@ -131,12 +132,12 @@ export class Session {
     return andThen(decision, (known) => this.#enforce(due, known));
   }
 
-  /** Whether the limiter let it through; else the answer is the limiter's. */
+  /** Whether the last charge passed. If not, the response is the limiter's refusal. */
   get isAdmitted(): boolean {
     return this.decision?.outcome === 'passed';
   }
 
-  /** As the last charge left it, which costs no read. */
+  /** The budget after the last charge. Costs no read. */
   budget(cost: number): RateLimitView {
     const { minute, day } = this.decision!;
     return { cost, plan: this.principal.plan, minute, day };
@@ -169,14 +170,14 @@ export class Session {
     );
   }
 
-  /** The numbers of an answer are those of the window that refuses, be it none of the plan's. */
+  /** Response headers show the window that refused, even if it is not one of the plan's. */
   #refuseForASecond({ message, ...window }: BurstRefusal): AppError {
     const tightest = { ...window, resetAt: this.now() + 1_000 };
     this.decision = { ...this.decision!, outcome: 'refused', tightest };
     return new AppError('RATE_LIMITED', message, { retryAfter: 1 });
   }
 
-  /** Nothing passes that can't be counted; the numbers say so. */
+  /** A request that cannot be counted does not pass, and the headers say so. */
   #uncounted(): Decision {
     const { perMinute, perDay } = this.principal.limits;
     const minute = { limit: perMinute, remaining: 0, resetAt: this.now() + 1_000 };

@@ -1,6 +1,6 @@
 import type { Charge, ChargeResult, UsageState } from '../store/store.ts';
 
-/** The rules of the limiter, in milliseconds. */
+/** The limiter's rules, in milliseconds. */
 export const MINUTE = 60_000;
 export const DAY = 86_400_000;
 export const STRIKES_TO_BAN = 20;
@@ -8,7 +8,10 @@ export const STRIKE_WINDOW = 10 * MINUTE;
 export const FIRST_BAN = MINUTE;
 const MAX_BAN = DAY;
 
-/** So far may the times of a state lie ahead: clocks of instances differ a little, and charges overtake one another. */
+/**
+ * How far ahead of now a stored time may lie: instance clocks differ slightly, and charges overtake one
+ * another.
+ */
 const MAX_AHEAD = 2_000;
 
 /** The state of a key that has never been used. */
@@ -24,11 +27,11 @@ export const initialUsage = (): UsageState => ({
 });
 
 /**
- * One charge: a window opens at its first request; both windows are charged or neither; a refusal while the
- * Retry-After of an earlier one still runs is a strike; the 20th strike in 10 minutes bans.
+ * Applies one charge. A window opens at its first request. Both windows are charged or neither. A refusal
+ * during the Retry-After of an earlier one is a strike, and the 20th strike in 10 minutes bans.
  *
- * @param stored the key's state, not changed
- * @returns the decision and the state after it
+ * @param stored the key's state; not modified
+ * @returns the decision and the resulting state
  */
 export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): ChargeResult {
   const before = rewindTo(now, stored);
@@ -58,7 +61,7 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
     };
   }
 
-  // Retry-After is a promise in whole seconds, so a strike counts until that whole second is reached.
+  // Retry-After is in whole seconds, so a strike counts until that second has passed.
   const opensAt = Math.max(
     minuteFits ? 0 : (minuteOpen ? Math.min(now, before.minuteStart) : now) + MINUTE,
     dayFits ? 0 : (dayOpen ? Math.min(now, before.dayStart) : now) + DAY,
@@ -77,10 +80,11 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
 }
 
 /**
- * A state as of now. What happened at a time that lies ahead of now was told by a clock that has been set back since; all
- * times go back as far as that, so that no window, no promise and no ban lasts longer than it may.
+ * Adjusts a state to the current time. Times further ahead than the tolerance come from a clock that has been
+ * set back since. All times are moved back by the same amount, so that no window, Retry-After or ban outlasts
+ * its limit.
  *
- * @returns the state itself unless the clock was set back
+ * @returns the same object unless the clock was set back
  */
 export function rewindTo(now: number, state: UsageState): UsageState {
   const { minuteStart, dayStart, refusedUntil, strikes, bannedUntil, bans } = state;
@@ -98,8 +102,8 @@ export function rewindTo(now: number, state: UsageState): UsageState {
   };
 }
 
-/** How long the nth ban in a row lasts, in milliseconds. */
+/** Duration of the nth consecutive ban, in milliseconds. */
 export const banDuration = (n: number): number => Math.min(MAX_BAN, FIRST_BAN * 2 ** (n - 1));
 
-/** Milliseconds as the whole seconds of Retry-After: at least 1, and never too early. */
+/** Rounds milliseconds up to whole seconds for Retry-After, at least 1. */
 export const toRetryAfter = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000));

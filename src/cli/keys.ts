@@ -28,15 +28,15 @@ type OptionName = keyof typeof OPTIONS;
 type Options = ReturnType<typeof parse>['values'];
 
 interface Command {
-  /** What comes after its name. */
+  /** The arguments after the command name. */
   usage: string;
   help: string;
-  /** Beside --json and --help, which all take. */
+  /** In addition to --json and --help, which every command accepts. */
   options: readonly OptionName[];
   takesId: boolean;
-  /** Whether it works on a store that is there already. */
+  /** Whether the command needs an existing store. */
   needsStore: boolean;
-  /** Checks the options, and does its work on the store that comes later. */
+  /** Validates the options. @returns the work to do once the store is open */
   prepare(options: Options, id: string): (store: Store) => Promise<void>;
 }
 
@@ -100,7 +100,7 @@ ${Object.entries(COMMANDS)
 COMMAND --help says more. The store is the one that MONGODB_URI or DATA_FILE names; the server may run meanwhile. A key is
 shown once, when it is made. A revocation is in force within 5 seconds.`;
 
-/** An error of the caller: its message is all there is to say. */
+/** A mistake of the user: the message is printed without a stack. */
 class UsageError extends Error {}
 
 async function main(): Promise<void> {
@@ -137,7 +137,7 @@ function parse() {
   try {
     return parseArgs({ allowPositionals: true, options: OPTIONS });
   } catch (error) {
-    // What follows the first sentence is advice on positional arguments that start with a dash.
+    // Node appends advice about positional arguments that start with a dash; keep only the first sentence.
     const [sentence] = (error as Error).message.split('. ');
     throw usageError(`${sentence!.replace(/\.$/, '')}.`);
   }
@@ -146,7 +146,7 @@ function parse() {
 const usageError = (message: string, command?: string) =>
   new UsageError(`${message} Try: ${RUN} ${command ? `${command} ` : ''}--help`);
 
-/** Looking for keys must not make a store of a misspelt path. */
+/** A command that only reads must not create a store at a mistyped path. */
 function checkDataFile({ MONGODB_URI, DATA_FILE }: Config): void {
   if (MONGODB_URI === undefined && !existsSync(DATA_FILE)) {
     throw new UsageError(`There is no data file ${DATA_FILE}: is DATA_FILE the one that the server uses?`);

@@ -1,8 +1,8 @@
 /**
- * Lines of text with aligned columns, for terminals.
+ * Formats a table with aligned columns for terminals.
  *
- * @param header names of the columns
- * @param rows as many cells each
+ * @param header column names
+ * @param rows one cell per column
  */
 export function formatTable(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const lines = [header, ...rows].map((cells) => cells.map(printable));
@@ -15,5 +15,5 @@ export function formatTable(header: readonly string[], rows: readonly (readonly 
   );
 }
 
-/** Without what moves the cursor or ends the line. */
+/** Replaces characters that would move the cursor or break the line. */
 const printable = (text: string): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\ufffd');

@@ -7,22 +7,22 @@ import type { Resource } from './route.ts';
 import type { Sample } from './sample.ts';
 
 /**
- * What a domain tells the rest of the program about itself. It adds its types, fields and operations to the GraphQL schema
- * on its own, by being imported.
+ * What a domain provides to the rest of the program. Importing it also adds its types, fields and operations
+ * to the GraphQL schema.
  *
  * @typeParam T its records
- * @typeParam Kind what its events begin with: `pet` of `pet.created`
+ * @typeParam Kind the prefix of its event types: `pet` in `pet.created`
  */
 export interface Domain<T extends { id: Id } = { id: Id }, Kind extends string = never> {
   resource: Resource;
   /** The GraphQL type of its records. */
   type: ObjectRef<typeof builder.$inferSchemaTypes, T>;
   source: RecordSource<T>;
-  /** What each type of its events tells of. */
+  /** Its event types, with descriptions. */
   events: Readonly<Record<Extract<EventType, `${Kind}.${string}`>, string>>;
-  /** The field of an event with the record as it is now. */
+  /** The field of an event that holds the current record. */
   eventField: { name: string; description: string };
   sample?: Sample<T>;
-  /** The record as REST shows it, where that is not the record itself. */
+  /** Converts a record to its REST form, if that differs. */
   represent?(record: T): object;
 }

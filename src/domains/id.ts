@@ -1,16 +1,19 @@
-/** An int64 id from 1 to 9223372036854775807 in canonical decimal digits: exact in JSON, in maps and in logs. */
+/**
+ * An int64 id from 1 to 9223372036854775807 as canonical decimal digits, which stay exact in JSON, maps and
+ * logs.
+ */
 export type Id = string;
 
 const LARGEST = '9223372036854775807';
 
-/** What an id must be, for messages. */
+/** The rule for ids, as used in messages. */
 export const ID_RULE = `must be an integer from 1 to ${LARGEST}`;
 
 /**
- * Reads an int64 id.
+ * Parses an int64 id.
  *
- * @param value canonical decimal digits, or a number or bigint that is a positive integer in range
- * @returns the digits, or null for anything else: 0, negatives, leading zeros, signs, fractions, exponents
+ * @param value canonical decimal digits, or a positive number or bigint in range
+ * @returns the digits; null for 0, negatives, leading zeros, signs, fractions, exponents and anything else
  */
 export function parseId(value: unknown): Id | null {
   switch (typeof value) {

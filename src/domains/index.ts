@@ -5,8 +5,8 @@ import { order } from './order/order.type.ts';
 import { pet } from './pet/pet.type.ts';
 
 /**
- * The domains. The GraphQL schema, the REST operations with their OpenAPI description, and the types of events are made of what
- * is listed here, in this order. The engines have lists of their own, since only one of them is loaded:
+ * All domains. The GraphQL schema, the REST operations, the OpenAPI description and the event types are built
+ * from this list, in this order. The engines have lists of their own, because only one of them is loaded:
  * `store/sqlite/domains.ts` and `store/mongo/domains.ts`.
  */
 export const DOMAINS = [pet, category, order, inventory] as const satisfies readonly Domain[];

@@ -1,22 +1,22 @@
 const DATE_TIME =
   /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d+))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/;
 
-/** The instants that have a four-digit year in UTC. */
+/** The range with four-digit years in UTC. */
 const FIRST = Date.parse('0000-01-01T00:00:00.000Z');
 const LAST = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * Reads an RFC 3339 date-time strictly: a real calendar day, an offset, seconds up to 59. Digits beyond the
- * millisecond are cut off.
+ * Parses an RFC 3339 date-time strictly: a real calendar day, an offset, no leap second. Digits beyond
+ * milliseconds are dropped.
  *
- * @returns milliseconds since 1970, or null if the text is not one, or its year in UTC isn't 0000..9999
+ * @returns milliseconds since 1970; null if the text is malformed or its year in UTC is not 0000..9999
  */
 export function parseInstant(text: string): number | null {
   const match = DATE_TIME.exec(text);
   if (!match) return null;
   const [, date, hour, minute, second, fraction = '', sign, offsetHour, offsetMinute] = match;
   const local = Date.parse(`${date}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`);
-  // Date.parse takes 30 February for 2 March.
+  // Date.parse reads 30 February as 2 March.
   if (Number.isNaN(local) || new Date(local).toISOString().slice(0, 10) !== date) return null;
   const offset = sign
     ? (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === '-' ? -60_000 : 60_000)
@@ -25,7 +25,7 @@ export function parseInstant(text: string): number | null {
   return instant >= FIRST && instant <= LAST ? instant : null;
 }
 
-/** An instant in UTC as `2026-01-31T09:30:00Z`, with milliseconds only if they are not zero. */
+/** Formats an instant in UTC as `2026-01-31T09:30:00Z`, with milliseconds only if they are not zero. */
 export function formatInstant(ms: number): string {
   const text = new Date(ms).toISOString();
   return ms % 1000 === 0 ? text.replace('.000Z', 'Z') : text;

@@ -2,22 +2,22 @@ import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../graphql/connection.ts';
 import { ID_RULE, parseId } from './id.ts';
 import { INT64_SCHEMA, type JsonSchema } from './shape.ts';
 
-/** A query parameter: how its text becomes a variable of the document, and how OpenAPI describes it. */
+/** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
   name: string;
-  /** Tells its description from that of others of the same name. */
+  /** Distinguishes its description from others with the same name. */
   key?: string;
   description: string;
   /** Whether it may be given several times. */
   repeatable?: true;
   schema: JsonSchema;
-  /** What it must be, for messages. */
+  /** The rule it must satisfy, for messages. */
   rule: string;
-  /** The value; undefined breaks the rule. */
+  /** Parses the value; undefined if it breaks the rule. */
   read: (text: string) => unknown;
 }
 
-/** A filter by the id of another record. */
+/** Filters by the id of another record. */
 export const idParameter = (name: string, description: string): QueryParameter => ({
   name,
   description,
@@ -48,5 +48,5 @@ const after: QueryParameter = {
   read: (text) => (text === '0' ? text : (parseId(text) ?? undefined)),
 };
 
-/** The parameters that every list has. */
+/** Parameters that every list has. */
 export const PAGE_PARAMETERS: readonly QueryParameter[] = [limit, after];

@@ -13,34 +13,31 @@ export const TAGS = {
 } as const;
 type Tag = keyof typeof TAGS;
 
-/** A request body: the name of its schema, its rules, and the mutation input made of it. */
+/** A request body: the name of its schema, its rules, and how it becomes a mutation input. */
 export interface Body {
   name: string;
   rules: z.ZodObject;
-  /** What it is; by default what its method does with it. */
+  /** By default derived from the method. */
   description?: string;
-  /** By default the fields of the shape's example that the rules know. */
+  /** By default the fields of the shape's example that the rules accept. */
   example?: JsonSchema;
-  /** Full replacement: what the body leaves out is removed. */
+  /** For full replacement: removes what the body leaves out. */
   toInput?: (body: never) => object;
-  /** The field of the body that may repeat the id of the path. */
+  /** The field that may repeat the id in the path. */
   ownId?: string;
-  /** Fields of the resource that the body may repeat as they are, so that what a GET gave can be put back. */
+  /** Fields that the body may repeat unchanged, so that the response to a GET can be sent back. */
   mirrors?: readonly string[];
 }
 
-/** What callers of an operation that will end have to know; the dates are those of the configuration. */
+/** What callers of a deprecated operation need to know. The dates come from the configuration. */
 interface Deprecation {
-  /** What to use instead, as Markdown that completes "Use … instead". */
+  /** The replacement, as Markdown that completes "Use … instead". */
   replacement: string;
-  /** Where that is: the target of `rel="successor-version"`. */
+  /** The target of `rel="successor-version"`. */
   successor: `/${string}`;
 }
 
-/**
- * One REST operation. A row of these is all there is to say about it: the router, the handler, the OpenAPI description
- * and the tests run over the rows of all domains.
- */
+/** One REST operation. Router, handler, OpenAPI description and tests are all driven by these rows. */
 export interface Route {
   operationId: string;
   method: Method;
@@ -49,53 +46,53 @@ export interface Route {
   tag: Tag;
   stability: Stability;
   summary: string;
-  /** What its method, its list and its stability don't say already. */
+  /** Anything that method, list and stability do not say. */
   description?: string;
   /**
-   * The GraphQL operation that it runs. Variables bear the names of path and query parameters, and `input`; a record is
-   * answered as `result`, a list as `page`, which may be below `parent`.
+   * The GraphQL operation to run. Its variables are the path and query parameters, and `input`. It returns a
+   * record as `result` or a list as `page`, which may be inside `parent`.
    */
   document: string;
-  /** What is missing when there is nothing to answer with. */
+  /** The kind of record that a NOT_FOUND names. */
   kind: string;
   status: 200 | 201 | 204;
-  /** Missing where the answer has no body. */
+  /** Absent if the response has no body. */
   shape?: Shape;
   list?: true;
-  /** A list that goes on: a link to what comes next is on every page. */
+  /** The list has no end: every page links to the next. */
   endless?: true;
   pathParameter?: string;
   query?: readonly QueryParameter[];
   body?: Body;
-  /** What answers an empty merge patch, where the mutation can't take one. */
+  /** The query that answers an empty merge patch, if the mutation does not accept one. */
   unchanged?: string;
-  /** What the rules of the domain refuse, beside what HTTP and the gateway refuse. */
+  /** Errors raised by the domain's rules, in addition to those of HTTP and the gateway. */
   errors?: readonly ErrorCode[];
-  /** Past its deprecation date, with a sunset date. */
+  /** Set for deprecated operations, which have a sunset date. */
   deprecation?: Deprecation;
-  /** The try-it panel of the documentation is disabled for it. */
+  /** Disables the try-it panel in the documentation. */
   explorer?: false;
 }
 
-/** An operation that answers with a stream of server-sent events instead of running a document. */
+/** An operation that responds with server-sent events instead of running a document. */
 export interface Stream
   extends Pick<
     Route,
     'operationId' | 'path' | 'tag' | 'stability' | 'summary' | 'description' | 'query' | 'errors'
   > {
   method: 'GET';
-  /** Of the data of its events. */
+  /** The shape of each event's data. */
   shape: Shape;
 }
 
-/** What a domain contributes to REST. */
+/** A domain's contribution to REST. */
 export interface Resource {
   shape: Shape;
   routes: readonly Route[];
   streams?: readonly Stream[];
-  /** Schemas that its fields and parameters name. */
+  /** Schemas that fields and parameters refer to. */
   schemas?: Readonly<Record<string, JsonSchema>>;
 }
 
-/** Whether an Idempotency-Key makes the method safe to repeat; the others are by themselves (RFC 9110 section 9.2.2). */
+/** Whether an Idempotency-Key applies. The other methods are idempotent anyway (RFC 9110 section 9.2.2). */
 export const acceptsIdempotencyKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';

@@ -1,9 +1,12 @@
-/** A part of the OpenAPI 3.0.3 description. Integers may be bigints, since the largest int64 is no double. */
+/**
+ * A fragment of the OpenAPI 3.0.3 description. May contain bigints, because a double cannot hold the largest
+ * int64.
+ */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * How JSON writes a value: an int64 digit by digit, other numbers and booleans as they are, a record by a shape of its own,
- * anything else quoted.
+ * How a value is written as JSON: int64 as digits, other numbers and booleans as they are, records by their
+ * own shape, everything else quoted.
  */
 type FieldKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string';
 
@@ -13,29 +16,29 @@ export interface Field {
   /** Whether every stored record has it. */
   required: boolean;
   description: string;
-  /** What a stored value looks like. */
+  /** The schema of stored values. */
   schema: JsonSchema;
-  /** What a body may give for it, where that is more. */
+  /** The schema of accepted input, if that is wider. */
   inputSchema?: JsonSchema;
-  /** What REST calls a value that GraphQL has another name for. */
+  /** Converts a GraphQL value to the one REST uses. */
   toRestValue?: (value: string) => string;
-  /** Of a record within a record: the GraphQL type whose shape it has. */
+  /** For a nested record: the GraphQL type whose shape it has. */
   recordType?: (outer: Readonly<Record<string, unknown>>) => string;
 }
 
 /**
- * How a kind of record looks in a REST answer, field by field in the order in which they are written. The JSON writer,
- * the selection of the GraphQL document and the OpenAPI description are all made from it.
+ * The REST form of a record, field by field in output order. The JSON writer, the GraphQL selection and the
+ * OpenAPI description are all derived from it.
  */
 export interface Shape {
-  /** Name of its GraphQL type. */
+  /** The name of its GraphQL type. */
   type: string;
-  /** Name of its OpenAPI schema. */
+  /** The name of its OpenAPI schema. */
   name: string;
-  /** Name of the schema of a page of them. */
+  /** The name of the schema for a page of records. */
   listName: string;
   description: string;
-  /** The field that lists are ordered by and that paths name. */
+  /** The field that lists are ordered by and paths refer to. */
   idField: string;
   fields: Readonly<Record<string, Field>>;
   example: JsonSchema;
@@ -58,7 +61,7 @@ export const id = (description: string): Field => ({
   schema: INT64_SCHEMA,
 });
 
-/** A count from `min` to 2147483647. */
+/** An integer from `min` to 2147483647. */
 export const quantity = (min: number, description: string): Field => ({
   kind: 'int32',
   required: true,
@@ -73,7 +76,7 @@ export const boolean = (description: string): Field => ({
   schema: { type: 'boolean' },
 });
 
-/** An instant, written as RFC 3339 date-time. */
+/** An instant, as an RFC 3339 date-time. */
 export const instant = (description: string): Field => ({
   kind: 'string',
   required: true,
@@ -81,7 +84,7 @@ export const instant = (description: string): Field => ({
   schema: { type: 'string', format: 'date-time' },
 });
 
-/** A value of a named schema of the description, which its domain gives. */
+/** A value of a named schema, which the domain declares. */
 export const schemaRef = (schemaName: string, description: string): Field => ({
   kind: 'string',
   required: true,
@@ -89,11 +92,11 @@ export const schemaRef = (schemaName: string, description: string): Field => ({
   schema: { $ref: `#/components/schemas/${schemaName}` },
 });
 
-/** White space that is trimmed off a name, and what no text may contain. */
+/** White space that is trimmed off names, and characters that no text may contain. */
 const SPACE = '\\t-\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
 
-/** A text of at most `max` characters. */
+/** Text of at most `max` characters. */
 export const text = (max: number, description: string): Field => ({
   kind: 'string',
   required: true,
@@ -101,7 +104,7 @@ export const text = (max: number, description: string): Field => ({
   schema: { type: 'string', maxLength: max, pattern: `^[^${CONTROL}]*$` },
 });
 
-/** A text of 1 to `max` characters that is stored without the white space around it. */
+/** Text of 1 to `max` characters that is stored trimmed. */
 export const trimmedText = (max: number, description: string): Field => {
   const [edge, inner] = [`[^${SPACE}${CONTROL}]`, `[^${CONTROL}]`];
   return {
@@ -114,7 +117,7 @@ export const trimmedText = (max: number, description: string): Field => {
       maxLength: max,
       pattern: `^${edge}(${inner}*${edge})?$`,
     },
-    // The white space around it counts for the length of a JSON string, but not for the rule.
+    // Surrounding white space counts for a JSON string's length but not for the rule.
     inputSchema: {
       type: 'string',
       minLength: 1,
@@ -123,11 +126,11 @@ export const trimmedText = (max: number, description: string): Field => {
   };
 };
 
-/** The same field where records may be without it. */
+/** The same field, but optional. */
 export const optional = (field: Field): Field => ({ ...field, required: false });
 
-/** The selection of a GraphQL document that reads all fields of a shape. */
+/** The GraphQL selection of all fields of a shape. */
 export const selectionOf = ({ fields }: Shape): string => `{ ${Object.keys(fields).join(' ')} }`;
 
-/** The selection of a GraphQL connection that reads a page of a shape. */
+/** The GraphQL selection of a page of a shape. */
 export const pageOf = (shape: Shape): string => `{ nodes ${selectionOf(shape)} pageInfo { hasNextPage } }`;

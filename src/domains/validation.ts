@@ -3,13 +3,13 @@ import type { Issue } from '../errors.ts';
 import { ID_RULE, type Id, parseId } from './id.ts';
 
 /**
- * How REST or GraphQL writes down what the rules of an input leave open. The rules themselves are written once, in each
- * domain's own file, as functions of the dialect.
+ * What differs between REST and GraphQL in an otherwise common set of input rules. Each domain writes its
+ * rules once, as functions of the dialect.
  */
 export interface InputDialect {
   /** An id: a JSON integer in REST, a string or an integer in GraphQL. */
   id: z.ZodType<Id>;
-  /** A field that may be left out: in GraphQL `null` means the same, in REST it is refused. */
+  /** An optional field. GraphQL treats `null` as absent, REST refuses it. */
   optional<T extends z.ZodType>(rule: T): z.ZodType<z.output<T> | undefined>;
 }
 
@@ -34,7 +34,7 @@ export const graphqlDialect: InputDialect = {
   optional: (rule) => rule.nullish().transform((value) => value ?? undefined) as never,
 };
 
-/** Text of `min` to `max` characters (code points) that no terminal, log or CSV can be broken with. */
+/** Text of `min` to `max` code points, without control characters that could break a terminal, log or CSV. */
 export const text = (min: number, max: number) => {
   const length = new RegExp(`^.{${min},${max}}$`, 'su');
   return z
@@ -46,17 +46,17 @@ export const text = (min: number, max: number) => {
     .refine((value) => !/[\p{Cc}\p{Cs}]/u.test(value), 'must not contain control characters');
 };
 
-/** The same for a text that is stored without the white space around it. */
+/** Text that is stored trimmed. */
 const trimmedText = (min: number, max: number) =>
   z
     .string({ error: required('must be a string') })
     .transform((value) => value.trim())
     .pipe(text(min, max));
 
-/** Characters of a name. */
+/** In characters. */
 export const MAX_NAME_LENGTH = 200;
 
-/** What records are called. Stored trimmed. */
+/** The name of a record. Stored trimmed. */
 export const name = () => trimmedText(1, MAX_NAME_LENGTH);
 
 export const integer = (min: number, max: number) => {
@@ -66,7 +66,7 @@ export const integer = (min: number, max: number) => {
       .int({ error: required(rule) })
       .min(min, rule)
       .max(max, rule)
-      // JSON and GraphQL know -0, databases and clients don't.
+      // JSON and GraphQL have -0; databases and clients don't.
       .overwrite((value) => value + 0)
   );
 };
@@ -76,11 +76,11 @@ export const oneOf = <const T extends readonly string[]>(values: T) =>
 
 export const boolean = () => z.boolean({ error: required('must be true or false') });
 
-/** An input object: fields that no rule knows are refused. */
+/** An input object that refuses unknown fields. */
 export const inputObject = <T extends z.ZodRawShape>(shape: T) =>
   z.strictObject(shape, { error: () => 'must be an object' });
 
-/** The issues of a zod (or any Standard Schema) failure, one for each field that is wrong. */
+/** Converts the issues of zod or any other Standard Schema library, one per field. */
 export function issuesOf(
   issues: readonly { message: string; path?: readonly unknown[] | undefined; keys?: readonly string[] }[],
   prefix: readonly string[] = [],

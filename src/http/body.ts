@@ -2,13 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError } from '../errors.ts';
 import type { Exchange } from './exchange.ts';
 
-/** 100 kB. */
 const MAX_BODY_BYTES = 100_000;
 
 const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body is larger than ${MAX_BODY_BYTES} bytes.`);
 
 /**
- * Refuses a body by its declared length, before a byte of it is kept.
+ * Rejects a body by its Content-Length before any of it is buffered.
  *
  * @throws PAYLOAD_TOO_LARGE
  */
@@ -17,9 +16,10 @@ export function checkLength(request: IncomingMessage): void {
 }
 
 /**
- * Reads a body of at most MAX_BODY_BYTES bytes. A client that asks whether it may send it is told so (RFC 9110 section 10.1.1).
+ * Reads a body of at most MAX_BODY_BYTES. Sends 100 Continue if the client waits for it (RFC 9110 section
+ * 10.1.1).
  *
- * @throws PAYLOAD_TOO_LARGE, BAD_REQUEST when the client goes away in the middle
+ * @throws PAYLOAD_TOO_LARGE, BAD_REQUEST if the client disconnects while sending
  */
 export function readBody(exchange: Exchange): Promise<Buffer> {
   const { request, response } = exchange;
@@ -45,14 +45,15 @@ export function readBody(exchange: Exchange): Promise<Buffer> {
   });
 }
 
-/** Of what nobody wants to know, so much is taken in, so that a client that sends first and reads then gets to its answer. */
+/** Bytes of an unwanted body to drain, so that a client that sends before it reads gets the response. */
 const MAX_DROPPED = 1_000_000;
-/** How long the connection stays open for that, in milliseconds. */
+/** How long the connection stays open for draining, in milliseconds. */
 const DRAIN_TIMEOUT = 1_000;
 
 /**
- * Whether an answer is the last of its connection because it comes before a body that is too long to be dropped for
- * nothing, or that the client holds back until it is asked for: what it sends next could then be either.
+ * Whether the connection must close after the response. That is so if the response precedes a body too long
+ * to drain, or one the client withholds until it gets 100 Continue: the next bytes could be that body or a
+ * new request.
  */
 export function mustCloseConnection({ request, isBodyRead }: Exchange): boolean {
   if (request.complete) return false;
@@ -62,10 +63,10 @@ export function mustCloseConnection({ request, isBodyRead }: Exchange): boolean 
 }
 
 /**
- * Sends the last answer of a connection and closes that, though not before the client had time to read: a connection that
- * is closed on bytes that nobody has taken is reset, and the answer may be lost with it.
+ * Sends the last response of a connection and closes it after giving the client time to read. Closing with
+ * unread bytes resets the connection, and the response could be lost.
  *
- * @param body of the length that the headers tell
+ * @param body must match the Content-Length already sent
  */
 export function respondAndClose(
   request: IncomingMessage,

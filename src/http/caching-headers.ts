@@ -1,8 +1,8 @@
 import type { Exchange, Headers } from './exchange.ts';
 
 /**
- * Tells caches that what a read answers is for this key only and may change at any time (RFC 9111), and which request headers
- * choose the answer (RFC 9110 section 12.5.5).
+ * Marks responses to reads as private to the key and subject to change (RFC 9111), and names the request
+ * headers that select the response (RFC 9110 section 12.5.5).
  */
 export function addCachingHeaders(headers: Headers, { method }: Exchange): void {
   if (method !== 'GET' && method !== 'HEAD' && method !== 'QUERY') return;

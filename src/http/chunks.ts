@@ -1,12 +1,12 @@
-/** Bodies that are longer go out piece by piece, in characters or bytes. */
+/** Bodies longer than this are sent in chunks. Counts characters or bytes. */
 export const CHUNK_SIZE = 65_536;
 
-/** A long body in pieces: text is encoded only as it is sent, so that it isn't kept twice. */
+/** Splits a long body into chunks. Text is encoded only as it is sent, so it is not held twice. */
 export function* chunksOf<Body extends string | Buffer>(body: Body): Generator<Body> {
   for (let at = 0, end = 0; at < body.length; at = end) {
     end = at + CHUNK_SIZE;
     if (typeof body === 'string') {
-      // Not between the two halves of a character.
+      // Do not split a surrogate pair.
       if (isHighSurrogate(body.charCodeAt(end - 1))) end++;
       yield body.slice(at, end) as Body;
     } else {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * The address of the client. With `proxies` trusted proxies before the gateway, each of which adds the address it saw to
- * X-Forwarded-For, it is the entry that the outermost of them added; anything further left is the client's own claim.
+ * The client's address. Each of the `proxies` trusted proxies appends the address it saw to X-Forwarded-For,
+ * so the outermost one's entry counts. Entries further left are unverified client input.
  */
 export function clientAddress(request: IncomingMessage, proxies: number): string {
   const peer = request.socket.remoteAddress ?? '';

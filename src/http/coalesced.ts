@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Lets all who ask at a time share one run of some work, so that any number of them cost no more than a few. Whoever asks gets
- * the result of a run that began afterwards, never an older one.
+ * Coalesces concurrent calls into shared runs of `work`. Every caller gets the result of a run that started
+ * after its call, never an older one.
  *
- * @param interval how many milliseconds lie between the beginnings of two runs, at least
+ * @param interval minimum milliseconds between the starts of two runs
  */
 export function coalesced<T>(work: () => T | Promise<T>, interval: number): () => Promise<T> {
   let next: Promise<T> | undefined;

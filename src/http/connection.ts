@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** So many requests may wait for their turn on every connection … */
+/** Requests that may always queue on a connection … */
 const ALWAYS_ALLOWED = 16;
-/** … and more as long as there are no more than these on all of them: each takes about 3 kB. */
+/** … and the total beyond which further ones are not queued: each takes about 3 kB. */
 const MAX_WAITING = 20_000;
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -13,15 +13,14 @@ interface Turn {
   response: ServerResponse;
 }
 
-/** How many requests wait for their turn on all connections of a server. */
+/** Requests queued on all connections of a server. */
 export interface Queue {
   length: number;
 }
 
 /**
- * The requests of one client connection, handled one after another: a request that is sent before the answer to another one is
- * there may count on what that one does (RFC 9112 section 9.3.2), and a client that doesn't read its answers gets no more of
- * them made.
+ * Handles the requests of one connection sequentially. A pipelined request may rely on the effects of the one
+ * before it (RFC 9112 section 9.3.2), and a client that does not read its responses stops getting new ones.
  */
 export class Connection {
   readonly #socket: Socket;
@@ -41,7 +40,7 @@ export class Connection {
     });
   }
 
-  /** Handles a request when its turn comes. */
+  /** Handles a request once the earlier ones are done. */
   enqueue(request: IncomingMessage, response: ServerResponse): void {
     const turn = { request, response };
     this.#latest = turn;
@@ -60,9 +59,9 @@ export class Connection {
   }
 
   /**
-   * Refuses what is no request, after the answers that are under way.
+   * Rejects malformed input after the pending responses.
    *
-   * @param send writes the refusal and closes the connection
+   * @param send writes the error and closes the connection
    */
   refuse(send: () => void): void {
     if (!this.#socket.writable) {
@@ -77,17 +76,17 @@ export class Connection {
     if (this.#current === undefined) send();
   }
 
-  /** Whether no request is under way. */
+  /** Whether no request is in progress. */
   get isIdle(): boolean {
     return this.#current === undefined;
   }
 
-  /** Whether another request waits for the end of the one under way. */
+  /** Whether another request is queued behind the current one. */
   get hasPending(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** What is no HTTP came in the middle of this request, which therefore never ends. */
+  /** Malformed input arrived in the middle of this request, so it will never complete. */
   #giveUp(turn: Turn): void {
     if (turn.response.headersSent) this.#refusal = () => this.#socket.destroy();
     if (this.#current === turn) {

@@ -19,7 +19,7 @@ const EXPOSED = [
   'X-Request-Id',
 ].join(', ');
 
-/** Cross-origin access by the Fetch standard: which origins may read the answers. Keys travel in headers, never in cookies. */
+/** CORS (Fetch standard): which origins may read responses. Keys travel in headers, never in cookies. */
 export class Cors {
   readonly #origins: ReadonlySet<string> | null;
 

@@ -1,17 +1,17 @@
 import type { Exchange } from './exchange.ts';
 
-/** Milliseconds until a client is asked again, twice as long each time. */
+/** Delay between two probes in milliseconds; doubles each time. */
 const [FIRST_PAUSE, MAX_PAUSE] = [5, 1_000];
 
 /**
- * Finds out whether a client that sends no more is gone. One that has only closed its half of the connection still reads
- * (RFC 9293 section 3.6), and discards interim answers (RFC 9110 section 15.2). The system of one that has closed the
- * whole resets the connection on receiving one, which shows when the next one is sent; until something is written the two
- * look the same.
+ * Detects whether a client that has stopped sending has disconnected. A half-closed client still reads (RFC
+ * 9293 section 3.6) and ignores interim responses (RFC 9110 section 15.2). A fully closed one resets the
+ * connection when it receives one, which shows on the next write. Until something is written, the two look
+ * alike.
  */
 export function detectDisconnect({ request, response }: Exchange): void {
   const { socket } = request;
-  // HTTP/1.0 knows no interim answers.
+  // HTTP/1.0 has no interim responses.
   if (request.httpVersionMinor === 0) return;
   let timer: NodeJS.Timeout | undefined;
   const ask = (pause: number) => {

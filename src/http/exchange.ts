@@ -4,40 +4,40 @@ import type { Principal } from '../access/api-keys.ts';
 import type { Decision, WindowView } from '../access/limiter.ts';
 import type { Session } from '../access/session.ts';
 
-/** Response headers, flat: name, value, name, value …, as node writes them fastest. */
+/** Response headers as a flat list of names and values, the format Node writes fastest. */
 export type Headers = (string | number)[];
 
-/** One request with what is found out about it on the way, and the one place that answers it. */
+/** One request, its response, and everything learned about it along the way. */
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
   readonly startedAt = performance.now();
   readonly method: string;
-  /** The path as it came, without the query. */
+  /** The path as received, without the query. */
   readonly path: string;
   /** Without its `?`. */
   readonly query: string;
-  /** Of the key that was accepted. */
+  /** Set once the key is accepted. */
   session: Session | undefined;
-  /** The window to show where no key's budget is involved. */
+  /** The per-address window, shown when no key's budget applies. */
   guardWindow: WindowView | undefined;
   /** For the log and the metrics. */
   transport: 'rest' | 'graphql' | 'page' = 'rest';
   operation: string | undefined;
-  /** The path of the matched operation, with its parameter's name. */
+  /** The path template of the matched operation. */
   route: string | undefined;
-  /** Of the request, where traces are taken. */
+  /** Set when the request is traced. */
   span: Span | undefined;
-  /** The methods that the path answers, where another one was used. */
+  /** The methods that the path supports. */
   allow: string | undefined;
-  /** Headers that every answer of the matched operation has. */
+  /** Headers on every response of the matched operation. */
   operationHeaders: Headers | undefined;
   /** Whether the matched operation is deprecated. */
   deprecated = false;
-  /** Whether its body is being read, or was. */
+  /** Whether the body is being read or has been. */
   isBodyRead = false;
-  /** Set by idempotent calls that were answered from an earlier one. */
+  /** Whether the response replays an earlier idempotent call. */
   replayed = false;
   status = 0;
 
@@ -52,12 +52,11 @@ export class Exchange {
     this.query = question < 0 ? '' : url.slice(question + 1);
   }
 
-  /** Whose key was accepted. */
   get principal(): Principal | undefined {
     return this.session?.principal;
   }
 
-  /** The last word of the limiter. */
+  /** The limiter's latest decision. */
   get decision(): Decision | undefined {
     return this.session?.decision;
   }
@@ -71,14 +70,14 @@ export class Exchange {
     return this.request.headers;
   }
 
-  /** A header that clients send once; a repeated one counts as its first value. */
+  /** A header that clients send once. If it is repeated, the first value counts. */
   header(name: string): string | undefined {
     const value = this.request.headers[name];
     return typeof value === 'string' ? value : value?.[0];
   }
 }
 
-/** Proxies may send the absolute form of the target, which a server must take (RFC 9112 section 3.2.2). */
+/** Proxies may send the absolute form of the target, which a server must accept (RFC 9112 section 3.2.2). */
 const originForm = (target: string): string =>
   target.startsWith('/')
     ? target

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 
-/** `uri-host [ ":" port ]` of RFC 9110 section 7.2, with the host of RFC 3986 section 3.2.2. */
+/** `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2). */
 const HOST =
   /^(?:\[(?:[\da-f:.]+|v[\da-f]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
 
-/** Whether a request has the one Host header that it must have, and that one is well formed (RFC 9112 section 3.2). */
+/** Whether a request has exactly one well-formed Host header (RFC 9112 section 3.2). */
 export function hasValidHost({ headers: { host }, httpVersion, rawHeaders }: IncomingMessage): boolean {
   if (host === undefined) return httpVersion !== '1.1';
   let count = 0;

@@ -2,12 +2,12 @@ import { type Issue, validationFailed } from '../errors.ts';
 import type { Idempotency } from '../graphql/context.ts';
 import type { Exchange } from './exchange.ts';
 
-/** A string of RFC 9651: quotes around it, and a backslash before those within. */
+/** A quoted string of RFC 9651, in which a backslash escapes quotes and backslashes. */
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/;
 
 /**
- * Reads the Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header-07). The draft quotes the key, most
- * clients don't: `"abc"` and `abc` are the same key.
+ * Reads the Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header-07). The draft quotes the key
+ * but most clients don't, so `"abc"` and `abc` are the same key.
  *
  * @returns 1 to 255 visible ASCII characters; null for anything else
  */
@@ -22,15 +22,15 @@ export const IDEMPOTENCY_KEY_ISSUE: Issue = {
   message: 'must have 1 to 255 visible ASCII characters',
 };
 
-/** @throws VALIDATION_FAILED for a header that is there and no key */
+/** @throws VALIDATION_FAILED if the header is present but malformed */
 export function checkIdempotencyKey(header: unknown): void {
   if (header !== undefined && parseIdempotencyKey(header) === null)
     throw validationFailed([IDEMPOTENCY_KEY_ISSUE]);
 }
 
 /**
- * What makes the nth operation of a request safe to repeat. Over REST, POST and PATCH are made so by the header, PUT and
- * DELETE are by themselves; over GraphQL every mutation.
+ * The idempotency of the nth operation of a request. Over REST the header applies to POST and PATCH, since
+ * PUT and DELETE are idempotent anyway; over GraphQL it applies to every mutation.
  */
 export function idempotencyFor(exchange: Exchange, index: number): Idempotency | undefined {
   const { method, headers } = exchange;

@@ -5,15 +5,16 @@ import { AppError } from '../errors.ts';
 const SPACE = 0x20;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
-/** A number that JSON.parse could round, or whose notation it would hide: long digits, fractions, exponents. */
+/** A number that JSON.parse might round or normalise: many digits, a fraction or an exponent. */
 const INEXACT_NUMBER = /\d{16}|\d[.eE]/;
 
 /**
- * Parses JSON so that integers stay exact: those beyond 2^53 become bigints. A number that isn't written as an integer but has
- * the value of one (`1.0`, `1e3`) becomes NaN, because an id or a count may not be written so and no rule lets NaN
- * pass. The same name twice in one object is refused (RFC 8259 section 4 leaves its meaning open).
+ * Parses JSON without losing integer precision: integers beyond 2^53 become bigints. A number with an integer
+ * value that is not written as an integer (`1.0`, `1e3`) becomes NaN, which every rule refuses, because ids
+ * and counts may not be written that way. Duplicate names in an object are refused (RFC 8259 section 4 leaves
+ * them undefined).
  *
- * @throws BAD_REQUEST for anything that isn't JSON in UTF-8
+ * @throws BAD_REQUEST for anything but JSON in UTF-8
  */
 export function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw new AppError('BAD_REQUEST', 'The body is not valid UTF-8.');
@@ -22,8 +23,8 @@ export function parseJson(body: Buffer): unknown {
   let hasEachNameOnce: boolean;
   try {
     value = needsLosslessParsing(text) ? parse(text, undefined, LOSSLESS_OPTIONS) : JSON.parse(text);
-    // Here too: a text can be nested more deeply than the stack reaches.
-    // Parsing keeps one of equal names, so the text then has more names than the value.
+    // Inside the try block because deep nesting can overflow the stack here too. JSON.parse keeps one of
+    // several duplicate names, so the text then has more names than the value.
     hasEachNameOnce = namesInText(text) === namesIn(value);
   } catch {
     throw new AppError('BAD_REQUEST', 'The body is not valid JSON.');
@@ -32,7 +33,7 @@ export function parseJson(body: Buffer): unknown {
   return value;
 }
 
-/** Whether a number needs care, be the same characters in strings as often as they like: that way of parsing is slow. */
+/** Whether any number outside of strings needs lossless parsing, which is slow. */
 function needsLosslessParsing(text: string): boolean {
   if (!INEXACT_NUMBER.test(text)) return false;
   let at = 0;
@@ -44,19 +45,22 @@ function needsLosslessParsing(text: string): boolean {
   }
 }
 
-/** How many names the objects of a valid JSON text have: strings that a colon follows. Reads each character once or twice. */
+/**
+ * Counts the object names in valid JSON text: strings followed by a colon. Reads each character at most
+ * twice.
+ */
 function namesInText(text: string): number {
   let names = 0;
   for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
     at = afterString(text, at);
-    // In valid JSON nothing below the space is anything but white space.
+    // In valid JSON, every character up to the space here is white space.
     while (text.charCodeAt(at) <= SPACE) at++;
     if (text.charCodeAt(at) === COLON) names++;
   }
   return names;
 }
 
-/** @param start of a string. @returns where it has ended */
+/** @param start index of the opening quote. @returns the index after the closing quote */
 function afterString(text: string, start: number): number {
   let end = start;
   let escapes: number;
@@ -69,7 +73,7 @@ function afterString(text: string, start: number): number {
   return end + 1;
 }
 
-/** Of equal names the last one counts here, as for JSON.parse. */
+/** The last duplicate wins, as with JSON.parse. */
 const LOSSLESS_OPTIONS = { parseNumber, onDuplicateKey: ({ newValue }: DuplicateKeyInfo) => newValue };
 
 function parseNumber(literal: string): number | bigint {
@@ -78,7 +82,10 @@ function parseNumber(literal: string): number | bigint {
   return Number.isSafeInteger(value) ? value : BigInt(literal);
 }
 
-/** How many names the objects of a parsed value have. An object's own are all that it enumerates: JSON has no prototypes. */
+/**
+ * Counts the names of all objects in a parsed value. `for in` suffices: parsed JSON has no inherited
+ * properties.
+ */
 function namesIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   let names = 0;

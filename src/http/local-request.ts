@@ -2,14 +2,14 @@ import type { IncomingMessage } from 'node:http';
 
 const LOCAL_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 const LOOPBACK = /^(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|::ffff:127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/i;
-/** What proxies add about the client they speak for. */
+/** Headers that proxies add about the client. */
 const FORWARDING =
   /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-connecting-ip)$/;
 
 /**
- * Whether somebody on this machine asks, with a browser that knows it: from a loopback address, for a Host that means this
- * machine, through no proxy. A name of somebody else's that leads here (DNS rebinding) is another Host, and its page may
- * read no answer that is meant for this machine alone.
+ * Whether the request comes directly from this machine: from a loopback address, for a local Host, through no
+ * proxy. With DNS rebinding a foreign name points here; its Host differs, so its page cannot read responses
+ * meant for this machine only.
  */
 export function isLocalRequest({ headers, socket }: IncomingMessage): boolean {
   const host = headers.host?.toLowerCase().replace(/:\d*$/, '') ?? '';

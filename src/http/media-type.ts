@@ -1,13 +1,13 @@
 /** A media range of an Accept header, or the media type of a Content-Type header, in lower case. */
 export interface MediaRange {
   type: string;
-  /** But for the quality; values without the quotes they may have. */
+  /** Without `q`; values are unquoted. */
   parameters: ReadonlyMap<string, string>;
-  /** 1 where no valid one is given; 0 excludes. */
+  /** 1 if absent, 0 if excluded or malformed. */
   quality: number;
 }
 
-/** The media ranges of a header (RFC 9110 section 12.5.1). */
+/** Parses the media ranges of a header (RFC 9110 section 12.5.1). */
 export function parseMediaRanges(header: string): MediaRange[] {
   return header.split(',').map((part) => {
     const [type = '', ...rest] = part.split(';').map((text) => text.trim().toLowerCase());
@@ -25,8 +25,8 @@ export function parseMediaRanges(header: string): MediaRange[] {
 }
 
 /**
- * Whether an Accept header (RFC 9110 section 12.5.1) takes one of the media types. The most specific range decides; q=0
- * refuses; a missing or empty header takes anything.
+ * Whether an Accept header allows one of the media types (RFC 9110 section 12.5.1). The most specific range
+ * wins, q=0 excludes, and a missing or empty header allows anything.
  */
 export function accepts(header: string | undefined, types: readonly string[]): boolean {
   if (header === undefined || header.trim() === '' || header === '*/*' || types.includes(header)) return true;
@@ -41,10 +41,7 @@ export function accepts(header: string | undefined, types: readonly string[]): b
   });
 }
 
-/**
- * Whether a body of this Content-Type can be read as one of the media types in UTF-8. A missing header counts as
- * JSON.
- */
+/** Whether a Content-Type names one of the media types in UTF-8. A missing header counts as JSON. */
 export function acceptsContentType(header: string | undefined, types: readonly string[]): boolean {
   if (header === undefined || header === types[0]) return true;
   const [type = '', ...parameters] = header.split(';').map((text) => text.trim().toLowerCase());

@@ -1,2 +1,2 @@
-/** Where GraphQL is served: to programs over HTTP, and as GraphiQL to browsers. */
+/** Serves GraphQL to programs and GraphiQL to browsers. */
 export const GRAPHQL_PATH = '/graphql';

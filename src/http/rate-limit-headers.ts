@@ -3,7 +3,7 @@ import { DAY, MINUTE } from '../access/usage.ts';
 import type { Exchange, Headers } from './exchange.ts';
 
 /**
- * X-RateLimit-* of the window that matters most, and RateLimit-Policy and RateLimit with every window
+ * Adds X-RateLimit-* for the tightest window, and RateLimit-Policy and RateLimit for every window
  * (draft-ietf-httpapi-ratelimit-headers-11).
  */
 export function addRateLimitHeaders(
@@ -46,6 +46,6 @@ function addWindow(headers: Headers, { limit, remaining, resetAt }: WindowView):
   );
 }
 
-/** @param length of the window, which no clock that is set back may make longer */
+/** @param length upper bound in milliseconds, in case the clock was set back */
 const secondsUntil = (time: number, now: number, length: number): number =>
   Math.max(0, Math.ceil(Math.min(length, time - now) / 1000));

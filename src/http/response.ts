@@ -2,27 +2,27 @@ import type { ServerResponse } from 'node:http';
 import type { AppError } from '../errors.ts';
 import type { Exchange, Headers } from './exchange.ts';
 
-/** A complete answer; the gateway adds the headers that all answers have. */
+/** A complete response, to which the gateway adds the common headers. */
 export interface HttpResponse {
   status: number;
   headers: Headers;
   body: string | Buffer;
-  /** `application/json` if missing; without a body it is not sent. */
+  /** `application/json` by default. Not sent without a body. */
   contentType?: string;
-  /** Writes the body, after the head: for answers without an end that is known. @returns what the log is told at the end */
+  /** Writes a body of unknown length after the head. @returns fields for the log entry at its end */
   stream?: (response: ServerResponse) => Promise<Record<string, unknown>>;
-  /** Whether scripts of other origins must not read it, whatever CORS allows them else. */
+  /** Withholds the CORS headers, so that only pages of this origin can read the response. */
   sameOriginOnly?: boolean;
 }
 
-/** An error as the specification's Error object. */
+/** Renders an error as the specification's Error object. */
 export const errorResponse = (error: AppError, exchange: Exchange): HttpResponse => ({
   status: error.status,
   headers: errorHeaders(error, exchange),
   body: JSON.stringify(error.toPublic()),
 });
 
-/** The headers that go with an error, over REST and GraphQL alike. */
+/** The headers of an error response, over REST and GraphQL alike. */
 export function errorHeaders(error: AppError, exchange: Exchange): Headers {
   const headers: Headers = [];
   if (error.retryAfter !== undefined) headers.push('Retry-After', error.retryAfter);

@@ -1,10 +1,10 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import { CHUNK_SIZE, chunksOf } from './chunks.ts';
 
-/** How many bytes of answers that clients haven't read yet may be kept in memory. */
+/** Bytes of unread responses that may be held in memory. */
 const MAX_BYTES = 134_217_728;
 
-/** The answers of one server that are kept until their clients read them, the oldest first. */
+/** Tracks the responses of one server that clients have not read yet, oldest first. */
 export class UnreadResponses {
   readonly #max: number;
   readonly #bytes = new Map<ServerResponse, number>();
@@ -14,7 +14,10 @@ export class UnreadResponses {
     this.#max = max;
   }
 
-  /** Notes how much of an answer is kept now. Where that is too much, the client that has been slow for longest is cut off. */
+  /**
+   * Records how much of a response is held. Beyond the maximum, disconnects the client that has been slow for
+   * longest.
+   */
   set(response: ServerResponse, bytes: number): void {
     const before = this.#bytes.get(response);
     if (before === undefined) response.once('close', () => this.#forget(response));
@@ -33,8 +36,8 @@ export class UnreadResponses {
 }
 
 /**
- * The class of a server's answers. What `end` is given leaves the process in pieces as the client reads it, and counts until then if it is
- * text; bytes are taken for something that all answers share.
+ * Creates the server's response class. Its `end` writes in chunks as the client reads. Unsent text counts as
+ * unread; buffers do not, because they are shared between responses.
  */
 export const responseClass = (unread: UnreadResponses) =>
   class PacedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {

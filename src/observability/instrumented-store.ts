@@ -3,12 +3,12 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import type { CallOutcome, Metrics } from './metrics.ts';
 
-/** What is no call to a database: looks into memory (`peekPet`), and the end. */
+/** Members that do not query the database: cache lookups such as `peekPet`, and `close`. */
 const NOT_A_CALL = /^(peek[A-Z].*|close)$/;
 
 type Method = (...args: unknown[]) => MaybePromise<unknown>;
 
-/** The same store, each of whose calls is counted and timed. */
+/** Wraps a store so that every call is counted and timed. */
 export function instrumentedStore(store: Store, metrics: Metrics): Store {
   const members = Object.entries(store).map(([name, member]: [string, unknown]) =>
     isStoreCall(name, member)
@@ -18,7 +18,7 @@ export function instrumentedStore(store: Store, metrics: Metrics): Store {
   return Object.fromEntries(members) as Store;
 }
 
-/** Whether a member of a store is a method that asks the database. */
+/** Whether a member of a store is a method that queries the database. */
 export const isStoreCall = (name: string, member: unknown): member is Method =>
   typeof member === 'function' && !NOT_A_CALL.test(name);
 

@@ -1,34 +1,35 @@
 import { fstatSync, write as writeFile, writeSync } from 'node:fs';
 
 const STDOUT = 1;
-/** Lines are written together as soon as there are this many characters … */
+/** Flush once this many characters are buffered … */
 const FLUSH_SIZE = 4_096;
-/** … or after so many milliseconds. */
+/** … or after this many milliseconds. */
 const FLUSH_INTERVAL = 500;
-/** How many characters may wait for a destination that doesn't take them; lines beyond are dropped. */
+/** Characters to buffer for a destination that does not accept them. Further lines are dropped. */
 const MAX_BUFFERED = 4_194_304;
-/** What a pipe takes in one piece, however many processes write to it (PIPE_BUF of pipe(7)). */
+/** The largest write to a pipe that is atomic with several writers (pipe(7)). */
 const PIPE_BUF = 4_096;
-/** How long a destination that has failed is left alone, in milliseconds. */
+/** How long to wait after a failed write, in milliseconds. */
 const RETRY_DELAY = 1_000;
-/** The same for one that has no room at the moment. */
+/** How long to wait for a destination that is full at the moment. */
 const EAGAIN_DELAY = 50;
 const NEWLINE = 0x0a;
 
 export interface LogOutputOptions {
-  /** Whether other processes write to the same destination, so that lines must arrive in one piece each. */
+  /** Whether other processes write to the same destination, so that every line must be written atomically. */
   isShared?: boolean;
-  /** Told, once lines are taken again, how many were dropped. */
+  /** Called once writing works again, with the number of lines dropped. */
   onGap?: (lines: number) => void;
 }
 
-/** Writes bytes, and says how many of them were taken. Never stops the process, however long it takes. */
+/** Writes bytes and reports how many were accepted. Never blocks the process. */
 type Sink = (bytes: Buffer, done: (error: Error | null | undefined, written: number) => void) => void;
 
 /**
- * The standard output, for the log and the greeting. It never stops or ends the process: a pipe that nobody reads, a full
- * disk or a reader that is gone costs lines, which are dropped and counted. Pipes and sockets are written by the event loop
- * without blocking, everything else by a thread: a thread that waits for a pipe would hold up the end of the process.
+ * Standard output for the log and the startup banner. It never blocks or ends the process: if a pipe has no
+ * reader or the disk is full, lines are dropped and counted. Pipes and sockets are written without blocking
+ * by the event loop, everything else by a thread. A thread stuck on a pipe would delay the exit of the
+ * process.
  */
 export class LogOutput {
   readonly #isPipe = isPipe();
@@ -46,22 +47,22 @@ export class LogOutput {
   constructor({ isShared = false, onGap = () => {} }: LogOutputOptions = {}) {
     this.#onGap = onGap;
     this.#chunked = isShared && this.#isPipe;
-    // Node's own stream for it never closes the descriptor, which the next file to be opened would get.
+    // Node's own stream never closes the descriptor, so the next file opened cannot get its number.
     this.#sink = this.#isPipe
       ? (bytes, done) => process.stdout.write(bytes, (error) => done(error, bytes.length))
       : (bytes, done) => writeFile(STDOUT, bytes, done);
-    // Whoever writes hears of the error; without a listener it would end the process.
+    // The write callback gets the error; without a listener it would end the process.
     process.stdout.on('error', () => {});
     setInterval(() => this.flush(), FLUSH_INTERVAL).unref();
     process.on('exit', () => this.#flushAtExit());
   }
 
-  /** How many lines were dropped since the start. */
+  /** Lines dropped since the start. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Takes whole lines; they are written soon, or dropped if too many wait already. */
+  /** Buffers whole lines for writing soon, or drops them if the buffer is full. */
   write(lines: string): void {
     if (this.#buffer.length + lines.length > MAX_BUFFERED) {
       this.#dropped += linesIn(Buffer.from(lines));
@@ -72,9 +73,9 @@ export class LogOutput {
   }
 
   /**
-   * Writes what waits.
+   * Writes everything buffered.
    *
-   * @returns false if not all of it was taken within `milliseconds`
+   * @returns false if that took longer than `milliseconds`
    */
   async end(milliseconds: number): Promise<boolean> {
     const idle = new Promise<true>((resolve) => {
@@ -86,12 +87,12 @@ export class LogOutput {
     return Promise.race([idle, late]);
   }
 
-  /** Whether a thread waits for the destination, which holds up the end of the process. */
+  /** Whether a thread is stuck on the destination, which delays the exit of the process. */
   get isStuck(): boolean {
     return this.#isThreadBusy;
   }
 
-  /** Writes what waits now, as far as nothing is being written. */
+  /** Writes the buffer unless a write is in progress. */
   flush(): void {
     if (this.#isBusy || this.#buffer === '') return;
     const text = this.#isMidLine ? `\n${this.#buffer}` : this.#buffer;
@@ -125,9 +126,9 @@ export class LogOutput {
     if (!this.#isBusy) this.#onIdle?.();
   }
 
-  /** What waits meanwhile is kept as far as there is room; what was to be written now may stand in the way, and is not. */
+  /** Keeps the buffer but drops the failed bytes, which may be what cannot be written. */
   #fail(bytes: Buffer, error: NodeJS.ErrnoException): void {
-    // A terminal that was made non-blocking by somebody else.
+    // A terminal that another process made non-blocking.
     if (error.code === 'EAGAIN') {
       setTimeout(() => this.#put(bytes), EAGAIN_DELAY).unref();
       return;
@@ -140,13 +141,15 @@ export class LogOutput {
     }, RETRY_DELAY).unref();
   }
 
-  /** The last lines of a process that ends at once. A pipe doesn't block: it takes them or it doesn't. */
+  /**
+   * The last lines of a process that exits at once. A pipe does not block: it accepts them or it does not.
+   */
   #flushAtExit(): void {
     if (this.#isBusy || this.#buffer === '') return;
     try {
       writeSync(STDOUT, this.#buffer);
     } catch {
-      // There is nobody left to tell.
+      // Nothing is left to report it to.
     }
   }
 }
@@ -162,7 +165,7 @@ function linesIn(bytes: Buffer): number {
   return lines;
 }
 
-/** As many whole lines as fit into a piece, or one that is longer. */
+/** As many whole lines as fit into one atomic write, or a single longer line. */
 function firstChunk(bytes: Buffer): Buffer {
   if (bytes.length <= PIPE_BUF) return bytes;
   const end = bytes.lastIndexOf(NEWLINE, PIPE_BUF - 1);

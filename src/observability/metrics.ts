@@ -3,10 +3,10 @@ import { Counter as CollectedCounter, collectDefaultMetrics, Gauge, Registry } f
 import type { Exchange } from '../http/exchange.ts';
 import { Counter, Histogram, type HistogramSeries } from './series.ts';
 
-/** How a call of the store ended: done, refused for a reason that the client is told, or failed. */
+/** How a store call ended: successfully, refused for a reason the client is told, or with a failure. */
 export type CallOutcome = 'done' | 'refused' | 'failed';
 
-/** What the metrics tell of the streams of events. */
+/** Statistics of the event streams. */
 export interface StreamStats {
   readonly size: number;
   readonly sent: number;
@@ -21,8 +21,8 @@ const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
 const MAX_BANNED_KEYS = 10_000;
 
 /**
- * Prometheus metrics of one process. Labels come from closed sets: routes, transports, statuses, outcomes, plans, calls of
- * the store, and keys that use what is deprecated.
+ * Prometheus metrics of one process. Labels come from bounded sets: routes, transports, statuses, outcomes,
+ * plans, store calls, and keys that use deprecated operations.
  */
 export class Metrics {
   readonly registry = new Registry();
@@ -64,10 +64,10 @@ export class Metrics {
     labelNames: ['operation', 'api_key'],
     registry: this.registry,
   });
-  /** When the latest ban of a key began. */
+  /** When the latest ban of each key began. */
   readonly #banned = new LRUCache<string, number>({ max: MAX_BANNED_KEYS });
 
-  /** @param sources `linesDropped`: how many lines the log has lost so far */
+  /** @param sources `linesDropped`: log lines dropped so far */
   constructor({ linesDropped = () => 0 }: { linesDropped?: () => number } = {}) {
     collectDefaultMetrics({ register: this.registry });
     new CollectedCounter({
@@ -83,13 +83,13 @@ export class Metrics {
 
   observe(exchange: Exchange, milliseconds: number): void {
     const { transport, status, decision, principal } = exchange;
-    // The names of GraphQL operations are chosen by clients: as labels they could fill the memory.
+    // Clients choose the names of GraphQL operations, so as labels they could exhaust memory.
     const operation = transport === 'graphql' ? transport : (exchange.operation ?? 'unknown');
     this.#requests.of(transport, operation, String(status)).count++;
     this.#seconds.of(transport).observe(milliseconds / 1000);
     if (decision && principal) {
       this.#decisions.of(decision.outcome, principal.plan).count++;
-      // Of the requests of one moment that meet a new ban only one began it.
+      // Several concurrent requests may see a new ban, but only one began it.
       if (decision.banBegan !== undefined && this.#banned.get(principal.id) !== decision.banBegan) {
         this.#banned.set(principal.id, decision.banBegan);
         this.#bans.of(principal.plan).count++;
@@ -98,7 +98,7 @@ export class Metrics {
     if (exchange.deprecated && principal) this.#deprecated.of(operation, principal.id).count++;
   }
 
-  /** Shows how the streams of events are doing, whenever the metrics are read. */
+  /** Exposes the state of the event streams at scrape time. */
   watchStreams(streams: StreamStats): void {
     const registers = [this.registry];
     new Gauge({
@@ -138,7 +138,7 @@ export class Metrics {
     });
   }
 
-  /** @returns what takes down one such call: how long it took, in milliseconds, and how it ended */
+  /** @returns a function that records one call: its duration in milliseconds and its outcome */
   storeCall(engine: string, call: string): (milliseconds: number, outcome: CallOutcome) => void {
     const times: Partial<Record<CallOutcome, HistogramSeries>> = {};
     return (milliseconds, outcome) => {
@@ -151,7 +151,7 @@ export class Metrics {
     return this.registry.contentType;
   }
 
-  /** The text that Prometheus scrapes. */
+  /** The metrics in Prometheus text format. */
   text(): Promise<string> {
     return this.registry.metrics();
   }

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 
-/** One number of a metric, as prom-client prints and adds it up. */
+/** One value of a metric in prom-client's format. */
 interface Value {
   labels: Record<string, string | number>;
   metricName?: string;
@@ -15,14 +15,14 @@ interface Description<Labels extends readonly string[]> {
 }
 
 /**
- * A metric of a prom-client registry that hands out its series, so that counting is an addition. prom-client's own look
- * the labels up for every value, which with several values a request is a noticeable part of answering it.
+ * A metric that hands out its series, so that counting is a plain addition. prom-client's own metrics look up
+ * the labels for every value, which is a noticeable share of the time per request.
  */
 abstract class Family<Labels extends readonly string[], Series> {
   readonly name: string;
   readonly help: string;
   abstract readonly type: 'counter' | 'histogram';
-  /** How prom-client adds the metrics of several workers up. */
+  /** How prom-client aggregates workers. */
   readonly aggregator = 'sum';
   readonly #labelNames: Labels;
   readonly #series = new Map<string, { labels: Record<string, string>; series: Series }>();
@@ -37,7 +37,7 @@ abstract class Family<Labels extends readonly string[], Series> {
   protected abstract newSeries(): Series;
   protected abstract valuesOf(series: Series, labels: Record<string, string>): Value[];
 
-  /** The series of these values of the labels, in their order. */
+  /** The series for these label values, given in the order of the label names. */
   of(...values: { [K in keyof Labels]: string }): Series {
     const key = values.join('\n');
     let found = this.#series.get(key);
@@ -57,7 +57,7 @@ abstract class Family<Labels extends readonly string[], Series> {
   }
 }
 
-/** Counts. */
+/** A counter. */
 export class Counter<const Labels extends readonly string[]> extends Family<Labels, { count: number }> {
   readonly type = 'counter';
 
@@ -70,7 +70,7 @@ export class Counter<const Labels extends readonly string[]> extends Family<Labe
   }
 }
 
-/** The times of one series of a histogram, in seconds. */
+/** One series of a histogram, in seconds. */
 export class HistogramSeries {
   readonly #bounds: readonly number[];
   readonly counts: number[];
@@ -89,7 +89,7 @@ export class HistogramSeries {
   }
 }
 
-/** Times by the upper bounds of their buckets, in seconds. */
+/** A histogram with bucket upper bounds in seconds. */
 export class Histogram<const Labels extends readonly string[]> extends Family<Labels, HistogramSeries> {
   readonly type = 'histogram';
   readonly #bounds: readonly number[];

@@ -23,13 +23,14 @@ import type { Store } from '../store/store.ts';
 import { isStoreCall } from './instrumented-store.ts';
 
 const NAME = 'petstore-graphql-gateway';
-/** What a collector that doesn't answer may hold up the end of the process. */
+/** How long an unresponsive collector may delay the exit, in milliseconds. */
 const FLUSH_TIMEOUT = 2_000;
 
 /**
- * OpenTelemetry traces by OTLP over HTTP: a span for each request, a child of the caller's (W3C Trace Context), and
- * below it one for each call of the store. Names and attributes are those of the semantic conventions for HTTP servers
- * and database clients. Where and how much to send is read from the standard variables by OpenTelemetry's packages.
+ * OpenTelemetry traces over OTLP/HTTP. Each request has a span, a child of the caller's (W3C Trace Context),
+ * with a child span for each store call. Names and attributes follow the semantic conventions for HTTP
+ * servers and database clients. The OpenTelemetry packages read endpoint and sampling from the standard
+ * variables.
  */
 export class Tracing {
   readonly #provider: NodeTracerProvider;
@@ -40,7 +41,7 @@ export class Tracing {
     this.#tracer = provider.getTracer(NAME);
   }
 
-  /** @param log told of what the exporter can't send */
+  /** @param log receives export failures */
   static async start(config: Config, log: Pick<DiagLogger, 'warn' | 'error'>): Promise<Tracing> {
     const { OTLPTraceExporter } = await (protocolOf(config) === 'http/json'
       ? import('@opentelemetry/exporter-trace-otlp-http')
@@ -56,7 +57,7 @@ export class Tracing {
     return new Tracing(provider);
   }
 
-  /** Begins the span of a request, which `end` ends. */
+  /** Starts the span of a request. */
   begin(exchange: Exchange): void {
     const { method, path, request, requestId, headers } = exchange;
     exchange.span = this.#tracer.startSpan(
@@ -75,7 +76,7 @@ export class Tracing {
     );
   }
 
-  /** Ends the span of a request with what is known of it by now. */
+  /** Ends the span of a request with its outcome. */
   end({ span, method, route, transport, operation, status, units, principal }: Exchange): void {
     if (!span) return;
     if (route !== undefined) {
@@ -95,8 +96,8 @@ export class Tracing {
   }
 
   /**
-   * The store as it serves one request: each call has a span below that of the request. Where that isn't sampled it is the
-   * store itself, so that an unsampled request costs next to nothing; nor is there an AsyncLocalStorage, which would cost every
+   * Wraps the store for one request, so that each call gets a child span. Returns the store itself if the
+   * request is not sampled, so that tracing then costs next to nothing. An AsyncLocalStorage would cost every
    * request a quarter of its time.
    */
   traced({ span }: Exchange, store: Store): Store {
@@ -127,7 +128,7 @@ export class Tracing {
     }
   }
 
-  /** Sends what is left, for two seconds at most. */
+  /** Flushes pending spans, waiting at most two seconds. */
   async close(): Promise<void> {
     const timeout = new Promise<void>((resolve) => setTimeout(resolve, FLUSH_TIMEOUT).unref());
     await Promise.race([this.#provider.shutdown().catch(() => {}), timeout]);
@@ -142,7 +143,7 @@ function ended<T>(span: Span, result: T): T {
   return result;
 }
 
-/** Only the kind of the error: messages of databases may tell what was in the data. */
+/** Records only the error's code: database messages may contain data. */
 function failed(span: Span, error: unknown): never {
   const type = (error as { code?: unknown }).code;
   span.setAttribute('error.type', typeof type === 'string' ? type : 'INTERNAL');

@@ -12,7 +12,10 @@ interface Message {
   text?: string | undefined;
 }
 
-/** The metrics of one of several workers, which tells those of all of them: the counts of a random one mean nothing. */
+/**
+ * The metrics of one of several workers. It reports those of all workers, since the counts of an arbitrary
+ * one mean nothing.
+ */
 export class WorkerMetrics extends Metrics {
   #asked = 0;
   readonly #waiting = new Map<number, (text: string | undefined) => void>();
@@ -20,14 +23,14 @@ export class WorkerMetrics extends Metrics {
   constructor(sources: ConstructorParameters<typeof Metrics>[0]) {
     super(sources);
     AggregatorRegistry.setRegistries([this.registry]);
-    // Made for its listener, which answers the supervisor.
+    // Created for its listener, which responds to the supervisor.
     new AggregatorRegistry();
     process.on('message', ({ type, id, text }: Message) => {
       if (type === RESPONSE) this.#waiting.get(id!)?.(text);
     });
   }
 
-  /** @throws if the supervisor does not answer */
+  /** @throws if the supervisor does not respond */
   override async text(): Promise<string> {
     const id = this.#asked++;
     const text = await new Promise<string | undefined>((resolve) => {
@@ -44,7 +47,7 @@ export class WorkerMetrics extends Metrics {
   }
 }
 
-/** Lets the supervisor gather the metrics of its workers whenever one of them asks. */
+/** Aggregates the metrics of all workers whenever one of them asks. */
 export function serveWorkerMetrics(cluster: typeof import('node:cluster').default): void {
   const gathered = new AggregatorRegistry<RegistryContentType>();
   cluster.on('message', async (worker, { type, id }: Message) => {

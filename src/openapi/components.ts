@@ -3,15 +3,15 @@ import type { JsonSchema } from '../domains/shape.ts';
 const KINDS = ['schemas', 'parameters', 'headers', 'responses'] as const;
 export type ComponentKind = (typeof KINDS)[number];
 
-/** Parts of the description that several operations refer to, collected on the way. */
+/** The shared components of the description, collected while it is built. */
 export class Components {
   readonly #parts = new Map<ComponentKind, Map<string, JsonSchema>>(KINDS.map((kind) => [kind, new Map()]));
 
   /**
-   * Keeps a part under its name, unless it is there already.
+   * Adds a component unless one of that name exists.
    *
-   * @param part or how to make it
-   * @returns the reference to it
+   * @param part the component, or a function that creates it
+   * @returns a reference to it
    */
   add(kind: ComponentKind, name: string, part: JsonSchema | (() => JsonSchema)): JsonSchema {
     const parts = this.#parts.get(kind)!;
@@ -19,7 +19,7 @@ export class Components {
     return refTo(kind, name);
   }
 
-  /** All of them, in the order of their names. */
+  /** All components, sorted by name. */
   toJson(): JsonSchema {
     return Object.fromEntries(
       [...this.#parts].map(([kind, parts]) => [

@@ -9,9 +9,9 @@ import { describeOperation } from './operation.ts';
 import { addShape, errorSchema } from './schemas.ts';
 import { describeStream } from './stream.ts';
 
-/** What differs from one installation to another. */
+/** What differs between deployments. */
 export interface Deployment {
-  /** Where the operations are served: empty, or a path without a slash at its end. */
+  /** The path prefix of the operations: empty, or without a trailing slash. */
   basePath: string;
   lifecycle: Pick<Lifecycle, 'deprecationDate' | 'sunsetDate'>;
 }
@@ -22,11 +22,11 @@ export const deploymentOf = (config: Config): Deployment => ({
 });
 
 /**
- * The OpenAPI 3.0.3 description of the REST interface as JSON text, made of what the domains state about REST, their rules and
- * the error table: what isn't there can't be described, and what is there can't be forgotten.
+ * The OpenAPI 3.0.3 description of the REST interface as JSON text. It is derived from the domains, their
+ * rules and the error table, so it cannot diverge from the code.
  *
- * @param indent spaces a level, for people
- * @param routes those of all domains; tests give a table of their own
+ * @param indent spaces per level
+ * @param routes replaced in tests
  */
 export function openApiJson(installation: Deployment, indent?: number, routes = ROUTES): string {
   return stringify(describe(installation, routes), undefined, indent)!;

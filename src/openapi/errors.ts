@@ -4,10 +4,10 @@ import { ERRORS, type ErrorCode } from '../errors.ts';
 import { type Components, refTo } from './components.ts';
 import { ResponseHeaders } from './headers.ts';
 
-/** What the errors of an operation depend on. */
+/** The parts of an operation that determine its errors. */
 type Fallible = Pick<Route, 'method' | 'body' | 'pathParameter' | 'deprecation' | 'errors'>;
 
-/** Every error that an operation can answer with: what HTTP and the gateway refuse, and the rules of its domain. */
+/** Every error an operation can respond with: those of HTTP and the gateway, and those of its domain. */
 export function errorsOf({ method, body, pathParameter, deprecation, errors = [] }: Fallible): ErrorCode[] {
   const idempotent = acceptsIdempotencyKey(method);
   const possible: Partial<Record<ErrorCode, boolean>> = {
@@ -30,12 +30,12 @@ export function errorsOf({ method, body, pathParameter, deprecation, errors = []
   return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => possible[code] || errors.includes(code));
 }
 
-/** Refused before the path is looked at: no header of the operation is there yet. */
+/** Refused before routing, so the response has none of the operation's headers. */
 const BEFORE_ROUTING = new Set<number>([401, 403, 429]);
-/** The outcomes that an Idempotency-Key keeps. */
+/** Statuses of outcomes that an Idempotency-Key stores. */
 const REPLAYABLE = new Set<number>([400, 404, 409, 412, 422]);
 
-/** The error answers of an operation, by status. */
+/** The error responses of an operation, by status. */
 export function describeErrors(route: Fallible, components: Components): Record<string, JsonSchema> {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of errorsOf(route)) {
@@ -81,7 +81,7 @@ function describeError(
   });
 }
 
-/** `NOT_FOUND` as `NotFound`. */
+/** Converts `NOT_FOUND` to `NotFound`. */
 const pascal = (code: string): string =>
   code
     .split('_')

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../domains/shape.ts';
 import type { Components } from './components.ts';
 
-/** Response headers, as OpenAPI describes them. */
+/** Response headers in OpenAPI. */
 const HEADERS = {
   'X-Request-Id': {
     description: 'Names this request, also in the log. A harmless one that you send is kept.',
@@ -103,12 +103,12 @@ const EVERYWHERE: readonly HeaderName[] = [
 const CACHING: readonly HeaderName[] = ['Cache-Control', 'Vary'];
 const LIFECYCLE: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Link'];
 
-/** The response headers of one answer, as references to shared ones. */
+/** The headers of one response, as references to shared components. */
 export class ResponseHeaders {
   readonly #components: Components;
   readonly #headers: Record<string, JsonSchema> = {};
 
-  /** Starts with what every answer has. */
+  /** Starts with the headers of every response. */
   constructor(components: Components) {
     this.#components = components;
     for (const name of EVERYWHERE) this.add(name);
@@ -122,13 +122,13 @@ export class ResponseHeaders {
     return this;
   }
 
-  /** What a read is answered with, whatever comes of it. */
+  /** Adds the headers of every response to a read. */
   addCaching(required = true): this {
     for (const name of CACHING) this.add(name, required);
     return this;
   }
 
-  /** What every answer of a deprecated operation has, once its route is found. */
+  /** Adds the headers of every response of a deprecated operation after routing. */
   addLifecycle(required = true): this {
     for (const name of LIFECYCLE) this.add(name, required);
     return this;

@@ -16,7 +16,7 @@ import { bodyExample, bodySchema } from './schemas.ts';
 
 type Dates = Pick<Lifecycle, 'deprecationDate' | 'sunsetDate'>;
 
-/** @param routes where links may lead */
+/** @param routes the possible targets of links */
 export function describeOperation(
   route: Route,
   routes: readonly Route[],
@@ -77,7 +77,7 @@ const BY_METHOD: Record<Method, readonly string[]> = {
   DELETE: ['Deletes it for good.', CONDITIONAL],
 };
 
-/** What a body may repeat, so that what a GET gave can be put back. */
+/** Describes which fields the body may repeat. */
 function repeatableFields({ ownId, mirrors = [] }: Body): string | undefined {
   if (ownId === undefined) return undefined;
   const fields = [ownId, ...mirrors].map((field) => `\`${field}\``).join(' and ');
@@ -133,7 +133,7 @@ function describeSuccess(route: Route, routes: readonly Route[], components: Com
   };
 }
 
-/** Where the id of something new can be used. */
+/** The operations that accept the id of a new record. */
 function linksFrom({ kind }: Route, routes: readonly Route[]): JsonSchema {
   return Object.fromEntries(
     routes

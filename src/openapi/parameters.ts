@@ -3,7 +3,7 @@ import type { Method, Route } from '../domains/route.ts';
 import { INT64_SCHEMA, type JsonSchema } from '../domains/shape.ts';
 import type { Components } from './components.ts';
 
-/** The parameters of an operation: of its path, its query and its headers. */
+/** The path, query and header parameters of an operation. */
 export function describeParameters(
   { method, kind, pathParameter, query = [] }: Route,
   components: Components,
@@ -68,7 +68,7 @@ const IDEMPOTENCY_KEY: HeaderParameter = {
   in: 'header',
   description:
     'Any text that you use for this call and its repetitions only, as it is or in quotes. Kept for 24 hours (draft-ietf-httpapi-idempotency-key-header-07).',
-  // 1 to 255 characters, quotes and escapes not counted.
+  // 1 to 255 characters, not counting quotes and escapes.
   schema: {
     type: 'string',
     pattern: '^([!#-~][!-~]{0,254}|"([!#-\\[\\]-~]|\\\\["\\\\]){1,255}")$',

@@ -6,7 +6,7 @@ import { MAX_PAGE_SIZE } from '../graphql/connection.ts';
 import { type Components, refTo } from './components.ts';
 import { errorsOf } from './errors.ts';
 
-/** Adds the schemas of what is answered: a record and a page of them. */
+/** Adds the schemas for a record and for a page of records. */
 export function addShape(components: Components, shape: Shape): void {
   const { name, listName, description, fields, example } = shape;
   components.add('schemas', name, {
@@ -37,8 +37,8 @@ const BODY_DESCRIPTIONS: Partial<Record<Method, string>> = {
 };
 
 /**
- * A body's schema, found out by asking its rules what they take. What a body may only repeat stands in the description of
- * the operation, and so does what an absent field comes to: generators take a `default` for a field that is always there.
+ * Derives the schema of a body by probing its rules. Defaults and fields that may only be repeated are
+ * mentioned in descriptions, because generators treat a field with a `default` as always present.
  */
 export function bodySchema({ method, shape }: Route, body: Body): JsonSchema {
   const required: string[] = [];
@@ -95,6 +95,6 @@ export function errorSchema(routes: readonly Route[]): JsonSchema {
 
 const rulesOf = ({ rules }: Body) => rules.shape as Record<string, z.ZodType>;
 
-/** Nothing may stand beside a `$ref` in OpenAPI 3.0. */
+/** OpenAPI 3.0 ignores siblings of `$ref`. */
 const describedAs = (schema: JsonSchema, description: string): JsonSchema =>
   '$ref' in schema ? { allOf: [schema], description } : { ...schema, description };

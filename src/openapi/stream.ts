@@ -13,7 +13,7 @@ const LAST_EVENT_ID = {
   schema: { type: 'string' },
 } as const;
 
-/** An operation that answers with server-sent events, which OpenAPI 3.0 can only describe as text. */
+/** Describes an operation with server-sent events, which OpenAPI 3.0 can only represent as text. */
 export function describeStream(stream: Stream, components: Components): JsonSchema {
   const { operationId, tag, stability, summary, description, query = [], shape, errors = [] } = stream;
   const { type, id } = shape.example as Record<string, string>;

@@ -25,7 +25,7 @@ const updateCategory = `mutation updateCategory($categoryId: ID!, $input: Catego
 const common = { tag: 'Pets', kind: 'category', stability: 'stable' } as const;
 const one = { ...common, path: '/categories/{categoryId}', pathParameter: 'categoryId' } as const;
 
-/** PUT replaces: the description that the body leaves out is removed. */
+/** PUT replaces the category: a missing description is removed. */
 const replacement = (category: { name: string; description?: string }) => ({
   name: category.name,
   description: category.description ?? null,

@@ -5,11 +5,11 @@ import type { Check, Page, PageRequest } from '../../store/store.ts';
 import type { Id } from '../id.ts';
 import { type InputDialect, inputObject, name, text } from '../validation.ts';
 
-/** A kind of animals. */
+/** A kind of animal. */
 export interface Category {
   id: Id;
   name: string;
-  /** The property is missing where there is none. */
+  /** Absent if there is none. */
   description?: string;
 }
 
@@ -18,13 +18,13 @@ export interface NewCategory {
   description?: string;
 }
 
-/** Changes: a missing property stays as it is, `null` removes the value. */
+/** Missing properties stay as they are; `null` removes the value. */
 export interface CategoryPatch {
   name?: string | undefined;
   description?: string | null | undefined;
 }
 
-/** Characters of a description. */
+/** In characters. */
 export const MAX_DESCRIPTION_LENGTH = 2_000;
 
 const description = () => text(0, MAX_DESCRIPTION_LENGTH);
@@ -47,9 +47,9 @@ interface CategoryReads {
 
 interface CategoryWrites {
   createCategory(input: NewCategory): MaybePromise<Category>;
-  /** @throws NOT_FOUND, what `check` throws */
+  /** @throws NOT_FOUND, and whatever `check` throws */
   updateCategory(id: Id, patch: CategoryPatch, check?: Check<Category>): MaybePromise<Category>;
-  /** @throws NOT_FOUND, what `check` throws, CONFLICT while a pet is in it */
+  /** @throws NOT_FOUND, CONFLICT while the category has pets, and whatever `check` throws */
   deleteCategory(id: Id, check?: Check<Category>): MaybePromise<Id>;
 }
 

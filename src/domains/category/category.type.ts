@@ -74,7 +74,7 @@ builder.queryFields((t) => ({
     resolve: (_root, args, { loaders, store }) =>
       connect<Category>(args, {
         idOf: (category) => category.id,
-        // They are known to the pets below them.
+        // Spares their pets from loading them again.
         pageOf: (page) => loaders.prime(categorySource, loaders.store.categoryPage(page)),
         count: () => store.categoryCount(),
       }),

@@ -6,14 +6,14 @@ import { DOMAINS } from '../index.ts';
 import { formatInstant } from '../instant.ts';
 import type { Shape } from '../shape.ts';
 
-/** What each type of event tells of. */
+/** The description of each event type. */
 export const EVENT_DESCRIPTIONS: Readonly<Record<EventType, string>> = merged(
   DOMAINS.map(({ events }) => events),
 );
 
 export const EVENT_TYPES = Object.keys(EVENT_DESCRIPTIONS) as readonly EventType[];
 
-/** An event type as GraphQL names it: `pet_updated`. */
+/** The GraphQL name of an event type: `pet_updated`. */
 export type EventTypeName = Dotless<EventType>;
 type Dotless<T> = T extends `${infer Kind}.${infer Change}` ? `${Kind}_${Change}` : never;
 
@@ -26,13 +26,13 @@ const DOMAIN_OF = new Map<EventType, Domain>(
   DOMAINS.flatMap((domain) => Object.keys(domain.events).map((type) => [type as EventType, domain])),
 );
 
-/** The domain whose records the events of a type tell of. */
+/** The domain of an event type. */
 export const domainOf = (type: EventType): Domain => DOMAIN_OF.get(type)!;
 
-/** The REST shape of the `data` of events of a type. */
+/** The REST shape of an event's `data`. */
 export const eventShape = (type: EventType): Shape => domainOf(type).resource.shape;
 
-/** What an event tells, as REST has it; ids beyond 2^53 as bigints. */
+/** An event's data in REST form; ids beyond 2^53 are bigints. */
 export function eventData({ type, record }: Pick<StoredEvent, 'type' | 'record'>): Record<string, unknown> {
   const { resource, represent } = domainOf(type);
   const given: object = represent ? represent(record) : record;
@@ -48,6 +48,6 @@ export function eventData({ type, record }: Pick<StoredEvent, 'type' | 'record'>
 const integerOf = (digits: string): number | bigint =>
   Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);
 
-/** An event as JSON text, as REST has it. */
+/** An event as JSON text in REST form. */
 export const eventJson = (event: StoredEvent): string =>
   toJson({ id: event.id, type: event.type, time: formatInstant(event.time), data: eventData(event) });

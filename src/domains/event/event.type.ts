@@ -25,7 +25,7 @@ const EventTypeType = builder.enumType('EventType', {
   ) as Record<EventTypeName, { value: EventTypeName; description: string }>,
 });
 
-/** What the largest record weighs, each of its texts in full: a field counts once for each 100 characters. */
+/** The weight of the largest possible record: each field counts once per 100 characters. */
 const LARGEST_RECORD = Math.max(
   ...DOMAINS.map(({ resource }) =>
     Object.values(resource.shape.fields).reduce(
@@ -79,7 +79,7 @@ const EventEdge = builder.objectRef<StoredEvent>('EventEdge').implement({
   }),
 });
 
-/** Of a log that goes on: it can be read on behind every page, the last one and an empty one included. */
+/** The log has no end, so reading can continue after every page, even an empty one. */
 const EventConnection = builder.objectRef<EventPage>('EventConnection').implement({
   description:
     'Events in the order of the log, oldest first. `pageInfo.endCursor` is always there: what comes next is `after` it.',
@@ -101,7 +101,7 @@ const EventConnection = builder.objectRef<EventPage>('EventConnection').implemen
         startCursor: events[0]?.id ?? null,
         endCursor: next,
         hasNextPage: !atEnd,
-        // The log is read forward only.
+        // The log can only be read forwards.
         hasPreviousPage: false,
       }),
     }),
@@ -109,9 +109,9 @@ const EventConnection = builder.objectRef<EventPage>('EventConnection').implemen
 });
 
 /**
- * Which events the arguments ask for.
+ * Translates the arguments to a selection of events.
  *
- * @throws VALIDATION_FAILED for no type at all
+ * @throws VALIDATION_FAILED if `types` is empty
  */
 function eventSelection({
   after,
@@ -125,7 +125,7 @@ function eventSelection({
   return { ...(after != null && { after }), ...(types != null && { types: types.map(fromEventTypeName) }) };
 }
 
-/** Ids of events are text of their own, no int64. */
+/** Event ids are opaque text rather than int64. */
 const OPAQUE = { opaque: true };
 
 const eventArgs = {

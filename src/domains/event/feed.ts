@@ -3,15 +3,15 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { EventRequest, EventStore, EventType, Following, StoredEvent } from '../../store/events.ts';
 import { eventJson } from './event.ts';
 
-/** How far a reader may fall behind. */
+/** How far a reader may lag. */
 const MAX_LAG = { events: 1_000, bytes: 1_000_000 };
-/** Events of one page while a reader catches up with the log. */
+/** Events per page while a reader catches up. */
 const CATCH_UP_PAGE_SIZE = 100;
-/** Readers are told of events together; the more there are, the less often, up to this many milliseconds. */
+/** Readers are notified in batches, less often the more there are, at most this many milliseconds apart. */
 const MAX_NOTIFY_INTERVAL = 50;
 const NOTIFY_INTERVAL_PER_READER = 0.05;
 
-/** An event with its REST form as JSON text, which is written once for all readers. */
+/** An event with its JSON text in REST form, which all readers share. */
 export interface FeedEvent {
   event: StoredEvent;
   json: string;
@@ -20,7 +20,7 @@ export interface FeedEvent {
 /** Which events to read. */
 export type Selection = Omit<EventRequest, 'limit'>;
 
-/** How a reader ends whose client did not keep up. */
+/** Ends a reader whose client is too slow. */
 export class SlowReaderError extends AppError {
   constructor() {
     super('UNAVAILABLE', 'The reader fell behind the log of changes. Read on from the last event it got.', {
@@ -32,17 +32,18 @@ export class SlowReaderError extends AppError {
 const toFeedEvent = (event: StoredEvent): FeedEvent => ({ event, json: eventJson(event) });
 
 /**
- * The log of changes for the readers of this process: it is followed once, however many read. Its latest events are kept as
- * long as no reader may be further behind; who is further back reads pages of the store until it has caught up.
+ * The log of changes for the readers of this process. The store is followed once, however many readers there
+ * are. The latest events are kept for as far back as a reader may lag; one further back reads pages from the
+ * store until it has caught up.
  */
 export class EventFeed {
   readonly #store: EventStore;
   readonly #readers = new Set<EventReader>();
   #following: Promise<Following> | undefined;
-  /** The latest events, the oldest first. */
+  /** The latest events, oldest first. */
   #events: FeedEvent[] = [];
   #bytes = 0;
-  /** How many events have left `#events`: the number of its first one. */
+  /** The number of events dropped from `#events`, which is the number of its first one. */
   #first = 0;
   #changed = deferred();
   #timer: NodeJS.Timeout | undefined;
@@ -53,13 +54,13 @@ export class EventFeed {
     this.#store = store;
   }
 
-  /** How many milliseconds the readers may be behind what is committed; 0 while there are none. */
+  /** How many milliseconds readers may be behind the latest commit; 0 without readers. */
   get lag(): number {
     return this.#lag?.() ?? 0;
   }
 
   /**
-   * A reader of what is behind `after`, or of what is committed from now on.
+   * Opens a reader of the events after `after`, or of those committed from now on.
    *
    * @throws VALIDATION_FAILED, GONE, NOT_FOUND as {@link EventStore} does
    */
@@ -76,7 +77,7 @@ export class EventFeed {
     }
   }
 
-  /** What readers see of the feed. */
+  /** The readers' view of the feed. */
   readonly #view: FeedView = {
     first: () => this.#first,
     end: () => this.#first + this.#events.length,
@@ -131,7 +132,7 @@ export class EventFeed {
     this.#notify();
   }
 
-  /** Wakes the readers: at once after a pause, and in a rush now and then, each with all there is. */
+  /** Wakes the readers: immediately after a quiet period, in intervals under load. */
   #notify(): void {
     if (this.#timer) return;
     const wait = Math.min(MAX_NOTIFY_INTERVAL, this.#readers.size * NOTIFY_INTERVAL_PER_READER);
@@ -142,7 +143,7 @@ export class EventFeed {
         const { resolve } = this.#changed;
         this.#changed = deferred();
         resolve();
-        // By then all of them have taken theirs: the longer that takes, the less often they are told.
+        // By then all of them have taken their events. The longer that takes, the longer the next interval.
         setImmediate(() => {
           this.#notifiedAt = performance.now();
         });
@@ -152,7 +153,7 @@ export class EventFeed {
   }
 
   #end(error: unknown): void {
-    // Some readers take their time to leave: who comes meanwhile must not be told of events by what has ended.
+    // Some readers take time to close. New ones must not get events from the ended stream.
     this.#unfollow();
     for (const reader of this.#readers) reader.fail(error);
   }
@@ -177,29 +178,29 @@ export class EventFeed {
 }
 
 interface FeedView {
-  /** The number of the oldest event that is kept; events are numbered as they come. */
+  /** The number of the oldest event kept; events are numbered in order of arrival. */
   first(): number;
-  /** The number of the next event that will come. */
+  /** The number of the next event to arrive. */
   end(): number;
   get(number: number): FeedEvent;
-  /** The number of the event with an id, if it is kept. */
+  /** The number of the event with this id, if it is kept. */
   indexOf(id: string): number | undefined;
-  /** Resolves when there are more. */
+  /** Resolves when there are new events. */
   changed(): Promise<void>;
-  /** Lets those who wait look again. */
+  /** Wakes waiting readers. */
   wake(): void;
   left(reader: EventReader): void;
 }
 
-/** One reader of the log. It is told of events when it asks for them: what it has not asked for yet is what it is behind. */
+/** One reader of the log. It pulls events; its lag is what it has not pulled yet. */
 export class EventReader {
   readonly #feed: FeedView;
   readonly #types: ReadonlySet<EventType> | undefined;
   readonly #after: string | undefined;
-  /** The number of the next event to take; undefined while it catches up. */
+  /** The number of the next event to take; undefined while catching up. */
   #next: number | undefined;
   #first: FeedEvent[] = [];
-  /** Told once the reader has failed, whether it is asked for events or not. */
+  /** Called when the reader fails, even while nobody is taking events. */
   onFailure: ((error: unknown) => void) | undefined;
   #failure: { error: unknown } | undefined;
   #catchUp: AsyncGenerator<FeedEvent[]> | undefined;
@@ -210,24 +211,24 @@ export class EventReader {
     this.#types = types && new Set(types);
   }
 
-  /** Takes its place in the log. */
+  /** Determines the position in the log. */
   async start(store: EventStore, following: Following): Promise<void> {
     if (this.#after === undefined) {
       this.#next = this.#feed.end();
       return;
     }
     this.#catchUp = this.#pages(store, following, this.#after);
-    // The first page is read before anything is answered: then what is wrong with the position can still be told.
+    // Read the first page before the response starts, while an invalid position can still be reported.
     const { value, done } = await this.#catchUp.next();
     if (!done) this.#first = value;
   }
 
-  /** Whether what it has to take next is older than an event of this number. */
+  /** Whether the next event to take is older than this number. */
   isBefore(number: number): boolean {
     return this.#next !== undefined && this.#next < number;
   }
 
-  /** Ends the reader: its next answer is this error. */
+  /** Ends the reader with this error. */
   fail(error: unknown): void {
     if (this.#failure) return;
     this.#failure = { error };
@@ -239,7 +240,7 @@ export class EventReader {
     this.#feed.left(this);
   }
 
-  /** The next events, at least one; waits for them. @throws what it was ended with */
+  /** Waits for the next events. @returns at least one @throws the error that ended the reader */
   async take(): Promise<readonly FeedEvent[]> {
     for (;;) {
       if (this.#failure) throw this.#failure.error;
@@ -267,8 +268,8 @@ export class EventReader {
   }
 
   /**
-   * Reads the store until nothing lies between its pages and what the feed keeps. All types are read, since the last event of a
-   * page is what is looked for in the feed.
+   * Reads pages from the store until they meet what the feed keeps. Reads all types, because the last event
+   * of a page has to be found in the feed.
    */
   async *#pages(store: EventStore, following: Following, after: string): AsyncGenerator<FeedEvent[]> {
     let position = after;
@@ -277,11 +278,12 @@ export class EventReader {
       const page = await store.eventPage({ after: position, limit: CATCH_UP_PAGE_SIZE });
       position = page.next;
       last = page.events.at(-1)?.id ?? last;
-      // What is committed from here on comes behind this number, if it isn't there already.
+      // Anything committed from here on gets at least this number.
       const end = this.#feed.end();
       yield page.events.filter(({ type }) => !this.#types || this.#types.has(type)).map(toFeedEvent);
       if (!page.atEnd) continue;
-      // Then the feed has all that the pages had: the last of that is where to go on, or everything before `end` is older.
+      // Now the feed has everything up to the end of the pages. Continue after the last event read; if the
+      // feed does not have it, everything before `end` is older.
       const settled: MaybePromise<void> = following.caughtUp();
       if (settled) await settled;
       const known = this.#feed.indexOf(last);

@@ -5,14 +5,14 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { EventStore } from '../../store/events.ts';
 import { EventFeed, type EventReader, type FeedEvent, type Selection, SlowReaderError } from './feed.ts';
 
-/** Events that one payment is for. */
+/** Events covered by one payment. */
 const EVENTS_PER_PAYMENT = 100;
-/** How often it is looked whether keys may still read, in milliseconds: a revocation or ban is in force within 5 seconds. */
+/** How often keys are checked, in milliseconds. Revocations and bans must take effect within 5 seconds. */
 const CHECK_INTERVAL = 500;
-/** Bans are looked for in the store, hence less often. */
+/** Checking for a ban reads the store, so it is done less often. */
 const CHECKS_PER_BAN_CHECK = 4;
 
-/** Why a stream ends that nobody is told of: its client is gone, or the server is about to be. */
+/** Reasons that clients are not told about. */
 export const CLIENT_DISCONNECTED = new Error('The client is gone.');
 export const SERVER_STOPPING = new Error('The server stops.');
 
@@ -28,20 +28,20 @@ const revoked = () => new AppError('UNAUTHENTICATED', 'The API key is no longer 
 
 export interface StreamOptions {
   session: Session;
-  /** The key as it was sent. */
+  /** The key as sent. */
   key: string;
   selection: Selection;
-  /** Units for every {@link EVENTS_PER_PAYMENT} events. */
+  /** Units per {@link EVENTS_PER_PAYMENT} events. */
   cost: number;
 }
 
 export interface EventStreamsOptions {
   store: EventStore;
-  /** Whether this key still belongs to somebody. */
+  /** Whether the key is still valid. */
   isValid: (key: string) => MaybePromise<boolean>;
 }
 
-/** The streams of events that are open in this process, whatever the transport. */
+/** The event streams open in this process, over any transport. */
 export class EventStreams {
   readonly #feed: EventFeed;
   readonly #isValid: EventStreamsOptions['isValid'];
@@ -50,9 +50,9 @@ export class EventStreams {
   #timer: NodeJS.Timeout | undefined;
   #checks = 0;
   #stopped = false;
-  /** Events handed to readers. */
+  /** Events sent to readers. */
   sent = 0;
-  /** Readers that fell behind. */
+  /** Readers cut off for lagging. */
   cutOff = 0;
 
   constructor({ store, isValid }: EventStreamsOptions) {
@@ -60,20 +60,21 @@ export class EventStreams {
     this.#isValid = isValid;
   }
 
-  /** How many are open. */
+  /** Number of open streams. */
   get size(): number {
     return this.#open.size;
   }
 
-  /** How many milliseconds the readers may be behind what is committed. */
+  /** How many milliseconds readers may be behind the latest commit. */
   get lag(): number {
     return this.#feed.lag;
   }
 
   /**
-   * Opens a stream for a session that has paid for that.
+   * Opens a stream for a session that has paid for opening it.
    *
-   * @throws RATE_LIMITED where the key has as many open as its plan allows; what the store has against the position
+   * @throws RATE_LIMITED if the key has as many streams open as its plan allows; what the store throws for
+   * the position
    */
   async open(options: StreamOptions): Promise<EventStream> {
     if (this.#stopped) throw unavailable(SERVER_STOPPING);
@@ -108,7 +109,7 @@ export class EventStreams {
     }
   }
 
-  /** Ends all streams for good. */
+  /** Ends all streams and refuses new ones. */
   stop(): void {
     this.#stopped = true;
     for (const stream of this.#open) stream.fail(SERVER_STOPPING);
@@ -123,7 +124,7 @@ export class EventStreams {
     this.#timer = undefined;
   }
 
-  /** Ends the streams of keys that were revoked or banned since. */
+  /** Ends the streams of keys that have been revoked or banned. */
   async #checkKeys(): Promise<void> {
     const looksForBans = this.#checks++ % CHECKS_PER_BAN_CHECK === 0;
     for (const [key, streams] of groupedByKey(this.#open)) {
@@ -131,7 +132,7 @@ export class EventStreams {
         if (!(await this.#isValid(key))) for (const stream of streams) stream.fail(revoked());
         else if (looksForBans) await streams[0]!.checkBan();
       } catch (error) {
-        // A store that can't tell is no reason to end a stream; a ban is.
+        // Only a ban ends streams; failing to check does not.
         if (error instanceof AppError && error.code === 'API_KEY_BANNED')
           for (const stream of streams) stream.fail(error);
       }
@@ -154,14 +155,14 @@ interface Listeners {
   closed: (failure: unknown) => void;
 }
 
-/** One open stream: events against payment. */
+/** One open stream, which pays for its events. */
 export class EventStream {
   readonly key: string;
   readonly #reader: EventReader;
   readonly #session: Session;
   readonly #cost: number;
   readonly #listeners: Listeners;
-  /** Events that are paid for and not sent yet. */
+  /** Events paid for but not sent yet. */
   #paid = 0;
   #waiting: readonly FeedEvent[] = [];
   #failure: unknown;
@@ -178,10 +179,11 @@ export class EventStream {
   }
 
   /**
-   * The next events, at least one; waits for them, and pays.
+   * Waits for the next events and pays for them.
    *
-   * @throws what ended the stream: RATE_LIMITED where the budget is used up, API_KEY_BANNED, UNAUTHENTICATED after a
-   * revocation, UNAVAILABLE for who fell behind, GONE, CLIENT_GONE, STOPPING
+   * @returns at least one event
+   * @throws what ended the stream: RATE_LIMITED if the budget is exhausted, API_KEY_BANNED, UNAUTHENTICATED
+   * after a revocation, SlowReaderError, GONE, CLIENT_DISCONNECTED, SERVER_STOPPING
    */
   async take(): Promise<readonly FeedEvent[]> {
     if (this.#waiting.length === 0) this.#waiting = await this.#reader.take();
@@ -199,12 +201,12 @@ export class EventStream {
     return events;
   }
 
-  /** What ended it; undefined as long as nothing has. */
+  /** What ended the stream; undefined while it is open. */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** @param listener told at once when the stream fails, in the middle of whatever its events are used for */
+  /** @param listener called as soon as the stream fails, even in the middle of sending events */
   onFailure(listener: (error: unknown) => void): void {
     this.#reader.onFailure = (error) => {
       this.#failure ??= error;
@@ -212,7 +214,7 @@ export class EventStream {
     };
   }
 
-  /** Ends it: the next events are this error. */
+  /** Ends the stream with this error. */
   fail(error: unknown): void {
     this.#failure ??= error;
     this.#reader.fail(error);
@@ -223,7 +225,7 @@ export class EventStream {
     return this.#session.charge(0);
   }
 
-  /** To be called when nobody takes events any more. */
+  /** Must be called when no more events are taken. */
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;

@@ -30,7 +30,7 @@ const updateInventory = `mutation updateInventory($petId: ID!, $input: Inventory
 const common = { tag: 'Store', kind: 'pet', stability: 'stable' } as const;
 const one = { ...common, path: '/store/inventory/{petId}', pathParameter: 'petId' } as const;
 
-/** An inventory entry's status is the pet's own: it can be repeated here, not set. */
+/** The status is the pet's own: a body may repeat it but not change it. */
 const bodyRules = inventoryUpdate().extend({ status: petStatus().optional() });
 const stockOf = ({ quantity }: { quantity?: number }) => (quantity === undefined ? {} : { quantity });
 

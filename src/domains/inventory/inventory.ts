@@ -4,7 +4,7 @@ import { inputObject, integer } from '../validation.ts';
 export const inventoryUpdate = () => inputObject({ quantity: integer(0, 2147483647) });
 
 declare module '../../store/events.ts' {
-  /** A change of a pet's quantity alone. */
+  /** A change to nothing but a pet's quantity. */
   interface EventTypes {
     'inventory.updated': Pet;
   }

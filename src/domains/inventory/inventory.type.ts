@@ -7,7 +7,7 @@ import { PetStatusType, PetType, petConnection, petSource } from '../pet/pet.typ
 import { inventoryItems } from './inventory.routes.ts';
 import { inventoryUpdate } from './inventory.ts';
 
-/** An inventory entry is a view of its pet: the two can't disagree. */
+/** An inventory entry is a view of its pet, so the two cannot disagree. */
 const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
   interfaces: [NodeInterface],
   description: 'The stock of a pet.',
@@ -24,7 +24,7 @@ const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
   }),
 });
 
-/** What clients see of an entry over REST, and what its ETag is made of. */
+/** The REST form of an entry, which its ETag is computed from. */
 const inventoryItem = ({ id, quantity, status }: Pet) => ({ petId: id, quantity, status });
 
 const InventoryFilterInput = builder.inputType('InventoryFilter', {

@@ -35,14 +35,14 @@ const updateOrder = `mutation updateOrder($orderId: ID!, $input: OrderPatch!) {
 const common = { tag: 'Store', kind: 'order', stability: 'stable' } as const;
 const one = { ...common, path: '/store/orders/{orderId}', pathParameter: 'orderId' } as const;
 
-/** The specification's Order is also what creates and replaces one. */
+/** Used for both creating and replacing, as in the specification. */
 const orderBody: Body = {
   name: 'Order',
   rules: newOrder(restDialect),
   description: 'An order for an animal. No field is required.',
 };
 
-/** PUT replaces: optional fields that the body leaves out are removed. */
+/** PUT replaces the order: missing optional fields are removed. */
 const replacement = (order: { petId?: string; quantity?: number; shipDate?: string; complete: boolean }) => ({
   petId: order.petId ?? null,
   quantity: order.quantity ?? null,

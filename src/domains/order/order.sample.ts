@@ -1,7 +1,7 @@
 import type { Sample } from '../sample.ts';
 import type { Order } from './order.ts';
 
-/** Each with the place of its pet in the sample of those. */
+/** `pet` is an index into the sample of pets. */
 const ORDERS = [
   { pet: 0, quantity: 1, shipDate: '2026-12-01T09:30:00Z', complete: false },
   { pet: 2, quantity: 1, shipDate: '2026-10-15T14:00:00Z', complete: true },

@@ -10,7 +10,7 @@ import { boolean, type InputDialect, inputObject, integer } from '../validation.
 /** An order for an animal. */
 export interface Order {
   id: Id;
-  /** May name a pet that has been deleted since, once the order is complete. */
+  /** May refer to a deleted pet once the order is complete. */
   petId?: Id;
   quantity?: number;
   /** RFC 3339 in UTC, `2026-01-31T09:30:00Z`, with milliseconds only if they are not zero. */
@@ -19,7 +19,7 @@ export interface Order {
 }
 
 export interface NewOrder {
-  /** Chosen by the client, or assigned when missing. */
+  /** Chosen by the client; assigned if missing. */
   id?: Id | undefined;
   petId?: Id | undefined;
   quantity?: number | undefined;
@@ -27,7 +27,7 @@ export interface NewOrder {
   complete: boolean;
 }
 
-/** Changes: a missing property stays as it is, `null` removes the value. */
+/** Missing properties stay as they are; `null` removes the value. */
 export interface OrderPatch {
   petId?: Id | null | undefined;
   quantity?: number | null | undefined;
@@ -81,15 +81,16 @@ interface OrderReads {
 }
 
 interface OrderWrites {
-  /** @throws UNKNOWN_REFERENCE, CONFLICT when the chosen id is taken */
+  /** @throws UNKNOWN_REFERENCE, CONFLICT if the chosen id is taken */
   createOrder(input: NewOrder): MaybePromise<Order>;
   /**
-   * A petId that the patch sets must name a pet; one that the order keeps must too if the patch makes a complete
-   * order incomplete again (else an incomplete order would name a deleted pet).
-   * @throws NOT_FOUND, what `check` throws, UNKNOWN_REFERENCE
+   * A petId set by the patch must refer to a pet. So must the existing one if the patch reopens a complete
+   * order, because an incomplete order must not refer to a deleted pet.
+   *
+   * @throws NOT_FOUND, UNKNOWN_REFERENCE, and whatever `check` throws
    */
   updateOrder(id: Id, patch: OrderPatch, check?: Check<Order>): MaybePromise<Order>;
-  /** @throws NOT_FOUND, what `check` throws */
+  /** @throws NOT_FOUND, and whatever `check` throws */
   deleteOrder(id: Id, check?: Check<Order>): MaybePromise<Id>;
 }
 

@@ -99,7 +99,7 @@ builder.objectField(PetType, 'orders', (t) =>
     args: { filter: t.arg({ type: OrderFilterInput, description: 'Which of its orders.' }) },
     resolve: (pet, args, { loaders }) => {
       const { petId = pet.id, ...filter } = orderFilter(args.filter);
-      // Under a hundred names the orders of a hundred other pets could be counted.
+      // Otherwise a hundred aliases could count the orders of a hundred other pets.
       if (petId !== pet.id) return connect<Order>(args, emptySource());
       return connect<Order>(args, {
         idOf: (order) => order.id,

@@ -21,7 +21,7 @@ const Pet: Shape = {
 
 const statuses: readonly string[] = PET_STATUSES;
 
-/** The filter of lists of pets by their status. */
+/** Filters lists of pets by status. */
 export const petStatusParameter: QueryParameter = {
   name: 'status',
   description: 'Only pets with this status; may be given several times.',

@@ -1,7 +1,7 @@
 import type { Sample } from '../sample.ts';
 import type { Pet } from './pet.ts';
 
-/** Each with the place of its category in the sample of those. */
+/** `category` is an index into the sample of categories. */
 const PETS = [
   { name: 'Rex', category: 0, status: 'available', quantity: 3 },
   { name: 'Bella', category: 0, status: 'pending', quantity: 1 },
@@ -25,6 +25,6 @@ export const petSample: Sample<Pet> = {
     const { name, category, status } = PETS[n]!;
     return writes.createPet({ name, categoryId: categoryIds[category]!, status });
   },
-  // Changes nothing where that was done before.
+  // Has no effect if it was done before.
   complete: (n, id, store) => store.updatePet(id, { quantity: PETS[n]!.quantity }),
 };

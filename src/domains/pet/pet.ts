@@ -8,7 +8,7 @@ import { type InputDialect, inputObject, name, oneOf } from '../validation.ts';
 export const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 export type PetStatus = (typeof PET_STATUSES)[number];
 
-/** An animal. Its stock is a field of it, so an inventory entry can't disagree with its pet. */
+/** An animal. Its stock is one of its fields, so an inventory entry cannot disagree with its pet. */
 export interface Pet {
   id: Id;
   name: string;
@@ -25,8 +25,8 @@ export interface NewPet {
 }
 
 /**
- * Changes: a missing property stays as it is. The event of a patch is `inventory.updated` if nothing but the quantity changes,
- * else `pet.updated`.
+ * Missing properties stay as they are. The event is `inventory.updated` if only the quantity changes,
+ * otherwise `pet.updated`.
  */
 export interface PetPatch {
   name?: string | undefined;
@@ -36,7 +36,7 @@ export interface PetPatch {
 }
 
 export interface PetFilter {
-  /** Any of these; an empty list matches nothing. */
+  /** Matches any of these; an empty list matches nothing. */
   status?: readonly PetStatus[] | undefined;
   categoryId?: Id | undefined;
 }
@@ -72,9 +72,9 @@ interface PetReads {
 interface PetWrites {
   /** @throws UNKNOWN_REFERENCE */
   createPet(input: NewPet): MaybePromise<Pet>;
-  /** @throws NOT_FOUND, what `check` throws, UNKNOWN_REFERENCE */
+  /** @throws NOT_FOUND, UNKNOWN_REFERENCE, and whatever `check` throws */
   updatePet(id: Id, patch: PetPatch, check?: Check<Pet>): MaybePromise<Pet>;
-  /** @throws NOT_FOUND, what `check` throws, CONFLICT while an incomplete order names the pet */
+  /** @throws NOT_FOUND, CONFLICT while an incomplete order refers to the pet, and whatever `check` throws */
   deletePet(id: Id, check?: Check<Pet>): MaybePromise<Id>;
 }
 

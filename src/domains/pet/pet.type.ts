@@ -39,7 +39,7 @@ const countsByCategory = new ChildSource((store, ids, filter: PetFilter) =>
   store.petCountsByCategory(ids, filter),
 );
 
-/** A pet's category can't be deleted, but the pet may have been read before both were, or be that of a replayed call. */
+/** A category in use cannot be deleted, but the pet may come from an earlier read or a replayed call. */
 const gone = (id: Id): never => {
   throw notFound('category', id);
 };
@@ -87,7 +87,8 @@ interface PetFilterShape {
 function petFilter(filter: PetFilterShape | null | undefined): PetFilter {
   const wanted: PetFilter = {};
   const status = filter?.status;
-  // Each once and in one order: a list of thousands is a list of three, and what is counted for one counts for all.
+  // Deduplicated and in a fixed order, so that thousands of values become at most three and equal filters
+  // share one count.
   if (status != null) wanted.status = PET_STATUSES.filter((one) => status.includes(one));
   if (filter?.categoryId != null) wanted.categoryId = filter.categoryId;
   return wanted;
@@ -129,7 +130,7 @@ builder.objectField(CategoryType, 'pets', (t) =>
     args: { filter: t.arg({ type: PetFilterInput, description: 'Which of its pets.' }) },
     resolve: (category, args, { loaders }) => {
       const { categoryId = category.id, ...filter } = petFilter(args.filter);
-      // Under a hundred names a hundred other categories could be counted.
+      // Otherwise a hundred aliases could count a hundred other categories.
       if (categoryId !== category.id) return connect<Pet>(args, emptySource());
       return connect<Pet>(args, {
         idOf: (pet) => pet.id,
@@ -179,7 +180,7 @@ builder.mutationFields((t) => ({
     resolve: write((writes, { id, input }, { precondition }) =>
       writes.updatePet(
         id,
-        // The rules of a patch refuse null for these fields.
+        // The rules refuse null for these fields.
         input as { name?: string; categoryId?: string; status?: Pet['status'] },
         precondition && ((pet) => precondition('Pet', pet)),
       ),

@@ -14,19 +14,20 @@ import { AppError, validationFailed } from '../../errors.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { HttpResponse } from '../../http/response.ts';
 
-/** Units for every 100 events. */
+/** Units per 100 events. */
 const COST = 1;
-/** How often a comment shows proxies and clients that the connection lives, in milliseconds. */
+/** How often a comment keeps the connection alive for proxies and clients, in milliseconds. */
 const HEARTBEAT = 15_000;
 const COMMENT = ':\n\n';
-/** How long clients wait before they connect again, in milliseconds. */
+/** How long clients wait before they reconnect, in milliseconds. */
 const RETRY = 'retry: 3000\n\n';
 
 const INTERNAL = new AppError('INTERNAL', 'Something went wrong on our side.');
 
 /**
- * The log of changes as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html): each event is
- * written once, for all readers.
+ * Serves the log of changes as server-sent events
+ * (https://html.spec.whatwg.org/multipage/server-sent-events.html). Each event is encoded once for all
+ * readers.
  */
 export class EventsHandler {
   readonly #streams: EventStreams;
@@ -34,7 +35,7 @@ export class EventsHandler {
   readonly #frames = new Frames();
   readonly #heartbeat: number;
 
-  /** @param report told of errors that clients must not see */
+  /** @param report receives errors that clients must not see */
   constructor(streams: EventStreams, report: (error: unknown) => void, heartbeat = HEARTBEAT) {
     this.#streams = streams;
     this.#report = report;
@@ -42,9 +43,9 @@ export class EventsHandler {
   }
 
   /**
-   * Answers with a stream that goes on behind `Last-Event-ID`, or else `after`.
+   * Opens a stream after `Last-Event-ID`, or else after `after`.
    *
-   * @param variables `after` and `type`, as the query gives them
+   * @param variables `after` and `type` from the query
    * @throws VALIDATION_FAILED, GONE, NOT_FOUND, RATE_LIMITED
    */
   async open(
@@ -64,8 +65,8 @@ export class EventsHandler {
     const stream = await this.#streams.open(options).catch((error: unknown) => {
       throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
     });
-    // Ends with the connection (RFC 9112 section 6.3): in chunks, what all readers share would be framed for each of them, in
-    // three parts.
+    // Delimited by the end of the connection (RFC 9112 section 6.3): chunked encoding would frame the shared
+    // bytes again for every reader, in three writes each.
     exchange.response.useChunkedEncodingByDefault = false;
     return { ...head, stream: (response) => this.#write(response, stream) };
   }
@@ -76,15 +77,16 @@ export class EventsHandler {
     const { socket } = response;
     const gone = () => stream.fail(CLIENT_DISCONNECTED);
     response.on('close', gone);
-    // Who reads for ever has no reason to close its half of the connection: it is about to go.
+    // A client that reads indefinitely has no reason to half-close its connection, so it is about to
+    // disconnect.
     socket?.on('end', gone);
     stream.onFailure((error) => {
-      // What is waiting for the client would keep it in memory.
+      // Unsent data would keep the response in memory.
       if (error instanceof SlowReaderError) response.destroy();
       drained?.();
     });
     if (response.destroyed || socket?.readableEnded) gone();
-    // A client that doesn't read gets no comments: they would be taken for a sign of life of it.
+    // A client that does not read gets no comments, since writing them would count as activity.
     const heartbeat = setInterval(
       () => response.writableNeedDrain || response.write(COMMENT),
       this.#heartbeat,
@@ -122,7 +124,7 @@ export class EventsHandler {
       const error = isKnown ? reason : INTERNAL;
       response.write(`event: error\ndata: ${JSON.stringify(error.toPublic())}\n\n`);
     }
-    // The connection has carried a request that took as long as it lasted; the client opens another one.
+    // The request lasted as long as the stream, so the connection is not reused.
     response.shouldKeepAlive = false;
     response.end();
   }
@@ -134,10 +136,10 @@ const isValidationError = (error: unknown): boolean =>
 const unknownLastEventId = () =>
   validationFailed([{ path: 'Last-Event-ID', message: 'must be the id of an event of this log' }]);
 
-/** For nginx, which would keep a stream until there is enough of it. */
+/** Stops nginx from buffering the stream. */
 const NO_BUFFERING = ['X-Accel-Buffering', 'no'];
 
-/** What is written of events. Most readers are given the same ones at the same time, so the last bytes are kept. */
+/** Encodes events. Most readers get the same events at the same time, so the last result is kept. */
 class Frames {
   readonly #frames = new WeakMap<FeedEvent, Buffer>();
   #last: { events: readonly FeedEvent[]; bytes: Buffer } | undefined;

@@ -12,7 +12,10 @@ import { contentTypeFor, RESPONSE_TYPES } from './response.ts';
 export const COST_PATH = '/graphql/cost';
 const METHODS = 'POST, OPTIONS';
 
-/** What a GraphQL request would cost and what is left to pay it with. Nothing of it runs, and it is free, errors too. */
+/**
+ * Returns the cost of a GraphQL request and what is left of the budget. Runs nothing and is free, even on
+ * errors.
+ */
 export async function handleCost(
   exchange: Exchange,
   session: Session,

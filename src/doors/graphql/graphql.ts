@@ -32,14 +32,14 @@ export { graphqlErrorResponse } from './response.ts';
 
 const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
 const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', STREAM_TYPE];
-/** Units that are run to the end, even if the client closes its half of the connection and perhaps the whole. */
+/** Requests up to this cost run to completion without checking whether the client is still there. */
 const MAX_UNMONITORED_COST = 5;
 /** In units. */
 const SUBSCRIPTION_COST = 1;
 
 /**
- * Handles /graphql. Yoga serves GraphQL over HTTP; the common case, JSON in a POST and JSON out, is served here without it,
- * because that is several times cheaper. A test holds the one against the other.
+ * Handles /graphql. Yoga serves GraphQL over HTTP. The common case, a POST with JSON in and out, bypasses it
+ * because that is several times cheaper. A test compares the two.
  */
 export class GraphQLHandler {
   readonly #services: AdmissionServices;
@@ -48,14 +48,14 @@ export class GraphQLHandler {
 
   readonly #alwaysYoga: boolean;
 
-  /** @param options `alwaysYoga` sends the common case through Yoga too: the reference of the tests */
+  /** @param options `alwaysYoga` sends the common case through Yoga too, as the reference in tests */
   constructor(operations: Operations, streams: EventStreams, { alwaysYoga = false } = {}) {
     this.#streams = streams;
     this.#alwaysYoga = alwaysYoga;
     this.#services = { operations, persisted: new PersistedQueries() };
   }
 
-  /** Loads what it doesn't need at once. */
+  /** Loads what is not needed right at the start. */
   load(): Promise<void> {
     return this.#yoga.load();
   }
@@ -64,7 +64,7 @@ export class GraphQLHandler {
     return exchange.path === COST_PATH ? 'free' : 'perhaps free';
   }
 
-  /** @throws AppError for what fails before anything is executed; it may not be charged yet */
+  /** @throws AppError before anything is executed, possibly before anything is charged */
   async handle(exchange: Exchange, session: Session): Promise<HttpResponse> {
     if (exchange.path === COST_PATH) return handleCost(exchange, session, this.#services);
     const { headers, method } = exchange;
@@ -96,7 +96,7 @@ export class GraphQLHandler {
     return revalidated(exchange, await this.#yoga.handle(exchange, session, admission));
   }
 
-  /** Opening it costs a unit; its events are charged as they come. */
+  /** Opening it costs a unit; events are charged as they are sent. */
   async #subscribe(
     exchange: Exchange,
     session: Session,
@@ -119,9 +119,9 @@ export class GraphQLHandler {
 }
 
 /**
- * The subscription that a request is.
+ * The subscription in a request, if it is one.
  *
- * @throws BAD_REQUEST for one in a batch, whose answer has an end
+ * @throws BAD_REQUEST for a subscription in a batch
  */
 function subscriptionIn({ batch, operations }: Admission): PreparedOperation | undefined {
   const found = operations.find(
@@ -132,10 +132,10 @@ function subscriptionIn({ batch, operations }: Admission): PreparedOperation | u
   return found;
 }
 
-/** Units up to which the operations of a batch run together and are answered as a whole. */
+/** Batches up to this cost run concurrently and are sent as a whole. */
 const MAX_BUFFERED_BATCH_COST = 5;
 
-/** Whether the answer is sent as it is made; it has no entity tag then. */
+/** Whether the response is sent while it is produced, which rules out an ETag. */
 const isStreamed = ({ batch, cost, mutations }: Admission): boolean =>
   batch && mutations === 0 && cost > MAX_BUFFERED_BATCH_COST;
 
@@ -162,7 +162,10 @@ async function handlePlain(
   return { status: statusOf(result), headers: [], body: stringify(operation, result), contentType };
 }
 
-/** The answers of a batch, so that no more than one result is held and a client that does not read starts no further one. */
+/**
+ * Produces the responses of a batch one at a time. Only one result is held, and nothing more runs while the
+ * client does not read.
+ */
 async function* runSequentially(
   exchange: Exchange,
   session: Session,
@@ -176,10 +179,10 @@ async function* runSequentially(
   yield ']';
 }
 
-/** Sends a body as fast as the client reads it. */
+/** Writes a body as fast as the client reads it. */
 async function send(response: ServerResponse, pieces: AsyncIterable<string>): Promise<{ aborted?: true }> {
   try {
-    // A piece keeps the whole text alive that it is of, so only one waits while the next operation runs.
+    // A chunk keeps the text it was sliced from alive, so only one may wait while the next operation runs.
     await pipeline(Readable.from(pieces, { highWaterMark: 1 }), response);
     return {};
   } catch (error) {

@@ -9,7 +9,7 @@ import { acceptsContentType } from '../../http/media-type.ts';
 export const BODY_TYPES = ['application/json', 'application/graphql+json'];
 
 /**
- * What is in a body, integers exact.
+ * Reads a request body without rounding integers.
  *
  * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST
  */
@@ -18,7 +18,8 @@ export async function readParameters(exchange: Exchange): Promise<GraphQLRequest
   checkLength(request);
   const type = headers['content-type'];
   if (type === undefined && exchange.method === 'QUERY') {
-    // RFC 10008: what a QUERY asks depends on its media type, so one without is incorrect. A POST counts as JSON.
+    // The meaning of a QUERY depends on its media type, so it must have one (RFC 10008). A POST defaults to
+    // JSON.
     throw new AppError('BAD_REQUEST', `A QUERY needs a Content-Type: ${BODY_TYPES.join(' or ')}.`);
   }
   const encoding = headers['content-encoding'] ?? 'identity';
@@ -33,7 +34,11 @@ export async function readParameters(exchange: Exchange): Promise<GraphQLRequest
   return { parameters: parseJson(body), bytes: body.length };
 }
 
-/** What is in the query of a URL, integers exact. @throws BAD_REQUEST for variables or extensions that are no JSON */
+/**
+ * Reads the parameters of a URL without rounding integers.
+ *
+ * @throws BAD_REQUEST if variables or extensions are not JSON
+ */
 export function readQueryString(query: string): GraphQLRequest {
   const given = new URLSearchParams(query);
   const json = (name: string) => {

@@ -5,12 +5,12 @@ import type { Exchange } from '../../http/exchange.ts';
 import { parseMediaRanges } from '../../http/media-type.ts';
 import { errorHeaders, type HttpResponse } from '../../http/response.ts';
 
-/** Media types of an answer that is no stream, the default one first. */
+/** Media types of a response other than a stream; the first is the default. */
 export const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'] as const;
 
 /**
- * The media type of RESPONSE_TYPES that an Accept header prefers (RFC 9110 section 12.5.1); among those it likes as much, the
- * one it names first; undefined if it takes neither.
+ * The media type among RESPONSE_TYPES that an Accept header prefers (RFC 9110 section 12.5.1), the first
+ * named if several are equal; undefined if it accepts neither.
  */
 export function responseType(accept: string | undefined): string | undefined {
   if (accept === undefined || accept.trim() === '' || accept === '*/*' || accept === 'application/json')
@@ -28,11 +28,14 @@ export function responseType(accept: string | undefined): string | undefined {
   return choices[0]?.type;
 }
 
-/** Content-Type of an answer that is no stream. */
+/** The Content-Type of a response other than a stream. */
 export const contentTypeFor = (accept: string | undefined): string =>
   `${responseType(accept) ?? RESPONSE_TYPES[0]}; charset=utf-8`;
 
-/** An error before execution: `errors` and no `data`, with the error's own HTTP status whatever the Accept. */
+/**
+ * A response for an error before execution: `errors` without `data`, and the error's own HTTP status under
+ * every Accept header.
+ */
 export const graphqlErrorResponse = (error: AppError, exchange: Exchange): HttpResponse => ({
   status: error.status,
   headers: errorHeaders(error, exchange),
@@ -40,7 +43,7 @@ export const graphqlErrorResponse = (error: AppError, exchange: Exchange): HttpR
   contentType: contentTypeFor(exchange.headers.accept),
 });
 
-/** Lets a client that has the same answer already do without it, where a request can't change anything. */
+/** Adds an ETag to the response to a read, and answers 304 if the client already has it. */
 export function revalidated(exchange: Exchange, response: HttpResponse): HttpResponse {
   if (exchange.method === 'POST' || response.status !== 200 || typeof response.body !== 'string')
     return response;

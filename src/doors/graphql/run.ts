@@ -7,7 +7,7 @@ import { OperationRefused } from '../../graphql/refusal.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { idempotencyFor } from '../../http/idempotency-key.ts';
 
-/** Runs the nth operation of a request, or says why it can't run. */
+/** Runs the nth operation of a request, or returns the errors that prevent it. */
 export async function run(
   exchange: Exchange,
   session: Session,
@@ -31,10 +31,10 @@ export async function run(
   }
 }
 
-/** 200 once the operation ran; the errors of one that can't are all of one status. */
+/** 200 once the operation ran. Errors before that are all 400. */
 export const statusOf = (result: PublicResult): number => ('data' in result ? 200 : 400);
 
-/** What the request cost and what is left, for clients that ask for it. */
+/** The cost of the request and the remaining budget, if the client asked for them. */
 function extensionsOf(exchange: Exchange, session: Session): Record<string, unknown> | undefined {
   if (exchange.headers['x-ratelimit-extension'] !== 'on') return undefined;
   return { rateLimit: formatBudget(session.budget(session.units)) };

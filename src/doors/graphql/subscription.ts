@@ -21,10 +21,10 @@ import type { StoredEvent } from '../../store/events.ts';
 
 export const STREAM_TYPE = 'text/event-stream';
 
-/** A subscription that has begun. */
+/** An open subscription. */
 export class Subscription {
   readonly #stream: EventStream;
-  /** A result for each event; after the last one, what ended the stream, where clients are told. */
+  /** One result per event, followed by the error that ended the stream if clients should see it. */
   readonly results: AsyncIterable<PublicResult & { stringify: typeof toJson }>;
 
   private constructor(stream: EventStream, results: AsyncGenerator<PublicResult>) {
@@ -32,7 +32,7 @@ export class Subscription {
     this.results = publicResults(stream, results);
   }
 
-  /** @throws AppError where it can't begin */
+  /** @throws AppError if it cannot start */
   static async begin(
     streams: EventStreams,
     exchange: Exchange,
@@ -50,7 +50,7 @@ export class Subscription {
     return new Subscription(stream!, results);
   }
 
-  /** Hands on what Yoga writes of the results, as the client takes it. */
+  /** Forwards Yoga's output to the client at its pace. */
   async write(body: ReadableStream<Uint8Array>, response: ServerResponse): Promise<Record<string, unknown>> {
     const stream = this.#stream;
     const reader = body.getReader();
@@ -59,10 +59,11 @@ export class Subscription {
     const gone = () => stream.fail(CLIENT_DISCONNECTED);
     response.on('drain', () => drained?.());
     response.on('close', gone);
-    // Who reads for ever has no reason to close its half of the connection: it is about to go.
+    // A client that reads indefinitely has no reason to half-close its connection, so it is about to
+    // disconnect.
     socket?.on('end', gone);
     stream.onFailure((error) => {
-      // Without `complete` clients connect again and go on.
+      // Without `complete`, clients reconnect and resume.
       if (error === SERVER_STOPPING || error instanceof SlowReaderError) response.destroy();
       drained?.();
     });

@@ -12,37 +12,37 @@ import { STREAM_TYPE } from './subscription.ts';
 
 const ENDPOINT = '/graphql';
 
-/** A request that is admitted and paid for. Yoga copies its server context, so this hangs one level deeper. */
+/** A request that is admitted and charged. Nested one level deep because Yoga copies its server context. */
 interface YogaContext {
   admitted: {
     exchange: Exchange;
     session: Session;
     admission: Admission;
-    /** Of a subscription that has begun. */
+    /** Set for an open subscription. */
     results?: AsyncIterable<PublicResult>;
   };
 }
 
-/** GraphQL over HTTP as Yoga serves it: everything but the plain JSON POST. */
+/** GraphQL over HTTP served by Yoga: everything except the plain JSON POST. */
 export class YogaTransport {
   #yoga: Promise<YogaServerInstance<YogaContext, object>> | undefined;
 
-  /** Loads Yoga, which takes a good part of the start's time and most requests don't need. */
+  /** Loads Yoga. That takes a large part of the startup time, and most requests do not need it. */
   async load(): Promise<void> {
     this.#yoga ??= loadYoga();
     await this.#yoga;
   }
 
-  /** Answers a request whose operations are admitted and paid for. */
+  /** Responds to a request whose operations are admitted and charged. */
   async handle(exchange: Exchange, session: Session, admission: Admission): Promise<HttpResponse> {
     await this.load();
     const yoga = await this.#yoga!;
     const response = await yoga.fetch(
       `http://localhost${ENDPOINT}`,
       {
-        // QUERY, which Yoga doesn't know, is a POST that can't change anything; admission has seen to that.
+        // Yoga does not support QUERY. Admission has rejected mutations, so a POST is equivalent.
         method: exchange.method === 'QUERY' ? 'POST' : exchange.method === 'HEAD' ? 'GET' : exchange.method,
-        // Yoga reads no q-values.
+        // Yoga ignores q-values.
         headers: {
           accept: responseType(exchange.headers.accept) ?? exchange.headers.accept ?? '*/*',
           'content-type': 'application/json',
@@ -58,7 +58,7 @@ export class YogaTransport {
     };
   }
 
-  /** Writes the results of a subscription as GraphQL over SSE has them, in its mode of distinct connections. */
+  /** Writes the results of a subscription in GraphQL over SSE, distinct connections mode. */
   async stream(
     exchange: Exchange,
     session: Session,
@@ -86,14 +86,14 @@ async function loadYoga(): Promise<YogaServerInstance<YogaContext, object>> {
     multipart: false,
     cors: false,
     logging: false,
-    // What clients must not see is masked already.
+    // Errors are already masked.
     maskedErrors: false,
     batching: true,
     plugins: [useAdmission()],
   });
 }
 
-/** Yoga's parser, validator and executor: the documents that admission has read, and the code that is made of them. */
+/** Replaces Yoga's parser, validator and executor with the documents and code that admission has prepared. */
 function useAdmission(): Plugin<object, YogaContext> {
   const operationOf = (context: unknown, params: unknown) => {
     const { exchange, session, admission } = (context as YogaContext).admitted;
@@ -103,7 +103,7 @@ function useAdmission(): Plugin<object, YogaContext> {
   return {
     onRequestParse: ({ setRequestParser, serverContext }) => {
       const { batch, requests } = serverContext.admitted.admission;
-      // Read without loss, where Yoga's own parsers round long numbers.
+      // Yoga's own parsers round large integers.
       setRequestParser(() => (batch ? requests : requests[0]) as never);
     },
     onParams: async ({ params, context, setResult }) => {

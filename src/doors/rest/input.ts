@@ -11,17 +11,17 @@ import { bodyTypesOf, int64FormatOf } from './media-types.ts';
 import { readQuery } from './query.ts';
 import { withIntegerIds } from './representation.ts';
 
-/** What a request gives its operation: the variables of the document, and everything that is wrong with them. */
+/** What a request passes to its operation: the variables of the document, and any issues with them. */
 export interface Input {
   variables: Record<string, unknown>;
   issues: Issue[];
 }
 
 /**
- * Reads path, query, header and body together, so that the issues of all of them are named at once.
+ * Reads path, query, headers and body together, so that all issues are reported at once.
  *
- * @param parameters of the path
- * @throws BAD_REQUEST when the percent-encoding of the query is broken
+ * @param parameters path parameters
+ * @throws BAD_REQUEST if the query's percent-encoding is broken
  */
 export function readInput(
   exchange: Exchange,
@@ -45,7 +45,7 @@ export function readInput(
   return { variables, issues };
 }
 
-/** @param id of the path, which the body may repeat */
+/** @param id the id in the path, which the body may repeat */
 function readFields(
   { ownId, rules, toInput }: Body,
   body: Readonly<Record<string, unknown>>,
@@ -66,7 +66,7 @@ function readFields(
 }
 
 /**
- * Reads the body of an operation that has one. Its int64 values are integers, however they came.
+ * Reads a body with int64 values as integers, even if they came as strings.
  *
  * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST unless it is a JSON object
  */

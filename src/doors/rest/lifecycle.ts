@@ -6,11 +6,11 @@ export interface Lifecycle {
   /** Milliseconds since 1970. */
   deprecationDate: number;
   sunsetDate: number;
-  /** Whether deprecated operations end at the sunset date. */
+  /** Whether deprecated operations stop working at the sunset date. */
   sunsetEnforced: boolean;
 }
 
-/** Tells callers of a deprecated operation what is going to happen: RFC 9745 and RFC 8594. */
+/** The headers that announce the end of an operation (RFC 9745, RFC 8594). */
 export function deprecationHeaders(
   { tag, operationId, deprecation }: Route,
   { deprecationDate, sunsetDate }: Lifecycle,
@@ -26,7 +26,7 @@ export function deprecationHeaders(
   ];
 }
 
-/** @throws GONE for a deprecated operation past its sunset date, where that is enforced */
+/** @throws GONE for a deprecated operation past its sunset date, if that is enforced */
 export function checkSunset(
   { deprecation }: Route,
   { sunsetDate, sunsetEnforced }: Lifecycle,

@@ -5,13 +5,14 @@ const JSON_TYPE = 'application/json';
 const JSON_TYPES = [JSON_TYPE];
 const PATCH_TYPES = [JSON_TYPE, 'application/merge-patch+json'];
 
-/** The media types in which a method reads its body. */
+/** The media types accepted for the body of a method. */
 export const bodyTypesOf = (method: Method): readonly string[] =>
   method === 'PATCH' ? PATCH_TYPES : JSON_TYPES;
 
 /**
- * How JSON has an int64: as an integer, or as a string of digits for callers whose numbers are IEEE 754 doubles and
- * would round it. The media type parameter that asks for the second is OData's (OData JSON Format 4.01, section 3.2).
+ * How JSON represents an int64: as an integer, or as a string of digits for callers whose numbers are IEEE
+ * 754 doubles. The media type parameter that selects strings is OData's (OData JSON Format 4.01, section
+ * 3.2).
  */
 export type Int64Format = 'integer' | 'string';
 
@@ -23,10 +24,10 @@ export const CONTENT_TYPES: Readonly<Record<Int64Format, string>> = {
 };
 
 /**
- * Chooses the notation by an Accept header (RFC 9110 section 12.5.1). Strings are given only to those who name the
- * parameter, and who want nothing else more.
+ * Negotiates the format with the Accept header (RFC 9110 section 12.5.1). Strings are chosen only if the
+ * header names the parameter and prefers nothing else.
  *
- * @returns null where the header excludes JSON
+ * @returns null if the header excludes JSON
  */
 export function negotiateInt64Format(accept: string | undefined): Int64Format | null {
   if (accept === undefined || accept === '*/*' || accept === JSON_TYPE || accept.trim() === '')
@@ -42,7 +43,7 @@ export function negotiateInt64Format(accept: string | undefined): Int64Format | 
   return integers > 0 ? 'integer' : null;
 }
 
-/** The notation of a body by its Content-Type, which is known to be readable. */
+/** The format of a request body. Its Content-Type is known to be acceptable. */
 export function int64FormatOf(contentType: string | undefined): Int64Format {
   if (contentType === undefined || contentType === JSON_TYPE) return 'integer';
   const [range] = parseMediaRanges(contentType);

@@ -9,10 +9,10 @@ import { CONTENT_TYPES, type Int64Format, negotiateInt64Format } from './media-t
 import { writeList, writerFor } from './representation.ts';
 
 /**
- * The answer to what the document of a route came to.
+ * Builds the response for the result of a route's document.
  *
- * @param variables those of the document
- * @throws the error of the result; NOT_FOUND where there is nothing to answer with
+ * @param variables the variables of the document
+ * @throws the error in the result; NOT_FOUND if there is no record
  */
 export function toResponse(
   exchange: Exchange,
@@ -34,12 +34,12 @@ export function toResponse(
     return withEtag(exchange, format, status, headers, writeList(write, page.nodes));
   }
   const record = recordOf(route, variables, result);
-  // What creates stands on the path of its list, which has no parameter.
+  // Creating happens at the path of the list, which has no parameter.
   const headers: Headers = status === 201 ? ['Location', `${exchange.route}/${idOf(shape, record)}`] : [];
   return withEtag(exchange, format, status, headers, write(record));
 }
 
-/** The one record of a result. @throws its error, NOT_FOUND where there is none */
+/** The single record of a result. @throws the error in the result, NOT_FOUND if there is none */
 export function recordOf(
   route: Route,
   variables: Readonly<Record<string, unknown>>,
@@ -58,11 +58,11 @@ const idOf = ({ idField }: Shape, record: object): string => (record as Record<s
 
 interface ResultPage {
   nodes: object[];
-  /** `endCursor` where the list has other cursors than ids. */
+  /** `endCursor` is present if the list's cursors are not ids. */
   pageInfo: { hasNextPage: boolean; endCursor?: string };
 }
 
-/** RFC 8288, with the filters and the limit of this request. */
+/** The link to the next page (RFC 8288), with the filters and limit of this request. */
 function nextLink(exchange: Exchange, shape: Shape, page: ResultPage): string {
   const query = new URLSearchParams(exchange.query);
   query.set('after', page.pageInfo.endCursor ?? idOf(shape, page.nodes.at(-1)!));

@@ -4,8 +4,9 @@ import { etagOf, matchesStrongly } from '../../http/etag.ts';
 import { writerFor } from './representation.ts';
 
 /**
- * The precondition of If-Match (RFC 9110 section 13.1.1), checked by the store together with the write. The tag of either
- * representation names the version: both are of the same record, and a DELETE says in no Accept which one it has seen.
+ * The If-Match precondition (RFC 9110 section 13.1.1), checked by the store atomically with the write. The
+ * ETag of either int64 format matches: both describe the same record, and a DELETE has no Accept header to
+ * tell which one the client saw.
  */
 export function preconditionOf(ifMatch: string | undefined): Precondition | undefined {
   if (ifMatch === undefined) return undefined;
@@ -17,7 +18,7 @@ export function preconditionOf(ifMatch: string | undefined): Precondition | unde
   };
 }
 
-/** The precondition that fields which the body may only repeat are those of the resource. */
+/** Requires that fields which the body may only repeat are unchanged. */
 export function requireMirrored(
   precondition: Precondition | undefined,
   names: readonly string[],

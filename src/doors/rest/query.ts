@@ -2,10 +2,10 @@ import type { QueryParameter } from '../../domains/parameter.ts';
 import { AppError, type Issue } from '../../errors.ts';
 
 /**
- * Reads a query string (without its `?`) into variables.
+ * Reads a query string, given without its `?`, into variables.
  *
- * @param issues takes what is wrong: unknown parameters, broken rules, parameters given twice
- * @throws BAD_REQUEST when the percent-encoding is broken
+ * @param issues collects unknown, invalid and repeated parameters
+ * @throws BAD_REQUEST if the percent-encoding is broken
  */
 export function readQuery(
   query: string,

@@ -3,16 +3,19 @@ import { RESOURCES } from '../../domains/routes.ts';
 import type { Field, Shape } from '../../domains/shape.ts';
 import type { Int64Format } from './media-types.ts';
 
-/** Writes one record as JSON text. */
+/** Writes a record as JSON text. */
 export type Writer = (record: object) => string;
 
-/** Text that JSON takes as it is, which nearly all names are. */
+/** Text that needs no escaping in JSON, as nearly all names do. */
 const PLAIN = /^[^"\\\p{Cc}\p{Cs}]*$/u;
 const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 
 const bare = (value: unknown): string => String(value);
 
-/** How the values of a field are written. Ids are digits in the record and become JSON integers without passing through a number. */
+/**
+ * Returns the function that writes a field's values. Ids are kept as digits and become JSON integers without
+ * passing through a double.
+ */
 function valueWriter(
   { kind, toRestValue, recordType }: Field,
   format: Int64Format,
@@ -47,7 +50,7 @@ const writersIn = (format: Int64Format): Readonly<Record<string, Writer>> =>
 
 const WRITERS = { integer: writersIn('integer'), string: writersIn('string') };
 
-/** The writer of the records of a GraphQL type; absent optional values are left out, never null. */
+/** The writer for records of a GraphQL type. Omits absent values instead of writing null. */
 export const writerFor = (type: string, format: Int64Format): Writer => WRITERS[format][type]!;
 
 /** Writes a list of records as a bare JSON array. */
@@ -57,7 +60,7 @@ export function writeList(write: Writer, records: readonly object[]): string {
   return `${json}]`;
 }
 
-/** A body whose ids may be strings of digits, with integers in their place. Anything else is left for the rules to refuse. */
+/** Converts ids given as strings of digits to integers. Leaves anything else for the rules to refuse. */
 export function withIntegerIds(
   { fields }: Shape,
   body: Readonly<Record<string, unknown>>,
@@ -70,6 +73,6 @@ export function withIntegerIds(
   );
 }
 
-/** As the same digits come out of a JSON body. */
+/** The value that parsing these digits as JSON yields. */
 const integerOf = (digits: string): number | bigint =>
   Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);

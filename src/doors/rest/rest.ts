@@ -18,32 +18,32 @@ import { preconditionOf, requireMirrored } from './preconditions.ts';
 import { readQuery } from './query.ts';
 import { Router } from './router.ts';
 
-/** What is made of a route at start. */
+/** A route, prepared at startup. */
 interface Operation {
   route: Route;
   stream?: undefined;
   run: InternalOperation;
-  /** What answers an empty merge patch, where the mutation can't take one. */
+  /** The query that answers an empty merge patch, if the mutation does not accept one. */
   runUnchanged: InternalOperation | undefined;
-  /** Headers that every answer of the operation has. */
+  /** Headers on every response of the operation. */
   headers: Headers | undefined;
 }
 
 type PathParameters = Readonly<Record<string, string | undefined>>;
 
-/** Answers an operation that has a stream; its variables bear the names of the query parameters. */
+/** Opens a stream for an operation that has one. The variables are the query parameters. */
 export type OpenStream = (
   exchange: Exchange,
   session: Session,
   variables: Readonly<Record<string, unknown>>,
 ) => Promise<HttpResponse>;
 
-/** In units: a REST call is one request. */
+/** In units: a REST call counts as one request. */
 const COST = 1;
 
 const STREAM_TYPE = 'text/event-stream';
 
-/** Finds the route, checks the request, runs the route's document and writes the answer. */
+/** Finds the route, validates the request, runs the route's document and writes the response. */
 export class RestHandler {
   readonly #openStream: OpenStream;
   readonly #basePath: string;
@@ -74,7 +74,7 @@ export class RestHandler {
     return 'charged';
   }
 
-  /** @throws AppError for what the client did wrong or may not do; it may not be charged yet */
+  /** @throws AppError for invalid or forbidden requests, possibly before anything is charged */
   handle(exchange: Exchange, session: Session): MaybePromise<HttpResponse> {
     const match = this.#router.find(exchange.method, exchange.path);
     if (!match) throw pathNotFound(exchange.path);
@@ -155,7 +155,7 @@ export class RestHandler {
     return toResponse(exchange, route, variables, await run(variables, context));
   }
 
-  /** The first outcome of an idempotent call is kept even if it is a refusal. */
+  /** The first outcome of an idempotent call is stored even if it is a refusal. */
   async #refuse(route: Route, context: Context, input: object, error: AppError): Promise<HttpResponse> {
     if (context.idempotency) {
       await runOnce(context, route.operationId, input, () => {
@@ -165,7 +165,7 @@ export class RestHandler {
     throw error;
   }
 
-  /** Answers an empty merge patch with the record as it is; in a repeated call, as it was the first time. */
+  /** Answers an empty merge patch with the unchanged record, or a repeated call with its first outcome. */
   async #handleUnchanged(
     exchange: Exchange,
     route: Route,
@@ -186,7 +186,7 @@ export class RestHandler {
   }
 }
 
-/** @param path what no resource has, or cannot have: its percent-encoding is broken */
+/** @param path unknown, or with broken percent-encoding */
 function pathNotFound(path: string): AppError {
   try {
     decodeURIComponent(path);

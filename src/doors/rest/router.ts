@@ -1,17 +1,17 @@
 import FindMyWay from 'find-my-way';
 import type { Method } from '../../domains/route.ts';
 
-/** What a path leads to, or the methods that it answers instead. */
+/** The destination of a path, or the methods it supports instead. */
 export type Match<T> =
   | { destination: T; parameters: Readonly<Record<string, string | undefined>> }
   | { destination?: undefined; allow: string };
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** A path segment longer than this is no id; the router's own bound would answer 404 where 400 is right. */
+/** No id is this long. Beyond the router's own limit it would respond 404 where 400 is right. */
 const MAX_SEGMENT_LENGTH = 16_000;
 
-/** Finds destinations by method and path. HEAD leads where GET does. */
+/** Finds destinations by method and path. HEAD is routed like GET. */
 export class Router<T> {
   readonly #paths = FindMyWay({ maxParamLength: MAX_SEGMENT_LENGTH });
 
@@ -20,9 +20,9 @@ export class Router<T> {
     this.#paths.on(method, path.replace(/\{(\w+)\}/g, ':$1'), () => {}, destination);
   }
 
-  /** @returns null if nothing has this path */
+  /** @returns null if nothing is at this path */
   find(method: string, path: string): Match<T> | null {
-    // The router would take the nothing between or behind slashes for a parameter.
+    // The router would match an empty segment as a parameter.
     if (path.endsWith('/') || path.includes('//')) return null;
     const found = this.#paths.find((method === 'HEAD' ? 'GET' : method) as Method, path);
     if (found) return { destination: found.store as T, parameters: found.params };
