@@ -4,9 +4,9 @@ import type { PoolOptions, PoolRunnerInitializer, PoolWorker } from 'vitest/node
 
 const ENTRY = fileURLToPath(new URL('./worker.mjs', import.meta.url));
 /** Runs after which the process is replaced: whatever mutants leave behind is gone with it. */
-const RUNS_OF_A_PROCESS = 40;
+const RUNS_OF_A_PROCESS = 100;
 /** A run that takes longer, in milliseconds, may have left something that still runs. */
-const SUSPICIOUS_MS = 8000;
+const SUSPICIOUS_MS = 15_000;
 
 let child: ChildProcess | undefined;
 let runs = 0;

@@ -33,7 +33,7 @@ for (const one of wanted) {
     mutate: file === undefined ? part.sources : [file],
     testRunner: 'vitest',
     plugins: ['@stryker-mutator/vitest-runner'],
-    vitest: { configFile: 'test/mutants/vitest.config.ts' },
+    vitest: { configFile: 'test/mutants/vitest.config.ts', related: false },
     coverageAnalysis: 'perTest',
     concurrency,
     timeoutMS: 15_000,
