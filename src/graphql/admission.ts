@@ -4,52 +4,51 @@ import type { OperationRequest, Operations, PreparedOperation } from './operatio
 import type { PersistedQueries } from './persisted-queries.ts';
 import { OperationRefused, publicError } from './refusal.ts';
 
-/** Operations of one batch, at most. */
+/** Maximum operations per batch. */
 const MAX_BATCH_SIZE = 10;
 
 /**
- * How much of a request that asks for nothing that costs is read, parsed and validated for nothing: the tokens of a small
- * document, 4 more for each selected field (`a: minute { b: limit }` is two), and as many bytes as a hundred fields
- * with the longest names have.
+ * How large a request without cost may be and still be free: the tokens of a small document plus 4 for each
+ * selected field (`a: minute { b: limit }` has two), and the bytes of a hundred fields with the longest
+ * names.
  */
 const FREE_REQUEST_LIMITS = { tokens: 150, tokensPerField: 4, maxTokens: 420, bytes: 12_000 };
 
-/** One operation of a request: it may run, or it is refused with these errors. */
+/** One operation of a request: either ready to run, or refused with these errors. */
 export type AdmissionResult = PreparedOperation | OperationRefused;
 
-/** A GraphQL request as it came. */
+/** A GraphQL request as received. */
 export interface GraphQLRequest {
-  /** Of one operation or a batch, parsed. */
+  /** The parsed parameters of one operation or a batch. */
   parameters: unknown;
-  /** Of their text. */
+  /** The size of their text. */
   bytes: number;
 }
 
-/** Everything that a GraphQL request asks for, with its cost, before any of it runs. */
+/** Everything a GraphQL request asks for, with its cost, before any of it runs. */
 export interface Admission {
   operations: AdmissionResult[];
   /** Units for the whole request. */
   cost: number;
-  /** How many fields of the whole request write. */
+  /** Number of writing fields in the whole request. */
   mutations: number;
   batch: boolean;
-  /** The parameters of each operation, those that mean nothing left out. */
+  /** The parameters of each operation, without unknown ones. */
   requests: OperationRequest[];
-  /** The names of the operations, for the log. */
+  /** The operation names, for the log. */
   name: string | undefined;
 }
 
-/** What admission works with. */
 export interface AdmissionServices {
   operations: Operations;
   persisted: PersistedQueries;
 }
 
 /**
- * Parses and validates a request of one operation or a batch, and works out what it costs.
+ * Parses and validates a request and computes its cost.
  *
- * @param mayMutate whether mutations may run: not over GET
- * @throws PAYLOAD_TOO_LARGE for too long a batch, BAD_REQUEST for parameters of a wrong form
+ * @param mayMutate whether mutations are allowed, which they are not over GET
+ * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed
  */
 export function admit(
   { operations, persisted }: AdmissionServices,
@@ -65,12 +64,12 @@ export function admit(
     );
   }
   if (requests.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
-  // All are looked at before the first is prepared: a wrong one fails the request at the cost of one failure.
+  // Check all of them before preparing the first, so that a malformed one costs no more than one failure.
   const checked = requests.map((request) => {
     try {
       return toOperationRequest(request, persisted);
     } catch (error) {
-      // A batch may hold others that can run.
+      // The rest of the batch can still run.
       if (batch && error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND')
         return new OperationRefused([publicError(error)]);
       throw error;
@@ -126,7 +125,11 @@ function prepare(operations: Operations, request: OperationRequest, mayMutate: b
   return prepared;
 }
 
-/** Checks the GraphQL-over-HTTP parameters; those it doesn't define are ignored. @throws BAD_REQUEST naming the one that is wrong */
+/**
+ * Checks the GraphQL-over-HTTP parameters and ignores unknown ones.
+ *
+ * @throws BAD_REQUEST naming the malformed one
+ */
 function toOperationRequest(value: unknown, persisted: PersistedQueries): OperationRequest {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed('must be a JSON object');
@@ -137,7 +140,7 @@ function toOperationRequest(value: unknown, persisted: PersistedQueries): Operat
   if (!isOptionalObject(extensions)) throw malformed('has extensions that are no object');
   const text = persisted.textOf(query, extensions);
   if (typeof text !== 'string') throw malformed('must have a query, which is a string');
-  // An empty name is what clients send that have none.
+  // Clients without an operation name send an empty one.
   return { query: text, operationName: operationName || undefined, variables } as OperationRequest;
 }
 

@@ -2,7 +2,7 @@ import type { WindowView } from '../access/limiter.ts';
 import type { RateLimitView } from '../access/session.ts';
 import { formatInstant } from '../domains/instant.ts';
 
-/** When a window is new again, as bodies show it: an RFC 3339 date-time of a whole second. */
+/** When a window resets, for response bodies: an RFC 3339 date-time in whole seconds. */
 export const formatReset = (resetAt: number): string => formatInstant(Math.ceil(resetAt / 1000) * 1000);
 
 const formatWindow = ({ limit, remaining, resetAt }: WindowView) => ({
@@ -11,7 +11,7 @@ const formatWindow = ({ limit, remaining, resetAt }: WindowView) => ({
   resetAt: formatReset(resetAt),
 });
 
-/** The budget of a key and the cost of a request as JSON bodies show them. */
+/** The budget of a key and the cost of a request, for response bodies. */
 export const formatBudget = ({ cost, plan, minute, day }: RateLimitView) => ({
   cost,
   plan,

@@ -29,21 +29,25 @@ const DateTimeScalar = new GraphQLScalarType<string, string>({
   parseLiteral: (node) => readDateTime(node.kind === Kind.STRING ? node.value : null, node),
 });
 
-/** Only answered, never taken. */
+/** For output only. */
 const JsonScalar = new GraphQLScalarType<unknown, unknown>({
   name: 'JSON',
   description: 'A JSON value. Its integers are exact, beyond 2^53 too.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
-  // Hardly more than the longest text that a record can have.
+  // Slightly more than the longest text in any record.
   extensions: { maxLength: 2_000 },
 });
 
-/** A cursor is the id of its item. Texts say how long they can be: what they weigh in the cost depends on it. */
+/**
+ * Cursors are ids. Every text field declares its maximum length, because its weight in the cost depends on
+ * it.
+ */
 const CURSOR = { maxLength: 19 };
 
 /**
- * The Pothos builder that every domain adds its types to. Importing it opens nothing and reads no environment.
- * Inputs are checked by the rules of their domain through the validation plugin; a failure is VALIDATION_FAILED.
+ * The Pothos builder to which every domain adds its types. Importing it has no side effects and reads no
+ * environment. Inputs are checked with their domain's rules by the validation plugin, and failures become
+ * VALIDATION_FAILED.
  */
 export const builder = new SchemaBuilder<{
   Context: Context;
@@ -85,7 +89,7 @@ export const builder = new SchemaBuilder<{
   },
 });
 
-/** Clients know the fields of an input, not the argument that holds it: REST and GraphQL say the same. */
+/** Drops the argument name, so that REST and GraphQL report the same path. */
 const withoutArgument = (issue: { path: string; message: string }) => ({
   ...issue,
   path: issue.path.replace(/^input\./, ''),

@@ -20,14 +20,14 @@ import { asQuery, type ExecutionSchemas } from './mutation.ts';
 import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
-/** Compiling pays from the second use on; one that comes once never costs it. */
+/** Compiling pays off from the second use on, so one-off operations are never compiled. */
 const MIN_USES_TO_COMPILE = 2;
-/** An operation of more is interpreted: compiling it would hold up everybody else for tens of milliseconds. */
+/** Larger operations are interpreted: compiling them would block the event loop for tens of milliseconds. */
 const MAX_COMPILED_FIELDS = 300;
-/** Measured: bytes of heap for the code of one field. */
+/** Measured: heap bytes of the code for one field. */
 const BYTES_PER_COMPILED_FIELD = 4_000;
 
-/** Makes code of operations that are used again. */
+/** Compiles operations that are used repeatedly. */
 export class Compiler {
   readonly #schemas: ExecutionSchemas;
   readonly #documents: Documents;
@@ -39,7 +39,7 @@ export class Compiler {
     this.#report = report;
   }
 
-  /** @returns code that does with these variables what graphql-js does, or null: then interpret */
+  /** @returns code equivalent to graphql-js for these variables; null to interpret instead */
   codeFor(plan: ExecutionPlan, variables: Variables): CompiledQuery | null {
     plan.uses++;
     if (plan.uses < MIN_USES_TO_COMPILE || !canCompile(plan, variables)) return null;
@@ -53,7 +53,10 @@ export class Compiler {
     return plan.code;
   }
 
-  /** @param options `stringify`: whether results are answers as they are, so that writing them as JSON should be fast too */
+  /**
+   * @param options `stringify`: whether to generate a fast JSON serialiser as well, for results sent
+   * unchanged
+   */
   compile(
     { node }: Operation,
     { selection }: SelectedOperation,
@@ -65,7 +68,7 @@ export class Compiler {
         disablingCapturingStackErrors: true,
         customJSONSerializer,
       });
-    // It would write the types of an interface all alike, and it can't write scalars of our own.
+    // The generated serialiser confuses the types of an interface and cannot handle custom scalars.
     const fast = stringify && !hasSeveralTypes(selection) ? compile(true) : undefined;
     if (fast && isCompiledQuery(fast)) return fast;
     const compiled = compile(false);
@@ -76,8 +79,8 @@ export class Compiler {
 }
 
 /**
- * An operation that selects the same without fragments and directives: graphql-jit goes wrong where one field stands at
- * several places of the answer or several of the same key are skipped apart.
+ * Rewrites an operation without fragments and directives. graphql-jit misbehaves if a field is selected in
+ * several places, or if selections with one response key are skipped independently.
  */
 function flatDocument(node: OperationDefinitionNode, selection: Selection): DocumentNode {
   const { directives: _decided, ...operation } = asQuery(node);
@@ -92,7 +95,7 @@ const selectionSet = (selection: Selection): SelectionSetNode => ({
   selections: selection.flatMap(fieldNodes),
 });
 
-/** The first node selects for all of them; the others are where errors of the field lie too. */
+/** The first node carries the merged selection. The others are kept for the locations of errors. */
 function fieldNodes({ definition, nodes, subselections }: SelectedField): FieldNode[] {
   const [first, ...others] = nodes.map(({ directives: _decided, selectionSet: _merged, ...node }) => node);
   if (subselections.size === 0) return [first!, ...others];
@@ -113,7 +116,7 @@ function fieldNodes({ definition, nodes, subselections }: SelectedField): FieldN
   return [{ ...first!, selectionSet: selections }, ...others];
 }
 
-/** Whether a response key has what graphql-jit puts between the keys of a path: then one path could be taken for another. */
+/** Whether a response key contains the separator of graphql-jit's paths, which would make them ambiguous. */
 const hasSeparator = (selection: Selection): boolean =>
   selection.some(
     ({ key, definition, subselections }) =>
@@ -127,9 +130,9 @@ const hasSeveralTypes = (selection: Selection): boolean =>
   );
 
 /**
- * Whether graphql-jit does what graphql-js does. It takes a missing variable within a literal for null (so that
- * `{description: $none}` would remove the description) and names that every object has for its own. It
- * keeps what resolvers of mutations are told of their fields by paths that it can confuse.
+ * Whether graphql-jit behaves like graphql-js here. It treats a missing variable inside a literal as null, so
+ * that `{description: $none}` would remove the description. It mistakes the properties of Object.prototype
+ * for fields. For mutations, it identifies fields by paths that can be ambiguous.
  */
 function canCompile(plan: ExecutionPlan, variables: Variables): boolean {
   if (plan.requiredVariables === undefined) {
@@ -140,7 +143,7 @@ function canCompile(plan: ExecutionPlan, variables: Variables): boolean {
   return plan.requiredVariables?.every((name) => Object.hasOwn(variables, name)) ?? false;
 }
 
-/** The variables in literals; null where compiled code can't be right. */
+/** The variables used in literals; null if compiled code cannot be correct. */
 function neededVariables(document: DocumentNode): readonly string[] | null {
   const names = new Set<string>();
   let isOrdinary = true;

@@ -10,22 +10,25 @@ import {
 } from 'graphql';
 import { tooComplex } from './refusal.ts';
 
-/** More tokens than any honest operation has, and few enough to parse and validate in milliseconds. */
+/** More tokens than any legitimate operation needs, yet parsed and validated within milliseconds. */
 export const MAX_TOKENS = 2_000;
-/** Brackets within brackets: far more than an affordable operation has, far less than exhausts the stack of parser and rules. */
+/** Nested brackets: far more than an affordable operation has, far fewer than would overflow the stack. */
 const MAX_SYNTAX_DEPTH = 200;
-/** Fields and fragments looked at to expand a document: no code that expands it may hang. */
+/** Fields and fragments visited while expanding a document, so that expansion always ends. */
 const MAX_EXPANDED = 10_000;
-/** Pairs of fields under one response key: validation compares each with each, below each pair again. */
+/**
+ * Pairs of fields with one response key. Validation compares all of them, and again the pairs below each
+ * pair.
+ */
 const MAX_PAIRS = 50_000;
-/** Levels that are looked at; a selection that is deeper is refused once it is known to be valid. */
+/** Levels to expand. Deeper selections are refused after validation. */
 const MAX_EXPANDED_DEPTH = 40;
-/** Characters of a response key, which an answer repeats for each row. */
+/** Length of a response key, which is repeated for every row. */
 const MAX_KEY_LENGTH = 100;
 
-/** @throws QUERY_TOO_COMPLEX for brackets that would exhaust the stack of the parser */
+/** @throws QUERY_TOO_COMPLEX if the nesting would overflow the parser's stack */
 export function checkNesting(text: string): void {
-  // Most texts can't be that deep, whatever is in them.
+  // With so few opening brackets, the nesting cannot be too deep.
   if ((text.match(/[{[(]/g)?.length ?? 0) <= MAX_SYNTAX_DEPTH) return;
   const lexer = new Lexer(new Source(text));
   let depth = 0;
@@ -40,7 +43,7 @@ export function checkNesting(text: string): void {
 }
 
 /**
- * Refuses what would take long to validate, whatever the schema, and answers that are long by the names of their fields.
+ * Refuses documents that would take long to validate against any schema, and overlong response keys.
  *
  * @param document parsed but not yet validated
  * @throws QUERY_TOO_COMPLEX
@@ -53,7 +56,7 @@ export function checkExpansion(document: DocumentNode): void {
   expansion.expandTheRest();
 }
 
-/** Expands fragments and merges fields by their response keys, as validation does; types don't matter here. */
+/** Expands fragments and merges fields by response key as validation does, but regardless of types. */
 class Expansion {
   readonly #fragments = new Map<string, FragmentDefinitionNode>();
   readonly #reached = new Set<FragmentDefinitionNode>();
@@ -79,7 +82,7 @@ class Expansion {
     }
   }
 
-  /** Fragments that no operation spreads are validated too, only to be refused. */
+  /** Validation also visits unused fragments before it refuses them. */
   expandTheRest(): void {
     for (const fragment of this.#fragments.values()) {
       if (!this.#reached.has(fragment)) this.expand([fragment.selectionSet], 0);
@@ -105,7 +108,7 @@ class Expansion {
           this.#group([selection.selectionSet], groups, open);
         } else {
           const fragment = this.#fragments.get(selection.name.value);
-          // One that spreads itself has no end; validation refuses it.
+          // A recursive fragment. Validation refuses it.
           if (!fragment || open.has(fragment)) continue;
           open.add(fragment);
           this.#reached.add(fragment);

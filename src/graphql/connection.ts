@@ -14,9 +14,11 @@ export interface ConnectionArguments {
 }
 
 /**
- * Reads the arguments of a connection. A cursor is the id of its item; `after: "0"` starts at the beginning.
+ * Converts the arguments of a connection to a page request. A cursor is the id of its item, and `after: "0"`
+ * starts at the beginning.
  *
- * @throws VALIDATION_FAILED for sizes outside 1..100 (never clamped), for `first` with `last`, for foreign cursors
+ * @throws VALIDATION_FAILED for sizes outside 1..100 (never clamped), `first` together with `last`, and
+ * malformed cursors
  */
 function pageRequest({ first, last, after, before }: ConnectionArguments): PageRequest {
   const issues: Issue[] = [];
@@ -35,7 +37,7 @@ function pageRequest({ first, last, after, before }: ConnectionArguments): PageR
 }
 
 /**
- * How many items a page of a list has that is read forward only.
+ * Checks the page size of a list that is only read forwards.
  *
  * @throws VALIDATION_FAILED outside 1..100
  */
@@ -58,27 +60,27 @@ function checkCursor(path: string, value: string | null | undefined, issues: Iss
   }
 }
 
-/** What a connection needs to know beyond its page. Each is asked only when a client selects it. */
+/** What a connection needs beyond its page. Each function is called only if a client selects the field. */
 export interface ConnectionSource<T> {
   idOf: (item: T) => Id;
-  /** Another page of the same list. */
+  /** Reads another page of the same list. */
   pageOf: (page: PageRequest) => MaybePromise<Page<T>>;
   count: () => MaybePromise<number>;
 }
 
-/** A list that is known to have nothing, without a command to the database. */
+/** A list known to be empty, for which the database need not be queried. */
 export const emptySource = <T>(): ConnectionSource<T> => ({
   idOf: () => '0',
   pageOf: () => ({ items: [], hasMore: false }),
   count: () => 0,
 });
 
-/** A page as the Relay connection that clients see; edges and the far side's existence are worked out on demand. */
+/** A page as a Relay connection. Edges and page info beyond the page are computed on demand. */
 export class Connection<T> {
   readonly #page: Page<T>;
   readonly #request: PageRequest;
   readonly #source: ConnectionSource<T>;
-  // Asked of the database once, under however many names a client selects them.
+  // Queried at most once, however many aliases select them.
   #count: MaybePromise<number> | undefined;
   #hasEarlier: MaybePromise<boolean> | undefined;
   #hasLater: MaybePromise<boolean> | undefined;
@@ -104,7 +106,7 @@ export class Connection<T> {
     };
   }
 
-  /** Its own page info, which has no field of the same name. */
+  /** A connection is its own PageInfo: their fields do not overlap. */
   get pageInfo(): this {
     return this;
   }
@@ -119,7 +121,7 @@ export class Connection<T> {
     return last === undefined ? null : this.#source.idOf(last);
   }
 
-  // Promises where the database has to be asked, which the resolvers of these fields hand on.
+  // May hold promises if the database has to be queried; the resolvers of these fields pass them on.
   get hasNextPage(): boolean {
     const { backward, before } = this.#request;
     this.#hasLater ??= (!backward && this.#page.hasMore) || this.#existsFrom(before);
@@ -142,7 +144,7 @@ export class Connection<T> {
   #existsUpTo(cursor: Id | undefined): MaybePromise<boolean> {
     if (cursor === undefined || cursor === '0') return false;
     const before = BigInt(cursor) + 1n;
-    // The largest int64 has no successor: then every item counts.
+    // The largest int64 has no successor, so every item counts.
     return this.#exists(before > 9223372036854775807n ? { limit: 0 } : { limit: 0, before: String(before) });
   }
 
@@ -152,7 +154,7 @@ export class Connection<T> {
   }
 }
 
-/** Reads one page of a list as a connection. */
+/** Reads a page of a list as a connection. */
 export function connect<T>(
   args: ConnectionArguments,
   source: ConnectionSource<T>,

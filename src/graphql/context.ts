@@ -4,41 +4,44 @@ import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import { Loaders } from './loaders.ts';
 
-/** Throws PRECONDITION_FAILED unless the REST representation of `record`, of this GraphQL type, is the one that If-Match names. */
+/**
+ * Throws PRECONDITION_FAILED unless If-Match names the current version of `record`. `type` is its GraphQL
+ * type.
+ */
 export type Precondition = (type: string, record: object) => void;
 
-/** The idempotency of one request (docs/interface.md, "Safe retries and caching"). */
+/** Idempotency of one request (docs/interface.md, "Safe retries and caching"). */
 export interface Idempotency {
-  /** The key of the next write: the header's own for the first, derived from it for the others. */
+  /** The key of the next write: the header's own for the first, derived from it for the rest. */
   nextKey(): string;
-  /** Told when an outcome is one of an earlier call. */
+  /** Called when an outcome is replayed. */
   onReplay(): void;
 }
 
-/** What resolvers know of a call: who makes it and the store. Nothing of HTTP. */
+/** What resolvers know about a call: the caller and the store, but nothing of HTTP. */
 export interface Context {
   principal: Principal;
   store: Store;
-  /** Replaced after each write, so that what is read next is read anew. */
+  /** Replaced after each write, so that later reads are fresh. */
   loaders: Loaders;
   now: () => number;
-  /** As the request's own charge left it. */
+  /** The budget after this request's charge. */
   rateLimit: () => RateLimitView;
   precondition?: Precondition | undefined;
   idempotency?: Idempotency | undefined;
-  /** Opens the stream that a subscription reads; there where one is answered. */
+  /** Opens the event stream of a subscription. Set only for subscriptions. */
   followEvents?:
     | ((selection: Omit<EventRequest, 'limit'>) => Promise<AsyncIterable<StoredEvent>>)
     | undefined;
 }
 
-/** Units that are run without letting others in between. */
+/** Operations up to this cost run without yielding to other requests. */
 const MAX_UNINTERRUPTED_COST = 20;
 
 /**
- * The context of one operation of a session.
+ * Creates the context of one operation.
  *
- * @param call `cost`: its cost in units; `isGone`: whether the client went away
+ * @param call `cost`: its cost in units; `isDisconnected`: whether the client has disconnected
  */
 export const newContext = (
   session: Session,

@@ -21,28 +21,28 @@ import { tooComplex } from './refusal.ts';
 import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
-/** An operation above this many units is refused. */
+/** Operations above this many units are refused. */
 const MAX_COST = 50;
-/** List entries for one unit. */
+/** List entries per unit. */
 const ENTRIES_PER_UNIT = 100;
-/** Weight for one unit. */
+/** Weight per unit. */
 const WEIGHT_PER_UNIT = 2_500;
-/** What asks for the budget or for a type's name is free up to this weight. */
+/** Weight up to which `rateLimit` and root `__typename` are free. */
 const FREE_WEIGHT = 100;
-/** Characters of text that weigh 1, as a number or an id does. */
+/** Characters of text that weigh as much as a number or an id. */
 const CHARACTERS_PER_WEIGHT = 100;
-/** Events that the cost of a subscription covers. */
+/** Events covered by the cost of a subscription. */
 const SUBSCRIPTION_ROWS = 100;
 
 export interface Cost {
   units: number;
-  /** Whether another set of variables could give another cost. */
+  /** Whether other variables could result in another cost. */
   dependsOnVariables: boolean;
 }
 
 /**
- * The most that a part of an answer can hold. `entries` are list entries of all levels. `weight` counts each field of an
- * object for each row it can appear in: 1, or 1 for every 100 characters that its text can have.
+ * An upper bound on part of a response. `entries` counts list entries on all levels. `weight` counts each
+ * field of an object for each row it can appear in: 1, or 1 per 100 characters of text.
  */
 interface Amount {
   entries: number;
@@ -57,13 +57,13 @@ const max = (a: Amount, b: Amount): Amount => ({
 type Field = GraphQLField<unknown, unknown>;
 
 /**
- * What operations cost, in units of the caller's budget: for each field of the root
- * `max(1, ceil(entries / 100), ceil(weight / 2500))` of the most that it can return.
+ * Computes the cost of operations in units: the sum over all root fields of `max(1, ceil(entries / 100),
+ * ceil(weight / 2500))`, using the most each can return.
  */
 export class CostModel {
   readonly #weights = new Map<Field, number>();
 
-  /** @throws Error for a schema with a list or a text whose size nobody says: then its cost isn't known */
+  /** @throws Error if the schema has a list or text of unknown size, for which no cost can be computed */
   constructor(schema: GraphQLSchema) {
     const types = Object.values(schema.getTypeMap()).filter(
       (type): type is GraphQLObjectType => isObjectType(type) && !type.name.startsWith('__'),
@@ -86,7 +86,7 @@ export class CostModel {
   }
 
   /**
-   * @param variables coerced, defaults applied
+   * @param variables coerced, with defaults
    * @throws QUERY_TOO_COMPLEX above MAX_COST units
    */
   costOf(
@@ -127,16 +127,16 @@ class CostAnalysis {
   }
 
   /**
-   * What one field and all below it can return, without the weight of the field itself.
+   * An upper bound on what a field and its subselections can return, excluding the field's own weight.
    *
-   * @param rows how many objects it is a field of
-   * @param page how many entries the lists of the connection have that it is a field of
+   * @param rows number of objects that the field belongs to
+   * @param page entries in the lists of the enclosing connection
    */
   amountOf({ definition, nodes, subselections }: SelectedField, rows: number, page?: number): Amount {
     const size = this.#sizeOf(definition, nodes[0]) ?? page;
     if (!isListType(getNullableType(definition.type))) {
       const amount = this.#maximum(subselections, rows, size);
-      // A page is read even if neither its nodes nor its edges are asked for.
+      // The page is read even if neither nodes nor edges are selected.
       if (size !== undefined && isPaged(definition) && !hasList(subselections)) amount.entries += rows * size;
       return amount;
     }
@@ -145,7 +145,7 @@ class CostAnalysis {
     return { entries: amount.entries + entries, weight: amount.weight };
   }
 
-  /** A record is of one type; its cost is that of the most expensive type. */
+  /** A record has one type, so the most expensive one counts. */
   #maximum(below: SelectedField['subselections'], rows: number, page: number | undefined): Amount {
     let maximum: Amount = { entries: 0, weight: 0 };
     for (const selection of below.values()) maximum = max(maximum, this.#sum(selection, rows, page));
@@ -162,7 +162,10 @@ class CostAnalysis {
     return sum;
   }
 
-  /** How many entries the list has that a field returns, by its arguments; undefined where none says so. */
+  /**
+   * The number of entries a list field can return, by its arguments; undefined if it is not a list with a
+   * size.
+   */
   #sizeOf(definition: Field, node: FieldNode): number | undefined {
     if (isPaged(definition)) {
       const sizes = ['first', 'last'].map((name) => this.#argument(node, name));
@@ -180,7 +183,7 @@ class CostAnalysis {
     return value && this.#value(value);
   }
 
-  /** The value of what can say the size of a list; of a list only its length counts. */
+  /** The value of an argument that determines a list's size. For lists, only the length matters. */
   #value(node: ValueNode): unknown {
     if (node.kind === Kind.VARIABLE) {
       this.dependsOnVariables = true;
@@ -191,10 +194,10 @@ class CostAnalysis {
   }
 }
 
-/** Whether a field returns a page of as many entries as its arguments say. */
+/** Whether a field is paginated by its arguments. */
 const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === 'first');
 
-/** The argument that names the entries of a list one by one. */
+/** The list argument that names a field's entries one by one. */
 const listSizeArgument = ({ args }: Field) => args.find(({ type }) => isListType(getNullableType(type)));
 
 const hasList = (below: SelectedField['subselections']): boolean =>
@@ -202,7 +205,10 @@ const hasList = (below: SelectedField['subselections']): boolean =>
     selection.some(({ definition }) => isListType(getNullableType(definition.type))),
   );
 
-/** The weight of one value of a field; `extensions.maxLength` of field or scalar says how many characters it can have. */
+/**
+ * The weight of a field's value. `extensions.maxLength` of the field or its scalar gives the maximum number
+ * of characters.
+ */
 function weightOf({ name, type, extensions }: Field): number {
   const named = getNamedType(type);
   const maxLength = extensions.maxLength ?? named.extensions.maxLength;

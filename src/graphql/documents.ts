@@ -24,16 +24,16 @@ import { findMergeConflicts } from './merging.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 import { validate } from './validate.ts';
 
-/** Bytes of everything that is kept of all documents. */
+/** Total bytes cached for all documents. */
 const MAX_BYTES = 24_000_000;
-/** Bytes of everything that is kept of one document: code above it isn't made. */
+/** Bytes cached per document. Beyond this, no code is generated. */
 const MAX_BYTES_PER_DOCUMENT = 1_500_000;
-/** Measured: bytes of heap for one token with its part of the tree. */
+/** Measured: heap bytes per token, including its share of the AST. */
 const BYTES_PER_TOKEN = 300;
 const BYTES_PER_ENTRY = 1_000;
-/** Characters of the texts that are remembered of documents that came once. */
+/** Total characters of documents remembered after their first use. */
 const MAX_CHARACTERS_SEEN = 2_000_000;
-/** Validation stops after so many errors. */
+/** Validation stops after this many errors. */
 const MAX_ERRORS = 100;
 
 /** An operation of a valid document. */
@@ -42,29 +42,29 @@ export interface Operation {
   readonly node: OperationDefinitionNode;
 }
 
-/** A document that was parsed and validated. */
+/** A parsed and validated document. */
 export interface ValidDocument {
   readonly text: string;
   readonly ast: DocumentNode;
   readonly tokens: number;
   readonly operations: ReadonlyMap<string, Operation>;
-  /** The operation to run where none is named: the only one there is. */
+  /** The default operation: the only one there is. */
   readonly only: Operation | undefined;
   readonly refusal?: undefined;
 }
 
-/** A document, or why nothing in it can run. */
+/** A document, or why none of it can run. */
 export type ReadDocument = ValidDocument | { readonly refusal: OperationRefused };
 
 interface Entry {
   document: ReadDocument;
-  /** Bytes of all that is kept for it. */
+  /** Bytes cached for the document. */
   bytes: number;
 }
 
 /**
- * Documents parsed and checked, and kept from their second use on in a cache that is bounded by what it holds: of a flood of
- * documents that are sent once nothing remains that the garbage collector would have to carry.
+ * Parses and validates documents, and caches them from their second use on. The cache is bounded by size, and
+ * one-off documents leave nothing behind for the garbage collector.
  */
 export class Documents {
   readonly #schema: GraphQLSchema;
@@ -74,18 +74,18 @@ export class Documents {
     maxSize: MAX_BYTES,
     sizeCalculation: ({ bytes }) => bytes,
   });
-  /** The texts of those that came once. */
+  /** Documents used once. */
   readonly #seen = new LRUCache<string, true>({
     maxSize: MAX_CHARACTERS_SEEN,
     sizeCalculation: (_, text) => text.length + 1,
   });
 
-  /** @param options `introspection: false` tells clients nothing of the schema: no introspection, no "Did you mean" */
+  /** @param options `introspection: false` hides the schema: no introspection, no "Did you mean" */
   constructor(schema: GraphQLSchema, { introspection }: { introspection: boolean }) {
     this.#schema = schema;
     this.#suggest = introspection;
-    // How much of the schema may be asked for is counted (`Introspection`), whatever its depth, and which fields can be
-    // merged is found in one pass (`mergingConflicts`).
+    // `Introspection` limits introspection by the number of fields instead of depth. `findMergeConflicts`
+    // finds conflicts in one pass.
     const standard = specifiedRules.filter(
       (rule) => rule !== MaxIntrospectionDepthRule && rule !== OverlappingFieldsCanBeMergedRule,
     );
@@ -93,7 +93,7 @@ export class Documents {
     this.#rules = introspection ? rules : [...rules, NoSchemaIntrospectionCustomRule];
   }
 
-  /** Reads a document, or finds it read. */
+  /** Returns the document from the cache, or reads it. */
   get(text: string): ReadDocument {
     const known = this.#cache.get(text);
     if (known) return known.document;
@@ -110,9 +110,10 @@ export class Documents {
   }
 
   /**
-   * Reserves room for what is to be kept with a document.
+   * Reserves cache space for data attached to a document.
    *
-   * @returns whether there is room, which there is only with a document that is kept; if not, it must not be kept
+   * @returns whether the data may be cached; false if the document itself is not cached or would get too
+   * large
    */
   reserve(document: ValidDocument, bytes: number): boolean {
     const entry = this.#cache.peek(document.text);
@@ -122,7 +123,7 @@ export class Documents {
     return true;
   }
 
-  /** Parses and validates a document without keeping it. */
+  /** Parses and validates a document without caching it. */
   read(text: string): ReadDocument {
     let ast: DocumentNode;
     let errors: readonly GraphQLError[];
@@ -166,7 +167,7 @@ function countTokens({ loc }: DocumentNode): number {
   return tokens;
 }
 
-/** Names the first errors and counts the rest. */
+/** Lists the first errors and counts the rest. */
 function validationRefusal(ast: DocumentNode, errors: readonly GraphQLError[]): OperationRefused {
   if (errors.at(-1)!.message.endsWith('Validation aborted.'))
     return refused('QUERY_TOO_COMPLEX', 'The operation has too many errors.');
@@ -179,7 +180,10 @@ function validationRefusal(ast: DocumentNode, errors: readonly GraphQLError[]): 
   return new OperationRefused(named);
 }
 
-/** An error of validation; where a scalar refuses a value, its message names the argument or field, as rules do. */
+/**
+ * Formats a validation error. If a scalar refused a value, the message names the argument or field, as domain
+ * rules do.
+ */
 function validationError(ast: DocumentNode, error: GraphQLError): GraphQLFormattedError {
   const formatted = publicError(error, 'GRAPHQL_VALIDATION_FAILED');
   if (formatted.extensions?.code !== 'VALIDATION_FAILED') return formatted;

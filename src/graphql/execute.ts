@@ -2,19 +2,19 @@ import type { ExecutionResult, GraphQLFormattedError } from 'graphql';
 import { AppError } from '../errors.ts';
 import { INTERNAL_MESSAGE, publicError } from './refusal.ts';
 
-/** An execution result as clients see it. */
+/** An execution result as sent to clients. */
 export interface PublicResult {
   data?: Record<string, unknown> | null;
   errors?: GraphQLFormattedError[];
   extensions?: Record<string, unknown>;
-  /** Seconds after which the refused part can succeed; for the Retry-After header, not for the body. */
+  /** Seconds until a retry can succeed. Sent as Retry-After rather than in the body. */
   retryAfter?: number;
 }
 
-/** Told of errors that clients must not see. */
+/** Receives errors that clients must not see. */
 export type ErrorReporter = (error: unknown) => void;
 
-/** Makes a result public: errors that nobody foresaw are reported here and told to nobody else. */
+/** Prepares a result for clients. Unexpected errors are reported and masked. */
 export function publicResult(result: ExecutionResult, report: ErrorReporter): PublicResult {
   if (!result.errors) return result as Omit<ExecutionResult, 'errors'>;
   let retryAfter: number | undefined;

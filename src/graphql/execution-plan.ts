@@ -5,21 +5,23 @@ import type { Documents, Operation } from './documents.ts';
 import { conditionVariables, type SelectedOperation, select } from './selection.ts';
 import { OperationVariables, type Variables } from './variables.ts';
 
-/** Measured: bytes of heap for one field of a selection. */
+/** Measured: heap bytes per field of a selection. */
 const BYTES_PER_FIELD = 300;
 
-/** An operation with its directives decided, and what is found out about it as it is used. */
+/** An operation with its @skip and @include directives resolved, and what is derived from it on use. */
 export interface ExecutionPlan {
   readonly operation: Operation;
   readonly selected: SelectedOperation;
   uses: number;
-  /** Where it doesn't depend on variables. */
+  /** Set if it does not depend on variables. */
   cost?: Cost;
-  /** The data where only the schema is asked for and no variable has a say; null where something else is asked for too. */
+  /**
+   * The result if only the schema is queried and no variable affects it; null if anything else is queried.
+   */
   schemaData?: Record<string, unknown> | null;
-  /** What compiled code needs to be right; null where it never is. */
+  /** Variables that must be present for compiled code to be correct; null if it never is. */
   requiredVariables?: readonly string[] | null;
-  /** Null where there is to be none. */
+  /** Null if the operation is not to be compiled. */
   code?: CompiledQuery | null;
 }
 
@@ -29,28 +31,28 @@ interface PlannedOperation {
   readonly plans: Map<string, ExecutionPlan>;
 }
 
-/** Plans of the operations of documents, kept as long as these and within the room that they have. */
+/** Creates execution plans and caches them with their documents, within the space reserved there. */
 export class ExecutionPlans {
   readonly #schema: GraphQLSchema;
   readonly #documents: Documents;
   readonly #suggest: boolean;
   readonly #operations = new WeakMap<Operation, PlannedOperation>();
 
-  /** @param options `suggest: false` tells clients nothing of the schema */
+  /** @param options `suggest: false` hides the schema */
   constructor(schema: GraphQLSchema, documents: Documents, { suggest }: { suggest: boolean }) {
     this.#schema = schema;
     this.#documents = documents;
     this.#suggest = suggest;
   }
 
-  /** @throws VALIDATION_FAILED naming what is wrong */
+  /** @throws VALIDATION_FAILED listing all issues */
   coerce(operation: Operation, inputs: Variables): Variables {
     return this.#planned(operation).variables.coerce(inputs);
   }
 
   /**
    * @param variables coerced
-   * @throws QUERY_TOO_COMPLEX for what is too deep or too large to look at
+   * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large
    */
   planOf(operation: Operation, variables: Variables): ExecutionPlan {
     const { conditions, plans } = this.#planned(operation);
@@ -59,7 +61,7 @@ export class ExecutionPlans {
     if (known) return known;
     const selected = select(this.#schema, operation.document.ast, operation.node, variables);
     const isKept = this.#documents.reserve(operation.document, selected.fields * BYTES_PER_FIELD);
-    // The first plan that is kept is mostly that of the use before, when the document wasn't kept yet.
+    // The document was used once before it was cached, most likely with the same plan.
     const plan: ExecutionPlan = { operation, selected, uses: isKept && plans.size === 0 ? 1 : 0 };
     if (isKept) plans.set(decided, plan);
     return plan;

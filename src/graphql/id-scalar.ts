@@ -23,7 +23,7 @@ import {
 import { ID_RULE, parseId } from '../domains/id.ts';
 import { AppError, type Issue } from '../errors.ts';
 
-/** graphql-js puts its own words before the message of a scalar; the extensions survive it. */
+/** graphql-js prefixes the messages of scalars but keeps their extensions. */
 export const invalid = (message: string, node?: ValueNode) =>
   new GraphQLError(message, {
     ...(node && { nodes: node }),
@@ -39,9 +39,9 @@ const readText = (value: unknown, node?: ValueNode): string => {
 };
 
 /**
- * The standard ID scalar. All ids but the `nodeId` of Relay are int64, and GraphQL has one ID for both: the scalar lets
- * any text pass, and what says where an id stands, validation (`Int64IdsRule`) and variables (`idIssues`), refuses
- * what is no int64 before anything runs.
+ * The standard ID scalar. Apart from `nodeId` and event ids, all ids are int64, but GraphQL has only one ID
+ * type. So the scalar accepts any text, and `Int64IdsRule` and `idIssues`, which know where an id is used,
+ * refuse anything but an int64 before execution.
  */
 export const IdScalar = new GraphQLScalarType<string, string>({
   name: 'ID',
@@ -54,11 +54,11 @@ export const IdScalar = new GraphQLScalarType<string, string>({
     readText(node.kind === Kind.STRING || node.kind === Kind.INT ? node.value : null, node),
 });
 
-/** Whether the ids that an argument takes are opaque: those whose definition says so in its extensions. */
+/** Whether an argument takes opaque ids, as declared in its extensions. */
 const isOpaque = (argument: GraphQLArgument | null | undefined): boolean =>
   argument?.extensions.opaque === true;
 
-/** Ids in the text of a document are int64, except where opaque ones are expected. */
+/** Validation rule: ids in a document are int64, except where opaque ids are expected. */
 export function Int64IdsRule(context: ValidationContext): ASTVisitor {
   const opaqueDefaults = new Set<ValueNode>();
   const check = (node: StringValueNode | IntValueNode) => {
@@ -81,7 +81,7 @@ export function Int64IdsRule(context: ValidationContext): ASTVisitor {
   };
 }
 
-/** The variables of an operation that only stand where opaque ids are expected. */
+/** The variables of an operation used only where opaque ids are expected. */
 export const opaqueVariables = (
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -103,7 +103,7 @@ function opaqueVariablesIn(context: ValidationContext, operation: OperationDefin
   return opaque;
 }
 
-/** What is wrong with the ids in the coerced value of a variable that isn't opaque. */
+/** Finds malformed ids in the coerced value of a variable that is not opaque. */
 export function idIssues(type: GraphQLInputType, value: unknown, name: string): Issue[] {
   const issues: Issue[] = [];
   const look = (type: GraphQLInputType, value: unknown, path: readonly (string | number)[]): void => {

@@ -4,12 +4,12 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Outcome, PetstoreWrites } from '../store/store.ts';
 import type { Context } from './context.ts';
 
-/** How long the outcome of an idempotent call is kept, in milliseconds. */
+/** How long outcomes are kept, in milliseconds. */
 const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
 
 /**
- * Runs `work` once for the request's Idempotency-Key and this operation with this input, whichever transport it came
- * through; a repeated call gets the first outcome.
+ * Runs `work` once per Idempotency-Key, operation and input, over any transport. A repeated call gets the
+ * first outcome.
  */
 export async function runOnce<T>(
   { store, principal, idempotency, now }: Context,
@@ -35,14 +35,17 @@ export async function runOnce<T>(
   return outcome.value as T;
 }
 
-/** A digest of the operation and its input that does not depend on the order of fields. */
+/** Digest of an operation and its input, independent of the order of fields. */
 const fingerprint = (operation: string, input: object): string =>
   createHash('sha256')
     .update(operation)
     .update(JSON.stringify(canonical(input)))
     .digest('base64url');
 
-/** As JSON that is equal for equal values only, where JSON alone writes a long integer, its digits and no number alike. */
+/**
+ * Converts a value so that only equal values yield equal JSON. Plain JSON would write a bigint, its digits
+ * and NaN alike.
+ */
 function canonical(value: unknown): unknown {
   if (typeof value === 'bigint' || Number.isNaN(value)) return ['number', String(value)];
   if (Array.isArray(value)) return ['list', ...value.map(canonical)];

@@ -13,16 +13,16 @@ import { tooComplex } from './refusal.ts';
 import { type SelectedField, type Selection, select } from './selection.ts';
 import type { Variables } from './variables.ts';
 
-/** How much more than the fullest query of the usual tools an introspection may ask for. */
+/** How much larger than the introspection of common tools a query may be. */
 const MAX_RATIO = 1.5;
 
-/** Whether a field of the root asks for the schema. */
+/** Whether a root field queries the schema. */
 export const isSchemaField = ({ definition: { name } }: SelectedField): boolean =>
   name === '__schema' || name === '__type';
 
 /**
- * Answers what is asked of the schema. It is the same for everybody and much of it is the same at many places, so that
- * it takes a small part of the time that execution takes; and what an answer holds is counted as it is made.
+ * Resolves introspection. The schema is the same for everyone and repeats itself, so caching takes a fraction
+ * of the time of execution. The size of the result is limited while it is built.
  */
 export class Introspection {
   readonly #schema: GraphQLSchema;
@@ -33,8 +33,8 @@ export class Introspection {
   }
 
   /**
-   * @returns the data of an operation that asks for nothing but the schema; undefined if it asks for more
-   * @throws QUERY_TOO_COMPLEX for far more fields than are in the answer to GraphiQL or a code generator
+   * @returns the data if the operation queries nothing but the schema; undefined otherwise
+   * @throws QUERY_TOO_COMPLEX if the result is far larger than what GraphiQL or code generators need
    */
   resolve(selection: Selection, variables: Variables): Record<string, unknown> | undefined {
     this.#mostFields ??= MAX_RATIO * this.#fieldsOfFullQuery();
@@ -71,20 +71,20 @@ export class Introspection {
   }
 }
 
-/** The answer to one field of the root. */
+/** Resolves one root field. */
 class RootFieldResult {
-  /** Fields in it, each for each place that it has. */
+  /** Fields in the result, counting repeated objects each time. */
   fields = 0;
   readonly #variables: Variables;
   readonly #max: number;
   readonly #info: GraphQLResolveInfo;
-  /** What stands for an object, which is the same wherever one selection refers to it. */
+  /** Results by object, shared wherever the same selection applies. */
   readonly #known = new Map<Selection, Map<unknown, { value: object; fields: number }>>();
 
   constructor(schema: GraphQLSchema, variables: Variables, max: number) {
     this.#variables = variables;
     this.#max = max;
-    // All that the resolvers of meta fields look at.
+    // All that the resolvers of meta fields use.
     this.#info = { schema } as GraphQLResolveInfo;
   }
 

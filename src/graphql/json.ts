@@ -1,11 +1,11 @@
 import { stringify } from 'lossless-json';
 
-/** A value as JSON text, its bigints as integers. */
+/** Serialises a value to JSON, with bigints as integers. */
 export function toJson(value: unknown): string {
   try {
     return JSON.stringify(value);
   } catch (error) {
-    // The only thing in answers that JSON.stringify refuses is a bigint, which hardly any has.
+    // Only a bigint makes JSON.stringify throw, and results rarely contain one.
     if (!(error instanceof TypeError)) throw error;
     return stringify(value)!;
   }

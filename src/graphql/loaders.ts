@@ -4,17 +4,20 @@ import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Page, Store } from '../store/store.ts';
 
-/** For whom a request reads. */
+/** The caller that a request reads for. */
 export interface Caller {
-  /** Whether the client went away: then nothing more is read for it. */
+  /** Whether the client has disconnected, after which nothing more is read. */
   isDisconnected(): boolean;
-  /** Whether it asks for so much that other requests, and the news that it is gone, are let in between two levels. */
+  /**
+   * Whether to yield between the levels of a query, so that a large one does not block other requests or the
+   * detection of its client's disconnect.
+   */
   yieldsBetweenLevels: boolean;
 }
 
 const INTERNAL_CALLER: Caller = { isDisconnected: () => false, yieldsBetweenLevels: false };
 
-/** A DataLoader whose batches wait for their turn and are given up with the client. */
+/** Creates a DataLoader that stops reading when the client disconnects. */
 function loaderFor<T>(
   { isDisconnected, yieldsBetweenLevels }: Caller,
   read: (ids: readonly Id[]) => MaybePromise<T[]>,
@@ -26,21 +29,21 @@ function loaderFor<T>(
   return new DataLoader(batch, yieldsBetweenLevels ? { batchScheduleFn: setImmediate } : {});
 }
 
-/** Never shown to anybody: there is nobody to show it to. */
+/** Never sent, because the client is gone. */
 const clientDisconnected = () => new AppError('BAD_REQUEST', 'The client went away.');
 
-/** How many sources there are: each has its own place in what a request has loaded. */
+/** Number of sources. Each has its own slot in a request's loaders. */
 let sources = 0;
 
-/** How the records of one kind are read by id. Stated once, beside the GraphQL type of the records. */
+/** How records of one kind are read by id. Defined once, beside their GraphQL type. */
 export class RecordSource<T> {
   readonly slot = sources++;
   readonly read: (store: Store, ids: readonly Id[]) => MaybePromise<(T | null)[]>;
   readonly peek: ((store: Store, id: Id) => T | undefined) | undefined;
 
   /**
-   * @param read one command for any number of ids
-   * @param peek the record if the store knows it without asking the database
+   * @param read reads any number of ids with one command
+   * @param peek returns the record if the store has it cached
    */
   constructor(read: RecordSource<T>['read'], peek?: RecordSource<T>['peek']) {
     this.read = read;
@@ -48,18 +51,21 @@ export class RecordSource<T> {
   }
 }
 
-/** How something that hangs on each parent is read, a page of its children or their number. Stated once, like a {@link RecordSource}. */
+/**
+ * How something that belongs to each parent is read: a page of its children or their number. Defined once,
+ * like a {@link RecordSource}.
+ */
 export class ChildSource<T, Args extends readonly unknown[]> {
   readonly slot = sources++;
   readonly read: (store: Store, parents: readonly Id[], ...args: Args) => MaybePromise<T[]>;
 
-  /** @param read one command for any number of parents */
+  /** @param read reads for any number of parents with one command */
   constructor(read: ChildSource<T, Args>['read']) {
     this.read = read;
   }
 }
 
-/** A DataLoader that answers at once what the request has already read. */
+/** A DataLoader that returns already loaded records synchronously. */
 class RecordLoader<T> {
   readonly #primed = new Map<Id, T | null>();
   readonly #store: Store;
@@ -91,7 +97,7 @@ class RecordLoader<T> {
   }
 }
 
-/** Loaders of what hangs on a parent, one for each distinct set of arguments: each is one command. */
+/** DataLoaders for children, one per distinct set of arguments, each of which issues one command. */
 class ChildLoader<T, Args extends readonly unknown[]> {
   readonly #loaders = new Map<string, DataLoader<Id, T>>();
   readonly #store: Store;
@@ -115,7 +121,10 @@ class ChildLoader<T, Args extends readonly unknown[]> {
   }
 }
 
-/** What one request reads, each thing once and each level of a query with one command. Made as it is needed. */
+/**
+ * The loaders of one request, created on demand. Each record is read once, and each level of a query with one
+ * command.
+ */
 export class Loaders {
   readonly #store: Store;
   readonly #caller: Caller;
@@ -127,7 +136,7 @@ export class Loaders {
     this.#caller = caller;
   }
 
-  /** The store, to those who still wait. */
+  /** The store, unless the client has disconnected. */
   get store(): Store {
     if (this.#caller.isDisconnected()) throw clientDisconnected();
     return this.#store;
@@ -138,7 +147,7 @@ export class Loaders {
     return this.#recordLoader(source).load(id);
   }
 
-  /** The same page, whose records need not be read again for what hangs below it. */
+  /** Caches the records of a page, so that nested fields need not load them again. */
   prime<T extends { id: Id }>(source: RecordSource<T>, page: MaybePromise<Page<T>>): MaybePromise<Page<T>> {
     if (page instanceof Promise) return page.then((found) => this.prime(source, found));
     const loader = this.#recordLoader(source);
@@ -146,7 +155,7 @@ export class Loaders {
     return page;
   }
 
-  /** What hangs on a parent, for these arguments. */
+  /** Loads a page of children or their number for one parent. */
   forParent<T, Args extends readonly unknown[]>(
     source: ChildSource<T, Args>,
     parent: Id,

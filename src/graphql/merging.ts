@@ -14,17 +14,17 @@ import {
 } from 'graphql';
 import { type SelectedField, type Selection, selectEverything } from './selection.ts';
 
-/** No more conflicts than this are looked for. */
+/** Stop after this many conflicts. */
 const MAX_CONFLICTS = 100;
 
 /**
- * Finds fields that would have one response key and can't be merged (GraphQL specification, section 5.3.2). The rule of
- * graphql-js compares each with each; a document of 2,000 tokens can keep it busy for tens of milliseconds. This looks at
- * each once, since all that are merged must equal the first. What stands where no object can be of its type is never
- * merged, so that it isn't looked at.
+ * Finds fields with the same response key that cannot be merged (GraphQL specification, section 5.3.2).
+ * graphql-js compares all pairs, which can take tens of milliseconds for a document of 2,000 tokens. This
+ * compares each field with the first one only, since all of them must be equal. It skips selections whose
+ * type condition can never apply.
  *
- * @param document valid but for this
- * @throws QUERY_TOO_COMPLEX for what is too deep or too large to look at
+ * @param document otherwise valid
+ * @throws QUERY_TOO_COMPLEX if the document is too deep or too large
  */
 export function findMergeConflicts(schema: GraphQLSchema, document: DocumentNode): GraphQLError[] {
   const search = new Search();
@@ -35,7 +35,7 @@ export function findMergeConflicts(schema: GraphQLSchema, document: DocumentNode
   return search.conflicts;
 }
 
-/** All that stands under one response key of whatever type. */
+/** Everything selected under one response key, regardless of type. */
 interface Shape {
   field: SelectedField;
   below: Selection[];
@@ -44,7 +44,7 @@ interface Shape {
 class Search {
   readonly conflicts: GraphQLError[] = [];
 
-  /** Fields of one object: they must be the same field with the same arguments. */
+  /** Fields of one object must be the same field with the same arguments. */
   checkSelection(selection: Selection): void {
     for (const { key, nodes, subselections } of selection) {
       const [first, ...others] = nodes;
@@ -57,7 +57,7 @@ class Search {
     }
   }
 
-  /** Fields of objects of different types, only one of which will be there: what they return must look the same. */
+  /** Fields of different object types, of which only one can occur, must return the same shape. */
   #checkShapes(selections: readonly Selection[]): void {
     const shapes = new Map<string, Shape>();
     for (const field of selections.flat()) {
@@ -95,7 +95,7 @@ const argumentsOf = ({ arguments: given = [] }: FieldNode): string =>
     .sort()
     .join();
 
-/** The order of fields in a literal doesn't matter. */
+/** The order of fields in an object literal is irrelevant. */
 function sorted(value: ValueNode): ValueNode {
   if (value.kind === Kind.LIST) return { ...value, values: value.values.map(sorted) };
   if (value.kind !== Kind.OBJECT) return value;

@@ -19,17 +19,17 @@ import { runOnce } from './idempotency.ts';
 import { Loaders } from './loaders.ts';
 import { OperationRefused, refused } from './refusal.ts';
 
-/** The most characters of JSON that the outcomes of several fields may have where they are kept for a retry. */
+/** Maximum JSON length of the outcomes of several fields that are stored for retries. */
 const MAX_OUTCOME_LENGTH = 16_000;
 
-/** What one root field writes, once its arguments are known to be right. */
+/** What one root field will write, once its arguments have been validated. */
 interface PlannedWrite {
-  /** Tells this write from another one under the same Idempotency-Key. */
+  /** Distinguishes the write from others under the same Idempotency-Key. */
   input: object;
   work: (writes: PetstoreWrites) => MaybePromise<unknown>;
 }
 
-/** A promise and who settles it. A rejection that nobody waits for is no error. */
+/** A promise that is settled from outside. Rejections that nobody awaits are ignored. */
 class Deferred<T> {
   resolve!: (value: T) => void;
   reject!: (error: unknown) => void;
@@ -43,7 +43,7 @@ class Deferred<T> {
   }
 }
 
-/** One root field of a mutation: its resolver plans a write and waits for the outcome. */
+/** One root field of a mutation. Its resolver plans a write and awaits the outcome. */
 export class RootField {
   readonly name: string;
   readonly #nodes: readonly FieldNode[];
@@ -55,20 +55,23 @@ export class RootField {
     this.#nodes = fieldNodes;
   }
 
-  /** Adds a write to those of the operation. @returns its outcome, once all of them are committed */
+  /** Adds a write to the operation. @returns its outcome, once all writes are committed */
   write<T>(input: object, work: (writes: PetstoreWrites) => MaybePromise<T>): Promise<T> {
     this.plan.resolve({ input, work });
     return this.outcome.promise as Promise<T>;
   }
 
-  /** The error as one of this field. */
+  /** Attaches this field's location and path to an error. */
   located(error: unknown): GraphQLError {
     const { alias, name } = this.#nodes[0]!;
     return locatedError(error, this.#nodes, [(alias ?? name).value]);
   }
 }
 
-/** The refusal of one field of several, with its place among them, which a replayed one still knows. */
+/**
+ * The refusal of one of several fields, with its index, which is stored so that a replay reports the same
+ * field.
+ */
 class FieldRefusal extends AppError {
   readonly at: number;
 
@@ -84,8 +87,8 @@ class FieldRefusal extends AppError {
 }
 
 /**
- * One mutation on its way, the root value of its execution. What its root fields write is written together or not at
- * all, in their order, before anything below them is read.
+ * A mutation in progress, the root value of its execution. All its root fields are written in order and
+ * atomically before anything below them is read.
  */
 export class Mutation {
   readonly #fields: RootField[] = [];
@@ -97,21 +100,21 @@ export class Mutation {
   }
 
   /**
-   * Writes what all fields have planned, and lets them go on.
+   * Performs the planned writes and lets the fields continue.
    *
-   * @param count how many fields the operation has
-   * @returns the result of the whole operation if it fails
-   * @throws OperationRefused where the store can't do it
+   * @param count number of root fields
+   * @returns the result of the whole operation if it failed
+   * @throws OperationRefused if the store cannot do it
    */
   async commit(context: Context, count: number): Promise<ExecutionResult | undefined> {
     const fields = this.#fields;
     if (fields.length < count) {
-      // Execution has refused a field before its resolver was called; its result says why.
+      // Execution refused a field before calling its resolver, and its result has the error.
       for (const each of fields) each.outcome.reject(new Error('Another field of the operation failed.'));
       return undefined;
     }
     if (count === 0) return undefined;
-    // The one that an error is about.
+    // The field that the error is reported for.
     let field = fields.length === 1 ? fields[0] : undefined;
     try {
       const plans: PlannedWrite[] = [];
@@ -166,7 +169,7 @@ export class Mutation {
   }
 }
 
-/** One write after the other, without a promise where the store needs none. */
+/** Performs the writes in order, without creating a promise if the store is synchronous. */
 function runInOrder(plans: readonly PlannedWrite[], writes: PetstoreWrites): MaybePromise<unknown[]> {
   const outcomes: unknown[] = [];
   const from = (index: number): MaybePromise<unknown[]> => {
@@ -192,7 +195,7 @@ function runInOrder(plans: readonly PlannedWrite[], writes: PetstoreWrites): May
   return from(0);
 }
 
-/** @throws PAYLOAD_TOO_LARGE for outcomes too large to be kept */
+/** @throws PAYLOAD_TOO_LARGE if the outcomes are too large to store */
 function withinSizeLimit(outcomes: MaybePromise<unknown[]>): MaybePromise<unknown[]> {
   if (outcomes instanceof Promise) return outcomes.then(withinSizeLimit);
   if (JSON.stringify(outcomes).length <= MAX_OUTCOME_LENGTH) return outcomes;
@@ -202,7 +205,7 @@ function withinSizeLimit(outcomes: MaybePromise<unknown[]>): MaybePromise<unknow
   );
 }
 
-/** Makes a resolver of the root of mutations take part in its operation. */
+/** Wraps the resolver of a root field so that it takes part in the operation. */
 export function rootField(
   resolve: GraphQLFieldResolver<unknown, Context>,
 ): GraphQLFieldResolver<Mutation, Context> {
@@ -220,10 +223,10 @@ export function rootField(
 }
 
 /**
- * Root fields of a mutation are executed one after the other, each with all that hangs below it, so that the first would
- * have to be written before the last is looked at. Here all of them must be known before the first is written. So mutations
- * are executed as the queries of a schema that has Mutation for its root: their fields begin together, and the order
- * of the writes is that of `Mutation`.
+ * Mutation root fields execute serially, each with everything below it, so the first would be written before
+ * the last is checked. Here all fields have to be checked before the first write. So mutations execute as
+ * queries against a schema whose query type is Mutation: all root fields start together, and `Mutation` keeps
+ * the order of their writes.
  */
 export const executionSchemas = (schema: GraphQLSchema): ExecutionSchemas => ({
   query: schema,
@@ -236,14 +239,14 @@ export const executionSchemas = (schema: GraphQLSchema): ExecutionSchemas => ({
   subscription: schema,
 });
 
-/** The schema that operations of each kind are executed in. */
+/** The schema that each kind of operation executes against. */
 export type ExecutionSchemas = Record<`${OperationTypeNode}`, GraphQLSchema>;
 
-/** A mutation as the query that it is in its schema; any other operation as it is. */
+/** Turns a mutation into a query; leaves other operations unchanged. */
 export const asQuery = (node: OperationDefinitionNode): OperationDefinitionNode =>
   node.operation === OperationTypeNode.MUTATION ? { ...node, operation: OperationTypeNode.QUERY } : node;
 
-/** A document with its mutations as queries. */
+/** Turns the mutations of a document into queries. */
 export const asQueries = (document: DocumentNode): DocumentNode => ({
   ...document,
   definitions: document.definitions.map((node) =>
@@ -254,8 +257,8 @@ export const asQueries = (document: DocumentNode): DocumentNode => ({
 /**
  * Executes a mutation.
  *
- * @param count how many of its root fields write
- * @param execute runs the operation as a query of its schema (`executionSchemas`) with this root value
+ * @param count number of writing root fields
+ * @param execute runs the operation as a query (`executionSchemas`) with this root value
  */
 export async function mutate(
   context: Context,
@@ -263,7 +266,7 @@ export async function mutate(
   execute: (root: Mutation) => MaybePromise<ExecutionResult>,
 ): Promise<ExecutionResult> {
   const mutation = new Mutation();
-  // By the time that it returns, each field has begun.
+  // By the time this returns, every field has started.
   const result = execute(mutation);
   const failure = await mutation.commit(context, count);
   if (!failure) return result;

@@ -5,22 +5,25 @@ import { builder } from './builder.ts';
 import { MAX_PAGE_SIZE } from './connection.ts';
 import type { Context } from './context.ts';
 
-/** A record of any type that has a nodeId, with the name of its type: pets and inventory entries are one record. */
+/**
+ * A record with the name of its GraphQL type, which the record alone does not tell: pets and inventory
+ * entries share one.
+ */
 interface NodeRecord {
   __typename: string;
 }
 
-/** Of arguments: their ids are no int64. */
+/** Marks arguments that take opaque ids. */
 const OPAQUE = { opaque: true };
 
 type Find = (id: Id, context: Context) => MaybePromise<object | null>;
 
 const finders = new Map<string, Find>();
 
-/** What a nodeId is, for the schema. */
+/** The description of nodeId fields. */
 export const NODE_ID = 'An opaque id over all types, for clients that keep records of all types together.';
 
-/** Every record under one opaque id over all types, as Relay wants it; ids of their own are unique in one type only. */
+/** Relay's Node interface. `nodeId` is unique across all types, while `id` is unique within one type only. */
 export const NodeInterface = builder.interfaceRef<object>('Node').implement({
   description: 'A record that has an id over all types.',
   fields: (t) => ({
@@ -29,14 +32,14 @@ export const NodeInterface = builder.interfaceRef<object>('Node').implement({
   resolveType: (node) => (node as NodeRecord).__typename,
 });
 
-/** The nodeId of a record. Opaque to clients, who may keep it: it must stay readable for ever. */
+/** The nodeId of a record. Clients may store it, so the format must never change. */
 const nodeIdOf = (type: string, id: Id): string => Buffer.from(`${type}:${id}`).toString('base64url');
 
 /**
- * Makes the records of a type nodes.
+ * Makes a type implement Node.
  *
- * @param type the name of the GraphQL type
- * @param find reads one of them by its own id
+ * @param type name of the GraphQL type
+ * @param find reads a record by its `id`
  * @returns the resolver of its nodeId
  */
 export function nodeType(type: string, find: Find): (record: { id: Id }) => string {
@@ -44,7 +47,7 @@ export function nodeType(type: string, find: Find): (record: { id: Id }) => stri
   return ({ id }) => nodeIdOf(type, id);
 }
 
-/** The record of a nodeId; null if there is none, or if it is no nodeId. */
+/** Finds a record by nodeId; null if there is none or the nodeId is malformed. */
 function nodeOf(nodeId: string, context: Context): MaybePromise<object | null> {
   const [type = '', id = ''] = Buffer.from(nodeId, 'base64url').toString('latin1').split(':');
   const find = finders.get(type);

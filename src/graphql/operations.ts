@@ -29,46 +29,46 @@ export interface OperationRequest {
   variables?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
-/** An operation that may be executed once its cost is paid. */
+/** An operation ready to be executed once it is paid for. */
 export interface PreparedOperation {
   document: DocumentNode;
   operation: OperationDefinitionNode;
-  /** Units of the caller's budget. */
+  /** In units. */
   cost: number;
   /** Tokens of its document. */
   tokens: number;
-  /** Fields of all levels that are selected. */
+  /** Selected fields on all levels. */
   fields: number;
-  /** How many of its fields write. */
+  /** Number of writing fields. */
   mutations: number;
-  /** Runs with compiled code where there is some; errors are public already. */
+  /** Executes with compiled code if available. Errors are already masked. */
   execute(context: Context): MaybePromise<PublicResult>;
-  /** Runs with the graphql-js interpreter, the reference that the compiled code is tested against. */
+  /** Executes with graphql-js, the reference for testing compiled code. */
   interpret(context: Context): MaybePromise<PublicResult>;
   /**
-   * Of a subscription: one result for each of its events, until these end.
+   * Runs a subscription. Yields one result per event until the events end.
    *
-   * @param context in which its events are followed
-   * @param contextOfEvent makes the context in which the selection of one event is resolved
-   * @throws AppError where it can't begin, and whatever its events end with
+   * @param context for opening the event stream
+   * @param contextOfEvent creates the context for resolving one event
+   * @throws AppError if it cannot start, and whatever error ends the events
    */
   subscribe(context: Context, contextOfEvent: () => Context): Promise<AsyncGenerator<PublicResult>>;
-  /** Writes a result as JSON, with code made for this operation where there is some. */
+  /** Serialises a result, with generated code if available. */
   stringify(result: PublicResult): string;
 }
 
-/** A document of ours: run with variables that are known to be right, at the cost of one unit. */
+/** An operation from our own code. Its variables are known to be valid, and it costs one unit. */
 export type InternalOperation = (
   variables: Record<string, unknown>,
   context: Context,
 ) => MaybePromise<PublicResult>;
 
-/** Bytes of heap for the largest answer about the schema, most of whose parts stand for many. */
+/** Heap bytes of the largest schema result, most of whose objects are shared. */
 const SCHEMA_DATA_BYTES = 400_000;
 
 /**
- * From the text of an operation to something that can be executed: parsed, validated, weighed and compiled once. REST, GraphQL
- * and Yoga execute through it.
+ * Turns the text of an operation into something executable: parsed, validated, priced and compiled at most
+ * once. REST, GraphQL and Yoga all execute through it.
  */
 export class Operations {
   readonly #schema: GraphQLSchema;
@@ -80,7 +80,7 @@ export class Operations {
   readonly #introspection: Introspection;
   readonly #compiler: Compiler;
 
-  /** @param options `introspection: false` tells clients nothing of the schema: no introspection, no "Did you mean" */
+  /** @param options `introspection: false` hides the schema: no introspection, no "Did you mean" */
   constructor(schema: GraphQLSchema, report: ErrorReporter, { introspection = true } = {}) {
     this.#schema = schema;
     this.#schemas = executionSchemas(schema);
@@ -92,7 +92,7 @@ export class Operations {
     this.#compiler = new Compiler(this.#schemas, this.#documents, report);
   }
 
-  /** @throws OperationRefused if it can't be executed */
+  /** @throws OperationRefused if it cannot be executed */
   prepare(request: OperationRequest): PreparedOperation {
     const operation = this.#operation(request);
     const { document, node } = operation;
@@ -154,7 +154,7 @@ export class Operations {
     };
   }
 
-  /** Compiles the one operation of a document of ours at start, and refuses to start with one that is wrong. */
+  /** Compiles an operation from our own code at startup. @throws if it is invalid */
   prepareInternal(query: string): InternalOperation {
     const document = this.#documents.read(query);
     if (document.refusal) throw document.refusal;

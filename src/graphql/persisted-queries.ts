@@ -6,8 +6,9 @@ const MAX_TEXTS = 1_000;
 const MAX_CHARACTERS = 4_000_000;
 
 /**
- * Automatic persisted queries, as Apollo's link sends them: a client sends the SHA-256 of its document, and the document
- * itself only if that is unknown here. The texts are public knowledge: a key that sends a hash runs what it could have sent.
+ * Automatic persisted queries as in Apollo's link: the client sends the SHA-256 of its document, and the
+ * document only if the hash is unknown. Sharing the cache between keys leaks nothing, since a key could send
+ * the document itself.
  */
 export class PersistedQueries {
   readonly #texts = new LRUCache<string, string>({
@@ -17,9 +18,9 @@ export class PersistedQueries {
   });
 
   /**
-   * The document of a request: its `query`, or the one that `extensions.persistedQuery` names.
+   * Returns the document of a request: its `query`, or the one that `extensions.persistedQuery` refers to.
    *
-   * @throws PERSISTED_QUERY_NOT_FOUND, BAD_REQUEST for a hash that is none, or that of another document
+   * @throws PERSISTED_QUERY_NOT_FOUND, BAD_REQUEST if the hash is malformed or does not match the document
    */
   textOf(query: unknown, extensions: unknown): unknown {
     const named = (extensions as { persistedQuery?: unknown } | null | undefined)?.persistedQuery;
@@ -27,7 +28,7 @@ export class PersistedQueries {
     const hash = hashOf(named);
     if (query === undefined || query === null || query === '') {
       const text = this.#texts.get(hash);
-      // Apollo's link knows this message.
+      // Apollo's link expects this exact message.
       if (text === undefined) throw new AppError('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
       return text;
     }

@@ -3,7 +3,7 @@ import { AppError, ERRORS, type ErrorCode } from '../errors.ts';
 
 export const INTERNAL_MESSAGE = 'Something went wrong on our side.';
 
-/** Thrown for an operation that can't run: `errors` is what the client gets, all of status 400. */
+/** Thrown for an operation that cannot run, with the `errors` to send. All of them have status 400. */
 export class OperationRefused extends Error {
   readonly errors: readonly GraphQLFormattedError[];
 
@@ -13,19 +13,19 @@ export class OperationRefused extends Error {
   }
 }
 
-/** An operation refused for one reason. */
+/** Refuses an operation for a single reason. */
 export const refused = (code: ErrorCode, message: string) =>
   new OperationRefused([publicError(new AppError(code, message))]);
 
-/** @param why what an operation does too much of: `is nested …` */
+/** @param why what the operation has too much of: `is nested …` */
 export const tooComplex = (why: string) => new AppError('QUERY_TOO_COMPLEX', `The operation ${why}.`);
 
-/** One entry of `errors`, with code and status of the one table. */
+/** Formats one entry of `errors`, with code and status from the error table. */
 export function publicError(
   error: GraphQLError | AppError,
   fallback: ErrorCode = 'INTERNAL',
 ): GraphQLFormattedError {
-  // The errors of compiled code have extensions only if what was thrown has.
+  // In compiled code, errors have extensions only if the thrown error did.
   const given = error.extensions?.code as ErrorCode | undefined;
   const code = given !== undefined && Object.hasOwn(ERRORS, given) ? given : fallback;
   const formatted: { -readonly [K in keyof GraphQLFormattedError]: GraphQLFormattedError[K] } = {

@@ -19,13 +19,10 @@ import { builder } from './builder.ts';
 import { IdScalar } from './id-scalar.ts';
 import { rootField } from './mutation.ts';
 
-/** The executable schema, which REST runs too. Making it opens nothing and needs no environment. */
+/** The executable schema, also used by REST. Creating it has no side effects and needs no environment. */
 export const schema = withMutations(withAwaitedPageInfo(withIdScalar(builder.toSchema())));
 
-/**
- * Pothos always builds the ID of graphql-js, which takes any text. This puts the stricter one in its place, wherever a
- * type refers to it.
- */
+/** Replaces graphql-js's ID type, which Pothos always uses, with ours. */
 function withIdScalar(built: GraphQLSchema): GraphQLSchema {
   const replaced = <T extends GraphQLType>(type: T): T => {
     if (isNonNullType(type)) return new GraphQLNonNull(replaced(type.ofType)) as unknown as T;
@@ -47,7 +44,10 @@ function withIdScalar(built: GraphQLSchema): GraphQLSchema {
   return built;
 }
 
-/** Compiled code awaits what a resolver returns but not what a property holds, and Pothos gives these fields no resolver. */
+/**
+ * Compiled code awaits the results of resolvers but not properties, and Pothos gives these fields no
+ * resolver.
+ */
 function withAwaitedPageInfo(built: GraphQLSchema): GraphQLSchema {
   const { hasNextPage, hasPreviousPage } = (built.getType('PageInfo') as GraphQLObjectType).getFields();
   hasNextPage!.resolve = (pageInfo) => pageInfo.hasNextPage;
@@ -55,7 +55,10 @@ function withAwaitedPageInfo(built: GraphQLSchema): GraphQLSchema {
   return built;
 }
 
-/** What Pothos makes of a resolver checks its arguments first; the operation must know of each field before that. */
+/**
+ * Pothos checks arguments before calling the resolver, but the operation must know about every field before
+ * that.
+ */
 function withMutations(built: GraphQLSchema): GraphQLSchema {
   for (const field of Object.values(built.getMutationType()!.getFields()))
     field.resolve = rootField(field.resolve!);

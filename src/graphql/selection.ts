@@ -22,35 +22,35 @@ import {
 import { tooComplex } from './refusal.ts';
 import type { Variables } from './variables.ts';
 
-/** Levels of fields; the deepest introspection of GraphiQL has 14. */
+/** Maximum depth. GraphiQL's introspection has 14 levels. */
 const MAX_DEPTH = 30;
-/** Fields of one selection, fragments expanded: bounds the work of weighing and of executing. */
+/** Fields of one selection with fragments expanded, which bounds the work of pricing and executing it. */
 const MAX_FIELDS = 10_000;
 
-/** A field that execution resolves: all that is selected under one response key of one object. */
+/** A field to resolve: everything selected under one response key of an object. */
 export interface SelectedField {
   readonly key: string;
-  /** The type of the objects that it is a field of. */
+  /** The object type that the field belongs to. */
   readonly parent: GraphQLObjectType;
   readonly definition: GraphQLField<unknown, unknown>;
-  /** Where it is selected; all of them have the arguments of the first. */
+  /** Where it is selected. All nodes have the same arguments. */
   readonly nodes: readonly [FieldNode, ...FieldNode[]];
-  /** What is selected of what it gives, for each type that this can have; nothing below a leaf. */
+  /** The subselections for each possible type; empty for a leaf. */
   readonly subselections: ReadonlyMap<GraphQLObjectType, Selection>;
 }
 
-/** The fields of an object in the order of the answer: fragments expanded, equal keys merged, directives applied. */
+/** The fields of an object in response order: fragments expanded, equal keys merged, directives applied. */
 export type Selection = readonly SelectedField[];
 
 /** A whole operation as execution sees it. */
 export interface SelectedOperation {
   readonly root: GraphQLObjectType;
   readonly selection: Selection;
-  /** Fields of all levels. */
+  /** Fields on all levels. */
   readonly fields: number;
 }
 
-/** The names of the variables that decide by `@skip` and `@include` what an operation selects. */
+/** The names of the variables used in `@skip` and `@include`. */
 export function conditionVariables(
   document: DocumentNode,
   { variableDefinitions = [] }: OperationDefinitionNode,
@@ -66,11 +66,11 @@ export function conditionVariables(
 }
 
 /**
- * What an operation selects, collected as execution collects it (GraphQL specification, section 6.3.2).
+ * Collects the fields of an operation as execution does (GraphQL specification, section 6.3.2).
  *
  * @param document validated against the schema
- * @param variables coerced, defaults applied; only those of `switchesOf` matter
- * @throws QUERY_TOO_COMPLEX for what is too deep or too large to look at
+ * @param variables coerced, with defaults; only those of `conditionVariables` matter
+ * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large
  */
 export function select(
   schema: GraphQLSchema,
@@ -84,7 +84,7 @@ export function select(
   return { root, selection, fields: collector.fields };
 }
 
-/** What an operation would select if its directives took nothing out. */
+/** Collects the fields of an operation as if it had no directives. */
 export const selectEverything = (
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -100,7 +100,7 @@ class Collector {
   readonly #fragments = new Map<string, FragmentDefinitionNode>();
   readonly #variables: Variables | null;
 
-  /** @param variables null to include whatever directives say */
+  /** @param variables null to ignore directives */
   constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null) {
     this.#schema = schema;
     this.#variables = variables;
@@ -184,7 +184,7 @@ class Collector {
   }
 }
 
-/** A field of a type, the meta fields of every type and of the query root included. */
+/** A field of a type, including the meta fields. */
 function fieldOf(schema: GraphQLSchema, parent: GraphQLObjectType, name: string) {
   if (name === TypeNameMetaFieldDef.name) return TypeNameMetaFieldDef;
   if (parent === schema.getQueryType()) {

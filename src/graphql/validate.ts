@@ -30,7 +30,7 @@ import {
 } from 'graphql';
 import { Int64IdsRule } from './id-scalar.ts';
 
-/** The token without which a rule finds nothing, in a document of operations and fragments. */
+/** A token without which a rule cannot find anything in an executable document. */
 const TOKEN_OF_RULE = new Map<ValidationRule, string>([
   ...[
     UniqueVariableNamesRule,
@@ -57,7 +57,9 @@ const TOKEN_OF_RULE = new Map<ValidationRule, string>([
   ].map((rule) => [rule, TokenKind.PAREN_L] as const),
 ]);
 
-/** What lies below executable definitions, without the names, which are two of the three nodes of a plain field. */
+/**
+ * The visitor keys of executable documents without names, which are two of the three nodes of a plain field.
+ */
 const KEYS_WITHOUT_NAMES = {
   [Kind.DOCUMENT]: ['definitions'],
   [Kind.OPERATION_DEFINITION]: ['variableDefinitions', 'directives', 'selectionSet'],
@@ -76,14 +78,14 @@ const KEYS_WITHOUT_NAMES = {
   [Kind.NON_NULL_TYPE]: ['type'],
 } as never;
 
-/** What rules are told of a document, and where they say what is wrong with it. */
+/** The validation context of the rules, which collects their errors. */
 class FindingsContext extends ValidationContext {
   readonly errors: GraphQLError[];
   readonly #suggested: number;
 
   /**
-   * @param max how many errors are looked for
-   * @param suggested of how many errors it is said what may have been meant, which takes longest of all
+   * @param max stop after this many errors
+   * @param suggested number of errors that get a "Did you mean", which is the slowest part
    */
   constructor(schema: GraphQLSchema, document: DocumentNode, info: TypeInfo, max: number, suggested: number) {
     const errors: GraphQLError[] = [];
@@ -101,11 +103,11 @@ class FindingsContext extends ValidationContext {
 }
 
 /**
- * Validates as graphql-js does, with its rules, but looks only where these can find something: most documents have no
- * variables, fragments or directives, and are done in a third of the time.
+ * Validates with the rules of graphql-js but skips those that cannot apply. Most documents have no variables,
+ * fragments or directives and take a third of the time.
  *
- * @param options `max` errors are looked for; of the first `suggested` it is said what may have been meant
- * @returns what is wrong; the last one says so if there is more
+ * @param options `max`: stop after this many errors; `suggested`: number of errors that get a "Did you mean"
+ * @returns the errors; the last one says if there are more
  */
 export function validate(
   schema: GraphQLSchema,
@@ -120,7 +122,7 @@ export function validate(
     .filter((rule) => tokens.has(TOKEN_OF_RULE.get(rule) ?? TokenKind.SOF))
     .map((rule) => rule(findings));
   const { stackTraceLimit } = Error;
-  // Nobody is told where in the code of a rule an error was made, and to find out takes most of the time that it takes.
+  // Nobody sees the stack traces of these errors, and capturing them takes most of the time.
   Error.stackTraceLimit = 0;
   try {
     visit(document, visitWithTypeInfo(info, visitInParallel(visitors)), KEYS_WITHOUT_NAMES);
@@ -133,7 +135,7 @@ export function validate(
   return findings.errors;
 }
 
-/** The kinds of the tokens of a document; a fragment that nothing spreads counts as spread, so that it is refused. */
+/** The token kinds in a document. An unused fragment counts as a spread, so that it is refused. */
 function tokensIn({ loc, definitions }: DocumentNode): ReadonlySet<string> {
   const kinds = new Set<string>();
   for (let token = loc?.startToken ?? null; token; token = token.next) kinds.add(token.kind);

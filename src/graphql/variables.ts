@@ -23,7 +23,7 @@ import { issuesOf } from '../domains/validation.ts';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../errors.ts';
 import { idIssues, opaqueVariables } from './id-scalar.ts';
 
-/** Values of variables as execution takes them. */
+/** Coerced variable values. */
 export type Variables = Readonly<Record<string, unknown>>;
 
 /** The variables of one operation. */
@@ -35,7 +35,7 @@ export class OperationVariables {
   #opaque: ReadonlySet<string> | undefined;
   #neverNull: ReadonlySet<string> | undefined;
 
-  /** @param options `suggest: false` tells clients nothing of the schema */
+  /** @param options `suggest: false` hides the schema */
   constructor(
     schema: GraphQLSchema,
     document: DocumentNode,
@@ -49,15 +49,15 @@ export class OperationVariables {
   }
 
   /**
-   * Coerces variables before anything runs, so that the issues of all of them are named at once.
+   * Coerces the variables before execution, so that all issues are reported at once.
    *
-   * @throws VALIDATION_FAILED naming what is wrong
+   * @throws VALIDATION_FAILED listing all issues
    */
   coerce(inputs: Variables): Variables {
     const { variableDefinitions } = this.#operation;
     if (!variableDefinitions || variableDefinitions.length === 0) return NO_VARIABLES;
     const issues = new Issues();
-    // Without a prototype, whose properties compiled code would take for variables.
+    // No prototype: compiled code would mistake inherited properties for variables.
     const coerced: Record<string, unknown> = Object.create(null);
     for (const { variable, type: typeNode, defaultValue } of variableDefinitions) {
       const name = variable.name.value;
@@ -86,7 +86,7 @@ export class OperationVariables {
     }
     const issues: Issue[] = [];
     const onError: Parameters<typeof coerceInputValue>[2] = (path, _value, error) => {
-      // A field of an input object is named as over REST; the item of a list has no name but its variable's.
+      // Fields of an input object are named as over REST. An item of a list has only the variable's name.
       const named = typeof path[0] === 'string' ? path : [name, ...path];
       issues.push({ path: named.join('.'), message: error.message.replace(/\.$/, '') });
       if (issues.length === MAX_LISTED_ISSUES) throw LIMIT_REACHED;
@@ -104,7 +104,7 @@ export class OperationVariables {
     }
   }
 
-  /** A variable with a default may stand where null may not; then the null that a client gives for it is an error. */
+  /** A variable with a default may be used where null is not allowed. An explicit null is then an error. */
   #isNeverNull(name: string): boolean {
     this.#neverNull ??= neverNull(this.#schema, this.#document);
     return this.#neverNull.has(name);
@@ -114,12 +114,12 @@ export class OperationVariables {
 const NO_VARIABLES: Variables = Object.freeze({});
 const LIMIT_REACHED = Symbol('enough issues are named');
 
-/** Keeps as many issues as are named, and the number of all. */
+/** Collects the issues to list, and counts all of them. */
 class Issues {
   readonly #named: Issue[] = [];
   #count = 0;
 
-  /** @param count how many there are, if only some of them are given */
+  /** @param count total number of issues, if not all are given */
   add(issues: readonly Issue[], count = issues.length): void {
     this.#named.push(...issues.slice(0, MAX_LISTED_ISSUES - this.#named.length));
     this.#count += count;
@@ -130,7 +130,7 @@ class Issues {
   }
 }
 
-/** How many issues coercion finds in a value, found without a message for each: a body has room for 49,000. */
+/** Counts coercion issues without creating a message for each: a body can contain 49,000 of them. */
 function countIssues(type: GraphQLInputType, value: unknown): number {
   if (isNonNullType(type)) return value == null ? 1 : countIssues(type.ofType, value);
   if (value == null) return 0;
@@ -154,7 +154,7 @@ function countIssues(type: GraphQLInputType, value: unknown): number {
 }
 
 function isLeafValue(type: GraphQLInputType & { name: string }, value: unknown): boolean {
-  // `getValue` would enter each wrong one into the table of all names.
+  // `getValue` would intern each unknown name.
   if (isEnumType(type)) return type.getValues().some(({ name }) => name === value);
   if (!isLeafType(type)) return false;
   const accepts = type.extensions.accepts as ((value: unknown) => boolean) | undefined;
@@ -166,7 +166,7 @@ function isLeafValue(type: GraphQLInputType & { name: string }, value: unknown):
   }
 }
 
-/** The variables that stand where null may not. */
+/** Variables used where null is not allowed. */
 function neverNull(schema: GraphQLSchema, document: DocumentNode): ReadonlySet<string> {
   const info = new TypeInfo(schema);
   const names = new Set<string>();
@@ -177,7 +177,7 @@ function neverNull(schema: GraphQLSchema, document: DocumentNode): ReadonlySet<s
   return names;
 }
 
-/** What a domain's rules say of an input that came as a variable: the same words as over REST. */
+/** Applies a domain's rules to an input given as a variable, for the same messages as over REST. */
 function ruleIssues(name: string, type: GraphQLInputType, value: unknown): Issue[] {
   const named = getNamedType(type);
   if (!isInputObjectType(named)) return [];

@@ -5,7 +5,7 @@ import type { RootField } from './mutation.ts';
 
 type Work<Args, T> = (writes: PetstoreWrites, args: Args, context: Context) => MaybePromise<T>;
 
-/** Makes the resolver of a mutation of what it writes: the operation writes it with all its other fields. */
+/** Creates a mutation resolver that adds a write to the operation. */
 export const write =
   <Args extends object, T>(work: Work<Args, T>) =>
   (field: unknown, args: Args, context: Context): Promise<T> =>
