@@ -1,74 +1,77 @@
 import type { Id } from '../domains/id.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
-/** The types of events, each with the record that it tells of. Each domain adds its own, beside its record. */
+/** Event types and their records. Each domain adds its own beside its record. */
 // biome-ignore lint/suspicious/noEmptyInterface: the domains fill it
 export interface EventTypes {}
 export type EventType = keyof EventTypes;
 
-/** The events of records that are created, updated and deleted: of a deleted one only its id is told. */
+/** The event types of a record with create, update and delete. A deletion carries only the id. */
 export type RecordEvents<Kind extends string, T> = Record<`${Kind}.created` | `${Kind}.updated`, T> &
   Record<`${Kind}.deleted`, { id: Id }>;
 
 /** One committed write. */
 export interface StoredEvent {
-  /** Opaque; unique in its log. */
+  /** Opaque; unique within the log. */
   id: string;
   type: EventType;
-  /** When it was written, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   time: number;
-  /** The record as the write left it (the pet, for stock); of a deleted one only its id. */
+  /** The record after the write (for stock, the pet); for a deletion only its id. */
   record: EventTypes[EventType];
 }
 
 export interface EventRequest {
-  /** A position in the log: the id of an event, or the `next` of a page. Missing: before the oldest event that is kept. */
+  /** A position in the log: an event id or a page's `next`. By default, before the oldest event kept. */
   after?: string;
-  /** Only these; missing: all. */
+  /** All types by default. */
   types?: readonly EventType[];
   /** 1..100 */
   limit: number;
 }
 
 export interface EventPage {
-  /** Oldest first. May hold fewer than the limit although there are more: one page looks at a bounded part of the log. */
+  /**
+   * Oldest first. May be shorter than the limit even if there are more events, because a page scans a bounded
+   * part of the log.
+   */
   events: StoredEvent[];
-  /** The position to read on from, whether the page holds events or not. */
+  /** The position to continue from, even if the page is empty. */
   next: string;
-  /** Whether the page reached the end of the log, as it was when it was read. */
+  /** Whether the page reached the end of the log at the time of reading. */
   atEnd: boolean;
 }
 
-/** Who follows the log is told of everything that is committed from the moment it began to. */
+/** Receives everything that is committed from the moment it starts following the log. */
 export interface EventFollower {
-  /** Some events, in the order of the log and without a gap to those before. */
+  /** The next events, in log order and without gaps. */
   onEvents(events: readonly StoredEvent[]): void;
-  /** The log can't be followed on; nothing comes after this. */
+  /** The log cannot be followed any longer. Nothing comes after this. */
   onEnd(error: unknown): void;
 }
 
 export interface Following {
-  /** Resolves when the follower has been told of everything that was committed before the call. */
+  /** Resolves when the follower has received everything committed before the call. */
   caughtUp(): MaybePromise<void>;
-  /** How many milliseconds what it has told may be behind what is committed. */
+  /** How many milliseconds the follower may be behind the latest commit. */
   lag(): number;
   stop(): void;
 }
 
 /**
- * The log of changes: each write that changed something, once, in the order of commitment. Writes that were rolled back
+ * The log of changes: every write that changed something, once, in commit order. Writes that were rolled back
  * are not in it.
  */
 export interface EventStore {
   /**
-   * @throws VALIDATION_FAILED for an `after` that is no position of this log, GONE for one whose next events are no longer kept,
-   * NOT_FOUND where the database has no such log
+   * @throws VALIDATION_FAILED if `after` is not a position in this log, GONE if the events after it are no
+   * longer kept, NOT_FOUND if the database has no log
    */
   eventPage(request: EventRequest): MaybePromise<EventPage>;
   /**
-   * Follows the log from now on: what is committed after the returned promise is resolved is told for certain.
+   * Follows the log from now on. Everything committed after the returned promise resolves is delivered.
    *
-   * @throws NOT_FOUND where the database has no such log
+   * @throws NOT_FOUND if the database has no log
    */
   followEvents(follower: EventFollower): MaybePromise<Following>;
 }

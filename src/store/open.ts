@@ -2,19 +2,19 @@ import type { Config } from '../config.ts';
 import type { Store } from './store.ts';
 
 /**
- * Opens the store that the configuration names: MongoDB, or the embedded one.
+ * Opens the configured store.
  *
- * @param role only one server at a time may have the embedded store; tools work beside it
+ * @param role only one server at a time may open an embedded store; tools may run beside it
  */
 export async function openStore(
   config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP'>,
   role: 'server' | 'tool',
   now: () => number = Date.now,
 ): Promise<Store> {
-  // Each engine's driver is loaded only where it is used.
+  // Load only the driver in use.
   if (config.MONGODB_URI !== undefined) {
     const { openMongoStore } = await import('./mongo/mongo-store.ts');
-    // A burst doesn't have to wait for connections, while a tool does with one.
+    // Prepares a server for bursts; a tool needs only one connection.
     const minPoolSize = role === 'server' ? 8 : 0;
     return openMongoStore({ uri: config.MONGODB_URI, now, minPoolSize });
   }

@@ -3,6 +3,6 @@ type Intersection<U> = (U extends unknown ? (member: U) => void : never) extends
   ? I
   : never;
 
-/** The methods of all these objects in one: what each domain has of the port, as the whole port. */
+/** Merges the domains' parts of the port into the whole port. */
 export const merged = <Slice extends object>(slices: readonly Slice[]): Intersection<Slice> =>
   Object.assign({}, ...slices);

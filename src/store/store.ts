@@ -4,11 +4,11 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { EventStore } from './events.ts';
 
 /**
- * One page of a list that is ordered by id, ascending. Both bounds are exclusive (`after` may be "0"). `backward` takes the last
- * `limit` items of the range instead of the first; the items still come in ascending order.
+ * A page of a list ordered by ascending id. Both bounds are exclusive; `after` may be "0". `backward` selects
+ * the last `limit` items of the range instead of the first, still in ascending order.
  */
 export interface PageRequest {
-  /** 0..100; 0 only asks whether there is anything. */
+  /** 0..100; 0 only checks whether there are any. */
   limit: number;
   after?: Id | undefined;
   before?: Id | undefined;
@@ -17,38 +17,38 @@ export interface PageRequest {
 
 export interface Page<T> {
   items: T[];
-  /** Whether the range holds more items beyond this page, in the direction of the request. */
+  /** Whether there are more items in the range, in the direction of the request. */
   hasMore: boolean;
 }
 
-/** Called with the record as it is, atomically with the write that follows; throws to prevent the write. */
+/** Called with the current record, atomically with the write. Throws to prevent the write. */
 export type Check<T> = (current: T) => void;
 
 /**
- * What is read of the records. Each domain adds its own to it, beside its record (`src/domains/pet/pet.ts`), in these forms:
+ * Reads of records. Each domain adds its own beside its record (`src/domains/pet/pet.ts`):
  *
  * - `petsById(ids)`: the records in the order of the ids, null where there is none;
- * - `peekPet(id)`, where an engine has it: the record if the engine knows it without asking the database; undefined says
- *   nothing about it;
- * - `petPage(filter, page)`, and `petCount(filter)` of all pages;
- * - `petPagesByCategory(ids, filter, page)` and `petCountsByCategory(ids, filter)`: one for each parent, in the order of the
- *   parents, with at most one command to the database.
+ * - `peekPet(id)`, if the engine has it: the record if it is cached; undefined means nothing;
+ * - `petPage(filter, page)`, and `petCount(filter)` over all pages;
+ * - `petPagesByCategory(ids, filter, page)` and `petCountsByCategory(ids, filter)`: one per parent, in the
+ *   order of the parents, with at most one database command.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: the domains fill it
 export interface PetstoreReads {}
 
 /**
- * What is written, filled by the domains as well. Each write is atomic, and its rules hold under concurrent writers. One that
- * changes something appends one event to the log (`EventStore`); one that leaves the record as it is writes nothing.
+ * Writes of records, also added by the domains. Each write is atomic, and its rules hold under concurrency. A
+ * write that changes something appends one event to the log (`EventStore`); one that changes nothing writes
+ * nothing.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: the domains fill it
 export interface PetstoreWrites {}
 
-/** The identity of an idempotent call (docs/interface.md, "Safe retries and caching"). */
+/** Identifies an idempotent call (docs/interface.md, "Safe retries and caching"). */
 export interface IdempotentCall {
   apiKeyId: string;
   idempotencyKey: string;
-  /** Digest of the operation and its input; another one under the same key is refused. */
+  /** Digest of the operation and its input. The same key with another one is refused. */
   fingerprint: string;
   /** Milliseconds since 1970. */
   now: number;
@@ -56,13 +56,13 @@ export interface IdempotentCall {
   keepFor: number;
 }
 
-/** A refusal as it is kept. */
+/** A refusal as stored. */
 export interface StoredError extends PublicError {
-  /** Which field of several was refused, counted from 0. */
+  /** The index of the refused field, if there are several. */
   at?: number;
 }
 
-/** What an idempotent call came to, now or the first time. `value` is plain JSON data. */
+/** The outcome of an idempotent call, now or the first time. `value` is plain JSON data. */
 export type Outcome<T> = { replayed: boolean } & (
   | { value: T; error?: undefined }
   | { error: StoredError; value?: undefined }
@@ -71,7 +71,7 @@ export type Outcome<T> = { replayed: boolean } & (
 export const PLAN_NAMES = ['free', 'pro', 'business', 'enterprise'] as const;
 export type PlanName = (typeof PLAN_NAMES)[number];
 
-/** How much a key may use in its two windows. */
+/** A key's limits in its two windows. */
 export interface Limits {
   perMinute: number;
   perDay: number;
@@ -81,44 +81,46 @@ export interface ApiKey {
   id: string;
   name: string;
   plan: PlanName;
-  /** The plan's numbers, or the key's own on Enterprise, as they were when the key was made. */
+  /** The plan's limits at creation, or the key's own on Enterprise. */
   limits: Limits;
   /** Milliseconds since 1970. */
   createdAt: number;
   revokedAt?: number;
-  /** Usually one; two while a rotated secret is still in its grace time. */
+  /** Usually one; two during the grace period after a rotation. */
   secrets: ApiKeySecret[];
 }
 
 export interface ApiKeySecret {
   /** SHA-256 of the whole key, lower-case hex. */
   hash: string;
-  /** The first characters of the key, to recognise it by. */
+  /** The first characters of the key, for recognising it. */
   prefix: string;
-  /** Milliseconds since 1970; missing: never. */
+  /** Milliseconds since 1970; never expires if absent. */
   expiresAt?: number;
 }
 
-/** The use of one key, as the limiter keeps it (`access/usage.ts`). Times are milliseconds since 1970. */
+/**
+ * The usage of one key, as the limiter maintains it (`access/usage.ts`). Times are milliseconds since 1970.
+ */
 export interface UsageState {
   minuteStart: number;
   minuteUsed: number;
   dayStart: number;
   dayUsed: number;
-  /** End of the latest Retry-After that was given with a refusal; 0: none. */
+  /** End of the latest Retry-After given with a refusal; 0 if none. */
   refusedUntil: number;
   /** Times of the strikes that still count, oldest first. */
   strikes: number[];
-  /** 0: never banned. */
+  /** 0 if never banned. */
   bannedUntil: number;
-  /** How many bans in a row, for the doubling. */
+  /** Consecutive bans, for doubling their duration. */
   bans: number;
 }
 
 export interface Charge {
   apiKeyId: string;
   limits: Limits;
-  /** Units; 0 changes nothing and only asks. */
+  /** Units; 0 only reads. */
   cost: number;
   /** Milliseconds since 1970. */
   now: number;
@@ -133,47 +135,52 @@ export interface ChargeResult {
 }
 
 export interface AccessStore {
-  /** The key that has this secret, revoked and expired ones included; null if none. */
+  /** The key with this secret, even if revoked or expired; null if there is none. */
   apiKeyBySecretHash(hash: string): MaybePromise<ApiKey | null>;
   createApiKey(key: ApiKey): MaybePromise<void>;
   /** All keys, oldest first. */
   apiKeys(): MaybePromise<ApiKey[]>;
-  /** Marks the key as revoked, once; null if there is no such key. */
+  /** Revokes the key if it is not already; null if it does not exist. */
   revokeApiKey(id: string, now: number): MaybePromise<ApiKey | null>;
-  /** Adds a secret and lets the others expire at `othersExpireAt` at the latest; null if there is no such key that isn't revoked. */
+  /**
+   * Adds a secret and makes the others expire no later than `othersExpireAt`; null if the key does not exist
+   * or is revoked.
+   */
   rotateApiKey(id: string, secret: ApiKeySecret, othersExpireAt: number): MaybePromise<ApiKey | null>;
-  /** Charges the key's two windows, atomically: both or neither (`access/usage.ts` has the rules). */
+  /** Charges both windows of a key atomically, or neither (rules in `access/usage.ts`). */
   charge(charge: Charge): MaybePromise<ChargeResult>;
-  /** The use of each of these keys as last stored; null where there is none yet. */
+  /** The last stored usage of each key; null if there is none yet. */
   usage(apiKeyIds: readonly string[]): MaybePromise<(UsageState | null)[]>;
 }
 
 /**
- * The store port: what the gateway needs of a database, in the domain's own words. Two engines implement it,
- * MongoDB (`store/mongo`) and embedded SQLite (`store/sqlite`); `test/store/contract.test.ts` holds both to it.
+ * The store port: what the gateway needs of a database, in domain terms. MongoDB (`store/mongo`) and embedded
+ * SQLite (`store/sqlite`) implement it, and `test/store/contract.test.ts` tests both.
  *
- * Every method may answer at once (the embedded engine does) or with a promise. Errors that a client may be
- * told are thrown as AppError; a database that can't be reached is `UNAVAILABLE`; in an operation with several
- * errors the first of existence (404), precondition (412), references (422), conflicts (409) is thrown, and
- * nothing is written.
+ * Every method may return synchronously, as the embedded engine does, or a promise. Errors for clients are
+ * thrown as AppError, and `UNAVAILABLE` means the database cannot be reached. If an operation has several
+ * errors, the first in this order is thrown and nothing is written: existence (404), precondition (412),
+ * references (422), conflicts (409).
  */
 export interface Store extends PetstoreReads, PetstoreWrites, AccessStore, EventStore {
   readonly engine: 'sqlite' | 'mongodb';
   /**
-   * Runs `work` once per idempotency key: its writes and its outcome (a value or an AppError below 500) are kept
-   * together or not at all. `work` must write through the argument it gets, and do nothing else asynchronous.
-   * @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is still running; whatever else `work` throws
+   * Runs `work` once per idempotency key. Its writes and its outcome (a value or an AppError below 500) are
+   * stored atomically. `work` must write through its argument and do nothing else asynchronous.
+   *
+   * @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is running, and whatever else `work` throws
    */
   once<T>(call: IdempotentCall, work: (writes: PetstoreWrites) => MaybePromise<T>): MaybePromise<Outcome<T>>;
-  /** Whether several writes can be made together or not at all: not on a standalone MongoDB. */
+  /** Whether several writes can be atomic, which they cannot on a standalone MongoDB. */
   hasTransactions(): MaybePromise<boolean>;
   /**
-   * Makes all writes of `work` or, if it throws, none. `work` must write through the argument it gets, and do nothing else
-   * asynchronous; it may be run several times.
+   * Makes all writes of `work` atomically, or none if it throws. `work` must write through its argument and
+   * do nothing else asynchronous. It may run several times.
+   *
    * @throws what `work` throws
    */
   transaction<T>(work: (writes: PetstoreWrites) => MaybePromise<T>): MaybePromise<T>;
-  /** @throws UNAVAILABLE when the database does not answer */
+  /** @throws UNAVAILABLE if the database does not respond */
   ping(): MaybePromise<void>;
   close(): MaybePromise<void>;
 }

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { Store } from './store.ts';
 
-/** How often the database is asked whether it is there, in milliseconds. */
+/** How often the database is checked, in milliseconds. */
 const INTERVAL = 30_000;
 
 /**
- * Says in the log that the database is away, at the start and as long as it is, and when it is back.
+ * Logs when the database is away, repeatedly while it is, and when it is back.
  *
- * @param uri of MongoDB; the embedded store has none and is never away
+ * @param uri the MongoDB URI; undefined for the embedded store, which is never away
  */
 export function watchDatabase(
   store: Pick<Store, 'ping'>,
@@ -32,13 +32,13 @@ export function watchDatabase(
   void check();
 }
 
-/** The hosts of a connection string, without the user and the password before them. */
+/** The hosts of a connection string, without credentials. */
 export const hostsOf = (uri: string): string => {
   const authority = uri.slice(uri.indexOf('//') + 2).replace(/[/?].*$/, '');
   return authority.slice(authority.lastIndexOf('@') + 1);
 };
 
-/** What the driver says is the cause of what clients are told. */
+/** The driver's reason, rather than the message for clients. */
 const reasonOf = (error: unknown): string => {
   const { cause, message } = error as Error;
   return cause instanceof Error ? cause.message : message;

@@ -42,7 +42,6 @@ export const apiKeysCollection: CollectionDefinition = {
   indexes: [{ key: { 'secrets.hash': 1 }, unique: true }, { key: { createdAt: 1, _id: 1 } }],
 };
 
-/** API keys. */
 export function mongoApiKeys({ db, options }: Database) {
   const apiKeys = db.collection<ApiKeyDocument>(apiKeysCollection.name);
   return {

@@ -1,9 +1,9 @@
 /**
- * Gathers what is asked for in one turn of the event loop and asks for it together: many connections are read in one turn,
- * and most of what a command costs is the command itself.
+ * Collects calls made within one turn of the event loop into one command. Many connections are read per turn,
+ * and most of a command's cost is fixed.
  *
- * @param run answers all of them, in their order
- * @param max how many go together
+ * @param run handles a batch and returns the results in order
+ * @param max maximum batch size
  */
 export function batch<A, R>(
   run: (all: readonly A[]) => Promise<readonly R[]>,
@@ -30,7 +30,9 @@ export function batch<A, R>(
     });
 }
 
-/** Lets all who ask for the same in one turn of the event loop have one answer. It must not be changed. */
+/**
+ * Shares one result between equal reads made within one turn of the event loop. Callers must not modify it.
+ */
 export function dedupe<R>(): (name: string, read: () => Promise<R>) => Promise<R> {
   let gathered = new Map<string, Promise<R>>();
   return (name, ask) => {
@@ -49,8 +51,8 @@ export function dedupe<R>(): (name: string, read: () => Promise<R>) => Promise<R
 }
 
 /**
- * Asks for the same thing only once at a time. Who comes while that is under way waits for the next answer, with all others
- * who came: the one under way may not know what was written before they asked.
+ * Runs at most one read per name at a time. Callers that arrive while one is running share the next one,
+ * because the running one may miss what was written before they called.
  */
 export function singleFlight<R>(): (name: string, ask: () => Promise<R>) => Promise<R> {
   const underWay = new Map<string, { now: Promise<R>; next: Promise<R> | undefined }>();
@@ -75,7 +77,7 @@ export function singleFlight<R>(): (name: string, ask: () => Promise<R>) => Prom
   };
 }
 
-/** Lets so many at most be under way; the others wait for their turn, in their order. */
+/** Limits how many reads run at the same time. The others wait in order. */
 export function limitConcurrency<R>(most: number): (ask: () => Promise<R>) => Promise<R> {
   const waiting: (() => void)[] = [];
   let underWay = 0;
@@ -86,7 +88,7 @@ export function limitConcurrency<R>(most: number): (ask: () => Promise<R>) => Pr
     try {
       return await ask();
     } finally {
-      // Who waits longest takes the place.
+      // Hand the slot to the caller that has waited longest.
       const next = waiting.shift();
       if (next) next();
       else underWay--;

@@ -38,7 +38,6 @@ const events: ChangeEvents = {
   delete: 'category.deleted',
 };
 
-/** Reads and writes of categories. */
 function open({ database, ids, holds }: DomainContext) {
   const collection = database.db.collection<CategoryDocument>(definition.name);
   const kind = { name: 'category', collection, fields: FIELDS, toRecord: toCategory };

@@ -10,7 +10,7 @@ import type { MongoDomain } from './domain.ts';
 import { DOMAINS } from './domains.ts';
 import { toId } from './keys.ts';
 
-/** What change streams tell of. */
+/** The kinds of change events we use. */
 export type Change = ChangeStreamInsertDocument | ChangeStreamUpdateDocument | ChangeStreamDeleteDocument;
 
 const BY_COLLECTION: ReadonlyMap<string, MongoDomain> = new Map(
@@ -21,7 +21,10 @@ const exists = (field: string, $exists: boolean): Document => ({
   [`updateDescription.updatedFields.${field}`]: { $exists },
 });
 
-/** Which changes are events of each type, and of no type before it. Updates that clients can't see have left nothing in `written`. */
+/**
+ * The conditions for each event type, excluding those of the types before it. Updates invisible to clients do
+ * not set `written`.
+ */
 function conditionsOf({ definition, events }: MongoDomain): [EventType, Document][] {
   const change = (operationType: Change['operationType']) => ({ 'ns.coll': definition.name, operationType });
   const before: Document[] = [exists(SNAPSHOT, true)];
@@ -38,10 +41,10 @@ const CONDITIONS: ReadonlyMap<EventType, Document> = new Map(DOMAINS.flatMap(con
 
 export const EVENT_TYPES: readonly EventType[] = [...CONDITIONS.keys()];
 
-/** The filter of a change stream for the events of a type. */
+/** The change stream filter for an event type. */
 export const conditionOf = (type: EventType): Document => CONDITIONS.get(type)!;
 
-/** The event that a change is. */
+/** Converts a change to an event. */
 export function toEvent(change: Change): StoredEvent {
   const { events, toRecord } = BY_COLLECTION.get(change.ns.coll)!;
   const _id = change.documentKey._id as unknown as bigint;
@@ -62,6 +65,6 @@ export function toEvent(change: Change): StoredEvent {
   }
 }
 
-/** The server's clock, in whole seconds before MongoDB 6. */
+/** The server's clock. Whole seconds before MongoDB 6. */
 export const timeOf = ({ wallTime, clusterTime }: Change): number =>
   wallTime instanceof Date ? wallTime.getTime() : (clusterTime?.getHighBits() ?? 0) * 1000;

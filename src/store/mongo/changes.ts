@@ -2,19 +2,20 @@ import type { Document, UpdateFilter } from 'mongodb';
 import type { Version } from './collection.ts';
 
 /**
- * Where updates leave a copy of all that clients can see of the record: a change stream tells of an update only what it
- * has set, and the document as it was then only on servers that were told to keep it.
+ * The field in which an update stores a copy of everything clients see of the record. A change stream reports
+ * only the fields an update sets; the full document of that moment is available only on servers configured to
+ * keep it.
  */
 export const SNAPSHOT = 'written';
 
-/** Fields of an earlier layout: an update takes them away, and until then nobody looks at them. */
+/** Fields of an earlier layout. They are ignored, and removed by the next update. */
 const FORMER_FIELDS = ['openOrders', 'pets', 'heldAt'];
 
 /**
- * The update that gives the document these values (null removes one, undefined leaves it) and a new version;
- * null if it has them already, so that a patch that changes nothing writes nothing.
+ * Builds an update that sets these values (null removes, undefined keeps) and increments the version. Returns
+ * null if nothing changes, so that an empty patch writes nothing.
  *
- * @param fields those of the record that clients see
+ * @param fields the fields that clients see
  */
 export function updateFor<D extends { version: Version }>(
   fields: object,

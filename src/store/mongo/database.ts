@@ -3,23 +3,22 @@ import { unavailable } from '../../errors.ts';
 import { isInvalidDocument, portError } from './errors.ts';
 import { ServerClock } from './server-clock.ts';
 
-/** How to open a MongoDB database. */
 export interface MongoOptions {
-  /** Connection string with the name of the database in it. */
+  /** Connection string including the database name. */
   uri: string;
-  /** The longest that a call may take, in milliseconds; then it is UNAVAILABLE. */
+  /** Maximum duration of a call in milliseconds, after which it fails with UNAVAILABLE. */
   timeoutMs?: number;
-  /** `off` treats a replica set like a standalone server, for tests. */
+  /** `off` treats a replica set as a standalone server, for tests. */
   transactions?: 'auto' | 'off';
   /** Milliseconds since 1970. */
   now?: () => number;
-  /** Lets `client` emit `commandStarted` and its like. */
+  /** Makes `client` emit command events such as `commandStarted`. */
   monitorCommands?: boolean;
-  /** How many connections to have ready before they are needed, unless the connection string says so. */
+  /** Connections to keep open, unless the connection string says otherwise. */
   minPoolSize?: number;
 }
 
-/** What goes to each call of the driver. */
+/** Options for every driver call. */
 export interface CallOptions {
   session?: ClientSession;
   maxTimeMS: number;
@@ -28,36 +27,36 @@ export interface CallOptions {
 export interface Database {
   readonly client: MongoClient;
   readonly db: Db;
-  /** For each call of the driver that is not part of a transaction. */
+  /** For driver calls outside of transactions. */
   readonly options: CallOptions;
   readonly serverClock: ServerClock;
-  /** The longest that a call may take, in milliseconds. */
+  /** Maximum duration of a call in milliseconds. */
   readonly timeoutMs: number;
-  /** Whether the server has transactions; known once `prepared`. */
+  /** Whether the server supports transactions. Known once prepared. */
   readonly transactions: boolean;
-  /** Wraps each method of the port: prepared, in time, errors translated. */
+  /** Runs a method of the port: prepares the database first, enforces the timeout and translates errors. */
   execute<T>(work: () => Promise<T>): Promise<T>;
-  /** Another client of the same database, whose calls may take as long as they like. */
+  /** Another client for the same database, without a socket timeout. */
   clientWithoutTimeout(): MongoClient;
 }
 
-/** Creates what is missing in the database. @returns whether anything had to be done to the validators */
+/** Creates whatever is missing in the database. @returns whether a validator was changed */
 export type Prepare = (hello: Document) => Promise<boolean>;
 
 const DEFAULT_TIMEOUT = 10_000;
 const SERVER_SELECTION_TIMEOUT = 2_500;
-/** Shorter, so that a server that said it was going away is looked at again within one selection. */
+/** Shorter than server selection, so that a server that announced its shutdown is checked again within it. */
 const HEARTBEAT = 2_000;
 
-/** The connection to one database, not yet opened. */
+/** Sets up the connection to a database without opening it. */
 export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   const timeoutMs = settings.timeoutMs ?? DEFAULT_TIMEOUT;
-  // The driver selects a server twice where it may retry. Both must end before the call does: else a write that was
-  // given up as UNAVAILABLE would still be carried out once the database is back.
+  // A retry makes the driver select a server twice. Both selections must end before the call times out, or
+  // else a write reported as UNAVAILABLE could still be carried out once the database is back.
   const selectionMs = Math.min(SERVER_SELECTION_TIMEOUT, Math.ceil(timeoutMs / 3));
   const says = (name: string) => new RegExp(`[?&]${name}=`, 'i').test(settings.uri);
-  // The driver's own timeoutMS has no effect any more (7.8), hence one limit for each stage here and one for all of
-  // them together in `execute`.
+  // The driver's own timeoutMS has no effect (7.8). So each stage has its own limit, and `execute` enforces
+  // one for the whole call.
   const clientOptions = {
     appName: 'petstore-graphql-gateway',
     useBigInt64: true,
@@ -66,7 +65,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     retryReads: true,
     writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
     readPreference: 'primary',
-    // Many instances on one database share its connections, so the URI has the last word.
+    // Many instances share the connections of one database, so the URI takes precedence.
     ...(!says('maxPoolSize') && { maxPoolSize: 50 }),
     ...(settings.minPoolSize !== undefined && !says('minPoolSize') && { minPoolSize: settings.minPoolSize }),
     serverSelectionTimeoutMS: selectionMs,
@@ -88,7 +87,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   let preparation: Promise<boolean> | undefined;
 
   async function connectAndPrepare(): Promise<boolean> {
-    // The driver connects by itself, but only once: after a first connection that failed it stays closed.
+    // The driver connects on its own only once: after a first failure it stays closed.
     await client.connect();
     const hello = await db.admin().command({ hello: 1 });
     transactions =
@@ -100,7 +99,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   }
 
   function prepared(): Promise<boolean> {
-    // A failed preparation is forgotten, so the next call tries again: the database may be back.
+    // Forget a failed preparation, so that the next call tries again.
     preparation ??= connectAndPrepare().catch((error) => {
       preparation = undefined;
       throw error;
@@ -108,7 +107,11 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     return preparation;
   }
 
-  /** Whether an instance of an earlier version has put its validators back, which are ours again now. */
+  /**
+   * Prepares again after a validator refused a document.
+   *
+   * @returns whether it was one that an instance of an earlier version had put back
+   */
   async function regainedValidators(): Promise<boolean> {
     preparation = undefined;
     return await prepared().catch(() => false);

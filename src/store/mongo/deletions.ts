@@ -7,39 +7,42 @@ import { HOLD_TTL, type HoldDocuments, type Mark } from './hold-documents.ts';
 import type { InstanceHolds } from './instance-holds.ts';
 import type { Unit } from './units.ts';
 
-/** How a parent is deleted. */
+/** How to delete a parent. */
 export interface Deletion {
-  /** Where its children are, and what those have in common that keep it. */
+  /** The collection of its children, and a filter for those that prevent the deletion. */
   referrers: string;
   filter: Document;
-  /** Deletes it under a further condition, in the unit. @returns whether it was there as it was read */
+  /** Deletes the parent under an additional condition. @returns whether it was still there unchanged */
   remove(condition: { $expr?: Document }): Promise<boolean>;
 }
 
-/** All in milliseconds. How long a deleter waits for the holds of others. */
+/** How long a deleter waits for the holds of others, in milliseconds. */
 const DELETER_TIMEOUT = 1_500;
-/** Until when after M the server takes D. Between that and the life of a mark lies what the clocks of servers may differ. */
+/**
+ * How long after M the server accepts D. The difference to the TTL of a mark allows for clock differences
+ * between servers.
+ */
 const DELETE_WITHIN = 2_000;
-/** A transaction with D in it must be committed earlier, since the server can't refuse a late commit. */
+/** A transaction with D must be committed earlier, because the server cannot refuse a late commit. */
 const COMMIT_WITHIN = 1_500;
 const PAUSE = 40;
 
-/** Deletes parents that nothing refers to; the letters are those of `holds.ts`. */
+/** Deletes parents without references. The letters refer to `holds.ts`. */
 export function createDeletions({ db, options }: Database, documents: HoldDocuments, taken: InstanceHolds) {
   let supportsNow = false;
 
-  /** M. @throws WriteConflict while another deleter is at it */
+  /** M. @throws WriteConflict while another deleter is active */
   async function close(name: string): Promise<Mark> {
     const mark = await documents.mark(name, taken.newId());
     if (mark) return mark;
     const other = await documents.markOf(name);
-    // Its deleter is dead, or too late.
+    // Its deleter is dead or too late.
     if (other?.isExpired) await documents.removeMark(name, other.by);
     else if (other) await sleep(PAUSE);
     throw new WriteConflict();
   }
 
-  /** Waits until the holds are given back that counted at M, but not for ever. @returns whether they are */
+  /** Waits, up to a limit, until the holds seen by M are released. @returns whether they are */
   async function awaitRelease(name: string, { holders, at: markedAt }: Mark): Promise<boolean> {
     const others = new Set<string>();
     const own: Promise<void>[] = [];
@@ -61,7 +64,7 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
     return true;
   }
 
-  /** C. What the transaction itself has written is looked at inside of it, all else as it is now. */
+  /** C. Reads the transaction's own writes inside it and everything else outside it, as of now. */
   async function isReferenced({ referrers, filter }: Deletion, unit: Unit): Promise<boolean> {
     const own: Key[] = [];
     for (const name of unit.session ? unit.written : []) {
@@ -78,8 +81,8 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
 
   return {
     /**
-     * Looks whether the server's conditions know the time, as those of MongoDB do. With servers that only speak its protocol, a
-     * deletion is not sent too late, but might still arrive too late.
+     * Checks whether the server supports `$$NOW` in conditions, as MongoDB does. On compatible servers
+     * without it, a deletion is never sent late but might arrive late.
      */
     async prepare(): Promise<void> {
       const isPast = { $expr: { $gt: ['$$NOW', new Date(0)] } };
@@ -90,7 +93,7 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
     /**
      * Deletes a parent that nothing refers to.
      *
-     * @returns false if something refers to it, or is about to
+     * @returns false if something refers to it or is about to
      */
     async deleteUnreferenced(kind: string, key: Key, unit: Unit, parent: Deletion): Promise<boolean> {
       const name = `${kind}/${key}`;
@@ -114,7 +117,7 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
         if (!removed) throw new WriteConflict();
         return true;
       } finally {
-        // Where D has no answer, the mark stays as long as the server may still carry it out.
+        // If D got no response, the mark stays until the server can no longer carry it out.
         if (!unit.session && isKnown) await reopen();
       }
     },

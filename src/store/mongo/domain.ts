@@ -5,30 +5,30 @@ import type { Holds } from './holds.ts';
 import type { IdSequences } from './ids.ts';
 import type { RunUnit } from './units.ts';
 
-/** What a domain has to work with. */
+/** What a domain works with. */
 export interface DomainContext {
   database: Database;
   ids: IdSequences;
   holds: Holds;
 }
 
-/** Which events the changes of a collection's documents are. */
+/** The event types for changes to a collection's documents. */
 export interface ChangeEvents {
   insert: EventType;
-  /** Of an update, the first that fits: one without fields, or of whose fields one is set. */
+  /** For an update, the first match: one without fields, or one of whose fields is set. */
   update: readonly { type: EventType; fields?: readonly string[] }[];
   delete: EventType;
 }
 
-/** A domain in MongoDB: its collection, and its methods of the port. */
+/** A domain in MongoDB: its collection and its part of the port. */
 export interface MongoDomain {
   definition: CollectionDefinition;
   events: ChangeEvents;
-  /** Makes the record of a document, or of the copy of it that an update leaves (`changes.ts`). */
+  /** Converts a document, or the snapshot in an update (`changes.ts`), to a record. */
   toRecord(document: never): EventTypes[EventType];
-  /** Clients may choose ids, so any can be taken: those assigned don't begin after the highest. */
+  /** Clients may choose ids, so assigned ids do not start after the highest one in use. */
   choosesIds?: true;
-  /** `writes`: each is run as it is told. */
+  /** `writes` runs each write with `run`. */
   open(tools: DomainContext): { reads: Methods; writes: (run: RunUnit) => Methods };
 }
 

@@ -14,7 +14,10 @@ import {
 } from 'mongodb';
 import { unavailable } from '../../errors.ts';
 
-/** A concurrent writer changed what this attempt had read; nothing is written, and a further attempt may succeed. */
+/**
+ * A concurrent write changed what this attempt had read. Nothing was written, and another attempt may
+ * succeed.
+ */
 export class WriteConflict extends Error {
   constructor(options?: ErrorOptions) {
     super('A concurrent writer was faster.', options);
@@ -34,14 +37,14 @@ const UNAVAILABLE_CLASSES = [
   MongoStalePrimaryError,
 ];
 
-/** The classes that the driver throws but doesn't export. */
+/** Classes that the driver throws but does not export. */
 const UNAVAILABLE_NAMES = new Set([
   'MongoPoolClearedError',
   'MongoPoolClosedError',
   'MongoWaitQueueTimeoutError',
 ]);
 
-/** The labels of errors that go away by themselves; when they get here, the driver has retried in vain. */
+/** Labels of transient errors. When they get here, the driver's own retries have failed. */
 const UNAVAILABLE_LABELS = [
   'RetryableWriteError',
   'TransientTransactionError',
@@ -49,7 +52,7 @@ const UNAVAILABLE_LABELS = [
   'SystemOverloadedError',
 ];
 
-/** Server error codes of a database that can't do its work at the moment. */
+/** Server error codes of a database that is temporarily unable to work. */
 const UNAVAILABLE_CODES = new Set<unknown>([
   6, // HostUnreachable
   7, // HostNotFound
@@ -80,7 +83,9 @@ const UNAVAILABLE_CODES = new Set<unknown>([
   13436, // NotPrimaryOrSecondary
 ]);
 
-/** Whether the database could not be reached or did not answer in time, so that the same call may succeed later. */
+/**
+ * Whether the database could not be reached or did not respond in time, so that the call may succeed later.
+ */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   if (UNAVAILABLE_CLASSES.some((type) => error instanceof type)) return true;
@@ -89,7 +94,7 @@ export function isUnavailable(error: unknown): boolean {
   return UNAVAILABLE_CODES.has(error.code);
 }
 
-/** What the port throws for an error: UNAVAILABLE for a database that is away, anything else as it is. */
+/** Translates an error for the port: UNAVAILABLE if the database is away, otherwise unchanged. */
 export const portError = (error: unknown): unknown =>
   isUnavailable(error) || error instanceof WriteConflict ? unavailable(error) : error;
 
@@ -98,25 +103,25 @@ const hasCode =
   (error: unknown): boolean =>
     error instanceof MongoServerError && error.code === code;
 
-/** Whether a document with this key exists already. */
+/** Whether a document with this key already exists. */
 export const isDuplicateKey = hasCode(11000);
 
-/** Whether the validator of the collection refuses the document. */
+/** Whether the collection's validator refused the document. */
 export const isInvalidDocument = hasCode(121);
 
-/** Whether the server gave up when the time for the command was over. */
+/** Whether the server aborted the command at its time limit. */
 export const isTimeExpired = hasCode(50);
 
-/** Whether the user lacks the right to do this. */
+/** Whether the user lacks the required privilege. */
 export const isUnauthorized = hasCode(13);
 
-/** Whether there is a collection of this name already. */
+/** Whether a collection of this name already exists. */
 export const isNamespaceTaken = hasCode(48);
 
-/** Whether a transaction failed that may succeed when it is begun again. */
+/** Whether a transaction failed that may succeed if it is retried. */
 export const isTransient = (error: unknown): boolean =>
   error instanceof MongoError && error.hasErrorLabel('TransientTransactionError');
 
-/** Whether nobody can tell if a transaction was committed. */
+/** Whether it is unknown if a transaction was committed. */
 export const isCommitUnknown = (error: unknown): boolean =>
   error instanceof MongoError && error.hasErrorLabel('UnknownTransactionCommitResult');

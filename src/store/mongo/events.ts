@@ -20,15 +20,18 @@ import { type Change, conditionOf, EVENT_TYPES, timeOf, toEvent } from './change
 import type { Database } from './database.ts';
 import { isUnavailable, portError } from './errors.ts';
 
-/** How long one look at the end of the log waits for more, in milliseconds. */
+/** How long a read at the end of the log waits for more events, in milliseconds. */
 const PAGE_WAIT = 10;
 const FOLLOW_WAIT = 500;
-/** How long one page may look for the end of the log, in milliseconds. */
+/** How long a page may search for the end of the log, in milliseconds. */
 const PAGE_TIME = 2_000;
-/** Between two tries to follow the log on, in milliseconds. */
+/** Delay between attempts to resume the log, in milliseconds. */
 const FIRST_PAUSE = 100;
 const MAX_PAUSE = 2_000;
-/** Where the oplog can't be read (shards, missing rights) its beginning is sought among these ages, in seconds. */
+/**
+ * If the oplog cannot be read (shards, missing privileges), its beginning is searched among these ages, in
+ * seconds.
+ */
 const AGES = [30 * 86_400, 7 * 86_400, 2 * 86_400, 86_400, 8 * 3_600, 3_600, 600, 60, 0];
 
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
@@ -36,7 +39,8 @@ const HISTORY_LOST = 286;
 const CURSOR_NOT_FOUND = 43;
 
 /**
- * The log of changes, read from change streams: MongoDB keeps it anyway, as its oplog. Resume tokens are the ids of the events.
+ * The log of changes, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
+ * serve as event ids.
  */
 export function mongoEvents(database: Database): EventStore & { stopFollowing(): void } {
   const { client, db } = database;
@@ -53,7 +57,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
   const clusterTime = async (): Promise<Timestamp> =>
     (await db.command({ ping: 1, ...database.options })).operationTime as Timestamp;
 
-  /** Options for streams that start at the beginning of the log, the likeliest first. */
+  /** Possible start positions at the beginning of the log, most likely first. */
   async function* startPositions(): AsyncGenerator<ChangeStreamOptions> {
     const oplog = client.db('local').collection('oplog.rs');
     const oldest = await oplog
@@ -84,7 +88,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
           seen = token;
         }
       }
-      // The token of the batch may be behind events that did not fit on the page.
+      // The token of the batch may be beyond events that did not fit on the page.
       const next = events.length === limit ? events.at(-1)!.id : tokenOf(stream);
       return { events, next, atEnd };
     } finally {
@@ -133,7 +137,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
 
 type Open = (types: readonly EventType[], options: ChangeStreamOptions) => ChangeStream<Document, Change>;
 
-/** Follows the log through closed streams, fail-overs and restarts of the server. */
+/** Follows the log across closed streams, failovers and server restarts. */
 async function follow(
   open: Open,
   clusterTime: () => Promise<Timestamp>,
@@ -206,10 +210,10 @@ const tokenOf = (stream: ChangeStream<Document, Change>): string =>
   (stream.resumeToken as { _data: string })._data;
 
 /**
- * Whether a stream that has nothing more to give has seen all until `time`. An empty answer alone says only that the server has
- * looked for long enough. Tokens of MongoDB begin with the time they stand for.
+ * Whether an exhausted stream has seen everything up to `time`. An empty response alone only means that the
+ * server stopped waiting. MongoDB's tokens start with their timestamp.
  *
- * @returns undefined for tokens of servers that make their own
+ * @returns undefined for tokens of other servers
  */
 function hasReached(token: string, time: Timestamp): boolean | undefined {
   const match = /^82([0-9A-F]{8})([0-9A-F]{8})/i.exec(token);
@@ -221,14 +225,14 @@ function hasReached(token: string, time: Timestamp): boolean | undefined {
 const isHistoryLost = (error: unknown): boolean =>
   error instanceof MongoServerError && error.code === HISTORY_LOST;
 
-/** Whether a stream that ended can be gone on with: only a server that answers can refuse that for good. */
+/** Whether a failed stream can be resumed. Only an error from the server itself can rule that out. */
 const isResumable = (error: unknown): boolean =>
   !(error instanceof MongoServerError) ||
   isUnavailable(error) ||
   error.hasErrorLabel('ResumableChangeStreamError') ||
   error.code === CURSOR_NOT_FOUND;
 
-/** What a stream that doesn't start where it was told to means for whoever told it. */
+/** Translates the error of a stream that does not start at the requested position. */
 function resumeError(error: unknown): unknown {
   if (isHistoryLost(error)) return eventsGone();
   if (error instanceof MongoServerError && !isUnavailable(error)) return unknownEvent();

@@ -4,14 +4,14 @@ import { type CollectionDefinition, DATE, objectSchema, STRING } from './collect
 import type { Database } from './database.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
 
-/** What refers to one parent, and who is about to delete it. */
+/** The holds on a parent, and its deleter if there is one. */
 interface HoldDocument {
-  /** The parent: `categories/7`. */
+  /** The parent, such as `categories/7`. */
   _id: string;
-  /** When each hold was taken. */
+  /** When each hold was acquired. */
   holders?: Record<string, Date>;
   closing?: { by: string; at: Date };
-  /** When anything was last taken. */
+  /** When the document last changed. */
   at?: Date;
 }
 
@@ -23,15 +23,15 @@ export const holdsCollection: CollectionDefinition = {
     'closing?': objectSchema({ by: STRING, at: DATE }),
     'at?': DATE,
   }),
-  // What dead instances have left; nothing of it counts any more.
+  // Removes what dead instances have left behind after it has expired.
   indexes: [{ key: { at: 1 }, expireAfterSeconds: 600 }],
 };
 
-/** How long a hold counts, and how long a mark does, in milliseconds by the clock of the server. */
+/** How long holds and marks are valid, in milliseconds on the server's clock. */
 export const HOLD_TTL = 60_000;
 const MARK_TTL = 3_500;
 
-/** A mark as it was set, and the holds that it met. */
+/** A mark, and the holds that existed when it was set. */
 export interface Mark {
   by: string;
   at: Date;
@@ -40,11 +40,11 @@ export interface Mark {
 
 export type HoldDocuments = ReturnType<typeof createHoldDocuments>;
 
-/** The atomic updates of holds and marks. `name` is the parent, `id` a hold, `by` who marks. */
+/** Atomic updates of holds and marks. `name` is the parent, `id` a hold, `by` a deleter. */
 export function createHoldDocuments({ db, options, timeoutMs }: Database) {
   const documents = db.collection<HoldDocument>(holdsCollection.name);
 
-  /** Updates the document of a parent, which is made if it is not there. @returns it as it is then */
+  /** Updates the document of a parent, creating it if needed. @returns the updated document */
   async function upsert(
     filter: Filter<HoldDocument> & { _id: string },
     update: Document,
@@ -58,7 +58,7 @@ export function createHoldDocuments({ db, options, timeoutMs }: Database) {
         );
         if (touched) return touched;
       } catch (error) {
-        // Somebody else made it at the same moment, or the filter asks for more than the _id.
+        // A concurrent insert, unless the filter has more than the _id and did not match.
         if (!isDuplicateKey(error) || Object.keys(filter).length > 1) throw error;
       }
       if (performance.now() > deadline) throw new WriteConflict();
@@ -66,7 +66,7 @@ export function createHoldDocuments({ db, options, timeoutMs }: Database) {
   }
 
   const emptied = { holders: { $in: [{}, null] }, closing: { $exists: false } } as Filter<HoldDocument>;
-  /** Removes holds and marks, and the documents that have nothing left in them. */
+  /** Removes holds and marks, and documents left empty. */
   const remove = batch<[string, AnyBulkWriteOperation<HoldDocument>], void>(async (all) => {
     const names = [...new Set(all.map(([name]) => name))];
     await documents.bulkWrite(
@@ -80,7 +80,7 @@ export function createHoldDocuments({ db, options, timeoutMs }: Database) {
   });
 
   return {
-    /** @returns whether somebody is about to delete the parent */
+    /** @returns whether the parent is marked for deletion */
     async acquire(name: string, id: string): Promise<boolean> {
       const update = { $currentDate: { [`holders.${id}`]: true } };
       const { holders, closing } = await upsert({ _id: name }, update);
@@ -94,7 +94,7 @@ export function createHoldDocuments({ db, options, timeoutMs }: Database) {
         { updateOne: { filter: { _id: name }, update: { $unset: { [`holders.${id}`]: true } } as Document } },
       ]),
 
-    /** @returns null if the parent is marked already */
+    /** @returns null if the parent already has a mark */
     async mark(name: string, by: string): Promise<Mark | null> {
       const update = { $set: { 'closing.by': by }, $currentDate: { 'closing.at': true } };
       try {
@@ -109,7 +109,7 @@ export function createHoldDocuments({ db, options, timeoutMs }: Database) {
       }
     },
 
-    /** The mark that a parent has, and whether it no longer counts. */
+    /** The mark of a parent and whether it has expired. */
     async markOf(name: string): Promise<{ by: string; isExpired: boolean } | undefined> {
       const { closing, at } = await upsert({ _id: name }, {});
       if (!closing) return undefined;

@@ -6,21 +6,23 @@ import { createInstanceHolds } from './instance-holds.ts';
 export type Holds = ReturnType<typeof createHolds>;
 
 /**
- * A pet names its category, an incomplete order its pet. Nobody who refers to a parent writes the parent, so that no
- * instance can hold up another one. Instead:
+ * Protects parents from deletion while children are being added, by holds as in ZFS or Cloud Storage. A pet
+ * refers to its category and an incomplete order to its pet. Adding a child never writes the parent, so that
+ * instances cannot block one another. Instead:
  *
- * - Who is going to refer to a parent takes a *hold* on it (H), then looks whether it exists (V), writes the child (I),
- *   and gives the hold back when it is known what came of that (R). If H meets a deleter, nothing is written.
- * - Who is going to delete a parent marks it as *closing* (M), waits until the holds that M met are given back, looks for
- *   children (C), and deletes (D) if there are none; else it opens the parent again (Z).
+ * - Whoever adds a child acquires a *hold* on the parent (H), verifies that the parent exists (V), inserts
+ *   the child (I), and releases the hold once the outcome is known (R). If H finds a mark, nothing is
+ *   written.
+ * - Whoever deletes a parent *marks* it as closing (M), waits for the release of the holds that M found,
+ *   checks for children (C), and deletes the parent if there are none (D). Otherwise it removes the mark (Z).
  *
- * H and M are atomic updates of one document, so that one of them is first. If it is H, then M meets the hold, and C comes
- * after R and with it after I: it sees the child. If it is M, then H meets the mark, unless that was removed, which is after D;
- * then V comes after D too and finds no parent.
+ * H and M are atomic updates of one document, so one comes first. If it is H, then M finds the hold, and C
+ * comes after R and therefore after I: it sees the child. If it is M, then H finds the mark, unless it has
+ * been removed, which happens after D. In that case V comes after D too and finds no parent.
  *
- * Whoever dies leaves a hold or a mark behind, which counts for a while only, by the clock of the server: a hold for
- * `HOLD_LIFE`, much longer than I can come after H; a mark for `MARK_LIFE`, and D carries a condition that lets the server
- * refuse it before that is over. `test/store/mongo/holds.model.test.ts` goes through all the ways in which this can run.
+ * A process that dies leaves a hold or mark behind, which expires by the server's clock. `HOLD_TTL` is much
+ * longer than the possible time from H to I. D carries a condition that makes the server refuse it before
+ * `MARK_TTL` has passed. `test/store/mongo/holds.model.test.ts` explores all interleavings.
  */
 export function createHolds(database: Database) {
   const documents = createHoldDocuments(database);

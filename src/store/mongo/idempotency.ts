@@ -10,9 +10,12 @@ import type { RunUnit, Unit } from './units.ts';
 interface IdempotencyDocument {
   _id: { apiKeyId: string; idempotencyKey: string };
   fingerprint: string;
-  /** The outcome as JSON text, exact where BSON would change it; missing while the first call runs (standalone). */
+  /**
+   * The outcome as JSON text, because BSON would alter some values. Absent while the first call runs on a
+   * standalone server.
+   */
   outcome?: string;
-  /** Standalone: the attempt that may store the outcome, and until when nobody else may take over. */
+  /** Standalone only: the attempt that may store the outcome, and until when no other may take over. */
   attempt?: string;
   leaseUntil?: Date;
   expiresAt: Date;
@@ -31,14 +34,14 @@ export const idempotencyCollection: CollectionDefinition = {
   indexes: [{ key: { expiresAt: 1 }, expireAfterSeconds: 0 }],
 };
 
-/** Standalone: how long a first call may be under way before a retry takes it for dead. */
+/** Standalone only: when a retry considers the first call dead, in milliseconds. */
 const LEASE_TIME = 60_000;
 
 type Work<T> = (writes: PetstoreWrites) => MaybePromise<T>;
 
 const keyFor = ({ apiKeyId, idempotencyKey }: IdempotentCall) => ({ apiKeyId, idempotencyKey });
 
-/** Outcomes are kept as text: BSON would turn some of the JSON values into others. */
+/** Outcomes are stored as JSON text, because BSON would alter some values. */
 const completed = (
   call: IdempotentCall,
   outcome: { value: unknown } | { error: PublicError },
@@ -49,7 +52,7 @@ const completed = (
   expiresAt: new Date(call.now + call.keepFor),
 });
 
-/** The document of a call if it still counts: the database removes expired ones only once a minute. */
+/** Ignores an expired document, which the database removes only within a minute. */
 const unexpired = (found: IdempotencyDocument | null, call: IdempotentCall): IdempotencyDocument | null =>
   found && found.expiresAt.getTime() > call.now ? found : null;
 
@@ -60,10 +63,10 @@ function replay<T>(found: IdempotencyDocument, call: IdempotentCall): Outcome<T>
   return { replayed: true, ...JSON.parse(found.outcome) };
 }
 
-/** An error of the client's making, which is an outcome like any other. */
+/** An error caused by the client, which is stored like any other outcome. */
 const isOutcome = (error: unknown): error is AppError => error instanceof AppError && error.status < 500;
 
-/** An error that `work` threw; those around it, like a reused key, belong to this call alone. */
+/** An error thrown by `work`, as opposed to errors of the call itself, such as a reused key. */
 class WorkError extends Error {
   readonly error: AppError;
   constructor(error: AppError) {
@@ -73,12 +76,12 @@ class WorkError extends Error {
 }
 
 /**
- * Runs a call once per idempotency key. With transactions the call's writes and its outcome are one transaction, and
- * of parallel duplicates all but one conflict with it and find its outcome. On a standalone server the first call
- * marks the key as running, and a crash between its write and its outcome lets a retry write again once the lease is
- * over: only a replica set can keep the two together.
+ * Runs a call once per idempotency key. With transactions, the writes and the outcome are committed together:
+ * of parallel duplicates, all but one conflict and then find the outcome. On a standalone server, the first
+ * call marks the key as running. If it crashes between its write and its outcome, a retry writes again once
+ * the lease has expired; only a replica set can make the two atomic.
  *
- * @param writes the writes of the port, each of which is run as it is told
+ * @param writes the port's writes, each run with the given function
  */
 export function mongoIdempotency(
   database: Database,
@@ -126,7 +129,7 @@ export function mongoIdempotency(
       });
     } catch (error) {
       if (!(error instanceof WorkError)) throw error;
-      // The transaction is gone with all that `work` wrote; the outcome stands alone.
+      // The transaction and its writes have been rolled back, so the outcome is stored on its own.
       const outcome = { error: error.error.toPublic() };
       return await units.run(async (unit) => {
         const found = await idempotency.findOne({ _id }, unit.options);
@@ -149,7 +152,7 @@ export function mongoIdempotency(
       outcome = { value: await work(writes(units.run)) };
     } catch (error) {
       if (!isOutcome(error)) {
-        // No outcome: a retry may try again at once.
+        // There is no outcome, so a retry may run immediately.
         await idempotency.deleteOne(mine, options).catch(() => {});
         throw error;
       }
@@ -159,7 +162,7 @@ export function mongoIdempotency(
     return { replayed: false, ...outcome };
   }
 
-  /** Marks the call as running. Answers the document of an earlier call instead, if that still counts. */
+  /** Marks the call as running. @returns the document of an earlier call if it is still valid */
   async function claim(call: IdempotentCall, attempt: string): Promise<IdempotencyDocument | null> {
     const running: IdempotencyDocument = {
       _id: keyFor(call),
@@ -180,7 +183,7 @@ export function mongoIdempotency(
       found.fingerprint === call.fingerprint &&
       (found.leaseUntil?.getTime() ?? 0) <= call.now;
     if (unexpired(found, call) && !abandoned) return found;
-    // Only the document as it was read: another retry may have taken over meanwhile.
+    // Match the document as read, since another retry may have taken over meanwhile.
     const seen = {
       _id: running._id,
       expiresAt: found.expiresAt,

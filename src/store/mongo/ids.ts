@@ -5,9 +5,12 @@ import { isDuplicateKey } from './errors.ts';
 import { MAX_ID } from './keys.ts';
 
 export interface CounterDocument {
-  /** A sequence (`orders`), or one reserved order id (`orders/0000000000000000042`). */
+  /** A sequence (`orders`) or a reserved order id (`orders/0000000000000000042`). */
   _id: string;
-  /** Of a sequence: the last id that was handed out. Of a reservation: there once an order of this id was deleted. */
+  /**
+   * For a sequence: the last id assigned. For a reservation: set once the order with this id has been
+   * deleted.
+   */
   value?: Key;
 }
 
@@ -17,7 +20,7 @@ export const countersCollection: CollectionDefinition = {
   indexes: [],
 };
 
-/** Somebody who waits for an id. */
+/** A caller waiting for an id. */
 interface Waiting {
   resolve(id: bigint): void;
   reject(error: unknown): void;
@@ -26,16 +29,16 @@ interface Waiting {
 export type IdSequences = ReturnType<typeof createIdSequences>;
 
 /**
- * Assigns ids, each once. An atomic increment, never part of a transaction: creations don't wait for each other's commit,
- * and an id is spent even if its record isn't written in the end.
+ * Assigns each id once. The atomic increment is never part of a transaction, so that creations do not wait
+ * for each other's commit. An id is used up even if its record is not written.
  */
 export function createIdSequences(database: Database) {
   const { db, options } = database;
   const counters = db.collection<CounterDocument>(countersCollection.name);
-  /** By the name of their collection. */
+  /** By collection name. */
   const sequences = new Map<string, Sequence>();
 
-  /** @returns the last of a block of ids; null if there are not as many */
+  /** @returns the last id of a block; null if too few are left */
   function take(name: string) {
     return async (size: bigint): Promise<bigint | null> => {
       const counter = await counters.findOneAndUpdate(
@@ -51,7 +54,7 @@ export function createIdSequences(database: Database) {
     /**
      * The next id of a sequence.
      *
-     * @throws CONFLICT when the sequence has reached its end
+     * @throws CONFLICT at the end of the sequence
      */
     next(name: string): Promise<bigint> {
       let sequence = sequences.get(name);
@@ -62,18 +65,18 @@ export function createIdSequences(database: Database) {
       return sequence.next();
     },
 
-    /** Lets a sequence go on after this id, unless it is further on already. */
+    /** Moves a sequence past this id, unless it is already. */
     async skipTo(name: string, last: bigint): Promise<void> {
       await counters.updateOne({ _id: name }, { $max: { value: last } }, options);
     },
 
-    /** Makes the sequences of these collections that are missing. */
+    /** Creates missing sequences for these collections. */
     async prepare(all: readonly { name: string; choosesIds: boolean }[]): Promise<void> {
       const found = await counters.find({ _id: { $in: all.map(({ name }) => name) } }, options).toArray();
       for (const { name, choosesIds } of all) {
         if (found.some(({ _id }) => _id === name)) continue;
-        // Starts after the highest id there is, which is 0 unless somebody filled the collection by other means. Where clients choose
-        // ids, any may be there already, the highest included; the sequence skips those that are taken.
+        // Start after the highest existing id, which is 0 unless the collection was filled by other means.
+        // Where clients choose ids, the highest may be in use already, so start at 0 and skip used ids.
         const last = choosesIds
           ? null
           : await db
@@ -91,8 +94,8 @@ export function createIdSequences(database: Database) {
 }
 
 /**
- * All creations of all instances increment one document a sequence. So that it can't become hot, an instance has one
- * increment under way at a time, and that one takes a block of ids for all that came to wait in the meantime.
+ * All instances increment one document per sequence. To keep it from becoming a hot spot, an instance has at
+ * most one increment in progress, which takes a block of ids for all callers that are waiting.
  */
 class Sequence {
   readonly #take: (size: bigint) => Promise<bigint | null>;
@@ -108,7 +111,7 @@ class Sequence {
       this.#waiting.push({ resolve, reject });
       if (this.#busy) return;
       this.#busy = true;
-      // Whoever else comes in this turn of the event loop takes from the same block.
+      // Callers in the same turn of the event loop share the block.
       setImmediate(() => void this.#serve());
     });
   }
@@ -120,7 +123,8 @@ class Sequence {
       try {
         await this.#serveBlock(served);
       } catch (error) {
-        // Those who came since would only wait for the same database, and then go on after they were given up.
+        // Callers that arrived since would wait for the same unavailable database and continue after they
+        // have timed out.
         for (const { reject } of [...served, ...this.#waiting.splice(0)]) reject(error);
       }
     }
@@ -134,7 +138,7 @@ class Sequence {
       for (const { resolve } of served) resolve(++id);
       return;
     }
-    // Near the end of the sequence a few are left for some of them.
+    // Near the end of the sequence there may be too few ids for all of them.
     for (const { resolve, reject } of served) {
       const id = await this.#take(1n);
       if (id === null) reject(new AppError('CONFLICT', 'There are no ids left to assign.'));

@@ -5,9 +5,9 @@ import type { Database } from './database.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
 import type { Unit } from './units.ts';
 
-/** Inserts the documents of a collection; those of the same moment go as one command. */
+/** Inserts documents, those of one turn of the event loop in one command. */
 export function createInsert<D extends { _id: Key }>(collection: Collection<D>, { options }: Database) {
-  /** @returns for each whether it was inserted; false if its id is taken */
+  /** @returns for each document whether it was inserted; false if its id is taken */
   const insertBatched = batch<D, boolean>(async (documents) => {
     try {
       if (documents.length === 1) await collection.insertOne(inserted(documents[0]!), options);
@@ -25,8 +25,9 @@ export function createInsert<D extends { _id: Key }>(collection: Collection<D>, 
   });
 
   /**
-   * @param taken what to throw if there is a document with this id
-   * @throws WriteConflict by default: only a collection that was filled by other means has an id that is yet to be assigned
+   * @param taken the error if the id is taken
+   * @throws WriteConflict by default: an id not assigned yet is taken only if the collection was filled by
+   * other means
    */
   return async (document: D, unit: Unit, taken: Error = new WriteConflict()): Promise<void> => {
     if (!unit.session) {

@@ -7,37 +7,37 @@ import type { Database } from './database.ts';
 import { HOLD_TTL, type HoldDocuments } from './hold-documents.ts';
 import type { Unit } from './units.ts';
 
-/** How long one hold serves all that this instance writes under the parent, in milliseconds. */
+/** How long an instance shares one hold between its writes, in milliseconds. */
 const HOLD_REUSE_TIME = 1_000;
-/** How long to wait while somebody else is about to delete the parent, in milliseconds. */
+/** How long to wait while a deleter is active, in milliseconds. */
 const PAUSE = 40;
 
 type HoldState = 'held' | 'closing' | 'missing';
 
-/** A hold of this instance. */
+/** A hold acquired by this instance. */
 interface Hold {
   id: string;
-  /** How many writes rely on it. */
+  /** Number of writes that rely on it. */
   uses: number;
-  /** Serves no further write. */
+  /** Whether it is closed to further writes. */
   isRetired: boolean;
   state: Promise<HoldState>;
-  /** Told when the last write that relied on it is done. */
+  /** Called when the last write relying on it is done. */
   onUnused: (() => void)[];
 }
 
 export type InstanceHolds = ReturnType<typeof createInstanceHolds>;
 
-/** The holds that this instance takes; the letters are those of `holds.ts`. */
+/** The holds of this instance. The letters refer to `holds.ts`. */
 export function createInstanceHolds({ db, options }: Database, documents: HoldDocuments) {
   const instance = randomBytes(6).toString('hex');
-  /** By parent, those that serve further writes. */
+  /** Holds open to further writes, by parent. */
   const holds = new Map<string, Hold>();
-  /** By id, those that writes rely on or may still rely on. */
+  /** Holds that writes rely on or may still rely on, by id. */
   const inUse = new Map<string, Hold>();
   let taken = 0;
 
-  /** By collection, looks whether it has a document with this key. */
+  /** By collection, checks whether a document exists. */
   const existenceChecks = new Map<string, (key: Key) => Promise<boolean>>();
 
   function exists(kind: string, key: Key): Promise<boolean> {
@@ -62,7 +62,7 @@ export function createInstanceHolds({ db, options }: Database, documents: HoldDo
 
   const newId = (): string => `${instance}${++taken}`;
 
-  /** R. A hold that stays because the database is away counts for a while only. */
+  /** R. If the database is away, the hold stays until it expires. */
   const release = (name: string, { id }: Hold): Promise<void> => documents.release(name, id).catch(() => {});
 
   /** H and V. */
@@ -84,13 +84,13 @@ export function createInstanceHolds({ db, options }: Database, documents: HoldDo
     return hold;
   }
 
-  /** Lets nobody else rely on the hold, and gives it back as soon as nobody does. */
+  /** Closes the hold to further writes, and releases it once none relies on it. */
   function retire(name: string, hold: Hold): void {
     if (hold.isRetired) return;
     hold.isRetired = true;
     if (holds.get(name) === hold) holds.delete(name);
     if (hold.uses === 0) finish(name, hold);
-    // A write whose outcome is unknown relies on it for good, so it is never given back.
+    // A write whose outcome is unknown relies on the hold until it expires, so it is never released.
     else setTimeout(() => inUse.delete(hold.id), HOLD_TTL).unref();
   }
 
@@ -110,7 +110,7 @@ export function createInstanceHolds({ db, options }: Database, documents: HoldDo
 
     isOwn: (id: string): boolean => id.startsWith(instance),
 
-    /** Resolves when nothing relies on the hold any more; lets nothing further rely on it. */
+    /** Closes the hold to further writes. Resolves when none relies on it. */
     async whenUnused(name: string, id: string): Promise<void> {
       const hold = inUse.get(id);
       if (!hold) return;
@@ -119,14 +119,14 @@ export function createInstanceHolds({ db, options }: Database, documents: HoldDo
     },
 
     /**
-     * Keeps a parent from being deleted until the unit is over.
+     * Protects a parent from deletion until the unit is settled.
      *
-     * @param kind the collection of the parent
-     * @returns whether there is such a parent
+     * @param kind the parent's collection
+     * @returns whether the parent exists
      */
     async hold(kind: string, key: Key, unit: Unit): Promise<boolean> {
       const name = `${kind}/${key}`;
-      // Nobody but this transaction knows it yet, or knows yet that it is gone.
+      // Only this transaction knows that it has created or deleted it.
       if (unit.written.has(name)) {
         const own = db.collection<{ _id: Key }>(kind);
         return (await own.findOne({ _id: key }, { ...unit.options, projection: { _id: 1 } })) !== null;
@@ -142,7 +142,7 @@ export function createInstanceHolds({ db, options }: Database, documents: HoldDo
         }
         if (state === 'held') {
           unit.onSettled.push(() => stopUsing(name, hold));
-          // Nothing is written when the call has been given up, nor when the hold may be over.
+          // Write nothing if the call has timed out or the hold may have expired.
           if (performance.now() > unit.deadline) throw unavailable();
           return true;
         }
@@ -152,7 +152,7 @@ export function createInstanceHolds({ db, options }: Database, documents: HoldDo
       }
     },
 
-    /** Gives back all holds that nothing relies on. */
+    /** Releases all holds that no write relies on. */
     async close(): Promise<void> {
       const unused = [...holds].filter(([, { uses }]) => uses === 0);
       for (const [, hold] of holds) hold.isRetired = true;

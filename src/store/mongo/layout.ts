@@ -10,10 +10,10 @@ import { countersCollection } from './ids.ts';
 import { usageCollection } from './usage.ts';
 
 /**
- * The version of all that is said here of the database. It goes up with a change that an instance of the version before
- * can't live with: that one then refuses to start, instead of putting its own validators back.
+ * The version of the database layout. Raise it with any change that instances of the previous version cannot
+ * handle. They then refuse to start instead of restoring their own validators.
  *
- * 1 counted references on the parents and had no mark; 2 has holds.
+ * Version 1 kept reference counts on parents and had no number; version 2 has holds.
  */
 const LAYOUT = 2;
 
@@ -38,16 +38,19 @@ const COLLECTIONS: readonly CollectionDefinition[] = [
   holdsCollection,
 ];
 
-/** The first versions of the wire protocol with what the commands need: $lookup with a local field and a pipeline (5.0), and from sharded collections (5.1). */
+/**
+ * The first wire versions with the commands we need: $lookup with localField and pipeline (5.0), also from
+ * sharded collections (5.1).
+ */
 const WIRE_VERSION = 13;
 const SHARDED_WIRE_VERSION = 14;
 
 /**
- * Creates what is missing: collections, validators, indexes. May run as often and on as many instances
- * at once as it likes.
+ * Creates missing collections, validators and indexes. Idempotent and safe to run on several instances at
+ * once.
  *
- * @returns whether a validator had to be changed
- * @throws if the server is too old, or the database belongs to a later version, or may not be taken over from an earlier one
+ * @returns whether a validator was changed
+ * @throws if the server is too old, or the database belongs to a later version or cannot be upgraded
  */
 export async function prepareLayout(database: Database, hello: Document): Promise<boolean> {
   const isSharded = hello.msg === 'isdbgrid';
@@ -86,12 +89,12 @@ async function createCollection({ db }: Database, { name, schema }: CollectionDe
   try {
     await db.createCollection(name, settings);
   } catch (error) {
-    // Another instance was faster; it wrote the same validator.
+    // Another instance created it first, with the same validator.
     if (!isNamespaceTaken(error)) throw error;
   }
 }
 
-/** @returns whether it had to be changed */
+/** @returns whether it was changed */
 async function adaptValidator(
   { db }: Database,
   { name, schema }: CollectionDefinition,
@@ -99,14 +102,14 @@ async function adaptValidator(
 ): Promise<boolean> {
   const validator = { $jsonSchema: schema };
   const { validator: current, validationAction = 'error' } = info.options ?? {};
-  // collMod stops the collection's other work for a moment, so only where it changes something.
+  // collMod briefly blocks the collection, so only run it if something changes.
   if (canonical(current) === canonical(validator) && validationAction === 'error') return false;
   try {
     await db.command({ collMod: name, validator, validationLevel: 'strict', validationAction: 'error' });
     return true;
   } catch (error) {
     if (!isUnauthorized(error)) throw error;
-    // The role readWrite isn't enough for that, but for all else.
+    // The role readWrite does not include collMod, but everything else we need.
     if (accepts(current?.$jsonSchema, schema)) return false;
     throw new Error(
       `The validator of ${name} is that of another version, and the user of MONGODB_URI may not replace it: ` +
@@ -116,7 +119,7 @@ async function adaptValidator(
   }
 }
 
-/** Whether documents of our schema get past the one that is there, as far as the names of fields tell. */
+/** Whether their validator accepts our documents, judging by field names. */
 function accepts(theirs: Document | undefined, ours: Document): boolean {
   if (!theirs) return true;
   const needs: string[] = theirs.required ?? [];
@@ -131,7 +134,7 @@ function accepts(theirs: Document | undefined, ours: Document): boolean {
 const canonical = (document: unknown): string =>
   JSON.stringify(document, (_, value) => (typeof value === 'bigint' ? Number(value) : value)) ?? '';
 
-/** On a client without a limit of time, since an index of a large collection takes as long as it takes. */
+/** Uses a client without a timeout, because indexing a large collection can take long. */
 async function createIndexes(database: Database, isOld: boolean): Promise<void> {
   const missing: CollectionDefinition[] = [];
   for (const definition of COLLECTIONS) {

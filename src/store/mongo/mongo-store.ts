@@ -16,25 +16,24 @@ import { mongoUsage } from './usage.ts';
 
 export type { MongoOptions } from './database.ts';
 
-/** The store in MongoDB, and its connection. */
+/** The MongoDB store and its client. */
 export interface MongoStore extends Store {
   readonly engine: 'mongodb';
-  /** For command monitoring and for looking at documents in tests. */
+  /** For command monitoring and inspecting documents in tests. */
   readonly client: MongoClient;
 }
 
-/** Where ids are assigned in sequence. */
+/** The sequences from which ids are assigned. */
 const SEQUENCES = (DOMAINS as readonly MongoDomain[]).map(({ definition, choosesIds = false }) => ({
   name: definition.name,
   choosesIds,
 }));
 
 /**
- * Opens the store in the database that the URI names, and creates what is missing in it. If the database is away, the
- * store opens nevertheless: its calls are UNAVAILABLE until the database answers, and the first one after that finds
- * it prepared.
+ * Opens the store and creates whatever is missing in the database. If the database is away, the store opens
+ * anyway. Its calls are UNAVAILABLE until the database responds, and the first one after that prepares it.
  *
- * @throws if the URI is wrong, or the database refuses (credentials, rights, another version)
+ * @throws if the URI is invalid or the database refuses access (credentials, privileges, version)
  */
 export async function openMongoStore(settings: MongoOptions): Promise<MongoStore> {
   const database: Database = connectTo(settings, async (hello) => {
@@ -87,7 +86,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
 const isAway = (error: unknown): boolean =>
   isUnavailable(error) || (error as { code?: unknown }).code === 'UNAVAILABLE';
 
-/** The same methods, each within `execute`. */
+/** Wraps methods in `execute`. */
 function executed<M extends Methods>(database: Database, methods: M): M {
   return Object.fromEntries(
     Object.entries(methods).map(([name, method]) => [

@@ -4,15 +4,18 @@ import { isDuplicateKey } from './errors.ts';
 import { type CounterDocument, countersCollection, type IdSequences } from './ids.ts';
 import { MAX_ID } from './keys.ts';
 
-/** How many reserved or taken ids one look can pass over. */
+/** Used ids to skip per query. */
 const MAX_RUN_LENGTH = 1000;
 
-/** The ids of orders, which clients may choose: those assigned step over the others, those of deleted orders included. */
+/**
+ * Assigns order ids. Clients may choose ids, so assignment skips all that are or were in use, including those
+ * of deleted orders.
+ */
 export function createOrderIds({ db, options }: Database, ids: IdSequences) {
   const counters = db.collection<CounterDocument>(countersCollection.name);
   const orders = db.collection<{ _id: Key }>('orders');
 
-  /** The last of the ids in a row, from this one on, that are reserved or taken; undefined if this one is free. */
+  /** The last of the consecutive used ids starting at this one; undefined if this one is free. */
   async function endOfRun(key: bigint): Promise<bigint | undefined> {
     const [reserved, taken] = await Promise.all([
       isReserved(key),
@@ -47,21 +50,21 @@ export function createOrderIds({ db, options }: Database, ids: IdSequences) {
   }
 
   return {
-    /** The next order id that is neither reserved nor taken at the moment. */
+    /** The next order id that is neither reserved nor in use. */
     async next(): Promise<bigint> {
       for (;;) {
         const key = await ids.next('orders');
         const lastUsed = await endOfRun(key);
         if (lastUsed === undefined) return key;
-        // Passes over the whole run of used ids at once; $max because another instance may be further on.
+        // Skip all consecutive used ids at once. $max, because another instance may be further ahead.
         await ids.skipTo('orders', lastUsed);
       }
     },
 
     /**
-     * Keeps a chosen order id out of the sequence for good, even when its order is deleted later. Must be in the database
-     * before the order is: whoever assigns the same id at the same time then finds either the order (a duplicate key) or,
-     * if that was deleted again meanwhile, the note of that on the reservation.
+     * Permanently excludes a chosen id from the sequence, even after its order is deleted. Must be stored
+     * before the order: a concurrent assignment of the same id then finds either the order (duplicate key)
+     * or, if it has been deleted again, the note about that on the reservation.
      */
     async reserve(key: bigint): Promise<void> {
       try {
@@ -71,12 +74,12 @@ export function createOrderIds({ db, options }: Database, ids: IdSequences) {
       }
     },
 
-    /** Notes on the reservation, if the id has one, that its order was deleted. Goes before the deletion. */
+    /** Notes on the reservation, if there is one, that the order was deleted. Must precede the deletion. */
     async noteDeletion(key: bigint): Promise<void> {
       await counters.updateOne({ _id: reservation(key) }, { $set: { value: key } }, options);
     },
 
-    /** Whether an id that was free when it was assigned has been chosen since, and its order deleted again. */
+    /** Whether an id has been chosen and its order deleted again since it was assigned. */
     async wasUsed(key: bigint): Promise<boolean> {
       const filter = { _id: reservation(key), value: { $exists: true } };
       return (await counters.findOne(filter, { ...options, projection: { _id: 1 } })) !== null;
@@ -84,5 +87,5 @@ export function createOrderIds({ db, options }: Database, ids: IdSequences) {
   };
 }
 
-/** Padded, so that reservations sort by their number. */
+/** Padded so that reservations sort numerically. */
 const reservation = (key: bigint): string => `orders/${String(key).padStart(19, '0')}`;

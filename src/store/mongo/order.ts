@@ -57,7 +57,7 @@ function toOrder(order: OrderDocument): Order {
   return record;
 }
 
-/** The values of an order as its document has them; what is missing or null stays so. */
+/** Converts an order's values for its document; undefined and null are kept. */
 function valuesOf({ petId, quantity, shipDate, complete }: NewOrder | OrderPatch) {
   return {
     petId: petId == null ? petId : toKey(petId),
@@ -84,7 +84,6 @@ const events: ChangeEvents = {
   delete: 'order.deleted',
 };
 
-/** Reads and writes of orders. */
 function open({ database, ids, holds }: DomainContext) {
   const collection = database.db.collection<OrderDocument>(definition.name);
   const kind = { name: 'order', collection, fields: FIELDS, toRecord: toOrder };
@@ -94,11 +93,11 @@ function open({ database, ids, holds }: DomainContext) {
   const pets: ParentReference<OrderDocument> = {
     collection: database.db.collection('pets'),
     field: 'petId',
-    // Complete orders outlive their pet.
+    // Complete orders may outlive their pet.
     mayBeDeleted: true,
   };
 
-  /** @param complete an order that is complete doesn't keep its pet */
+  /** @param complete a complete order does not protect its pet from deletion */
   async function requirePet(key: Key, complete: boolean, unit: Unit): Promise<void> {
     const found = complete ? await isThere(key, unit) : await holds.hold('pets', key, unit);
     if (!found) throw unknownReference('petId', 'pet', toId(key));
@@ -108,8 +107,8 @@ function open({ database, ids, holds }: DomainContext) {
     (await pets.collection.findOne({ _id: key }, { ...unit.options, projection: { _id: 1 } })) !== null;
 
   /**
-   * Inserts an order whose id was free when it was assigned. Where a client has chosen that very id and deleted that order
-   * again since (all within the time between two commands), it is taken back: outside a transaction the log has both.
+   * Inserts an order with an assigned id. If a client has chosen the same id and deleted that order between
+   * two of our commands, the insert is undone. Outside of a transaction, the log then has both events.
    */
   async function insertAssigned(order: OrderDocument, unit: Unit): Promise<void> {
     await insert(order, unit);

@@ -39,7 +39,8 @@ const definition: CollectionDefinition = {
     status: { enum: [...PET_STATUSES] },
     quantity: { bsonType: 'int', minimum: 0 },
   }),
-  // A list of statuses is a merge of index ranges that are each in order of the id: no sort in memory.
+  // Filtering by several statuses merges index ranges that are each ordered by id, so nothing is sorted in
+  // memory.
   indexes: [
     { key: { status: 1, _id: 1 } },
     { key: { categoryId: 1, _id: 1 } },
@@ -71,7 +72,6 @@ const events: ChangeEvents = {
   delete: 'pet.deleted',
 };
 
-/** Reads and writes of pets. */
 function open({ database, ids, holds }: DomainContext) {
   const collection = database.db.collection<PetDocument>(definition.name);
   const kind = { name: 'pet', collection, fields: FIELDS, toRecord: toPet };

@@ -8,40 +8,43 @@ import type { Database } from './database.ts';
 import { isTimeExpired } from './errors.ts';
 import { toId, toKey } from './keys.ts';
 
-/** How long the server may count, in milliseconds: a count reads all that it counts. */
+/** Time limit for a count in milliseconds, because counting reads everything it counts. */
 const COUNT_TIMEOUT = 1_000;
-/** How many counts of a collection an instance has under way: each may keep a core of the server busy all that time. */
+/**
+ * Concurrent counts per collection and instance. Each may keep a core of the server busy until its time
+ * limit.
+ */
 const MAX_COUNTS = 4;
-/** The most ids that one command asks for. */
+/** Maximum ids per command. */
 const MAX_IDS = 1_000;
-/** The most pages that one command reads of each parent. */
+/** Maximum pages per parent in one command. */
 const MAX_LOOKUPS = 50;
 
-/** The documents of a collection, and the records of the port that are made of them. */
+/** How documents of a collection map to records of the port. */
 export interface RecordKind<D extends { _id: Key }, T> {
-  /** What errors call one of the records: `pet`. */
+  /** The name of a record in errors: `pet`. */
   name: string;
   collection: Collection<D>;
-  /** What is read of a document to make a record; versions stay in the database. */
+  /** The projection. Versions stay in the database. */
   fields: Document;
   toRecord(document: D): T;
 }
 
-/** Where the parents of records are. */
+/** How records refer to their parents. */
 export interface ParentReference<D> {
   collection: Collection<{ _id: Key }>;
-  /** The children's field that names the parent. */
+  /** The field of the child with the parent's key. */
   field: string & keyof D;
-  /** Whether children may name a parent that has been deleted. */
+  /** Whether children may refer to a deleted parent. */
   mayBeDeleted: boolean;
 }
 
-/** A condition; null matches nothing, and needs no command to know it. */
+/** A condition; null matches nothing and needs no command. */
 export type Where<D> = Filter<D> | null;
 
-/** A page that is read of each of several parents. */
+/** A request for one page per parent. */
 interface PageOfParents<D> {
-  /** By which those who ask for the same are known. */
+  /** Identifies equal requests. */
   name: string;
   parents: ParentReference<D>;
   parentIds: readonly Id[];
@@ -49,13 +52,13 @@ interface PageOfParents<D> {
   request: PageRequest;
 }
 
-/** The reads that all records share: each is one command, answered from an index in the order of the ids. */
+/** Reads common to all records. Each is one command that is answered from an index in id order. */
 export class Records<D extends { _id: Key }, T> {
   readonly #kind: RecordKind<D, T>;
   readonly #options: Database['options'];
   readonly #find: (ids: readonly Id[]) => Promise<ReadonlyMap<Id, T>>;
   readonly #pages = dedupe<Page<T>>();
-  // A promise for each, so that a command that fails takes nobody else's pages with it.
+  // One promise per request, so that a failed command does not affect the others.
   readonly #pagesOfParents = batch<PageOfParents<D>, { pages: Promise<Page<T>[]> }>(async (all) =>
     this.#readPagesOfParents(all),
   );
@@ -121,10 +124,10 @@ export class Records<D extends { _id: Key }, T> {
   }
 
   /**
-   * One page for each parent. The parents' own collection is where it starts: on a sharded cluster each shard then does the
-   * work for the parents that it has, and a lookup goes only to the shards that can have the children.
+   * Reads one page per parent. The aggregation starts at the parents' collection: on a sharded cluster each
+   * shard then handles its own parents, and lookups target only shards that can have the children.
    *
-   * @param parents where the parents are, and by which field the children name them
+   * @param parents how the children refer to their parents
    */
   async pagesByParent(
     parents: ParentReference<D>,
@@ -139,7 +142,9 @@ export class Records<D extends { _id: Key }, T> {
     return await (await this.#pagesOfParents({ name, parents, parentIds, where, request })).pages;
   }
 
-  /** Those of the same parents go together: a document may ask for a hundred pages of one parent by as many names. */
+  /**
+   * Combines requests for the same parents: a document may request a hundred pages of one parent by aliases.
+   */
   #readPagesOfParents(all: readonly PageOfParents<D>[]): { pages: Promise<Page<T>[]> }[] {
     const wanted = new Map(all.map((one) => [one.name, one]));
     const groups = new Map<string, PageOfParents<D>[]>();
@@ -162,7 +167,7 @@ export class Records<D extends { _id: Key }, T> {
     return all.map(({ name }) => ({ pages: read.get(name)! }));
   }
 
-  /** @param all of the same parents. @returns for each of them its page of each parent */
+  /** @param all requests for the same parents. @returns for each request, one page per parent */
   async #lookUp(all: readonly PageOfParents<D>[]): Promise<Page<T>[][]> {
     const { parents, parentIds } = all[0]!;
     const { collection, field, mayBeDeleted } = parents;
@@ -172,7 +177,7 @@ export class Records<D extends { _id: Key }, T> {
         [
           { $match: { _id: { $in: wanted.map(toKey) } } },
           { $project: { _id: 1 } },
-          // localField with a pipeline gives each parent an index scan of its own, in order and cut at the limit.
+          // With localField and pipeline, each parent gets an ordered index scan that stops at the limit.
           ...all.map(({ where, request }, n) => ({
             $lookup: {
               from: this.#kind.collection.collectionName,
@@ -206,12 +211,12 @@ export class Records<D extends { _id: Key }, T> {
     );
   }
 
-  /** @throws QUERY_TOO_COMPLEX if there is too much to count */
+  /** @throws QUERY_TOO_COMPLEX if there are too many to count */
   async count(where: Where<D>): Promise<number> {
     if (where === null) return 0;
     const [count] = await this.#counts(nameOf(where), async () => {
-      // Not the collection's own count, which can be wrong after a crash and on a sharded cluster. Without a filter the
-      // hint makes it a count of the index instead of a scan of the documents.
+      // Not estimatedDocumentCount, which can be wrong after a crash and on sharded clusters. Without a
+      // filter, the hint counts the index instead of scanning documents.
       const hint = Object.keys(where).length === 0 ? { hint: '_id_' } : {};
       return await this.#counting(async () => [
         await withCountTimeout((maxTimeMS) =>
@@ -222,7 +227,7 @@ export class Records<D extends { _id: Key }, T> {
     return count!;
   }
 
-  /** One count for each parent. @throws QUERY_TOO_COMPLEX if there is too much to count */
+  /** Counts per parent. @throws QUERY_TOO_COMPLEX if there are too many to count */
   async countsByParent(
     field: string & keyof D,
     parentIds: readonly Id[],
@@ -244,7 +249,7 @@ export class Records<D extends { _id: Key }, T> {
       this.#kind.collection
         .aggregate<{ _id: Key; count: number | bigint }>(
           [
-            // Both conditions count: the filter may name a parent too.
+            // Both conditions apply: the filter may contain a parent too.
             { $match: { $and: [{ [field]: { $in: wanted.map(toKey) } }, where] } },
             { $group: { _id: `$${field}`, count: { $sum: 1 } } },
           ],
@@ -282,7 +287,7 @@ function rangeOf({ after, before }: PageRequest): Document {
 
 const orderOf = ({ backward }: PageRequest): { _id: 1 | -1 } => ({ _id: backward ? -1 : 1 });
 
-/** Makes a page of the documents found, which are one more than asked for if there are more. */
+/** Converts documents to a page. One more document than requested means there are more. */
 function pageOf<D, T>(found: D[], { limit, backward }: PageRequest, toRecord: (document: D) => T): Page<T> {
   const hasMore = found.length > limit;
   const items = (hasMore ? found.slice(0, limit) : found).map((document) => toRecord(document));

@@ -1,12 +1,9 @@
-/** How long an estimate is used before the server is asked again, in milliseconds. */
+/** How long an estimate is used, in milliseconds. */
 const ESTIMATE_TTL = 10_000;
-/** The server tells whole milliseconds. */
+/** The server's clock has a resolution of milliseconds. */
 const RESOLUTION = 1;
 
-/**
- * The clock of the database as one process sees it. Instances whose own clocks differ agree on times that are kept in
- * the database by this one.
- */
+/** Estimates the database's clock. Instances whose own clocks differ use it to agree on stored times. */
 export class ServerClock {
   readonly #ask: () => Promise<Date | undefined>;
   readonly #now: () => number;
@@ -14,33 +11,37 @@ export class ServerClock {
   #askedAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * @param ask what time it is at the server; undefined if it doesn't tell
-   * @param now milliseconds since 1970 by the clock of this process
+   * @param ask reads the server's time; undefined if it does not report one
+   * @param now milliseconds since 1970 on this process's clock
    */
   constructor(ask: () => Promise<Date | undefined>, now: () => number) {
     this.#ask = ask;
     this.#now = now;
   }
 
-  /** By how many milliseconds the server is ahead of this process; 0 unless they certainly differ. Looks again now and then, in the background. */
+  /**
+   * How many milliseconds the server is ahead of this process; 0 unless they certainly differ. Refreshes the
+   * estimate in the background.
+   */
   offset(): number {
     if (performance.now() - this.#askedAt > ESTIMATE_TTL) void this.measure().catch(() => {});
     return this.#offset;
   }
 
-  /** Milliseconds since 1970 by the server's clock. */
+  /** Milliseconds since 1970 on the server's clock. */
   now(): number {
     return this.#now() + this.offset();
   }
 
-  /** Looks what time it is at the server. */
+  /** Refreshes the estimate. */
   async measure(): Promise<void> {
     this.#askedAt = performance.now();
     const sentAt = this.#now();
     const told = (await this.#ask())?.getTime();
     const receivedAt = this.#now();
     if (told === undefined) return;
-    // The server read its clock somewhere between. An estimate that may still be right stays, so that times don't waver.
+    // The server read its clock somewhere in between. Keep an estimate that may still be right, so that times
+    // do not jitter.
     const [min, max] = [told - receivedAt - RESOLUTION, told - sentAt + RESOLUTION];
     if (min <= 0 && max >= 0) this.#offset = 0;
     else if (this.#offset < min || this.#offset > max) this.#offset = Math.round((min + max) / 2);

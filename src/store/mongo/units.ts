@@ -4,28 +4,30 @@ import { unavailable } from '../../errors.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isCommitUnknown, isTransient, isUnavailable, WriteConflict } from './errors.ts';
 
-/** One attempt at writes that belong together: a single document's, or those of a transaction. */
+/** A unit of work: one attempt at a single-document write or a transaction. */
 export interface Unit {
   /** Undefined outside of transactions. */
   readonly session: ClientSession | undefined;
-  /** Goes to each call of the driver that belongs to the unit. */
+  /** Options for every driver call of the unit. */
   readonly options: CallOptions;
-  /** The records that the transaction has written, `pets/7`: only inside of it they are as they will be. */
+  /** Records written by the transaction (`pets/7`), whose new state is visible only inside it. */
   readonly written: Set<string>;
-  /** When its writes must be done, by `performance.now()`. */
+  /** When the writes must be done, in terms of `performance.now()`. */
   deadline: number;
-  /** What to do when it is known that all its writes are done, or will never be; not done where that can't be known. */
+  /**
+   * Called once it is known that the writes are done or never will be. Not called if that remains unknown.
+   */
   readonly onSettled: (() => unknown)[];
 }
 
-/** Runs writes until they win their races. */
+/** Runs writes, retrying on conflicts. */
 export type RunUnit = <T>(work: (unit: Unit) => Promise<T>) => Promise<T>;
 
 const FIRST_PAUSE = 2;
 const MAX_PAUSE = 100;
 
 /**
- * Runs each write by itself, or several as one transaction. Who loses a race starts again, until the time of the call is over.
+ * Runs writes individually or as one transaction. Conflicting writes are retried until the call times out.
  */
 export function createUnitRunners(database: Database) {
   const { client, options, timeoutMs } = database;
@@ -48,7 +50,7 @@ export function createUnitRunners(database: Database) {
       await end(unit);
       return result;
     } catch (error) {
-      // What a write without an answer relies on stays, since it may have been carried out.
+      // The write may have been carried out, so what it relies on must stay.
       if (!isUnavailable(error)) await end(unit);
       throw error;
     }
@@ -109,9 +111,9 @@ export function createUnitRunners(database: Database) {
   }
 
   return {
-    /** Runs a write that is one document. */
+    /** Runs a single-document write. */
     run: (work) => retryConflicts((deadline) => runAlone(work, deadline)),
-    /** Runs writes that happen all or none; only where there are transactions. */
+    /** Runs several writes atomically. Requires transactions. */
     runTogether: (work) => retryConflicts((deadline) => inTransaction(work, deadline)),
   } satisfies Record<string, RunUnit>;
 }

@@ -9,7 +9,7 @@ import { isDuplicateKey } from './errors.ts';
 
 interface UsageDocument extends UsageState {
   _id: string;
-  /** When nothing of the document counts any more. */
+  /** When nothing in the document matters any more. */
   forgetAt: Date;
 }
 
@@ -25,19 +25,19 @@ export const usageCollection: CollectionDefinition = {
     strikes: { bsonType: 'array', items: NUMBER },
     bannedUntil: NUMBER,
     bans: NUMBER,
-    // The decision of the last charge, in documents of an earlier layout.
+    // The outcome of the last charge, in documents of an earlier layout.
     'outcome?': { enum: ['passed', 'refused', 'banned'] },
     forgetAt: DATE,
   }),
   indexes: [{ key: { forgetAt: 1 }, expireAfterSeconds: 0 }],
 };
 
-/** Use is kept for this long after anything of it has counted: a ban is doubled within a day after the one before. */
+/** How long usage is kept after it last mattered: bans double within a day of the previous one. */
 const RETENTION = DAY;
-/** The states of this many keys that were refused last are remembered. */
+/** Number of recently refused keys whose state is cached. */
 const MAX_REMEMBERED = 10_000;
 
-/** A charge that waits for its turn. */
+/** A charge waiting for its turn. */
 interface Waiting {
   charge: Charge;
   resolve(result: ChargeResult): void;
@@ -45,15 +45,15 @@ interface Waiting {
 }
 
 /**
- * The use of the keys. Never more than the limit passes, however many instances charge at once: each charge is one
- * atomic update under a condition. Of a key, an instance has one update under way at a time; what comes in the meantime
- * is charged together, each in the order in which it came.
+ * Usage of the keys. Limits are exact however many instances charge at once, because every charge is a
+ * conditional atomic update. An instance has at most one update in progress per key; charges that arrive
+ * meanwhile are batched in order.
  */
 export function mongoUsage(database: Database) {
   const { db, options, serverClock, timeoutMs } = database;
   const usage = db.collection<UsageDocument>(usageCollection.name);
   const queues = new Map<string, Waiting[]>();
-  /** As they were last seen: a guess that saves a read, since the update tells whether it holds. */
+  /** Last known states. Guessing from them saves a read, since the update verifies the guess. */
   const refused = new LRUCache<string, UsageState>({ max: MAX_REMEMBERED });
 
   async function serve(id: string, waiting: Waiting[]): Promise<void> {
@@ -66,14 +66,15 @@ export function mongoUsage(database: Database) {
         );
         for (const [i, { resolve }] of group.entries()) resolve(results[i]!);
       } catch (error) {
-        // Those who came since would only wait for the same database, and be charged after they were given up.
+        // Charges that arrived since would wait for the same unavailable database and be charged after they
+        // have timed out.
         for (const { reject } of [...group, ...waiting.splice(0)]) reject(error);
       }
     }
     queues.delete(id);
   }
 
-  /** @returns the result of each, as if they had been charged one after the other */
+  /** @returns the results as if charged one after the other */
   async function chargeBatch(id: string, charges: readonly Charge[]): Promise<ChargeResult[]> {
     const ahead = serverClock.offset();
     const byServer = ahead === 0 ? charges : charges.map((one) => ({ ...one, now: one.now + ahead }));
@@ -84,10 +85,10 @@ export function mongoUsage(database: Database) {
   }
 
   /**
-   * Nearly every charge: both windows are open and hold enough for all. Where that is so, these conditions and this update
-   * are what `chargeUsage` does.
+   * The common case: both windows are open with enough left for all charges. Then this conditional update is
+   * equivalent to `chargeUsage`.
    *
-   * @returns null if it isn't so
+   * @returns null in any other case
    */
   async function chargeOpenWindows(id: string, charges: readonly Charge[]): Promise<ChargeResult[] | null> {
     if (refused.has(id)) return null;
@@ -126,7 +127,10 @@ export function mongoUsage(database: Database) {
     });
   }
 
-  /** Any charge: `chargeUsage` itself, on the state as it was last seen, and under the condition that it is still the same. */
+  /**
+   * The general case: `chargeUsage` applied to the last known state, written on condition that the state is
+   * unchanged.
+   */
   async function chargeByRules(id: string, charges: readonly Charge[]): Promise<ChargeResult[]> {
     const deadline = performance.now() + timeoutMs;
     const { now } = charges.at(-1)!;
@@ -141,9 +145,10 @@ export function mongoUsage(database: Database) {
         return result;
       });
       const changes = before ? changesOf(before, state) : state;
-      // Where a clock was set back, even a charge of nothing changes the state: else a ban would begin anew with each.
+      // After a clock was set back, even a charge of 0 changes the state. Otherwise each one would restart a
+      // ban.
       const isNothing = before ? Object.keys(changes).length === 0 : !charges.some(({ cost }) => cost > 0);
-      // A guess that nothing has to be written for must be looked at, since no condition tells whether it holds.
+      // If nothing needs writing, no condition verifies a guess, so the state must be read.
       const isDone = isNothing
         ? guess === undefined
         : await (before ? replace(id, before, changes, forgetAt(state, now)) : insert(id, state, now));
@@ -161,7 +166,7 @@ export function mongoUsage(database: Database) {
     return found ? toUsage(found) : undefined;
   }
 
-  /** @returns false if there is a document by now */
+  /** @returns false if the document exists by now */
   async function insert(id: string, state: UsageState, now: number): Promise<boolean> {
     try {
       await usage.insertOne({ _id: id, ...state, forgetAt: forgetAt(state, now) }, options);
@@ -172,7 +177,7 @@ export function mongoUsage(database: Database) {
     }
   }
 
-  /** @returns false if the state is another one by now */
+  /** @returns false if the state has changed */
   async function replace(
     id: string,
     before: UsageState,
@@ -184,7 +189,10 @@ export function mongoUsage(database: Database) {
     return matchedCount > 0;
   }
 
-  /** Counted from the server's clock as it is, because it is the server that forgets; in whole days, so that the indexed date seldom moves. */
+  /**
+   * Based on the server's clock, because the server removes the document. In whole days, so that the indexed
+   * date rarely changes.
+   */
   function forgetAt({ dayStart, refusedUntil, bannedUntil }: UsageState, now: number): Date {
     const counts = Math.max(0, dayStart + DAY - now, refusedUntil - now, bannedUntil - now);
     return new Date(Math.ceil((serverClock.now() + counts + RETENTION) / DAY) * DAY);
@@ -201,7 +209,7 @@ export function mongoUsage(database: Database) {
         }
         const first = [one];
         queues.set(charge.apiKeyId, first);
-        // Whatever else is read from the network in this turn of the event loop is charged along with it.
+        // Charges read from the network in the same turn of the event loop join the batch.
         setImmediate(() => void serve(charge.apiKeyId, first));
       }),
 
@@ -218,7 +226,7 @@ export function mongoUsage(database: Database) {
   } satisfies Pick<AccessStore, 'charge' | 'usage'>;
 }
 
-/** The state of a usage document; Number because an earlier layout kept some as int64. */
+/** The state in a usage document. Converted with Number because an earlier layout stored int64. */
 const toUsage = (usage: UsageDocument): UsageState => ({
   minuteStart: Number(usage.minuteStart),
   minuteUsed: Number(usage.minuteUsed),
@@ -230,7 +238,7 @@ const toUsage = (usage: UsageDocument): UsageState => ({
   bans: Number(usage.bans),
 });
 
-/** The same state by a clock that is so many milliseconds ahead; 0 is no time. */
+/** Shifts all times of a state; 0 means none. */
 function shifted(usage: UsageState, by: number): UsageState {
   if (by === 0) return usage;
   const shift = (time: number) => (time === 0 ? 0 : time + by);
@@ -244,7 +252,7 @@ function shifted(usage: UsageState, by: number): UsageState {
   };
 }
 
-/** What must be set to make the one state the other. */
+/** The fields to set to get from one state to the other. */
 function changesOf(before: UsageState, after: UsageState): Partial<UsageState> {
   const names = Object.keys(before) as (keyof UsageState)[];
   const differs = (name: keyof UsageState) =>

@@ -11,7 +11,7 @@ import { toKey } from './keys.ts';
 import type { RecordKind } from './records.ts';
 import type { Unit } from './units.ts';
 
-/** The writes that all records share. What is written was read before, and must still have the version that it had then. */
+/** Writes common to all records. They require the version that was read. */
 export function createWrites<D extends RecordDocument, T>(
   { collection, fields, name, toRecord }: RecordKind<D, T>,
   database: Database,
@@ -24,9 +24,9 @@ export function createWrites<D extends RecordDocument, T>(
     insert: createInsert(collection, database),
 
     /**
-     * The document that is about to be written.
+     * Reads the document to write.
      *
-     * @throws NOT_FOUND, what `check` throws
+     * @throws NOT_FOUND, and whatever `check` throws
      */
     async existing(id: Id, check: Check<T> | undefined, unit: Unit): Promise<D> {
       const document = await collection.findOne({ _id: toKey(id) } as Filter<D>, unit.options);
@@ -36,9 +36,9 @@ export function createWrites<D extends RecordDocument, T>(
     },
 
     /**
-     * Gives the document these values (null removes one, undefined leaves it).
+     * Sets values of a document (null removes, undefined keeps).
      *
-     * @returns the record as it is then
+     * @returns the updated record
      * @throws WriteConflict
      */
     async change(document: D, values: Document, unit: Unit): Promise<T> {
@@ -52,9 +52,9 @@ export function createWrites<D extends RecordDocument, T>(
     },
 
     /**
-     * Deletes the document, under a further condition.
+     * Deletes a document under an additional condition.
      *
-     * @returns whether it was there as it was read
+     * @returns whether it was still there unchanged
      */
     async remove(document: D, unit: Unit, condition?: Document): Promise<boolean> {
       note(document, unit);

@@ -35,7 +35,7 @@ function decode([key, secrets]: [KeyRow, SecretRow[]]): ApiKey {
   return found;
 }
 
-/** API keys. They are read from the file every time, since the key tool changes them beside a running server. */
+/** API keys. Always read from the file, because the key tool changes them while the server runs. */
 export function apiKeys(db: Connection) {
   const one = (condition: string, value: string): ApiKey | null => {
     const text = db.value(`select ${KEY} from api_keys as k where ${condition}`, [value]);

@@ -23,7 +23,7 @@ const migrations = {
   `,
 };
 
-/** Reads and writes of categories. That none is deleted with pets in it is the foreign key's doing. */
+/** Foreign keys prevent the deletion of a category that has pets. */
 function open({ db, append, records: recordsOf }: DomainContext) {
   const records = recordsOf<Category>({
     name: 'categories',

@@ -3,12 +3,12 @@ import Database from 'libsql';
 import { unavailable } from '../../errors.ts';
 
 /**
- * What may be bound. Ids go as bigint, which alone is exact beyond 2^53; a plain number arrives as REAL, which an
- * INTEGER column turns back into an integer. A boolean would abort the process inside libsql.
+ * Types that can be bound. Ids are bigints, the only exact type beyond 2^53. A plain number arrives as REAL,
+ * which an INTEGER column converts back. A boolean would abort the process inside libsql.
  */
 export type Value = string | number | bigint | null;
 
-/** Errors of the disk or of other processes, by SQLite's primary result codes, not of what was asked. */
+/** SQLite result codes for problems with the disk or other processes rather than the statement. */
 const ENVIRONMENT_ERRORS = new Set([
   5, // BUSY
   6, // LOCKED
@@ -26,21 +26,21 @@ const FOREIGN_KEY_VIOLATION = 787;
 
 const rawCode = (error: unknown): number => (error as { rawCode?: number } | null)?.rawCode ?? 0;
 
-/** Whether a statement was refused because a foreign key would name nothing. */
+/** Whether a foreign key did not match. */
 export const isForeignKeyViolation = (error: unknown): boolean => rawCode(error) === FOREIGN_KEY_VIOLATION;
 
 const translated = (error: unknown): unknown =>
   ENVIRONMENT_ERRORS.has(rawCode(error) & 0xff) ? unavailable(error) : error;
 
-/** Who collects things during a transaction that it writes, all at once, just before the end of it. */
+/** Collects items during a transaction and writes them together just before its commit. */
 export interface Collector {
-  /** How much it has collected. */
+  /** Number of items collected. */
   readonly size: number;
-  /** Forgets all that came after the first `size` things: what they belong to is undone. */
+  /** Drops all but the first `size` items, because their writes were rolled back. */
   truncate(size: number): void;
-  /** Writes what it has, as the last part of the transaction. */
+  /** Writes the items, as the last part of the transaction. */
   write(): void;
-  /** Told when what it wrote is committed. */
+  /** Called after the commit. */
   onCommitted(): void;
 }
 
@@ -54,8 +54,8 @@ interface Group {
 type Statement = Database.Statement<[Value[]]>;
 
 /**
- * One SQLite connection with its prepared statements, in libsql's fastest mode: a `get` of one raw row costs a tenth
- * of `all`, so a query that returns several records aggregates them into one JSON text.
+ * A SQLite connection with cached prepared statements, using libsql in its fastest mode: `get` of one raw row
+ * costs a tenth of `all`, so queries for several records aggregate them into one JSON text.
  */
 export class Connection {
   readonly #db: Database.Database;
@@ -70,12 +70,13 @@ export class Connection {
   #group: Group | undefined;
   #inGroup = false;
 
-  /** @param busyTimeout how many milliseconds to wait for another process that writes */
+  /** @param busyTimeout how many milliseconds to wait for a lock held by another process */
   constructor(file: string, busyTimeout: number) {
     this.#db = new Database(file);
     this.#file = file;
     this.#inode = inodeOf(file);
-    // In WAL mode a commit is in the file system's hands before it is acknowledged, so a killed process loses none.
+    // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses
+    // nothing.
     this.#db.exec(`
       pragma busy_timeout = ${busyTimeout};
       pragma journal_mode = wal;
@@ -88,16 +89,16 @@ export class Connection {
   }
 
   /**
-   * A file that was deleted or replaced can still be written, and nobody would ever read that again.
+   * A deleted or replaced file can still be written to, but the data would be lost.
    *
-   * @throws UNAVAILABLE if the path leads to another file than the one that is open
+   * @throws UNAVAILABLE if the path no longer leads to the open file
    */
   checkFile(): void {
     if (inodeOf(this.#file) !== this.#inode)
       throw unavailable(new Error(`The data file ${this.#file} was deleted or replaced. Start again.`));
   }
 
-  /** The first row, as an array of its columns. */
+  /** The first row as an array of columns. */
   get(sql: string, params: Value[]): unknown[] | undefined {
     try {
       return this.#statement(sql).get(params) as unknown[] | undefined;
@@ -111,7 +112,7 @@ export class Connection {
     return this.get(sql, params)?.[0];
   }
 
-  /** Runs a statement that writes, and returns how many rows it changed. */
+  /** Runs a writing statement. @returns the number of rows changed */
   run(sql: string, params: Value[]): number {
     this.#commitOpenGroup();
     try {
@@ -123,7 +124,7 @@ export class Connection {
     }
   }
 
-  /** Runs SQL without parameters and results; several statements may be given. */
+  /** Runs one or more SQL statements without parameters or results. */
   exec(sql: string): void {
     if (this.#closed) throw unavailable();
     try {
@@ -133,7 +134,7 @@ export class Connection {
     }
   }
 
-  /** Runs `work` in a transaction; in one that is under way, in a savepoint. Whatever `work` throws undoes its writes. */
+  /** Runs `work` in a transaction, or in a savepoint if one is open. Rolls back if `work` throws. */
   transaction<T>(work: () => T): T {
     this.#commitOpenGroup();
     const depth = this.#depth;
@@ -155,7 +156,7 @@ export class Connection {
       return result;
     } catch (error) {
       this.#collector.truncate(collected);
-      // A full disk makes SQLite roll back by itself; then there is nothing left to undo.
+      // When the disk is full, SQLite rolls back on its own.
       if (this.#db.inTransaction)
         this.exec(depth === 0 ? 'rollback' : `rollback to s${depth}; release s${depth}`);
       if (this.#changes !== changesBefore) for (const forget of this.#rollbackListeners) forget();
@@ -166,9 +167,10 @@ export class Connection {
   }
 
   /**
-   * Runs a write in one transaction with the others of this turn of the event loop, and answers when it is committed:
-   * pages that several of them change are written once, which costs a fraction of a transaction each. A `work` that throws
-   * must have written nothing, as a single statement or a `transaction` has.
+   * Group commit: runs a write in one transaction with the others of this turn of the event loop, and
+   * resolves once it is committed. Pages changed by several writes are written once, at a fraction of the
+   * cost of separate transactions. A `work` that throws must not have written anything; a single statement or
+   * a `transaction` guarantees that.
    */
   async groupCommit<T>(work: () => T): Promise<T> {
     const group = this.#group ?? this.#openGroup();
@@ -177,7 +179,7 @@ export class Connection {
     try {
       result = work();
     } catch (error) {
-      // Some errors make SQLite undo the whole transaction, and with it what others have written.
+      // Some errors make SQLite roll back the whole transaction, including the writes of others.
       if (!this.#db.inTransaction) this.#failGroup(group, error);
       throw error;
     } finally {
@@ -192,7 +194,7 @@ export class Connection {
     this.#depth = 1;
     const { promise, resolve, reject } = withResolvers();
     const group: Group = { committed: promise, resolve, reject };
-    // Who waits for it hears of a failure; a group whose every work threw has nobody who waits.
+    // Waiting callers get the error. If every write of a group threw, nobody is waiting.
     promise.catch(() => {});
     this.#group = group;
     setImmediate(() => this.#commitGroup(group));
@@ -231,17 +233,17 @@ export class Connection {
     group.reject(error);
   }
 
-  /** Writes that don't wait for the group must not be lost with it. */
+  /** Writes outside the group must not be rolled back with it. */
   #commitOpenGroup(): void {
     if (this.#group && !this.#inGroup) this.#commitGroup(this.#group);
   }
 
-  /** From now on writes are collected by it too. */
+  /** Sets the collector of items to write with each transaction. */
   setCollector(collector: Collector): void {
     this.#collector = collector;
   }
 
-  /** Registers what must be forgotten when writes are undone. */
+  /** Registers a listener that is called after a rollback. */
   onRollback(forget: () => void): void {
     this.#rollbackListeners.push(forget);
   }
@@ -249,7 +251,8 @@ export class Connection {
   close(): void {
     if (this.#closed) return;
     this.#commitOpenGroup();
-    // libsql keeps the file open until the statements are garbage collected, so the log isn't folded in by closing.
+    // libsql keeps the file open until its statements are garbage collected, so closing does not checkpoint
+    // the WAL.
     try {
       this.#db.exec('pragma wal_checkpoint(truncate)');
     } finally {
@@ -273,7 +276,7 @@ export class Connection {
 
 const inodeOf = (file: string): number | undefined => statSync(file, { throwIfNoEntry: false })?.ino;
 
-/** Promise.withResolvers, which Node has from 22 on. */
+/** Promise.withResolvers, available from Node 22. */
 function withResolvers(): { promise: Promise<void>; resolve: () => void; reject: (error: unknown) => void } {
   let resolve!: () => void;
   let reject!: (error: unknown) => void;

@@ -4,23 +4,23 @@ import type { Append } from './event-log.ts';
 import type { Records, RecordTable } from './records.ts';
 
 /**
- * SQL by the version of the schema that it leads to, never changed once released: `user_version` says which version a file has.
- * The version of something new is the one after the latest that is released.
+ * SQL by the schema version it leads to, as recorded in `user_version`. Released migrations never change. A
+ * new one gets the version after the latest release.
  */
 export type Migrations = Readonly<Record<number, string>>;
 
-/** What a domain has to work with. */
+/** What a domain works with. */
 export interface DomainContext {
   db: Connection;
-  /** To be called with each change, in the transaction that makes it. */
+  /** Logs a change. Must be called in the transaction that makes it. */
   append: Append;
-  /** The reads of a table. */
+  /** Creates the reader of a table. */
   records<T extends { id: Id }>(table: RecordTable<T>): Records<T>;
-  /** Whether another domain's table has a record with this id. */
+  /** Whether another domain's table has this record. */
   exists(table: string, id: Id): boolean;
 }
 
-/** A domain in the embedded engine: its tables, and its methods of the port. */
+/** A domain in the embedded engine: its tables and its part of the port. */
 export interface SqliteDomain {
   migrations: Migrations;
   open(tools: DomainContext): { reads: object; writes: object };

@@ -3,5 +3,5 @@ import type { SqliteDomain } from './domain.ts';
 import { order } from './order.ts';
 import { pet } from './pet.ts';
 
-/** The domains, those that others refer to first. */
+/** All domains, in the order of their references. */
 export const DOMAINS = [category, pet, order] as const satisfies readonly SqliteDomain[];

@@ -10,32 +10,33 @@ import type {
 } from '../events.ts';
 import type { Connection } from './connection.ts';
 
-/** How much of the log one page looks at where it takes only some types: bounds the work of a read that finds nothing. */
+/** Events scanned per page when filtering by type, so that a read without matches stays bounded. */
 const MAX_SCANNED = 5_000;
-/** How many events one row has. */
+/** Events per row. */
 const MAX_EVENTS_PER_ROW = 32;
-/** How many rows one statement removes. */
+/** Rows removed per statement. */
 const REMOVAL_BATCH_SIZE = 100;
-/** How many rows one statement reads: few are enough where many events were written together. */
+/** Rows read per statement. A few suffice if many events were written together. */
 const [MIN_READ, MAX_READ] = [4, 256];
 const ROWS = `select '[' || group_concat('[' || first || ',' || events || ']') || ']'
   from (select first, events from event_groups where first >= ? order by first limit ?)`;
-/** Between two removals, in milliseconds: others have their turn. */
+/** Pause between removals in milliseconds, to let other work proceed. */
 const REMOVAL_PAUSE = 20;
-/** How often expired events are looked for, in milliseconds. */
+/** How often expired events are removed, in milliseconds. */
 const REMOVAL_INTERVAL = 10_000;
 
 type Record = StoredEvent['record'];
-/** An event whose position is not known yet. */
+/** An event without a position yet. */
 type NewEvent = Omit<StoredEvent, 'id'>;
-/** An event as a row has it. */
+/** An event as stored in a row. */
 type LoggedEvent = [type: EventType, time: number, record: Record];
 
-/** Takes down what a write has done, for the log. */
+/** Adds an event to the log. */
 export type Append = <T extends EventType>(type: T, record: EventTypes[T]) => void;
 
 /**
- * The log of changes: rows that are written in the transaction of the writes they tell of, and shown once that is committed.
+ * The log of changes. Events are written in the transaction of the writes they describe, and become visible
+ * once it is committed.
  *
  * @param now milliseconds since 1970
  */
@@ -59,7 +60,7 @@ export function eventLog(db: Connection, now: () => number) {
   };
 
   const write = (): void => {
-    // One row for many: what they cost is less the text of the events than the row and each of its values.
+    // Many events per row: the row and its columns cost more than the text of the events.
     for (let from = 0; from < pending.length; from += MAX_EVENTS_PER_ROW) {
       const events = pending.slice(from, from + MAX_EVENTS_PER_ROW);
       const logged = events.map(({ type, time, record }): LoggedEvent => [type, time, record]);
@@ -91,7 +92,7 @@ export function eventLog(db: Connection, now: () => number) {
     onCommitted,
   });
 
-  /** Events behind a position up to another one. What is not committed yet is behind `last`. */
+  /** The events after a position, up to another one. Uncommitted events are beyond `last`. */
   function* eventsBetween(from: number, upTo: number): Generator<StoredEvent> {
     let next = db.value('select max(first) from event_groups where first <= ?', [from + 1]) as number | null;
     for (let count = MIN_READ; next !== null && next <= upTo; count = Math.min(2 * count, MAX_READ)) {
@@ -109,7 +110,7 @@ export function eventLog(db: Connection, now: () => number) {
 
   const append: Append = (type, record) => void pending.push({ type, time: now(), record });
 
-  /** Removes some rows that were written before a time; the newest one stays. @returns how many */
+  /** Removes some rows written before a time, except the newest. @returns their number */
   const removeSome = (before: number): number => {
     const notNewest = 'first < (select max(first) from event_groups)';
     const oldest = `select first, time from event_groups where ${notNewest} order by first limit ?`;
@@ -131,7 +132,7 @@ export function eventLog(db: Connection, now: () => number) {
     try {
       count = removeSome(now() - keepFor);
     } catch {
-      // A disk that is full or away fails the writes too, which is told to those who write; the next look tries again.
+      // If the disk is full or away, writes fail too and report it. The next run tries again.
     }
     timer = setTimeout(
       remove,
@@ -160,7 +161,7 @@ export function eventLog(db: Connection, now: () => number) {
         return { caughtUp() {}, lag: () => 0, stop: () => void followers.delete(follower) };
       },
     },
-    /** Removes events of more than this age, in milliseconds, a few at a time, from now on. */
+    /** Starts removing events older than this, in milliseconds, a few at a time. */
     keep(keepFor: number): void {
       remove(keepFor);
     },

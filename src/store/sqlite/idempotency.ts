@@ -5,10 +5,10 @@ import type { Connection } from './connection.ts';
 
 type StoredOutcome<T> = { value: T; error?: undefined } | { error: PublicError; value?: undefined };
 
-/** How many expired outcomes each new one clears away: more than one, so that the table shrinks. */
+/** Expired outcomes removed per new one: more than one, so that the table shrinks. */
 const PURGED_PER_CALL = 4;
 
-/** Runs calls once per idempotency key. Calls can't overlap here, so none is ever found still running. */
+/** Runs calls once per idempotency key. Calls cannot overlap here, so none is ever still running. */
 export function idempotency(db: Connection, writes: PetstoreWrites) {
   return {
     once<T>(call: IdempotentCall, work: (writes: PetstoreWrites) => MaybePromise<T>): Outcome<T> {

@@ -6,8 +6,8 @@ export const MAX_ID = 9223372036854775807n;
 export const idsExhausted = () => new AppError('CONFLICT', 'There are no ids left to assign.');
 
 /**
- * Assigns the ids of a table, each once in the life of the file: AUTOINCREMENT keeps the highest that was ever stored.
- * They are counted here because libsql rounds the id of the last insert.
+ * Assigns the ids of a table, each once in the lifetime of the file: AUTOINCREMENT keeps the highest ever
+ * stored. Counted here because libsql rounds the last insert id.
  */
 export function assignIds(db: Connection, table: string): () => bigint {
   let last: bigint | undefined;

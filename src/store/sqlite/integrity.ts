@@ -4,15 +4,16 @@ import { statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import Database from 'libsql';
 
-/** How long a start waits for the check, in milliseconds: a large file is not read to its end. */
+/** Time limit for the check at startup, in milliseconds: large files are checked only partly. */
 const MAX_CHECK = 2_000;
 const DAMAGED = 3;
 const CORRUPT = 11;
 
 /**
- * Looks for damage in a data file. What libsql can't read may end the process it runs in, so another one looks.
+ * Checks a data file for corruption. Data that libsql cannot read may abort its process, so the check runs in
+ * another one.
  *
- * @throws Error if there is any; other errors are left to the opening of the file
+ * @throws Error if the file is corrupt; other problems surface when it is opened
  */
 export async function checkDataFile(file: string): Promise<void> {
   if (sizeOf(file) === 0) return;
@@ -43,7 +44,7 @@ function sizeOf(file: string): number {
   }
 }
 
-/** The other process: checks the structure, and that what is text can be read as such. */
+/** Runs in the other process: checks the structure, and that text is valid UTF-8. */
 function inspect(file: string): void {
   try {
     const db = new Database(file);
@@ -56,7 +57,7 @@ function inspect(file: string): void {
       )
       .all() as { table: string; column: string }[];
     for (const { table, column } of columns) {
-      // As bytes: libsql would end the process where text is none.
+      // Read as a blob, because libsql aborts on invalid text.
       const values = db.prepare(
         `select cast("${column}" as blob) from "${table}" where "${column}" is not null`,
       );

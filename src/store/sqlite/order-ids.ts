@@ -1,7 +1,9 @@
 import type { Connection } from './connection.ts';
 import { idsExhausted, MAX_ID } from './ids.ts';
 
-/** Notes that a client chose this id for an order, so that it is never assigned. Call it in a transaction. */
+/**
+ * Records that a client chose this order id, so that it is never assigned. Must be called in a transaction.
+ */
 export function noteChosenOrderId(db: Connection, id: bigint): bigint {
   db.run(
     'insert or ignore into chosen_order_ids select ?1 where ?1 > (select last from assigned_order_ids)',
@@ -10,13 +12,14 @@ export function noteChosenOrderId(db: Connection, id: bigint): bigint {
   return id;
 }
 
-/** The next id for an order, stepping over all that were ever chosen. Call it in a transaction. */
+/** Assigns the next order id, skipping all ever chosen. Must be called in a transaction. */
 export function assignOrderId(db: Connection): bigint {
   const last = BigInt(db.value('select cast(last as text) from assigned_order_ids') as string);
   if (last >= MAX_ID) throw idsExhausted();
   let id = last + 1n;
   if (db.value('select 1 from chosen_order_ids where id = ?', [id]) !== undefined) {
-    // The end of the run of chosen ids that starts here. Each is read once, since the run is dropped afterwards.
+    // The end of the consecutive chosen ids that start here. Each is read once, since they are deleted
+    // afterwards.
     const end = db.value(
       `select cast(min(id) as text) from chosen_order_ids as chosen
        where not exists (select 1 from chosen_order_ids where id = chosen.id + 1)`,

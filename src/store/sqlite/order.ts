@@ -14,7 +14,7 @@ import type { DomainContext, SqliteDomain } from './domain.ts';
 import { assignOrderId, noteChosenOrderId } from './order-ids.ts';
 import { idList, type Where } from './records.ts';
 
-/** Adds the optional properties in one order, so that V8 sees few shapes. */
+/** Adds optional properties in a fixed order, so that V8 creates few hidden classes. */
 function toOrder(
   id: Id,
   petId: Id | null | undefined,
@@ -29,7 +29,7 @@ function toOrder(
   return order;
 }
 
-/** What a patch makes of an optional value. */
+/** Applies a patch to an optional value. */
 const patched = <T>(current: T | undefined, change: T | null | undefined): T | undefined =>
   change === undefined ? current : (change ?? undefined);
 
@@ -54,8 +54,9 @@ const isSame = (a: Order, b: Order): boolean =>
   a.petId === b.petId && a.quantity === b.quantity && a.shipDate === b.shipDate && a.complete === b.complete;
 
 /**
- * `order_counts` keeps what `totalCount` asks for (a count in SQLite reads the whole index). `chosen_order_ids` has the ids that
- * clients chose above the last assigned one, those of deleted orders included, so that assigning can step over them.
+ * `order_counts` caches counts for `totalCount`, because counting in SQLite reads the whole index.
+ * `chosen_order_ids` has the ids above the last assigned one that clients have chosen, including those of
+ * deleted orders, so that assignment can skip them.
  */
 const migrations = {
   1: `
@@ -89,7 +90,7 @@ const migrations = {
   `,
 };
 
-/** Reads and writes of orders. A pet is named without a foreign key, since a complete order may outlive it. */
+/** Orders refer to pets without a foreign key, because a complete order may outlive its pet. */
 function open({ db, append, records: recordsOf, exists }: DomainContext) {
   const records = recordsOf<Order>({
     name: 'orders',

@@ -1,10 +1,11 @@
 import Database from 'libsql';
 
 /**
- * Makes this process the only server on a data file, so that it may keep rows and counts in memory. An exclusive
- * transaction on a database beside it is the lock: the operating system ends it with the process, however that ends.
+ * Makes this process the only server on a data file, so that it may cache rows and counts. The lock is an
+ * exclusive transaction on a second database beside it, which the operating system releases when the process
+ * ends for any reason.
  *
- * @returns what gives the file free again
+ * @returns a function that releases the lock
  * @throws Error if another server has it
  */
 export function lockDataFile(file: string): () => void {

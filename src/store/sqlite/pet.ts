@@ -15,7 +15,7 @@ import type { DomainContext, SqliteDomain } from './domain.ts';
 import { assignIds } from './ids.ts';
 import { idList, type Where } from './records.ts';
 
-/** The statuses to look for; undefined: any. */
+/** The statuses to filter by; undefined for any. */
 const wanted = ({ status }: PetFilter): PetStatus[] | undefined => {
   if (!status) return undefined;
   const distinct = PET_STATUSES.filter((one) => status.includes(one));
@@ -33,7 +33,10 @@ function toWhere(filter: PetFilter): Where {
     : { equal };
 }
 
-/** `pet_counts` keeps what `totalCount` asks for (a count in SQLite reads the whole index); row 0 is the sum over all categories. */
+/**
+ * `pet_counts` caches counts for `totalCount`, because counting in SQLite reads the whole index. Category 0
+ * has the sum over all categories.
+ */
 const migrations = {
   1: `
   create table pets (
@@ -72,7 +75,7 @@ const migrations = {
   `,
 };
 
-/** Reads and writes of pets. That a pet's category exists is the foreign key's doing. */
+/** A foreign key ensures that a pet's category exists. */
 function open({ db, append, records: recordsOf }: DomainContext) {
   const records = recordsOf<Pet>({
     name: 'pets',
@@ -95,7 +98,7 @@ function open({ db, append, records: recordsOf }: DomainContext) {
   });
   const nextId = assignIds(db, 'pets');
 
-  /** Runs a write that fails on an unknown category. */
+  /** Translates the violation of the foreign key. */
   const inCategory = (categoryId: Id, write: () => void): void => {
     try {
       write();
@@ -159,7 +162,7 @@ function open({ db, append, records: recordsOf }: DomainContext) {
           name: patch.name ?? current.name,
           categoryId: patch.categoryId ?? current.categoryId,
           status: patch.status ?? current.status,
-          // Not -0.
+          // Normalises -0.
           quantity: (patch.quantity ?? current.quantity) + 0,
         };
         const isSameButStock =
@@ -168,7 +171,7 @@ function open({ db, append, records: recordsOf }: DomainContext) {
           next.status === current.status;
         if (isSameButStock && next.quantity === current.quantity) return current;
         if (next.categoryId === current.categoryId && next.status === current.status) {
-          // Leaves the indexes alone, which SQLite rewrites for every column that is set.
+          // Leaves the indexes alone, which SQLite rewrites for every column in the statement.
           db.run('update pets set name = ?, quantity = ? where id = ?', [
             next.name,
             next.quantity,

@@ -4,7 +4,7 @@ import { notFound } from '../../errors.ts';
 import type { Check, Page, PageRequest } from '../store.ts';
 import type { Connection, Value } from './connection.ts';
 
-/** A filter in terms of columns; null matches nothing. */
+/** A filter on columns; null matches nothing. */
 export type Where = {
   equal: readonly (readonly [column: string, value: Value])[];
   /** Two or more distinct values of one column. */
@@ -13,16 +13,18 @@ export type Where = {
 
 export interface RecordTable<T> {
   name: string;
-  /** What errors call one of its records: `pet`. */
+  /** The name of a record in errors: `pet`. */
   kind: string;
-  /** Columns to read, in the order that `decode` expects; those that hold an id as text, which JSON can't round. */
+  /**
+   * Columns in the order that `decode` expects. Ids are read as text, because JSON numbers would be rounded.
+   */
   columns: readonly { name: string; isId?: boolean }[];
   decode(row: readonly never[]): T;
-  /** How many records to remember by id; 0: none. */
+  /** Number of records to cache by id. */
   cacheSize: number;
 }
 
-/** A page as SQL yields it: one more record than asked for tells that there are more. */
+/** Builds a page from query results. One more record than requested means there are more. */
 const toPage = <T>(
   text: string,
   decode: (row: readonly never[]) => T,
@@ -38,20 +40,19 @@ const toPage = <T>(
 };
 
 /**
- * The reads that all tables of records share. Every query returns one row with one JSON text, which crosses the
- * native boundary several times faster than rows of columns.
+ * Reads common to all tables. Every query returns a single JSON text, which crosses the native boundary
+ * several times faster than rows of columns.
  *
- * Records read or written by id are remembered, and pages until the next write, which is right only while this process alone
- * writes to the file.
- * They are handed out without a copy, hence frozen.
+ * Records are cached by id, and pages until the next write. That is correct only while this process alone
+ * writes to the file. Cached records are returned without copying and therefore frozen.
  */
 export class Records<T extends { id: Id }> {
   readonly #db: Connection;
   readonly #table: RecordTable<T>;
   readonly #cache: LRUCache<Id, T> | undefined;
-  /** Pages that were read since the last write to the table, by query; bounded by the records they hold. */
+  /** Pages read since the last write to the table, by query. Bounded by their number of records. */
   readonly #pages: LRUCache<string, Page<T>[]> | undefined;
-  /** SQL by the shape of the query, so that each is put together once. */
+  /** SQL by query shape, so that each is built once. */
   readonly #sql = new Map<string, string>();
   readonly #columns: string;
   readonly #json: string;
@@ -91,9 +92,9 @@ export class Records<T extends { id: Id }> {
   }
 
   /**
-   * The record that is about to be written.
+   * Reads the record to write.
    *
-   * @throws NOT_FOUND, what `check` throws
+   * @throws NOT_FOUND, and whatever `check` throws
    */
   existing(id: Id, check: Check<T> | undefined): T {
     const current = this.find(id);
@@ -142,7 +143,7 @@ export class Records<T extends { id: Id }> {
     return page!;
   }
 
-  /** One page for each value of the column `parent`, each found by its own way through the index. */
+  /** Reads one page per value of the column `parent`, each by its own index search. */
   pagesByParent(parent: string, parents: readonly Id[], where: Where, request: PageRequest): Page<T>[] {
     if (!where) return parents.map(() => ({ items: [], hasMore: false }));
     const params = pageParams(where, request, idList(parents));
@@ -170,20 +171,20 @@ export class Records<T extends { id: Id }> {
     return pages;
   }
 
-  /** To be called with a record as it has just been written. */
+  /** Must be called after writing a record. */
   written(record: T): T {
     this.#pages?.clear();
     return this.cache(record);
   }
 
-  /** Remembers a record as it is in the file. */
+  /** Caches a record as stored. */
   cache(record: T): T {
     if (!this.#cache) return record;
     this.#cache.set(record.id, Object.freeze(record));
     return record;
   }
 
-  /** To be called when a record has just been deleted. */
+  /** Must be called after deleting a record. */
   forget(id: Id): void {
     this.#pages?.clear();
     this.#cache?.delete(id);
@@ -198,7 +199,7 @@ export class Records<T extends { id: Id }> {
     return sql;
   }
 
-  /** The parameters are numbered in the order of `pageParams`. */
+  /** Parameters are numbered in the order of `pageParams`. */
   #pageSql(where: NonNullable<Where>, request: PageRequest, parent: string | undefined): string {
     let parameter = parent === undefined ? 2 : 3;
     const conditions = ['id > ?2'];
@@ -207,8 +208,8 @@ export class Records<T extends { id: Id }> {
     for (const [column] of where.equal) conditions.push(`${column} = ?${++parameter}`);
     const select = (condition?: string) =>
       `select ${this.#columns} from ${this.#table.name} where ${[...conditions, condition ?? []].flat().join(' and ')}`;
-    // Each value of `oneOf` has its own run in the index. SQLite merges such runs and stops at the limit, where
-    // `in (…)` would sort everything that matches.
+    // Each value of `oneOf` has its own index range. SQLite merges them and stops at the limit, whereas `in
+    // (…)` would sort all matches.
     const { oneOf } = where;
     const runs = oneOf ? oneOf.values.map(() => select(`${oneOf.column} = ?${++parameter}`)) : [select()];
     return `${runs.join(' union all ')} order by id ${request.backward ? 'desc' : 'asc'} limit ?1`;
@@ -238,5 +239,5 @@ function pageParams(
   return params;
 }
 
-/** Ids as a JSON array of integers for `json_each`, which reads them exactly. */
+/** Ids as a JSON array of integers, which `json_each` reads exactly. */
 export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;

@@ -3,11 +3,12 @@ import type { Migrations } from './domain.ts';
 import { DOMAINS } from './domains.ts';
 
 /**
- * The tables that belong to no domain.
+ * Tables that belong to no domain.
  *
- * `event_groups` is the log of changes: a row has events that were written together, as `[type, time, record]`, the position of
- * the first and the time of the last. Positions have no gaps; the newest row is never removed, so that none is given twice.
- * `event_log` has the name that tells the log from that of any other file, and the last position that was removed.
+ * `event_groups` is the log of changes. A row has events written together, as `[type, time, record]`, with
+ * the position of the first and the time of the last. Positions have no gaps. The newest row is never
+ * removed, so that no position is reused. `event_log` has a name that identifies this log, and the last
+ * position removed.
  */
 const COMMON: Migrations = {
   1: `
@@ -60,19 +61,19 @@ const COMMON: Migrations = {
 };
 
 const PARTS: readonly Migrations[] = [...DOMAINS.map(({ migrations }) => migrations), COMMON];
-/** The version that this program brings files to. */
+/** The schema version of this program. */
 export const LATEST = Math.max(...PARTS.flatMap((part) => Object.keys(part).map(Number)));
 
 /**
- * Brings a data file to the newest schema.
+ * Migrates a data file to the latest schema.
  *
- * @throws Error if a newer version of this program has written it
+ * @throws Error if it was written by a later version of this program
  */
 export function migrate(db: Connection): void {
   const version = () => Number(db.value('pragma user_version'));
   if (version() === LATEST) return;
   db.transaction(() => {
-    // Asked again inside the transaction: the server and the key tool may meet on a new file.
+    // Read again inside the transaction: the server and the key tool may both open a new file.
     const from = version();
     if (from > LATEST) {
       throw new Error(

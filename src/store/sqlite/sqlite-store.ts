@@ -17,29 +17,29 @@ import { migrate } from './schema.ts';
 import { usageLedger } from './usage-ledger.ts';
 
 export interface SqliteOptions {
-  /** The data file; it and its directory are created when missing. */
+  /** The data file. Created with its directory if missing. */
   file: string;
-  /** A `server` has the file to itself and may do everything; a `tool` only manages API keys, beside a server. */
+  /** A `server` has exclusive use of the file. A `tool` only manages API keys, beside a server. */
   role: 'server' | 'tool';
   /** Milliseconds since 1970. */
   now?: (() => number) | undefined;
   /** How long events are kept, in milliseconds. */
   keepEvents?: number;
-  /** How many milliseconds a write waits for another process, which stops everything else in this one. */
+  /** How many milliseconds a write waits for another process. Everything else in this process waits too. */
   busyTimeout?: number;
-  /** By table, how many records to remember by id where that isn't what its domain says. */
+  /** Overrides the number of cached records, by table. */
   cacheSizes?: Readonly<Record<string, number>>;
 }
 
 const KEEP_EVENTS = 7 * 24 * 60 * 60 * 1000;
 
-/** The embedded engine. Reads answer at once, writes when they are committed. */
+/** The embedded engine. Reads are synchronous; writes resolve when they are committed. */
 export type SqliteStore = ReturnType<typeof openSqliteStore>;
 
 /**
- * Opens the embedded store. Records it returns must not be changed: they may be handed out again.
+ * Opens the embedded store. Returned records must not be modified, because they are cached.
  *
- * @throws Error if another server has the file, or it can't be opened
+ * @throws Error if another server has the file or it cannot be opened
  */
 export function openSqliteStore(options: SqliteOptions) {
   const { role, now = Date.now, busyTimeout = 2_000, cacheSizes = {} } = options;
@@ -91,7 +91,7 @@ export function openSqliteStore(options: SqliteOptions) {
     ...events.store,
     ...apiKeys(db),
     usage,
-    /** Writes the use of the keys to the file now. */
+    /** Writes the usage of all keys to the file now. */
     flush,
     ping(): void {
       db.checkFile();
@@ -113,7 +113,7 @@ type Committed<W> = {
   [K in keyof W]: W[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;
 };
 
-/** The same writes, each answered when it is committed together with those that come at the same time. */
+/** Wraps writes so that they resolve when committed, together with concurrent ones. */
 function grouped<W extends object>(db: Connection, writes: W): Committed<W> {
   const entries = Object.entries(writes) as [string, (...args: unknown[]) => unknown][];
   return Object.fromEntries(
@@ -123,7 +123,7 @@ function grouped<W extends object>(db: Connection, writes: W): Committed<W> {
 
 const UNWRITABLE = new Set(['EROFS', 'EACCES', 'EPERM', 'SQLITE_READONLY', 'SQLITE_FULL']);
 
-/** What systems and SQLite say of a file they can't open, with its name; our own words as they are. */
+/** Adds the file name to errors of the system and SQLite; leaves our own unchanged. */
 function openingError(file: string, error: unknown): Error {
   const cause = (error instanceof AppError ? error.cause : error) as Error & { code?: unknown };
   if (cause.code === undefined) return cause;
@@ -131,7 +131,11 @@ function openingError(file: string, error: unknown): Error {
   return new Error(`The data file ${file} cannot be ${what}: ${cause.message}`, { cause });
 }
 
-/** Creates the file readable for its owner alone (SQLite gives its side files the same mode); returns its real path. */
+/**
+ * Creates the file with access for its owner only, which SQLite copies to its side files.
+ *
+ * @returns its real path
+ */
 function createFile(file: string): string {
   mkdirSync(dirname(file), { recursive: true });
   try {
@@ -139,12 +143,12 @@ function createFile(file: string): string {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  // SQLite would open what it can't write, and complain at the first write. It also makes files beside this one.
+  // SQLite would open a read-only file and fail at the first write. It also creates files beside this one.
   for (const path of [file, dirname(file)]) accessSync(path, constants.W_OK);
   return realpathSync(file);
 }
 
-/** The same methods, none of which may be called: what they write would be unknown to the server's memory. */
+/** Replaces methods with ones that throw: writes by a tool would bypass the server's caches. */
 function serverOnly<T extends object>(methods: T): T {
   const refuse = () => {
     throw new Error('Only the server may do this: it keeps what it reads of the data file in memory.');

@@ -3,17 +3,17 @@ import { unavailable } from '../../errors.ts';
 import type { Charge, ChargeResult, UsageState } from '../store.ts';
 import type { Connection } from './connection.ts';
 
-/** A kill may cost one second of counts. */
+/** A kill may lose up to one second of counts. */
 const FLUSH_AFTER = 500;
-/** How long charges go on while they can't be written down. */
+/** How long charging continues while it cannot be saved, in milliseconds. */
 const GRACE = 3_000;
-/** Beyond this many keys in memory, those that are written down are dropped. */
+/** Beyond this many keys in memory, saved ones are dropped. */
 const MAX_IN_MEMORY = 20_000;
 
 /**
- * The use of each key. The server charges in memory and writes the changed keys down in one statement, at most
- * {@link FLUSH_AFTER} later; when that fails for {@link GRACE} it stops charging, so that a restart can't
- * give back more than that.
+ * The usage of each key. The server charges in memory and saves changes in one statement within {@link
+ * FLUSH_AFTER}. If that fails for {@link GRACE}, it stops charging, so that a restart cannot give back more
+ * than that.
  */
 export function usageLedger(db: Connection, now: () => number) {
   const states = new Map<string, UsageState>();
@@ -60,7 +60,7 @@ export function usageLedger(db: Connection, now: () => number) {
       try {
         flush();
       } catch {
-        // Kept in `failure`; charges tell it when it lasts.
+        // Recorded in `failure`; charges report it if it lasts.
       }
     }, FLUSH_AFTER).unref();
   };
@@ -81,7 +81,7 @@ export function usageLedger(db: Connection, now: () => number) {
     usage: (apiKeyIds: readonly string[]): (UsageState | null)[] =>
       apiKeyIds.map((id) => states.get(id) ?? stored(id) ?? null),
     flush,
-    /** Flushes for the last time. */
+    /** Saves one last time. */
     close(): void {
       try {
         flush();
