@@ -8,20 +8,20 @@ import type { HttpResponse } from '../../http/response.ts';
 const compress = promisify(gzip);
 const expand = promisify(gunzip);
 
-/** How long what is seldom asked for is kept, in milliseconds. */
+/** How long rarely needed content is cached, in milliseconds. */
 const PLAIN_TTL = 60_000;
 
 export interface AssetOptions {
   contentType: string;
-  /** Made when it is first asked for. */
+  /** Called on the first request. */
   content: () => string | Buffer | Promise<string | Buffer>;
-  /** Sent with it; may depend on the content. */
+  /** Response headers; may depend on the content. */
   headers?: (content: string) => Headers;
-  /** Its path changes with its content, so that it may be kept for good. */
+  /** The path changes with the content, so it may be cached forever. */
   immutable?: boolean;
 }
 
-/** What is the same for everybody: made once, compressed once, and told apart by a digest of the content. */
+/** Content that is the same for everyone: created once, compressed once, and identified by a digest. */
 export class Asset {
   readonly #options: AssetOptions;
   #ready: Promise<Prepared> | undefined;
@@ -31,13 +31,13 @@ export class Asset {
     this.#options = options;
   }
 
-  /** Answers a GET or HEAD. */
+  /** Responds to a GET or HEAD. */
   async handle(exchange: Exchange): Promise<HttpResponse> {
     const { etag, compressed, headers } = await this.#prepared();
     const { contentType, immutable } = this.#options;
     const all: Headers = [
       ...headers,
-      // Weak, since the compressed and the plain representation share it (RFC 9110 section 8.8.1).
+      // Weak, because the compressed and plain representations share it (RFC 9110 section 8.8.1).
       'ETag',
       `W/${etag}`,
       'Cache-Control',
@@ -56,14 +56,17 @@ export class Asset {
 
   #prepared(): Promise<Prepared> {
     this.#ready ??= prepare(this.#options).catch((error) => {
-      // A file that can't be opened now may be later.
+      // A file that cannot be opened now may be later.
       this.#ready = undefined;
       throw error;
     });
     return this.#ready;
   }
 
-  /** One copy for all who take it without compression at a time, and soon after: some of these are megabytes. */
+  /**
+   * Shares one uncompressed copy between clients that do not accept compression, since assets can be
+   * megabytes.
+   */
   #expanded(compressed: Buffer): Promise<Buffer> {
     if (this.#plain) return this.#plain;
     const forget = () => {
@@ -80,7 +83,7 @@ export class Asset {
 
 interface Prepared {
   etag: string;
-  /** The only copy that is kept; nearly every client takes it as it is. */
+  /** The only permanent copy; nearly every client accepts it. */
   compressed: Buffer;
   headers: Headers;
 }
@@ -94,11 +97,11 @@ async function prepare({ content, headers }: AssetOptions): Promise<Prepared> {
   };
 }
 
-/** Enough of SHA-256 to tell contents apart. */
+/** Enough of SHA-256 to distinguish contents. */
 const digestOf = (content: string | Buffer): string =>
   createHash('sha256').update(content).digest('base64url').slice(0, 16);
 
-/** Whether an Accept-Encoding header (RFC 9110 section 12.5.3) asks for a content coding. */
+/** Whether an Accept-Encoding header allows a content coding (RFC 9110 section 12.5.3). */
 export function acceptsCoding(header: string | undefined, wanted: string): boolean {
   for (const part of header?.toLowerCase().split(',') ?? []) {
     const [coding, ...parameters] = part.split(';').map((text) => text.trim());

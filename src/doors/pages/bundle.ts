@@ -4,17 +4,17 @@ import type { Exchange, Headers } from '../../http/exchange.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { acceptsCoding } from './asset.ts';
 
-/** What the bundler made for browsers: `bundle.ts` at the root of the repository writes it. */
+/** The bundler's output for browsers, written by `bundle.ts` at the root of the repository. */
 export interface Manifest {
-  /** Of all that it was made from. */
+  /** Digest of all inputs. */
   digest: string;
-  /** Paths that a page loads, by the name of the page. */
+  /** The paths a page loads, by page name. */
   pages: Record<string, { script: string; style: string }>;
-  /** Names of all files. */
+  /** All file names. */
   files: string[];
 }
 
-/** The same from the sources and from the compiled program: both stand three folders deep. */
+/** Resolves to the same folder from the sources and from the compiled program. */
 const FOLDER = new URL('../../../dist/explorer/', import.meta.url);
 
 const TYPES: Record<string, string> = {
@@ -23,25 +23,25 @@ const TYPES: Record<string, string> = {
   ttf: 'font/ttf',
 };
 
-/** How long the content of a file is kept for others who ask for it, in milliseconds. */
+/** How long the content of a file is cached, in milliseconds. */
 const CONTENT_TTL = 10_000;
 
-/** Content codings that the bundler has made, the smallest first, and how their files end. */
+/** Content codings that the bundler has produced, smallest first, with their file suffixes. */
 const CODINGS = [
   { coding: 'br', suffix: '.br' },
   { coding: 'gzip', suffix: '.gz' },
 ] as const;
 
 /**
- * The scripts and styles of the pages. Their names change with their content, so that browsers keep them for good; they stay
- * on the disk, whose cache is the system's.
+ * The scripts and styles of the pages. Their names contain a digest, so browsers can cache them forever.
+ * Files are read from disk and left to the cache of the operating system.
  */
 export class Bundle {
   #manifest: Manifest | undefined;
-  /** What is being sent, or was a moment ago: one copy for all who take the same file at a time. */
+  /** Files being sent or sent recently, so that concurrent requests share one copy. */
   readonly #contents = new Map<string, Promise<Buffer>>();
 
-  /** Paths of the script and the style sheet of a page. */
+  /** The paths of a page's script and style sheet. */
   page(name: string): { script: string; style: string } {
     const page = this.#read().pages[name];
     if (!page) throw new Error(`The bundle has no page ${name}: run npm run build.`);
@@ -53,7 +53,7 @@ export class Bundle {
     return path.startsWith(BUNDLE_PATH) && this.#read().files.includes(path.slice(BUNDLE_PATH.length));
   }
 
-  /** Answers a GET or HEAD of a file that is there. */
+  /** Responds to a GET or HEAD of an existing file. */
   async handle(exchange: Exchange): Promise<HttpResponse> {
     const name = exchange.path.slice(BUNDLE_PATH.length);
     const accepted = exchange.header('accept-encoding');
@@ -87,7 +87,7 @@ export class Bundle {
     return content;
   }
 
-  /** Read when a page is first asked for: a gateway that serves programs only needs none of it. */
+  /** Read on the first request for a page, because a gateway that serves only programs does not need it. */
   #read(): Manifest {
     this.#manifest ??= JSON.parse(readFileSync(new URL('manifest.json', FOLDER), 'utf8')) as Manifest;
     return this.#manifest;

@@ -5,14 +5,14 @@ import type { Bundle } from './bundle.ts';
 import { ICON_PATH } from './icon.ts';
 import { DOCS_PATH } from './paths.ts';
 
-/** Where a page may load from, beyond the nothing that it starts with (CSP level 3 directives). */
+/** What a page may load (CSP level 3 directives); by default nothing. */
 export type Sources = Record<string, string>;
 
 /**
- * The headers of every HTML page: only what is named here may run or be loaded, nobody may frame it, and addresses don't
- * leak. Inline scripts run only if they are the ones that were written here.
+ * The security headers of every HTML page. Only listed sources and known inline scripts may run or load,
+ * framing is forbidden, and URLs are not leaked.
  *
- * @param html its inline scripts are allowed by their digest
+ * @param html inline scripts in it are allowed by digest
  */
 function pageHeaders(html: string, sources: Sources): Headers {
   const hashes = [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(
@@ -42,7 +42,7 @@ function pageHeaders(html: string, sources: Sources): Headers {
   ];
 }
 
-/** Of every page: styles of its own sheet and those that scripts set, pictures and fonts that style sheets bring as data. */
+/** For every page. Scripts set inline styles, and style sheets contain images and fonts as data URLs. */
 const SOURCES: Sources = {
   'script-src': "'self'",
   'style-src': "'self' 'unsafe-inline'",
@@ -60,26 +60,26 @@ const ENTITIES: Record<string, string> = {
   "'": '&#39;',
 };
 
-/** Text as HTML, in an element or in an attribute. */
+/** Escapes text for element content and attributes. */
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (char) => ENTITIES[char]!);
 
 export const HTML_TYPE = 'text/html; charset=utf-8';
 
 export interface HtmlPageOptions {
   title: string;
-  /** Its name in the bundle. */
+  /** The page's name in the bundle. */
   name: string;
   path: string;
-  /** What is below the bar that all pages have, as HTML. */
+  /** HTML below the common header. */
   body: string;
   bundle: Bundle;
-  /** Whether there is GraphiQL to lead to. */
+  /** Whether GraphiQL is available. */
   graphiql: boolean;
-  /** Filled in where people try things out; for development starts only. */
+  /** Fills in the key form; development only. */
   developmentKey: string | undefined;
 }
 
-/** A page with the bar that leads to the others and takes the API key. */
+/** Renders a page with the common header, which has navigation and the API key form. */
 export function htmlPage(options: HtmlPageOptions): string {
   const { title, name, path, body, bundle, graphiql, developmentKey } = options;
   const { script, style } = bundle.page(name);
@@ -116,5 +116,5 @@ ${body}
 `;
 }
 
-/** The headers that every page needs. */
+/** The headers of every page. */
 export const htmlHeaders = (html: string): Headers => pageHeaders(html, SOURCES);

@@ -1,10 +1,10 @@
 import { Asset } from './asset.ts';
 
 export const ICON_PATH = '/favicon.svg';
-/** Where browsers look by themselves, on pages that name no icon. */
+/** Requested by browsers for pages without an icon link. */
 const FALLBACK_PATH = '/favicon.ico';
 
-/** A paw, sharp at any size. */
+/** A paw. */
 const SVG = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 <rect width="32" height="32" rx="7" fill="#0b5c52"/>
 <g fill="#fff">
@@ -17,7 +17,7 @@ const SVG = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 </svg>
 `;
 
-/** The same, 32 pixels wide, for what can't draw SVG. */
+/** The same at 32 pixels, for browsers without SVG icons. */
 const ICO = [
   'AAABAAEAICAAAAEAIABhBAAAFgAAAIlQTkcNChoKAAAADUlIRFIAAAAgAAAAIAgGAAAAc3p69AAABBZJREFUeJzEV31MW1UU/93X',
   '12KL5UMYG8XhFDOGDuaiGF2YCv5BZEbZjEwHbJMsZhrNxKjBP4zGuGQ4DSpRSVTUKMZNM2qcCtNoIlHJPlwDU4hhGW4MGeOjbKxA',
@@ -37,7 +37,7 @@ const ICO = [
   'eH6hN2KFAAAAAElFTkSuQmCC',
 ].join('');
 
-/** @returns the icons of all pages by their paths */
+/** @returns the icons by path */
 export const icons = (): [path: string, asset: Asset][] => [
   [ICON_PATH, new Asset({ contentType: 'image/svg+xml', content: () => SVG })],
   [FALLBACK_PATH, new Asset({ contentType: 'image/x-icon', content: () => Buffer.from(ICO, 'base64') })],

@@ -7,15 +7,15 @@ export interface LandingOptions {
   basePath: string;
   graphiql: boolean;
   metrics: boolean;
-  /** Whether the schema is shown. */
+  /** Whether the schema is public. */
   introspection: boolean;
-  /** Shown in the examples; for development starts only. */
+  /** Shown in the examples; development only. */
   apiKey: string | undefined;
-  /** The address that the browser used. */
+  /** The origin used by the browser. */
   origin: string;
 }
 
-/** What this is, three things to try, and what is where, for people who open the address in a browser. */
+/** The landing page for browsers: what this is, three things to try, and where to find what. */
 export function landingBody(options: LandingOptions): string {
   const { basePath, graphiql, metrics, introspection, apiKey, origin } = options;
   const link = (path: string, text: string, more = '') =>
@@ -85,7 +85,7 @@ ${rows.map(([where, what]) => `<dt>${where}</dt>\n<dd>${escapeHtml(what)}</dd>`)
 </main>`;
 }
 
-/** The address that the browser used, as far as it is harmless in a shell. */
+/** The origin used by the browser, or localhost if that is unsafe to paste into a shell. */
 export function originOf(exchange: Exchange, proxies: number): string {
   const host = exchange.header('host') ?? '';
   const isSecure = proxies > 0 && exchange.header('x-forwarded-proto')?.split(',')[0]?.trim() === 'https';

@@ -4,9 +4,9 @@ import { bodyExample } from '../../openapi/schemas.ts';
 import type { RestOperation } from './rest-operation.ts';
 
 /**
- * The REST operations with the GraphQL operations that they run, so that each page can lead to its counterpart on the other.
+ * The REST operations with the GraphQL operations they run, so that the two pages can link to each other.
  *
- * @param basePath where the operations are served
+ * @param basePath path prefix of the operations
  */
 export const restOperations = (routes: readonly Route[], basePath: string): RestOperation[] =>
   routes.map((route) => ({
@@ -20,11 +20,11 @@ export const restOperations = (routes: readonly Route[], basePath: string): Rest
     query: (route.query ?? []).map(({ name }) => name),
   }));
 
-/** Variables to try an operation with: the first record, and the example of the body. */
+/** Variables for trying an operation: the first record and the body's example. */
 function exampleOf({ pathParameter, body, shape }: Route): Record<string, unknown> {
   const variables: Record<string, unknown> = pathParameter === undefined ? {} : { [pathParameter]: '1' };
   if (body && shape) {
-    // Fields that a REST body may only repeat are none of the mutation's.
+    // The mutation does not have the fields that a body may only repeat.
     const repeated = new Set(body.mirrors);
     variables.input = Object.fromEntries(
       Object.entries(bodyExample(shape, body)).filter(([field]) => !repeated.has(field)),

@@ -19,7 +19,7 @@ import { landingBody, originOf } from './landing.ts';
 import { restOperations } from './operations.ts';
 import { DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, SDL_PATH } from './paths.ts';
 
-/** What the script of each page draws into, and what is there without scripts. */
+/** The element that the page's script renders into, with a fallback for browsers without scripts. */
 const DOCS_BODY = `<div id="docs"></div>
 <noscript>Without JavaScript, read <a href="${OPENAPI_PATH}">the OpenAPI description</a>.</noscript>`;
 const GRAPHIQL_BODY = `<h1 class="unseen">GraphiQL</h1>
@@ -32,18 +32,21 @@ export interface PagesOptions {
   config: Config;
   store: Store;
   metrics: Metrics | undefined;
-  /** What GraphiQL explores. */
+  /** The schema shown in GraphiQL. */
   schema: GraphQLSchema;
-  /** The REST operations; those of all domains if missing. */
+  /** All REST operations by default. */
   routes?: readonly Route[] | undefined;
-  /** Filled in where people on this machine try things out; for development starts only. */
+  /** Filled in for users on this machine; development only. */
   developmentKey?: string | undefined;
 }
 
-/** How often the metrics are gathered, at most, in milliseconds: that takes longer than most requests. */
+/**
+ * Minimum interval between scrapes in milliseconds, because collecting metrics takes longer than most
+ * requests.
+ */
 const METRICS_INTERVAL = 250;
 
-/** Crawlers find the pages, and leave the API and what is generated alone (RFC 9309). */
+/** Crawlers may index the pages, but not the API (RFC 9309). */
 const ROBOTS = `User-agent: *
 Allow: /$
 Allow: ${DOCS_PATH}
@@ -57,12 +60,12 @@ const json = (value: unknown): HttpResponse => ({
   body: JSON.stringify(value),
 });
 
-/** What is served without a key and outside the quotas . */
+/** Everything served without a key and outside the quotas. */
 export class Pages {
   readonly #pages = new Map<string, Page>();
-  /** Pages on paths that are nothing under any other method. */
+  /** Pages whose paths exist for GET and HEAD only. */
   readonly #readPages = new Map<string, Page>();
-  /** Pages on paths that mean something else to programs. */
+  /** Pages on paths that serve something else to programs. */
   readonly #browserPages = new Map<string, Page>();
 
   readonly #bundle = new Bundle();
@@ -161,7 +164,7 @@ export class Pages {
     this.#readPages.set(`${GRAPHQL_PATH}/`, redirectTo(GRAPHQL_PATH));
   }
 
-  /** The page that answers a request, if one does. Those for browsers answer only where HTML is asked for. */
+  /** Finds the page for a request. Pages for browsers match only if HTML is accepted. */
   find(exchange: Exchange): Page | undefined {
     const page = this.#pages.get(exchange.path) ?? (this.#bundle.has(exchange.path) ? this.#file : undefined);
     if (page || !isRead(exchange)) return page;
@@ -172,7 +175,7 @@ export class Pages {
   }
 }
 
-/** A page as it is with a key filled in and without, each made once. */
+/** A page that is rendered at most twice: with the development key and without. */
 function htmlAssets(
   keyFor: (exchange: Exchange) => string | undefined,
   render: (developmentKey: string | undefined) => string,
@@ -188,7 +191,7 @@ function htmlAssets(
   };
 }
 
-/** A page that differs from one request to the next. */
+/** A page that differs between requests. */
 const uncached = (html: string): HttpResponse => ({
   status: 200,
   headers: ['Cache-Control', 'no-store', 'Vary', 'Accept', ...htmlHeaders(html)],
@@ -196,7 +199,7 @@ const uncached = (html: string): HttpResponse => ({
   contentType: HTML_TYPE,
 });
 
-/** Leads to where a page is, with the query that came. */
+/** Redirects to a page, keeping the query. */
 const redirectTo =
   (path: string): Page =>
   ({ query }) => ({
@@ -205,13 +208,13 @@ const redirectTo =
     body: '',
   });
 
-/** A key that is filled in is nothing for scripts of other origins. */
+/** Keeps scripts of other origins from reading a page that may contain a key. */
 const sameOrigin =
   (page: Page): Page =>
   async (exchange) => ({ ...(await page(exchange)), sameOriginOnly: true });
 
 const isRead = ({ method }: Exchange): boolean => method === 'GET' || method === 'HEAD';
 
-/** Whether a browser shows the answer to somebody: GraphQL over GET has a query. */
+/** Whether a browser is navigating. GraphQL over GET has a query. */
 const wantsHtml = ({ headers, query }: Exchange): boolean =>
   headers.accept?.includes('text/html') === true && !/(^|&)query=/.test(query);

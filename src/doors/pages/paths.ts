@@ -1,4 +1,4 @@
-/** Where the pages and what they lead to are served. */
+/** Paths of the pages and their resources. */
 export const DOCS_PATH = '/docs';
 export const OPENAPI_PATH = '/openapi.json';
 export const SDL_PATH = '/schema.graphql';

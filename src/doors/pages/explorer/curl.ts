@@ -1,4 +1,4 @@
-/** A request to be run somewhere else. The key is never part of it. */
+/** A request to run elsewhere. It never contains the key. */
 export interface Snippet {
   method: string;
   url: string;
@@ -6,10 +6,10 @@ export interface Snippet {
   body?: string | undefined;
 }
 
-/** Stands for the key. */
+/** Placeholder for the key. */
 export const KEY = '$KEY';
 
-/** Headers with what stands for the key in its place. */
+/** Replaces the key with the placeholder. */
 export const withoutKey = (headers: Record<string, string>): Record<string, string> => ({
   'X-API-Key': KEY,
   ...Object.fromEntries(
@@ -17,7 +17,7 @@ export const withoutKey = (headers: Record<string, string>): Record<string, stri
   ),
 });
 
-/** For a POSIX shell that has the key in `KEY`. */
+/** Formats a request for a POSIX shell with the key in `KEY`. */
 export function asCurl({ method, url, headers, body }: Snippet): string {
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(url)}`,

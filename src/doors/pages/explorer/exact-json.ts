@@ -1,8 +1,8 @@
 import { parse, stringify } from 'lossless-json';
 
 /**
- * Numbers that a double can't hold, as JSON text that `JSON.stringify` writes out digit by digit (the proposal
- * "JSON.parse source text access"); browsers without it get a string of the digits.
+ * A number that a double cannot hold, in a form that `JSON.stringify` writes digit by digit ("JSON.parse
+ * source text access" proposal). Browsers without support get a string of digits.
  */
 const raw = (digits: string): unknown => {
   const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => unknown };
@@ -11,9 +11,9 @@ const raw = (digits: string): unknown => {
 
 const isExact = (literal: string) => !/^-?\d+$/.test(literal) || Number.isSafeInteger(Number(literal));
 
-/** Parses JSON into values that `JSON.stringify` writes with every integer as it was. @throws SyntaxError */
+/** Parses JSON into values that `JSON.stringify` writes with the original integers. @throws SyntaxError */
 export const parseExactly = (text: string): unknown =>
   parse(text, undefined, { parseNumber: (literal) => (isExact(literal) ? Number(literal) : raw(literal)) });
 
-/** JSON, indented, with every number as it came. @throws SyntaxError */
+/** Indents JSON without changing its numbers. @throws SyntaxError */
 export const indentExactly = (text: string): string => stringify(parse(text), undefined, 2) ?? '';

@@ -2,7 +2,7 @@ import { apiKey, type KeyState } from './key.ts';
 
 const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 
-/** Brings the form for the API key to life that stands at the top of each page, and asks about the key at hand. */
+/** Activates the API key form in the header, and checks the current key. */
 export function initHeader(): void {
   const input = element<HTMLInputElement>('key');
   const status = element('key-status');
@@ -17,7 +17,7 @@ export function initHeader(): void {
     event.preventDefault();
     void apiKey.use(input.value.trim());
   });
-  // Pasting is enough.
+  // Pasting a key submits it.
   input.addEventListener('change', () => {
     if (input.value.trim() !== apiKey.value) void apiKey.use(input.value.trim());
   });

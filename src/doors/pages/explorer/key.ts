@@ -1,24 +1,24 @@
 import { type Budget, budgetOf, describeFailure } from './server.ts';
 
-/** What is known about the key that the pages send. */
+/** The state of the page's key. */
 export type KeyState =
   | { kind: 'missing' | 'checking' }
   | { kind: 'accepted'; budget: Budget }
   | { kind: 'refused'; message: string };
 
-/** Kept for the session of the browser: gone with its last tab, never written to disk, never in an address. */
+/** In session storage, which is gone when the browser closes and never written to disk or put in a URL. */
 const STORAGE_NAME = 'petstore.key';
 
-/** Costs nothing. */
+/** A query that costs nothing. */
 const ASK = '{ rateLimit { plan minute { limit remaining resetAt } day { limit remaining resetAt } } }';
 
-/** The one API key of all pages and tabs of GraphiQL. */
+/** The API key shared by all pages and GraphiQL tabs. */
 class ApiKey {
   #state: KeyState = { kind: 'missing' };
   #checks = 0;
   readonly #listeners = new Set<() => void>();
 
-  /** The key itself; empty if there is none. A development start offers one of its own. */
+  /** The key, or an empty string. In development, a key is provided by default. */
   get value(): string {
     return sessionStorage.getItem(STORAGE_NAME) ?? document.body.dataset.developmentKey ?? '';
   }
@@ -27,18 +27,18 @@ class ApiKey {
     return this.#state;
   }
 
-  /** Takes a key and asks the server whose it is. */
+  /** Sets the key and checks it. */
   async use(key: string): Promise<void> {
     if (key === '') sessionStorage.removeItem(STORAGE_NAME);
     else sessionStorage.setItem(STORAGE_NAME, key);
     await this.check();
   }
 
-  /** Asks the server about the key again. */
+  /** Checks the key with the server. */
   async check(): Promise<void> {
     const check = ++this.#checks;
     const settle = (state: KeyState) => {
-      // A later key has a later answer.
+      // Ignore the result if the key has changed meanwhile.
       if (check !== this.#checks) return;
       this.#state = state;
       for (const listener of this.#listeners) listener();
@@ -72,7 +72,7 @@ class ApiKey {
     }
   }
 
-  /** @returns a function that ends it */
+  /** @returns a function to unsubscribe */
   subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

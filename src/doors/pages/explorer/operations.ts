@@ -2,7 +2,7 @@ import type { RestOperation } from '../rest-operation.ts';
 
 let listed: Promise<RestOperation[]> | undefined;
 
-/** The REST operations of this server; an empty list while it can't be reached. */
+/** The REST operations of this server, or none if it cannot be reached. */
 export function restOperations(): Promise<RestOperation[]> {
   listed ??= fetch('/explorer/operations.json')
     .then((response) => (response.ok ? response.json() : []))

@@ -6,7 +6,7 @@ export interface Window {
   resetAt: number;
 }
 
-/** What a key may still use. */
+/** What is left of a key's budget. */
 export interface Budget {
   plan: string;
   minute: Window;
@@ -20,7 +20,7 @@ interface WireWindow {
   resetAt: string;
 }
 
-/** A budget as the server writes it, be it a field, an extension or a cost. */
+/** Parses a budget as found in a field, an extension or a cost response. */
 export const budgetOf = ({
   plan,
   minute,
@@ -37,7 +37,7 @@ const windowOf = ({ limit, remaining, resetAt }: WireWindow): Window => ({
   resetAt: Date.parse(resetAt),
 });
 
-/** A window as it is at a moment: one that has ended is full. */
+/** The window at a moment; full again after its reset. */
 export const windowAt = (window: Window, now: number): Window =>
   now < window.resetAt ? window : { ...window, remaining: window.limit };
 
@@ -45,23 +45,23 @@ export const UNREACHABLE =
   'The server cannot be reached. Check that it is running and that you are online; then try again.';
 
 /**
- * What a refusal or a failure means, in words for people.
+ * Describes a failure for users.
  *
- * @param failure a response that is no success, or what `fetch` threw
+ * @param failure an unsuccessful response, or what `fetch` threw
  */
 export async function describeFailure(failure: unknown): Promise<string> {
   if (!(failure instanceof Response)) return UNREACHABLE;
   return errorMessage(await failure.text(), failure);
 }
 
-/** The words in a body of either error format. */
+/** Extracts the message from a body in either error format. */
 export function errorMessage(text: string, { status, statusText }: Response): string {
   try {
     const body = JSON.parse(text);
     const said = body.message ?? body.errors?.[0]?.message;
     if (typeof said === 'string' && said !== '') return said;
   } catch {
-    // A proxy's own page: the status line says all there is to say.
+    // A proxy's error page; fall back to the status line.
   }
   return `The server answered ${`${status} ${statusText}`.trim()}, without saying why.`;
 }

@@ -1,6 +1,6 @@
 import type { System } from './swagger.ts';
 
-/** What controls of Swagger UI are for, where it doesn't say. */
+/** Labels for controls that Swagger UI leaves unlabelled. */
 const NAMES: Record<string, string> = {
   '#servers': 'Server',
   '.examples-select-element': 'Example',
@@ -9,7 +9,7 @@ const NAMES: Record<string, string> = {
   '.parameters select': 'Value',
 };
 
-/** The link in the summary of an operation stood in a button, where no link may be. */
+/** Removes the link that Swagger UI nests inside the button of an operation, which is not valid HTML. */
 export const accessibility = () => ({
   wrapComponents: {
     DeepLink:
@@ -19,7 +19,7 @@ export const accessibility = () => ({
   },
 });
 
-/** Names controls as they come into the page, and lets the keyboard scroll what the mouse can scroll. */
+/** Labels controls as they are added, and makes scrollable blocks reachable by keyboard. */
 export function nameControls(root: HTMLElement): void {
   const name = () => {
     for (const [selector, label] of Object.entries(NAMES)) {

@@ -8,7 +8,7 @@ interface LiveRequest {
   body?: unknown;
 }
 
-/** Shows what was sent as a command that can be passed on: Swagger UI would have the key in it. */
+/** Replaces Swagger UI's curl command, which would contain the key, with one that can be shared. */
 export const redactedCurl = () => ({
   wrapComponents: {
     curl: (_: Component, { React, getComponent }: System) =>

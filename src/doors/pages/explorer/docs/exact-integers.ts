@@ -2,7 +2,7 @@ import { parse } from 'lossless-json';
 import { indentExactly } from '../exact-json.ts';
 import type { Component, System } from './swagger.ts';
 
-/** An integer beyond 2^53 as a bigint; it compares with what people type digit by digit. */
+/** Reads integers beyond 2^53 as bigints, to which typed digits are compared exactly. */
 const parseDescription = (text: string): unknown =>
   parse(text, undefined, {
     parseNumber: (literal) =>
@@ -15,14 +15,14 @@ interface ExecuteRequest {
 }
 
 /**
- * Swagger UI reads all JSON into doubles. With this plugin the limits of the description, the bodies that are sent and the
- * answers that are shown keep every digit of an int64.
+ * Swagger UI parses all JSON into doubles. This plugin keeps every digit of an int64 in schema limits,
+ * request bodies and displayed responses.
  */
 export function exactIntegers() {
-  /** The body that is about to be sent, as it was typed. */
+  /** The body about to be sent, as typed. */
   let typed: string | undefined;
   return {
-    /** To be given to Swagger UI as `requestInterceptor`. */
+    /** For Swagger UI's `requestInterceptor` option. */
     requestInterceptor: (request: { body?: unknown; loadSpec?: boolean }) => {
       if (!request.loadSpec && typed !== undefined && request.body !== undefined) request.body = typed;
       return request;
@@ -78,7 +78,7 @@ function indented(content: string): string {
   try {
     return indentExactly(content);
   } catch {
-    // Cut off or not JSON after all: shown as it came.
+    // Truncated or not JSON: shown unchanged.
     return content;
   }
 }

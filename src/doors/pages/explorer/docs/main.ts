@@ -43,7 +43,7 @@ const ui = SwaggerUIBundle({
   onComplete: () => authorize(),
 });
 
-/** Requests carry the key of the page: there is one place to enter it. */
+/** Sends the page's key with every request, so that it is entered in one place. */
 function authorize(): void {
   ui.preauthorizeApiKey('ApiKey', apiKey.value);
 }

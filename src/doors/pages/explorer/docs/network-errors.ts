@@ -5,7 +5,7 @@ interface Response {
   err?: Error & { status?: number };
 }
 
-/** Says in words that no answer came; Swagger UI guesses at reasons. */
+/** Explains that the server could not be reached, where Swagger UI guesses at reasons. */
 export const networkErrors = () => ({
   statePlugins: {
     spec: {

@@ -11,8 +11,8 @@ const operationAt = (system: System, path: string, method: string) =>
   system.specSelectors.specJson().getIn(['paths', path, method]) as Immutable | undefined;
 
 /**
- * What Swagger UI doesn't show by itself: how stable an operation is and when it ends, why it can't be tried, samples of its
- * request in several languages, and the GraphQL operation that does the same.
+ * Adds what Swagger UI does not show: stability and sunset of an operation, why it cannot be tried, request
+ * samples in several languages, and the equivalent GraphQL operation.
  */
 export const panels = (operations: readonly RestOperation[], hasGraphiql: boolean) => () => ({
   statePlugins: {
@@ -27,7 +27,7 @@ export const panels = (operations: readonly RestOperation[], hasGraphiql: boolea
     },
   },
   wrapComponents: {
-    // Every answer has the same handful of headers; shown on demand, they leave the answers in sight.
+    // All responses share a handful of headers. Collapsed, they do not hide the responses.
     headers:
       (Original: Component, { React }: System) =>
       (props: { headers?: { size: number } }) =>
@@ -103,7 +103,7 @@ function summary(Original: Component, system: System): Component {
   };
 }
 
-/** The request of the samples: the examples of the description, filled in. */
+/** The request for the samples, built from the examples in the description. */
 function requestOf(
   system: System,
   { path, method }: { path: string; method: string },
@@ -120,7 +120,7 @@ function requestOf(
   };
 }
 
-/** Made once, since a component that is new at each drawing loses its state. */
+/** Creates a component once. A new component on every render would lose its state. */
 const once = <T>(make: (system: System) => T) => {
   let made: T | undefined;
   return (system: System): T => {

@@ -1,6 +1,6 @@
 import { asCurl, KEY } from '../curl.ts';
 
-/** A REST call as the samples show it. */
+/** A REST call for the samples. */
 export interface SampleRequest {
   method: string;
   /** Absolute. */
@@ -56,7 +56,7 @@ function python({ method, url, body }: SampleRequest): string {
   return lines.join('\n');
 }
 
-/** The languages of the samples, with what writes them. */
+/** The languages of the samples and their formatters. */
 export const LANGUAGES: readonly { name: string; write: (request: SampleRequest) => string }[] = [
   { name: 'curl', write: curl },
   { name: 'JavaScript', write: javaScript },

@@ -1,6 +1,6 @@
 import type * as ReactNamespace from 'react';
 
-/** What of Swagger UI is used here; its own types leave plugins open. */
+/** The parts of Swagger UI used here. Its own types do not cover plugins. */
 
 /** An Immutable.js value. */
 export interface Immutable {
@@ -9,7 +9,7 @@ export interface Immutable {
   toJS(): unknown;
 }
 
-/** A component of any props. */
+/** A component with arbitrary props. */
 // biome-ignore lint/suspicious/noExplicitAny: components of Swagger UI have no declared props
 export type Component = ReactNamespace.ComponentType<any>;
 

@@ -37,7 +37,7 @@ export function App() {
       )}
       <GraphiQL
         fetcher={fetcher}
-        // Null until it is there: GraphiQL would ask for it with a key that may not be there yet.
+        // Null while loading: otherwise GraphiQL would request it, possibly without a key.
         schema={schema ?? null}
         dangerouslyAssumeSchemaIsValid
         storage={storage}
@@ -63,7 +63,7 @@ export function App() {
   );
 }
 
-/** The schema of this server: public like its documentation, so that it is there before any key is. */
+/** Loads the schema, which is as public as the documentation and so needs no key. */
 function useSchema(): [schema: GraphQLSchema | undefined, problem: string | undefined] {
   const [schema, setSchema] = useState<GraphQLSchema>();
   const [problem, setProblem] = useState<string>();
@@ -98,7 +98,7 @@ const useEditors = () =>
     schema,
   }));
 
-/** Tells the cost what is under the cursor. */
+/** Tracks the operation under the cursor. */
 function Watch({ onVariables }: { onVariables: (text: string) => void }) {
   const { queryEditor, variableEditor, schema } = useEditors();
   useEffect(() => {
@@ -125,7 +125,7 @@ function Watch({ onVariables }: { onVariables: (text: string) => void }) {
   return null;
 }
 
-/** The operation at hand as a request to be run elsewhere. */
+/** Copies the current operation as a request. */
 function CopyRequest() {
   const { subject } = useCost();
   const { headerEditor } = useEditors();
@@ -135,7 +135,7 @@ function CopyRequest() {
     try {
       own = variablesOf(headerEditor?.getValue() ?? '');
     } catch {
-      // Headers that are not JSON are not sent either.
+      // Headers that are not valid JSON are not sent either.
     }
     return graphqlSnippet(subject.body, own);
   };
@@ -151,7 +151,7 @@ function CopyRequest() {
   );
 }
 
-/** Opens an operation: in the tab that has it, in this one if nothing is lost by that, or in a new one. */
+/** Opens an operation: in the tab that already has it, in this one if that loses nothing, or in a new one. */
 function useOpen(): (example: { query: string; variables?: string | undefined }) => void {
   const { queryEditor, variableEditor, schema } = useEditors();
   const { tabs, activeTabIndex } = useGraphiQL(({ tabs, activeTabIndex }) => ({ tabs, activeTabIndex }));
@@ -203,7 +203,7 @@ function CostPanel() {
   );
 }
 
-/** `#operation=listPets` and `#example=nested` open what they name: links from the other pages. */
+/** Handles links from the other pages, such as `#operation=listPets` and `#example=nested`. */
 function OpenFromAddress() {
   const { queryEditor, variableEditor, schema } = useEditors();
   const open = useOpen();
@@ -227,7 +227,7 @@ function OpenFromAddress() {
         });
       } else if (example) latest.current(example);
       else return;
-      // Whoever reloads the page wants what they made of it.
+      // Reloading the page should keep the user's edits.
       history.replaceState(null, '', location.pathname);
     };
     void follow();

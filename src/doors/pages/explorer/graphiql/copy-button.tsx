@@ -2,12 +2,12 @@ import { type ReactNode, useState } from 'react';
 import { copy } from './copy.ts';
 
 interface Props {
-  /** Made when it is asked for; undefined if there is nothing to copy. */
+  /** Called on click; undefined if there is nothing to copy. */
   text: () => string | undefined;
   children: ReactNode;
 }
 
-/** A button that puts a text into the clipboard, and says so. */
+/** A button that copies a text to the clipboard and reports success. */
 export function CopyButton({ text, children }: Props) {
   const [said, setSaid] = useState('');
   const onClick = async () => {

@@ -7,7 +7,7 @@ export const graphqlSnippet = (body: string, own: Record<string, unknown>): Snip
   return { method: 'POST', url: `${location.origin}/graphql`, headers: withoutKey(headers), body };
 };
 
-/** For browsers and Node, to be given the key in the place of `$KEY`. */
+/** Formats a request for browsers and Node, with `$KEY` to be replaced. */
 export const asFetch = ({
   method,
   url,
@@ -21,7 +21,7 @@ export const asFetch = ({
 console.log(await response.json());
 `;
 
-/** @returns whether the text is in the clipboard now */
+/** @returns whether the text was copied */
 export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -31,7 +31,9 @@ export async function copy(text: string): Promise<boolean> {
   }
 }
 
-/** Where the clipboard is closed to scripts: a page that came over plain HTTP from another machine. */
+/**
+ * Fallback for pages loaded over plain HTTP from another machine, where scripts cannot use the clipboard API.
+ */
 function copyBySelection(text: string): boolean {
   const area = document.createElement('textarea');
   area.value = text;

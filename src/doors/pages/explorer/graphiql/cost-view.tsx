@@ -11,7 +11,7 @@ export const useKeyState = () => useSyncExternalStore(apiKey.subscribe, () => ap
 const counted = (count: number, noun: string) =>
   `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 
-/** The quote in one line, for eyes and for screen readers. */
+/** The quote as one line, also for screen readers. */
 function quoteText(quote: Quote): string {
   switch (quote.kind) {
     case 'none':
@@ -25,7 +25,7 @@ function quoteText(quote: Quote): string {
   }
 }
 
-/** Whole seconds that a window still has, counted down. */
+/** The current time, updated every second. */
 function useNow(): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -64,7 +64,7 @@ function BudgetText({ budget: { minute, day } }: { budget: Budget }) {
   );
 }
 
-/** Always in sight below the answer. */
+/** Always visible below the response. */
 export function CostStrip() {
   const { quote, budget, ran } = useCost();
   return (
@@ -82,7 +82,7 @@ export function CostStrip() {
   );
 }
 
-/** What makes the operation expensive, and what a unit is. */
+/** Explains what makes the operation expensive and what a unit is. */
 export function CostDetails() {
   const { quote, budget } = useCost();
   return (

@@ -4,10 +4,10 @@ import { type Budget, budgetOf, describeFailure, errorMessage } from '../server.
 import { type ExpensiveField, expensiveFields } from './expensive.ts';
 import { bodyOf, canonical, headersFor, operationAt, parsed, variablesOf } from './request.ts';
 
-/** How long the text has to rest before its cost is asked for, in milliseconds. */
+/** How long typing must pause before the cost is requested, in milliseconds. */
 const DEBOUNCE_TIME = 400;
 
-/** What an operation would cost. */
+/** The cost of an operation. */
 export type Quote =
   | { kind: 'none'; reason: string }
   | { kind: 'asking' }
@@ -17,13 +17,13 @@ export type Quote =
 export interface CostState {
   quote: Quote;
   budget: Budget | undefined;
-  /** Units of the last run. */
+  /** Units charged for the last run. */
   ran: number | undefined;
-  /** The operation that the quote is for. */
+  /** The operation that the quote applies to. */
   subject: Subject | undefined;
 }
 
-/** One operation of the editor with its variables. */
+/** An operation in the editor, with its variables. */
 export interface Subject {
   document: DocumentNode;
   operation: OperationDefinitionNode;
@@ -33,7 +33,7 @@ export interface Subject {
 
 const NO_KEY = 'Enter an API key to see costs.';
 
-/** The cost of the operation under the cursor, what is left of the budget, and what the last run cost. */
+/** The cost of the operation under the cursor, the remaining budget, and the cost of the last run. */
 class Cost {
   #state: CostState = {
     quote: { kind: 'none', reason: NO_KEY },
@@ -63,10 +63,10 @@ class Cost {
   };
 
   /**
-   * Looks at what stands in the editor, and asks for a cost once it rests. A text that means what the last one meant is
-   * never asked for again, nor is one that can't run.
+   * Requests the cost of the operation under the cursor once typing pauses. Never requests the same operation
+   * twice in a row, nor one that cannot run.
    *
-   * @param offset where the cursor is
+   * @param offset the position of the cursor
    */
   update(
     query: string,
@@ -127,14 +127,14 @@ class Cost {
       isFinal = false;
       quote = { kind: 'refused', message: await describeFailure(error), expensive: [] };
     }
-    // What was typed meanwhile has a question of its own.
+    // The text has changed, and a newer request is on its way.
     if (question !== this.#asked) return;
-    // A server that was away or had enough of us may have an answer next time.
+    // The server was unavailable or limiting requests, so try again next time.
     if (!isFinal) this.#asked = undefined;
     this.#set(budget ? { quote, budget } : { quote });
   }
 
-  /** Takes what an answer of the server says about the key. */
+  /** Updates the state from the headers of a response. */
   onResponse(response: Response): void {
     if (response.status === 401) void apiKey.check();
     if (response.status !== 429) return;
@@ -150,7 +150,7 @@ class Cost {
     else if (limit === budget.day.limit) this.#set({ budget: { ...budget, day: used } });
   }
 
-  /** Takes what a run cost out of its answer. @returns the answer as it would have been without our asking */
+  /** Records the cost reported in a result. @returns the result without the extension we requested */
   takeCost<T extends { extensions?: Record<string, unknown> }>(result: T): T {
     const { rateLimit, ...others } = (result.extensions ?? {}) as Record<string, never>;
     if (rateLimit === undefined) return result;
@@ -165,7 +165,7 @@ class Cost {
   }
 }
 
-/** @returns why it can't run, if it can't */
+/** @returns why the operation cannot run, if it cannot */
 function subjectOf(
   query: string,
   variablesText: string,

@@ -1,9 +1,9 @@
 import { TabFocus } from 'monaco-editor/esm/vs/editor/browser/config/tabFocus.js';
 
-/** Set by the bundler: where the workers of the editor are. */
+/** The paths of the editor's workers, defined by the bundler. */
 declare const WORKERS: { editor: string; json: string; graphql: string };
 
-// Monaco looks here for the threads in which it parses.
+// Monaco looks up its worker threads here.
 Object.assign(globalThis, {
   MonacoEnvironment: {
     getWorker: (_id: string, label: string) =>
@@ -13,6 +13,6 @@ Object.assign(globalThis, {
   },
 });
 
-// Tab leads on to the next control, as everywhere: whoever has no mouse must get out of an editor. Lines are indented by
-// themselves, or with Ctrl-].
+// Tab moves to the next control, as everywhere else, so that keyboard users can leave the editor. Indentation
+// is automatic or by Ctrl-].
 TabFocus.setTabFocusMode(true);

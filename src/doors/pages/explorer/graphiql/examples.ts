@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
 
 export interface Example {
-  /** Its name in addresses: `#example=nested`. */
+  /** Its id in links: `#example=nested`. */
   id: string;
   title: string;
   about: string;
@@ -168,9 +168,9 @@ const SUBSCRIPTION: Example = {
 `,
 };
 
-/** The operations to start from; what the schema doesn't have isn't offered. */
+/** The examples supported by the schema. */
 export const examplesFor = (schema: GraphQLSchema | null | undefined): readonly Example[] =>
   schema?.getSubscriptionType()?.getFields().events ? [...EXAMPLES, SUBSCRIPTION] : EXAMPLES;
 
-/** What a newcomer finds open. */
+/** Open on the first visit. */
 export const FIRST_EXAMPLE = EXAMPLES[0]!;

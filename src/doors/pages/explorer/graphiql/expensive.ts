@@ -10,7 +10,7 @@ import {
   valueFromASTUntyped,
 } from 'graphql';
 
-/** A list of an operation with the most entries that it can return. */
+/** A list in an operation, with the maximum number of entries it can return. */
 export interface ExpensiveField {
   /** Response keys from the root: `categories › pets`. */
   path: string;
@@ -20,8 +20,8 @@ export interface ExpensiveField {
 const DEFAULT_PAGE_SIZE = 20;
 
 /**
- * Which lists make an operation expensive: the most entries each can return, the largest first. The server has the cost; this
- * only points at where it comes from.
+ * Finds the lists that make an operation expensive, largest first. The cost itself comes from the server;
+ * this only explains it.
  */
 export function expensiveFields(
   schema: GraphQLSchema,

@@ -11,16 +11,16 @@ type Result = { errors?: { message: string }[]; extensions?: Record<string, unkn
 const failed = (message: string): Result => ({ errors: [{ message }] });
 
 /**
- * Sends what GraphiQL runs. Whatever goes wrong comes back as an answer with words in it, since GraphiQL shows stack
- * traces for what is thrown.
+ * Creates GraphiQL's fetcher. Failures are returned as results with a message, because GraphiQL shows stack
+ * traces for thrown errors.
  *
- * @param variablesText the variables as they stand in the editor, where no integer is rounded yet
+ * @param variablesText the variables as typed, before any integer is rounded
  */
 export const createFetcher =
   (variablesText: () => string): Fetcher =>
   ({ query, operationName: chosen }, { headers } = {}) => {
     const document = parsed(query);
-    // GraphiQL learns a moment late which operations a new text has: the name may be of one that is gone.
+    // GraphiQL updates its list of operations with a delay, so the name may be of one that no longer exists.
     const named = document && getOperationAST(document, chosen);
     const operation = named ?? (document && getOperationAST(document));
     const operationName = document && !operation ? chosen : operation?.name?.value;
@@ -54,7 +54,7 @@ async function post(
   return cost.takeCost(result);
 }
 
-/** The results of a subscription until it is stopped. */
+/** Yields the results of a subscription until it is stopped. */
 function subscribe(
   query: string,
   variablesText: string,
@@ -73,14 +73,14 @@ function subscribe(
         const result = (await results.next()) as IteratorResult<never>;
         return isOver ? end : result;
       } catch (error) {
-        // Whoever stops it needs no error.
+        // Stopping is not an error.
         if (isOver) return end;
         isOver = true;
         const words = error instanceof SyntaxError ? invalidVariables(error) : await describeFailure(error);
         return { done: false, value: failed(words) as never };
       }
     },
-    // At once, not when the next event comes: that may be never.
+    // Stop now rather than at the next event, which may never come.
     return: async () => {
       isOver = true;
       aborter.abort();

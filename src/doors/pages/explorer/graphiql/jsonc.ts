@@ -1,8 +1,8 @@
 import { applyEdits, format, type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
 
-// Stands in for GraphiQL's own module of this name, which needs Prettier's parser of JavaScript.
+// Replaces GraphiQL's module of the same name, which needs Prettier's JavaScript parser.
 
-/** JSON with comments and trailing commas. @throws SyntaxError that says what is wrong and where */
+/** Parses JSON with comments and trailing commas. @throws SyntaxError with reason and position */
 export function parseJSONC(text: string): unknown {
   const errors: ParseError[] = [];
   const parsed: unknown = parse(text, errors, { allowTrailingComma: true, allowEmptyContent: true });
@@ -17,7 +17,7 @@ export function parseJSONC(text: string): unknown {
   return parsed;
 }
 
-/** @returns undefined for no text. @throws for what is no object; GraphiQL puts the name of the editor before it */
+/** @returns undefined for empty text. @throws unless it is an object; GraphiQL prefixes the editor's name */
 export function tryParseJSONC(text = ''): Record<string, unknown> | undefined {
   let parsed: unknown;
   try {

@@ -4,10 +4,10 @@ import { stripComments } from 'jsonc-parser';
 import { parse as parseJson, stringify } from 'lossless-json';
 import { apiKey } from '../key.ts';
 
-/** Adds what the run cost to the answer. */
+/** Requests the cost of the run in the response. */
 const WITH_BUDGET = { 'X-RateLimit-Extension': 'on' };
 
-/** What the pages send with each request to GraphQL. */
+/** The headers of the pages' GraphQL requests. */
 export const headersFor = (own: Record<string, unknown> = {}): Record<string, string> => ({
   'Content-Type': 'application/json',
   ...WITH_BUDGET,
@@ -15,7 +15,7 @@ export const headersFor = (own: Record<string, unknown> = {}): Record<string, st
   ...Object.fromEntries(Object.entries(own).map(([name, value]) => [name, String(value)])),
 });
 
-/** The body of a request (GraphQL over HTTP); integers in variables stay as they were written. @throws SyntaxError */
+/** Builds a request body (GraphQL over HTTP), keeping integers in variables exact. @throws SyntaxError */
 export function bodyOf(query: string, variablesText: string, operationName?: string | null): string {
   return stringify({
     query,
@@ -24,13 +24,13 @@ export function bodyOf(query: string, variablesText: string, operationName?: str
   })!;
 }
 
-/** The variables as they were written, comments and trailing commas left out. @throws SyntaxError */
+/** Parses variables exactly, allowing comments and trailing commas. @throws SyntaxError */
 export const variablesOf = (text: string): Record<string, unknown> =>
   text.trim() === ''
     ? {}
     : (parseJson(stripComments(text).replace(/,(?=\s*[}\]])/g, '')) as Record<string, unknown>);
 
-/** The operation at a position of a text: the one around it, else the last that begins before it, else the first. */
+/** The operation at a position: the last one that starts before it, else the first. */
 export function operationAt(document: DocumentNode, offset: number): OperationDefinitionNode | undefined {
   const operations = document.definitions.filter(
     (definition) => definition.kind === Kind.OPERATION_DEFINITION,
@@ -38,7 +38,7 @@ export function operationAt(document: DocumentNode, offset: number): OperationDe
   return operations.findLast(({ loc }) => loc && loc.start <= offset) ?? operations[0];
 }
 
-/** One operation with the fragments that it uses, written in the one way: how it was laid out makes no difference. */
+/** Prints an operation with its fragments in canonical form, independent of layout. */
 export function canonical(document: DocumentNode, operation: OperationDefinitionNode): string {
   const fragments = new Map(
     document.definitions
@@ -52,7 +52,7 @@ export function canonical(document: DocumentNode, operation: OperationDefinition
   return print({ kind: Kind.DOCUMENT, definitions: [operation, ...new Set(used)] });
 }
 
-/** @returns undefined while a text is no complete document */
+/** @returns undefined if the text is not a complete document */
 export function parsed(text: string): DocumentNode | undefined {
   try {
     return parse(text);

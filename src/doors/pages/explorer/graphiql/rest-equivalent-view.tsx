@@ -6,7 +6,7 @@ import { CopyButton } from './copy-button.tsx';
 import { useCost } from './cost-view.tsx';
 import { RestEquivalents } from './rest-equivalent.ts';
 
-/** The REST call that does the same, where there is one. */
+/** Shows the REST call that does the same, if there is one. */
 export function RestEquivalentView() {
   const { subject } = useCost();
   const [operations, setOperations] = useState<RestOperation[]>([]);

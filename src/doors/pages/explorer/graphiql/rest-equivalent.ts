@@ -11,25 +11,25 @@ import { stringify } from 'lossless-json';
 import type { RestOperation } from '../../rest-operation.ts';
 import type { Subject } from './cost.ts';
 
-/** The REST call that does what a GraphQL operation does. */
+/** The REST call equivalent to a GraphQL operation. */
 export interface RestEquivalent {
   rest: RestOperation;
   method: string;
-  /** With its query. */
+  /** Including the query. */
   url: string;
   /** JSON. */
   body?: string | undefined;
-  /** What the call leaves out. */
+  /** What the call cannot express. */
   missing: string[];
 }
 
-/** The arguments of a field by their paths: `filter.status`, with what is given for each. */
+/** The arguments of a field by path, such as `filter.status`. */
 type Arguments = Map<string, ValueNode>;
 
-/** A REST operation, taken apart: which field it asks, and which parameter is which argument. */
+/** A REST operation as a pattern: the fields it selects, and which arguments its parameters stand for. */
 interface Pattern {
   rest: RestOperation;
-  /** Names of fields from the root: `category`, `pets`. */
+  /** Field names from the root: `category`, `pets`. */
   fields: string[];
   /** By the level of the field and the path of the argument. */
   parameters: Map<string, string>;
@@ -37,16 +37,16 @@ interface Pattern {
 
 const WRAPPERS = new Set(['nodes', 'edges', 'node', 'pageInfo']);
 
-/** Finds REST calls for operations, by the documents that the REST operations run. */
+/** Finds REST equivalents by matching the documents that REST operations run. */
 export class RestEquivalents {
   readonly #patterns: Pattern[];
 
   constructor(operations: readonly RestOperation[]) {
-    // The longest first: a list below one record is more than that record.
+    // Most specific first: a list below a record before the record itself.
     this.#patterns = operations.map(patternOf).toSorted((a, b) => b.fields.length - a.fields.length);
   }
 
-  /** @returns undefined where REST has nothing like it, or where it would take several calls */
+  /** @returns undefined if REST has no equivalent or would need several calls */
   of({ operation, variables }: Subject): RestEquivalent | undefined {
     const roots = fieldsOf(operation.selectionSet).filter(
       ({ name }) => name.value !== '__typename' && name.value !== 'rateLimit',
@@ -70,7 +70,7 @@ function patternOf(rest: RestOperation): Pattern {
     for (const [path, value] of argumentsOf(field)) {
       if (value.kind === Kind.VARIABLE) parameters.set(`${fields.length - 1} ${path}`, value.name.value);
     }
-    // The alias `page` marks a list below the record that the root names.
+    // The alias `page` marks a list below a record.
     field = fieldsOf(field.selectionSet).find(({ alias }) => alias?.value === 'page');
   }
   return { rest, fields, parameters };
@@ -83,7 +83,7 @@ function match(
   variables: Record<string, unknown>,
 ): RestEquivalent | undefined {
   if (isReading(rest) !== (operation.operation === 'query')) return undefined;
-  // GraphQL changes what is named and leaves the rest alone, which is what PATCH does.
+  // A GraphQL mutation changes only the given fields, like PATCH.
   if (rest.method === 'PUT') return undefined;
   const given: Record<string, unknown> = {};
   const missing: string[] = [];
@@ -137,14 +137,14 @@ const isReading = ({ method }: RestOperation): boolean => method === 'GET';
 const fieldsOf = (set: SelectionSetNode | undefined): FieldNode[] =>
   set?.selections.filter((selection) => selection.kind === Kind.FIELD) ?? [];
 
-/** Fields below a record that have fields of their own. */
+/** The subselected fields of a record that have selections of their own. */
 const nestedIn = (set: SelectionSetNode | undefined): string[] =>
   fieldsOf(set).flatMap((field) => {
     if (!field.selectionSet) return [];
     return WRAPPERS.has(field.name.value) ? nestedIn(field.selectionSet) : [field.name.value];
   });
 
-/** `filter: { status: … }` as `filter.status`; the fields of `input` stay together, as they do in a body. */
+/** Flattens `filter: { status: … }` to `filter.status`, but keeps `input` whole, as a request body does. */
 function argumentsOf(field: FieldNode): Arguments {
   const found: Arguments = new Map();
   for (const { name, value } of field.arguments ?? []) {

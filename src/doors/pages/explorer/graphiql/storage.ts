@@ -1,4 +1,4 @@
-/** No header is written to disk: the history would keep those of each request. */
+/** Removes headers, which the history would otherwise write to disk. */
 const withoutHeaders = (text: string): string =>
   text.includes('"headers"')
     ? JSON.stringify(JSON.parse(text), (name, value) => (name === 'headers' ? null : value))
@@ -7,7 +7,7 @@ const withoutHeaders = (text: string): string =>
 const NAMESPACE = 'graphiql:';
 const names = () => Object.keys(localStorage).filter((name) => name.startsWith(NAMESPACE));
 
-/** Where GraphiQL keeps tabs, history and settings, so that whoever returns finds what was there. */
+/** Storage for GraphiQL's tabs, history and settings, which persist across visits. */
 export const storage = {
   getItem: (name: string) => localStorage.getItem(name),
   setItem: (name: string, value: string) => localStorage.setItem(name, withoutHeaders(value)),

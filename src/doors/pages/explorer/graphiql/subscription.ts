@@ -1,15 +1,15 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { parseExactly } from '../exact-json.ts';
 
-/** How a stream ends that the server didn't complete: it stops, or cut off a reader that was too slow. */
+/** Shown if the stream ends without `complete`, because the server stopped or disconnected a slow reader. */
 const ENDED = { errors: [{ message: 'The server has ended the stream. Run it again to go on.' }] };
 
 /**
- * The results of a subscription, over GraphQL over SSE in the mode of distinct connections. Read here rather than by
- * `graphql-sse`, whose client rounds integers beyond 2^53.
+ * Runs a subscription with GraphQL over SSE, distinct connections mode. Does not use `graphql-sse`, whose
+ * client rounds integers beyond 2^53.
  *
- * @param body of the request, as JSON
- * @throws the response if it is a refusal; what `fetch` throws
+ * @param body the request body as JSON
+ * @throws the response if the request is refused, or whatever `fetch` throws
  */
 export async function* resultsOf(
   body: string,
@@ -28,7 +28,7 @@ export async function* resultsOf(
     .pipeThrough(new EventSourceParserStream())
     .getReader();
   for (;;) {
-    // A connection that breaks is an end too.
+    // A broken connection ends the stream too.
     const { value, done } = await messages.read().catch(() => ({ value: undefined, done: true }));
     if (value?.event === 'complete') return;
     if (value?.event === 'next') yield parseExactly(value.data);
