@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newApiKey } from '../src/access/api-keys.ts';
+import type { Category } from '../src/domains/category/category.ts';
+import type { Order } from '../src/domains/order/order.ts';
+import type { Pet } from '../src/domains/pet/pet.ts';
+import type { MaybePromise } from '../src/maybe-promise.ts';
 import { addSampleData, developmentKey, sampleProgress } from '../src/sample.ts';
 import type { Store } from '../src/store/store.ts';
+import { TestGateway } from './kit/gateway.ts';
 import { engines, type OpenedStore } from './kit/stores.ts';
 
 class Killed extends Error {}
@@ -47,6 +52,57 @@ const contentOf = async (store: Store) => {
   };
 };
 
+const inStock = (name: string, status: string, quantity: number) => ({
+  name,
+  status,
+  inventory: { quantity },
+});
+const SHOWN = {
+  categories: {
+    nodes: [
+      {
+        name: 'Dogs',
+        description: 'Loyal, loud and always hungry',
+        pets: {
+          nodes: [
+            inStock('Rex', 'available', 3),
+            inStock('Bella', 'pending', 1),
+            inStock('Charlie', 'sold', 0),
+          ],
+        },
+      },
+      {
+        name: 'Cats',
+        description: 'They let you live with them',
+        pets: {
+          nodes: [
+            inStock('Mimi', 'available', 2),
+            inStock('Tom', 'available', 5),
+            inStock('Luna', 'sold', 0),
+          ],
+        },
+      },
+      {
+        name: 'Birds',
+        description: null,
+        pets: { nodes: [inStock('Tweety', 'available', 12), inStock('Kiwi', 'pending', 4)] },
+      },
+      {
+        name: 'Fish',
+        description: 'Quiet company for small flats',
+        pets: { nodes: [inStock('Nemo', 'available', 40), inStock('Dory', 'available', 25)] },
+      },
+    ],
+  },
+  orders: {
+    nodes: [
+      { pet: { name: 'Rex' }, quantity: 1, shipDate: '2026-12-01T09:30:00Z', complete: false },
+      { pet: { name: 'Charlie' }, quantity: 1, shipDate: '2026-10-15T14:00:00Z', complete: true },
+      { pet: { name: 'Nemo' }, quantity: 10, shipDate: null, complete: false },
+    ],
+  },
+};
+
 describe.each(engines)('the sample in $name', (engine) => {
   let opened: OpenedStore;
   let whole: Awaited<ReturnType<typeof contentOf>>;
@@ -61,11 +117,16 @@ describe.each(engines)('the sample in $name', (engine) => {
   });
   afterEach(() => opened.close());
 
-  it('is four categories, ten pets with stock, and three orders', () => {
-    expect([whole.categories.length, whole.pets.length, whole.orders.length, whole.keys]).toEqual([
-      4, 10, 3, 1,
-    ]);
-    expect(whole.pets[8]).toEqual({ name: 'Nemo', quantity: 40, category: 3 });
+  it('is what is shown to those who try the gateway out', async () => {
+    await fill(opened.store);
+    const gateway = await TestGateway.start(opened.store);
+    const { text } = await gateway.graphql(`{
+      categories { nodes { name description pets { nodes { name status inventory { quantity } } } } }
+      orders { nodes { pet { name } quantity shipDate complete } }
+    }`);
+    await gateway.close();
+    expect(JSON.parse(text)).toStrictEqual({ data: SHOWN });
+    expect(whole.keys).toBe(1);
   });
 
   it.each([0, 1, 5, 13, 24, 27])(
@@ -80,6 +141,39 @@ describe.each(engines)('the sample in $name', (engine) => {
       expect(await contentOf(store)).toEqual(whole);
     },
   );
+
+  it('is left alone while a record differs from it or is one too many', async () => {
+    const { store } = opened;
+    await fill(store);
+    const one = { limit: 1 };
+    const [category] = (await store.categoryPage(one)).items as [Category];
+    const [pet] = (await store.petPage({}, one)).items as [Pet];
+    const [order] = (await store.orderPage({}, one)).items as [Order];
+    const changes: [change: () => MaybePromise<{ id: string }>, undo: (id: string) => unknown][] = [
+      [
+        () => store.updateCategory(category.id, { name: 'Cats' }),
+        (id) => store.updateCategory(id, { name: category.name }),
+      ],
+      [() => store.updatePet(pet.id, { name: 'Bella' }), (id) => store.updatePet(id, { name: pet.name })],
+      [() => store.updateOrder(order.id, { quantity: 10 }), (id) => store.updateOrder(id, { quantity: 1 })],
+      [
+        () => store.updateOrder(order.id, { complete: true }),
+        (id) => store.updateOrder(id, { complete: false }),
+      ],
+      [() => store.createCategory({ name: 'Dogs' }), (id) => store.deleteCategory(id)],
+      [
+        () => store.createPet({ name: 'Rex', categoryId: category.id, status: 'available' }),
+        (id) => store.deletePet(id),
+      ],
+      [() => store.createOrder({ quantity: 1, complete: false }), (id) => store.deleteOrder(id)],
+    ];
+    for (const [change, undo] of changes) {
+      expect(await sampleProgress(store)).not.toBe(null);
+      const { id } = await change();
+      expect(await sampleProgress(store), String(change)).toBe(null);
+      await undo(id);
+    }
+  });
 
   it('is made once where several processes make it', { timeout: 60_000 }, async () => {
     const results = await Promise.allSettled([addSampleData(opened.store), addSampleData(opened.store)]);

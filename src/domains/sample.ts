@@ -11,7 +11,7 @@ export interface Sample<T extends { id: Id } = { id: Id }> {
   refersTo?: string;
   /** The first records in the store. */
   page(store: Store, limit: number): MaybePromise<Page<T>>;
-  /** Whether a record is the nth of the sample. */
+  /** @param n less than `size` @returns whether a record is the nth of the sample */
   matches(record: T, n: number): boolean;
   /** @param ids the records that these refer to */
   create(n: number, writes: PetstoreWrites, ids: readonly Id[]): MaybePromise<T>;

@@ -18,6 +18,7 @@ export const PARTS: Record<string, Part> = {
       'test/graphql/{connection,loaders,mutation,node,schema}.test.ts',
       'test/openapi/**/*.test.ts',
       'test/store/{contract,events}.test.ts',
+      'test/sample.test.ts',
     ],
   },
   graphql: {

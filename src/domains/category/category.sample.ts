@@ -12,6 +12,6 @@ export const categorySample: Sample<Category> = {
   name: 'categories',
   size: CATEGORIES.length,
   page: (store, limit) => store.categoryPage({ limit }),
-  matches: ({ name }, n) => name === CATEGORIES[n]?.name,
+  matches: ({ name }, n) => name === CATEGORIES[n]!.name,
   create: (n, writes) => writes.createCategory(CATEGORIES[n]!),
 };

@@ -14,7 +14,7 @@ export const orderSample: Sample<Order> = {
   refersTo: 'pets',
   page: (store, limit) => store.orderPage({}, { limit }),
   matches: ({ quantity, complete }, n) =>
-    quantity === ORDERS[n]?.quantity && complete === ORDERS[n]?.complete,
+    quantity === ORDERS[n]!.quantity && complete === ORDERS[n]!.complete,
   create(n, writes, petIds) {
     const { pet, ...order } = ORDERS[n]!;
     return writes.createOrder({ petId: petIds[pet]!, ...order });

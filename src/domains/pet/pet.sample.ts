@@ -20,7 +20,7 @@ export const petSample: Sample<Pet> = {
   size: PETS.length,
   refersTo: 'categories',
   page: (store, limit) => store.petPage({}, { limit }),
-  matches: ({ name }, n) => name === PETS[n]?.name,
+  matches: ({ name }, n) => name === PETS[n]!.name,
   create(n, writes, categoryIds) {
     const { name, category, status } = PETS[n]!;
     return writes.createPet({ name, categoryId: categoryIds[category]!, status });
