@@ -51,14 +51,10 @@ function networkOf(hop: string): string {
   const address = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
   if (mapped) return mapped[1]!;
-  if (!address.includes(':')) return address;
-  const [head = '', tail] = address.split('%')[0]!.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail ? tail.split(':') : [];
-  const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
-  const groups = [...left, ...new Array<string>(Math.max(0, zeros)).fill('0'), ...right];
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+  const { length } = address.split(':');
+  if (length === 1) return address;
+  // "::" stands for as many groups as are missing of eight (RFC 4291 section 2.2).
+  const whole = address.replace('::', `:${'0:'.repeat(Math.max(0, 9 - length))}`);
+  const groups = whole.split(':').slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(`0${group}`, 16).toString(16)).join(':')}::/64`;
 }

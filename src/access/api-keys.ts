@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { AccessStore, ApiKey, ApiKeySecret, Limits, PlanName } from '../store/store.ts';
@@ -86,8 +87,8 @@ export class Authenticator {
    * @param asked when the read began, on the monotonic clock: a slow read says nothing about the time since
    */
   #store(hash: string, apiKey: ApiKey | null, asked: number): Principal | null {
-    const expiresAt =
-      apiKey?.secrets.find((secret) => secret.hash === hash)?.expiresAt ?? Number.POSITIVE_INFINITY;
+    const secret = apiKey?.secrets.find((one) => one.hash === hash);
+    const expiresAt = secret?.expiresAt ?? Number.POSITIVE_INFINITY;
     if (!apiKey || apiKey.revokedAt !== undefined || this.#clock.now() >= expiresAt) {
       this.#cache.delete(hash);
       return null;
@@ -100,10 +101,8 @@ export class Authenticator {
 }
 
 /** Reads the key from `X-API-Key: <key>` or `Authorization: Bearer <key>` (RFC 6750 section 2.1). */
-export function apiKeyFrom(headers: NodeJS.Dict<string | string[]>): string | undefined {
-  const key = headers['x-api-key'];
-  if (typeof key === 'string' && key !== '') return key;
-  const authorization = headers.authorization;
-  const bearer = typeof authorization === 'string' ? /^Bearer +(\S+) *$/i.exec(authorization) : null;
-  return bearer?.[1];
+export function apiKeyFrom({ 'x-api-key': key, authorization }: IncomingHttpHeaders): string | undefined {
+  // Node joins the values of a repeated header, so this is a string.
+  if (key) return String(key);
+  return authorization?.match(/^Bearer +(\S+)$/i)?.[1];
 }

@@ -17,18 +17,18 @@ class Timestamps implements TimestampStore {
   readonly #ofKey = new LRUCache<string, readonly number[]>({ max: MAX_KEYS });
 
   getForIdentity({ contextIdentity }: { contextIdentity: string }): readonly number[] {
-    const kept = this.#ofKey.get(contextIdentity) ?? [];
     const now = Date.now();
     // After a clock was set back, future timestamps would count for too long.
-    return kept.some((time) => time > now) ? kept.filter((time) => time <= now) : kept;
+    return (this.#ofKey.get(contextIdentity) ?? []).filter((time) => time <= now);
   }
 
   setForIdentity({ contextIdentity }: { contextIdentity: string }, timestamps: readonly number[]): void {
     this.#ofKey.set(contextIdentity, timestamps);
   }
 
+  /** Of a key that the library has just been asked about. */
   countOf(keyId: string): number {
-    return this.#ofKey.get(keyId)?.length ?? 0;
+    return this.#ofKey.get(keyId)!.length;
   }
 }
 

@@ -51,7 +51,7 @@ export class Limiter {
     return andThen(store.charge({ apiKeyId, limits, cost, now }), (result) => {
       const decision = toDecision(result, limits, cost, now);
       if (decision.outcome === 'banned' || isExhausted(decision)) this.#blocked.set(apiKeyId, result.usage);
-      else if (this.#blocked.size > 0) this.#blocked.delete(apiKeyId);
+      else this.#blocked.delete(apiKeyId);
       return decision;
     });
   }
@@ -62,7 +62,7 @@ export class Limiter {
    * @returns `banned`, or `passed` with nothing left; undefined if only the store can tell
    */
   cachedDecision({ id, limits }: Principal, now: number): Decision | undefined {
-    const usage = this.#blocked.size > 0 ? this.#blocked.get(id) : undefined;
+    const usage = this.#blocked.get(id);
     if (!usage) return undefined;
     const outcome = usage.bannedUntil > now ? 'banned' : 'passed';
     const decision = toDecision({ outcome, usage }, limits, 0, now);

@@ -1,20 +1,39 @@
-import { describe, expect, it } from 'vitest';
+import { createHash } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Limits, PlanName, Store } from '../../src/store/store.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
 
 onEachEngine('authentication', (kit) => {
   it('takes the key from either header', async () => {
     const { gateway } = kit;
-    const bearer = (value: string) => gateway.call('/pets', { key: null, headers: { authorization: value } });
     expect((await gateway.call('/pets')).status).toBe(200);
-    expect((await bearer(`Bearer ${gateway.key}`)).status).toBe(200);
-    expect((await bearer(`bearer ${gateway.key}`)).status).toBe(200);
-    expect((await bearer(`Basic ${gateway.key}`)).status).toBe(401);
+    const bearer = { authorization: `Bearer ${gateway.key}` };
+    expect((await gateway.call('/pets', { key: null, headers: bearer })).status).toBe(200);
+    expect((await gateway.call('/pets', { key: '', headers: bearer })).status).toBe(200);
+    expect((await gateway.call('/pets', { key: 'x', headers: bearer })).status).toBe(401);
     for (const path of [`/pets?api_key=${gateway.key}`, `/graphql?query={__typename}&key=${gateway.key}`]) {
       expect((await gateway.call(path, { key: null })).status).toBe(401);
     }
+  });
+
+  // RFC 9110 section 11.4: the scheme in any case, spaces, one token.
+  it.each([
+    ['Bearer $KEY', 200],
+    ['bearer $KEY', 200],
+    ['BEARER   $KEY ', 200],
+    ['Bearer$KEY', 401],
+    ['Bearer $KEY x', 401],
+    ['Bearer x $KEY', 401],
+    ['x Bearer $KEY', 401],
+    ['Bearer', 401],
+    ['Basic $KEY', 401],
+    ['$KEY', 401],
+  ])('takes Authorization: %s for %i', async (value, status) => {
+    const { gateway } = kit;
+    const headers = { authorization: value.replace('$KEY', gateway.key) };
+    expect((await gateway.call('/pets', { key: null, headers })).status).toBe(status);
   });
 
   it('answers all that is no valid key alike', async () => {
@@ -65,10 +84,13 @@ onEachEngine('authentication', (kit) => {
   });
 });
 
-describe('a known key', () => {
-  it('costs no read', async () => {
+describe('the store', () => {
+  let gateway: TestGateway;
+  let close: () => Promise<void>;
+  let reads = 0;
+
+  beforeEach(async () => {
     const opened = await sqlite.open();
-    let reads = 0;
     const store: Store = {
       ...opened.store,
       apiKeyBySecretHash: (hash) => {
@@ -76,11 +98,57 @@ describe('a known key', () => {
         return opened.store.apiKeyBySecretHash(hash);
       },
     };
-    const gateway = await TestGateway.start(store);
+    gateway = await TestGateway.start(store);
+    reads = 0;
+    close = async () => {
+      await gateway.close();
+      await opened.close();
+    };
+  });
+  afterEach(() => close());
+
+  it('is asked about a key every 4 seconds', async () => {
     for (let i = 0; i < 20; i++) await gateway.call('/pets');
+    gateway.clock.advance(3_999);
+    await gateway.call('/pets');
     expect(reads).toBe(1);
-    await gateway.close();
-    await opened.close();
+    gateway.clock.advance(1);
+    await gateway.call('/pets');
+    expect(reads).toBe(2);
+  });
+
+  it('is not asked about what can be no key', async () => {
+    for (const key of [
+      'x',
+      gateway.key.slice(0, -1),
+      `${gateway.key}x`,
+      `x${gateway.key}`,
+      `${gateway.key}!`,
+    ]) {
+      expect((await gateway.call('/pets', { key })).status).toBe(401);
+    }
+    expect(reads).toBe(0);
+    await gateway.call('/pets', { key: newSecret().key });
+    expect(reads).toBe(1);
+  });
+});
+
+describe('a new key', () => {
+  it('is stored as its SHA-256 and its first 15 characters', () => {
+    const { key, secret } = newSecret();
+    expect(key).toMatch(/^petstore_[\w-]{43}$/);
+    expect(secret).toEqual({
+      hash: createHash('sha256').update(key).digest('hex'),
+      prefix: key.slice(0, 15),
+    });
+  });
+
+  it('of Enterprise needs limits of its own, and others take those of the plan', () => {
+    const limits = { perMinute: 7, perDay: 8 };
+    const make = (plan: PlanName, own?: Limits) => newApiKey({ name: 'x', plan, limits: own, now: 0 }).apiKey;
+    expect(() => make('enterprise')).toThrow('A key of the plan enterprise needs limits of its own.');
+    expect(make('enterprise', limits).limits).toEqual(limits);
+    expect(make('pro', limits).limits).toEqual({ perMinute: 300, perDay: 10_000 });
   });
 });
 

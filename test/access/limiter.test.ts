@@ -178,6 +178,14 @@ describe('What the limiter knows without asking the store', () => {
     expect(limiter.cachedDecision(principal, NOW + 1 + MINUTE)).toBeUndefined();
   });
 
+  it('is a ban that leaves something of both windows', async () => {
+    await charge(2, NOW);
+    for (let i = 0; i < 21; i++) await charge(2, NOW + 1);
+    expect(limiter.cachedDecision(principal, NOW + 1)).toMatchObject({
+      ...{ outcome: 'banned', minute: { remaining: 1 }, day: { remaining: 3 } },
+    });
+  });
+
   it('is forgotten when the store finds that something is left', async () => {
     await charge(3, NOW);
     const raised = { ...principal, limits: { perMinute: 9, perDay: 9 } };

@@ -145,6 +145,19 @@ onEachEngine('one budget for REST and GraphQL', (kit) => {
   });
 });
 
+onEachEngine('the plan', (kit) => {
+  it.each([
+    ['free', '"minute";q=60;w=60, "day";q=1000;w=86400'],
+    ['pro', '"minute";q=300;w=60, "day";q=10000;w=86400'],
+    ['business', '"minute";q=1000;w=60, "day";q=100000;w=86400'],
+  ] as const)('%s has windows of %s', async (plan, policy) => {
+    const { gateway } = kit;
+    const reply = await gateway.call('/pets', { key: await gateway.newKey(plan) });
+    expect(reply.headers['ratelimit-policy']).toBe(policy);
+    expect(reply.headers['x-ratelimit-limit']).toBe(/q=(\d+)/.exec(policy)![1]);
+  });
+});
+
 onEachEngine('the windows', (kit, engine) => {
   it('open at the first request, last 60 seconds, and Retry-After is a promise', async () => {
     const { gateway } = kit;

@@ -137,7 +137,8 @@ describe('Free requests of a session', () => {
       retryAfter: 1,
     });
     expect(own.isAdmitted).toBe(false);
-    expect(own.decision?.tightest).toEqual({ limit: 10, remaining: 0, resetAt: clock.now() + 1_000 });
+    const tightest = { limit: 10, remaining: 0, resetAt: clock.now() + 1_000 };
+    expect(own.decision).toMatchObject({ outcome: 'refused', tightest });
     clock.advance(1_000);
     const next = await session();
     await next.admitFree();
