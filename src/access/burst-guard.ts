@@ -26,7 +26,7 @@ class Timestamps implements TimestampStore {
     this.#ofKey.set(contextIdentity, timestamps);
   }
 
-  /** Of a key that the library has just been asked about. */
+  /** @param keyId a key that the library has just checked */
   countOf(keyId: string): number {
     return this.#ofKey.get(keyId)!.length;
   }

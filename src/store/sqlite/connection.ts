@@ -24,7 +24,7 @@ const ENVIRONMENT_ERRORS = new Set([
 
 const FOREIGN_KEY_VIOLATION = 787;
 
-const rawCode = (error: unknown): number => (error as { rawCode?: number } | null)?.rawCode ?? 0;
+const rawCode = (error: unknown): number => (error as { rawCode?: number }).rawCode ?? 0;
 
 /** Whether a foreign key did not match. */
 export const isForeignKeyViolation = (error: unknown): boolean => rawCode(error) === FOREIGN_KEY_VIOLATION;

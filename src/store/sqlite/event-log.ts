@@ -50,10 +50,10 @@ export function eventLog(db: Connection, now: () => number) {
   const followers = new Set<EventFollower>();
 
   const idOf = (position: number): string => `${name}-${position}`;
+  const idForm = new RegExp(`^${name}-(0|[1-9]\\d{0,15})$`);
 
   const positionOf = (id: string): number => {
-    const digits = id.startsWith(`${name}-`) ? id.slice(name.length + 1) : '';
-    const position = /^(0|[1-9]\d{0,15})$/.test(digits) ? Number(digits) : Number.NaN;
+    const position = Number(idForm.exec(id)?.[1]);
     if (!(position <= last)) throw unknownEvent();
     if (position < removed) throw eventsGone();
     return position;
@@ -73,12 +73,13 @@ export function eventLog(db: Connection, now: () => number) {
   };
 
   const onCommitted = (): void => {
-    if (pending.length === 0) return;
-    const events =
-      followers.size === 0 ? [] : pending.map((event, i) => ({ id: idOf(last + i + 1), ...event }));
-    last += pending.length;
+    const first = last + 1;
+    const written = pending;
+    last += written.length;
     pending = [];
-    if (events.length > 0) for (const follower of followers) follower.onEvents(events);
+    if (written.length === 0 || followers.size === 0) return;
+    const events = written.map((event, i) => ({ id: idOf(first + i), ...event }));
+    for (const follower of followers) follower.onEvents(events);
   };
 
   db.setCollector({
@@ -104,7 +105,6 @@ export function eventLog(db: Connection, now: () => number) {
           if (position > from && position <= upTo) yield { id: idOf(position), type, time, record };
         }
       }
-      if (rows.length < count) return;
     }
   }
 

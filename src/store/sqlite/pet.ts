@@ -25,12 +25,9 @@ const wanted = ({ status }: PetFilter): PetStatus[] | undefined => {
 function toWhere(filter: PetFilter): Where {
   const statuses = wanted(filter);
   if (statuses?.length === 0) return null;
-  const equal: [string, string | bigint][] = [];
+  const equal: [string, bigint][] = [];
   if (filter.categoryId !== undefined) equal.push(['category_id', BigInt(filter.categoryId)]);
-  if (statuses?.length === 1) equal.push(['status', statuses[0]!]);
-  return statuses && statuses.length > 1
-    ? { equal, oneOf: { column: 'status', values: statuses } }
-    : { equal };
+  return statuses ? { equal, oneOf: { column: 'status', values: statuses } } : { equal };
 }
 
 /**

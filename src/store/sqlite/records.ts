@@ -7,7 +7,7 @@ import type { Connection, Value } from './connection.ts';
 /** A filter on columns; null matches nothing. */
 export type Where = {
   equal: readonly (readonly [column: string, value: Value])[];
-  /** Two or more distinct values of one column. */
+  /** Distinct values of one column, at least one. */
   oneOf?: { column: string; values: readonly Value[] };
 } | null;
 
@@ -34,9 +34,7 @@ const toPage = <T>(
   const hasMore = rows.length > limit;
   if (hasMore) rows.pop();
   if (backward) rows.reverse();
-  const items: T[] = new Array(rows.length);
-  for (let i = 0; i < rows.length; i++) items[i] = decode(rows[i]!);
-  return { items, hasMore };
+  return { items: rows.map((row) => decode(row)), hasMore };
 };
 
 /**
@@ -212,7 +210,7 @@ export class Records<T extends { id: Id }> {
     // (…)` would sort all matches.
     const { oneOf } = where;
     const runs = oneOf ? oneOf.values.map(() => select(`${oneOf.column} = ?${++parameter}`)) : [select()];
-    return `${runs.join(' union all ')} order by id ${request.backward ? 'desc' : 'asc'} limit ?1`;
+    return `${runs.join(' union all ')} order by id${request.backward ? ' desc' : ''} limit ?1`;
   }
 }
 

@@ -23,15 +23,13 @@ export interface SqliteOptions {
   role: 'server' | 'tool';
   /** Milliseconds since 1970. */
   now?: (() => number) | undefined;
-  /** How long events are kept, in milliseconds. */
+  /** How long events are kept, in milliseconds; forever by default. */
   keepEvents?: number;
   /** How many milliseconds a write waits for another process. Everything else in this process waits too. */
   busyTimeout?: number;
   /** Overrides the number of cached records, by table. */
   cacheSizes?: Readonly<Record<string, number>>;
 }
-
-const KEEP_EVENTS = 7 * 24 * 60 * 60 * 1000;
 
 /** The embedded engine. Reads are synchronous; writes resolve when they are committed. */
 export type SqliteStore = ReturnType<typeof openSqliteStore>;
@@ -42,7 +40,8 @@ export type SqliteStore = ReturnType<typeof openSqliteStore>;
  * @throws Error if another server has the file or it cannot be opened
  */
 export function openSqliteStore(options: SqliteOptions) {
-  const { role, now = Date.now, busyTimeout = 2_000, cacheSizes = {} } = options;
+  const { role, now = Date.now, keepEvents = Number.POSITIVE_INFINITY } = options;
+  const { busyTimeout = 2_000, cacheSizes = {} } = options;
   const isServer = role === 'server';
   let release = () => {};
   let db: Connection;
@@ -57,7 +56,7 @@ export function openSqliteStore(options: SqliteOptions) {
   }
 
   const events = eventLog(db, now);
-  if (isServer) events.keep(options.keepEvents ?? KEEP_EVENTS);
+  if (isServer) events.keep(keepEvents);
   const tables = new Map<string, { find(id: Id): object | null }>();
   const tools: DomainContext = {
     db,
@@ -121,14 +120,11 @@ function grouped<W extends object>(db: Connection, writes: W): Committed<W> {
   ) as Committed<W>;
 }
 
-const UNWRITABLE = new Set(['EROFS', 'EACCES', 'EPERM', 'SQLITE_READONLY', 'SQLITE_FULL']);
-
 /** Adds the file name to errors of the system and SQLite; leaves our own unchanged. */
 function openingError(file: string, error: unknown): Error {
   const cause = (error instanceof AppError ? error.cause : error) as Error & { code?: unknown };
   if (cause.code === undefined) return cause;
-  const what = UNWRITABLE.has(String(cause.code)) ? 'written' : 'opened';
-  return new Error(`The data file ${file} cannot be ${what}: ${cause.message}`, { cause });
+  return new Error(`The data file ${file} cannot be opened: ${cause.message}`, { cause });
 }
 
 /**
@@ -138,13 +134,9 @@ function openingError(file: string, error: unknown): Error {
  */
 function createFile(file: string): string {
   mkdirSync(dirname(file), { recursive: true });
-  try {
-    closeSync(openSync(file, 'wx', 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
   // SQLite would open a read-only file and fail at the first write. It also creates files beside this one.
-  for (const path of [file, dirname(file)]) accessSync(path, constants.W_OK);
+  closeSync(openSync(file, 'a', 0o600));
+  accessSync(dirname(file), constants.W_OK);
   return realpathSync(file);
 }
 

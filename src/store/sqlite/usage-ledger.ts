@@ -26,14 +26,7 @@ export function usageLedger(db: Connection, now: () => number) {
     return text === undefined ? undefined : JSON.parse(text as string);
   };
 
-  const known = (apiKeyId: string): UsageState | undefined => {
-    let state = states.get(apiKeyId);
-    if (!state) {
-      state = stored(apiKeyId);
-      if (state) states.set(apiKeyId, state);
-    }
-    return state;
-  };
+  const known = (apiKeyId: string): UsageState | undefined => states.get(apiKeyId) ?? stored(apiKeyId);
 
   const flush = (): void => {
     clearTimeout(timer);
@@ -78,8 +71,7 @@ export function usageLedger(db: Connection, now: () => number) {
       }
       return result;
     },
-    usage: (apiKeyIds: readonly string[]): (UsageState | null)[] =>
-      apiKeyIds.map((id) => states.get(id) ?? stored(id) ?? null),
+    usage: (apiKeyIds: readonly string[]): (UsageState | null)[] => apiKeyIds.map((id) => known(id) ?? null),
     flush,
     /** Saves one last time. */
     close(): void {

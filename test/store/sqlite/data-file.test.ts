@@ -98,7 +98,7 @@ describe.runIf(canMount)('a data file on a disk that is read-only', () => {
       [...OWN_MOUNTS.slice(1), 'sh', '-c', script, 'sh', ...start],
       { env: { PATH: process.env.PATH, DATA_FILE: file, PORT: '0' }, encoding: 'utf8' },
     );
-    expect(stderr).toMatch(/^The data file .* cannot be written: EROFS: read-only file system/);
+    expect(stderr).toMatch(/^The data file .* cannot be opened: EROFS: read-only file system/);
     expect(stderr).toContain(file);
     expect(status).toBe(1);
   });
