@@ -76,7 +76,8 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
 
   const bans = now < before.bannedUntil + DAY ? before.bans + 1 : 1;
   const bannedUntil = now + banDuration(bans);
-  return { outcome: 'banned', usage: { ...before, refusedUntil, strikes: [], bannedUntil, bans } };
+  // The client is told when the ban ends, not when the windows do: that is no promise that a later retry could break.
+  return { outcome: 'banned', usage: { ...before, strikes: [], bannedUntil, bans } };
 }
 
 /**

@@ -72,6 +72,21 @@ describe('A ban', () => {
       now,
     );
 
+  it('promises nothing but its end, so that the first refusal after it is no strike', () => {
+    const limits = { perMinute: 2, perDay: 2 };
+    const before = { ...chargedAt(NOW, NOW), minuteUsed: 2, dayUsed: 1, refusedUntil: NOW + MINUTE };
+    const strikes = Array.from({ length: 19 }, () => NOW);
+    // Both windows refuse: the minute until the ban ends, the day for much longer.
+    const { outcome, usage } = charge({ ...before, strikes }, NOW, { limits, cost: 2 });
+    expect([outcome, usage.refusedUntil]).toEqual(['banned', NOW + MINUTE]);
+    const later = NOW + MINUTE;
+    const spent = charge(usage, later, { limits });
+    expect(charge(spent.usage, later, { limits })).toMatchObject({
+      outcome: 'refused',
+      usage: { strikes: [] },
+    });
+  });
+
   it('is a minute long, and twice as long with each further one up to a day', () => {
     expect([1, 2, 3, 11, 12, 1_100].map(banDuration)).toEqual([
       ...[MINUTE, 2 * MINUTE, 4 * MINUTE, 1_024 * MINUTE],

@@ -13,6 +13,17 @@ export const loading: Reporter = {
     const { task: file } = module as Internal;
     const { result, tasks } = file;
     if (result?.state !== 'fail' || tasks.length > 0) return;
-    tasks.push({ type: 'test', name: 'loads', mode: 'run', file, result } as RunnerTestCase);
+    const task = { id: `${file.id}_loads`, type: 'test', name: 'loads', fullName: `${file.name} > loads` };
+    const rest = {
+      mode: 'run',
+      meta: {},
+      annotations: [],
+      artifacts: [],
+      timeout: 0,
+      suite: file,
+      file,
+      result,
+    };
+    tasks.push({ ...task, ...rest } as unknown as RunnerTestCase);
   },
 };
