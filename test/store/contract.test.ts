@@ -7,7 +7,7 @@ import type { Id } from '../../src/domains/id.ts';
 import type { Order } from '../../src/domains/order/order.ts';
 import { PET_STATUSES, type Pet, type PetStatus } from '../../src/domains/pet/pet.ts';
 import { AppError, type ErrorCode, unavailable } from '../../src/errors.ts';
-import type { MaybePromise } from '../../src/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../../src/maybe-promise.ts';
 import type {
   ApiKey,
   IdempotentCall,
@@ -30,6 +30,16 @@ async function faultOf(run: () => unknown): Promise<ErrorCode | 'none'> {
   } catch (error) {
     if (error instanceof AppError) return error.code;
     throw error;
+  }
+}
+
+/** The fault that a call ends with; undefined if it succeeds. */
+async function errorOf(run: () => unknown): Promise<unknown> {
+  try {
+    await run();
+    return undefined;
+  } catch (error) {
+    return error;
   }
 }
 
@@ -135,6 +145,13 @@ describe.each(engines)('$name', (engine) => {
         expect((await store.ordersById([id]))[0]?.shipDate).toBe(shipDate);
       }
     });
+
+    it('take no other text for an instant', async () => {
+      const before = await store.orderCount({});
+      const created = await errorOf(() => store.createOrder({ shipDate: 'tomorrow', complete: false }));
+      expect(String(created)).toContain('tomorrow');
+      expect(await store.orderCount({})).toBe(before);
+    });
   });
 
   describe('pages', () => {
@@ -190,6 +207,11 @@ describe.each(engines)('$name', (engine) => {
             expect(await store.petPagesByCategory(ids, { status }, makeRequest())).toEqual(expected);
             const counts = ids.map((id) => matching(id, status).length);
             expect(await store.petCountsByCategory(ids, { status })).toEqual(counts);
+            const [categoryId] = ids;
+            if (categoryId === undefined) return;
+            // Of one category, whatever the parents are.
+            const ofOne = counts.map((count, i) => (ids[i] === categoryId ? count : 0));
+            expect(await store.petCountsByCategory(ids, { status, categoryId })).toEqual(ofOne);
           },
         ),
         { numRuns: runs(200, 30) },
@@ -243,6 +265,8 @@ describe.each(engines)('$name', (engine) => {
         }
         const counts = petIds.map((petId) => of(petId).length);
         expect(await store.orderCountsByPet(petIds, { complete })).toEqual(counts);
+        const ofOne = [counts[0], 0, 0];
+        expect(await store.orderCountsByPet(petIds, { complete, petId: petIds[0]! })).toEqual(ofOne);
         expect(await store.orderCount({ petId: petIds[2]!, complete })).toBe(counts[2]);
       }
       const afterFirst = { limit: 100, after: made[0]!.id };
@@ -336,6 +360,33 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.ordersById([order.id])).toStrictEqual([last]);
     });
 
+    it('change the record by any one field alone', async () => {
+      const category = await store.createCategory({ name: 'Dogs', description: 'Loyal' });
+      const pet = await newPet(category.id);
+      const order = await store.createOrder({ petId: pet.id, quantity: 1, complete: false });
+      const [otherCategory, otherPet] = [(await newCategory()).id, (await newPet()).id];
+      let expected: object = pet;
+      for (const patch of [{ name: 'Tom' }, { categoryId: otherCategory }, { status: 'sold' }] as const) {
+        expected = { ...expected, ...patch };
+        expect(await store.updatePet(pet.id, patch)).toStrictEqual(expected);
+        expect(await store.petsById([pet.id])).toStrictEqual([expected]);
+      }
+      expected = order;
+      const instants = ['2026-01-31T09:30:00Z', '2026-01-31T09:30:01Z'];
+      const changes = [...instants.map((shipDate) => ({ shipDate })), { petId: otherPet }, { quantity: 2 }];
+      for (const patch of [...changes, { complete: true }]) {
+        expected = { ...expected, ...patch };
+        expect(await store.updateOrder(order.id, patch)).toStrictEqual(expected);
+        expect(await store.ordersById([order.id])).toStrictEqual([expected]);
+      }
+      expected = category;
+      for (const patch of [{ name: 'Hounds' }, { description: 'Old' }]) {
+        expected = { ...expected, ...patch };
+        expect(await store.updateCategory(category.id, patch)).toStrictEqual(expected);
+        expect(await store.categoriesById([category.id])).toStrictEqual([expected]);
+      }
+    });
+
     it('keep no negative zero', async () => {
       const { id } = await newPet();
       await store.updatePet(id, { quantity: 5 });
@@ -351,6 +402,12 @@ describe.each(engines)('$name', (engine) => {
       expect(await faultOf(() => store.deleteCategory(MAX, check))).toBe('NOT_FOUND');
       expect(await faultOf(() => store.updateOrder(MAX, { petId: MAX }, check))).toBe('NOT_FOUND');
       expect(await faultOf(() => store.deleteOrder(MAX, check))).toBe('NOT_FOUND');
+      const messages = [
+        await errorOf(() => store.updatePet(MAX, {})),
+        await errorOf(() => store.updateCategory(MAX, {})),
+        await errorOf(() => store.updateOrder(MAX, {})),
+      ].map((error) => (error as AppError).message);
+      expect(messages).toEqual(['pet', 'category', 'order'].map((kind) => `There is no ${kind} ${MAX}.`));
     });
 
     it('that name nothing are UNKNOWN_REFERENCE, and write nothing', async () => {
@@ -369,6 +426,17 @@ describe.each(engines)('$name', (engine) => {
       }
       expect(await faultOf(() => store.updateOrder(taken.id, { petId: MAX }))).toBe('UNKNOWN_REFERENCE');
       expect(await store.ordersById([taken.id])).toEqual([taken]);
+      const [noCategory, noPet] = [
+        `categoryId: there is no category ${MAX}.`,
+        `petId: there is no pet ${MAX}.`,
+      ];
+      for (const [message, run] of [
+        [noCategory, () => store.createPet(newOrphan)],
+        [noCategory, () => store.updatePet(pet.id, { categoryId: MAX })],
+        [noPet, () => store.createOrder({ petId: MAX, complete: true })],
+        [noPet, () => store.updateOrder(taken.id, { petId: MAX })],
+      ] as const)
+        expect((await errorOf(run)) as AppError).toMatchObject({ message });
     });
 
     it('may be prevented by a check, which sees the record and comes before the other rules', async () => {
@@ -593,7 +661,7 @@ describe.each(engines)('$name', (engine) => {
     it('keeps nothing of any other error', async () => {
       const pet = await newPet();
       const before = await store.categoryCount();
-      for (const fault of [unavailable(), new TypeError('a mistake')]) {
+      for (const fault of [unavailable(), new AppError('INTERNAL', 'a fault'), new TypeError('a mistake')]) {
         const failing = call();
         await expect((async () => store.once(failing, thenFail(fault, pet)))()).rejects.toBe(fault);
         expect(await store.categoryCount()).toBe(before);
@@ -634,6 +702,33 @@ describe.each(engines)('$name', (engine) => {
     });
   });
 
+  describe('a transaction', () => {
+    /** Creates a category with a pet in it; without a promise, as the embedded engine wants it. */
+    const createBoth = (writes: PetstoreWrites): MaybePromise<Pet> =>
+      andThen(writes.createCategory({ name: 'Dogs' }), ({ id: categoryId }) =>
+        writes.createPet({ name: 'Rex', categoryId, status: 'sold' }),
+      );
+
+    it('writes all that its work writes, and answers what that answers', async () => {
+      expect(await store.hasTransactions()).toBe(true);
+      const pet = await store.transaction(createBoth);
+      expect(pet).toMatchObject({ name: 'Rex', status: 'sold' });
+      expect(await store.petsById([pet.id])).toEqual([pet]);
+      expect(await store.categoriesById([pet.categoryId])).toEqual([{ id: pet.categoryId, name: 'Dogs' }]);
+    });
+
+    it('writes nothing where its work throws', async () => {
+      const before = [await store.categoryCount(), await store.petCount({})];
+      const fault = new AppError('CONFLICT', 'no');
+      const work = (writes: PetstoreWrites): MaybePromise<never> =>
+        andThen(createBoth(writes), () => {
+          throw fault;
+        });
+      expect(await errorOf(() => store.transaction(work))).toBe(fault);
+      expect([await store.categoryCount(), await store.petCount({})]).toEqual(before);
+    });
+  });
+
   describe('API keys', () => {
     let created = T;
     const newKey = (overrides: Partial<ApiKey> = {}): ApiKey => ({
@@ -648,7 +743,8 @@ describe.each(engines)('$name', (engine) => {
 
     it('are found by their secrets and listed, oldest first', async () => {
       const newer = newKey({ createdAt: T + 5_000 });
-      const older = newKey({ secrets: [{ hash: randomUUID(), prefix: 'pk_cd', expiresAt: T + 1 }] });
+      const secrets = [{ hash: randomUUID(), prefix: 'pk_cd', expiresAt: T + 1 }];
+      const older = newKey({ secrets, revokedAt: T + 9 });
       await store.createApiKey(newer);
       await store.createApiKey(older);
       expect(await store.apiKeyBySecretHash(newer.secrets[0]!.hash)).toStrictEqual(newer);
@@ -705,6 +801,7 @@ describe.each(engines)('$name', (engine) => {
         store.charge({ apiKeyId, limits: { perMinute: 5, perDay }, cost, now });
       expect(await usageOf(apiKeyId)).toBeNull();
       expect((await charge(0, T)).outcome).toBe('passed');
+      expect(await usageOf(apiKeyId)).toBeNull();
       expect((await charge(5, T)).usage).toMatchObject({ minuteUsed: 5, dayUsed: 5 });
       const refused = await charge(1, T + 1_500);
       expect(refused).toMatchObject({ outcome: 'refused', usage: { minuteUsed: 5, dayUsed: 5 } });

@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { addSampleData } from '../../../src/sample.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
-import { TestGateway } from '../../kit/gateway.ts';
 import { startServer } from '../../kit/process.ts';
 
 let home: string;
@@ -47,40 +46,6 @@ describe('a data file with flipped bits', { timeout: 60_000 }, () => {
     expect((failure as Error).message).toMatch(/^The server ended with 1:\n/);
     expect((failure as Error).message).toContain(`The data file ${file} is damaged: `);
     expect((failure as Error).message.trim().split('\n')).toHaveLength(2);
-  });
-});
-
-describe('a data file that goes away under the server', () => {
-  it.each<[how: string, change: () => void]>([
-    ['deleted', () => rmSync(file)],
-    [
-      'replaced',
-      () => {
-        copyFileSync(file, `${file}.copy`);
-        renameSync(`${file}.copy`, file);
-      },
-    ],
-  ])('%s: no write is acknowledged any more', async (_how, change) => {
-    await fill();
-    const store = openSqliteStore({ file, role: 'server' });
-    const gateway = await TestGateway.start(store);
-    const create = () => gateway.call('/categories', { method: 'POST', body: { name: 'Lions' } });
-    expect((await create()).status).toBe(201);
-    expect((await gateway.call('/health/ready')).status).toBe(200);
-    change();
-    for (let i = 0; i < 3; i++) {
-      const refused = await create();
-      expect(refused.status).toBe(503);
-      expect(refused.json).toMatchObject({ code: 'UNAVAILABLE', status: 503 });
-    }
-    const mutation = 'mutation { createOrder(input: {}) { id } }';
-    expect((await gateway.graphql(mutation)).json.errors[0].extensions.code).toBe('UNAVAILABLE');
-    expect((await gateway.call('/health/ready')).status).toBe(503);
-    // What was not written is not read either.
-    expect((await gateway.call('/categories')).json).toHaveLength(5);
-    expect(gateway.logs.join('')).toContain('was deleted or replaced');
-    await gateway.close();
-    store.close();
   });
 });
 

@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { StoredEvent } from '../../../src/store/events.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { eventLog } from '../../../src/store/sqlite/event-log.ts';
@@ -24,6 +23,7 @@ beforeEach(() => {
   stores = [];
 });
 afterEach(() => {
+  vi.useRealTimers();
   for (const store of stores) store.close();
   rmSync(home, { recursive: true });
 });
@@ -66,6 +66,12 @@ it('forgets what is older than it is kept, but never what comes next', async () 
   expect(codeOf(() => store.eventPage({ after: b!, limit: 1 }))).toBe('GONE');
   // Nothing between this one and those that are kept is missing.
   expect(namesOf(store, c)).toEqual(['D']);
+  // They are gone from the file, which a tool reads without removing more.
+  const file = join(home, 'petstore.db');
+  const tool = openSqliteStore({ file, role: 'tool', keepEvents: 0 });
+  stores.push(tool);
+  expect(namesOf(tool)).toEqual(['D']);
+  expect(codeOf(() => tool.eventPage({ after: b!, limit: 1 }))).toBe('GONE');
 
   time += 10 * HOUR;
   store = reopen(store);
@@ -75,22 +81,29 @@ it('forgets what is older than it is kept, but never what comes next', async () 
   expect(namesOf(store, next)).toEqual(['E']);
 });
 
-it('removes a long log in steps, between which others have their turn', async () => {
+it('removes a long log in steps, between which others have their turn, and looks again every 10 s', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const db = new Connection(join(home, 'log.db'), 10);
   migrate(db);
-  const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 2500)
+  const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 250)
     insert into event_groups select i, 0, '[["category.deleted",0,{"id":"1"}]]' from n`;
   db.run(rows, []);
   const log = eventLog(db, () => time);
   log.keep(HOUR);
   const left = () => db.value('select count(*) from event_groups');
-  expect(left()).toBe(2_400);
-  while (left() !== 1) await sleep(5);
+  const leftAfter = (milliseconds: number) => {
+    vi.advanceTimersByTime(milliseconds);
+    return left();
+  };
+  expect([left(), leftAfter(19), leftAfter(1), leftAfter(20)]).toEqual([150, 150, 50, 1]);
   expect(log.store.eventPage({ limit: 10 })).toMatchObject({
-    events: [{ id: expect.stringMatching(/-2500$/) }],
+    events: [{ id: expect.stringMatching(/-250$/) }],
   });
+  await db.groupCommit(() => log.append('category.deleted', { id: '2' }));
+  expect([leftAfter(9_999), leftAfter(1)]).toEqual([2, 1]);
   log.close();
   db.close();
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it('has the events of many writes in few rows, and pages of them from any position', async () => {
@@ -150,7 +163,10 @@ it('shows nothing before it is committed, and nothing that was undone', async ()
   const log = eventLog(db, () => time);
   const told: string[] = [];
   log.store.followEvents({
-    onEvents: (events) => told.push(...events.map(({ record }) => record.id)),
+    onEvents: (events) => {
+      expect(events).not.toEqual([]);
+      told.push(...events.map(({ record }) => record.id));
+    },
     onEnd() {},
   });
   const read = () => log.store.eventPage({ limit: 100 }).events.map(({ record }) => record.id);
@@ -176,6 +192,7 @@ it('shows nothing before it is committed, and nothing that was undone', async ()
     ['2', '4'],
   ]);
 
+  db.transaction(() => undefined);
   db.transaction(() => write('5'));
   expect(told).toEqual(['2', '4', '5']);
   const rolledBack = db.groupCommit(() => {
@@ -198,13 +215,38 @@ it('looks at a bounded part for a rare type, and goes on from there', () => {
   migrate(db);
   const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 12000)
     insert into event_groups
-      select i, 0, '[["' || case i when 11000 then 'pet' else 'order' end || '.deleted",0,{"id":"1"}]]' from n`;
+      select i, 0, '[["' || case when i in (5001, 11000) then 'pet' else 'order' end || '.deleted",0,{"id":"1"}]]' from n`;
   db.run(rows, []);
   const { store } = eventLog(db, () => time);
   const types = ['pet.deleted'] as const;
   const pages = [store.eventPage({ types, limit: 5 })];
   while (!pages.at(-1)!.atEnd) pages.push(store.eventPage({ types, limit: 5, after: pages.at(-1)!.next }));
-  expect(pages.map(({ events }) => events.length)).toEqual([0, 0, 1]);
+  expect(pages.map(({ events }) => events.length)).toEqual([0, 1, 1]);
+  db.close();
+});
+
+it('takes nothing for an id but those it gives', async () => {
+  const store = open();
+  for (const name of ['A', 'B']) await store.createCategory({ name });
+  const first = store.eventPage({ limit: 1 }).next;
+  expect(namesOf(store, first)).toEqual(['B']);
+  const [log] = first.split('-') as [string];
+  for (const digits of ['', '01', '1.0', '-1', '1e0', ' 1', '1 ', 'x1', '3', '9'.repeat(17)])
+    expect(
+      codeOf(() => store.eventPage({ after: `${log}-${digits}`, limit: 1 })),
+      digits,
+    ).toBe('VALIDATION_FAILED');
+  expect(codeOf(() => store.eventPage({ after: `x${first}`, limit: 1 }))).toBe('VALIDATION_FAILED');
+});
+
+it('goes on where it was, though all it had was removed', async () => {
+  const db = new Connection(join(home, 'log.db'), 10);
+  migrate(db);
+  db.exec('update event_log set removed = 5');
+  const log = eventLog(db, () => time);
+  await db.groupCommit(() => log.append('category.deleted', { id: '1' }));
+  expect(log.store.eventPage({ limit: 1 }).next).toMatch(/-6$/);
+  log.close();
   db.close();
 });
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AppError } from '../../../src/errors.ts';
 import type { MaybePromise } from '../../../src/maybe-promise.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
+import { LATEST, migrate } from '../../../src/store/sqlite/schema.ts';
 import {
   openSqliteStore,
   type SqliteOptions,
@@ -99,6 +100,51 @@ describe('the data file', () => {
     expect(tool.categoriesById([id])[0]?.name).toBe('Cats');
   });
 
+  it('is opened by tools while a server or another program writes', () => {
+    open();
+    outsider().exec('begin immediate');
+    expect(open({ role: 'tool' }).apiKeys()).toEqual([]);
+  });
+
+  it('is made once where two programs meet on a new one', () => {
+    const meeting = join(home, 'meeting.db');
+    const [first, second] = [new Connection(meeting, 10), new Connection(meeting, 10)];
+    opened.push(first, second);
+    // The other one is quicker, after this one has looked.
+    vi.spyOn(first, 'transaction').mockImplementationOnce((work) => {
+      migrate(second);
+      return first.transaction(work);
+    });
+    migrate(first);
+    expect([first, second].map((db) => db.value('pragma user_version'))).toEqual([LATEST, LATEST]);
+  });
+
+  it('that cannot be opened is named, with the reason', () => {
+    const failure = (path: string) => {
+      try {
+        open({ file: path });
+      } catch (error) {
+        return error as Error;
+      }
+      return undefined;
+    };
+    const text = join(home, 'text');
+    writeFileSync(text, 'This is a text. '.repeat(100));
+    const blocked = join(home, 'blocked.db');
+    writeFileSync(`${blocked}.lock`, 'This is a text. '.repeat(100));
+    for (const [path, reason] of [
+      [home, /EISDIR/],
+      [join(text, 'petstore.db'), /ENOTDIR|EEXIST/],
+      [text, /not a database/],
+      [blocked, /not a database/],
+    ] as const) {
+      const error = failure(path)!;
+      expect(error.message).toContain(`The data file ${path} cannot be opened: `);
+      expect(error.message).toMatch(reason);
+      expect((error.cause as { code?: string }).code).toMatch(/^[A-Z_]+$/);
+    }
+  });
+
   it('is refused when a newer version has written it', async () => {
     open().close();
     const [known] = outsider().prepare('pragma user_version').raw().get() as [number];
@@ -148,6 +194,17 @@ describe('a database that fails', () => {
     other.exec('commit');
     expect((await store.updateCategory(id, { name: 'Cats' })).name).toBe('Cats');
     expect((await store.createOrder({ complete: false })).id).toBe('1');
+  });
+
+  it('is told as what it is, not as a rule that was broken', async () => {
+    const store = open();
+    const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
+    const other = outsider();
+    for (const change of ['insert on pets', 'delete on categories'])
+      other.exec(`create trigger "${change}" before ${change} begin select raise(abort, 'broken'); end`);
+    const write = { name: 'Rex', categoryId, status: 'sold' } as const;
+    for (const run of [() => store.createPet(write), () => store.deleteCategory(categoryId)])
+      expect(await thrownBy(run)).toMatchObject({ code: 'SQLITE_CONSTRAINT_TRIGGER', message: 'broken' });
   });
 
   it('is UNAVAILABLE when the disk is full, and works again', async () => {
@@ -240,6 +297,57 @@ describe('what is kept in memory', () => {
     both();
   });
 
+  it('is what the file has', async () => {
+    const store = open();
+    const file = open({ role: 'tool' });
+    const described = await store.createCategory({ name: 'Dogs', description: 'Loyal' });
+    const plain = await store.createCategory({ name: 'Cats' });
+    const pet = await store.createPet({ name: 'Rex', categoryId: plain.id, status: 'sold' });
+    const same = () => {
+      const ids = [described.id, plain.id];
+      expect(store.categoriesById(ids)).toStrictEqual(file.categoriesById(ids));
+      expect(store.petsById([pet.id])).toStrictEqual(file.petsById([pet.id]));
+    };
+    same();
+    await store.updateCategory(described.id, { name: 'Hounds', description: 'Old' });
+    await store.updateCategory(plain.id, { description: 'Proud' });
+    await store.updatePet(pet.id, { name: 'Max', categoryId: described.id, status: 'pending', quantity: 3 });
+    same();
+    await store.updateCategory(described.id, { description: null });
+    await store.updatePet(pet.id, { name: 'Tom', quantity: 4 });
+    same();
+  });
+
+  it('is given again without a read, at once where that is asked', async () => {
+    const store = open();
+    const category = await store.createCategory({ name: 'Dogs' });
+    const pet = await store.createPet({ name: 'Rex', categoryId: category.id, status: 'sold' });
+    store.close();
+    const again = open();
+    expect([again.peekPet(pet.id), again.peekCategory(category.id)]).toEqual([undefined, undefined]);
+    const [read] = again.petsById([pet.id]);
+    expect(again.petsById([pet.id])[0]).toBe(read);
+    expect(again.petsById([pet.id, pet.id])[1]).toBe(read);
+    expect(again.peekPet(pet.id)).toBe(read);
+    expect(again.peekCategory(category.id)).toBeUndefined();
+    expect(again.categoriesById([category.id])[0]).toBe(again.peekCategory(category.id));
+    expect(again.petPage({}, { limit: 5 })).toBe(again.petPage({}, { limit: 5 }));
+    const tool = open({ role: 'tool' });
+    tool.petsById([pet.id]);
+    expect(tool.peekPet(pet.id)).toBeUndefined();
+  });
+
+  it('may be nothing', async () => {
+    const store = open({ cacheSizes: { pets: 0, categories: 0 } });
+    const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
+    const pet = await store.createPet({ name: 'Rex', categoryId, status: 'sold' });
+    expect(store.petPage({}, { limit: 5 }).items).toEqual([pet]);
+    await store.updatePet(pet.id, { name: 'Max' });
+    expect(store.petPage({}, { limit: 5 }).items).toEqual([{ ...pet, name: 'Max' }]);
+    await store.deletePet(pet.id);
+    expect(store.petPage({}, { limit: 5 }).items).toEqual([]);
+  });
+
   it('is bounded, and right beyond the bound', async () => {
     const store = open({ cacheSizes: { pets: 2, categories: 1 } });
     const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
@@ -280,6 +388,20 @@ describe('ids at the end of their range', () => {
     }
     expect(store.orderCount({})).toBe(3);
     expect((await store.createOrder({ id: '7', complete: true })).id).toBe('7');
+  });
+
+  it.each([
+    ['assigned', []],
+    ['next to one that was chosen', [MAX - 1n]],
+  ])('of orders may be the largest, %s', async (_where, chosen) => {
+    open().close();
+    outsider().exec(`update assigned_order_ids set last = ${MAX - 1n - BigInt(chosen.length)}`);
+    const store = open();
+    for (const id of chosen) await store.createOrder({ id: `${id}`, complete: true });
+    expect((await store.createOrder({ complete: true })).id).toBe(`${MAX}`);
+    expect(await thrownBy(() => store.createOrder({ complete: true }))).toMatchObject({
+      ...{ code: 'CONFLICT', message: 'There are no ids left to assign.' },
+    });
   });
 
   it('of pets are exact, and run out with a CONFLICT', async () => {
@@ -334,14 +456,26 @@ describe('the use of the keys', () => {
     const other = outsider();
     other.exec('begin immediate');
     charge(store);
-    vi.advanceTimersByTime(3_000);
+    // Half a second until it is tried, and then three.
+    vi.advanceTimersByTime(3_500);
     expect(charge(store).usage.minuteUsed).toBe(2);
-    vi.advanceTimersByTime(1_000);
+    vi.advanceTimersByTime(1);
     expect(await thrownBy(() => charge(store))).toEqual(fault('UNAVAILABLE'));
     other.exec('commit');
     vi.advanceTimersByTime(500);
     expect(charge(store).usage.minuteUsed).toBe(3);
     store.close();
     expect(open().usage(['k'])[0]?.minuteUsed).toBe(3);
+  });
+
+  it('leaves no timer behind when it cannot be written down at the end', async () => {
+    vi.useFakeTimers();
+    const store = openSqliteStore({ file, role: 'server', busyTimeout: 10 });
+    charge(store);
+    outsider().exec('begin immediate');
+    expect(await thrownBy(() => store.close())).toEqual(fault('UNAVAILABLE'));
+    expect(vi.getTimerCount()).toBe(0);
+    // It is closed all the same.
+    expect(await thrownBy(() => store.ping())).toEqual(fault('UNAVAILABLE'));
   });
 });
