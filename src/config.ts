@@ -8,7 +8,7 @@ const onOff = (fallback: boolean) =>
     .default(fallback);
 
 const wholeNumber = (min: number, max: number) => {
-  const rule = `must be a whole number from ${min} to ${max}`;
+  const rule = `must be an integer from ${min} to ${max}`;
   return z
     .string()
     .regex(/^\d{1,10}$/, rule)
@@ -16,7 +16,7 @@ const wholeNumber = (min: number, max: number) => {
     .refine((value) => value >= min && value <= max, rule);
 };
 
-const RETENTION_RULE = 'must be a time such as 12h or 7d, at least 1s';
+const RETENTION_RULE = 'must be a duration such as 12h or 7d, at least 1s';
 const retention = z
   .string()
   .transform((value) => parseDuration(value) ?? 0)
@@ -35,7 +35,7 @@ const day = z.iso
   .date('must be a date such as 2027-06-30')
   .transform((value) => Date.parse(`${value}T00:00:00Z`));
 
-const ORIGIN_RULE = 'must be * or origins such as https://example.org, comma-separated';
+const ORIGIN_RULE = 'must be * or comma-separated origins such as https://example.org';
 const origin = z.string().refine((value) => {
   try {
     return new URL(value).origin === value;
@@ -61,7 +61,7 @@ const VARIABLES = z.object({
   SAMPLE_DATA: z.enum(['on', 'off'], 'must be on or off').optional(),
   REST_BASE_PATH: z
     .string()
-    .regex(/^(\/[A-Za-z0-9._~-]+)*$/, 'must be empty or a path such as /api/v1, without a slash at its end')
+    .regex(/^(\/[A-Za-z0-9._~-]+)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')
     .default(''),
   LOG_LEVEL: z
     .enum(
@@ -100,7 +100,7 @@ const CROSS_FIELD_RULES: readonly { name: string; message: string; isViolated: (
   [
     {
       name: 'WORKERS',
-      message: 'must be 1 unless MONGODB_URI is set: the embedded store has one process',
+      message: 'must be 1 unless MONGODB_URI is set: the embedded store supports only one process',
       isViolated: ({ WORKERS, MONGODB_URI }) => Number(WORKERS) > 1 && MONGODB_URI === undefined,
     },
   ];
@@ -126,7 +126,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   for (const { path, message } of parsed.error?.issues ?? []) errors.set(String(path[0]), message);
   if (parsed.success && errors.size === 0) return parsed.data;
   const lines = [...errors].map(([name, message]) => `  ${name} ${message}`);
-  throw new Error(`The configuration is wrong:\n${lines.join('\n')}`);
+  throw new Error(`Invalid configuration:\n${lines.join('\n')}`);
 }
 
 /** Whether an exporter is configured, by the rules of the OpenTelemetry specification. */

@@ -5,46 +5,49 @@
 export const ERRORS = {
   BAD_REQUEST: {
     status: 400,
-    when: 'The request is malformed: broken JSON, a body that is not an object, bad encoding.',
+    when: 'The request is malformed: invalid JSON, a body that is not an object, or an invalid encoding.',
   },
   VALIDATION_FAILED: {
     status: 400,
-    when: 'A field, path or query parameter breaks its rule; the message names all of them.',
+    when: 'A field, path parameter or query parameter is invalid; the message lists all of them.',
   },
   GRAPHQL_PARSE_FAILED: { status: 400, when: 'The GraphQL document has a syntax error.' },
-  GRAPHQL_VALIDATION_FAILED: { status: 400, when: 'The GraphQL document does not fit the schema.' },
+  GRAPHQL_VALIDATION_FAILED: { status: 400, when: 'The GraphQL document is not valid for the schema.' },
   QUERY_TOO_COMPLEX: { status: 400, when: 'The GraphQL operation is too expensive, too deep or too long.' },
-  UNAUTHENTICATED: { status: 401, when: 'The request carries no API key, or one that is not valid.' },
-  API_KEY_BANNED: { status: 403, when: 'The API key is banned for a while; Retry-After says how long.' },
-  NOT_FOUND: { status: 404, when: 'There is no such resource or path.' },
+  UNAUTHENTICATED: { status: 401, when: 'The API key is missing or not valid.' },
+  API_KEY_BANNED: { status: 403, when: 'The API key is temporarily banned; Retry-After says for how long.' },
+  NOT_FOUND: { status: 404, when: 'The resource or path does not exist.' },
   PERSISTED_QUERY_NOT_FOUND: {
     status: 404,
-    when: 'No GraphQL document with this hash is known: send the document along with it.',
+    when: 'No GraphQL document with this hash is known; send the document along with the hash.',
   },
   METHOD_NOT_ALLOWED: {
     status: 405,
-    when: 'The path does not answer this method; Allow lists those it does.',
+    when: 'The path does not support this method; Allow lists those it does.',
   },
-  NOT_ACCEPTABLE: { status: 406, when: 'The Accept header excludes JSON.' },
+  NOT_ACCEPTABLE: { status: 406, when: 'The Accept header excludes every media type that the path offers.' },
   CONFLICT: {
     status: 409,
-    when: 'The resource is still used, its id is taken, or an idempotent call is still running.',
+    when: 'The resource is still in use, its id is taken, or an idempotent call is still running.',
   },
   GONE: {
     status: 410,
-    when: 'The operation is past its sunset date, or the events asked for are no longer kept.',
+    when: 'The operation is past its sunset date, or the requested events are no longer kept.',
   },
-  PRECONDITION_FAILED: { status: 412, when: 'If-Match names another version of the resource.' },
-  PAYLOAD_TOO_LARGE: { status: 413, when: 'The body is over 100 kB, or a batch over 10 operations.' },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, when: 'The Content-Type is not one that this operation reads.' },
-  UNKNOWN_REFERENCE: { status: 422, when: 'The categoryId or petId of the body names nothing.' },
-  IDEMPOTENCY_KEY_REUSED: { status: 422, when: 'The Idempotency-Key was used before with another payload.' },
+  PRECONDITION_FAILED: { status: 412, when: 'If-Match does not name the current version of the resource.' },
+  PAYLOAD_TOO_LARGE: { status: 413, when: 'The body exceeds 100 kB, or the batch exceeds 10 operations.' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, when: 'The operation does not accept this Content-Type.' },
+  UNKNOWN_REFERENCE: { status: 422, when: 'A field of the body refers to a record that does not exist.' },
+  IDEMPOTENCY_KEY_REUSED: {
+    status: 422,
+    when: 'The Idempotency-Key was already used with a different payload.',
+  },
   RATE_LIMITED: {
     status: 429,
-    when: 'The limit of the plan or the burst guard is reached; Retry-After says how long to wait.',
+    when: 'A limit of the plan or of the burst guard is reached; Retry-After says how long to wait.',
   },
-  INTERNAL: { status: 500, when: 'Something failed on our side.' },
-  UNAVAILABLE: { status: 503, when: 'The database cannot be reached; Retry-After says when to try again.' },
+  INTERNAL: { status: 500, when: 'Something went wrong on our side.' },
+  UNAVAILABLE: { status: 503, when: 'The database cannot be reached; Retry-After says how long to wait.' },
 } as const satisfies Record<string, { status: number; when: string }>;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -110,7 +113,7 @@ export const idempotentCallRunning = () =>
 export const idempotencyKeyReused = () =>
   new AppError(
     'IDEMPOTENCY_KEY_REUSED',
-    'This Idempotency-Key was used before with another operation or payload.',
+    'This Idempotency-Key was already used with a different operation or payload.',
   );
 
 export const unavailable = (cause?: unknown) =>
@@ -149,7 +152,7 @@ export function validationFailed(issues: readonly Issue[], count = issues.length
 export const eventsGone = () =>
   new AppError(
     'GONE',
-    'The events that follow this position are no longer kept. Read what there is, and go on from now.',
+    'The events after this position are no longer kept. Read the current state and continue from now.',
   );
 
 /** @param why what the database lacks */

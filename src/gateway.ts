@@ -179,7 +179,7 @@ class Gateway {
     if (exchange.method === 'GET' || exchange.method === 'HEAD') return page(exchange);
     exchange.allow = 'GET, HEAD, OPTIONS';
     if (exchange.method === 'OPTIONS') return { status: 204, headers: ['Allow', exchange.allow], body: '' };
-    throw new AppError('METHOD_NOT_ALLOWED', `This page is read with GET, not ${exchange.method}.`);
+    throw new AppError('METHOD_NOT_ALLOWED', `This page supports GET, not ${exchange.method}.`);
   }
 
   /** @throws UNAUTHENTICATED, RATE_LIMITED or UNAVAILABLE, with the window of the address */

@@ -144,7 +144,7 @@ async function addSampleWhenPossible(store: Store, log: Logger): Promise<void> {
     if (begun) await addSampleData(store, begun);
   } catch (error) {
     if (!(error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code))) throw error;
-    log.debug({ err: error }, 'the sample data must wait');
+    log.debug({ err: error }, 'adding the sample data failed; will retry');
     setTimeout(
       () => void addSampleWhenPossible(store, log).catch((err) => log.error({ err }, 'error')),
       SAMPLE_RETRY_DELAY,

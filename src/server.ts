@@ -40,7 +40,7 @@ const MAX_HEADERS = 2_000;
 
 /** What connection errors mean for the client. Any other is malformed HTTP. */
 const MESSAGES: Partial<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: `The header of the request is over ${MAX_HEADER_BYTES} bytes.`,
+  HPE_HEADER_OVERFLOW: `The request headers exceed ${MAX_HEADER_BYTES} bytes.`,
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
 };
 
@@ -106,7 +106,7 @@ export function createHttpServer(
   server.on('connect', (_request, socket: Socket) => {
     socket.on('error', () => socket.destroy());
     socket.once('finish', () => socket.destroy());
-    refuseAfterPending(socket, 'CONNECT asks for a tunnel: this is no proxy.');
+    refuseAfterPending(socket, 'CONNECT is not supported: this server is not a proxy.');
   });
   server.setTimeout(limits.idle);
   const stop = disconnectStalledReaders(connections, limits.unread, checkInterval);
@@ -121,7 +121,7 @@ function errorOf(request: IncomingMessage): string | undefined {
   return hasValidHost(request) ? undefined : INVALID_HTTP;
 }
 
-const INVALID_HTTP = 'The request is no valid HTTP/1.1.';
+const INVALID_HTTP = 'The request is not valid HTTP/1.1.';
 
 /** Malformed HTTP gets the common error format too, and ends the connection. */
 function refuse(socket: Socket, { limitHeaders }: RequestHandler, message = INVALID_HTTP): void {
@@ -169,9 +169,9 @@ function disconnectStalledReaders(
 }
 
 const LISTEN_ERRORS: Partial<Record<string, string>> = {
-  EADDRINUSE: 'another program has it. Stop that one, or set PORT to another (EADDRINUSE).',
-  EACCES: 'this user may not. Set PORT to 1024 or more (EACCES).',
-  EADDRNOTAVAIL: 'this machine has no such address. Set HOST to one that it has (EADDRNOTAVAIL).',
+  EADDRINUSE: 'another program is using it. Stop that program or set PORT to another port (EADDRINUSE).',
+  EACCES: 'permission denied. Set PORT to 1024 or more (EACCES).',
+  EADDRNOTAVAIL: 'this machine does not have that address. Set HOST to one of its addresses (EADDRNOTAVAIL).',
 };
 
 /**

@@ -51,7 +51,7 @@ export function runWorkers(count: number, log: Logger): Workers {
     if (!ready.has(worker.id)) listening.reject(new Error(`A worker could not start (exit code ${code}).`));
     earlyExits = lived < HEALTHY_AFTER ? earlyExits + 1 : 0;
     const pause = earlyExits === 0 ? 0 : Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** (earlyExits - 1));
-    log.error({ worker: worker.id, code, signal, pause }, 'a worker ended; another one takes its place');
+    log.error({ worker: worker.id, code, signal, pause }, 'a worker exited and will be replaced');
     await sleep(pause);
     if (!stopping) start();
   };

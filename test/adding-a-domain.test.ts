@@ -304,7 +304,9 @@ describe.each(engines)('the domain in $name', ({ name }) => {
   });
 
   it('is in the OpenAPI description', async () => {
-    const { paths, components } = (await call('GET', '/openapi.json')).json;
+    const { paths, components, tags } = (await call('GET', '/openapi.json')).json;
+    expect(tags).toContainEqual({ name: 'Suppliers', description: 'The suppliers of the store.' });
+    expect(paths['/suppliers'].get.tags).toEqual(['Suppliers']);
     expect(Object.keys(paths['/suppliers'])).toEqual(['get', 'post']);
     expect(Object.keys(paths['/suppliers/{supplierId}'])).toEqual(
       expect.arrayContaining(['get', 'put', 'patch', 'delete']),

@@ -183,7 +183,7 @@ describe('The configuration', () => {
     }
     for (const text of bad) {
       expect(messageOf({ [name]: text }), `${name}=${text}`).toMatch(
-        new RegExp(`^The configuration is wrong:\\n  ${name} must .+$`),
+        new RegExp(`^Invalid configuration:\\n  ${name} must .+$`),
       );
     }
   });

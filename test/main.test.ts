@@ -97,7 +97,7 @@ describe('a start', () => {
     const PORT = new URL(first.url).port;
     const failure = await start({ PORT, DATA_FILE: join(home, 'other.db') }).catch((error) => error);
     expect(failure.message).toBe(
-      `The server ended with 1:\nThe server cannot listen on port ${PORT} of 127.0.0.1: another program has it. Stop that one, or set PORT to another (EADDRINUSE).\n`,
+      `The server ended with 1:\nThe server cannot listen on port ${PORT} of 127.0.0.1: another program is using it. Stop that program or set PORT to another port (EADDRINUSE).\n`,
     );
   }, 60_000);
 

@@ -123,7 +123,7 @@ it('a header that is too long is told so', async () => {
   const answer = await text(
     await speak(port, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`),
   );
-  expect(answer).toContain('The header of the request is over 16384 bytes.');
+  expect(answer).toContain('The request headers exceed 16384 bytes.');
 });
 
 describe('answers that nobody reads', () => {

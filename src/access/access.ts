@@ -50,7 +50,7 @@ export class Access {
     if (this.#addressGuard.admit(address)) {
       return new AppError(
         'UNAUTHENTICATED',
-        'A valid API key is needed: X-API-Key: <key> or Authorization: Bearer <key>.',
+        'A valid API key is required: X-API-Key: <key> or Authorization: Bearer <key>.',
       );
     }
     const { resetAt } = this.#addressGuard.view(address);

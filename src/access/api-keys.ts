@@ -39,7 +39,7 @@ export function newApiKey(options: {
 } {
   const { key, secret } = newSecret();
   const limits = PLANS[options.plan].limits ?? options.limits;
-  if (!limits) throw new Error(`A key of the plan ${options.plan} needs limits of its own.`);
+  if (!limits) throw new Error(`A key on the plan ${options.plan} needs its own limits.`);
   const id = `key_${randomBytes(9).toString('base64url')}`;
   return {
     key,

@@ -50,7 +50,7 @@ export class BurstGuard {
   readonly #timestamps = new Timestamps();
   readonly #limiter = getGraphQLRateLimiter({
     identifyContext: ({ id }: Principal) => id,
-    formatError: ({ max }) => `The key sends more than ${max} mutations a second.`,
+    formatError: ({ max }) => `The key exceeds ${max} mutations per second.`,
     store: this.#timestamps,
   });
   /**

@@ -108,7 +108,7 @@ export class Session {
   admitFree(): MaybePromise<void> {
     return andThen(this.charge(0), () => {
       if (this.#counters.freeGuard.admit(this.principal.id)) return;
-      const message = `At most ${FREE_PER_SECOND} free requests a second are allowed. Retry in 1 s.`;
+      const message = `At most ${FREE_PER_SECOND} free requests per second are allowed. Retry in 1 s.`;
       throw this.#refuseForASecond({ message, limit: FREE_PER_SECOND, remaining: 0 });
     });
   }
@@ -161,11 +161,11 @@ export class Session {
     const window = tightest === day ? 'day' : 'minute';
     const advice =
       units > Math.min(minute.limit, day.limit)
-        ? 'That can never pass; ask for less at once.'
+        ? 'It can never fit; request less at once.'
         : `Retry in ${retryAfter} s.`;
     throw new AppError(
       'RATE_LIMITED',
-      `The plan allows ${tightest.limit} requests a ${window}; ${tightest.remaining} are left and this one costs ${units}. ${advice}`,
+      `The plan allows ${tightest.limit} requests per ${window}; ${tightest.remaining} are left and this one costs ${units}. ${advice}`,
       { retryAfter },
     );
   }

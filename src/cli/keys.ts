@@ -43,12 +43,12 @@ interface Command {
 const COMMANDS: Record<string, Command> = {
   create: {
     usage: `--name NAME --plan ${PLAN_NAMES.join('|')} [--per-minute N --per-day N] [--json]`,
-    help: `Makes a key and prints it, this once: only its hash is stored.
+    help: `Creates a key and prints it. It is shown only once, because only its hash is stored.
 
-  --name        whose key it is, 1 to 200 characters
-  --plan        how much it may use
-  --per-minute  requests a minute, with --plan enterprise
-  --per-day     requests a day, with --plan enterprise`,
+  --name        the owner, 1 to 200 characters
+  --plan        the plan, which sets its limits
+  --per-minute  requests per minute, with --plan enterprise
+  --per-day     requests per day, with --plan enterprise`,
     options: ['name', 'plan', 'per-minute', 'per-day'],
     takesId: false,
     needsStore: false,
@@ -60,7 +60,7 @@ const COMMANDS: Record<string, Command> = {
   },
   list: {
     usage: '[--json]',
-    help: 'Lists all keys with what they have used today. A secret that was rotated has the time of its end.',
+    help: 'Lists all keys with their usage today. Rotated secrets show when they expire.',
     options: [],
     takesId: false,
     needsStore: true,
@@ -68,7 +68,7 @@ const COMMANDS: Record<string, Command> = {
   },
   revoke: {
     usage: 'ID [--json]',
-    help: 'Ends a key for good, within 5 seconds on every instance.',
+    help: 'Revokes a key permanently, within 5 seconds on every instance.',
     options: [],
     takesId: true,
     needsStore: true,
@@ -76,9 +76,9 @@ const COMMANDS: Record<string, Command> = {
   },
   rotate: {
     usage: 'ID [--grace 24h] [--json]',
-    help: `Gives a key a new secret and prints it, this once.
+    help: `Gives a key a new secret and prints it. It is shown only once.
 
-  --grace  how long the old one still works: 90s, 30m, 24h, 7d or 0`,
+  --grace  how long the old secret stays valid: 90s, 30m, 24h, 7d or 0`,
     options: ['grace'],
     takesId: true,
     needsStore: true,
@@ -97,8 +97,8 @@ ${Object.entries(COMMANDS)
   .map(([name, { usage }]) => `  ${name} ${usage}`)
   .join('\n')}
 
-COMMAND --help says more. The store is the one that MONGODB_URI or DATA_FILE names; the server may run meanwhile. A key is
-shown once, when it is made. A revocation is in force within 5 seconds.`;
+See COMMAND --help for details. Uses the store of MONGODB_URI or DATA_FILE, also while the server is running. A key is
+shown only once, when it is created. Revocation takes effect within 5 seconds.`;
 
 /** A mistake of the user: the message is printed without a stack. */
 class UsageError extends Error {}
@@ -117,9 +117,9 @@ async function main(): Promise<void> {
 
   const known: readonly string[] = ['json', 'help', ...command.options];
   const foreign = Object.keys(options).find((option) => !known.includes(option));
-  if (foreign !== undefined) throw usageError(`${name} takes no --${foreign}.`, name);
+  if (foreign !== undefined) throw usageError(`${name} does not accept --${foreign}.`, name);
   const surplus = command.takesId ? rest[0] : id;
-  if (surplus !== undefined) throw usageError(`${name} does not know what to do with ${surplus}.`, name);
+  if (surplus !== undefined) throw usageError(`${name} does not accept the argument ${surplus}.`, name);
   if (command.takesId && id === undefined) throw usageError(`${name} needs the ID of a key.`, name);
 
   const work = command.prepare(options, id ?? '');
@@ -149,7 +149,7 @@ const usageError = (message: string, command?: string) =>
 /** A command that only reads must not create a store at a mistyped path. */
 function checkDataFile({ MONGODB_URI, DATA_FILE }: Config): void {
   if (MONGODB_URI === undefined && !existsSync(DATA_FILE)) {
-    throw new UsageError(`There is no data file ${DATA_FILE}: is DATA_FILE the one that the server uses?`);
+    throw new UsageError(`The data file ${DATA_FILE} does not exist. Is DATA_FILE set as for the server?`);
   }
 }
 
@@ -171,7 +171,7 @@ function limitsOf(plan: PlanName, options: Options): Limits | undefined {
   const given = [options['per-minute'], options['per-day']];
   if (plan !== 'enterprise') {
     if (given.some((value) => value !== undefined)) {
-      throw usageError('--per-minute and --per-day go with --plan enterprise.', 'create');
+      throw usageError('--per-minute and --per-day require --plan enterprise.', 'create');
     }
     return undefined;
   }
@@ -180,7 +180,7 @@ function limitsOf(plan: PlanName, options: Options): Limits | undefined {
   ) as [number, number];
   if (!isLimit(perMinute) || !isLimit(perDay)) {
     throw usageError(
-      '--plan enterprise needs --per-minute and --per-day, whole numbers from 1 to 2147483647.',
+      '--plan enterprise requires --per-minute and --per-day, integers from 1 to 2147483647.',
       'create',
     );
   }
@@ -196,7 +196,7 @@ function duration(text: string): number {
   const match = /^(\d{1,6})([smhd])$/.exec(text);
   if (match) return Number(match[1]) * UNITS[match[2]!]!;
   if (text === '0') return 0;
-  throw usageError('--grace must be a time such as 30m, 24h or 7d.', 'rotate');
+  throw usageError('--grace must be a duration such as 30m, 24h or 7d.', 'rotate');
 }
 
 interface KeyRequest {
@@ -212,7 +212,7 @@ async function create(store: Store, request: KeyRequest, json = false): Promise<
   printResult(json, { id, key, plan: request.plan }, [`${id} (${request.plan})`, key, '', SHOWN_ONCE]);
 }
 
-const SHOWN_ONCE = 'The key is shown this once.';
+const SHOWN_ONCE = 'The key will not be shown again.';
 
 const isAlive =
   (now: number) =>
@@ -243,7 +243,7 @@ async function list(store: Store, json = false): Promise<void> {
   });
   if (json) return print(JSON.stringify(rows, null, 2));
   if (rows.length === 0) return print('There are no keys.');
-  const header = ['ID', 'PLAN', 'USED TODAY', 'A MINUTE', 'CREATED', 'SECRET', 'NAME'];
+  const header = ['ID', 'PLAN', 'USED TODAY', 'PER MINUTE', 'CREATED', 'SECRET', 'NAME'];
   const cells = rows.flatMap(({ revokedAt, secrets, ...row }) => {
     const [secret = '', ...others] =
       revokedAt === undefined ? secrets.map(secretText) : [`revoked ${revokedAt}`];
@@ -278,12 +278,12 @@ async function rotate(store: Store, id: string, grace: number, json = false): Pr
     key,
     '',
     SHOWN_ONCE,
-    ...(ends.length > 0 ? ends : ['The old secret ends within 5 seconds.']),
+    ...(ends.length > 0 ? ends : ['The old secret stops working within 5 seconds.']),
   ]);
 }
 
 function found(id: string, key: ApiKey | null): ApiKey {
-  if (!key) throw new UsageError(`There is no key ${id} that is in use.`);
+  if (!key) throw new UsageError(`There is no active key ${id}.`);
   return key;
 }
 

@@ -28,7 +28,7 @@ export const idParameter = (name: string, description: string): QueryParameter =
 
 export const limit: QueryParameter = {
   name: 'limit',
-  description: 'How many items at most.',
+  description: 'Maximum number of items.',
   schema: {
     type: 'integer',
     format: 'int32',
@@ -42,7 +42,7 @@ export const limit: QueryParameter = {
 
 const after: QueryParameter = {
   name: 'after',
-  description: 'The last id already seen; 0 starts at the beginning.',
+  description: 'The last id already seen. 0 starts at the beginning.',
   schema: { ...INT64_SCHEMA, minimum: 0 },
   rule: 'must be an integer from 0 to 9223372036854775807',
   read: (text) => (text === '0' ? text : (parseId(text) ?? undefined)),

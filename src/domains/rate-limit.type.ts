@@ -7,9 +7,9 @@ import { PLAN_NAMES, type PlanName } from '../store/store.ts';
 
 function describePlan(plan: PlanName): string {
   const { limits } = PLANS[plan];
-  if (!limits) return 'Numbers agreed for the key.';
+  if (!limits) return 'Limits are set per key.';
   const [perMinute, perDay] = [limits.perMinute, limits.perDay].map((limit) => limit.toLocaleString('en-US'));
-  return `${perMinute} requests a minute, ${perDay} a day.`;
+  return `${perMinute} requests per minute, ${perDay} per day.`;
 }
 
 const PlanType = builder.enumType('Plan', {
@@ -20,25 +20,25 @@ const PlanType = builder.enumType('Plan', {
 });
 
 const RateLimitWindowType = builder.objectRef<WindowView>('RateLimitWindow').implement({
-  description: 'One window of the budget. It opens at its first request.',
+  description: 'One window of the budget. It starts with its first request.',
   fields: (t) => ({
-    limit: t.exposeInt('limit', { description: 'Requests that the window allows.' }),
-    remaining: t.exposeInt('remaining', { description: 'Requests that are left.' }),
+    limit: t.exposeInt('limit', { description: 'Requests allowed in the window.' }),
+    remaining: t.exposeInt('remaining', { description: 'Requests left in the window.' }),
     resetAt: t.field({
       type: 'DateTime',
-      description: 'When the window is new again.',
+      description: 'When the window resets.',
       resolve: ({ resetAt }) => formatReset(resetAt),
     }),
   }),
 });
 
 const RateLimitType = builder.objectRef<RateLimitView>('RateLimit').implement({
-  description: 'The budget of the API key that is used, shared by REST and GraphQL.',
+  description: 'The budget of the API key, shared by REST and GraphQL.',
   fields: (t) => ({
     plan: t.expose('plan', { type: PlanType, description: 'The plan of the key.' }),
-    cost: t.exposeInt('cost', { description: 'Units that this operation costs.' }),
-    minute: t.expose('minute', { type: RateLimitWindowType, description: 'The window of 60 seconds.' }),
-    day: t.expose('day', { type: RateLimitWindowType, description: 'The window of 24 hours.' }),
+    cost: t.exposeInt('cost', { description: 'The cost of this operation in units.' }),
+    minute: t.expose('minute', { type: RateLimitWindowType, description: 'The 60-second window.' }),
+    day: t.expose('day', { type: RateLimitWindowType, description: 'The 24-hour window.' }),
   }),
 });
 
@@ -46,8 +46,7 @@ builder.queryField('rateLimit', (t) =>
   t.field({
     type: RateLimitType,
     extensions: { free: true },
-    description:
-      'The budget of the API key that is used. Costs nothing, and answers even when nothing is left.',
+    description: 'The budget of the API key. Free, and available even when the budget is used up.',
     resolve: (_root, _args, { rateLimit }) => rateLimit(),
   }),
 );

@@ -6,13 +6,6 @@ import type { JsonSchema, Shape } from './shape.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Stability = 'stable' | 'beta' | 'experimental';
 
-/** What operations are grouped by, in the order in which they are shown. */
-export const TAGS = {
-  Pets: 'Pets and the categories they belong to.',
-  Store: 'Orders and the stock of pets.',
-} as const;
-type Tag = keyof typeof TAGS;
-
 /** A request body: the name of its schema, its rules, and how it becomes a mutation input. */
 export interface Body {
   name: string;
@@ -43,7 +36,8 @@ export interface Route {
   method: Method;
   /** As OpenAPI writes it, relative to the base path. */
   path: `/${string}`;
-  tag: Tag;
+  /** The group that documentation shows it in, described by a {@link Resource}. */
+  tag: string;
   stability: Stability;
   summary: string;
   /** Anything that method, list and stability do not say. */
@@ -90,6 +84,8 @@ export interface Resource {
   shape: Shape;
   routes: readonly Route[];
   streams?: readonly Stream[];
+  /** Descriptions of the tags that it introduces. */
+  tags?: Readonly<Record<string, string>>;
   /** Schemas that fields and parameters refer to. */
   schemas?: Readonly<Record<string, JsonSchema>>;
 }

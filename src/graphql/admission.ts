@@ -60,7 +60,7 @@ export function admit(
   if (requests.length > MAX_BATCH_SIZE) {
     throw new AppError(
       'PAYLOAD_TOO_LARGE',
-      `A batch may hold ${MAX_BATCH_SIZE} operations, not ${requests.length}.`,
+      `A batch may have ${MAX_BATCH_SIZE} operations, not ${requests.length}.`,
     );
   }
   if (requests.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
@@ -120,7 +120,7 @@ function prepare(operations: Operations, request: OperationRequest, mayMutate: b
     throw error;
   }
   if (!mayMutate && prepared.operation.operation !== 'query') {
-    throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions can be sent with POST only.');
+    throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
   }
   return prepared;
 }
@@ -135,11 +135,11 @@ function toOperationRequest(value: unknown, persisted: PersistedQueries): Operat
     throw malformed('must be a JSON object');
   const { query, operationName, variables, extensions } = value as Record<string, unknown>;
   if (operationName != null && typeof operationName !== 'string')
-    throw malformed('has an operationName that is no string');
-  if (!isOptionalObject(variables)) throw malformed('has variables that are no object');
-  if (!isOptionalObject(extensions)) throw malformed('has extensions that are no object');
+    throw malformed('has an operationName that is not a string');
+  if (!isOptionalObject(variables)) throw malformed('has variables that are not an object');
+  if (!isOptionalObject(extensions)) throw malformed('has extensions that are not an object');
   const text = persisted.textOf(query, extensions);
-  if (typeof text !== 'string') throw malformed('must have a query, which is a string');
+  if (typeof text !== 'string') throw malformed('must have a query that is a string');
   // Clients without an operation name send an empty one.
   return { query: text, operationName: operationName || undefined, variables } as OperationRequest;
 }

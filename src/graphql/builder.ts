@@ -20,8 +20,7 @@ const readDateTime = (value: unknown, node?: ValueNode): string => {
 
 const DateTimeScalar = new GraphQLScalarType<string, string>({
   name: 'DateTime',
-  description:
-    'An instant as RFC 3339 date-time; given back in UTC, with milliseconds only if they are not zero.',
+  description: 'An RFC 3339 date-time. Returned in UTC, with milliseconds only if they are not zero.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
   extensions: { maxLength: 30 },
   serialize: (value) => value as string,
@@ -32,7 +31,7 @@ const DateTimeScalar = new GraphQLScalarType<string, string>({
 /** For output only. */
 const JsonScalar = new GraphQLScalarType<unknown, unknown>({
   name: 'JSON',
-  description: 'A JSON value. Its integers are exact, beyond 2^53 too.',
+  description: 'A JSON value. Integers are exact, even beyond 2^53.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
   // Slightly more than the longest text in any record.
   extensions: { maxLength: 2_000 },
@@ -67,20 +66,23 @@ export const builder = new SchemaBuilder<{
     nodeQueryOptions: false,
     nodesQueryOptions: false,
     cursorType: 'String',
-    nodesOnConnection: { description: 'The items themselves, for those who need no cursors.' },
-    edgesFieldOptions: { nullable: false, description: 'The items, each with its cursor.' },
+    nodesOnConnection: { description: 'The items without cursors.' },
+    edgesFieldOptions: { nullable: false, description: 'The items with their cursors.' },
     nodeFieldOptions: { nullable: false, description: 'The item.' },
-    cursorFieldOptions: { description: 'Where the item is, for `after` and `before`.', extensions: CURSOR },
-    pageInfoFieldOptions: { description: 'Where the page is in the list.' },
-    pageInfoTypeOptions: { description: 'Where a page is in its list (Relay cursor connections).' },
-    hasNextPageFieldOptions: { description: 'Whether items follow the last one of this page.' },
-    hasPreviousPageFieldOptions: { description: 'Whether items precede the first one of this page.' },
+    cursorFieldOptions: {
+      description: 'The position of the item, for `after` and `before`.',
+      extensions: CURSOR,
+    },
+    pageInfoFieldOptions: { description: 'The position of the page in the list.' },
+    pageInfoTypeOptions: { description: 'The position of a page in its list (Relay cursor connections).' },
+    hasNextPageFieldOptions: { description: 'Whether there are items after this page.' },
+    hasPreviousPageFieldOptions: { description: 'Whether there are items before this page.' },
     startCursorFieldOptions: { description: 'The cursor of the first item.', extensions: CURSOR },
     endCursorFieldOptions: { description: 'The cursor of the last item.', extensions: CURSOR },
     firstArgOptions: {
-      description: 'How many items, from the start: 1 to 100; 20 if neither first nor last is given.',
+      description: 'Number of items from the start, 1 to 100. Defaults to 20 without `last`.',
     },
-    lastArgOptions: { description: 'How many items, from the end: 1 to 100.' },
+    lastArgOptions: { description: 'Number of items from the end, 1 to 100.' },
     afterArgOptions: { description: 'Only items after this cursor.' },
     beforeArgOptions: { description: 'Only items before this cursor.' },
   },
@@ -100,11 +102,11 @@ builder.addScalarType('DateTime', DateTimeScalar);
 builder.addScalarType('JSON', JsonScalar);
 builder.globalConnectionField('totalCount', (t) =>
   t.int({
-    description: 'How many items the whole list has; counted only when asked for.',
+    description: 'Total number of items in the list. Counted only if selected.',
     resolve: (connection) => connection.totalCount(),
   }),
 );
-builder.queryType({ description: 'What can be read.' });
+builder.queryType({ description: 'Root type of all queries.' });
 builder.mutationType({
-  description: 'What can be changed. An `Idempotency-Key` header makes a call safe to repeat.',
+  description: 'Root type of all mutations. An `Idempotency-Key` header makes a request safe to retry.',
 });

@@ -25,7 +25,7 @@ function pageRequest({ first, last, after, before }: ConnectionArguments): PageR
   checkSize('first', first, issues);
   checkSize('last', last, issues);
   if (first != null && last != null)
-    issues.push({ path: 'last', message: 'must not be given together with first' });
+    issues.push({ path: 'last', message: 'must not be combined with first' });
   if (after !== '0') checkCursor('after', after, issues);
   checkCursor('before', before, issues);
   if (issues.length > 0) throw validationFailed(issues);
@@ -56,7 +56,7 @@ function checkSize(path: string, value: number | null | undefined, issues: Issue
 
 function checkCursor(path: string, value: string | null | undefined, issues: Issue[]): void {
   if (value != null && parseId(value) === null) {
-    issues.push({ path, message: 'must be a cursor that this list has given' });
+    issues.push({ path, message: 'must be a cursor from this list' });
   }
 }
 

@@ -110,7 +110,7 @@ export class CostModel {
     }
     if (freeWeight > FREE_WEIGHT) units += Math.ceil(freeWeight / WEIGHT_PER_UNIT);
     if (units > MAX_COST) {
-      throw tooComplex(`costs ${units.toLocaleString('en-US')} units; the most is ${MAX_COST}`);
+      throw tooComplex(`costs ${units.toLocaleString('en-US')} units; the maximum is ${MAX_COST}`);
     }
     return { units, dependsOnVariables: analysis.dependsOnVariables };
   }

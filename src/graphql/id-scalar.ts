@@ -46,7 +46,7 @@ const readText = (value: unknown, node?: ValueNode): string => {
 export const IdScalar = new GraphQLScalarType<string, string>({
   name: 'ID',
   description:
-    'An int64 id: decimal digits of 1 to 9223372036854775807, given as a string or an integer. A nodeId and the id of an event are opaque text.',
+    'An int64 id from 1 to 9223372036854775807, as a string of decimal digits; integers are accepted as input. Node ids and event ids are opaque text.',
   extensions: { accepts: (value: unknown) => textOf(value) !== null },
   serialize: (value) => value as string,
   parseValue: (value) => readText(value),

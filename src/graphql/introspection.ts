@@ -120,7 +120,7 @@ class RootFieldResult {
     this.fields += fields;
     if (this.fields > this.#max) {
       const max = Math.floor(this.#max).toLocaleString('en-US');
-      throw tooComplex(`asks for more than ${max} fields of the schema`);
+      throw tooComplex(`requests more than ${max} fields of the schema`);
     }
   }
 }

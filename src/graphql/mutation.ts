@@ -153,7 +153,7 @@ export class Mutation {
     if (!(await store.hasTransactions())) {
       throw refused(
         'BAD_REQUEST',
-        'This server keeps its data in a MongoDB without transactions (standalone), which cannot write several fields together or not at all. Send one field in an operation.',
+        'This server uses a standalone MongoDB, which has no transactions and cannot write several fields atomically. Send one field per operation.',
       );
     }
     if (!idempotency) return store.transaction((writes) => runInOrder(plans, writes));
@@ -201,7 +201,7 @@ function withinSizeLimit(outcomes: MaybePromise<unknown[]>): MaybePromise<unknow
   if (JSON.stringify(outcomes).length <= MAX_OUTCOME_LENGTH) return outcomes;
   throw new AppError(
     'PAYLOAD_TOO_LARGE',
-    `With an Idempotency-Key, what an operation writes may have ${MAX_OUTCOME_LENGTH} characters. Send fewer fields in one.`,
+    `With an Idempotency-Key, the outcome of an operation is limited to ${MAX_OUTCOME_LENGTH} characters. Send fewer fields per operation.`,
   );
 }
 

@@ -21,11 +21,12 @@ type Find = (id: Id, context: Context) => MaybePromise<object | null>;
 const finders = new Map<string, Find>();
 
 /** The description of nodeId fields. */
-export const NODE_ID = 'An opaque id over all types, for clients that keep records of all types together.';
+export const NODE_ID =
+  'An opaque id, unique across all types, for clients that cache records of all types together.';
 
 /** Relay's Node interface. `nodeId` is unique across all types, while `id` is unique within one type only. */
 export const NodeInterface = builder.interfaceRef<object>('Node').implement({
-  description: 'A record that has an id over all types.',
+  description: 'A record with an id that is unique across all types.',
   fields: (t) => ({
     nodeId: t.id({ description: NODE_ID }),
   }),
@@ -61,14 +62,14 @@ builder.queryFields((t) => ({
   node: t.field({
     type: NodeInterface,
     nullable: true,
-    description: 'The record with this nodeId; null if there is none.',
+    description: 'Looks up a record by nodeId; null if there is none.',
     args: { nodeId: t.arg.id({ required: true, description: 'A nodeId.', extensions: OPAQUE }) },
     resolve: (_root, { nodeId }, context) => nodeOf(nodeId, context),
   }),
   nodes: t.field({
     type: [NodeInterface],
     nullable: { list: false, items: true },
-    description: 'The records with these nodeIds, in their order; null where there is none.',
+    description: 'Looks up records by nodeId, in the given order; null for each that does not exist.',
     args: {
       nodeIds: t.arg.idList({
         required: true,

@@ -4,7 +4,7 @@ import type { Exchange } from './exchange.ts';
 
 const MAX_BODY_BYTES = 100_000;
 
-const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body is larger than ${MAX_BODY_BYTES} bytes.`);
+const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body exceeds ${MAX_BODY_BYTES} bytes.`);
 
 /**
  * Rejects a body by its Content-Length before any of it is buffered.
@@ -39,7 +39,7 @@ export function readBody(exchange: Exchange): Promise<Buffer> {
       }
     });
     request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-    const cut = () => reject(new AppError('BAD_REQUEST', 'The body was cut off.'));
+    const cut = () => reject(new AppError('BAD_REQUEST', 'The body is incomplete.'));
     request.on('error', cut);
     request.on('aborted', cut);
   });

@@ -29,7 +29,7 @@ export function parseJson(body: Buffer): unknown {
   } catch {
     throw new AppError('BAD_REQUEST', 'The body is not valid JSON.');
   }
-  if (!hasEachNameOnce) throw new AppError('BAD_REQUEST', 'The body has the same name twice in one object.');
+  if (!hasEachNameOnce) throw new AppError('BAD_REQUEST', 'The body has a duplicate name in an object.');
   return value;
 }
 

@@ -1,6 +1,6 @@
 import { stringify } from 'lossless-json';
 import type { Config } from '../config.ts';
-import { type Route, TAGS } from '../domains/route.ts';
+import type { Route } from '../domains/route.ts';
 import { RESOURCES, ROUTES, STREAMS } from '../domains/routes.ts';
 import type { JsonSchema } from '../domains/shape.ts';
 import type { Lifecycle } from '../doors/rest/lifecycle.ts';
@@ -55,7 +55,9 @@ function describe({ basePath, lifecycle }: Deployment, routes: readonly Route[])
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
     servers: [{ url: basePath || '/', description: 'This gateway' }],
-    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    tags: RESOURCES.flatMap(({ tags = {} }) =>
+      Object.entries(tags).map(([name, description]) => ({ name, description })),
+    ),
     security: [{ ApiKey: [] }, { BearerKey: [] }],
     paths,
     components: {
@@ -68,12 +70,12 @@ function describe({ basePath, lifecycle }: Deployment, routes: readonly Route[])
   };
 }
 
-const ABOUT = `The data of the store; the same is served as GraphQL at \`/graphql\`, on the same budget.
+const ABOUT = `The store's data over REST. GraphQL at \`/graphql\` serves the same data and shares the same budget.
 
 - **Key**: \`X-API-Key: <key>\` or \`Authorization: Bearer <key>\`, never in a URL.
-- **Limits**: every response shows the window of the plan with the smaller remainder in \`X-RateLimit-*\`, and both windows in \`RateLimit\`. A 429 says in \`Retry-After\` how many seconds to wait; keys that keep on sending meanwhile are banned for a while (403).
-- **Errors** are always an Error object: \`code\` for machines, \`message\` for people, \`status\` as in the status line.
-- **Retries**: a POST or PATCH with an \`Idempotency-Key\` is done once, however often it is sent within 24 hours.
-- **Versions**: every GET has an \`ETag\`; send it back in \`If-None-Match\` to save the body, or in \`If-Match\` to change nothing but the version you have seen.
-- **Ids** are int64, exact up to 9223372036854775807. JavaScript rounds integers beyond 2^53: with \`Accept: application/json;IEEE754Compatible=true\` (the parameter is OData's) every int64 is answered as a string of digits instead, and a body of that \`Content-Type\` may give ids as strings of digits.
+- **Limits**: every response has \`X-RateLimit-*\` for the window with the smaller remainder, and \`RateLimit\` for both windows. The \`Retry-After\` of a 429 says how many seconds to wait. Keys that keep sending in the meantime are temporarily banned (403).
+- **Errors** are always an Error object: \`code\` for programs, \`message\` for people, and the HTTP \`status\`.
+- **Retries**: a POST or PATCH with an \`Idempotency-Key\` is carried out once, however often it is sent within 24 hours.
+- **Versions**: every GET has an \`ETag\`. Send it in \`If-None-Match\` to skip an unchanged body, or in \`If-Match\` to change only the version you have seen.
+- **Ids** are int64, exact up to 9223372036854775807. JavaScript rounds integers beyond 2^53. With \`Accept: application/json;IEEE754Compatible=true\` (the parameter is OData's) every int64 is returned as a string of digits instead, and a body with that \`Content-Type\` may have ids as strings of digits.
 - **Strictness**: unknown fields and query parameters are refused.`;

@@ -55,39 +55,38 @@ export function describeOperation(
   };
 }
 
-const READ =
-  'The `ETag` names the version that is answered: `If-None-Match` saves a body that has not changed.';
+const READ = 'Supports `If-None-Match` with the `ETag` of an earlier response.';
 const LIST =
-  'Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed.';
-const IDEMPOTENT = 'An `Idempotency-Key` makes the call safe to repeat.';
-const CONDITIONAL = 'With `If-Match` it is done only to the version that you have seen.';
+  'Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response.';
+const IDEMPOTENT = 'An `Idempotency-Key` makes the call safe to retry.';
+const CONDITIONAL = 'With `If-Match`, only the version you have seen is changed.';
 
 const BY_METHOD: Record<Method, readonly string[]> = {
   GET: [],
   POST: [IDEMPOTENT],
   PUT: [
-    'Replaces all of it: an optional field that the body leaves out gets its default or is removed.',
+    'Replaces the whole record: omitted optional fields are reset to their default or removed.',
     CONDITIONAL,
   ],
   PATCH: [
-    'A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing.',
+    'A JSON merge patch (RFC 7396): omitted fields stay as they are, `null` removes an optional field, and `{}` changes nothing.',
     CONDITIONAL,
     IDEMPOTENT,
   ],
-  DELETE: ['Deletes it for good.', CONDITIONAL],
+  DELETE: ['The deletion is permanent.', CONDITIONAL],
 };
 
 /** Describes which fields the body may repeat. */
 function repeatableFields({ ownId, mirrors = [] }: Body): string | undefined {
   if (ownId === undefined) return undefined;
   const fields = [ownId, ...mirrors].map((field) => `\`${field}\``).join(' and ');
-  return `What a GET gave can be put back: the body may repeat ${fields} as ${mirrors.length > 0 ? 'they are' : 'it is'}.`;
+  return `The response to a GET can be sent back: the body may repeat ${fields} unchanged.`;
 }
 
 const BY_STABILITY: Record<Stability, string | undefined> = {
   stable: undefined,
-  beta: '**Beta**: details may still change within version 1.',
-  experimental: '**Experimental**: may change or go at any time.',
+  beta: '**Beta**: details may change within version 1.',
+  experimental: '**Experimental**: may change or disappear at any time.',
 };
 
 function descriptionOf(
@@ -96,7 +95,7 @@ function descriptionOf(
 ): string {
   return [
     deprecation &&
-      `**Deprecated** since ${day(dates.deprecationDate)}, ends on ${day(dates.sunsetDate)}: use ${deprecation.replacement} instead.`,
+      `**Deprecated** since ${day(dates.deprecationDate)}, sunset on ${day(dates.sunsetDate)}. Use ${deprecation.replacement} instead.`,
     description,
     method === 'GET' && !endless && (list ? LIST : READ),
     ...BY_METHOD[method],
@@ -119,7 +118,7 @@ function describeSuccess(route: Route, routes: readonly Route[], components: Com
   if (acceptsIdempotencyKey(method)) headers.add('Idempotency-Replayed', false);
   if (deprecation) headers.addLifecycle();
   return {
-    description: { 200: 'Done.', 201: 'Created.', 204: 'Deleted.' }[status],
+    description: { 200: 'OK.', 201: 'Created.', 204: 'Deleted.' }[status],
     headers: headers.toJson(),
     ...(shape && {
       content: {
@@ -149,5 +148,5 @@ function describeNotModified({ list, endless, deprecation }: Route, components: 
   const headers = new ResponseHeaders(components).addCaching().add('ETag');
   if (list) headers.add('Link', endless === true);
   if (deprecation) headers.addLifecycle();
-  return { description: 'If-None-Match names the current version.', headers: headers.toJson() };
+  return { description: 'Not modified: If-None-Match names the current version.', headers: headers.toJson() };
 }

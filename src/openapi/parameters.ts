@@ -15,7 +15,7 @@ export function describeParameters(
         name: pathParameter,
         in: 'path',
         required: true,
-        description: `Id of the ${kind}.`,
+        description: `The id of the ${kind}.`,
         schema: INT64_SCHEMA,
         example: 1,
       }),
@@ -51,7 +51,7 @@ interface HeaderParameter extends JsonSchema {
 const IF_MATCH: HeaderParameter = {
   name: 'If-Match',
   in: 'header',
-  description: 'Do it only if this is the `ETag` of the resource; `*` for any version.',
+  description: 'Proceed only if this is the current `ETag` of the resource; `*` matches any version.',
   schema: { type: 'string' },
   example: '*',
 };
@@ -59,7 +59,7 @@ const IF_MATCH: HeaderParameter = {
 const IF_NONE_MATCH: HeaderParameter = {
   name: 'If-None-Match',
   in: 'header',
-  description: 'Send the body only if this is not its `ETag` any more.',
+  description: 'Return the body only if its `ETag` is no longer this one.',
   schema: { type: 'string' },
 };
 
@@ -67,7 +67,7 @@ const IDEMPOTENCY_KEY: HeaderParameter = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'Any text that you use for this call and its repetitions only, as it is or in quotes. Kept for 24 hours (draft-ietf-httpapi-idempotency-key-header-07).',
+    'A unique text for this call and its retries, with or without quotes. Stored for 24 hours (draft-ietf-httpapi-idempotency-key-header-07).',
   // 1 to 255 characters, not counting quotes and escapes.
   schema: {
     type: 'string',

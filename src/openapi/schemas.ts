@@ -24,16 +24,16 @@ export function addShape(components: Components, shape: Shape): void {
   });
   components.add('schemas', listName, {
     type: 'array',
-    description: 'One page, ordered by id.',
+    description: 'A page of records, ordered by id.',
     maxItems: MAX_PAGE_SIZE,
     items: refTo('schemas', name),
   });
 }
 
 const BODY_DESCRIPTIONS: Partial<Record<Method, string>> = {
-  POST: 'What to create, or to put in the place of what is there.',
-  PUT: 'What to put in the place of what is there.',
-  PATCH: 'What to change.',
+  POST: 'A new record, or the replacement for an existing one.',
+  PUT: 'The replacement for the record.',
+  PATCH: 'The fields to change.',
 };
 
 /**
@@ -51,7 +51,7 @@ export function bodySchema({ method, shape }: Route, body: Body): JsonSchema {
     properties[name] = {
       ...describedAs(
         inputSchema ?? schema,
-        absent === undefined ? description : `${description}; \`${absent}\` unless given`,
+        absent === undefined ? description : `${description}; defaults to \`${absent}\``,
       ),
       ...(rule.safeParse(null).success && { nullable: true }),
     };

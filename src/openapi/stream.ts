@@ -9,7 +9,7 @@ const LAST_EVENT_ID = {
   name: 'Last-Event-ID',
   in: 'header',
   description:
-    'Only events behind this one; clients that connect again send it by themselves. Comes before `after`.',
+    'Only events after this one. Clients send it when they reconnect. Takes precedence over `after`.',
   schema: { type: 'string' },
 } as const;
 
@@ -29,11 +29,14 @@ export function describeStream(stream: Stream, components: Components): JsonSche
     ],
     responses: {
       200: {
-        description: `The data of each event is \`${shape.name}\`, as JSON on one line.`,
+        description: `The data of each event is a \`${shape.name}\` as JSON on one line.`,
         headers: new ResponseHeaders(components).addCaching().add('X-Accel-Buffering').toJson(),
         content: {
           'text/event-stream': {
-            schema: { type: 'string', description: `Events whose data is ${refName(shape.name)}.` },
+            schema: {
+              type: 'string',
+              description: `Server-sent events whose data is ${refName(shape.name)}.`,
+            },
             example: `retry: 3000\n\nid: ${id}\nevent: ${type}\ndata: ${JSON.stringify(shape.example)}\n\n`,
           },
         },

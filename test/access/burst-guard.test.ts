@@ -73,7 +73,7 @@ onEachEngine('the burst guard', (kit) => {
     const [refused] = withStatus(replies, 429);
     expect(refused!.json).toEqual({
       code: 'RATE_LIMITED',
-      message: `The key sends more than ${most} mutations a second.`,
+      message: `The key exceeds ${most} mutations per second.`,
       status: 429,
     });
     expect(refused!.headers['retry-after']).toBe('1');

@@ -52,7 +52,7 @@ onEachEngine('one budget for REST and GraphQL', (kit) => {
     const reply = await gateway.graphql(query, undefined, { key });
     expect(reply.status).toBe(429);
     expect(reply.json.errors[0].message).toBe(
-      'The plan allows 5 requests a minute; 5 are left and this one costs 6. That can never pass; ask for less at once.',
+      'The plan allows 5 requests per minute; 5 are left and this one costs 6. It can never fit; request less at once.',
     );
   });
 

@@ -85,20 +85,20 @@ describe('A session', () => {
     const own = await session();
     expect(await errorOf(() => own.charge(2))).toMatchObject({
       code: 'RATE_LIMITED',
-      message: 'The plan allows 3 requests a minute; 1 are left and this one costs 2. Retry in 50 s.',
+      message: 'The plan allows 3 requests per minute; 1 are left and this one costs 2. Retry in 50 s.',
       retryAfter: 50,
     });
     expect([own.isAdmitted, own.units]).toEqual([false, 0]);
     clock.advance(50_000);
     await spend(2);
     expect((await errorOf(() => spend(2))).message).toBe(
-      'The plan allows 5 requests a day; 1 are left and this one costs 2. Retry in 86340 s.',
+      'The plan allows 5 requests per day; 1 are left and this one costs 2. Retry in 86340 s.',
     );
   });
 
   it('says that a request can never pass only where it can not', async () => {
-    expect((await errorOf(() => spend(4))).message).toMatch(/costs 4\. That can never pass; ask for less/);
-    expect((await errorOf(() => spend(6))).message).toMatch(/That can never pass/);
+    expect((await errorOf(() => spend(4))).message).toMatch(/costs 4\. It can never fit; request less/);
+    expect((await errorOf(() => spend(6))).message).toMatch(/It can never fit/);
     await spend(1);
     expect((await errorOf(() => spend(3))).message).toMatch(/costs 3\. Retry in 60 s\.$/);
   });
@@ -133,7 +133,7 @@ describe('Free requests of a session', () => {
     const own = await session();
     expect(await errorOf(() => own.admitFree())).toMatchObject({
       code: 'RATE_LIMITED',
-      message: 'At most 10 free requests a second are allowed. Retry in 1 s.',
+      message: 'At most 10 free requests per second are allowed. Retry in 1 s.',
       retryAfter: 1,
     });
     expect(own.isAdmitted).toBe(false);
@@ -210,7 +210,7 @@ describe('Who has no valid key', () => {
     for (let i = 0; i < 60; i++) {
       expect(access.unauthenticatedError('192.0.2.1')).toMatchObject({
         code: 'UNAUTHENTICATED',
-        message: 'A valid API key is needed: X-API-Key: <key> or Authorization: Bearer <key>.',
+        message: 'A valid API key is required: X-API-Key: <key> or Authorization: Bearer <key>.',
       });
     }
     clock.advance(20_000);

@@ -61,7 +61,7 @@ describe.each(stores)('keys beside a running server on %s', (_name, settings) =>
     const lines = stdout.split('\n');
     const row = lines.find((line) => line.startsWith(id))!;
     // Aligned: each cell starts where its column does.
-    const columns = ['PLAN', 'USED TODAY', 'A MINUTE', 'CREATED', 'SECRET', 'NAME'].map((name) =>
+    const columns = ['PLAN', 'USED TODAY', 'PER MINUTE', 'CREATED', 'SECRET', 'NAME'].map((name) =>
       lines[0]!.indexOf(name),
     );
     const cells = columns.map((start, i) => row.slice(start, columns[i + 1]).trim());
@@ -95,7 +95,7 @@ describe.each(stores)('keys beside a running server on %s', (_name, settings) =>
     )!;
     expect(Math.abs(Date.parse(ends!) - Date.now() - 24 * 3_600_000)).toBeLessThan(60_000);
     const now = await keys('rotate', id, '--grace', '0');
-    expect(now.stdout).toContain('The old secret ends within 5 seconds.');
+    expect(now.stdout).toContain('The old secret stops working within 5 seconds.');
     expect(now.stdout).not.toContain('works until');
   }, 30_000);
 
@@ -114,15 +114,15 @@ describe('the keys command', () => {
     [['create', '--name', 'x', '--plan', 'enterprise'], /--per-minute/],
     [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /enterprise/],
     [['create', '--name', 'x', '--plan', 'enterprise', '--per-minute', '0', '--per-day', '5'], /from 1 to/],
-    [['create', '--name', 'x', '--plan', 'free', '--grace', '1h'], /^create takes no --grace\./],
-    [['create', 'x'], /^create does not know what to do with x\./],
+    [['create', '--name', 'x', '--plan', 'free', '--grace', '1h'], /^create does not accept --grace\./],
+    [['create', 'x'], /^create does not accept the argument x\./],
     [['create', '--name'], /^Option '--name <value>' argument missing\./],
     [['revoke'], /^revoke needs the ID of a key\./],
-    [['revoke', 'key_none'], /^There is no key key_none that is in use\.$/],
+    [['revoke', 'key_none'], /^There is no active key key_none\.$/],
     [['rotate', 'key_none', '--grace', 'soon'], /^--grace must be/],
     [['frobnicate'], /^Unknown command frobnicate\./],
     [['list', '--colour'], /^Unknown option '--colour'\./],
-    [['list', '--plan', 'free'], /^list takes no --plan\./],
+    [['list', '--plan', 'free'], /^list does not accept --plan\./],
     [['--json'], /^--json needs a command\./],
   ])(
     'says what is wrong with %j',
@@ -142,7 +142,7 @@ describe('the keys command', () => {
       const file = join(home, 'misspelt', 'petstore.db');
       const { code, stderr, stdout } = await runKeys({ DATA_FILE: file }, ...args);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toBe(`There is no data file ${file}: is DATA_FILE the one that the server uses?\n`);
+      expect(stderr).toBe(`The data file ${file} does not exist. Is DATA_FILE set as for the server?\n`);
       expect(existsSync(dirname(file))).toBe(false);
     },
     30_000,

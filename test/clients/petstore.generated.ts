@@ -11,13 +11,13 @@
  */
 
 /**
- * One page, ordered by id.
+ * A page of records, ordered by id.
  * @maxItems 100
  */
 export type Categories = Category[];
 
 /**
- * A kind of animals.
+ * A kind of animal.
  * @example {"id":1,"name":"Dogs","description":"Loyal, loud and always hungry"}
  */
 export interface Category {
@@ -44,7 +44,7 @@ export interface Category {
 }
 
 /**
- * What to change.
+ * The fields to change.
  * @example {"description":null}
  */
 export interface CategoryPatch {
@@ -63,12 +63,12 @@ export interface CategoryPatch {
 }
 
 /**
- * A record that is gone.
+ * A deleted record.
  * @example {"id":1}
  */
 export interface Deleted {
   /**
-   * Its id
+   * The id of the record
    * @format int64
    * @min 1
    */
@@ -77,7 +77,7 @@ export interface Deleted {
 
 /**
  * What went wrong.
- * @example {"code":"NOT_FOUND","message":"There is no such resource or path.","status":404}
+ * @example {"code":"NOT_FOUND","message":"The resource or path does not exist.","status":404}
  */
 export interface Error {
   /** A machine-readable error code */
@@ -116,16 +116,16 @@ export interface Error {
  * @example {"id":"5f0c1d2e-42","type":"pet.updated","time":"2026-11-21T12:00:00.123Z","data":{"id":1,"name":"Rex","categoryId":1,"status":"sold"}}
  */
 export interface Event {
-  /** The record as the write left it; of a deleted one only its id */
+  /** The record after the write; for a deletion only its id */
   data: Pet | Category | StoredOrder | InventoryItem | Deleted;
   /**
-   * Opaque; to read on from
+   * Opaque; pass it as `after` to continue from here
    * @minLength 1
    * @maxLength 2000
    */
   id: string;
   /**
-   * When it was written
+   * When the write was committed
    * @format date-time
    */
   time: string;
@@ -134,7 +134,7 @@ export interface Event {
 }
 
 /**
- * What an event tells of.
+ * The type of an event.
  * @example "pet.updated"
  */
 export type EventType =
@@ -150,7 +150,7 @@ export type EventType =
   | "inventory.updated";
 
 /**
- * One page, ordered by id.
+ * A page of records, ordered by id.
  * @maxItems 100
  */
 export type Events = Event[];
@@ -179,13 +179,13 @@ export interface InventoryItem {
 }
 
 /**
- * One page, ordered by id.
+ * A page of records, ordered by id.
  * @maxItems 100
  */
 export type InventoryItems = InventoryItem[];
 
 /**
- * What to change.
+ * The fields to change.
  * @example {"quantity":5}
  */
 export interface InventoryPatch {
@@ -199,7 +199,7 @@ export interface InventoryPatch {
 }
 
 /**
- * What to put in the place of what is there.
+ * The replacement for the record.
  * @example {"quantity":3}
  */
 export interface InventoryUpdate {
@@ -213,7 +213,7 @@ export interface InventoryUpdate {
 }
 
 /**
- * What to create, or to put in the place of what is there.
+ * A new record, or the replacement for an existing one.
  * @example {"name":"Dogs","description":"Loyal, loud and always hungry"}
  */
 export interface NewCategory {
@@ -232,7 +232,7 @@ export interface NewCategory {
 }
 
 /**
- * What to create, or to put in the place of what is there.
+ * A new record, or the replacement for an existing one.
  * @example {"name":"Rex","categoryId":1,"status":"available"}
  */
 export interface NewPet {
@@ -249,7 +249,7 @@ export interface NewPet {
    * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]{0,198}[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f])?[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
    */
   name: string;
-  /** Status of the pet; `available` unless given */
+  /** Status of the pet; defaults to `available` */
   status?: PetStatus;
 }
 
@@ -258,7 +258,7 @@ export interface NewPet {
  * @example {"petId":1,"quantity":1,"shipDate":"2026-12-01T09:30:00Z","complete":false}
  */
 export interface Order {
-  /** Whether the order has been fulfilled; `false` unless given */
+  /** Whether the order has been fulfilled; defaults to `false` */
   complete?: boolean;
   /**
    * Unique order identifier
@@ -289,7 +289,7 @@ export interface Order {
 }
 
 /**
- * What to change.
+ * The fields to change.
  * @example {"complete":true}
  */
 export interface OrderPatch {
@@ -317,13 +317,13 @@ export interface OrderPatch {
 }
 
 /**
- * One page, ordered by id.
+ * A page of records, ordered by id.
  * @maxItems 100
  */
 export type Orders = StoredOrder[];
 
 /**
- * An animal of the store.
+ * An animal in the store.
  * @example {"id":1,"name":"Rex","categoryId":1,"status":"available"}
  */
 export interface Pet {
@@ -353,7 +353,7 @@ export interface Pet {
 }
 
 /**
- * What to change.
+ * The fields to change.
  * @example {"status":"sold"}
  */
 export interface PetPatch {
@@ -381,13 +381,13 @@ export interface PetPatch {
 export type PetStatus = "available" | "pending" | "sold";
 
 /**
- * One page, ordered by id.
+ * A page of records, ordered by id.
  * @maxItems 100
  */
 export type Pets = Pet[];
 
 /**
- * An order as it is kept: its id and whether it is complete are always there.
+ * A stored order, which always has an id and says whether it is complete.
  * @example {"id":1,"petId":1,"quantity":1,"shipDate":"2026-12-01T09:30:00Z","complete":false}
  */
 export interface StoredOrder {
@@ -683,14 +683,14 @@ export class HttpClient<SecurityDataType = unknown> {
  * @baseUrl /
  * @contact The operator of this gateway
  *
- * The data of the store; the same is served as GraphQL at `/graphql`, on the same budget.
+ * The store's data over REST. GraphQL at `/graphql` serves the same data and shares the same budget.
  *
  * - **Key**: `X-API-Key: <key>` or `Authorization: Bearer <key>`, never in a URL.
- * - **Limits**: every response shows the window of the plan with the smaller remainder in `X-RateLimit-*`, and both windows in `RateLimit`. A 429 says in `Retry-After` how many seconds to wait; keys that keep on sending meanwhile are banned for a while (403).
- * - **Errors** are always an Error object: `code` for machines, `message` for people, `status` as in the status line.
- * - **Retries**: a POST or PATCH with an `Idempotency-Key` is done once, however often it is sent within 24 hours.
- * - **Versions**: every GET has an `ETag`; send it back in `If-None-Match` to save the body, or in `If-Match` to change nothing but the version you have seen.
- * - **Ids** are int64, exact up to 9223372036854775807. JavaScript rounds integers beyond 2^53: with `Accept: application/json;IEEE754Compatible=true` (the parameter is OData's) every int64 is answered as a string of digits instead, and a body of that `Content-Type` may give ids as strings of digits.
+ * - **Limits**: every response has `X-RateLimit-*` for the window with the smaller remainder, and `RateLimit` for both windows. The `Retry-After` of a 429 says how many seconds to wait. Keys that keep sending in the meantime are temporarily banned (403).
+ * - **Errors** are always an Error object: `code` for programs, `message` for people, and the HTTP `status`.
+ * - **Retries**: a POST or PATCH with an `Idempotency-Key` is carried out once, however often it is sent within 24 hours.
+ * - **Versions**: every GET has an `ETag`. Send it in `If-None-Match` to skip an unchanged body, or in `If-Match` to change only the version you have seen.
+ * - **Ids** are int64, exact up to 9223372036854775807. JavaScript rounds integers beyond 2^53. With `Accept: application/json;IEEE754Compatible=true` (the parameter is OData's) every int64 is returned as a string of digits instead, and a body with that `Content-Type` may have ids as strings of digits.
  * - **Strictness**: unknown fields and query parameters are refused.
  */
 export class Api<SecurityDataType extends unknown> {
@@ -702,7 +702,7 @@ export class Api<SecurityDataType extends unknown> {
 
   pets = {
     /**
-     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed.
+     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response.
      *
      * @tags Pets
      * @name ListPets
@@ -713,21 +713,21 @@ export class Api<SecurityDataType extends unknown> {
     listPets: (
       query?: {
         /**
-         * The last id already seen; 0 starts at the beginning.
+         * The last id already seen. 0 starts at the beginning.
          * @format int64
          * @min 0
          * @max 9223372036854776000
          */
         after?: number;
         /**
-         * Only pets of this category.
+         * Only pets in this category.
          * @format int64
          * @min 1
          * @max 9223372036854776000
          */
         categoryId?: number;
         /**
-         * How many items at most.
+         * Maximum number of items.
          * @format int32
          * @min 1
          * @max 100
@@ -735,7 +735,7 @@ export class Api<SecurityDataType extends unknown> {
          */
         limit?: number;
         /**
-         * Only pets with this status; may be given several times.
+         * Only pets with this status. May be repeated.
          * @minItems 1
          */
         status?: PetStatus[];
@@ -752,7 +752,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Its stock is 0 until it is set. An `Idempotency-Key` makes the call safe to repeat.
+     * @description The stock of the pet is 0 until it is set. An `Idempotency-Key` makes the call safe to retry.
      *
      * @tags Pets
      * @name CreatePet
@@ -779,7 +779,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description **Deprecated** since 2026-07-01, ends on 2027-06-30: use `pet(id:)` of the GraphQL API instead. The `ETag` names the version that is answered: `If-None-Match` saves a body that has not changed.
+     * @description **Deprecated** since 2026-07-01, sunset on 2027-06-30. Use `pet(id:)` of the GraphQL API instead. Supports `If-None-Match` with the `ETag` of an earlier response.
      *
      * @tags Pets
      * @name GetPet
@@ -798,7 +798,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. With `If-Match` it is done only to the version that you have seen. What a GET gave can be put back: the body may repeat `id` as it is.
+     * @description Replaces the whole record: omitted optional fields are reset to their default or removed. With `If-Match`, only the version you have seen is changed. The response to a GET can be sent back: the body may repeat `id` unchanged.
      *
      * @tags Pets
      * @name ReplacePet
@@ -818,11 +818,11 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. With `If-Match` it is done only to the version that you have seen. An `Idempotency-Key` makes the call safe to repeat. What a GET gave can be put back: the body may repeat `id` as it is. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): omitted fields stay as they are, `null` removes an optional field, and `{}` changes nothing. With `If-Match`, only the version you have seen is changed. An `Idempotency-Key` makes the call safe to retry. The response to a GET can be sent back: the body may repeat `id` unchanged. **Beta**: details may change within version 1.
      *
      * @tags Pets
      * @name UpdatePet
-     * @summary Change a pet
+     * @summary Update a pet
      * @request PATCH:/pets/{petId}
      * @secure
      */
@@ -838,7 +838,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Refused while an order that is not complete names the pet. Deletes it for good. With `If-Match` it is done only to the version that you have seen.
+     * @description Refused while an incomplete order refers to the pet. The deletion is permanent. With `If-Match`, only the version you have seen is changed.
      *
      * @tags Pets
      * @name DeletePet
@@ -856,11 +856,11 @@ export class Api<SecurityDataType extends unknown> {
   };
   categories = {
     /**
-     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed. **Experimental**: may change or go at any time.
+     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response. **Experimental**: may change or disappear at any time.
      *
      * @tags Pets
      * @name ListPetsOfCategory
-     * @summary List the pets of a category
+     * @summary List the pets in a category
      * @request GET:/categories/{categoryId}/pets
      * @secure
      */
@@ -868,14 +868,14 @@ export class Api<SecurityDataType extends unknown> {
       categoryId: number,
       query?: {
         /**
-         * The last id already seen; 0 starts at the beginning.
+         * The last id already seen. 0 starts at the beginning.
          * @format int64
          * @min 0
          * @max 9223372036854776000
          */
         after?: number;
         /**
-         * How many items at most.
+         * Maximum number of items.
          * @format int32
          * @min 1
          * @max 100
@@ -883,7 +883,7 @@ export class Api<SecurityDataType extends unknown> {
          */
         limit?: number;
         /**
-         * Only pets with this status; may be given several times.
+         * Only pets with this status. May be repeated.
          * @minItems 1
          */
         status?: PetStatus[];
@@ -900,7 +900,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed.
+     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response.
      *
      * @tags Pets
      * @name ListCategories
@@ -911,14 +911,14 @@ export class Api<SecurityDataType extends unknown> {
     listCategories: (
       query?: {
         /**
-         * The last id already seen; 0 starts at the beginning.
+         * The last id already seen. 0 starts at the beginning.
          * @format int64
          * @min 0
          * @max 9223372036854776000
          */
         after?: number;
         /**
-         * How many items at most.
+         * Maximum number of items.
          * @format int32
          * @min 1
          * @max 100
@@ -938,7 +938,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description An `Idempotency-Key` makes the call safe to repeat.
+     * @description An `Idempotency-Key` makes the call safe to retry.
      *
      * @tags Pets
      * @name CreateCategory
@@ -963,7 +963,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description The `ETag` names the version that is answered: `If-None-Match` saves a body that has not changed.
+     * @description Supports `If-None-Match` with the `ETag` of an earlier response.
      *
      * @tags Pets
      * @name GetCategory
@@ -981,7 +981,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. With `If-Match` it is done only to the version that you have seen. What a GET gave can be put back: the body may repeat `id` as it is.
+     * @description Replaces the whole record: omitted optional fields are reset to their default or removed. With `If-Match`, only the version you have seen is changed. The response to a GET can be sent back: the body may repeat `id` unchanged.
      *
      * @tags Pets
      * @name ReplaceCategory
@@ -1005,11 +1005,11 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. With `If-Match` it is done only to the version that you have seen. An `Idempotency-Key` makes the call safe to repeat. What a GET gave can be put back: the body may repeat `id` as it is. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): omitted fields stay as they are, `null` removes an optional field, and `{}` changes nothing. With `If-Match`, only the version you have seen is changed. An `Idempotency-Key` makes the call safe to retry. The response to a GET can be sent back: the body may repeat `id` unchanged. **Beta**: details may change within version 1.
      *
      * @tags Pets
      * @name UpdateCategory
-     * @summary Change a category
+     * @summary Update a category
      * @request PATCH:/categories/{categoryId}
      * @secure
      */
@@ -1029,7 +1029,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Refused while a pet is in the category. Deletes it for good. With `If-Match` it is done only to the version that you have seen.
+     * @description Refused while the category has pets. The deletion is permanent. With `If-Match`, only the version you have seen is changed.
      *
      * @tags Pets
      * @name DeleteCategory
@@ -1047,7 +1047,7 @@ export class Api<SecurityDataType extends unknown> {
   };
   store = {
     /**
-     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed.
+     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response.
      *
      * @tags Store
      * @name ListOrders
@@ -1058,16 +1058,16 @@ export class Api<SecurityDataType extends unknown> {
     listOrders: (
       query?: {
         /**
-         * The last id already seen; 0 starts at the beginning.
+         * The last id already seen. 0 starts at the beginning.
          * @format int64
          * @min 0
          * @max 9223372036854776000
          */
         after?: number;
-        /** Only orders that are fulfilled, or only those that are not. */
+        /** Only fulfilled orders, or only unfulfilled ones. */
         complete?: boolean;
         /**
-         * How many items at most.
+         * Maximum number of items.
          * @format int32
          * @min 1
          * @max 100
@@ -1075,7 +1075,7 @@ export class Api<SecurityDataType extends unknown> {
          */
         limit?: number;
         /**
-         * Only orders that name this pet.
+         * Only orders for this pet.
          * @format int64
          * @min 1
          * @max 9223372036854776000
@@ -1094,7 +1094,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description No field is required; the id is assigned unless given. Stock stays as it is. An `Idempotency-Key` makes the call safe to repeat.
+     * @description No field is required, and the id is assigned by default. Does not change the stock. An `Idempotency-Key` makes the call safe to retry.
      *
      * @tags Store
      * @name CreateOrder
@@ -1118,7 +1118,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description The `ETag` names the version that is answered: `If-None-Match` saves a body that has not changed.
+     * @description Supports `If-None-Match` with the `ETag` of an earlier response.
      *
      * @tags Store
      * @name GetOrder
@@ -1136,7 +1136,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. With `If-Match` it is done only to the version that you have seen. What a GET gave can be put back: the body may repeat `id` as it is.
+     * @description Replaces the whole record: omitted optional fields are reset to their default or removed. With `If-Match`, only the version you have seen is changed. The response to a GET can be sent back: the body may repeat `id` unchanged.
      *
      * @tags Store
      * @name ReplaceOrder
@@ -1156,11 +1156,11 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. With `If-Match` it is done only to the version that you have seen. An `Idempotency-Key` makes the call safe to repeat. What a GET gave can be put back: the body may repeat `id` as it is. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): omitted fields stay as they are, `null` removes an optional field, and `{}` changes nothing. With `If-Match`, only the version you have seen is changed. An `Idempotency-Key` makes the call safe to retry. The response to a GET can be sent back: the body may repeat `id` unchanged. **Beta**: details may change within version 1.
      *
      * @tags Store
      * @name UpdateOrder
-     * @summary Change an order
+     * @summary Update an order
      * @request PATCH:/store/orders/{orderId}
      * @secure
      */
@@ -1180,7 +1180,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Deletes it for good. With `If-Match` it is done only to the version that you have seen.
+     * @description The deletion is permanent. With `If-Match`, only the version you have seen is changed.
      *
      * @tags Store
      * @name DeleteOrder
@@ -1197,7 +1197,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Ordered by id, ascending. Where there is a further page, `Link` with `rel="next"` leads to it. `If-None-Match` saves a body that has not changed.
+     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response.
      *
      * @tags Store
      * @name ListInventory
@@ -1208,14 +1208,14 @@ export class Api<SecurityDataType extends unknown> {
     listInventory: (
       query?: {
         /**
-         * The last id already seen; 0 starts at the beginning.
+         * The last id already seen. 0 starts at the beginning.
          * @format int64
          * @min 0
          * @max 9223372036854776000
          */
         after?: number;
         /**
-         * How many items at most.
+         * Maximum number of items.
          * @format int32
          * @min 1
          * @max 100
@@ -1223,7 +1223,7 @@ export class Api<SecurityDataType extends unknown> {
          */
         limit?: number;
         /**
-         * Only pets with this status; may be given several times.
+         * Only pets with this status. May be repeated.
          * @minItems 1
          */
         status?: PetStatus[];
@@ -1240,7 +1240,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description The `ETag` names the version that is answered: `If-None-Match` saves a body that has not changed.
+     * @description Supports `If-None-Match` with the `ETag` of an earlier response.
      *
      * @tags Store
      * @name GetInventoryItem
@@ -1258,7 +1258,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Replaces all of it: an optional field that the body leaves out gets its default or is removed. With `If-Match` it is done only to the version that you have seen. What a GET gave can be put back: the body may repeat `petId` and `status` as they are.
+     * @description Replaces the whole record: omitted optional fields are reset to their default or removed. With `If-Match`, only the version you have seen is changed. The response to a GET can be sent back: the body may repeat `petId` and `status` unchanged.
      *
      * @tags Store
      * @name ReplaceInventory
@@ -1282,11 +1282,11 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description A JSON merge patch (RFC 7396): what the body leaves out stays as it is, `null` removes an optional field, `{}` changes nothing. With `If-Match` it is done only to the version that you have seen. An `Idempotency-Key` makes the call safe to repeat. What a GET gave can be put back: the body may repeat `petId` and `status` as they are. **Beta**: details may still change within version 1.
+     * @description A JSON merge patch (RFC 7396): omitted fields stay as they are, `null` removes an optional field, and `{}` changes nothing. With `If-Match`, only the version you have seen is changed. An `Idempotency-Key` makes the call safe to retry. The response to a GET can be sent back: the body may repeat `petId` and `status` unchanged. **Beta**: details may change within version 1.
      *
      * @tags Store
      * @name UpdateInventory
-     * @summary Change the stock of a pet
+     * @summary Update the stock of a pet
      * @request PATCH:/store/inventory/{petId}
      * @secure
      */
@@ -1307,24 +1307,24 @@ export class Api<SecurityDataType extends unknown> {
   };
   events = {
     /**
-     * @description Every committed write once, oldest first; without `after`, from the oldest event that is kept. `Link` with `rel="next"` is always there: ask it again and again, and nothing is missed. A page may have fewer events than `limit` although there are more.
+     * @description Every committed write once, oldest first. By default starts with the oldest event kept. The response always has a `Link` with `rel="next"`: poll it to miss nothing. A page may have fewer events than `limit` even if there are more.
      *
      * @tags Store
      * @name ListEvents
-     * @summary Read the log of changes
+     * @summary List events
      * @request GET:/events
      * @secure
      */
     listEvents: (
       query?: {
         /**
-         * Only events behind this one.
+         * Only events after this one.
          * @minLength 1
          * @maxLength 2000
          */
         after?: string;
         /**
-         * How many items at most.
+         * Maximum number of items.
          * @format int32
          * @min 1
          * @max 100
@@ -1332,7 +1332,7 @@ export class Api<SecurityDataType extends unknown> {
          */
         limit?: number;
         /**
-         * Only events of this type; may be given several times.
+         * Only events of this type. May be repeated.
          * @minItems 1
          */
         type?: EventType[];
@@ -1349,24 +1349,24 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Server-sent events: `id`, `event` (the type) and `data` (the whole Event) of each write as it is committed. Goes on behind `Last-Event-ID` or `after`, else with what comes next. A comment comes every 15 seconds. Costs 1 unit to open and 1 for every 100 events; when the budget is used up, the last event is an `error`, whose data is an Error.
+     * @description Server-sent events with `id`, `event` (the type) and `data` (the whole Event) for every write as it is committed. Resumes after `Last-Event-ID` or `after`, and otherwise starts from now. A comment is sent every 15 seconds. Costs 1 unit to open and 1 for every 100 events. When the budget is used up, the stream ends with an `error` event whose data is an Error.
      *
      * @tags Store
      * @name StreamEvents
-     * @summary Follow the log of changes
+     * @summary Stream events
      * @request GET:/events/stream
      * @secure
      */
     streamEvents: (
       query?: {
         /**
-         * Only events behind this one.
+         * Only events after this one.
          * @minLength 1
          * @maxLength 2000
          */
         after?: string;
         /**
-         * Only events of this type; may be given several times.
+         * Only events of this type. May be repeated.
          * @minItems 1
          */
         type?: EventType[];

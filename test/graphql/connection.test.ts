@@ -124,14 +124,14 @@ onEachEngine('Connections', (kit, engine) => {
   });
 
   const SIZE = 'must be an integer from 1 to 100';
-  const CURSOR = 'must be a cursor that this list has given';
+  const CURSOR = 'must be a cursor from this list';
   it.each([
     ['first: 0', `first: ${SIZE}.`],
     ['first: -1', `first: ${SIZE}.`],
     ['first: 101', `first: ${SIZE}.`],
     ['last: 0', `last: ${SIZE}.`],
     ['last: 101', `last: ${SIZE}.`],
-    ['first: 1, last: 1', 'last: must not be given together with first.'],
+    ['first: 1, last: 1', 'last: must not be combined with first.'],
     ['after: ""', `after: ${CURSOR}.`],
     ['after: "x"', `after: ${CURSOR}.`],
     ['after: "-1"', `after: ${CURSOR}.`],
@@ -139,7 +139,7 @@ onEachEngine('Connections', (kit, engine) => {
     ['before: "9223372036854775808"', `before: ${CURSOR}.`],
     [
       'first: 101, last: 0, after: "x", before: "01"',
-      `first: ${SIZE}; last: ${SIZE}; last: must not be given together with first; after: ${CURSOR}; before: ${CURSOR}.`,
+      `first: ${SIZE}; last: ${SIZE}; last: must not be combined with first; after: ${CURSOR}; before: ${CURSOR}.`,
     ],
   ])('refuse (%s)', async (args, message) => {
     const { C } = await makeWorld(kit);

@@ -192,8 +192,13 @@ const REFUSALS: readonly [operation: string, code: string, status: number, messa
     `petId: there is no pet ${MISSING}.`,
   ],
   ['createOrder(input: {id: $O}) { id }', 'CONFLICT', 409, 'Order id $O is taken.'],
-  ['deletePet(id: $P)', 'CONFLICT', 409, 'Pet $P cannot be deleted: an order that is not complete names it.'],
-  ['deleteCategory(id: $C)', 'CONFLICT', 409, 'Category $C cannot be deleted: there are pets in it.'],
+  [
+    'deletePet(id: $P)',
+    'CONFLICT',
+    409,
+    'Pet $P cannot be deleted because an incomplete order refers to it.',
+  ],
+  ['deleteCategory(id: $C)', 'CONFLICT', 409, 'Category $C cannot be deleted because it still has pets.'],
   [
     'createPet(input: {name: " ", categoryId: $C}) { id }',
     'VALIDATION_FAILED',

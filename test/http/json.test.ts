@@ -44,7 +44,7 @@ describe('parseJson', () => {
               parseNumber: (one) => (Number.isSafeInteger(Number(one)) ? Number(one) : BigInt(one)),
             }),
           );
-        else expect(() => read(text), text).toThrow('The body has the same name twice in one object.');
+        else expect(() => read(text), text).toThrow('The body has a duplicate name in an object.');
       }),
       { numRuns: 2_000 },
     );

@@ -36,7 +36,7 @@ export const categoryPatch = () =>
   inputObject({ name: name().optional(), description: description().nullable().optional() });
 
 export const categoryInUse = (id: Id) =>
-  new AppError('CONFLICT', `Category ${id} cannot be deleted: there are pets in it.`);
+  new AppError('CONFLICT', `Category ${id} cannot be deleted because it still has pets.`);
 
 interface CategoryReads {
   categoriesById(ids: readonly Id[]): MaybePromise<(Category | null)[]>;

@@ -23,7 +23,7 @@ export const categorySource = new RecordSource<Category>(
 
 export const CategoryType = builder.objectRef<Category>('Category').implement({
   interfaces: [NodeInterface],
-  description: 'A kind of animals.',
+  description: 'A kind of animal.',
   fields: (t) => ({
     nodeId: t.id({
       description: NODE_ID,
@@ -31,7 +31,7 @@ export const CategoryType = builder.objectRef<Category>('Category').implement({
     }),
     id: t.exposeID('id', { description: 'Unique identifier, assigned on creation.' }),
     name: t.exposeString('name', {
-      description: 'The category name, for example a kind of animal.',
+      description: 'The category name (for example a kind of animal).',
       extensions: { maxLength: MAX_NAME_LENGTH },
     }),
     description: t.exposeString('description', {
@@ -43,7 +43,7 @@ export const CategoryType = builder.objectRef<Category>('Category').implement({
 });
 
 const NewCategoryInput = builder.inputType('NewCategory', {
-  description: 'A category to create.',
+  description: 'Input for a new category.',
   validate: newCategory(graphqlDialect),
   fields: (t) => ({
     name: t.string({ required: true, description: 'The category name, 1 to 200 characters.' }),
@@ -52,7 +52,7 @@ const NewCategoryInput = builder.inputType('NewCategory', {
 });
 
 const CategoryPatchInput = builder.inputType('CategoryPatch', {
-  description: 'Changes to a category; fields that are left out stay as they are.',
+  description: 'Changes to a category. Omitted fields stay as they are.',
   validate: categoryPatch(),
   fields: (t) => ({
     name: t.string({ description: 'The category name, 1 to 200 characters.' }),
@@ -64,8 +64,8 @@ builder.queryFields((t) => ({
   category: t.field({
     type: CategoryType,
     nullable: true,
-    description: 'One category; null if there is none.',
-    args: { id: t.arg.id({ required: true, description: 'Id of the category.' }) },
+    description: 'Looks up a category by id; null if there is none.',
+    args: { id: t.arg.id({ required: true, description: 'The id of the category.' }) },
     resolve: (_root, { id }, { loaders }) => loaders.record(categorySource, id),
   }),
   categories: t.connection({
@@ -84,15 +84,15 @@ builder.queryFields((t) => ({
 builder.mutationFields((t) => ({
   createCategory: t.field({
     type: CategoryType,
-    description: 'Adds a category.',
+    description: 'Creates a category.',
     args: { input: t.arg({ type: NewCategoryInput, required: true, description: 'The category.' }) },
     resolve: write((writes, { input }) => writes.createCategory(input as NewCategory)),
   }),
   updateCategory: t.field({
     type: CategoryType,
-    description: 'Changes a category.',
+    description: 'Updates a category.',
     args: {
-      id: t.arg.id({ required: true, description: 'Id of the category.' }),
+      id: t.arg.id({ required: true, description: 'The id of the category.' }),
       input: t.arg({ type: CategoryPatchInput, required: true, description: 'The changes.' }),
     },
     resolve: write((writes, { id, input }, { precondition }) =>
@@ -104,8 +104,8 @@ builder.mutationFields((t) => ({
     ),
   }),
   deleteCategory: t.id({
-    description: 'Deletes a category; refused while a pet is in it. Gives the id.',
-    args: { id: t.arg.id({ required: true, description: 'Id of the category.' }) },
+    description: 'Deletes a category and returns its id. Refused while the category has pets.',
+    args: { id: t.arg.id({ required: true, description: 'The id of the category.' }) },
     resolve: write((writes, { id }, { precondition }) =>
       writes.deleteCategory(id, precondition && ((category) => precondition('Category', category))),
     ),
@@ -117,13 +117,13 @@ export const category: Domain<Category, 'category'> = {
   type: CategoryType,
   source: categorySource,
   events: {
-    'category.created': 'A category was added.',
-    'category.updated': 'A category was changed.',
+    'category.created': 'A category was created.',
+    'category.updated': 'A category was updated.',
     'category.deleted': 'A category was deleted.',
   },
   eventField: {
     name: 'category',
-    description: 'The category of a `category_…` event as it is now; null once it is deleted.',
+    description: 'For `category_…` events: the category in its current state; null if it has been deleted.',
   },
   sample: categorySample,
 };

@@ -14,7 +14,12 @@ const Event: Shape = {
   description: 'One committed write.',
   idField: 'id',
   fields: {
-    id: { kind: 'string', required: true, description: 'Opaque; to read on from', schema: ID_SCHEMA },
+    id: {
+      kind: 'string',
+      required: true,
+      description: 'Opaque; pass it as `after` to continue from here',
+      schema: ID_SCHEMA,
+    },
     type: {
       kind: 'string',
       required: true,
@@ -22,11 +27,11 @@ const Event: Shape = {
       schema: TYPE_SCHEMA,
       toRestValue: (name) => fromEventTypeName(name as EventTypeName),
     },
-    time: instant('When it was written'),
+    time: instant('When the write was committed'),
     data: {
       kind: 'record',
       required: true,
-      description: 'The record as the write left it; of a deleted one only its id',
+      description: 'The record after the write; for a deletion only its id',
       schema: {
         oneOf: [
           ...[...new Set(EVENT_TYPES.map((type) => eventShape(type).name))].map((name) => ({
@@ -49,7 +54,7 @@ const Event: Shape = {
 const after: QueryParameter = {
   name: 'after',
   key: 'event',
-  description: 'Only events behind this one.',
+  description: 'Only events after this one.',
   schema: ID_SCHEMA,
   rule: 'must be the id of an event',
   read: (text) => (text === '' ? undefined : text),
@@ -58,7 +63,7 @@ const after: QueryParameter = {
 const types: readonly string[] = EVENT_TYPES;
 const type: QueryParameter = {
   name: 'type',
-  description: 'Only events of this type; may be given several times.',
+  description: 'Only events of this type. May be repeated.',
   repeatable: true,
   schema: TYPE_SCHEMA,
   rule: `must be one of ${types.join(', ')}`,
@@ -73,15 +78,17 @@ export const events: Resource = {
     EventType: {
       type: 'string',
       enum: [...EVENT_TYPES],
-      description: 'What an event tells of.',
+      description: 'The type of an event.',
       example: 'pet.updated',
     },
     Deleted: {
       type: 'object',
-      description: 'A record that is gone.',
+      description: 'A deleted record.',
       required: ['id'],
       additionalProperties: false,
-      properties: { id: { type: 'integer', format: 'int64', minimum: 1, description: 'Its id' } },
+      properties: {
+        id: { type: 'integer', format: 'int64', minimum: 1, description: 'The id of the record' },
+      },
       example: { id: 1 },
     },
   },
@@ -90,9 +97,9 @@ export const events: Resource = {
       ...common,
       operationId: 'listEvents',
       path: '/events',
-      summary: 'Read the log of changes',
+      summary: 'List events',
       description:
-        'Every committed write once, oldest first; without `after`, from the oldest event that is kept. `Link` with `rel="next"` is always there: ask it again and again, and nothing is missed. A page may have fewer events than `limit` although there are more.',
+        'Every committed write once, oldest first. By default starts with the oldest event kept. The response always has a `Link` with `rel="next"`: poll it to miss nothing. A page may have fewer events than `limit` even if there are more.',
       document: `query listEvents($after: ID, $type: [EventType!], $limit: Int) {
         page: events(after: $after, types: $type, first: $limit) {
           nodes ${selectionOf(Event)} pageInfo { endCursor hasNextPage }
@@ -111,9 +118,9 @@ export const events: Resource = {
       ...common,
       operationId: 'streamEvents',
       path: '/events/stream',
-      summary: 'Follow the log of changes',
+      summary: 'Stream events',
       description:
-        'Server-sent events: `id`, `event` (the type) and `data` (the whole Event) of each write as it is committed. Goes on behind `Last-Event-ID` or `after`, else with what comes next. A comment comes every 15 seconds. Costs 1 unit to open and 1 for every 100 events; when the budget is used up, the last event is an `error`, whose data is an Error.',
+        'Server-sent events with `id`, `event` (the type) and `data` (the whole Event) for every write as it is committed. Resumes after `Last-Event-ID` or `after`, and otherwise starts from now. A comment is sent every 15 seconds. Costs 1 unit to open and 1 for every 100 events. When the budget is used up, the stream ends with an `error` event whose data is an Error.',
       query: [type, after],
       errors: ['NOT_FOUND', 'GONE'],
     },

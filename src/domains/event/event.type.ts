@@ -16,7 +16,7 @@ import {
 } from './event.ts';
 
 const EventTypeType = builder.enumType('EventType', {
-  description: 'What an event tells of.',
+  description: 'The type of an event.',
   values: Object.fromEntries(
     EVENT_TYPES.map((type) => [
       toEventTypeName(type),
@@ -37,9 +37,9 @@ const LARGEST_RECORD = Math.max(
 
 const EventRef = builder.objectRef<StoredEvent>('Event').implement({
   description:
-    'One committed write. Below `pet` and its like stands the record as it is now; `data` has it as of the event.',
+    'One committed write. `pet`, `category` and so on return the current record; `data` has it as of the event.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'Opaque, for `after`: to go on behind this event.' }),
+    id: t.exposeID('id', { description: 'An opaque id. Pass it as `after` to continue from here.' }),
     type: t.field({
       type: EventTypeType,
       description: 'What happened.',
@@ -47,12 +47,12 @@ const EventRef = builder.objectRef<StoredEvent>('Event').implement({
     }),
     time: t.field({
       type: 'DateTime',
-      description: 'When it was written.',
+      description: 'When the write was committed.',
       resolve: ({ time }) => formatInstant(time),
     }),
     data: t.field({
       type: 'JSON',
-      description: 'The record as the write left it, as REST has it; of a deleted one only the id.',
+      description: 'The record after the write in its REST form; for a deletion only its id.',
       extensions: { weight: LARGEST_RECORD },
       resolve: (event) => eventData(event),
     }),
@@ -82,7 +82,7 @@ const EventEdge = builder.objectRef<StoredEvent>('EventEdge').implement({
 /** The log has no end, so reading can continue after every page, even an empty one. */
 const EventConnection = builder.objectRef<EventPage>('EventConnection').implement({
   description:
-    'Events in the order of the log, oldest first. `pageInfo.endCursor` is always there: what comes next is `after` it.',
+    'Events in log order, oldest first. `pageInfo.endCursor` is always set; pass it as `after` to get what comes next.',
   fields: (t) => ({
     edges: t.field({
       type: [EventEdge],
@@ -96,7 +96,7 @@ const EventConnection = builder.objectRef<EventPage>('EventConnection').implemen
     }),
     pageInfo: t.field({
       type: builder.pageInfoRef(),
-      description: 'Where the page is in the log.',
+      description: 'The position of the page in the log.',
       resolve: ({ events, next, atEnd }) => ({
         startCursor: events[0]?.id ?? null,
         endCursor: next,
@@ -129,20 +129,20 @@ function eventSelection({
 const OPAQUE = { opaque: true };
 
 const eventArgs = {
-  after: 'Only events behind this one',
+  after: 'Only events after this one',
   types: 'Only events of these types.',
 };
 
-builder.subscriptionType({ description: 'What can be followed, over server-sent events.' });
+builder.subscriptionType({ description: 'Root type of all subscriptions, delivered as server-sent events.' });
 
 builder.subscriptionFields((t) => ({
   events: t.field({
     type: EventRef,
     description:
-      'Each write as it is committed. Costs 1 unit to open, and for every 100 events what its selection costs for 100 rows.',
+      'Every write as it is committed. Costs 1 unit to open, and for every 100 events the cost of the selection for 100 rows.',
     args: {
       after: t.arg.id({
-        description: `${eventArgs.after}; without it, those that come next.`,
+        description: `${eventArgs.after}; by default, events from now on.`,
         extensions: OPAQUE,
       }),
       types: t.arg({ type: [EventTypeType], description: eventArgs.types }),
@@ -155,15 +155,14 @@ builder.subscriptionFields((t) => ({
 builder.queryFields((t) => ({
   events: t.field({
     type: EventConnection,
-    description:
-      'The log of changes. Ask again with the `endCursor` of the last page as `after`, and nothing is missed.',
+    description: 'The log of changes. To miss nothing, pass the `endCursor` of the last page as `after`.',
     args: {
       after: t.arg.id({
-        description: `${eventArgs.after}; without it, from the oldest that is kept.`,
+        description: `${eventArgs.after}; by default, from the oldest event kept.`,
         extensions: OPAQUE,
       }),
       types: t.arg({ type: [EventTypeType], description: eventArgs.types }),
-      first: t.arg.int({ description: 'How many events: 1 to 100; 20 unless given.' }),
+      first: t.arg.int({ description: 'Number of events, 1 to 100; defaults to 20.' }),
     },
     resolve: (_root, { after, types, first }, { store }) =>
       store.eventPage({ limit: pageSize(first), ...eventSelection({ after, types }) }),

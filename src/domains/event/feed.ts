@@ -23,7 +23,7 @@ export type Selection = Omit<EventRequest, 'limit'>;
 /** Ends a reader whose client is too slow. */
 export class SlowReaderError extends AppError {
   constructor() {
-    super('UNAVAILABLE', 'The reader fell behind the log of changes. Read on from the last event it got.', {
+    super('UNAVAILABLE', 'The reader fell too far behind. Resume after the last event received.', {
       retryAfter: 1,
     });
   }

@@ -13,8 +13,8 @@ const CHECK_INTERVAL = 500;
 const CHECKS_PER_BAN_CHECK = 4;
 
 /** Reasons that clients are not told about. */
-export const CLIENT_DISCONNECTED = new Error('The client is gone.');
-export const SERVER_STOPPING = new Error('The server stops.');
+export const CLIENT_DISCONNECTED = new Error('The client has disconnected.');
+export const SERVER_STOPPING = new Error('The server is stopping.');
 
 /** Why a stream ended, for the log. */
 export function endReason(reason: unknown): string {
@@ -82,7 +82,7 @@ export class EventStreams {
     const max = PLANS[principal.plan].streams;
     const count = this.#perKey.get(principal.id) ?? 0;
     if (count >= max) {
-      throw new AppError('RATE_LIMITED', `The plan allows ${max} streams at once. Close one first.`, {
+      throw new AppError('RATE_LIMITED', `The plan allows ${max} concurrent streams. Close one first.`, {
         retryAfter: 1,
       });
     }

@@ -81,7 +81,7 @@ export const inventoryItems: Resource = {
       operationId: 'updateInventory',
       method: 'PATCH',
       stability: 'beta',
-      summary: 'Change the stock of a pet',
+      summary: 'Update the stock of a pet',
       document: updateInventory,
       unchanged: getInventoryItem,
       status: 200,

@@ -16,8 +16,8 @@ const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
       description: NODE_ID,
       resolve: nodeType('InventoryItem', (id, { loaders }) => loaders.record(petSource, id)),
     }),
-    id: t.exposeID('id', { description: 'The petId, for clients that keep records by their id.' }),
-    petId: t.exposeID('id', { description: 'Id of the animal that this entry tracks.' }),
+    id: t.exposeID('id', { description: 'The same as petId, for clients that cache records by id.' }),
+    petId: t.exposeID('id', { description: 'The id of the animal this entry tracks.' }),
     quantity: t.exposeInt('quantity', { description: 'Current stock count.' }),
     status: t.expose('status', { type: PetStatusType, description: 'Status of the tracked animal.' }),
     pet: t.field({ type: PetType, description: 'The tracked animal.', resolve: (pet) => pet }),
@@ -28,9 +28,9 @@ const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
 const inventoryItem = ({ id, quantity, status }: Pet) => ({ petId: id, quantity, status });
 
 const InventoryFilterInput = builder.inputType('InventoryFilter', {
-  description: 'Which inventory entries.',
+  description: 'Selects inventory entries.',
   fields: (t) => ({
-    status: t.field({ type: [PetStatusType], description: 'Of pets with any of these statuses.' }),
+    status: t.field({ type: [PetStatusType], description: 'Entries of pets with any of these statuses.' }),
   }),
 });
 
@@ -50,14 +50,14 @@ builder.queryFields((t) => ({
   inventoryItem: t.field({
     type: InventoryItemType,
     nullable: true,
-    description: 'The inventory entry of one pet; null if there is no such pet.',
-    args: { petId: t.arg.id({ required: true, description: 'Id of the pet.' }) },
+    description: 'Looks up the inventory entry of a pet; null if there is no such pet.',
+    args: { petId: t.arg.id({ required: true, description: 'The id of the pet.' }) },
     resolve: (_root, { petId }, { loaders }) => loaders.record(petSource, petId),
   }),
   inventory: t.connection({
     type: InventoryItemType,
     description: 'All inventory entries, ordered by petId.',
-    args: { filter: t.arg({ type: InventoryFilterInput, description: 'Which entries.' }) },
+    args: { filter: t.arg({ type: InventoryFilterInput, description: 'Which entries to return.' }) },
     resolve: (_root, args, context) => {
       const filter: PetFilter =
         args.filter?.status != null ? { status: [...new Set(args.filter.status)] } : {};
@@ -71,7 +71,7 @@ builder.mutationFields((t) => ({
     type: InventoryItemType,
     description: 'Sets the stock of a pet.',
     args: {
-      petId: t.arg.id({ required: true, description: 'Id of the pet.' }),
+      petId: t.arg.id({ required: true, description: 'The id of the pet.' }),
       input: t.arg({ type: InventoryUpdateInput, required: true, description: 'The new stock count.' }),
     },
     resolve: write((writes, { petId, input }, { precondition }) =>
@@ -88,10 +88,11 @@ export const inventory: Domain<Pet, 'inventory'> = {
   resource: inventoryItems,
   type: InventoryItemType,
   source: petSource,
-  events: { 'inventory.updated': 'The stock of a pet was set to another number.' },
+  events: { 'inventory.updated': 'The stock of a pet changed.' },
   eventField: {
     name: 'inventoryItem',
-    description: 'The stock of an `inventory_…` event as it is now; null once its pet is deleted.',
+    description:
+      'For `inventory_…` events: the entry in its current state; null if the pet has been deleted.',
   },
   represent: inventoryItem,
 };

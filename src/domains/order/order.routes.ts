@@ -8,7 +8,7 @@ const Order: Shape = {
   type: 'Order',
   name: 'StoredOrder',
   listName: 'Orders',
-  description: 'An order as it is kept: its id and whether it is complete are always there.',
+  description: 'A stored order, which always has an id and says whether it is complete.',
   idField: 'id',
   fields: {
     id: id('Unique order identifier'),
@@ -22,7 +22,7 @@ const Order: Shape = {
 
 const completeParameter: QueryParameter = {
   name: 'complete',
-  description: 'Only orders that are fulfilled, or only those that are not.',
+  description: 'Only fulfilled orders, or only unfulfilled ones.',
   schema: { type: 'boolean' },
   rule: 'must be true or false',
   read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
@@ -52,6 +52,7 @@ const replacement = (order: { petId?: string; quantity?: number; shipDate?: stri
 
 export const orders: Resource = {
   shape: Order,
+  tags: { Store: 'Orders, stock and the events of the store.' },
   routes: [
     {
       ...common,
@@ -66,7 +67,7 @@ export const orders: Resource = {
       shape: Order,
       list: true,
       explorer: false,
-      query: [idParameter('petId', 'Only orders that name this pet.'), completeParameter, ...PAGE_PARAMETERS],
+      query: [idParameter('petId', 'Only orders for this pet.'), completeParameter, ...PAGE_PARAMETERS],
     },
     {
       ...common,
@@ -74,7 +75,7 @@ export const orders: Resource = {
       method: 'POST',
       path: '/store/orders',
       summary: 'Create an order',
-      description: 'No field is required; the id is assigned unless given. Stock stays as it is.',
+      description: 'No field is required, and the id is assigned by default. Does not change the stock.',
       document: `mutation createOrder($input: NewOrder!) {
         result: createOrder(input: $input) ${selectionOf(Order)}
       }`,
@@ -110,7 +111,7 @@ export const orders: Resource = {
       operationId: 'updateOrder',
       method: 'PATCH',
       stability: 'beta',
-      summary: 'Change an order',
+      summary: 'Update an order',
       document: updateOrder,
       status: 200,
       shape: Order,

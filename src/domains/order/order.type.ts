@@ -33,12 +33,12 @@ const OrderType = builder.objectRef<Order>('Order').implement({
       resolve: nodeType('Order', (id, { loaders }) => loaders.record(orderSource, id)),
     }),
     id: t.exposeID('id', { description: 'Unique order identifier, chosen by the client or assigned.' }),
-    petId: t.exposeID('petId', { nullable: true, description: 'Id of the animal in this order.' }),
+    petId: t.exposeID('petId', { nullable: true, description: 'The id of the animal in this order.' }),
     pet: t.field({
       type: PetType,
       nullable: true,
       description:
-        'The animal in this order; null if none is named or if it was deleted since the order was complete.',
+        'The animal in this order; null if the order has none, or if it was deleted after the order was completed.',
       resolve: (order, _args, { loaders }) =>
         order.petId === undefined ? null : loaders.record(petSource, order.petId),
     }),
@@ -53,10 +53,10 @@ const OrderType = builder.objectRef<Order>('Order').implement({
 });
 
 const OrderFilterInput = builder.inputType('OrderFilter', {
-  description: 'Which orders; conditions are combined with and.',
+  description: 'Selects orders that match all given conditions.',
   fields: (t) => ({
-    petId: t.id({ description: 'For this pet.' }),
-    complete: t.boolean({ description: 'Only fulfilled ones, or only those that are not.' }),
+    petId: t.id({ description: 'Orders for this pet.' }),
+    complete: t.boolean({ description: 'Only fulfilled orders, or only unfulfilled ones.' }),
   }),
 });
 
@@ -70,22 +70,22 @@ function orderFilter(
 }
 
 const NewOrderInput = builder.inputType('NewOrder', {
-  description: 'An order to create; no field is required.',
+  description: 'Input for a new order. No field is required.',
   validate: newOrder(graphqlDialect),
   fields: (t) => ({
-    id: t.id({ description: 'Id of the order; assigned unless given.' }),
-    petId: t.id({ description: 'Id of the animal to order.' }),
+    id: t.id({ description: 'The id of the order; assigned by default.' }),
+    petId: t.id({ description: 'The id of the animal to order.' }),
     quantity: t.int({ description: 'Number of units, 1 to 2147483647.' }),
     shipDate: t.field({ type: 'DateTime', description: 'Expected or actual ship date.' }),
-    complete: t.boolean({ description: 'Whether the order has been fulfilled; false unless given.' }),
+    complete: t.boolean({ description: 'Whether the order has been fulfilled; defaults to false.' }),
   }),
 });
 
 const OrderPatchInput = builder.inputType('OrderPatch', {
-  description: 'Changes to an order; fields that are left out stay as they are, null removes.',
+  description: 'Changes to an order. Omitted fields stay as they are; null removes a value.',
   validate: orderPatch(graphqlDialect),
   fields: (t) => ({
-    petId: t.id({ description: 'Id of the animal; null removes it.' }),
+    petId: t.id({ description: 'The id of the animal; null removes it.' }),
     quantity: t.int({ description: 'Number of units, 1 to 2147483647; null removes it.' }),
     shipDate: t.field({ type: 'DateTime', description: 'Expected or actual ship date; null removes it.' }),
     complete: t.boolean({ description: 'Whether the order has been fulfilled.' }),
@@ -95,8 +95,8 @@ const OrderPatchInput = builder.inputType('OrderPatch', {
 builder.objectField(PetType, 'orders', (t) =>
   t.connection({
     type: OrderType,
-    description: 'The orders that name this pet, ordered by id.',
-    args: { filter: t.arg({ type: OrderFilterInput, description: 'Which of its orders.' }) },
+    description: 'The orders for this pet, ordered by id.',
+    args: { filter: t.arg({ type: OrderFilterInput, description: 'Which orders to return.' }) },
     resolve: (pet, args, { loaders }) => {
       const { petId = pet.id, ...filter } = orderFilter(args.filter);
       // Otherwise a hundred aliases could count the orders of a hundred other pets.
@@ -114,14 +114,14 @@ builder.queryFields((t) => ({
   order: t.field({
     type: OrderType,
     nullable: true,
-    description: 'One order; null if there is none.',
-    args: { id: t.arg.id({ required: true, description: 'Id of the order.' }) },
+    description: 'Looks up an order by id; null if there is none.',
+    args: { id: t.arg.id({ required: true, description: 'The id of the order.' }) },
     resolve: (_root, { id }, { loaders }) => loaders.record(orderSource, id),
   }),
   orders: t.connection({
     type: OrderType,
     description: 'All orders, ordered by id.',
-    args: { filter: t.arg({ type: OrderFilterInput, description: 'Which orders.' }) },
+    args: { filter: t.arg({ type: OrderFilterInput, description: 'Which orders to return.' }) },
     resolve: (_root, args, { loaders, store }) => {
       const filter = orderFilter(args.filter);
       return connect<Order>(args, {
@@ -136,15 +136,15 @@ builder.queryFields((t) => ({
 builder.mutationFields((t) => ({
   createOrder: t.field({
     type: OrderType,
-    description: 'Adds an order. Stock stays as it is.',
+    description: 'Creates an order. Does not change the stock.',
     args: { input: t.arg({ type: NewOrderInput, required: true, description: 'The order.' }) },
     resolve: write((writes, { input }) => writes.createOrder(input as NewOrder)),
   }),
   updateOrder: t.field({
     type: OrderType,
-    description: 'Changes an order.',
+    description: 'Updates an order.',
     args: {
-      id: t.arg.id({ required: true, description: 'Id of the order.' }),
+      id: t.arg.id({ required: true, description: 'The id of the order.' }),
       input: t.arg({ type: OrderPatchInput, required: true, description: 'The changes.' }),
     },
     resolve: write((writes, { id, input }, { precondition }) =>
@@ -152,8 +152,8 @@ builder.mutationFields((t) => ({
     ),
   }),
   deleteOrder: t.id({
-    description: 'Deletes an order. Gives the id.',
-    args: { id: t.arg.id({ required: true, description: 'Id of the order.' }) },
+    description: 'Deletes an order and returns its id.',
+    args: { id: t.arg.id({ required: true, description: 'The id of the order.' }) },
     resolve: write((writes, { id }, { precondition }) =>
       writes.deleteOrder(id, precondition && ((order) => precondition('Order', order))),
     ),
@@ -165,13 +165,13 @@ export const order: Domain<Order, 'order'> = {
   type: OrderType,
   source: orderSource,
   events: {
-    'order.created': 'An order was added.',
-    'order.updated': 'An order was changed.',
+    'order.created': 'An order was created.',
+    'order.updated': 'An order was updated.',
     'order.deleted': 'An order was deleted.',
   },
   eventField: {
     name: 'order',
-    description: 'The order of an `order_…` event as it is now; null once it is deleted.',
+    description: 'For `order_…` events: the order in its current state; null if it has been deleted.',
   },
   sample: orderSample,
 };

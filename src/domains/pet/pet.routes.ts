@@ -8,7 +8,7 @@ const Pet: Shape = {
   type: 'Pet',
   name: 'Pet',
   listName: 'Pets',
-  description: 'An animal of the store.',
+  description: 'An animal in the store.',
   idField: 'id',
   fields: {
     id: id('Unique identifier assigned on creation'),
@@ -24,7 +24,7 @@ const statuses: readonly string[] = PET_STATUSES;
 /** Filters lists of pets by status. */
 export const petStatusParameter: QueryParameter = {
   name: 'status',
-  description: 'Only pets with this status; may be given several times.',
+  description: 'Only pets with this status. May be repeated.',
   repeatable: true,
   schema: { $ref: '#/components/schemas/PetStatus' },
   rule: `must be one of ${statuses.join(', ')}`,
@@ -40,6 +40,7 @@ const one = { ...common, path: '/pets/{petId}', pathParameter: 'petId' } as cons
 
 export const pets: Resource = {
   shape: Pet,
+  tags: { Pets: 'Pets and the categories they belong to.' },
   schemas: {
     PetStatus: {
       type: 'string',
@@ -63,7 +64,7 @@ export const pets: Resource = {
       list: true,
       query: [
         petStatusParameter,
-        idParameter('categoryId', 'Only pets of this category.'),
+        idParameter('categoryId', 'Only pets in this category.'),
         ...PAGE_PARAMETERS,
       ],
     },
@@ -73,7 +74,7 @@ export const pets: Resource = {
       method: 'POST',
       path: '/pets',
       summary: 'Create a pet',
-      description: 'Its stock is 0 until it is set.',
+      description: 'The stock of the pet is 0 until it is set.',
       document: `mutation createPet($input: NewPet!) { result: createPet(input: $input) ${selectionOf(Pet)} }`,
       status: 201,
       shape: Pet,
@@ -108,7 +109,7 @@ export const pets: Resource = {
       operationId: 'updatePet',
       method: 'PATCH',
       stability: 'beta',
-      summary: 'Change a pet',
+      summary: 'Update a pet',
       document: updatePet,
       status: 200,
       shape: Pet,
@@ -120,7 +121,7 @@ export const pets: Resource = {
       operationId: 'deletePet',
       method: 'DELETE',
       summary: 'Delete a pet',
-      description: 'Refused while an order that is not complete names the pet.',
+      description: 'Refused while an incomplete order refers to the pet.',
       document: 'mutation deletePet($petId: ID!) { deleted: deletePet(id: $petId) }',
       status: 204,
       errors: ['CONFLICT'],
@@ -133,7 +134,7 @@ export const pets: Resource = {
       method: 'GET',
       path: '/categories/{categoryId}/pets',
       pathParameter: 'categoryId',
-      summary: 'List the pets of a category',
+      summary: 'List the pets in a category',
       document: `query listPetsOfCategory($categoryId: ID!, $status: [PetStatus!], $limit: Int, $after: String) {
         parent: category(id: $categoryId) {
           page: pets(filter: { status: $status }, first: $limit, after: $after) ${pageOf(Pet)}

@@ -54,7 +54,7 @@ export const petPatch = ({ id }: InputDialect) =>
   inputObject({ name: name().optional(), categoryId: id.optional(), status: petStatus().optional() });
 
 export const petOnOrder = (id: Id) =>
-  new AppError('CONFLICT', `Pet ${id} cannot be deleted: an order that is not complete names it.`);
+  new AppError('CONFLICT', `Pet ${id} cannot be deleted because an incomplete order refers to it.`);
 
 interface PetReads {
   petsById(ids: readonly Id[]): MaybePromise<(Pet | null)[]>;

@@ -17,8 +17,8 @@ import { newPet, PET_STATUSES, type Pet, type PetFilter, petPatch } from './pet.
 
 const STATUS_DESCRIPTIONS = {
   available: 'Can be ordered.',
-  pending: 'Reserved for somebody.',
-  sold: 'Has a new home.',
+  pending: 'Reserved.',
+  sold: 'Sold to a new owner.',
 };
 
 export const PetStatusType = builder.enumType('PetStatus', {
@@ -46,7 +46,7 @@ const gone = (id: Id): never => {
 
 export const PetType = builder.objectRef<Pet>('Pet').implement({
   interfaces: [NodeInterface],
-  description: 'An animal of the store.',
+  description: 'An animal in the store.',
   fields: (t) => ({
     nodeId: t.id({
       description: NODE_ID,
@@ -58,10 +58,10 @@ export const PetType = builder.objectRef<Pet>('Pet').implement({
       extensions: { maxLength: MAX_NAME_LENGTH },
     }),
     status: t.expose('status', { type: PetStatusType, description: 'Status of the pet.' }),
-    categoryId: t.exposeID('categoryId', { description: 'Id of the category that the animal belongs to.' }),
+    categoryId: t.exposeID('categoryId', { description: 'The id of the category the animal belongs to.' }),
     category: t.field({
       type: CategoryType,
-      description: 'The category that the animal belongs to.',
+      description: 'The category the animal belongs to.',
       resolve: (pet, _args, { loaders }) =>
         andThen(
           loaders.record(categorySource, pet.categoryId),
@@ -72,10 +72,10 @@ export const PetType = builder.objectRef<Pet>('Pet').implement({
 });
 
 const PetFilterInput = builder.inputRef<PetFilterShape>('PetFilter').implement({
-  description: 'Which pets; conditions are combined with and.',
+  description: 'Selects pets that match all given conditions.',
   fields: (t) => ({
-    status: t.field({ type: [PetStatusType], description: 'Any of these statuses.' }),
-    categoryId: t.id({ description: 'In this category.' }),
+    status: t.field({ type: [PetStatusType], description: 'Pets with any of these statuses.' }),
+    categoryId: t.id({ description: 'Pets in this category.' }),
   }),
 });
 
@@ -95,21 +95,21 @@ function petFilter(filter: PetFilterShape | null | undefined): PetFilter {
 }
 
 const NewPetInput = builder.inputType('NewPet', {
-  description: 'A pet to create.',
+  description: 'Input for a new pet.',
   validate: newPet(graphqlDialect),
   fields: (t) => ({
     name: t.string({ required: true, description: "The animal's name, 1 to 200 characters." }),
-    categoryId: t.id({ required: true, description: 'Id of the category that the animal belongs to.' }),
-    status: t.field({ type: PetStatusType, description: 'Status of the pet; available unless given.' }),
+    categoryId: t.id({ required: true, description: 'The id of the category the animal belongs to.' }),
+    status: t.field({ type: PetStatusType, description: 'Status of the pet; defaults to available.' }),
   }),
 });
 
 const PetPatchInput = builder.inputType('PetPatch', {
-  description: 'Changes to a pet; fields that are left out stay as they are.',
+  description: 'Changes to a pet. Omitted fields stay as they are.',
   validate: petPatch(graphqlDialect),
   fields: (t) => ({
     name: t.string({ description: "The animal's name, 1 to 200 characters." }),
-    categoryId: t.id({ description: 'Id of the category that the animal belongs to.' }),
+    categoryId: t.id({ description: 'The id of the category the animal belongs to.' }),
     status: t.field({ type: PetStatusType, description: 'Status of the pet.' }),
   }),
 });
@@ -127,7 +127,7 @@ builder.objectField(CategoryType, 'pets', (t) =>
   t.connection({
     type: PetType,
     description: 'The pets of this category, ordered by id.',
-    args: { filter: t.arg({ type: PetFilterInput, description: 'Which of its pets.' }) },
+    args: { filter: t.arg({ type: PetFilterInput, description: 'Which pets to return.' }) },
     resolve: (category, args, { loaders }) => {
       const { categoryId = category.id, ...filter } = petFilter(args.filter);
       // Otherwise a hundred aliases could count a hundred other categories.
@@ -145,14 +145,14 @@ builder.queryFields((t) => ({
   pet: t.field({
     type: PetType,
     nullable: true,
-    description: 'One pet; null if there is none.',
-    args: { id: t.arg.id({ required: true, description: 'Id of the pet.' }) },
+    description: 'Looks up a pet by id; null if there is none.',
+    args: { id: t.arg.id({ required: true, description: 'The id of the pet.' }) },
     resolve: (_root, { id }, { loaders }) => loaders.record(petSource, id),
   }),
   pets: t.connection({
     type: PetType,
     description: 'All pets, ordered by id.',
-    args: { filter: t.arg({ type: PetFilterInput, description: 'Which pets.' }) },
+    args: { filter: t.arg({ type: PetFilterInput, description: 'Which pets to return.' }) },
     resolve: (_root, args, context) => petConnection(args, petFilter(args.filter), context),
   }),
 }));
@@ -160,7 +160,7 @@ builder.queryFields((t) => ({
 builder.mutationFields((t) => ({
   createPet: t.field({
     type: PetType,
-    description: 'Adds a pet. Its stock is 0 until it is set.',
+    description: 'Creates a pet. Its stock is 0 until it is set.',
     args: { input: t.arg({ type: NewPetInput, required: true, description: 'The pet.' }) },
     resolve: write((writes, { input }) =>
       writes.createPet({
@@ -172,9 +172,9 @@ builder.mutationFields((t) => ({
   }),
   updatePet: t.field({
     type: PetType,
-    description: 'Changes a pet.',
+    description: 'Updates a pet.',
     args: {
-      id: t.arg.id({ required: true, description: 'Id of the pet.' }),
+      id: t.arg.id({ required: true, description: 'The id of the pet.' }),
       input: t.arg({ type: PetPatchInput, required: true, description: 'The changes.' }),
     },
     resolve: write((writes, { id, input }, { precondition }) =>
@@ -188,8 +188,8 @@ builder.mutationFields((t) => ({
   }),
   deletePet: t.id({
     description:
-      'Deletes a pet and its stock; refused while an order that is not complete names it. Gives the id.',
-    args: { id: t.arg.id({ required: true, description: 'Id of the pet.' }) },
+      'Deletes a pet and its stock, and returns its id. Refused while an incomplete order refers to the pet.',
+    args: { id: t.arg.id({ required: true, description: 'The id of the pet.' }) },
     resolve: write((writes, { id }, { precondition }) =>
       writes.deletePet(id, precondition && ((pet) => precondition('Pet', pet))),
     ),
@@ -201,13 +201,13 @@ export const pet: Domain<Pet, 'pet'> = {
   type: PetType,
   source: petSource,
   events: {
-    'pet.created': 'A pet was added.',
-    'pet.updated': 'A pet was changed, but not its stock.',
-    'pet.deleted': 'A pet was deleted, and its stock with it.',
+    'pet.created': 'A pet was created.',
+    'pet.updated': 'A pet was updated, apart from its stock.',
+    'pet.deleted': 'A pet was deleted together with its stock.',
   },
   eventField: {
     name: 'pet',
-    description: 'The pet of a `pet_…` event as it is now; null once it is deleted.',
+    description: 'For `pet_…` events: the pet in its current state; null if it has been deleted.',
   },
   sample: petSample,
 };

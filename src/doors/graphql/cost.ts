@@ -26,9 +26,9 @@ export async function handleCost(
   await session.admitFree();
   if (method === 'OPTIONS') return { status: 204, headers: ['Allow', METHODS], body: '' };
   if (method !== 'POST')
-    throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${METHODS}, not ${method}.`);
+    throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} supports ${METHODS}, not ${method}.`);
   if (!accepts(headers.accept, RESPONSE_TYPES))
-    throw new AppError('NOT_ACCEPTABLE', 'The cost is told in application/json.');
+    throw new AppError('NOT_ACCEPTABLE', 'The cost is available as application/json only.');
   const { batch, cost, operations, name } = admit(services, await readParameters(exchange), true);
   exchange.operation = name;
   const [operation] = operations;

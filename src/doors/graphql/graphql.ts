@@ -79,9 +79,9 @@ export class GraphQLHandler {
     }
     const hasBody = method === 'POST' || method === 'QUERY';
     if (!hasBody && method !== 'GET' && method !== 'HEAD')
-      throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${METHODS}, not ${method}.`);
+      throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} supports ${METHODS}, not ${method}.`);
     if (!accepts(headers.accept, ALL_RESPONSE_TYPES))
-      throw new AppError('NOT_ACCEPTABLE', `GraphQL answers with ${RESPONSE_TYPES.join(' or ')}.`);
+      throw new AppError('NOT_ACCEPTABLE', `GraphQL responds with ${RESPONSE_TYPES.join(' or ')}.`);
     checkIdempotencyKey(headers['idempotency-key']);
     const request = hasBody ? await readParameters(exchange) : readQueryString(exchange.query);
     const admission = admit(this.#services, request, method === 'POST');
@@ -104,7 +104,7 @@ export class GraphQLHandler {
     operation: PreparedOperation,
   ): Promise<HttpResponse> {
     if (!accepts(exchange.headers.accept, [STREAM_TYPE]))
-      throw new AppError('NOT_ACCEPTABLE', `Subscriptions are answered with ${STREAM_TYPE}.`);
+      throw new AppError('NOT_ACCEPTABLE', `Subscriptions respond with ${STREAM_TYPE}.`);
     await session.charge(SUBSCRIPTION_COST);
     const subscription = await Subscription.begin(this.#streams, exchange, session, operation);
     const body = await this.#yoga.stream(exchange, session, admission, subscription.results);

@@ -27,7 +27,7 @@ export async function readParameters(exchange: Exchange): Promise<GraphQLRequest
     const sent = encoding === 'identity' ? `Content-Type: ${type}` : `Content-Encoding: ${encoding}`;
     throw new AppError(
       'UNSUPPORTED_MEDIA_TYPE',
-      `GraphQL reads ${BODY_TYPES.join(' or ')} in UTF-8, not compressed; this came as ${sent}. Set the header Content-Type: application/json (with curl: -H 'Content-Type: application/json').`,
+      `GraphQL accepts uncompressed ${BODY_TYPES.join(' or ')} in UTF-8, but the request has ${sent}. Set the header Content-Type: application/json (with curl: -H 'Content-Type: application/json').`,
     );
   }
   const body = await readBody(exchange);

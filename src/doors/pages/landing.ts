@@ -23,62 +23,60 @@ export function landingBody(options: LandingOptions): string {
   const curl = `curl -H 'X-API-Key: ${apiKey ?? 'YOUR_KEY'}' \\
   '${origin}${basePath}/pets?limit=2'`;
   const cards: [title: string, html: string][] = [
-    ['Ask from a shell', `<p>Two pets, over REST:</p>\n<pre><code>${escapeHtml(curl)}</code></pre>`],
+    ['Call it from a shell', `<p>Two pets, over REST:</p>\n<pre><code>${escapeHtml(curl)}</code></pre>`],
     ...(graphiql
       ? [
           [
-            'Ask for what belongs together',
-            `<p>Categories with their pets, stock and orders in one GraphQL request, with its cost as you type:</p>
+            'Query related data',
+            `<p>Categories with their pets, stock and orders in one GraphQL request, with the cost shown as you type:</p>
 <p>${link(`${GRAPHQL_PATH}#example=nested`, 'Open the query in GraphiQL')}</p>`,
           ] as [string, string],
         ]
       : []),
     [
       'Try a REST operation',
-      `<p>Order a pet from the page that documents it, with samples in curl, JavaScript and Python:</p>
+      `<p>Order a pet right from the documentation, with samples in curl, JavaScript and Python:</p>
 <p>${link(`${DOCS_PATH}#/Store/createOrder`, 'Open createOrder in the REST docs')}</p>`,
     ],
   ];
   const rows: [where: string, what: string][] = [
-    [link(DOCS_PATH, DOCS_PATH), 'The REST API: reference, with everything to try out'],
+    [link(DOCS_PATH, DOCS_PATH), 'REST API reference, with a console to try it'],
     [
       graphiql ? link(GRAPHQL_PATH, GRAPHQL_PATH) : escapeHtml(GRAPHQL_PATH),
       graphiql
-        ? 'The GraphQL API: GraphiQL in a browser, GraphQL over HTTP for programs'
-        : 'The GraphQL API: GraphQL over HTTP',
+        ? 'GraphQL API: GraphiQL in a browser, GraphQL over HTTP for programs'
+        : 'GraphQL API: GraphQL over HTTP',
     ],
-    [escapeHtml(`${basePath}/pets`), 'Pets over REST; likewise categories, store/orders and store/inventory'],
+    [escapeHtml(`${basePath}/pets`), 'Pets over REST; also categories, store/orders and store/inventory'],
     [
       link(OPENAPI_PATH, OPENAPI_PATH, ' download="petstore-openapi.json"'),
-      'The OpenAPI 3.0.3 description of the REST API, to download',
+      'OpenAPI 3.0.3 description of the REST API (download)',
     ],
     ...(introspection
-      ? ([
-          [
-            link(SDL_PATH, SDL_PATH, ' download="petstore.graphql"'),
-            'The GraphQL schema in SDL, to download',
-          ],
-        ] as [string, string][])
+      ? ([[link(SDL_PATH, SDL_PATH, ' download="petstore.graphql"'), 'GraphQL schema in SDL (download)']] as [
+          string,
+          string,
+        ][])
       : []),
-    [link('/health/ready', '/health/ready'), 'Whether the database answers'],
-    [link('/health/live', '/health/live'), 'Whether this process does'],
-    ...(metrics ? ([[link('/metrics', '/metrics'), 'Numbers for Prometheus']] as [string, string][]) : []),
+    [link('/health/ready', '/health/ready'), 'Readiness: whether the database is available'],
+    [link('/health/live', '/health/live'), 'Liveness: whether the process is running'],
+    ...(metrics ? ([[link('/metrics', '/metrics'), 'Prometheus metrics']] as [string, string][]) : []),
   ];
   return `<main>
 <h1>Petstore</h1>
-<p>Pets, categories, orders and stock, over REST and over GraphQL: one store, one key, one budget for both.</p>
+<p>Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget for both.</p>
 <h2>Your key</h2>
-<p>Every request carries an API key, as <code>X-API-Key: KEY</code> or <code>Authorization: Bearer KEY</code>, never in an
-address. ${
+<p>Every request needs an API key, sent as <code>X-API-Key: KEY</code> or <code>Authorization: Bearer KEY</code>, never in the
+URL. ${
     apiKey === undefined
-      ? 'Whoever runs this server makes keys with <code>npm run keys</code>. Enter yours above once; it is kept until you close the browser.</p>'
-      : `This development start has made one, which is filled in above:</p>\n<pre><code>${escapeHtml(apiKey)}</code></pre>`
+      ? 'The operator of this server creates keys with <code>npm run keys</code>. Enter yours above; it is kept until you close the browser.</p>'
+      : `A development key has been created and filled in above:</p>\n<pre><code>${escapeHtml(apiKey)}</code></pre>`
   }
 <h2>Three things to try</h2>
 <ul class="cards">
 ${cards.map(([title, html]) => `<li>\n<h3>${escapeHtml(title)}</h3>\n${html}\n</li>`).join('\n')}
 </ul>
-<h2>What is where</h2>
+<h2>Endpoints</h2>
 <dl>
 ${rows.map(([where, what]) => `<dt>${where}</dt>\n<dd>${escapeHtml(what)}</dd>`).join('\n')}
 </dl>

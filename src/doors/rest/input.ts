@@ -57,7 +57,7 @@ function readFields(
     const { [ownId]: repeated, ...others } = body;
     content = others;
     if (typeof repeated === 'string' || parseId(repeated) !== id)
-      issues.push({ path: ownId, message: 'must be the id of the path' });
+      issues.push({ path: ownId, message: 'must equal the id in the path' });
   }
   const checked = rules.safeParse(content);
   if (!checked.error) return toInput ? toInput(checked.data as never) : checked.data;
@@ -78,7 +78,10 @@ export async function readObject(
   const types = bodyTypesOf(method);
   const contentType = exchange.headers['content-type'];
   if (!acceptsContentType(contentType, types) || isEncoded(exchange)) {
-    throw new AppError('UNSUPPORTED_MEDIA_TYPE', `This operation reads ${types.join(' or ')} in UTF-8 only.`);
+    throw new AppError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      `This operation accepts ${types.join(' or ')} in UTF-8 only.`,
+    );
   }
   const body = asObject(parseJson(await readBody(exchange)));
   return int64FormatOf(contentType) === 'string' ? withIntegerIds(shape!, body) : body;

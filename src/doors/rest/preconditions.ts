@@ -13,7 +13,10 @@ export function preconditionOf(ifMatch: string | undefined): Precondition | unde
   const matches = (body: string) => matchesStrongly(ifMatch, etagOf(body));
   return (type, record) => {
     if (!matches(writerFor(type, 'integer')(record)) && !matches(writerFor(type, 'string')(record))) {
-      throw new AppError('PRECONDITION_FAILED', 'The resource has another version than If-Match names.');
+      throw new AppError(
+        'PRECONDITION_FAILED',
+        'If-Match does not name the current version of the resource.',
+      );
     }
   };
 }
@@ -30,9 +33,7 @@ export function requireMirrored(
     precondition?.(type, record);
     const others = repeated.filter((name) => (record as Record<string, unknown>)[name] !== body[name]);
     if (others.length > 0) {
-      throw validationFailed(
-        others.map((path) => ({ path, message: 'can only be repeated, not changed, here' })),
-      );
+      throw validationFailed(others.map((path) => ({ path, message: 'cannot be changed here' })));
     }
   };
 }

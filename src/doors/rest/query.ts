@@ -31,7 +31,7 @@ export function readQuery(
       continue;
     }
     if (texts.length > 1 && !parameter.repeatable) {
-      issues.push({ path: name, message: 'must be given once' });
+      issues.push({ path: name, message: 'must not be repeated' });
       continue;
     }
     const values = texts.map(parameter.read);

@@ -90,7 +90,7 @@ export class RestHandler {
       checkSunset(route, this.#lifecycle, session.now());
     }
     if (negotiateInt64Format(exchange.headers.accept) === null) {
-      throw new AppError('NOT_ACCEPTABLE', 'This operation answers with application/json only.');
+      throw new AppError('NOT_ACCEPTABLE', 'This operation responds with application/json only.');
     }
     return route.body
       ? this.#handleWithBody(exchange, session, destination, match.parameters)
@@ -100,7 +100,7 @@ export class RestHandler {
   #handleOtherMethod(exchange: Exchange, session: Session, allow: string): MaybePromise<HttpResponse> {
     exchange.allow = allow;
     if (exchange.method !== 'OPTIONS') {
-      throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} answers ${allow}, not ${exchange.method}.`);
+      throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} supports ${allow}, not ${exchange.method}.`);
     }
     return andThen(session.charge(COST), () => ({ status: 204, headers: ['Allow', allow], body: '' }));
   }
@@ -109,7 +109,7 @@ export class RestHandler {
     exchange.operation = stream.operationId;
     exchange.route = this.#basePath + stream.path;
     if (!accepts(exchange.headers.accept, [STREAM_TYPE])) {
-      throw new AppError('NOT_ACCEPTABLE', `This operation answers with ${STREAM_TYPE} only.`);
+      throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${STREAM_TYPE} only.`);
     }
     const issues: Issue[] = [];
     const variables = readQuery(exchange.query, stream.query ?? [], issues);

@@ -120,7 +120,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   function execute<T>(work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const late = () => {
-        reject(unavailable(new Error(`No answer from the database within ${timeoutMs} ms.`)));
+        reject(unavailable(new Error(`No response from the database within ${timeoutMs} ms.`)));
       };
       const timer = setTimeout(late, timeoutMs).unref();
       (isPrepared ? work() : prepared().then(work)).then(

@@ -20,7 +20,7 @@ import { unavailable } from '../../errors.ts';
  */
 export class WriteConflict extends Error {
   constructor(options?: ErrorOptions) {
-    super('A concurrent writer was faster.', options);
+    super('Lost to a concurrent write.', options);
   }
 }
 

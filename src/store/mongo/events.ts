@@ -51,7 +51,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
 
   const requireLog = (): void => {
     if (database.transactions) return;
-    throw noEventLog('a standalone MongoDB server has no change streams, a replica set has');
+    throw noEventLog('a standalone MongoDB has no change streams; a replica set is required');
   };
 
   const clusterTime = async (): Promise<Timestamp> =>

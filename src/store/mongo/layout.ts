@@ -55,14 +55,14 @@ const SHARDED_WIRE_VERSION = 14;
 export async function prepareLayout(database: Database, hello: Document): Promise<boolean> {
   const isSharded = hello.msg === 'isdbgrid';
   if (hello.maxWireVersion < (isSharded ? SHARDED_WIRE_VERSION : WIRE_VERSION)) {
-    throw new Error(`MongoDB ${isSharded ? '5.1' : '5.0'} or later is needed.`);
+    throw new Error(`MongoDB ${isSharded ? '5.1' : '5.0'} or later is required.`);
   }
   const { db, options } = database;
   const layouts = db.collection<LayoutDocument>(layoutCollection.name);
   const found = await layouts.findOne({ _id: 'layout' }, options);
   if (found && found.version > LAYOUT) {
     throw new Error(
-      `The database has the layout ${found.version} of a later version of the gateway; this one knows ${LAYOUT}.`,
+      `The database has layout ${found.version} of a later version of the gateway; this version supports layout ${LAYOUT}.`,
     );
   }
 
@@ -112,8 +112,8 @@ async function adaptValidator(
     // The role readWrite does not include collMod, but everything else we need.
     if (accepts(current?.$jsonSchema, schema)) return false;
     throw new Error(
-      `The validator of ${name} is that of another version, and the user of MONGODB_URI may not replace it: ` +
-        'start once with a user who has the role dbAdmin too (collMod).',
+      `The validator of ${name} belongs to another version, and the user in MONGODB_URI may not replace it: ` +
+        'start once with a user who also has the role dbAdmin (collMod).',
       { cause: error },
     );
   }

@@ -267,7 +267,7 @@ async function withCountTimeout<R>(count: (maxTimeMS: number) => Promise<R>): Pr
     return await count(COUNT_TIMEOUT);
   } catch (error) {
     if (!isTimeExpired(error)) throw error;
-    const message = `There are too many to count within ${COUNT_TIMEOUT / 1000} s: ask for totalCount with a narrower filter.`;
+    const message = `There are too many items to count within ${COUNT_TIMEOUT / 1000} s: use a narrower filter with totalCount.`;
     throw new AppError('QUERY_TOO_COMPLEX', message, { cause: error });
   }
 }

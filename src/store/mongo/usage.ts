@@ -158,7 +158,7 @@ export function mongoUsage(database: Database) {
       }
       guess = undefined;
     } while (performance.now() < deadline);
-    throw unavailable(new Error(`The use of ${id} changes too fast.`));
+    throw unavailable(new Error(`The usage of ${id} changes too fast.`));
   }
 
   async function read(id: string): Promise<UsageState | undefined> {

@@ -95,7 +95,9 @@ export class Connection {
    */
   checkFile(): void {
     if (inodeOf(this.#file) !== this.#inode)
-      throw unavailable(new Error(`The data file ${this.#file} was deleted or replaced. Start again.`));
+      throw unavailable(
+        new Error(`The data file ${this.#file} was deleted or replaced. Restart the server.`),
+      );
   }
 
   /** The first row as an array of columns. */
@@ -145,7 +147,7 @@ export class Connection {
     try {
       const result = work();
       if (typeof (result as { then?: unknown } | undefined)?.then === 'function') {
-        throw new Error('A transaction of the embedded store must do its work at once, without a promise.');
+        throw new Error('A transaction of the embedded store must be synchronous.');
       }
       if (depth === 0) {
         this.#commit();

@@ -28,7 +28,7 @@ export function findDamage(file: string): string | undefined {
       );
       values.raw();
       for (const [bytes] of values.iterate() as Iterable<[Buffer]>)
-        if (!isUtf8(bytes)) return `${table}.${column} has text that is no valid UTF-8`;
+        if (!isUtf8(bytes)) return `${table}.${column} has text that is not valid UTF-8`;
     }
     return undefined;
   } catch (error) {

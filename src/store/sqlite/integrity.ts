@@ -30,7 +30,7 @@ export async function checkDataFile(file: string): Promise<void> {
   const isAborted = signal !== null && signal !== 'SIGKILL';
   if (code !== DAMAGED && !isAborted) return;
   throw new Error(
-    `The data file ${file} is damaged: ${finding.trim() || 'it cannot be read'}. Put a backup in its place, or choose another file.`,
+    `The data file ${file} is damaged: ${finding.trim() || 'it cannot be read'}. Restore a backup or use another file.`,
   );
 }
 

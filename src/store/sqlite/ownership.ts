@@ -16,7 +16,7 @@ export function lockDataFile(file: string): () => void {
     lock.close();
     if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
     throw new Error(
-      `The data file ${file} is in use by another server. Stop that one, or choose another file.`,
+      `The data file ${file} is in use by another server. Stop that server or use another file.`,
     );
   }
   return () => lock.close();

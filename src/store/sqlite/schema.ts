@@ -77,7 +77,7 @@ export function migrate(db: Connection): void {
     const from = version();
     if (from > LATEST) {
       throw new Error(
-        `The data file has schema version ${from}; this program knows versions up to ${LATEST}.`,
+        `The data file has schema version ${from}; this program supports versions up to ${LATEST}.`,
       );
     }
     for (let next = from + 1; next <= LATEST; next++) {

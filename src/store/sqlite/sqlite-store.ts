@@ -143,7 +143,7 @@ function createFile(file: string): string {
 /** Replaces methods with ones that throw: writes by a tool would bypass the server's caches. */
 function serverOnly<T extends object>(methods: T): T {
   const refuse = () => {
-    throw new Error('Only the server may do this: it keeps what it reads of the data file in memory.');
+    throw new Error('Only the server may do this, because it caches the data file in memory.');
   };
   return Object.fromEntries(Object.keys(methods).map((name) => [name, refuse])) as T;
 }

@@ -149,7 +149,7 @@ onEachEngine('the log of changes', (kit) => {
     ['after=', /^after: /],
     ['after=0', /^after: must be the id of an event/],
     ['after=x', /^after: must be the id of an event/],
-    ['after=a&after=b', /^after: must be given once/],
+    ['after=a&after=b', /^after: must not be repeated/],
     ['limit=0', /^limit: /],
     ['limit=101', /^limit: /],
     ['since=1', /^since: is not a known/],

@@ -106,7 +106,7 @@ withBrowser('The REST docs', (kit) => {
     const tab = await kit.open('/docs');
     await tab.page.locator('.opblock').first().waitFor();
     const badges = (operationId: string) => panel(tab, operationId).locator('.lifecycle').allTextContents();
-    expect(await badges('getPet')).toEqual(['deprecated, ends 2027-06-30']);
+    expect(await badges('getPet')).toEqual(['deprecated, sunset 2027-06-30']);
     expect(await badges('updatePet')).toEqual(['beta']);
     expect(await badges('listPetsOfCategory')).toEqual(['experimental']);
     expect(await badges('listPets')).toEqual([]);
@@ -163,11 +163,11 @@ withBrowser('The REST docs', (kit) => {
     await execute();
     await answer.filter({ hasText: '"Rex"' }).waitFor();
     await execute();
-    await answer.filter({ hasText: 'The plan allows 1 requests a minute' }).waitFor();
+    await answer.filter({ hasText: 'The plan allows 1 requests per minute' }).waitFor();
     await tab.picture('docs-used-up');
     await page.getByLabel('API key').fill('broken');
     await page.keyboard.press('Enter');
-    await tab.see('The server does not know this key.', '#key-status');
+    await tab.see('Unknown API key.', '#key-status');
     await execute();
     await answer.filter({ hasText: 'A valid API key is needed' }).waitFor();
     await page.route('**/pets/*', (route) => route.abort());

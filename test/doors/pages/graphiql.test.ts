@@ -12,7 +12,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.see('Enter an API key to send requests.', '#key-status');
     await page.getByLabel('API key').fill(`petstore_${'x'.repeat(43)}`);
     await page.getByRole('button', { name: 'Use', exact: true }).click();
-    await tab.see('The server does not know this key.', '#key-status');
+    await tab.see('Unknown API key.', '#key-status');
     await page.getByLabel('API key').fill('no key at all');
     await page.keyboard.press('Enter');
     await tab.see('keys have no spaces', '#key-status');
@@ -44,7 +44,7 @@ withBrowser('GraphiQL', (kit) => {
     const { page } = tab;
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click({ timeout: 30_000 });
     await page.locator('.graphiql-doc-explorer-content').getByText('Query', { exact: true }).click();
-    await tab.see('What can be read.', '.graphiql-doc-explorer-content');
+    await tab.see('Root type of all queries.', '.graphiql-doc-explorer-content');
     await tab.leave('graphiql-docs');
   }, 60_000);
 
@@ -69,14 +69,14 @@ withBrowser('GraphiQL', (kit) => {
     await tab.write('{ pets(first: 50) { nodes { nothing } } }');
     await tab.see('Cannot query field "nothing"', '.cost-strip');
     await tab.write('{ pets(first: 50) {');
-    await tab.see('The operation is not complete yet.', '.cost-strip');
+    await tab.see('The operation is incomplete.', '.cost-strip');
     expect(asked).toBe(before);
 
     await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
     await tab.see('Costs 6 units', '.cost-strip');
     await tab.run();
     await tab.see('The last run cost 6 units', '.cost-strip');
-    await tab.see(/Minute: 999,99\d of 1,000,000 left, new in \d+ s/, '.cost-strip');
+    await tab.see(/Minute: 999,99\d of 1,000,000 left, resets in \d+ s/, '.cost-strip');
     expect(await tab.answer.textContent()).not.toContain('rateLimit');
     await tab.leave('graphiql-cost');
   }, 60_000);
@@ -97,7 +97,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.write(
       '{ categories(first: 100) { nodes { id pets(first: 100) { nodes { id } } } } orders { nodes { id } } }',
     );
-    await tab.see('Costs more than 50 units', '.cost-strip');
+    await tab.see('Exceeds the maximum cost of 50 units', '.cost-strip');
     await tab.page.getByRole('button', { name: 'Show Cost and REST' }).click();
     const rows = tab.page.locator('.expensive tbody tr');
     await rows.first().waitFor();
@@ -115,10 +115,10 @@ withBrowser('GraphiQL', (kit) => {
     const expected = {
       'Nested pets': '"categories"',
       Filters: '"orders"',
-      'Page by page': '"inventory"',
+      Pagination: '"inventory"',
       'A mutation': '"createOrder"',
       'One pet': '"pet"',
-      'What is left': '"rateLimit"',
+      'Rate limit': '"rateLimit"',
     };
     const examples = page.locator('.examples button');
     await examples.first().waitFor({ timeout: 30_000 });
@@ -208,11 +208,11 @@ withBrowser('GraphiQL', (kit) => {
       await expect.poll(() => page.locator('.rest-equivalent pre').innerText({ timeout: 5_000 })).toBe(call);
     }
     await tab.write('{ pet(id: 7) { category { name } } }');
-    await tab.see('It leaves out what is nested (category)', '.rest-equivalent p');
+    await tab.see('It omits nested data (category)', '.rest-equivalent p');
     await tab.write('{ pets(last: 5) { nodes { id } } }');
-    await tab.see('It leaves out the argument last', '.rest-equivalent p');
+    await tab.see('It omits the argument last', '.rest-equivalent p');
     await tab.write('{ a: pet(id: 7) { name } b: pet(id: 8) { name } }');
-    await tab.see('No single REST call does the same.', '.panel p');
+    await tab.see('No single REST call is equivalent.', '.panel p');
     await tab.leave('graphiql-rest-equivalent');
   }, 90_000);
 
@@ -235,7 +235,7 @@ withBrowser('GraphiQL', (kit) => {
     }
     await tab.run();
     await tab.see('RATE_LIMITED', '.result-window');
-    await tab.see(/Minute: 0 of 2 left, new in \d+ s/, '.used-up');
+    await tab.see(/Minute: 0 of 2 left, resets in \d+ s/, '.used-up');
     await tab.picture('graphiql-used-up');
 
     await page.route(/\/graphql(\/cost)?$/, (route) => route.abort());
@@ -345,7 +345,7 @@ withBrowser('GraphiQL', (kit) => {
       .toMatch(/"id":\s9007199254740999\b/);
     // No stream begins at this gateway any more.
     kit.gateway.endStreams();
-    await tab.see('The server has ended the stream.', '.result-window');
+    await tab.see('The server ended the stream.', '.result-window');
     await tab.leave('graphiql-subscription-data', /ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET)/);
   }, 60_000);
 });

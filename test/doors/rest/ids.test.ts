@@ -26,7 +26,7 @@ onEachEngine('int64 ids over REST', (kit) => {
       expectRefusal(
         await send(gateway, `PUT ${path}`, { body: `{"id":${BigInt(id) - 1n}}` }),
         'VALIDATION_FAILED',
-        'id: must be the id of the path.',
+        'id: must equal the id in the path.',
       );
       expectRefusal(await send(gateway, `/store/orders/${BigInt(id) - 1n}`), 'NOT_FOUND');
     }
@@ -112,7 +112,7 @@ onEachEngine('int64 ids over REST', (kit) => {
     expectRefusal(
       await send(kit.gateway, `PATCH /pets/${P}`, { body: `{"id":${id}}` }),
       'VALIDATION_FAILED',
-      'id: must be the id of the path.',
+      'id: must equal the id in the path.',
     );
   });
 

@@ -258,7 +258,7 @@ describe('REST requests', () => {
     expectRefusal(
       await send(kit.gateway, 'POST /store/orders', { body }),
       'BAD_REQUEST',
-      'The body has the same name twice in one object.',
+      'The body has a duplicate name in an object.',
     );
   });
 

@@ -105,7 +105,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The collections', () => {
     expect(await layouts.findOne({ _id: 'layout' })).toMatchObject({ version: 2 });
     await layouts.updateOne({ _id: 'layout' }, { $set: { version: 3 } });
     await expect(database.open()).rejects.toThrow(
-      'layout 3 of a later version of the gateway; this one knows 2',
+      'layout 3 of a later version of the gateway; this version supports layout 2',
     );
     await layouts.updateOne({ _id: 'layout' }, { $set: { version: 2 } });
   });

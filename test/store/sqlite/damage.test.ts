@@ -37,7 +37,7 @@ describe('The search for damage', () => {
     const db = new Database(file);
     db.exec("update categories set description = cast(x'52ff78' as text) where id = 1");
     db.close();
-    expect(findDamage(file)).toBe('categories.description has text that is no valid UTF-8');
+    expect(findDamage(file)).toBe('categories.description has text that is not valid UTF-8');
   });
 
   it('says in one line what is wrong with a page', () => {

@@ -48,7 +48,7 @@ class ApiKey {
     if (!/^[!-~]+$/.test(key)) {
       return settle({
         kind: 'refused',
-        message: 'That is no API key: keys have no spaces and no letters beyond ASCII.',
+        message: 'This is not an API key: keys are ASCII without spaces.',
       });
     }
     settle({ kind: 'checking' });
@@ -64,7 +64,7 @@ class ApiKey {
       }
       const message =
         response.status === 401
-          ? 'The server does not know this key. Check that it is complete and not revoked.'
+          ? 'Unknown API key. Check that it is complete and not revoked.'
           : await describeFailure(response);
       settle({ kind: 'refused', message });
     } catch (error) {

@@ -42,7 +42,7 @@ export const windowAt = (window: Window, now: number): Window =>
   now < window.resetAt ? window : { ...window, remaining: window.limit };
 
 export const UNREACHABLE =
-  'The server cannot be reached. Check that it is running and that you are online; then try again.';
+  'The server cannot be reached. Check that it is running and that you are online, then try again.';
 
 /**
  * Describes a failure for users.
@@ -63,5 +63,5 @@ export function errorMessage(text: string, { status, statusText }: Response): st
   } catch {
     // A proxy's error page; fall back to the status line.
   }
-  return `The server answered ${`${status} ${statusText}`.trim()}, without saying why.`;
+  return `The server responded with ${`${status} ${statusText}`.trim()} and no explanation.`;
 }

@@ -3,8 +3,8 @@ import { LANGUAGES, type SampleRequest } from './samples.ts';
 import type { Component, Immutable, System } from './swagger.ts';
 
 const STABILITY = {
-  beta: 'Details may still change within version 1.',
-  experimental: 'May change or go at any time.',
+  beta: 'Details may change within version 1.',
+  experimental: 'May change or disappear at any time.',
 } as Record<string, string>;
 
 const operationAt = (system: System, path: string, method: string) =>
@@ -51,7 +51,7 @@ export const panels = (operations: readonly RestOperation[], hasGraphiql: boolea
             h(
               'p',
               { className: 'not-tried' },
-              'This operation cannot be tried here: the specification of the API switches its try-it panel off. Call it yourself; the request is below.',
+              'The specification disables the try-it panel for this operation. Use the request sample below instead.',
             ),
           h(Original, props),
         );
@@ -95,8 +95,8 @@ function summary(Original: Component, system: System): Component {
       operation?.get('deprecated')
         ? badge(
             'deprecated',
-            sunset ? `deprecated, ends ${sunset}` : 'deprecated',
-            'Use something else in new work.',
+            sunset ? `deprecated, sunset ${sunset}` : 'deprecated',
+            'Do not use in new code.',
           )
         : null,
     );

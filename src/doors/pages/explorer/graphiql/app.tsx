@@ -80,7 +80,7 @@ function useSchema(): [schema: GraphQLSchema | undefined, problem: string | unde
         const isHidden = error instanceof Response && [401, 404].includes(error.status);
         setProblem(
           isHidden
-            ? 'This server does not show its schema: operations run, but nothing is completed or checked.'
+            ? 'This server hides its schema. Operations run, but without completion and validation.'
             : await describeFailure(error),
         );
       }

@@ -13,7 +13,9 @@ export function CopyButton({ text, children }: Props) {
   const onClick = async () => {
     const made = text();
     const isCopied = made !== undefined && (await copy(made));
-    setSaid(made === undefined ? 'Nothing to copy' : isCopied ? 'Copied' : 'The browser does not allow it');
+    setSaid(
+      made === undefined ? 'Nothing to copy' : isCopied ? 'Copied' : 'The browser does not allow copying',
+    );
     setTimeout(() => setSaid(''), 2_000);
   };
   return (

@@ -17,11 +17,11 @@ function quoteText(quote: Quote): string {
     case 'none':
       return quote.reason;
     case 'asking':
-      return 'Asking for the cost …';
+      return 'Requesting the cost …';
     case 'known':
       return quote.units === 0 ? 'Costs nothing' : `Costs ${counted(quote.units, 'unit')}`;
     case 'refused':
-      return quote.expensive.length > 0 ? `Costs more than ${MAX_COST} units: too much` : quote.message;
+      return quote.expensive.length > 0 ? `Exceeds the maximum cost of ${MAX_COST} units` : quote.message;
   }
 }
 
@@ -49,7 +49,7 @@ function WindowText({ name, window, now }: { name: string; window: Window; now: 
   return (
     <span className={remaining === 0 ? 'window used-up' : 'window'}>
       {name}: <b>{remaining.toLocaleString('en')}</b> of {limit.toLocaleString('en')} left
-      {left > 0 && remaining < limit && <span className="countdown">, new in {duration(left)}</span>}
+      {left > 0 && remaining < limit && <span className="countdown">, resets in {duration(left)}</span>}
     </span>
   );
 }
@@ -96,7 +96,7 @@ export function CostDetails() {
             <thead>
               <tr>
                 <th scope="col">List</th>
-                <th scope="col">Entries at most</th>
+                <th scope="col">Maximum entries</th>
               </tr>
             </thead>
             <tbody>
@@ -109,14 +109,14 @@ export function CostDetails() {
             </tbody>
           </table>
           <p>
-            Ask for less with <code>first</code> or <code>last</code>; without them a list counts as 20.
+            Reduce <code>first</code> or <code>last</code>. Without them, a list counts as 20 entries.
           </p>
         </>
       )}
-      {budget && <p className="plan">Plan {budget.plan.toLowerCase()}: each REST call is one unit.</p>}
+      {budget && <p className="plan">Plan {budget.plan.toLowerCase()}. Each REST call costs one unit.</p>}
       <p>
-        A field of the root costs 1 unit for each 100 list entries that it and all below it can return, and at
-        least 1. An operation above {MAX_COST} units is refused.
+        A root field costs 1 unit per 100 list entries that it and its subselections can return, and at least
+        1. Operations above {MAX_COST} units are refused.
       </p>
     </>
   );

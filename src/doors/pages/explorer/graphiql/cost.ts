@@ -174,9 +174,9 @@ function subjectOf(
 ): Subject | string {
   if (query.replaceAll(/#.*$/gm, '').trim() === '') return 'Write an operation to see its cost.';
   const document = parsed(query);
-  if (!document) return 'The operation is not complete yet.';
+  if (!document) return 'The operation is incomplete.';
   const operation = operationAt(document, offset);
-  if (!operation) return 'There is no operation here, only fragments.';
+  if (!operation) return 'There are only fragments, no operation.';
   const error = schema ? validate(schema, document)[0] : undefined;
   if (error) return error.message;
   try {

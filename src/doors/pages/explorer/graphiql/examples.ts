@@ -45,7 +45,7 @@ const EXAMPLES: readonly Example[] = [
   {
     id: 'filters',
     title: 'Filters',
-    about: 'The latest orders that are still open.',
+    about: 'The latest open orders.',
     query: `query OpenOrders {
   orders(filter: { complete: false }, last: 5) {
     nodes {
@@ -65,8 +65,8 @@ const EXAMPLES: readonly Example[] = [
   },
   {
     id: 'pagination',
-    title: 'Page by page',
-    about: 'For the next page, put endCursor into the variable "after".',
+    title: 'Pagination',
+    about: 'For the next page, set the variable "after" to endCursor.',
     query: `query Inventory($after: String) {
   inventory(first: 5, after: $after, filter: { status: [available] }) {
     totalCount
@@ -92,7 +92,7 @@ const EXAMPLES: readonly Example[] = [
   {
     id: 'mutation',
     title: 'A mutation',
-    about: 'Creates an order. Each run creates another one.',
+    about: 'Creates an order. Every run creates another one.',
     query: `mutation CreateOrder($input: NewOrder!) {
   createOrder(input: $input) {
     id
@@ -111,7 +111,7 @@ const EXAMPLES: readonly Example[] = [
   {
     id: 'one-pet',
     title: 'One pet',
-    about: 'By its id. The REST call that does the same stands under "Cost and REST".',
+    about: 'A lookup by id. "Cost and REST" shows the equivalent REST call.',
     query: `query Pet {
   pet(id: 1) {
     id
@@ -124,8 +124,8 @@ const EXAMPLES: readonly Example[] = [
   },
   {
     id: 'rate-limit',
-    title: 'What is left',
-    about: 'The limits of your key. Asking costs nothing.',
+    title: 'Rate limit',
+    about: 'The limits of your key and what is left. Free.',
     query: `query RateLimit {
   rateLimit {
     plan
@@ -148,7 +148,7 @@ const EXAMPLES: readonly Example[] = [
 const SUBSCRIPTION: Example = {
   id: 'subscription',
   title: 'A subscription',
-  about: 'Each change as it happens, until you stop it. Run "A mutation" in another tab of the browser.',
+  about: 'Every change as it happens, until you stop it. Run "A mutation" in another browser tab.',
   query: `subscription Changes {
   events {
     id

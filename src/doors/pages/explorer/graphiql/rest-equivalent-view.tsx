@@ -16,7 +16,7 @@ export function RestEquivalentView() {
   const equivalents = useMemo(() => new RestEquivalents(operations), [operations]);
   const equivalent = subject && equivalents.of(subject);
   if (!equivalent) {
-    return <p>No single REST call does the same. REST answers one kind of record at a time.</p>;
+    return <p>No single REST call is equivalent. REST returns one kind of record at a time.</p>;
   }
   const { rest, method, url, body, missing } = equivalent;
   const snippet = {
@@ -33,7 +33,7 @@ export function RestEquivalentView() {
           {body !== undefined && `\n\n${body}`}
         </code>
       </pre>
-      {missing.length > 0 && <p>It leaves out {missing.join('; ')}.</p>}
+      {missing.length > 0 && <p>It omits {missing.join('; ')}.</p>}
       <p className="actions">
         <CopyButton text={() => asCurl(snippet)}>Copy as curl</CopyButton>
         <a href={`/docs#/${rest.tag}/${rest.operationId}`}>{rest.operationId} in the REST docs</a>

@@ -121,12 +121,12 @@ function equivalentOf(
   for (const name of rest.query) {
     for (const value of [given[name] ?? []].flat()) {
       if (name === 'after' && !/^\d+$/.test(String(value)))
-        missing.push('the cursor: REST takes the last id seen');
+        missing.push('the cursor (REST takes the last id seen)');
       else query.append(name, String(value));
     }
   }
   const nested = nestedIn(field?.selectionSet);
-  if (nested.length > 0) missing.push(`what is nested (${nested.join(', ')}): further calls give it`);
+  if (nested.length > 0) missing.push(`nested data (${nested.join(', ')}), which takes further calls`);
   const { method } = rest;
   const url = query.size > 0 ? `${path}?${query}` : path;
   return { rest, method, url, missing, ...(given.input !== undefined && { body: stringify(given.input) }) };

@@ -2,7 +2,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { parseExactly } from '../exact-json.ts';
 
 /** Shown if the stream ends without `complete`, because the server stopped or disconnected a slow reader. */
-const ENDED = { errors: [{ message: 'The server has ended the stream. Run it again to go on.' }] };
+const ENDED = { errors: [{ message: 'The server ended the stream. Run it again to continue.' }] };
 
 /**
  * Runs a subscription with GraphQL over SSE, distinct connections mode. Does not use `graphql-sse`, whose
