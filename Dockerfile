@@ -12,12 +12,12 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
-# The only place that is written to, so that the root file system can be read-only.
+# The only writable path, so that the root file system can be read-only.
 RUN mkdir data && chown node:node data
 VOLUME /app/data
 USER node
 EXPOSE 4000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 4000}/health/ready`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# node itself is process 1, so that it gets the signal to stop.
+# Node runs as process 1, so that it receives SIGTERM.
 CMD ["node", "dist/main.js"]

@@ -13,12 +13,12 @@ const SOURCES = join(ROOT, 'src/doors/pages/explorer');
 const OUTPUT = join(ROOT, 'dist/explorer');
 const MANIFEST = join(OUTPUT, 'manifest.json');
 
-/** Where the files are served. */
+/** The path from which the files are served. */
 const PUBLIC_PATH = '/explorer';
 
 /**
- * Bundles what runs in browsers (GraphiQL, the REST docs, the first page) into files whose names change with their content.
- * Does nothing where nothing changed since the last time.
+ * Bundles the browser code (GraphiQL, the REST docs, the landing page) into files with content hashes in
+ * their names. Does nothing if nothing has changed since the last run.
  */
 export async function bundle(): Promise<void> {
   const digest = digestOfInputs();
@@ -52,10 +52,10 @@ export async function bundle(): Promise<void> {
   writeFileSync(MANIFEST, JSON.stringify(manifest, null, 2));
 }
 
-/** Beyond this, Brotli takes six times as long for a fourteenth less. */
+/** Above this level, Brotli takes six times as long to save another fourteenth. */
 const BROTLI_QUALITY = 9;
 
-/** Writes a file in the codings that browsers take, once for all that will ask for it. */
+/** Writes a file in every content coding we serve, so that nothing is compressed per request. */
 async function compress(name: string): Promise<void> {
   const file = join(OUTPUT, name);
   const content = readFileSync(file);
@@ -72,7 +72,7 @@ async function compress(name: string): Promise<void> {
   writeFileSync(`${file}.gz`, gz);
 }
 
-/** The sources, this file, and every library in the version that is locked. */
+/** The inputs: the sources, this file, and the locked version of every library. */
 function digestOfInputs(): string {
   const hash = createHash('sha256');
   const sources = readdirSync(SOURCES, { recursive: true, withFileTypes: true })
@@ -87,7 +87,7 @@ function digestOfInputs(): string {
 
 interface Emitted {
   entries: { name: string; script: string; style: string }[];
-  /** File names of all that the entries lead to. */
+  /** Names of all files reachable from the entries. */
   files: string[];
 }
 
@@ -121,7 +121,7 @@ async function emit(
     outputs,
     Object.keys(entryPoints).map((name) => entryFile(outputs, name)),
   );
-  // What dynamic imports have for styles is in the style sheet of the page already.
+  // Styles of dynamic imports are already in the page's style sheet.
   for (const file of Object.keys(outputs)) if (!files.has(file)) rmSync(join(ROOT, file));
   return {
     entries: Object.keys(entryPoints).map((name) => {
@@ -140,7 +140,7 @@ const publicPathOf = (file: string): string => `${PUBLIC_PATH}${file.slice(file.
 const entryFile = (outputs: Outputs, name: string): string =>
   Object.keys(outputs).find((file) => new RegExp(`/${name}-\\w+\\.js$`).test(file))!;
 
-/** The files that others lead to. */
+/** The files reachable from others. */
 function reachable(outputs: Outputs, from: readonly string[]): Set<string> {
   const found = new Set<string>();
   const visit = (file: string): void => {
@@ -155,7 +155,7 @@ function reachable(outputs: Outputs, from: readonly string[]): Set<string> {
   return found;
 }
 
-/** GraphiQL brings two families of fonts as data, 340 kB compressed; the system has fonts of its own. */
+/** Removes the two font families that GraphiQL embeds, 340 kB compressed, in favour of system fonts. */
 const systemFonts: Plugin = {
   name: 'system fonts',
   setup: ({ onLoad }) => {
@@ -166,7 +166,10 @@ const systemFonts: Plugin = {
   },
 };
 
-/** GraphiQL formats the JSON of variables with Prettier's parser of JavaScript, 140 kB compressed, where 5 kB do. */
+/**
+ * Replaces Prettier's JavaScript parser, 140 kB compressed, which GraphiQL uses to format JSON variables,
+ * with 5 kB.
+ */
 const jsonWithoutPrettier: Plugin = {
   name: 'JSON without Prettier',
   setup: ({ onResolve }) => {
@@ -176,7 +179,7 @@ const jsonWithoutPrettier: Plugin = {
   },
 };
 
-/** Parts of Monaco that need a language server or have nothing to do in a page, 90 kB compressed. */
+/** Parts of Monaco that need a language server or have no use in a page, 90 kB compressed. */
 const UNUSED_PARTS = [
   'diffEditor',
   'diffEditorBreadcrumbs',
@@ -196,7 +199,7 @@ const UNUSED_PARTS = [
   'suggestInlineCompletions',
 ];
 
-/** Monaco without what GraphQL and JSON make no use of. */
+/** Monaco with only what GraphQL and JSON need. */
 const editorForGraphql: Plugin = {
   name: 'editor for GraphQL',
   setup: ({ onLoad }) => {

@@ -11,9 +11,9 @@ import { deploymentOf, openApiJson } from './src/openapi/document.ts';
 import { config } from './test/clients/codegen-config.ts';
 
 /**
- * Writes everything that is generated and committed: the SDL, the OpenAPI description, and as any client would make
- * them from these, the typed documents and a REST client.
- * `npm run codegen` writes; `npm run drift` runs it and fails where that changed a file.
+ * Generates everything that is generated and committed: the SDL, the OpenAPI description, and, as any client
+ * would from these, the typed documents and a REST client. `npm run codegen` writes the files; `npm run
+ * drift` fails if that changes any.
  */
 const sdl = `${printSchema(lexicographicSortSchema(schema))}\n`;
 await writeFile('schema/schema.graphql', sdl);

@@ -2,19 +2,19 @@ import { createRequire } from 'node:module';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  // As node does: graphql's `module` field would give the tests a second copy of it beside the one of Pothos.
+  // Resolve graphql as Node does. Its `module` field would load a second copy beside the one used by Pothos.
   resolve: {
     alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }],
   },
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/kit/build.ts', 'test/kit/bundle.ts', 'test/kit/mongo.ts'],
-    // libsql's native part wants processes, not worker threads.
+    // libsql's native module requires processes instead of worker threads.
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 20_000,
-    // As the server does: errors of fields that graphql-js has abandoned (src/main.ts).
+    // Ignores late errors of abandoned fields, as the server does (src/main.ts).
     onUnhandledError: ({ name }) => name !== 'GraphQLError',
   },
 });

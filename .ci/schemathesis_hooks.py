@@ -5,11 +5,11 @@ import itertools
 import schemathesis
 
 numbers = itertools.count(1)
-# What JavaScript trims.
+# Characters that JavaScript trims.
 SPACE = "\t\n\v\f\r \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
 
 
-# Requests without a valid key are limited by address, by design: each one comes from an address of its own.
+# Requests without a valid key are limited by address, so each one gets an address of its own.
 @schemathesis.hook
 def before_call(context, case, kwargs):
     number = next(numbers)

@@ -75,7 +75,7 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WO
         { timeout: 20_000 },
       )
       .toBeGreaterThan(before);
-    expect(server.output()).toContain('another one takes its place');
+    expect(server.output()).toContain('exited and will be replaced');
   });
 
   it('ends with all of them at SIGTERM, and with 0', { timeout: 30_000 }, async () => {

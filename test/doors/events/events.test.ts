@@ -165,7 +165,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     const key = await kit.gateway.newKey('free');
     const clients = [await stream('', { key }), await stream('', { key })];
     const refused = await send(kit.gateway, '/events/stream', { key });
-    expectRefusal(refused, 'RATE_LIMITED', /2 streams at once/);
+    expectRefusal(refused, 'RATE_LIMITED', /2 concurrent streams/);
     expect(refused.headers['retry-after']).toBe('1');
     expect(await metric('petstore_event_streams')).toBe(2);
     clients[0]!.close();

@@ -64,7 +64,7 @@ withBrowser('The REST docs', (kit) => {
       expect(await panel(tab, operationId).locator('.try-out__btn').count(), operationId).toBe(buttons);
       expect(await panel(tab, operationId).locator('.not-tried').count(), operationId).toBe(1 - buttons);
     }
-    await tab.see('the specification of the API switches its try-it panel off', '.not-tried');
+    await tab.see('The specification disables the try-it panel', '.not-tried');
     await tab.leave('docs-not-tried');
   }, 60_000);
 
@@ -169,7 +169,7 @@ withBrowser('The REST docs', (kit) => {
     await page.keyboard.press('Enter');
     await tab.see('Unknown API key.', '#key-status');
     await execute();
-    await answer.filter({ hasText: 'A valid API key is needed' }).waitFor();
+    await answer.filter({ hasText: 'A valid API key is required' }).waitFor();
     await page.route('**/pets/*', (route) => route.abort());
     await execute();
     await answer.filter({ hasText: 'The server cannot be reached.' }).waitFor();
