@@ -57,9 +57,9 @@ export interface ValidDocument {
 export type ReadDocument = ValidDocument | { readonly refusal: OperationRefused };
 
 interface Entry {
-  document: ReadDocument;
+  readonly document: ReadDocument;
   /** Bytes cached for the document. */
-  bytes: number;
+  readonly bytes: number;
 }
 
 /**
@@ -118,8 +118,8 @@ export class Documents {
   reserve(document: ValidDocument, bytes: number): boolean {
     const entry = this.#cache.peek(document.text);
     if (entry?.document !== document || entry.bytes + bytes > MAX_BYTES_PER_DOCUMENT) return false;
-    entry.bytes += bytes;
-    this.#cache.set(document.text, entry);
+    // A new object, since the cache takes the size of a known one for unchanged.
+    this.#cache.set(document.text, { document, bytes: entry.bytes + bytes });
     return true;
   }
 
