@@ -91,10 +91,6 @@ export class Connection<T> {
     this.#source = source;
   }
 
-  get nodes(): T[] {
-    return this.#page.items;
-  }
-
   get edges(): { cursor: string; node: T }[] {
     return this.#page.items.map((node) => ({ cursor: this.#source.idOf(node), node }));
   }

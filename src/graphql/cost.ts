@@ -5,7 +5,6 @@ import {
   type GraphQLSchema,
   getNamedType,
   getNullableType,
-  isEnumType,
   isLeafType,
   isListType,
   isObjectType,
@@ -213,7 +212,7 @@ function weightOf({ name, type, extensions }: Field): number {
   const named = getNamedType(type);
   const maxLength = extensions.maxLength ?? named.extensions.maxLength;
   if (typeof maxLength === 'number') return Math.max(1, Math.ceil(maxLength / CHARACTERS_PER_WEIGHT));
-  const isText = isScalarType(named) && (named.name === 'String' || !isSpecifiedScalarType(named));
-  if (isText && !isEnumType(named)) throw new Error(`${name}: nothing says how long this text can be`);
+  if (isScalarType(named) && (named.name === 'String' || !isSpecifiedScalarType(named)))
+    throw new Error(`${name}: nothing says how long this text can be`);
   return 1;
 }

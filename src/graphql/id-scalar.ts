@@ -62,15 +62,14 @@ const isOpaque = (argument: GraphQLArgument | null | undefined): boolean =>
 export function Int64IdsRule(context: ValidationContext): ASTVisitor {
   const opaqueDefaults = new Set<ValueNode>();
   const check = (node: StringValueNode | IntValueNode) => {
-    const type = context.getInputType();
-    if (!type || getNamedType(type) !== IdScalar) return;
+    if (getNamedType(context.getInputType()) !== IdScalar) return;
     if (isOpaque(context.getArgument()) || opaqueDefaults.has(node)) return;
     if (parseId(node.value) === null) context.reportError(invalid(ID_RULE, node));
   };
   return {
     OperationDefinition(operation) {
       const opaque = opaqueVariablesIn(context, operation);
-      for (const { variable, defaultValue } of operation.variableDefinitions ?? []) {
+      for (const { variable, defaultValue } of operation.variableDefinitions!) {
         if (!defaultValue || !opaque.has(variable.name.value)) continue;
         for (const value of defaultValue.kind === Kind.LIST ? defaultValue.values : [defaultValue])
           opaqueDefaults.add(value);
@@ -91,7 +90,7 @@ export const opaqueVariables = (
 
 function opaqueVariablesIn(context: ValidationContext, operation: OperationDefinitionNode): Set<string> {
   const opaque = new Set<string>();
-  if (!operation.variableDefinitions?.length) return opaque;
+  if (operation.variableDefinitions!.length === 0) return opaque;
   const others = new Set<string>();
   const info = new TypeInfo(context.getSchema());
   const look = visitWithTypeInfo(info, {
@@ -103,6 +102,10 @@ function opaqueVariablesIn(context: ValidationContext, operation: OperationDefin
   return opaque;
 }
 
+/** Where an issue is: fields of an input object are named as over REST, anything else with its variable. */
+export const issuePath = (variable: string, path: readonly (string | number)[]): string =>
+  (typeof path[0] === 'string' ? path : [variable, ...path]).join('.');
+
 /** Finds malformed ids in the coerced value of a variable that is not opaque. */
 export function idIssues(type: GraphQLInputType, value: unknown, name: string): Issue[] {
   const issues: Issue[] = [];
@@ -110,7 +113,7 @@ export function idIssues(type: GraphQLInputType, value: unknown, name: string): 
     if (value == null) return;
     const given = getNullableType(type);
     if (given === IdScalar) {
-      if (parseId(value) === null) issues.push({ path: path.join('.') || name, message: ID_RULE });
+      if (parseId(value) === null) issues.push({ path: issuePath(name, path), message: ID_RULE });
     } else if (isListType(given)) {
       (value as unknown[]).forEach((item, index) => {
         look(given.ofType, item, [...path, index]);

@@ -89,8 +89,8 @@ function describeDifference(one: FieldNode, other: FieldNode): string | undefine
   return argumentsOf(one) === argumentsOf(other) ? undefined : 'they have differing arguments';
 }
 
-const argumentsOf = ({ arguments: given = [] }: FieldNode): string =>
-  given
+const argumentsOf = ({ arguments: given }: FieldNode): string =>
+  given!
     .map(({ name, value }) => `${name.value}:${print(sorted(value))}`)
     .sort()
     .join();

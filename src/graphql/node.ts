@@ -50,7 +50,7 @@ export function nodeType(type: string, find: Find): (record: { id: Id }) => stri
 
 /** Finds a record by nodeId; null if there is none or the nodeId is malformed. */
 function nodeOf(nodeId: string, context: Context): MaybePromise<object | null> {
-  const [type = '', id = ''] = Buffer.from(nodeId, 'base64url').toString('latin1').split(':');
+  const [type, id] = Buffer.from(nodeId, 'base64url').toString('latin1').split(':') as [string, string];
   const find = finders.get(type);
   if (!find || nodeIdOf(type, id) !== nodeId || parseId(id) === null) return null;
   const found = find(id, context);

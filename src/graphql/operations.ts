@@ -144,7 +144,10 @@ export class Operations {
           variableValues: variables,
         };
         const source = await createSourceEventStream({ ...args, contextValue: context });
-        if (!(Symbol.asyncIterator in source)) throw source.errors?.[0]?.originalError ?? source.errors?.[0];
+        if (!(Symbol.asyncIterator in source)) {
+          const error = source.errors![0]!;
+          throw error.originalError ?? error;
+        }
         const resolve = (event: unknown) =>
           this.#finish(execute({ ...args, contextValue: contextOfEvent(), rootValue: event }));
         return resultsOf(source, resolve);
@@ -178,10 +181,6 @@ export class Operations {
           : `Unknown operation named "${operationName}".`,
       );
     }
-    const { operation: kind } = operation.node;
-    if (!this.#schema.getRootType(kind)) {
-      throw refused('GRAPHQL_VALIDATION_FAILED', `The schema has no ${kind}s.`);
-    }
     return operation;
   }
 
@@ -212,7 +211,7 @@ export class Operations {
     }
     const data = this.#introspection.resolve(selected.selection, variables) ?? null;
     const bytes = isConstant ? 0 : SCHEMA_DATA_BYTES;
-    const hasVariables = (operation.node.variableDefinitions ?? []).length > 0;
+    const hasVariables = operation.node.variableDefinitions!.length > 0;
     if (!hasVariables && (data === null || this.#documents.reserve(operation.document, bytes)))
       plan.schemaData = data;
     return data;

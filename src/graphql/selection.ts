@@ -1,4 +1,5 @@
 import {
+  type BooleanValueNode,
   type DirectiveNode,
   type DocumentNode,
   type FieldNode,
@@ -53,16 +54,16 @@ export interface SelectedOperation {
 /** The names of the variables used in `@skip` and `@include`. */
 export function conditionVariables(
   document: DocumentNode,
-  { variableDefinitions = [] }: OperationDefinitionNode,
+  { variableDefinitions }: OperationDefinitionNode,
 ): readonly string[] {
-  if (variableDefinitions.length === 0) return [];
+  if (variableDefinitions!.length === 0) return [];
   const used = new Set<string>();
   visit(document, {
     Directive({ arguments: given }: DirectiveNode) {
-      for (const { value } of given ?? []) if (value.kind === Kind.VARIABLE) used.add(value.name.value);
+      for (const { value } of given!) if (value.kind === Kind.VARIABLE) used.add(value.name.value);
     },
   });
-  return variableDefinitions.map(({ variable }) => variable.name.value).filter((name) => used.has(name));
+  return variableDefinitions!.map(({ variable }) => variable.name.value).filter((name) => used.has(name));
 }
 
 /**
@@ -89,10 +90,8 @@ export const selectEverything = (
   schema: GraphQLSchema,
   document: DocumentNode,
   { operation, selectionSet }: OperationDefinitionNode,
-): Selection => {
-  const root = schema.getRootType(operation);
-  return root ? new Collector(schema, document, null).collect(root, [selectionSet], 1) : [];
-};
+): Selection =>
+  new Collector(schema, document, null).collect(schema.getRootType(operation)!, [selectionSet], 1);
 
 class Collector {
   fields = 0;
@@ -115,7 +114,9 @@ class Collector {
     for (const [key, nodes] of this.#group(parent, sets)) {
       if (++this.fields > MAX_FIELDS) throw tooComplex(`selects more than ${MAX_FIELDS} fields`);
       if (depth > MAX_DEPTH) throw tooComplex(`is nested more than ${MAX_DEPTH} levels deep`);
-      const definition = fieldOf(this.#schema, parent, nodes[0].name.value);
+      const name = nodes[0].name.value;
+      const definition = META_FIELDS.get(name) ?? parent.getFields()[name];
+      // Below fields that conflict, which are not told yet, there can be those of another type.
       if (!definition) continue;
       const subselections = this.#subselections(definition, nodes, depth + 1);
       selection.push({ key, parent, definition, nodes, subselections });
@@ -163,16 +164,16 @@ class Collector {
     return groups;
   }
 
-  #isIncluded({ directives = [] }: SelectionNode): boolean {
+  #isIncluded({ directives }: SelectionNode): boolean {
     if (this.#variables === null) return true;
-    for (const { name, arguments: given } of directives) {
-      const when = given?.find(({ name }) => name.value === 'if')?.value;
-      if (!when) continue;
+    // Executable documents have no directives but `@skip` and `@include`, both with the argument `if` alone.
+    for (const { name, arguments: given } of directives!) {
+      const { value: condition } = given![0]!;
       const value =
-        when.kind === Kind.VARIABLE
-          ? this.#variables[when.name.value]
-          : when.kind === Kind.BOOLEAN && when.value;
-      if (name.value === 'skip' ? value === true : name.value === 'include' && value === false) return false;
+        condition.kind === Kind.VARIABLE
+          ? this.#variables[condition.name.value]
+          : (condition as BooleanValueNode).value;
+      if (value === (name.value === 'skip')) return false;
     }
     return true;
   }
@@ -184,14 +185,9 @@ class Collector {
   }
 }
 
-/** A field of a type, including the meta fields. */
-function fieldOf(schema: GraphQLSchema, parent: GraphQLObjectType, name: string) {
-  if (name === TypeNameMetaFieldDef.name) return TypeNameMetaFieldDef;
-  if (parent === schema.getQueryType()) {
-    if (name === SchemaMetaFieldDef.name) return SchemaMetaFieldDef;
-    if (name === TypeMetaFieldDef.name) return TypeMetaFieldDef;
-  }
-  return parent.getFields()[name];
-}
+/** Fields that no type declares. Validation has refused them where they do not belong. */
+const META_FIELDS: ReadonlyMap<string, GraphQLField<unknown, unknown>> = new Map(
+  [TypeNameMetaFieldDef, SchemaMetaFieldDef, TypeMetaFieldDef].map((field) => [field.name, field]),
+);
 
 const NO_SUBSELECTIONS: SelectedField['subselections'] = new Map();

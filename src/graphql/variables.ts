@@ -2,11 +2,10 @@ import {
   coerceInputValue,
   type DocumentNode,
   type GraphQLInputType,
+  type GraphQLLeafType,
   type GraphQLSchema,
   getNamedType,
   isEnumType,
-  isInputObjectType,
-  isInputType,
   isLeafType,
   isListType,
   isNonNullType,
@@ -21,7 +20,7 @@ import {
 import type { z } from 'zod';
 import { issuesOf } from '../domains/validation.ts';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../errors.ts';
-import { idIssues, opaqueVariables } from './id-scalar.ts';
+import { idIssues, issuePath, opaqueVariables } from './id-scalar.ts';
 
 /** Coerced variable values. */
 export type Variables = Readonly<Record<string, unknown>>;
@@ -55,14 +54,13 @@ export class OperationVariables {
    */
   coerce(inputs: Variables): Variables {
     const { variableDefinitions } = this.#operation;
-    if (!variableDefinitions || variableDefinitions.length === 0) return NO_VARIABLES;
+    if (variableDefinitions!.length === 0) return NO_VARIABLES;
     const issues = new Issues();
     // No prototype: compiled code would mistake inherited properties for variables.
     const coerced: Record<string, unknown> = Object.create(null);
-    for (const { variable, type: typeNode, defaultValue } of variableDefinitions) {
+    for (const { variable, type: typeNode, defaultValue } of variableDefinitions!) {
       const name = variable.name.value;
-      const type = typeFromAST(this.#schema, typeNode as never);
-      if (!isInputType(type)) continue;
+      const type = typeFromAST(this.#schema, typeNode as never) as unknown as GraphQLInputType;
       const given = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
       if (given === undefined) {
         if (defaultValue) coerced[name] = valueFromAST(defaultValue, type);
@@ -86,9 +84,7 @@ export class OperationVariables {
     }
     const issues: Issue[] = [];
     const onError: Parameters<typeof coerceInputValue>[2] = (path, _value, error) => {
-      // Fields of an input object are named as over REST. An item of a list has only the variable's name.
-      const named = typeof path[0] === 'string' ? path : [name, ...path];
-      issues.push({ path: named.join('.'), message: error.message.replace(/\.$/, '') });
+      issues.push({ path: issuePath(name, path), message: error.message.replace(/\.$/, '') });
       if (issues.length === MAX_LISTED_ISSUES) throw LIMIT_REACHED;
     };
     try {
@@ -153,10 +149,9 @@ function countIssues(type: GraphQLInputType, value: unknown): number {
   return count;
 }
 
-function isLeafValue(type: GraphQLInputType & { name: string }, value: unknown): boolean {
+function isLeafValue(type: GraphQLLeafType, value: unknown): boolean {
   // `getValue` would intern each unknown name.
   if (isEnumType(type)) return type.getValues().some(({ name }) => name === value);
-  if (!isLeafType(type)) return false;
   const accepts = type.extensions.accepts as ((value: unknown) => boolean) | undefined;
   if (accepts) return accepts(value);
   try {
@@ -179,9 +174,8 @@ function neverNull(schema: GraphQLSchema, document: DocumentNode): ReadonlySet<s
 
 /** Applies a domain's rules to an input given as a variable, for the same messages as over REST. */
 function ruleIssues(name: string, type: GraphQLInputType, value: unknown): Issue[] {
-  const named = getNamedType(type);
-  if (!isInputObjectType(named)) return [];
-  const { schemas = [] } = (named.extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] };
+  const { extensions } = getNamedType(type);
+  const { schemas = [] } = (extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] };
   return schemas
     .flatMap((rules) => issuesOf(rules.safeParse(value).error?.issues ?? []))
     .map((issue) => (issue.path === 'body' ? { ...issue, path: name } : issue));

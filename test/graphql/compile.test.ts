@@ -1,8 +1,12 @@
 import fc from 'fast-check';
-import { execute, type GraphQLError, parse, validate } from 'graphql';
+import { buildSchema, execute, type GraphQLError, parse, validate } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Compiler } from '../../src/graphql/compile.ts';
 import type { Context } from '../../src/graphql/context.ts';
+import { Documents, type ValidDocument } from '../../src/graphql/documents.ts';
+import { ExecutionPlans } from '../../src/graphql/execution-plan.ts';
 import { Loaders } from '../../src/graphql/loaders.ts';
+import { executionSchemas } from '../../src/graphql/mutation.ts';
 import { Operations } from '../../src/graphql/operations.ts';
 import { OperationRefused } from '../../src/graphql/refusal.ts';
 import { schema } from '../../src/graphql/schema.ts';
@@ -343,5 +347,114 @@ describe('An operation that is sent again', () => {
       { numRuns: RUNS },
     );
     expect(ran).toBeGreaterThan(0.9 * RUNS);
+  });
+});
+
+describe('An operation is compiled', () => {
+  /** Uses operations one after the other, and says of each use whether there was code for it. */
+  function uses(
+    ...asked: readonly (readonly [query: string, variables?: Record<string, unknown>])[]
+  ): boolean[] {
+    const documents = new Documents(schema, { introspection: true });
+    const plans = new ExecutionPlans(schema, documents, { suggest: true });
+    const compiler = new Compiler(executionSchemas(schema), documents, (fault) => faults.push(fault));
+    return asked.map(([query, variables = {}]) => {
+      const { only } = documents.get(query) as ValidDocument;
+      const coerced = plans.coerce(only!, variables);
+      return compiler.codeFor(plans.planOf(only!, coerced), coerced) !== null;
+    });
+  }
+  const fields = (count: number, prefix = 'a') =>
+    Array.from({ length: count }, (_, i) => `${prefix}${i}: id`).join(' ');
+
+  it('from its second use on', () => {
+    expect(uses(...new Array(4).fill(['{ pet(id: 1) { id } }']))).toEqual([false, true, true, true]);
+  });
+
+  it('once for each decision of its directives', () => {
+    const text = 'query ($s: Boolean!) { pet(id: 1) { id name @skip(if: $s) } }';
+    const [yes, no] = [[text, { s: true }] as const, [text, { s: false }] as const];
+    expect(uses(yes, yes, no, no, yes, no)).toEqual([false, true, false, true, true, true]);
+  });
+
+  it('if it has at most 300 fields', () => {
+    const text = (more: string) =>
+      [
+        `{ a: pet(id: 1) { ...F } b: pet(id: 1) { ...F } c: pet(id: 1) { ...F } ${more} } fragment F on Pet { ${fields(99)} }`,
+      ] as const;
+    expect(uses(text(''), text(''))).toEqual([false, true]);
+    expect(uses(text('__typename'), text('__typename'), text('__typename'))).toEqual([false, false, false]);
+  });
+
+  it('as far as the room of its document goes', () => {
+    const text = `query ($s: Boolean!) { pet(id: 1) { ${fields(200)} name @skip(if: $s) } }`;
+    const [yes, no] = [[text, { s: true }] as const, [text, { s: false }] as const];
+    expect(uses(yes, yes, no, no, no, yes)).toEqual([false, true, false, false, false, true]);
+  });
+
+  it('if no variable is missing within an object, where compiled code would read null', () => {
+    const filter = 'query ($c: ID) { pets(filter: {status: [sold], categoryId: $c}) { totalCount } }';
+    const patch = 'mutation ($d: String) { updateCategory(id: 1, input: {description: $d}) { id } }';
+    for (const [text, given] of [
+      [filter, { c: 1 }],
+      [patch, { d: null }],
+    ] as const) {
+      const codes = uses([text], [text], [text, given], [text], [text, given]);
+      expect(codes, text).toEqual([false, false, true, false, true]);
+    }
+    const plain = 'query ($n: Int) { pets(first: $n) { totalCount } }';
+    expect(uses([plain], [plain], [plain, { n: 1 }])).toEqual([false, true, true]);
+  });
+
+  it('if none of its names is one that every object has', () => {
+    for (const text of [
+      '{ constructor: __typename pet(id: 1) { id } }',
+      '{ pet(id: 1) { toString: id } }',
+      'query ($valueOf: ID!) { pet(id: $valueOf) { id } }',
+      '{ ...hasOwnProperty } fragment hasOwnProperty on Query { pet(id: 1) { id } }',
+    ])
+      expect(uses(...new Array(3).fill([text, { valueOf: 1 }])), text).toEqual([false, false, false]);
+  });
+
+  it('if it is no mutation whose response keys could be taken for paths', () => {
+    const below = (selection: string) => `mutation { updatePet(id: 1, input: {}) ${selection} }`;
+    for (const [text, isCompiled] of [
+      [below('{ id }'), true],
+      [below('{ id __typename category { id } }'), true],
+      [below('{ a_b: id }'), false],
+      [below('{ id category { id pets { nodes { n_m: id } } } }'), false],
+      ['mutation { a_b: deletePet(id: 1) }', false],
+      ['mutation { a: deletePet(id: 1) b_c: deletePet(id: 1) }', false],
+      ['{ a_b: pet(id: 1) { id } }', true],
+    ] as const)
+      expect(uses([text], [text]), text).toEqual([false, isCompiled]);
+  });
+
+  it('or else interpreted, and the reason reported', () => {
+    const documents = new Documents(schema, { introspection: true });
+    const plans = new ExecutionPlans(schema, documents, { suggest: true });
+    const other = buildSchema('type Mutation { x: Int }', { assumeValid: true });
+    const reported: Error[] = [];
+    const compiler = new Compiler(
+      { query: other, mutation: other, subscription: other },
+      documents,
+      (fault) => reported.push(fault as Error),
+    );
+    const { only } = documents.read('{ pet(id: 1) { id } }') as ValidDocument;
+    expect(compiler.compile(only!, plans.planOf(only!, {}).selected, { stringify: true })).toBeNull();
+    expect(reported[0]!.message).toBe('An operation could not be compiled');
+    expect(reported[0]!.cause).toHaveLength(1);
+  });
+
+  it('into code that tells errors of fields whose paths look alike apart', async () => {
+    const text = `mutation {
+      a: updatePet(id: 1, input: {}) { category { id } }
+      a_category: deletePet(id: 99)
+    }`;
+    for (let time = 1; time <= 3; time++) {
+      const prepared = operations.prepare({ query: text });
+      const { errors } = await prepared.execute(newContext(opened.store));
+      expect(errors).toMatchObject([{ path: ['a_category'], locations: [{ line: 3, column: 7 }] }]);
+    }
   });
 });

@@ -1,5 +1,12 @@
 import fc from 'fast-check';
-import { OverlappingFieldsCanBeMergedRule, parse, specifiedRules, validate } from 'graphql';
+import {
+  buildSchema,
+  type GraphQLSchema,
+  OverlappingFieldsCanBeMergedRule,
+  parse,
+  specifiedRules,
+  validate,
+} from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { findMergeConflicts } from '../../src/graphql/merging.ts';
 import { schema } from '../../src/graphql/schema.ts';
@@ -118,5 +125,110 @@ describe('Fields under one response key', () => {
     expect(conflict!.message).toBe(
       validate(schema, parse(text), [OverlappingFieldsCanBeMergedRule])[0]!.message,
     );
+  });
+
+  /** Expects the answer of graphql-js, which must be this one. */
+  function expectConflict(isConflict: boolean, text: string, of: GraphQLSchema = schema): void {
+    const document = parse(text);
+    expect(validate(of, document, OTHER_RULES), text).toEqual([]);
+    expect(validate(of, document, [OverlappingFieldsCanBeMergedRule]).length > 0, text).toBe(isConflict);
+    expect(findMergeConflicts(of, document).length > 0, text).toBe(isConflict);
+  }
+
+  it.each<[isConflict: boolean, one: string, other: string]>([
+    [false, 'pets', 'pets'],
+    [true, 'pets', 'pets(first: 1)'],
+    [true, 'pets(first: 1)', 'pets(last: 1)'],
+    [true, 'pets(first: 1)', 'pets(first: 1, last: 1)'],
+    [false, 'pets(first: 1, last: 2)', 'pets(last: 2, first: 1)'],
+    [true, 'pets(first: 1, last: 2)', 'pets(first: 2, last: 1)'],
+    [false, 'pets(after: "1")', 'pets(after: "1")'],
+    [true, 'pets(filter: {categoryId: 1})', 'pets(filter: {categoryId: "1"})'],
+    [true, 'pets(filter: {status: sold})', 'pets(filter: {status: [sold]})'],
+    [true, 'pets(filter: {status: [sold, pending]})', 'pets(filter: {status: [pending, sold]})'],
+    [false, 'pets(filter: {status: [sold], categoryId: 1})', 'pets(filter: {categoryId: 1, status: [sold]})'],
+    [true, 'pets(filter: {status: [sold], categoryId: 1})', 'pets(filter: {categoryId: 2, status: [sold]})'],
+    [true, 'pets(filter: {})', 'pets'],
+    [false, 'categories', 'x: pets'],
+    [true, 'pets: categories', 'pets'],
+  ])('conflict is %s of %s and %s, as for graphql-js', (isConflict, one, other) => {
+    const below = '{ totalCount }';
+    expectConflict(isConflict, `{ ${one} ${below} ${other} ${below} }`);
+    expectConflict(isConflict, `{ ${other} ${below} ... { ${one} ${below} } }`);
+    expectConflict(isConflict, `{ ${one} ${below} ...F } fragment F on Query { ${other} ${below} }`);
+    expectConflict(isConflict, `query A { __typename } query B { ${one} ${below} ${other} ${below} }`);
+  });
+
+  it('may be in any order of the fields of an object within lists and objects', () => {
+    const nested = buildSchema(
+      'input I { a: Int b: Int c: Int i: I l: [I] } type Query { f(i: I, l: [[I]]): Int }',
+    );
+    for (const [isConflict, one, other] of [
+      [false, 'i: {a: 1, b: 2, c: 3}', 'i: {c: 3, a: 1, b: 2}'],
+      [false, 'i: {a: 1, i: {a: 1, b: 2}}', 'i: {i: {b: 2, a: 1}, a: 1}'],
+      [true, 'i: {a: 1, i: {a: 1, b: 2}}', 'i: {i: {b: 1, a: 2}, a: 1}'],
+      [false, 'i: {l: [{a: 1, b: 2}]}', 'i: {l: [{b: 2, a: 1}]}'],
+      [true, 'i: {l: [{a: 1, b: 2}]}', 'i: {l: [{b: 2}, {a: 1}]}'],
+      [false, 'l: [[{a: 1, b: 2}], []]', 'l: [[{b: 2, a: 1}], []]'],
+      [true, 'l: [[{a: 1}], []]', 'l: [[], [{a: 1}]]'],
+      [false, 'i: {a: 1}, l: []', 'l: [], i: {a: 1}'],
+    ] as const)
+      expectConflict(isConflict, `{ f(${one}) f(${other}) }`, nested);
+  });
+
+  it('of different types must be of one shape, as for graphql-js', () => {
+    const types = [
+      'Int',
+      'Int!',
+      'String',
+      '[Int]',
+      '[Int!]',
+      '[Int]!',
+      '[[Int]]',
+      'E',
+      'A',
+      'A!',
+      '[A]',
+      'N',
+      '[N!]',
+      'B',
+    ];
+    const fields = types.map((type, i) => `f${i}: ${type}`).join(' ');
+    const shapes = buildSchema(
+      `enum E { e } interface N { n: Int } type A implements N { n: Int ${fields} } type B implements N { n: Int ${fields} } type Query { n: N }`,
+    );
+    const below = (i: number) => (/[ABN]/.test(types[i]!) ? '{ n }' : '');
+    let conflicts = 0;
+    for (const [i] of types.entries())
+      for (const [j] of types.entries()) {
+        const text = `{ n { ... on A { x: f${i} ${below(i)} } ... on B { x: f${j} ${below(j)} } } }`;
+        const isConflict = validate(shapes, parse(text), [OverlappingFieldsCanBeMergedRule]).length > 0;
+        if (isConflict) conflicts++;
+        expectConflict(isConflict, text, shapes);
+      }
+    expect(conflicts).toBeGreaterThan(100);
+    expect(conflicts).toBeLessThan(types.length ** 2 - types.length);
+    for (const [isConflict, one, other] of [
+      [false, 'f8 { x: f0 }', 'f13 { x: f0 }'],
+      [true, 'f8 { x: f0 }', 'f13 { x: f2 }'],
+      [false, 'f8 { x: f0 }', 'f13 { y: f2 }'],
+      [true, 'f8 { a: f8 { x: f0 } }', 'f13 { a: f13 { x: f1 } }'],
+      [false, 'f8 { a: f8 { x: n } }', 'f13 { a: f13 { x: f0 } }'],
+      [true, 'f11 { ... on A { x: f0 } }', 'f11 { ... on B { x: f1 } }'],
+      [true, 'f8 { x: f0 } y: f8 { x: f0 }', 'f13 { x: f0 } y: f13 { x: f2 }'],
+    ] as const) {
+      const keyed = (text: string) => text.replace(/^f\d+/, 'k: $&');
+      expectConflict(isConflict, `{ n { ... on A { ${keyed(one)} } ... on B { ${keyed(other)} } } }`, shapes);
+    }
+  });
+
+  it('are listed up to 100', () => {
+    const conflicts = (count: number) => {
+      const fields = Array.from({ length: count }, (_, i) => `a${i}: id a${i}: name`).join(' ');
+      return findMergeConflicts(schema, parse(`{ pet(id: 1) { ${fields} } }`)).length;
+    };
+    expect([1, 99, 100, 101, 150].map(conflicts)).toEqual([1, 99, 100, 100, 100]);
+    const [three] = [findMergeConflicts(schema, parse('{ pet(id: 1) { x: id x: name x: status x: id } }'))];
+    expect(three).toHaveLength(2);
   });
 });

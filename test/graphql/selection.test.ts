@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import { dataOf, expectQueryRefusal, makeWorld, query, sqlite, useGateway } from '../kit/petstore.ts';
+
+const kit = useGateway(sqlite);
+
+/** So many levels, of a pet and its stock in turn. */
+const nested = (levels: number, field = 'inventory'): string =>
+  levels === 1 ? 'id' : `${field} { ${nested(levels - 1, field === 'pet' ? 'inventory' : 'pet')} }`;
+
+it('30 levels may be nested, no more', async () => {
+  const { P } = await makeWorld(kit);
+  const text = (levels: number) => `{ pet(id: ${P}) { ${nested(levels - 1)} } }`;
+  for (let time = 0; time < 3; time++) {
+    dataOf(await query(kit.gateway, text(30)));
+    expectQueryRefusal(
+      await query(kit.gateway, text(31)),
+      'QUERY_TOO_COMPLEX',
+      'The operation is nested more than 30 levels deep.',
+    );
+  }
+});
+
+it('10,000 fields may be selected of all the types that a record can have, no more', async () => {
+  const aliases = Array.from({ length: 99 }, (_, i) => `a${i}: nodeId`).join(' ');
+  const text = (more: string) =>
+    `{ ${Array.from({ length: 25 }, (_, i) => `n${i}: node(nodeId: "x") { ...F }`).join(' ')} ${more} } fragment F on Node { ${aliases} }`;
+  // Each of 25 nodes may be one of 4 types with 99 fields, which is 9,925 with the nodes themselves.
+  const more = (count: number) => Array.from({ length: count }, (_, i) => `t${i}: __typename`).join(' ');
+  dataOf(await query(kit.gateway, text(more(75))));
+  expectQueryRefusal(
+    await query(kit.gateway, text(more(76))),
+    'QUERY_TOO_COMPLEX',
+    'The operation selects more than 10000 fields.',
+  );
+});
+
+it.each([
+  ['@skip(if: $yes)', { yes: true }, false],
+  ['@skip(if: $yes)', { yes: false }, true],
+  ['@include(if: $yes)', { yes: true }, true],
+  ['@include(if: $yes)', { yes: false }, false],
+  ['@skip(if: true)', {}, false],
+  ['@skip(if: false)', {}, true],
+  ['@include(if: true)', {}, true],
+  ['@include(if: false)', {}, false],
+  ['@include(if: $yes) @skip(if: false)', { yes: true }, true],
+  ['@include(if: $yes) @skip(if: true)', { yes: true }, false],
+  ['@skip(if: false) @include(if: $yes)', { yes: false }, false],
+])('%s with %j decides about fields and fragments alike', async (directives, variables, isThere) => {
+  const definition = 'yes' in variables ? 'query ($yes: Boolean!) ' : '';
+  for (const selection of [
+    `x: __typename ${directives}`,
+    `... ${directives} { x: __typename }`,
+    `... on Query ${directives} { x: __typename }`,
+    `...F ${directives}`,
+  ]) {
+    const fragment = selection.startsWith('...F') ? 'fragment F on Query { x: __typename }' : '';
+    const text = `${definition}{ y: __typename ${selection} } ${fragment}`;
+    for (let time = 0; time < 2; time++)
+      expect(dataOf(await query(kit.gateway, text, variables)), text).toEqual({
+        y: 'Query',
+        ...(isThere && { x: 'Query' }),
+      });
+  }
+});
