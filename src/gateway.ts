@@ -109,9 +109,10 @@ class Gateway {
     this.#streams = new EventStreams({
       store,
       isValid: (key) => andThen(this.#access.authenticate(key, store), (session) => session !== null),
+      report: (error) => this.#reportError(error),
     });
     metrics?.watchStreams(this.#streams);
-    const events = new EventsHandler(this.#streams, (error) => this.#reportError(error));
+    const events = new EventsHandler(this.#streams);
     this.#rest = new RestHandler(operations, config.REST_BASE_PATH, lifecycle, {
       ...(options.routes && { routes: options.routes }),
       openStream: (exchange, session, selection) => events.open(exchange, session, selection),
@@ -152,7 +153,7 @@ class Gateway {
   #respond(exchange: Exchange): MaybePromise<HttpResponse> {
     if (this.#cors.isPreflight(exchange)) {
       exchange.transport = 'page';
-      return { status: 204, headers: this.#cors.preflightHeaders(exchange), body: '' };
+      return { status: 204, headers: this.#cors.preflightHeaders(exchange) };
     }
     const page = this.#pages.find(exchange);
     if (page) return this.#page(exchange, page);
@@ -178,7 +179,7 @@ class Gateway {
     exchange.route = exchange.path;
     if (exchange.method === 'GET' || exchange.method === 'HEAD') return page(exchange);
     exchange.allow = 'GET, HEAD, OPTIONS';
-    if (exchange.method === 'OPTIONS') return { status: 204, headers: ['Allow', exchange.allow], body: '' };
+    if (exchange.method === 'OPTIONS') return { status: 204, headers: ['Allow', exchange.allow] };
     throw new AppError('METHOD_NOT_ALLOWED', `This page supports GET, not ${exchange.method}.`);
   }
 
@@ -230,13 +231,15 @@ class Gateway {
 
   #send(
     exchange: Exchange,
-    { status, headers, body, contentType, stream, sameOriginOnly }: HttpResponse,
+    { status, headers, body = '', contentType, stream, sameOriginOnly }: HttpResponse,
   ): void {
     const { request, response, method } = exchange;
     exchange.status = status;
     if (response.headersSent) return;
     if (response.destroyed) {
       this.#record(exchange, { aborted: true });
+      // It sees that nobody is there, and releases what it holds.
+      if (stream) void this.#stream(exchange, stream);
       return;
     }
     const all: Headers = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff'];

@@ -6,8 +6,9 @@ import type { Exchange, Headers } from './exchange.ts';
 export interface HttpResponse {
   status: number;
   headers: Headers;
-  body: string | Buffer;
-  /** `application/json` by default. Not sent without a body. */
+  /** Empty by default. */
+  body?: string | Buffer;
+  /** `application/json` by default. Not sent with 204 and 304. */
   contentType?: string;
   /** Writes a body of unknown length after the head. @returns fields for the log entry at its end */
   stream?: (response: ServerResponse) => Promise<Record<string, unknown>>;

@@ -118,31 +118,6 @@ onEachEngine('one budget for REST and GraphQL', (kit) => {
     });
     expect(numbers(reply).remaining).toBe(0);
   });
-
-  it('shows cost and rest in extensions when asked to', async () => {
-    const { gateway } = kit;
-    const key = await gateway.newKey('pro');
-    const headers = { 'x-ratelimit-extension': 'on' };
-    const body = { query: ONE_PET };
-    const post = (more: object, sent: unknown = body) =>
-      gateway.call('/graphql', {
-        method: 'POST',
-        key,
-        body: sent,
-        headers: { 'content-type': 'application/json', ...headers, ...more },
-      });
-    const direct = await post({});
-    expect(direct.json.extensions.rateLimit).toMatchObject({
-      cost: 1,
-      plan: 'pro',
-      minute: { limit: 300, remaining: 299 },
-    });
-    const throughYoga = await post({ accept: 'multipart/mixed' });
-    expect(throughYoga.text).toContain('"remaining":298');
-    const batch = await post({}, [body, body]);
-    expect(batch.json[1].extensions.rateLimit).toMatchObject({ cost: 2, minute: { remaining: 296 } });
-    expect((await gateway.graphql(ONE_PET, undefined, { key })).json.extensions).toBeUndefined();
-  });
 });
 
 onEachEngine('the plan', (kit) => {

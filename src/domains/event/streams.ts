@@ -24,6 +24,11 @@ export function endReason(reason: unknown): string {
   return reason instanceof AppError ? reason.code : 'INTERNAL';
 }
 
+function isFault(reason: unknown): boolean {
+  if (reason === CLIENT_DISCONNECTED || reason === SERVER_STOPPING) return false;
+  return !(reason instanceof AppError) || reason.status >= 500;
+}
+
 const revoked = () => new AppError('UNAUTHENTICATED', 'The API key is no longer valid.');
 
 export interface StreamOptions {
@@ -39,12 +44,15 @@ export interface EventStreamsOptions {
   store: EventStore;
   /** Whether the key is still valid. */
   isValid: (key: string) => MaybePromise<boolean>;
+  /** Receives what ended a stream if it is a fault of ours, which clients are told nothing about. */
+  report: (error: unknown) => void;
 }
 
 /** The event streams open in this process, over any transport. */
 export class EventStreams {
   readonly #feed: EventFeed;
   readonly #isValid: EventStreamsOptions['isValid'];
+  readonly #report: EventStreamsOptions['report'];
   readonly #open = new Set<EventStream>();
   readonly #perKey = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
@@ -55,9 +63,10 @@ export class EventStreams {
   /** Readers cut off for lagging. */
   cutOff = 0;
 
-  constructor({ store, isValid }: EventStreamsOptions) {
+  constructor({ store, isValid, report }: EventStreamsOptions) {
     this.#feed = new EventFeed(store);
     this.#isValid = isValid;
+    this.#report = report;
   }
 
   /** Number of open streams. */
@@ -97,6 +106,7 @@ export class EventStreams {
           this.#open.delete(stream);
           this.#release(principal.id);
           if (failure instanceof SlowReaderError) this.cutOff++;
+          else if (failure !== undefined && isFault(failure)) this.#report(failure);
         },
       });
       this.#open.add(stream);

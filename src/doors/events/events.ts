@@ -31,15 +31,10 @@ const INTERNAL = new AppError('INTERNAL', 'Something went wrong on our side.');
  */
 export class EventsHandler {
   readonly #streams: EventStreams;
-  readonly #report: (error: unknown) => void;
   readonly #frames = new Frames();
-  readonly #heartbeat: number;
 
-  /** @param report receives errors that clients must not see */
-  constructor(streams: EventStreams, report: (error: unknown) => void, heartbeat = HEARTBEAT) {
+  constructor(streams: EventStreams) {
     this.#streams = streams;
-    this.#report = report;
-    this.#heartbeat = heartbeat;
   }
 
   /**
@@ -53,8 +48,9 @@ export class EventsHandler {
     session: Session,
     variables: Readonly<{ after?: string; type?: readonly EventTypeName[] }>,
   ): Promise<HttpResponse> {
-    const head = { status: 200, headers: NO_BUFFERING, body: '', contentType: 'text/event-stream' };
-    if (exchange.method === 'HEAD') return head;
+    const head = { status: 200, headers: NO_BUFFERING, contentType: 'text/event-stream' };
+    // Opens nothing and, like a GET, has no Content-Length (RFC 9110 section 8.6).
+    if (exchange.method === 'HEAD') return { ...head, stream: async () => ({}) };
     const last = exchange.header('last-event-id') || undefined;
     const after = last ?? variables.after;
     const selection: Selection = {
@@ -87,11 +83,7 @@ export class EventsHandler {
     });
     if (response.destroyed || socket?.readableEnded) gone();
     // A client that does not read gets no comments, since writing them would count as activity.
-    const heartbeat = setInterval(
-      () => response.writableNeedDrain || response.write(COMMENT),
-      this.#heartbeat,
-    );
-    let reason: unknown;
+    const heartbeat = setInterval(() => response.writableNeedDrain || response.write(COMMENT), HEARTBEAT);
     try {
       response.write(RETRY);
       for (;;) {
@@ -103,14 +95,14 @@ export class EventsHandler {
         });
       }
     } catch (error) {
-      reason = error;
+      stream.fail(error);
     } finally {
       clearInterval(heartbeat);
       socket?.off('end', gone);
       stream.close();
     }
-    this.#end(response, reason);
-    return { events: stream.sent, end: endReason(reason) };
+    this.#end(response, stream.failure);
+    return { events: stream.sent, end: endReason(stream.failure) };
   }
 
   #end(response: ServerResponse, reason: unknown): void {
@@ -119,13 +111,9 @@ export class EventsHandler {
       return;
     }
     if (reason !== SERVER_STOPPING) {
-      const isKnown = reason instanceof AppError;
-      if (!isKnown || reason.status >= 500) this.#report(reason);
-      const error = isKnown ? reason : INTERNAL;
+      const error = reason instanceof AppError ? reason : INTERNAL;
       response.write(`event: error\ndata: ${JSON.stringify(error.toPublic())}\n\n`);
     }
-    // The request lasted as long as the stream, so the connection is not reused.
-    response.shouldKeepAlive = false;
     response.end();
   }
 }

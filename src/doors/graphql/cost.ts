@@ -24,7 +24,7 @@ export async function handleCost(
   const { headers, method } = exchange;
   exchange.allow = METHODS;
   await session.admitFree();
-  if (method === 'OPTIONS') return { status: 204, headers: ['Allow', METHODS], body: '' };
+  if (method === 'OPTIONS') return { status: 204, headers: ['Allow', METHODS] };
   if (method !== 'POST')
     throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} supports ${METHODS}, not ${method}.`);
   if (!accepts(headers.accept, RESPONSE_TYPES))

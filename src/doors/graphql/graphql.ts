@@ -22,16 +22,23 @@ import { accepts } from '../../http/media-type.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { COST_PATH, handleCost } from './cost.ts';
 import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
-import { contentTypeFor, RESPONSE_TYPES, responseType, revalidated } from './response.ts';
+import {
+  contentTypeFor,
+  RESPONSE_TYPES,
+  responseType,
+  revalidated,
+  STREAM_TYPE,
+  STREAMED_TYPES,
+} from './response.ts';
 import { run, statusOf } from './run.ts';
-import { STREAM_TYPE, Subscription } from './subscription.ts';
+import { Subscription } from './subscription.ts';
 import { YogaTransport } from './yoga.ts';
 
 export { COST_PATH } from './cost.ts';
 export { graphqlErrorResponse } from './response.ts';
 
 const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
-const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, 'multipart/mixed', STREAM_TYPE];
+const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, ...STREAMED_TYPES];
 /** Requests up to this cost run to completion without checking whether the client is still there. */
 const MAX_UNMONITORED_COST = 5;
 /** In units. */
@@ -74,7 +81,6 @@ export class GraphQLHandler {
       return {
         status: 204,
         headers: ['Allow', METHODS, 'Accept-Query', BODY_TYPES.join(', ')],
-        body: '',
       };
     }
     const hasBody = method === 'POST' || method === 'QUERY';
@@ -111,7 +117,6 @@ export class GraphQLHandler {
     return {
       status: 200,
       headers: [],
-      body: '',
       contentType: STREAM_TYPE,
       stream: (response) => subscription.write(body, response),
     };
@@ -148,7 +153,7 @@ async function handlePlain(
   const { batch, operations } = admission;
   if (isStreamed(admission)) {
     const pieces = runSequentially(exchange, session, operations);
-    return { status: 200, headers: [], body: '', contentType, stream: (response) => send(response, pieces) };
+    return { status: 200, headers: [], contentType, stream: (response) => send(response, pieces) };
   }
   if (batch) {
     const results = await Promise.all(
@@ -181,6 +186,7 @@ async function* runSequentially(
 
 /** Writes a body as fast as the client reads it. */
 async function send(response: ServerResponse, pieces: AsyncIterable<string>): Promise<{ aborted?: true }> {
+  if (response.destroyed) return { aborted: true };
   try {
     // A chunk keeps the text it was sliced from alive, so only one may wait while the next operation runs.
     await pipeline(Readable.from(pieces, { highWaterMark: 1 }), response);

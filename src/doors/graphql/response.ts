@@ -8,13 +8,16 @@ import { errorHeaders, type HttpResponse } from '../../http/response.ts';
 /** Media types of a response other than a stream; the first is the default. */
 export const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'] as const;
 
+export const STREAM_TYPE = 'text/event-stream';
+/** What clients may ask for that accept no other media type. */
+export const STREAMED_TYPES = ['multipart/mixed', STREAM_TYPE];
+
 /**
  * The media type among RESPONSE_TYPES that an Accept header prefers (RFC 9110 section 12.5.1), the first
  * named if several are equal; undefined if it accepts neither.
  */
 export function responseType(accept: string | undefined): string | undefined {
-  if (accept === undefined || accept.trim() === '' || accept === '*/*' || accept === 'application/json')
-    return RESPONSE_TYPES[0];
+  if (!accept || accept === '*/*' || accept === RESPONSE_TYPES[0]) return RESPONSE_TYPES[0];
   const ranges = parseMediaRanges(accept);
   const choices = RESPONSE_TYPES.flatMap((type) => {
     const place = ['application/*', '*/*'].reduce(
@@ -44,13 +47,12 @@ export const graphqlErrorResponse = (error: AppError, exchange: Exchange): HttpR
 });
 
 /** Adds an ETag to the response to a read, and answers 304 if the client already has it. */
-export function revalidated(exchange: Exchange, response: HttpResponse): HttpResponse {
-  if (exchange.method === 'POST' || response.status !== 200 || typeof response.body !== 'string')
-    return response;
+export function revalidated(exchange: Exchange, response: HttpResponse & { body: string }): HttpResponse {
+  if (exchange.method === 'POST' || response.status !== 200) return response;
   const etag = etagOf(response.body);
   response.headers.push('ETag', etag);
   const ifNoneMatch = exchange.headers['if-none-match'];
   return ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)
-    ? { status: 304, headers: response.headers, body: '' }
+    ? { status: 304, headers: response.headers }
     : response;
 }

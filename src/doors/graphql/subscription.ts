@@ -19,8 +19,6 @@ import { INTERNAL_MESSAGE, publicError } from '../../graphql/refusal.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { StoredEvent } from '../../store/events.ts';
 
-export const STREAM_TYPE = 'text/event-stream';
-
 /** An open subscription. */
 export class Subscription {
   readonly #stream: EventStream;
@@ -81,7 +79,6 @@ export class Subscription {
     } finally {
       socket?.off('end', gone);
       stream.close();
-      response.shouldKeepAlive = false;
       response.end();
     }
     return { events: stream.sent, end: endReason(stream.failure) };
@@ -89,11 +86,7 @@ export class Subscription {
 }
 
 async function* eventsOf(stream: EventStream): AsyncGenerator<StoredEvent> {
-  try {
-    for (;;) for (const { event } of await stream.take()) yield event;
-  } finally {
-    stream.close();
-  }
+  for (;;) for (const { event } of await stream.take()) yield event;
 }
 
 async function* publicResults(stream: EventStream, results: AsyncGenerator<PublicResult>) {
@@ -105,7 +98,5 @@ async function* publicResults(stream: EventStream, results: AsyncGenerator<Publi
       return;
     const known = error instanceof AppError ? error : new AppError('INTERNAL', INTERNAL_MESSAGE);
     yield { errors: [publicError(known)], stringify: toJson };
-  } finally {
-    stream.close();
   }
 }

@@ -5,12 +5,13 @@ import type { PublicResult } from '../../graphql/execute.ts';
 import { OperationRefused } from '../../graphql/refusal.ts';
 import { schema } from '../../graphql/schema.ts';
 import type { Exchange } from '../../http/exchange.ts';
+import { accepts } from '../../http/media-type.ts';
 import type { HttpResponse } from '../../http/response.ts';
-import { responseType } from './response.ts';
+import { responseType, STREAM_TYPE, STREAMED_TYPES } from './response.ts';
 import { run, statusOf } from './run.ts';
-import { STREAM_TYPE } from './subscription.ts';
 
 const ENDPOINT = '/graphql';
+const ENDPOINT_URL = `http://localhost${ENDPOINT}`;
 
 /** A request that is admitted and charged. Nested one level deep because Yoga copies its server context. */
 interface YogaContext {
@@ -34,28 +35,17 @@ export class YogaTransport {
   }
 
   /** Responds to a request whose operations are admitted and charged. */
-  async handle(exchange: Exchange, session: Session, admission: Admission): Promise<HttpResponse> {
-    await this.load();
-    const yoga = await this.#yoga!;
-    const response = await yoga.fetch(
-      `http://localhost${ENDPOINT}`,
-      {
-        // Yoga does not support QUERY. Admission has rejected mutations, so a POST is equivalent.
-        method: exchange.method === 'QUERY' ? 'POST' : exchange.method === 'HEAD' ? 'GET' : exchange.method,
-        // Yoga ignores q-values.
-        headers: {
-          accept: responseType(exchange.headers.accept) ?? exchange.headers.accept ?? '*/*',
-          'content-type': 'application/json',
-        },
-      },
-      { admitted: { exchange, session, admission } },
-    );
-    return {
-      status: response.status,
-      headers: [],
-      body: await response.text(),
-      contentType: response.headers.get('content-type') ?? 'application/json; charset=utf-8',
-    };
+  async handle(
+    exchange: Exchange,
+    session: Session,
+    admission: Admission,
+  ): Promise<HttpResponse & { body: string }> {
+    const { accept } = exchange.headers;
+    // Yoga ignores q-values.
+    const type = responseType(accept) ?? STREAMED_TYPES.find((one) => accepts(accept, [one]))!;
+    const response = await this.#fetch(type, { exchange, session, admission });
+    const contentType = response.headers.get('content-type')!;
+    return { status: response.status, headers: [], body: await response.text(), contentType };
   }
 
   /** Writes the results of a subscription in GraphQL over SSE, distinct connections mode. */
@@ -65,14 +55,15 @@ export class YogaTransport {
     admission: Admission,
     results: AsyncIterable<PublicResult>,
   ): Promise<ReadableStream<Uint8Array>> {
+    const response = await this.#fetch(STREAM_TYPE, { exchange, session, admission, results });
+    return response.body!;
+  }
+
+  async #fetch(accept: string, admitted: YogaContext['admitted']): Promise<Response> {
     await this.load();
     const yoga = await this.#yoga!;
-    const response = await yoga.fetch(
-      `http://localhost${ENDPOINT}`,
-      { method: 'POST', headers: { accept: STREAM_TYPE, 'content-type': 'application/json' } },
-      { admitted: { exchange, session, admission, results } },
-    );
-    return response.body!;
+    // Whatever the method was, since Yoga knows no QUERY, and admission has refused mutations over the others.
+    return yoga.fetch(ENDPOINT_URL, { method: 'POST', headers: { accept } }, { admitted });
   }
 }
 

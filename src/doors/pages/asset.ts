@@ -15,10 +15,8 @@ export interface AssetOptions {
   contentType: string;
   /** Called on the first request. */
   content: () => string | Buffer | Promise<string | Buffer>;
-  /** Response headers; may depend on the content. */
-  headers?: (content: string) => Headers;
-  /** The path changes with the content, so it may be cached forever. */
-  immutable?: boolean;
+  /** Response headers beyond those of every asset. */
+  headers?: Headers;
 }
 
 /** Content that is the same for everyone: created once, compressed once, and identified by a digest. */
@@ -33,21 +31,20 @@ export class Asset {
 
   /** Responds to a GET or HEAD. */
   async handle(exchange: Exchange): Promise<HttpResponse> {
-    const { etag, compressed, headers } = await this.#prepared();
-    const { contentType, immutable } = this.#options;
+    const { etag, compressed } = await this.#prepared();
+    const { contentType, headers = [] } = this.#options;
     const all: Headers = [
       ...headers,
       // Weak, because the compressed and plain representations share it (RFC 9110 section 8.8.1).
       'ETag',
       `W/${etag}`,
       'Cache-Control',
-      immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'no-cache',
       'Vary',
       'Accept-Encoding',
     ];
     const ifNoneMatch = exchange.header('if-none-match');
-    if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag))
-      return { status: 304, headers: all, body: '' };
+    if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers: all };
     if (!acceptsCoding(exchange.header('accept-encoding'), 'gzip'))
       return { status: 200, headers: all, body: await this.#expanded(compressed), contentType };
     all.push('Content-Encoding', 'gzip');
@@ -69,14 +66,10 @@ export class Asset {
    */
   #expanded(compressed: Buffer): Promise<Buffer> {
     if (this.#plain) return this.#plain;
-    const forget = () => {
+    setTimeout(() => {
       this.#plain = undefined;
-    };
-    setTimeout(forget, PLAIN_TTL).unref();
-    this.#plain = expand(compressed).catch((error) => {
-      forget();
-      throw error;
-    });
+    }, PLAIN_TTL).unref();
+    this.#plain = expand(compressed);
     return this.#plain;
   }
 }
@@ -85,16 +78,11 @@ interface Prepared {
   etag: string;
   /** The only permanent copy; nearly every client accepts it. */
   compressed: Buffer;
-  headers: Headers;
 }
 
-async function prepare({ content, headers }: AssetOptions): Promise<Prepared> {
+async function prepare({ content }: AssetOptions): Promise<Prepared> {
   const made = await content();
-  return {
-    etag: `"${digestOf(made)}"`,
-    compressed: await compress(made),
-    headers: headers?.(made.toString()) ?? [],
-  };
+  return { etag: `"${digestOf(made)}"`, compressed: await compress(made) };
 }
 
 /** Enough of SHA-256 to distinguish contents. */

@@ -1,56 +1,39 @@
-import { createHash } from 'node:crypto';
 import type { Headers } from '../../http/exchange.ts';
 import { GRAPHQL_PATH } from '../../http/paths.ts';
 import type { Bundle } from './bundle.ts';
 import { ICON_PATH } from './icon.ts';
 import { DOCS_PATH } from './paths.ts';
 
-/** What a page may load (CSP level 3 directives); by default nothing. */
-export type Sources = Record<string, string>;
-
 /**
- * The security headers of every HTML page. Only listed sources and known inline scripts may run or load,
- * framing is forbidden, and URLs are not leaked.
- *
- * @param html inline scripts in it are allowed by digest
+ * The only sources that a page may run or load (CSP level 3 directives). Scripts set inline styles, and style
+ * sheets contain images and fonts as data URLs.
  */
-function pageHeaders(html: string, sources: Sources): Headers {
-  const hashes = [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(
-    ([, script]) => `'sha256-${createHash('sha256').update(script!).digest('base64')}'`,
-  );
-  const directives: Sources = {
-    'default-src': "'none'",
-    ...sources,
-    'script-src': [sources['script-src'], ...hashes].filter(Boolean).join(' ') || "'none'",
-    'base-uri': "'none'",
-    'form-action': "'none'",
-    'frame-ancestors': "'none'",
-  };
-  return [
-    'Content-Security-Policy',
-    Object.entries(directives)
-      .map(([name, value]) => `${name} ${value}`)
-      .join('; '),
-    'Referrer-Policy',
-    'no-referrer',
-    'X-Frame-Options',
-    'DENY',
-    'Cross-Origin-Opener-Policy',
-    'same-origin',
-    'Cross-Origin-Resource-Policy',
-    'same-origin',
-  ];
-}
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "worker-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
 
-/** For every page. Scripts set inline styles, and style sheets contain images and fonts as data URLs. */
-const SOURCES: Sources = {
-  'script-src': "'self'",
-  'style-src': "'self' 'unsafe-inline'",
-  'img-src': "'self' data:",
-  'font-src': "'self' data:",
-  'worker-src': "'self'",
-  'connect-src': "'self'",
-};
+/** The security headers of every page: framing is forbidden too, and URLs are not leaked. */
+export const HTML_HEADERS: Headers = [
+  'Content-Security-Policy',
+  POLICY,
+  'Referrer-Policy',
+  'no-referrer',
+  'X-Frame-Options',
+  'DENY',
+  'Cross-Origin-Opener-Policy',
+  'same-origin',
+  'Cross-Origin-Resource-Policy',
+  'same-origin',
+];
 
 const ENTITIES: Record<string, string> = {
   '&': '&amp;',
@@ -115,6 +98,3 @@ ${body}
 </html>
 `;
 }
-
-/** The headers of every page. */
-export const htmlHeaders = (html: string): Headers => pageHeaders(html, SOURCES);

@@ -13,7 +13,7 @@ import { deploymentOf, openApiJson } from '../../openapi/document.ts';
 import type { Store } from '../../store/store.ts';
 import { Asset } from './asset.ts';
 import { BUNDLE_PATH, Bundle } from './bundle.ts';
-import { HTML_TYPE, htmlHeaders, htmlPage } from './html.ts';
+import { HTML_HEADERS, HTML_TYPE, htmlPage } from './html.ts';
 import { icons } from './icon.ts';
 import { landingBody, originOf } from './landing.ts';
 import { restOperations } from './operations.ts';
@@ -185,7 +185,7 @@ function htmlAssets(
     const key = keyFor(exchange);
     const asset =
       assets.get(key) ??
-      new Asset({ contentType: HTML_TYPE, content: () => render(key), headers: htmlHeaders });
+      new Asset({ contentType: HTML_TYPE, content: () => render(key), headers: HTML_HEADERS });
     assets.set(key, asset);
     return asset.handle(exchange);
   };
@@ -194,7 +194,7 @@ function htmlAssets(
 /** A page that differs between requests. */
 const uncached = (html: string): HttpResponse => ({
   status: 200,
-  headers: ['Cache-Control', 'no-store', 'Vary', 'Accept', ...htmlHeaders(html)],
+  headers: ['Cache-Control', 'no-store', 'Vary', 'Accept', ...HTML_HEADERS],
   body: html,
   contentType: HTML_TYPE,
 });
@@ -205,7 +205,6 @@ const redirectTo =
   ({ query }) => ({
     status: 308,
     headers: ['Location', query === '' ? path : `${path}?${query}`],
-    body: '',
   });
 
 /** Keeps scripts of other origins from reading a page that may contain a key. */

@@ -22,7 +22,7 @@ export function toResponse(
 ): HttpResponse {
   if (result.errors) throw errorOf(result);
   const { shape, status } = route;
-  if (shape === undefined) return { status, headers: [], body: '' };
+  if (shape === undefined) return { status, headers: [] };
   const format = negotiateInt64Format(exchange.headers.accept)!;
   const write = writerFor(shape.type, format);
   if (route.list) {
@@ -79,8 +79,7 @@ function withEtag(
   const etag = etagOf(body);
   headers.push('ETag', etag);
   const ifNoneMatch = isRead(exchange) ? exchange.headers['if-none-match'] : undefined;
-  if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag))
-    return { status: 304, headers, body: '' };
+  if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers };
   return { status, headers, body, contentType: CONTENT_TYPES[format] };
 }
 

@@ -102,7 +102,7 @@ export class RestHandler {
     if (exchange.method !== 'OPTIONS') {
       throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} supports ${allow}, not ${exchange.method}.`);
     }
-    return andThen(session.charge(COST), () => ({ status: 204, headers: ['Allow', allow], body: '' }));
+    return andThen(session.charge(COST), () => ({ status: 204, headers: ['Allow', allow] }));
   }
 
   #handleStream(exchange: Exchange, session: Session, stream: Stream): MaybePromise<HttpResponse> {

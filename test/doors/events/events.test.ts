@@ -40,6 +40,9 @@ onEachEngine('GET /events/stream', (kit, engine) => {
       'x-ratelimit-limit': '1000000',
       'x-request-id': expect.any(String),
     });
+    // No proxy is to keep it back, and no chunks frame it again for each reader.
+    expect(client.response.headers).toMatchObject({ 'x-accel-buffering': 'no', connection: 'close' });
+    expect(client.response.headers['transfer-encoding']).toBeUndefined();
     await client.untilText('retry: 3000\n\n');
     await makeWorld(kit);
     const messages = await client.until(7);
@@ -71,6 +74,10 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     await byQuery.until(3);
     expect(namesOf(byHeader)).toEqual(['B', 'C', 'D', 'E']);
     expect(namesOf(byQuery)).toEqual(['C', 'D', 'E']);
+    // Clients that have no id yet may send the header empty.
+    const byEmptyHeader = await stream(`?after=${ids[2]}`, { headers: { 'last-event-id': '' } });
+    await byEmptyHeader.until(2);
+    expect(namesOf(byEmptyHeader)).toEqual(['D', 'E']);
     const atEnd = await stream(`?after=${byQuery.messages[2]!.id}`);
     await create('F');
     await atEnd.until(1);
@@ -105,6 +112,30 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     ]);
   });
 
+  it('gives each of several readers its own choice of the same events', async () => {
+    const marker = await stream();
+    await create('start');
+    const [{ id }] = (await marker.until(1)) as [{ id: string }];
+    const { store } = kit.gateway;
+    const dogs = await create('Dogs');
+    await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
+    await store.createOrder({ complete: true });
+    const expected = ['category.created', 'pet.created', 'order.created'];
+    for (const types of [
+      ['category.created', 'order.created'],
+      expected,
+      ['category.created', 'pet.created'],
+      ['pet.created', 'order.created'],
+      expected,
+    ]) {
+      const query = types.map((type) => `&type=${type}`).join('');
+      const client = await stream(`?after=${id}${query}`);
+      await client.until(types.length);
+      expect(client.messages.map(({ event }) => event)).toEqual(types);
+      expect(client.events.map(({ type }) => type)).toEqual(types);
+    }
+  });
+
   it.each([
     ['?type=pet.sold', {}, 'VALIDATION_FAILED', /^type: /],
     ['?after=nonsense', {}, 'VALIDATION_FAILED', /^after: /],
@@ -123,6 +154,8 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     expect(client.response.headers['access-control-expose-headers']).toContain('X-RateLimit-Remaining');
     const head = await send(kit.gateway, 'HEAD /events/stream');
     expect([head.status, head.text, head.headers['content-type']]).toEqual([200, '', 'text/event-stream']);
+    // A GET has none, and HEAD may not say otherwise (RFC 9110 section 8.6).
+    expect(head.headers['content-length']).toBeUndefined();
     const installation = { basePath: '', lifecycle: { deprecationDate: 0, sunsetDate: 0 } };
     const description = new Description(openApiJson(installation));
     expect(description.differences('streamEvents', { ...head, text: 'x', json: 'x' })).toEqual([]);
@@ -167,6 +200,9 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     const refused = await send(kit.gateway, '/events/stream', { key });
     expectRefusal(refused, 'RATE_LIMITED', /2 concurrent streams/);
     expect(refused.headers['retry-after']).toBe('1');
+    // Whatever the reason, it is not said to be the position.
+    const headers = { 'last-event-id': 'nonsense' };
+    expectRefusal(await send(kit.gateway, '/events/stream', { key, headers }), 'RATE_LIMITED');
     expect(await metric('petstore_event_streams')).toBe(2);
     clients[0]!.close();
     while ((await metric('petstore_event_streams')) > 1) await sleep(5);

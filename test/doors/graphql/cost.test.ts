@@ -95,13 +95,23 @@ onEachEngine('POST /graphql/cost', (kit) => {
       expect(sent.headers['x-ratelimit-remaining'], sent.about).toBe('300');
     }
     expectQueryRefusal(await cost('{}', key, { 'content-type': 'text/plain' }), 'UNSUPPORTED_MEDIA_TYPE');
-    expectQueryRefusal(await cost('{}', key, { accept: 'text/html' }), 'NOT_ACCEPTABLE');
+    expectQueryRefusal(
+      await cost('{}', key, { accept: 'text/html' }),
+      'NOT_ACCEPTABLE',
+      'The cost is told in application/json.',
+    );
+    const accept = 'application/graphql-response+json';
+    const typed = await cost('{"query":"{"}', key, { accept });
+    expect(typed.headers['content-type'], typed.about).toBe(`${accept}; charset=utf-8`);
     expectQueryRefusal(await cost('{}', 'wrong'), 'UNAUTHENTICATED');
     const get = await send(gateway, 'GET /graphql/cost', { key });
-    expectQueryRefusal(get, 'METHOD_NOT_ALLOWED');
+    expectQueryRefusal(get, 'METHOD_NOT_ALLOWED', '/graphql/cost answers POST, OPTIONS, not GET.');
     expect(get.headers.allow).toBe('POST, OPTIONS');
     const options = await send(gateway, 'OPTIONS /graphql/cost', { key });
-    expect([options.status, options.headers.allow]).toEqual([204, 'POST, OPTIONS']);
+    expect([options.status, options.headers.allow, options.text]).toEqual([204, 'POST, OPTIONS', '']);
+    const named = await cost({ query: 'query Named { __typename }' }, key);
+    const line = gateway.logs.find((each) => each.includes(named.headers['x-request-id'] as string));
+    expect(JSON.parse(line!)).toMatchObject({ path: '/graphql/cost', operation: 'Named', units: 0 });
   });
 
   it('answers ten times a second and key, errors counted, when the budget is empty too, but not during a ban', async () => {

@@ -85,7 +85,7 @@ class Side {
     this.#store = store;
     const report = (fault: unknown) => this.faults.push(fault);
     const operations = alwaysYoga ? new Interpreted(schema, report) : new Operations(schema, report);
-    const streams = new EventStreams({ store, isValid: () => true });
+    const streams = new EventStreams({ store, isValid: () => true, report });
     this.#handler = new GraphQLHandler(operations, streams, { alwaysYoga });
   }
 

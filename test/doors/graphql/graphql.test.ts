@@ -144,6 +144,84 @@ describe('GraphQL over HTTP', () => {
     }
   });
 
+  it.each(['application/graphql+json', 'APPLICATION/JSON; charset="utf-8"', undefined])(
+    'reads a body of type %s',
+    async (type) => {
+      const headers = { ...(type !== undefined && { 'content-type': type }), 'content-encoding': 'identity' };
+      const body = '{"query":"{ __typename }"}';
+      expect(dataOf(await send(kit.gateway, 'POST /graphql', { body, headers }))).toEqual({
+        __typename: 'Query',
+      });
+    },
+  );
+
+  it('says that it reads nothing compressed', async () => {
+    const sent = await send(kit.gateway, 'POST /graphql', {
+      body: { query: '{ __typename }' },
+      headers: { 'content-encoding': 'gzip' },
+    });
+    expectQueryRefusal(
+      sent,
+      'UNSUPPORTED_MEDIA_TYPE',
+      /application\/json or application\/graphql\+json in UTF-8, not compressed; this came as Content-Encoding: gzip\./,
+    );
+  });
+
+  it('takes parameters of a URL that are empty as not given', async () => {
+    const sent = await send(
+      kit.gateway,
+      '/graphql?query=%7B__typename%7D&operationName=&variables=&extensions=',
+    );
+    expect(dataOf(sent)).toEqual({ __typename: 'Query' });
+  });
+
+  it('shows cost and rest in extensions when asked to, whatever the answer', async () => {
+    const key = await kit.gateway.newKey('pro');
+    const headers = { 'x-ratelimit-extension': 'on' };
+    const one = { query: '{ pet(id: 404404) { name } }' };
+    const post = (body: unknown, more: object = headers) =>
+      send(kit.gateway, 'POST /graphql', { key, body, headers: { ...more } });
+    const shown = (cost: number, remaining: number) => ({
+      cost,
+      plan: 'pro',
+      minute: { limit: 300, remaining, resetAt: expect.any(String) },
+      day: { limit: 10_000, remaining: remaining + 9_700, resetAt: expect.any(String) },
+    });
+    expect((await post(one)).json).toEqual({
+      data: { pet: null },
+      extensions: { rateLimit: shown(1, 299) },
+    });
+    const throughYoga = await post(one, { ...headers, accept: 'multipart/mixed' });
+    expect(throughYoga.headers['content-type']).toMatch(/^multipart\/mixed/);
+    expect(throughYoga.text).toContain('"remaining":298');
+    const batch = await post([one, one]);
+    expect(batch.json[1].extensions.rateLimit).toEqual(shown(2, 296));
+    const refused = await post({ query: '{' });
+    expect(refused.json).toEqual({
+      errors: [expect.anything()],
+      extensions: { rateLimit: shown(1, 295) },
+    });
+    const failed = await post({ query: '{ categories(first: 0) { totalCount } }' });
+    expect(failed.json).toEqual({
+      errors: [expect.anything()],
+      data: null,
+      extensions: { rateLimit: shown(1, 294) },
+    });
+    expect((await post(one, {})).json.extensions).toBeUndefined();
+    expect((await post(one, { 'x-ratelimit-extension': 'off' })).json.extensions).toBeUndefined();
+  });
+
+  it('is named in the log by its operations', async () => {
+    const body = [
+      { query: 'query Pets { __typename }' },
+      { query: '{ __typename }' },
+      { query: 'query All { __typename }' },
+    ];
+    const { headers } = await send(kit.gateway, 'POST /graphql', { body });
+    const line = kit.gateway.logs.find((each) => each.includes(headers['x-request-id'] as string));
+    expect(JSON.parse(line!)).toMatchObject({ msg: 'request', transport: 'graphql', operation: 'Pets,All' });
+  });
+
   it('ignores properties of a request that it does not know', async () => {
     const request = { query: '{ __typename }', operationName: '', x: 1, $schema: 'y' };
     expect(dataOf(await send(kit.gateway, 'POST /graphql', { body: request }))).toEqual({
@@ -160,6 +238,14 @@ describe('GraphQL over HTTP', () => {
     ['application/json;q=0, */*', 'application/graphql-response+json'],
     ['application/graphql-response+json;q=0, application/*', 'application/json'],
     ['text/html, */*;q=0.1', 'application/json'],
+    ['', 'application/json'],
+    [' ', 'application/json'],
+    ['application/graphql-response+json, application/json', 'application/graphql-response+json'],
+    ['application/json, application/graphql-response+json', 'application/json'],
+    ['application/*, application/graphql-response+json', 'application/json'],
+    ['application/graphql-response+json, */*', 'application/graphql-response+json'],
+    ['application/json;q=0.2, application/*;q=0.3', 'application/graphql-response+json'],
+    ['application/json;q=0.2, application/*;q=0.1, */*', 'application/json'],
     [
       'application/graphql-response+json; charset=utf-8, application/json; charset=utf-8',
       'application/graphql-response+json',
@@ -186,7 +272,47 @@ describe('GraphQL over HTTP', () => {
       body: { query: '{ __typename }' },
       headers: { accept },
     });
-    expectQueryRefusal(sent, 'NOT_ACCEPTABLE');
+    expectQueryRefusal(
+      sent,
+      'NOT_ACCEPTABLE',
+      'GraphQL answers with application/json or application/graphql-response+json.',
+    );
+  });
+
+  it('answers with parts where the client takes nothing else', async () => {
+    const accept = 'application/json;q=0, application/graphql-response+json;q=0, multipart/mixed';
+    const sent = await send(kit.gateway, 'POST /graphql', {
+      body: { query: '{ __typename }' },
+      headers: { accept },
+    });
+    expect([sent.status, sent.headers['content-type']]).toEqual([
+      200,
+      expect.stringMatching(/^multipart\/mixed/),
+    ]);
+    expect(sent.text).toContain('{"data":{"__typename":"Query"}}');
+  });
+
+  it('refuses several writing fields where the store cannot write them together', async () => {
+    const { store, clock } = kit.gateway;
+    const other = await TestGateway.start({ ...store, hasTransactions: () => false }, {}, clock);
+    try {
+      const two = 'mutation { a: deleteOrder(id: 1) b: deleteOrder(id: 2) }';
+      expectQueryRefusal(await query(other, two), 'BAD_REQUEST', /without transactions/);
+      const headers = { 'x-ratelimit-extension': 'on' };
+      const sent = await query(other, two, undefined, { headers });
+      expect(Object.keys(sent.json), sent.about).toEqual(['errors', 'extensions']);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('tells a key with nothing left so, 10 times a second', async () => {
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 100 });
+    await send(kit.gateway, '/pets', { key });
+    const ask = () => query(kit.gateway, '{ rateLimit { minute { remaining } } }', undefined, { key });
+    for (let time = 1; time <= 10; time++)
+      expect(dataOf(await ask())).toEqual({ rateLimit: { minute: { remaining: 0 } } });
+    expectQueryRefusal(await ask(), 'RATE_LIMITED');
   });
 
   it('answers QUERY as POST, but runs no mutation', async () => {
@@ -210,8 +336,11 @@ describe('GraphQL over HTTP', () => {
     expectQueryRefusal(await ask('{'), 'BAD_REQUEST');
     expectQueryRefusal(await ask('{"query":"{"}'), 'GRAPHQL_PARSE_FAILED');
     const untyped = await send(kit.gateway, 'QUERY /graphql', { body: '{"query":"{ __typename }"}' });
-    expectQueryRefusal(untyped, 'BAD_REQUEST');
-    expect(untyped.text).toContain('Content-Type');
+    expectQueryRefusal(
+      untyped,
+      'BAD_REQUEST',
+      'A QUERY needs a Content-Type: application/json or application/graphql+json.',
+    );
     const options = await send(kit.gateway, 'OPTIONS /graphql');
     expect(options.headers['accept-query']).toBe('application/json, application/graphql+json');
     const preflight = await send(kit.gateway, 'OPTIONS /graphql', {
@@ -254,10 +383,13 @@ describe('GraphQL over HTTP', () => {
   it('tells its methods', async () => {
     for (const method of ['PUT', 'PATCH', 'DELETE']) {
       const sent = await send(kit.gateway, `${method} /graphql`);
-      expectQueryRefusal(sent, 'METHOD_NOT_ALLOWED');
-      expect(sent.headers.allow, sent.about).toBe('GET, HEAD, POST, QUERY, OPTIONS');
+      const allowed = 'GET, HEAD, POST, QUERY, OPTIONS';
+      expectQueryRefusal(sent, 'METHOD_NOT_ALLOWED', `/graphql answers ${allowed}, not ${method}.`);
+      expect(sent.headers.allow, sent.about).toBe(allowed);
     }
-    const options = await send(kit.gateway, 'OPTIONS /graphql');
+    const key = await kit.gateway.newKey('free');
+    const options = await send(kit.gateway, 'OPTIONS /graphql', { key });
+    expect(options.headers['x-ratelimit-remaining']).toBe('59');
     expect([options.status, options.headers.allow], options.about).toEqual([
       204,
       'GET, HEAD, POST, QUERY, OPTIONS',
@@ -330,6 +462,31 @@ describe('A batch', () => {
       expectQueryRefusal(await batch([rename, odd]), 'BAD_REQUEST');
     }
     expect((await kit.gateway.store.petsById([P]))[0]!.name).toBe('Rex');
+  });
+
+  it('of at most 5 units can be revalidated, a dearer one is sent as it is made', async () => {
+    const pet = { query: '{ pet(id: 404404) { id } }' };
+    for (const [units, isWhole] of [
+      [5, true],
+      [6, false],
+    ] as const) {
+      const operations = Array.from({ length: units }, () => pet);
+      const answers = operations.map(() => ({ data: { pet: null } }));
+      const posted = await batch(operations);
+      const queried = await send(kit.gateway, 'QUERY /graphql', { body: operations });
+      expect([posted.json, queried.json]).toEqual([answers, answers]);
+      expect(queried.headers.etag !== undefined, queried.about).toBe(isWhole);
+      expect(posted.headers['content-length'] !== undefined, posted.about).toBe(isWhole);
+    }
+  });
+
+  it('of many mutations says that it is a repetition', async () => {
+    const create = { query: 'mutation { createCategory(input: {name: "Many"}) { id } }' };
+    const operations = Array.from({ length: 10 }, () => create);
+    const headers = { 'idempotency-key': 'batch-of-many' };
+    const first = await batch(operations, headers);
+    const again = await batch(operations, headers);
+    expect([again.text, again.headers['idempotency-replayed']], again.about).toEqual([first.text, 'true']);
   });
 
   it('makes each of its mutations safe to repeat', async () => {

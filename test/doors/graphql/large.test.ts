@@ -13,8 +13,11 @@ const LARGE = '{ categories(first: 10) { nodes { id name pets(first: 100) { node
 describe.each(engines)('A large GraphQL answer on $name', (engine) => {
   let opened: OpenedStore;
   let gateway: TestGateway;
-  /** Called before pages of pets are read, of how many categories. */
-  let beforePages: (categories: number) => void | Promise<void> = () => {};
+  /** Called before a request is charged, and when its categories are read and before its pets are. */
+  const steps: Record<'beforeCharge' | 'beforePages', () => void | Promise<void>> = {
+    beforeCharge: () => {},
+    beforePages: () => {},
+  };
   let pagesRead = 0;
   /** Those of the gateway, in order. */
   const responses: ServerResponse[] = [];
@@ -29,8 +32,12 @@ describe.each(engines)('A large GraphQL answer on $name', (engine) => {
       ...store,
       categoryPage: async (page) => {
         const found = await store.categoryPage(page);
-        await beforePages(found.items.length);
+        await steps.beforePages();
         return found;
+      },
+      charge: async (...args) => {
+        await steps.beforeCharge();
+        return store.charge(...args);
       },
       petPagesByCategory: (...args) => {
         pagesRead++;
@@ -69,15 +76,19 @@ describe.each(engines)('A large GraphQL answer on $name', (engine) => {
     expect(batch.json[2]).toEqual(small.json);
   });
 
-  /** Sends a request, and calls `act` when its categories are read and before its pets are. */
-  async function askAnd(act: (socket: Socket) => void | Promise<void>, query = LARGE): Promise<Socket> {
+  /** Sends a request, and calls `act` at a step of it. */
+  async function askAnd(
+    act: (socket: Socket) => void | Promise<void>,
+    request: object = { query: LARGE },
+    when: 'beforeCharge' | 'beforePages' = 'beforePages',
+  ): Promise<Socket> {
     pagesRead = 0;
     const key = await gateway.newKey('pro');
-    const body = JSON.stringify({ query });
+    const body = JSON.stringify(request);
     const socket = await openRaw(gateway.url, { allowHalfOpen: true });
     const acted = new Promise<void>((resolve) => {
-      beforePages = async () => {
-        beforePages = () => {};
+      steps[when] = async () => {
+        steps[when] = () => {};
         await act(socket);
         resolve();
       };
@@ -120,8 +131,46 @@ describe.each(engines)('A large GraphQL answer on $name', (engine) => {
     expect(pagesRead).toBe(1);
   });
 
-  it('goes to such a client without a question if it is small', async () => {
-    const small = await askAnd((socket) => void socket.end(), '{ categories(first: 1) { nodes { id } } }');
+  it('goes to such a client without a question if it costs 5 units at most', async () => {
+    const query = '{ categories(first: 4) { nodes { id pets(first: 100) { nodes { id } } } } }';
+    const cost = await gateway.call('/graphql/cost', { method: 'POST', body: { query } });
+    expect(cost.json.cost).toBe(5);
+    const small = await askAnd(
+      async (socket) => {
+        const halfClosed = new Promise((resolve) => responses.at(-1)!.socket!.once('end', resolve));
+        socket.end();
+        await halfClosed;
+      },
+      { query },
+    );
     expect(await text(small)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
+
+  it.each(['beforeCharge', 'beforePages'] as const)(
+    'to a batch goes no further once the client is gone, %s',
+    async (when) => {
+      const logged = gateway.logs.length;
+      let read = false;
+      await askAnd(
+        async (socket) => {
+          const gone = new Promise((resolve) => responses.at(-1)!.once('close', resolve));
+          socket.resetAndDestroy();
+          await gone;
+          if (when === 'beforePages') return;
+          steps.beforePages = () => {
+            read = true;
+          };
+        },
+        [{ query: LARGE }, { query: LARGE }],
+        when,
+      );
+      const lines = () => gateway.logs.slice(logged).map((line) => JSON.parse(line));
+      await expect
+        .poll(() => lines().filter(({ msg }) => msg === 'stream ended'), { timeout: 5_000 })
+        .toMatchObject([{ aborted: true }]);
+      expect([pagesRead, read]).toEqual([0, false]);
+      steps.beforePages = () => {};
+      expect(lines().filter(({ level }) => level >= 50)).toEqual([]);
+    },
+  );
 });

@@ -97,6 +97,19 @@ onEachEngine('subscription { events }', (kit, engine) => {
     });
   });
 
+  it('sends large results one by one, as fast as they are read', async () => {
+    // More than a connection takes at once: the next is sent when this one is on its way.
+    const texts = Array.from({ length: 12 }, (_, i) => `t${i}: description`).join(' ');
+    const client = await subscribe(`subscription { events { category { name ${texts} } } }`);
+    const description = 'x'.repeat(2_000);
+    const names = ['A', 'B', 'C', 'D'];
+    for (const name of names) await kit.gateway.store.createCategory({ name, description });
+    await client.until(names.length);
+    const categories = nextOf(client).map(({ data }) => data.events.category);
+    expect(categories.map(({ name }) => name)).toEqual(names);
+    expect(categories.every(({ t11 }) => t11 === description)).toBe(true);
+  });
+
   it('costs a unit to open, and before every 100 events what 100 rows cost', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 4, perDay: 1_000 });
     // 100 rows with 26 times 2 for the name, and the object itself: 53 for each row, 3 units.
@@ -156,6 +169,8 @@ onEachEngine('subscription { events }', (kit, engine) => {
       headers: { accept: 'text/event-stream', ...headers },
     });
     expectQueryRefusal(sent, code);
+    if (code === 'NOT_ACCEPTABLE')
+      expect(sent.json.errors[0].message).toBe('Subscriptions are answered with text/event-stream.');
   });
 
   it('refuses it over GET and in a batch', async () => {
@@ -167,7 +182,11 @@ onEachEngine('subscription { events }', (kit, engine) => {
     );
     const body = JSON.stringify([{ query: text }, { query: '{ __typename }' }]);
     const batch = { headers: { ...headers, 'content-type': 'application/json' }, body };
-    expectQueryRefusal(await send(kit.gateway, 'POST /graphql', batch), 'BAD_REQUEST');
+    expectQueryRefusal(
+      await send(kit.gateway, 'POST /graphql', batch),
+      'BAD_REQUEST',
+      'A subscription cannot be part of a batch.',
+    );
   });
 
   it('is closed when the client is gone', async () => {
