@@ -95,17 +95,13 @@ onEachEngine('POST /graphql/cost', (kit) => {
       expect(sent.headers['x-ratelimit-remaining'], sent.about).toBe('300');
     }
     expectQueryRefusal(await cost('{}', key, { 'content-type': 'text/plain' }), 'UNSUPPORTED_MEDIA_TYPE');
-    expectQueryRefusal(
-      await cost('{}', key, { accept: 'text/html' }),
-      'NOT_ACCEPTABLE',
-      'The cost is told in application/json.',
-    );
+    expectQueryRefusal(await cost('{}', key, { accept: 'text/html' }), 'NOT_ACCEPTABLE', /application\/json/);
     const accept = 'application/graphql-response+json';
     const typed = await cost('{"query":"{"}', key, { accept });
     expect(typed.headers['content-type'], typed.about).toBe(`${accept}; charset=utf-8`);
     expectQueryRefusal(await cost('{}', 'wrong'), 'UNAUTHENTICATED');
     const get = await send(gateway, 'GET /graphql/cost', { key });
-    expectQueryRefusal(get, 'METHOD_NOT_ALLOWED', '/graphql/cost answers POST, OPTIONS, not GET.');
+    expectQueryRefusal(get, 'METHOD_NOT_ALLOWED', '/graphql/cost supports POST, OPTIONS, not GET.');
     expect(get.headers.allow).toBe('POST, OPTIONS');
     const options = await send(gateway, 'OPTIONS /graphql/cost', { key });
     expect([options.status, options.headers.allow, options.text]).toEqual([204, 'POST, OPTIONS', '']);

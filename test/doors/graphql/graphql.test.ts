@@ -163,7 +163,7 @@ describe('GraphQL over HTTP', () => {
     expectQueryRefusal(
       sent,
       'UNSUPPORTED_MEDIA_TYPE',
-      /application\/json or application\/graphql\+json in UTF-8, not compressed; this came as Content-Encoding: gzip\./,
+      /application\/json or application\/graphql\+json in UTF-8, .* Content-Encoding: gzip\./,
     );
   });
 
@@ -272,11 +272,7 @@ describe('GraphQL over HTTP', () => {
       body: { query: '{ __typename }' },
       headers: { accept },
     });
-    expectQueryRefusal(
-      sent,
-      'NOT_ACCEPTABLE',
-      'GraphQL answers with application/json or application/graphql-response+json.',
-    );
+    expectQueryRefusal(sent, 'NOT_ACCEPTABLE', /application\/json or application\/graphql-response\+json/);
   });
 
   it('answers with parts where the client takes nothing else', async () => {
@@ -297,7 +293,7 @@ describe('GraphQL over HTTP', () => {
     const other = await TestGateway.start({ ...store, hasTransactions: () => false }, {}, clock);
     try {
       const two = 'mutation { a: deleteOrder(id: 1) b: deleteOrder(id: 2) }';
-      expectQueryRefusal(await query(other, two), 'BAD_REQUEST', /without transactions/);
+      expectQueryRefusal(await query(other, two), 'BAD_REQUEST', /standalone MongoDB/);
       const headers = { 'x-ratelimit-extension': 'on' };
       const sent = await query(other, two, undefined, { headers });
       expect(Object.keys(sent.json), sent.about).toEqual(['errors', 'extensions']);
@@ -339,7 +335,7 @@ describe('GraphQL over HTTP', () => {
     expectQueryRefusal(
       untyped,
       'BAD_REQUEST',
-      'A QUERY needs a Content-Type: application/json or application/graphql+json.',
+      /Content-Type: application\/json or application\/graphql\+json/,
     );
     const options = await send(kit.gateway, 'OPTIONS /graphql');
     expect(options.headers['accept-query']).toBe('application/json, application/graphql+json');
@@ -384,7 +380,7 @@ describe('GraphQL over HTTP', () => {
     for (const method of ['PUT', 'PATCH', 'DELETE']) {
       const sent = await send(kit.gateway, `${method} /graphql`);
       const allowed = 'GET, HEAD, POST, QUERY, OPTIONS';
-      expectQueryRefusal(sent, 'METHOD_NOT_ALLOWED', `/graphql answers ${allowed}, not ${method}.`);
+      expectQueryRefusal(sent, 'METHOD_NOT_ALLOWED', `/graphql supports ${allowed}, not ${method}.`);
       expect(sent.headers.allow, sent.about).toBe(allowed);
     }
     const key = await kit.gateway.newKey('free');

@@ -169,8 +169,7 @@ onEachEngine('subscription { events }', (kit, engine) => {
       headers: { accept: 'text/event-stream', ...headers },
     });
     expectQueryRefusal(sent, code);
-    if (code === 'NOT_ACCEPTABLE')
-      expect(sent.json.errors[0].message).toBe('Subscriptions are answered with text/event-stream.');
+    if (code === 'NOT_ACCEPTABLE') expect(sent.json.errors[0].message).toContain('text/event-stream');
   });
 
   it('refuses it over GET and in a batch', async () => {
@@ -185,7 +184,7 @@ onEachEngine('subscription { events }', (kit, engine) => {
     expectQueryRefusal(
       await send(kit.gateway, 'POST /graphql', batch),
       'BAD_REQUEST',
-      'A subscription cannot be part of a batch.',
+      /subscription .* batch/,
     );
   });
 
