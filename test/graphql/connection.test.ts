@@ -103,7 +103,7 @@ onEachEngine('Connections', (kit, engine) => {
           model(ids, wanted),
         );
       }),
-      { numRuns: engine.name === 'sqlite' ? 400 : 40 },
+      { numRuns: Number(process.env.PROPERTY_RUNS ?? (engine.name === 'sqlite' ? 400 : 40)) },
     );
   });
 

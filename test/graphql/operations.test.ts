@@ -99,7 +99,7 @@ describe('answers of compiled operations', () => {
         expect(texts).toEqual(new Array(3).fill(texts[0]));
         expect(JSON.parse(texts[2]!).data.category.name).toBe(name);
       }),
-      { numRuns: 50 },
+      { numRuns: Number(process.env.PROPERTY_RUNS ?? 50) },
     );
   });
 });

@@ -1,14 +1,20 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { PARTS } from './parts.ts';
 
-/** The quick files first: the first test that fails ends the run. */
+const FIRST = PARTS[process.env.MUTANTS_OF!]?.first ?? [];
+
+/** The files that notice most, then the quick ones: the first test that fails ends the run. */
 export class QuickFirst extends BaseSequencer {
   override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return Promise.resolve(files.toSorted((one, other) => this.#durationOf(one) - this.#durationOf(other)));
+    return Promise.resolve(files.toSorted((one, other) => orderOf(one) - orderOf(other)));
   }
+}
 
-  #durationOf({ project, moduleId }: TestSpecification): number {
-    const { vitest } = project;
-    const key = `${project.name}:${moduleId.slice(vitest.config.root.length + 1)}`;
-    return vitest.cache.getFileTestResults(key)?.duration ?? 0;
-  }
+/** A negative number for a file that is to be first, else the milliseconds that it took the last time. */
+function orderOf({ project, moduleId }: TestSpecification): number {
+  const { vitest } = project;
+  const path = moduleId.slice(vitest.config.root.length + 1);
+  const index = FIRST.indexOf(path);
+  if (index !== -1) return index - FIRST.length;
+  return vitest.cache.getFileTestResults(`${project.name}:${path}`)?.duration ?? 0;
 }

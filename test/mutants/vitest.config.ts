@@ -25,7 +25,7 @@ const config = mergeConfig(base, {
     reporters: ['default', loading],
     isolate,
     sequence: { sequencer: QuickFirst },
-    testTimeout: 10_000,
+    testTimeout: 8_000,
   },
 });
 config.test.include = tests;

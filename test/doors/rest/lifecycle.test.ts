@@ -160,7 +160,7 @@ describe('another operation', () => {
     expect(paths['/store/orders'].get).toMatchObject({
       deprecated: true,
       'x-sunset': '2027-06-30',
-      description: expect.stringContaining('ends on 2027-06-30: use `GET /store/sales` instead.'),
+      description: expect.stringContaining('sunset on 2027-06-30. Use `GET /store/sales` instead.'),
     });
     expect(paths['/store/orders'].get.responses['410']).toBeDefined();
     expect(paths['/pets/{petId}'].get.deprecated).toBeUndefined();
