@@ -45,6 +45,8 @@ export const PARTS: Record<string, Part> = {
 
 /** Names of tests that take seconds by their nature and would be run for most mutants. */
 export const SLOW = new Set([
+  'loses nothing that was acknowledged when the process is killed, and is free at once',
+  'has every acknowledged write once and nothing else, whenever the process is killed',
   'cuts off who does not read, and nobody else',
   'is cut off when it is far behind, and others are not',
   'has each acknowledged write of 16 writers through both interfaces once, in the order of its record',
