@@ -146,7 +146,7 @@ describe('a new key', () => {
   it('of Enterprise needs limits of its own, and others take those of the plan', () => {
     const limits = { perMinute: 7, perDay: 8 };
     const make = (plan: PlanName, own?: Limits) => newApiKey({ name: 'x', plan, limits: own, now: 0 }).apiKey;
-    expect(() => make('enterprise')).toThrow('A key of the plan enterprise needs limits of its own.');
+    expect(() => make('enterprise')).toThrow('A key on the plan enterprise needs its own limits.');
     expect(make('enterprise', limits).limits).toEqual(limits);
     expect(make('pro', limits).limits).toEqual({ perMinute: 300, perDay: 10_000 });
   });
