@@ -41,7 +41,10 @@ export async function sampleProgress(store: Store): Promise<SampleProgress | nul
  */
 export async function addSampleData(store: Store, begun: SampleProgress = {}): Promise<void> {
   // Idempotent, so that several processes filling one database create each record once.
-  const make = async <T>(name: string, work: (writes: PetstoreWrites) => MaybePromise<T>): Promise<T> => {
+  const createOnce = async <T>(
+    name: string,
+    work: (writes: PetstoreWrites) => MaybePromise<T>,
+  ): Promise<T> => {
     const call = {
       apiKeyId: 'sample',
       idempotencyKey: name,
@@ -64,7 +67,8 @@ export async function addSampleData(store: Store, begun: SampleProgress = {}): P
     const ids: Id[] = [];
     for (let n = 0; n < sample.size; n++) {
       const { id } =
-        begun[name]?.[n] ?? (await make(`${name} ${n}`, (writes) => sample.create(n, writes, referred)));
+        begun[name]?.[n] ??
+        (await createOnce(`${name} ${n}`, (writes) => sample.create(n, writes, referred)));
       await sample.complete?.(n, id, store);
       ids.push(id);
     }

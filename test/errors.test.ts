@@ -9,10 +9,10 @@ type Call = Parameters<typeof send>[2];
 type Ask = (gateway: TestGateway, call: Call) => Promise<Sent>;
 interface Row {
   code: ErrorCode;
-  fault: string;
+  name: string;
   rest: Ask;
   graphql: Ask;
-  /** The fault can't be told in the same words, since it is about what differs between the interfaces. */
+  /** The message differs, because it is about something that differs between the interfaces. */
   ownWords?: true;
   prepare?: (gateway: TestGateway) => Promise<Call>;
   store?: (store: Store) => Store;
@@ -71,208 +71,208 @@ async function usedIdempotencyKey(gateway: TestGateway): Promise<Call> {
 const BOTH: readonly Row[] = [
   {
     code: 'BAD_REQUEST',
-    fault: 'broken JSON',
+    name: 'broken JSON',
     rest: rest('POST /pets', '{'),
     graphql: rest('POST /graphql', '{'),
   },
   {
     code: 'BAD_REQUEST',
-    fault: 'no UTF-8',
+    name: 'no UTF-8',
     rest: rest('POST /pets', Buffer.from([0x22, 0xff, 0x22])),
     graphql: rest('POST /graphql', Buffer.from([0x22, 0xff, 0x22])),
   },
   {
     code: 'BAD_REQUEST',
-    fault: 'no object',
+    name: 'no object',
     ownWords: true,
     rest: rest('POST /pets', '7'),
     graphql: rest('POST /graphql', '7'),
   },
   {
     code: 'VALIDATION_FAILED',
-    fault: 'missing fields',
+    name: 'missing fields',
     rest: rest('POST /pets', '{}'),
     graphql: graphql(CREATE_PET, { input: {} }),
   },
   {
     code: 'VALIDATION_FAILED',
-    fault: 'bad fields',
+    name: 'bad fields',
     rest: rest('POST /pets', '{"name":" ","categoryId":0,"status":"gone","age":1}'),
     graphql: graphql(CREATE_PET, { input: { name: ' ', categoryId: 0, status: 'gone', age: 1 } }),
   },
   {
     code: 'VALIDATION_FAILED',
-    fault: 'bad fields of literals',
+    name: 'bad fields of literals',
     rest: rest('POST /store/orders', '{"quantity":0}'),
     graphql: graphql('mutation { createOrder(input: {quantity: 0}) { id } }'),
   },
   {
     code: 'VALIDATION_FAILED',
-    fault: 'a bad date',
+    name: 'a bad date',
     rest: rest('POST /store/orders', '{"shipDate":"x"}'),
     graphql: graphql(CREATE_ORDER, { input: { shipDate: 'x' } }),
   },
   {
     code: 'VALIDATION_FAILED',
-    fault: 'null for what is required',
+    name: 'null for what is required',
     rest: rest('PATCH /categories/$C', '{"name":null}'),
     graphql: graphql('mutation { updateCategory(id: $C, input: {name: null}) { id } }'),
   },
   {
     code: 'VALIDATION_FAILED',
-    fault: 'a bad id',
+    name: 'a bad id',
     rest: rest('GET /store/inventory/0'),
     graphql: graphql('{ inventoryItem(petId: 0) { petId } }'),
   },
   {
     code: 'VALIDATION_FAILED',
-    fault: 'a bad id in a variable',
+    name: 'a bad id in a variable',
     rest: rest('GET /store/inventory/x'),
     graphql: graphql('query ($petId: ID!) { inventoryItem(petId: $petId) { petId } }', { petId: 'x' }),
   },
   {
     code: 'VALIDATION_FAILED',
-    fault: 'a bad filter',
+    name: 'a bad filter',
     rest: rest('GET /pets?categoryId=0'),
     graphql: graphql('{ pets(filter: {categoryId: 0}) { totalCount } }'),
   },
   {
     code: 'VALIDATION_FAILED',
-    fault: 'a bad page size',
+    name: 'a bad page size',
     ownWords: true,
     rest: rest('GET /pets?limit=101'),
     graphql: graphql('{ pets(first: 101) { totalCount } }'),
   },
   {
     code: 'VALIDATION_FAILED',
-    fault: 'a bad Idempotency-Key',
+    name: 'a bad Idempotency-Key',
     rest: rest('POST /store/orders', '{}', { headers: { 'idempotency-key': 'a b' } }),
     graphql: graphql(CREATE_ORDER, { input: {} }, { headers: { 'idempotency-key': 'a b' } }),
   },
   {
     code: 'UNAUTHENTICATED',
-    fault: 'no key',
+    name: 'no key',
     rest: rest('GET /pets', undefined, { key: null }),
     graphql: graphql('{ pets { totalCount } }', undefined, { key: null }),
   },
   {
     code: 'UNAUTHENTICATED',
-    fault: 'an unknown key',
+    name: 'an unknown key',
     rest: rest('GET /pets', undefined, { key: 'x' }),
     graphql: graphql('{ pets { totalCount } }', undefined, { key: 'x' }),
   },
   {
     code: 'API_KEY_BANNED',
-    fault: 'a ban',
+    name: 'a ban',
     prepare: bannedKey,
     rest: rest('GET /pets'),
     graphql: graphql('{ pets { totalCount } }'),
   },
   {
     code: 'NOT_FOUND',
-    fault: 'no such pet',
+    name: 'no such pet',
     rest: rest(`DELETE /pets/${MISSING}`),
     graphql: graphql(`mutation { deletePet(id: ${MISSING}) }`),
   },
   {
     code: 'NOT_FOUND',
-    fault: 'no such category',
+    name: 'no such category',
     rest: rest(`PATCH /categories/${MISSING}`, '{"name":"x"}'),
     graphql: graphql(`mutation { updateCategory(id: ${MISSING}, input: {name: "x"}) { id } }`),
   },
   {
     code: 'NOT_FOUND',
-    fault: 'no such order',
+    name: 'no such order',
     rest: rest(`DELETE /store/orders/${MISSING}`),
     graphql: graphql(`mutation { deleteOrder(id: ${MISSING}) }`),
   },
   {
     code: 'NOT_FOUND',
-    fault: 'no such stock',
+    name: 'no such stock',
     rest: rest(`PUT /store/inventory/${MISSING}`, '{"quantity":1}'),
     graphql: graphql(`mutation { updateInventory(petId: ${MISSING}, input: {quantity: 1}) { petId } }`),
   },
   {
     code: 'METHOD_NOT_ALLOWED',
-    fault: 'a wrong method',
+    name: 'a wrong method',
     ownWords: true,
     rest: rest('PUT /pets'),
     graphql: rest('PUT /graphql'),
   },
   {
     code: 'NOT_ACCEPTABLE',
-    fault: 'HTML',
+    name: 'HTML',
     ownWords: true,
     rest: rest('GET /pets', undefined, { headers: { accept: 'text/html' } }),
     graphql: graphql('{ pets { totalCount } }', undefined, { headers: { accept: 'text/html' } }),
   },
   {
     code: 'PAYLOAD_TOO_LARGE',
-    fault: 'a large body',
+    name: 'a large body',
     rest: rest('POST /pets', 'x'.repeat(100_001)),
     graphql: rest('POST /graphql', 'x'.repeat(100_001)),
   },
   {
     code: 'UNSUPPORTED_MEDIA_TYPE',
-    fault: 'text',
+    name: 'text',
     ownWords: true,
     rest: rest('POST /pets', '{}', { headers: { 'content-type': 'text/plain' } }),
     graphql: rest('POST /graphql', '{}', { headers: { 'content-type': 'text/plain' } }),
   },
   {
     code: 'CONFLICT',
-    fault: 'a pet on order',
+    name: 'a pet on order',
     rest: rest('DELETE /pets/$P'),
     graphql: graphql('mutation { deletePet(id: $P) }'),
   },
   {
     code: 'CONFLICT',
-    fault: 'a category in use',
+    name: 'a category in use',
     rest: rest('DELETE /categories/$C'),
     graphql: graphql('mutation { deleteCategory(id: $C) }'),
   },
   {
     code: 'CONFLICT',
-    fault: 'an order id that is taken',
+    name: 'an order id that is taken',
     rest: rest('POST /store/orders', '{"id":$O}'),
     graphql: graphql('mutation { createOrder(input: {id: $O}) { id } }'),
   },
   {
     code: 'UNKNOWN_REFERENCE',
-    fault: 'an unknown category',
+    name: 'an unknown category',
     rest: rest('POST /pets', `{"name":"x","categoryId":${MISSING}}`),
     graphql: graphql(CREATE_PET, { input: { name: 'x', categoryId: MISSING } }),
   },
   {
     code: 'UNKNOWN_REFERENCE',
-    fault: 'an unknown pet',
+    name: 'an unknown pet',
     rest: rest('PATCH /store/orders/$O', `{"petId":${MISSING}}`),
     graphql: graphql(`mutation { updateOrder(id: $O, input: {petId: ${MISSING}}) { id } }`),
   },
   {
     code: 'IDEMPOTENCY_KEY_REUSED',
-    fault: 'another payload',
+    name: 'another payload',
     prepare: usedIdempotencyKey,
     rest: rest('POST /categories', '{"name":"y"}'),
     graphql: graphql('mutation { createCategory(input: {name: "y"}) { id } }'),
   },
   {
     code: 'RATE_LIMITED',
-    fault: 'the limit of the plan',
+    name: 'the limit of the plan',
     prepare: spentKey,
     rest: rest('GET /pets'),
     graphql: graphql('{ pets { totalCount } }'),
   },
   {
     code: 'RATE_LIMITED',
-    fault: 'the burst guard',
+    name: 'the burst guard',
     prepare: burstingKey,
     rest: rest('POST /store/orders', '{}'),
     graphql: graphql(CREATE_ORDER, { input: {} }),
   },
   {
     code: 'INTERNAL',
-    fault: 'an error of ours',
+    name: 'an error of ours',
     store: failing(/^petsById$/, () => {
       throw new Error('secret');
     }),
@@ -281,7 +281,7 @@ const BOTH: readonly Row[] = [
   },
   {
     code: 'UNAVAILABLE',
-    fault: 'the database in a resolver',
+    name: 'the database in a resolver',
     store: failing(/^petsById$/, () => {
       throw unavailable();
     }),
@@ -290,7 +290,7 @@ const BOTH: readonly Row[] = [
   },
   {
     code: 'UNAVAILABLE',
-    fault: 'the database on the way',
+    name: 'the database on the way',
     store: failing(/^charge$/, () => {
       throw unavailable();
     }),
@@ -325,7 +325,7 @@ describe('The error table', () => {
   });
 
   it.each(BOTH)(
-    '$code is the same through both interfaces: $fault',
+    '$code is the same through both interfaces: $name',
     async ({ code, rest, graphql, ownWords, prepare, store }) => {
       const gateway = store ? await TestGateway.start(store(kit.gateway.store), {}, kit.clock) : kit.gateway;
       const world = await makeWorld(kit);

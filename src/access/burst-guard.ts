@@ -64,7 +64,7 @@ export class BurstGuard {
    *
    * @returns undefined if they pass
    */
-  refusalOf(principal: Principal, mutations: number): MaybePromise<BurstRefusal | undefined> {
+  check(principal: Principal, mutations: number): MaybePromise<BurstRefusal | undefined> {
     const max = PLANS[principal.plan].mutationsPerSecond;
     if (max === null || mutations === 0) return undefined;
     const decision = this.#turn.then(async () => {

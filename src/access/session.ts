@@ -91,11 +91,11 @@ export class Session {
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   admit(units: number, mutations: number): MaybePromise<void> {
-    return andThen(this.#counters.burstGuard.refusalOf(this.principal, mutations), (refusal) => {
+    return andThen(this.#counters.burstGuard.check(this.principal, mutations), (refusal) => {
       if (!refusal) return this.charge(units);
       // Charges nothing: a ban takes precedence over any other limit, and the response shows what is left.
       return andThen(this.charge(0), () => {
-        throw this.#refuseForASecond(refusal);
+        throw this.#refuseForOneSecond(refusal);
       });
     });
   }
@@ -109,7 +109,7 @@ export class Session {
     return andThen(this.charge(0), () => {
       if (this.#counters.freeGuard.admit(this.principal.id)) return;
       const message = `At most ${FREE_PER_SECOND} free requests per second are allowed. Retry in 1 s.`;
-      throw this.#refuseForASecond({ message, limit: FREE_PER_SECOND, remaining: 0 });
+      throw this.#refuseForOneSecond({ message, limit: FREE_PER_SECOND, remaining: 0 });
     });
   }
 
@@ -125,7 +125,7 @@ export class Session {
     const decision = attempt(
       () => this.#counters.limiter.charge(this.store, this.principal, due, this.now()),
       (error) => {
-        this.decision = this.#uncounted();
+        this.decision = this.#uncountedDecision();
         throw error;
       },
     );
@@ -171,14 +171,14 @@ export class Session {
   }
 
   /** Response headers show the window that refused, even if it is not one of the plan's. */
-  #refuseForASecond({ message, ...window }: BurstRefusal): AppError {
+  #refuseForOneSecond({ message, ...window }: BurstRefusal): AppError {
     const tightest = { ...window, resetAt: this.now() + 1_000 };
     this.decision = { ...this.decision!, outcome: 'refused', tightest };
     return new AppError('RATE_LIMITED', message, { retryAfter: 1 });
   }
 
   /** A request that cannot be counted does not pass, and the headers say so. */
-  #uncounted(): Decision {
+  #uncountedDecision(): Decision {
     const { perMinute, perDay } = this.principal.limits;
     const minute = { limit: perMinute, remaining: 0, resetAt: this.now() + 1_000 };
     return { outcome: 'refused', minute, day: { ...minute, limit: perDay }, tightest: minute };

@@ -107,8 +107,8 @@ async function main(): Promise<void> {
   const { values: options, positionals } = parse();
   const [name, id, ...rest] = positionals;
   if (name === undefined) {
-    const [stray] = Object.keys(options).filter((option) => option !== 'help');
-    if (stray !== undefined) throw usageError(`--${stray} needs a command.`);
+    const [unexpected] = Object.keys(options).filter((option) => option !== 'help');
+    if (unexpected !== undefined) throw usageError(`--${unexpected} needs a command.`);
     return print(USAGE);
   }
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name]! : undefined;
@@ -116,8 +116,8 @@ async function main(): Promise<void> {
   if (options.help) return print(`Usage: ${RUN} ${name} ${command.usage}\n\n${command.help}`);
 
   const known: readonly string[] = ['json', 'help', ...command.options];
-  const foreign = Object.keys(options).find((option) => !known.includes(option));
-  if (foreign !== undefined) throw usageError(`${name} does not accept --${foreign}.`, name);
+  const unsupported = Object.keys(options).find((option) => !known.includes(option));
+  if (unsupported !== undefined) throw usageError(`${name} does not accept --${unsupported}.`, name);
   const surplus = command.takesId ? rest[0] : id;
   if (surplus !== undefined) throw usageError(`${name} does not accept the argument ${surplus}.`, name);
   if (command.takesId && id === undefined) throw usageError(`${name} needs the ID of a key.`, name);

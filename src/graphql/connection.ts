@@ -120,24 +120,24 @@ export class Connection<T> {
   // May hold promises if the database has to be queried; the resolvers of these fields pass them on.
   get hasNextPage(): boolean {
     const { backward, before } = this.#request;
-    this.#hasLater ??= (!backward && this.#page.hasMore) || this.#existsFrom(before);
+    this.#hasLater ??= (!backward && this.#page.hasMore) || this.#hasItemsFrom(before);
     return this.#hasLater as boolean;
   }
 
   get hasPreviousPage(): boolean {
     const { backward, after } = this.#request;
-    this.#hasEarlier ??= (backward && this.#page.hasMore) || this.#existsUpTo(after);
+    this.#hasEarlier ??= (backward && this.#page.hasMore) || this.#hasItemsUpTo(after);
     return this.#hasEarlier as boolean;
   }
 
   /** Whether the list has an item at or after this cursor. */
-  #existsFrom(cursor: Id | undefined): MaybePromise<boolean> {
+  #hasItemsFrom(cursor: Id | undefined): MaybePromise<boolean> {
     if (cursor === undefined) return false;
     return this.#exists({ limit: 0, after: String(BigInt(cursor) - 1n) });
   }
 
   /** Whether the list has an item at or before this cursor. */
-  #existsUpTo(cursor: Id | undefined): MaybePromise<boolean> {
+  #hasItemsUpTo(cursor: Id | undefined): MaybePromise<boolean> {
     if (cursor === undefined || cursor === '0') return false;
     const before = BigInt(cursor) + 1n;
     // The largest int64 has no successor, so every item counts.

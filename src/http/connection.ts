@@ -72,7 +72,7 @@ export class Connection {
     this.#refusal = send;
     this.#socket.pause();
     const latest = this.#latest;
-    if (latest && !latest.request.complete) this.#giveUp(latest);
+    if (latest && !latest.request.complete) this.#abandon(latest);
     if (this.#current === undefined) send();
   }
 
@@ -87,7 +87,7 @@ export class Connection {
   }
 
   /** Malformed input arrived in the middle of this request, so it will never complete. */
-  #giveUp(turn: Turn): void {
+  #abandon(turn: Turn): void {
     if (turn.response.headersSent) this.#refusal = () => this.#socket.destroy();
     if (this.#current === turn) {
       this.#current = undefined;

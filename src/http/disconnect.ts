@@ -14,12 +14,12 @@ export function detectDisconnect({ request, response }: Exchange): void {
   // HTTP/1.0 has no interim responses.
   if (request.httpVersionMinor === 0) return;
   let timer: NodeJS.Timeout | undefined;
-  const ask = (pause: number) => {
+  const probe = (pause: number) => {
     if (response.headersSent || !socket.writable) return;
     response.writeContinue();
-    timer = setTimeout(ask, pause, Math.min(2 * pause, MAX_PAUSE));
+    timer = setTimeout(probe, pause, Math.min(2 * pause, MAX_PAUSE));
   };
-  const begin = () => ask(FIRST_PAUSE);
+  const begin = () => probe(FIRST_PAUSE);
   if (socket.readableEnded) begin();
   else socket.once('end', begin);
   response.once('close', () => {

@@ -47,9 +47,9 @@ export class Exchange {
     this.requestId = requestId;
     this.method = request.method ?? 'GET';
     const url = originForm(request.url ?? '/');
-    const question = url.indexOf('?');
-    this.path = question < 0 ? url : url.slice(0, question);
-    this.query = question < 0 ? '' : url.slice(question + 1);
+    const queryStart = url.indexOf('?');
+    this.path = queryStart < 0 ? url : url.slice(0, queryStart);
+    this.query = queryStart < 0 ? '' : url.slice(queryStart + 1);
   }
 
   get principal(): Principal | undefined {

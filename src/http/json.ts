@@ -20,16 +20,16 @@ export function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw new AppError('BAD_REQUEST', 'The body is not valid UTF-8.');
   const text = body.toString('utf8');
   let value: unknown;
-  let hasEachNameOnce: boolean;
+  let hasUniqueNames: boolean;
   try {
     value = needsLosslessParsing(text) ? parse(text, undefined, LOSSLESS_OPTIONS) : JSON.parse(text);
     // Inside the try block because deep nesting can overflow the stack here too. JSON.parse keeps one of
     // several duplicate names, so the text then has more names than the value.
-    hasEachNameOnce = namesInText(text) === namesIn(value);
+    hasUniqueNames = namesInText(text) === namesIn(value);
   } catch {
     throw new AppError('BAD_REQUEST', 'The body is not valid JSON.');
   }
-  if (!hasEachNameOnce) throw new AppError('BAD_REQUEST', 'The body has a duplicate name in an object.');
+  if (!hasUniqueNames) throw new AppError('BAD_REQUEST', 'The body has a duplicate name in an object.');
   return value;
 }
 

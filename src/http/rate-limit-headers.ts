@@ -12,7 +12,7 @@ export function addRateLimitHeaders(
   now: number,
 ): void {
   if (decision) addDecision(headers, decision, now);
-  else if (guardWindow) addGuard(headers, guardWindow, now);
+  else if (guardWindow) addGuardWindow(headers, guardWindow, now);
 }
 
 function addDecision(headers: Headers, { minute, day, tightest }: Decision, now: number): void {
@@ -25,7 +25,7 @@ function addDecision(headers: Headers, { minute, day, tightest }: Decision, now:
   );
 }
 
-function addGuard(headers: Headers, window: WindowView, now: number): void {
+function addGuardWindow(headers: Headers, window: WindowView, now: number): void {
   addWindow(headers, window);
   headers.push(
     'RateLimit-Policy',

@@ -22,7 +22,7 @@ const RUNS = Number(process.env.DIFFERENTIAL_RUNS ?? 1_000);
 
 let opened: OpenedStore;
 let operations: Operations;
-const faults: unknown[] = [];
+const reported: unknown[] = [];
 
 beforeAll(async () => {
   opened = await sqlite.open();
@@ -37,7 +37,7 @@ beforeAll(async () => {
     });
   for (let o = 1; o <= 6; o++) await store.createOrder({ petId: String((o % 3) + 1), complete: o % 2 === 0 });
   await store.createOrder({ complete: false });
-  operations = new Operations(schema, (fault) => faults.push(fault));
+  operations = new Operations(schema, (error) => reported.push(error));
 });
 afterAll(() => opened.close());
 
@@ -114,9 +114,9 @@ async function expectSame(asked: Asked): Promise<boolean> {
   const expectedFaults = withoutRivals(expected.data, expected.errors);
   const about = JSON.stringify(asked);
   for (let time = 1; time <= 3; time++) {
-    faults.length = 0;
+    reported.length = 0;
     const actual = await actualOf(asked);
-    expect(faults, about).toEqual([]);
+    expect(reported, about).toEqual([]);
     if (actual === null) return false;
     expect(JSON.stringify(actual.data), `${about} time ${time}`).toBe(JSON.stringify(expected.data));
     const actualFaults = withoutRivals(actual.data, actual.errors);

@@ -146,8 +146,8 @@ onEachEngine('Connections', (kit, engine) => {
     const fields = message
       .slice(0, -1)
       .split('; ')
-      .map((fault) => {
-        const [path, rule] = fault.split(': ');
+      .map((issue) => {
+        const [path, rule] = issue.split(': ');
         return { path, message: rule };
       });
     for (const [text, path] of [

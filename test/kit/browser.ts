@@ -45,7 +45,7 @@ export interface Look {
 export class Tab {
   readonly page: Page;
   readonly #url: string;
-  /** Violations of its policy, faults, requests that failed. */
+  /** Policy violations, errors and failed requests. */
   readonly complaints: string[] = [];
   /** Requests that left for another machine. */
   readonly #abroad: string[] = [];

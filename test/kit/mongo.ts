@@ -13,7 +13,7 @@ import { MongoClient } from 'mongodb';
  *
  * In this order: MONGODB_TEST_URI (a replica set, since some tests are about transactions); `mongod` on the PATH;
  * SecantusDB (`secantusd-py` on the PATH or at SECANTUS); a mongod that mongodb-memory-server has or can download.
- * With REQUIRE_MONGO=1 it is a fault to find none.
+ * With REQUIRE_MONGO=1 finding none is an error.
  */
 export default async function setup(): Promise<() => Promise<void>> {
   const server = await findServer();
@@ -113,8 +113,8 @@ async function startMongod(binary: string): Promise<MongoServer> {
     const admin = client.db('admin');
     // One member is enough for transactions.
     const members = [{ _id: 0, host: `127.0.0.1:${port}` }];
-    await admin.command({ replSetInitiate: { _id: 'tests', members } }).catch((fault) => {
-      if (fault.codeName !== 'AlreadyInitialized') throw fault;
+    await admin.command({ replSetInitiate: { _id: 'tests', members } }).catch((error) => {
+      if (error.codeName !== 'AlreadyInitialized') throw error;
     });
     if (!(await admin.command({ hello: 1 })).isWritablePrimary) throw new Error('no primary yet');
   });
@@ -138,8 +138,8 @@ async function startMemoryServer(): Promise<MongoServer | null> {
       await server.stop();
     };
     return { what: 'mongodb-memory-server', uri: server.getUri(), stop };
-  } catch (fault) {
-    console.warn(`mongodb-memory-server: ${(fault as Error).message}`);
+  } catch (error) {
+    console.warn(`mongodb-memory-server: ${(error as Error).message}`);
     return null;
   }
 }
@@ -162,8 +162,8 @@ async function untilReady(
   ready: (client: MongoClient) => Promise<unknown> = (client) => client.db('admin').command({ ping: 1 }),
 ): Promise<void> {
   let failure: unknown;
-  child.once('error', (fault) => {
-    failure = fault;
+  child.once('error', (error) => {
+    failure = error;
   });
   const client = new MongoClient(uri, { serverSelectionTimeoutMS: 500 });
   try {
@@ -175,13 +175,13 @@ async function untilReady(
         await client.connect();
         await ready(client);
         return;
-      } catch (fault) {
-        if (Date.now() > deadline) failure = fault;
+      } catch (error) {
+        if (Date.now() > deadline) failure = error;
       }
     }
-  } catch (fault) {
+  } catch (error) {
     await end(child);
-    throw fault;
+    throw error;
   } finally {
     await client.close();
   }

@@ -47,7 +47,7 @@ export class Description {
   }
 
   /** What the schema has against the value. */
-  faults(schema: AnySchema, value: unknown): string[] {
+  violations(schema: AnySchema, value: unknown): string[] {
     const text = JSON.stringify(schema).replaceAll('"#/', '"openapi.json#/');
     let validate = this.#validators.get(text);
     if (!validate) {
@@ -77,14 +77,15 @@ export class Description {
         continue;
       }
       const typed = header.schema.type === 'integer' ? Number(value) : value;
-      differences.push(...this.faults(header.schema, typed).map((fault) => `${name}: ${fault}`));
+      differences.push(...this.violations(header.schema, typed).map((violation) => `${name}: ${violation}`));
     }
     for (const name of Object.keys(headers)) {
       if (!described.has(name) && !ALWAYS.has(name)) differences.push(`${name} is not described`);
     }
     const [[type, media] = []] = Object.entries<Node>(response.content ?? {});
     if (type !== headers['content-type']) differences.push(`content-type is not ${type}`);
-    if (media) differences.push(...this.faults(media.schema, json).map((fault) => `body: ${fault}`));
+    if (media)
+      differences.push(...this.violations(media.schema, json).map((violation) => `body: ${violation}`));
     else if (text !== '') differences.push('there is a body');
     return differences;
   }

@@ -107,7 +107,7 @@ export interface Kit {
   gateway: TestGateway;
   clock: Clock;
   opened: OpenedStore;
-  /** Set by tests that provoke a fault on purpose: else no fault may be logged. */
+  /** Set by tests that provoke an error on purpose. Otherwise no error may be logged. */
   faultsExpected?: boolean;
 }
 

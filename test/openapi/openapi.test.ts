@@ -96,7 +96,7 @@ describe('the OpenAPI description', () => {
         expect(schema).toEqual({ $ref: '#/components/schemas/Error' });
         expect(response.description).toContain(`\`${code}\`: `);
         expect(examples[code].value).toEqual({ code, message: expect.any(String), status });
-        expect(description.faults(schema, examples[code].value)).toEqual([]);
+        expect(description.violations(schema, examples[code].value)).toEqual([]);
       }
     }
   });
@@ -189,10 +189,10 @@ describe('the schemas of bodies', () => {
         // Without what is undefined, as it would be sent.
         const value = JSON.parse(JSON.stringify(fields));
         const accepted = body!.rules.safeParse(value).success;
-        const faults = description.faults(schema, value);
-        expect(faults.length === 0, `${JSON.stringify(value)}: ${faults.join()}`).toBe(accepted);
+        const violations = description.violations(schema, value);
+        expect(violations.length === 0, `${JSON.stringify(value)}: ${violations.join()}`).toBe(accepted);
       };
-      expect(description.faults(schema, example)).toEqual([]);
+      expect(description.violations(schema, example)).toEqual([]);
       agrees({});
       const { properties } = description.resolve(schema);
       for (const field of [...Object.keys(properties), 'unknown'])
@@ -202,7 +202,7 @@ describe('the schemas of bodies', () => {
       for (const field of [ownId ?? [], mirrors].flat()) {
         expect(operation.description).toContain(`\`${field}\``);
         if (!(field in properties))
-          expect(description.faults(schema, { ...example, [field]: 1 })).not.toEqual([]);
+          expect(description.violations(schema, { ...example, [field]: 1 })).not.toEqual([]);
       }
       expect(JSON.stringify(description.resolve(schema))).not.toContain('"default"');
     },
@@ -218,12 +218,12 @@ describe('the Idempotency-Key parameter', () => {
       fc.property(fc.array(character, { maxLength: 6 }), fc.boolean(), (characters, quoted) => {
         const text = characters.join('');
         const key = quoted ? `"${text}"` : text;
-        expect(description.faults(schema, key).length === 0, key).toBe(parseIdempotencyKey(key) !== null);
+        expect(description.violations(schema, key).length === 0, key).toBe(parseIdempotencyKey(key) !== null);
       }),
       { numRuns: 2_000 },
     );
     for (const key of ['x'.repeat(255), 'x'.repeat(256), `"${'\\"'.repeat(255)}"`, `"${'x'.repeat(256)}"`])
-      expect(description.faults(schema, key).length === 0, key).toBe(parseIdempotencyKey(key) !== null);
+      expect(description.violations(schema, key).length === 0, key).toBe(parseIdempotencyKey(key) !== null);
   });
 });
 

@@ -234,8 +234,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a standalone MongoDB', () => {
     const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
     const database = `events-${randomUUID().slice(0, 8)}`;
     const store = await openMongoStore({ uri: mongoUri(database), transactions: 'off' });
-    const fault = { code: 'NOT_FOUND', message: expect.stringMatching(/standalone/) };
-    await expect(store.eventPage({ limit: 1 })).rejects.toMatchObject(fault);
+    const error = { code: 'NOT_FOUND', message: expect.stringMatching(/standalone/) };
+    await expect(store.eventPage({ limit: 1 })).rejects.toMatchObject(error);
     await expect(store.followEvents(new Collected())).rejects.toMatchObject(fault);
     await store.close();
     await dropDatabase(database);

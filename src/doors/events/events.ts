@@ -71,17 +71,17 @@ export class EventsHandler {
     let drained: (() => void) | undefined;
     response.on('drain', () => drained?.());
     const { socket } = response;
-    const gone = () => stream.fail(CLIENT_DISCONNECTED);
-    response.on('close', gone);
+    const onDisconnect = () => stream.fail(CLIENT_DISCONNECTED);
+    response.on('close', onDisconnect);
     // A client that reads indefinitely has no reason to half-close its connection, so it is about to
     // disconnect.
-    socket?.on('end', gone);
+    socket?.on('end', onDisconnect);
     stream.onFailure((error) => {
       // Unsent data would keep the response in memory.
       if (error instanceof SlowReaderError) response.destroy();
       drained?.();
     });
-    if (response.destroyed || socket?.readableEnded) gone();
+    if (response.destroyed || socket?.readableEnded) onDisconnect();
     // A client that does not read gets no comments, since writing them would count as activity.
     const heartbeat = setInterval(() => response.writableNeedDrain || response.write(COMMENT), HEARTBEAT);
     try {
@@ -98,7 +98,7 @@ export class EventsHandler {
       stream.fail(error);
     } finally {
       clearInterval(heartbeat);
-      socket?.off('end', gone);
+      socket?.off('end', onDisconnect);
       stream.close();
     }
     this.#end(response, stream.failure);

@@ -152,8 +152,8 @@ async function handlePlain(
   const contentType = contentTypeFor(exchange.headers.accept);
   const { batch, operations } = admission;
   if (isStreamed(admission)) {
-    const pieces = runSequentially(exchange, session, operations);
-    return { status: 200, headers: [], contentType, stream: (response) => send(response, pieces) };
+    const chunks = runSequentially(exchange, session, operations);
+    return { status: 200, headers: [], contentType, stream: (response) => send(response, chunks) };
   }
   if (batch) {
     const results = await Promise.all(

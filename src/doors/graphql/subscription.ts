@@ -54,18 +54,18 @@ export class Subscription {
     const reader = body.getReader();
     const { socket } = response;
     let drained: (() => void) | undefined;
-    const gone = () => stream.fail(CLIENT_DISCONNECTED);
+    const onDisconnect = () => stream.fail(CLIENT_DISCONNECTED);
     response.on('drain', () => drained?.());
-    response.on('close', gone);
+    response.on('close', onDisconnect);
     // A client that reads indefinitely has no reason to half-close its connection, so it is about to
     // disconnect.
-    socket?.on('end', gone);
+    socket?.on('end', onDisconnect);
     stream.onFailure((error) => {
       // Without `complete`, clients reconnect and resume.
       if (error === SERVER_STOPPING || error instanceof SlowReaderError) response.destroy();
       drained?.();
     });
-    if (response.destroyed || socket?.readableEnded) gone();
+    if (response.destroyed || socket?.readableEnded) onDisconnect();
     try {
       for (;;) {
         const { value, done } = await reader.read();
@@ -77,7 +77,7 @@ export class Subscription {
         });
       }
     } finally {
-      socket?.off('end', gone);
+      socket?.off('end', onDisconnect);
       stream.close();
       response.end();
     }

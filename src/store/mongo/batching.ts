@@ -55,21 +55,21 @@ export function dedupe<R>(): (name: string, read: () => Promise<R>) => Promise<R
  * because the running one may miss what was written before they called.
  */
 export function singleFlight<R>(): (name: string, ask: () => Promise<R>) => Promise<R> {
-  const underWay = new Map<string, { now: Promise<R>; next: Promise<R> | undefined }>();
+  const inFlight = new Map<string, { now: Promise<R>; next: Promise<R> | undefined }>();
 
   function start(name: string, ask: () => Promise<R>): Promise<R> {
     const asked = ask();
     const entry = { now: asked, next: undefined };
-    underWay.set(name, entry);
+    inFlight.set(name, entry);
     const end = () => {
-      if (underWay.get(name) === entry && !entry.next) underWay.delete(name);
+      if (inFlight.get(name) === entry && !entry.next) inFlight.delete(name);
     };
     asked.then(end, end);
     return asked;
   }
 
   return (name, ask) => {
-    const current = underWay.get(name);
+    const current = inFlight.get(name);
     if (!current) return start(name, ask);
     const next = () => start(name, ask);
     current.next ??= current.now.then(next, next);
@@ -80,18 +80,18 @@ export function singleFlight<R>(): (name: string, ask: () => Promise<R>) => Prom
 /** Limits how many reads run at the same time. The others wait in order. */
 export function limitConcurrency<R>(most: number): (ask: () => Promise<R>) => Promise<R> {
   const waiting: (() => void)[] = [];
-  let underWay = 0;
+  let running = 0;
 
   return async (ask) => {
-    if (underWay === most) await new Promise<void>((resolve) => waiting.push(resolve));
-    else underWay++;
+    if (running === most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running++;
     try {
       return await ask();
     } finally {
       // Hand the slot to the caller that has waited longest.
       const next = waiting.shift();
       if (next) next();
-      else underWay--;
+      else running--;
     }
   };
 }

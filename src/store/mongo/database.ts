@@ -54,7 +54,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   // A retry makes the driver select a server twice. Both selections must end before the call times out, or
   // else a write reported as UNAVAILABLE could still be carried out once the database is back.
   const selectionMs = Math.min(SERVER_SELECTION_TIMEOUT, Math.ceil(timeoutMs / 3));
-  const says = (name: string) => new RegExp(`[?&]${name}=`, 'i').test(settings.uri);
+  const hasOption = (name: string) => new RegExp(`[?&]${name}=`, 'i').test(settings.uri);
   // The driver's own timeoutMS has no effect (7.8). So each stage has its own limit, and `execute` enforces
   // one for the whole call.
   const clientOptions = {
@@ -66,8 +66,9 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
     readPreference: 'primary',
     // Many instances share the connections of one database, so the URI takes precedence.
-    ...(!says('maxPoolSize') && { maxPoolSize: 50 }),
-    ...(settings.minPoolSize !== undefined && !says('minPoolSize') && { minPoolSize: settings.minPoolSize }),
+    ...(!hasOption('maxPoolSize') && { maxPoolSize: 50 }),
+    ...(settings.minPoolSize !== undefined &&
+      !hasOption('minPoolSize') && { minPoolSize: settings.minPoolSize }),
     serverSelectionTimeoutMS: selectionMs,
     heartbeatFrequencyMS: Math.min(HEARTBEAT, selectionMs),
     connectTimeoutMS: selectionMs,
@@ -112,7 +113,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
    *
    * @returns whether it was one that an instance of an earlier version had put back
    */
-  async function regainedValidators(): Promise<boolean> {
+  async function restoreValidators(): Promise<boolean> {
     preparation = undefined;
     return await prepared().catch(() => false);
   }
@@ -129,7 +130,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
           resolve(result);
         },
         async (error) => {
-          const passes = isInvalidDocument(error) && (await regainedValidators());
+          const passes = isInvalidDocument(error) && (await restoreValidators());
           clearTimeout(timer);
           reject(passes ? unavailable(error) : portError(error));
         },

@@ -135,11 +135,11 @@ const canonical = (document: unknown): string =>
   JSON.stringify(document, (_, value) => (typeof value === 'bigint' ? Number(value) : value)) ?? '';
 
 /** Uses a client without a timeout, because indexing a large collection can take long. */
-async function createIndexes(database: Database, isOld: boolean): Promise<void> {
+async function createIndexes(database: Database, isExisting: boolean): Promise<void> {
   const missing: CollectionDefinition[] = [];
   for (const definition of COLLECTIONS) {
     if (definition.indexes.length === 0) continue;
-    const there = isOld ? await database.db.collection(definition.name).indexes() : [];
+    const there = isExisting ? await database.db.collection(definition.name).indexes() : [];
     const keys = there.map(({ key }) => keyName(key));
     const indexes = definition.indexes.filter(({ key }) => !keys.includes(keyName(key)));
     if (indexes.length > 0) missing.push({ ...definition, indexes });

@@ -73,7 +73,7 @@ function dateOf(text: string): Date {
   return new Date(instant);
 }
 
-const ordersThat = ({ petId, complete }: OrderFilter): Where<OrderDocument> => ({
+const toWhere = ({ petId, complete }: OrderFilter): Where<OrderDocument> => ({
   ...(petId !== undefined && { petId: toKey(petId) }),
   ...(complete !== undefined && { complete }),
 });
@@ -99,11 +99,11 @@ function open({ database, ids, holds }: DomainContext) {
 
   /** @param complete a complete order does not protect its pet from deletion */
   async function requirePet(key: Key, complete: boolean, unit: Unit): Promise<void> {
-    const found = complete ? await isThere(key, unit) : await holds.hold('pets', key, unit);
+    const found = complete ? await exists(key, unit) : await holds.hold('pets', key, unit);
     if (!found) throw unknownReference('petId', 'pet', toId(key));
   }
 
-  const isThere = async (key: Key, unit: Unit): Promise<boolean> =>
+  const exists = async (key: Key, unit: Unit): Promise<boolean> =>
     (await pets.collection.findOne({ _id: key }, { ...unit.options, projection: { _id: 1 } })) !== null;
 
   /**
@@ -120,12 +120,12 @@ function open({ database, ids, holds }: DomainContext) {
   return {
     reads: {
       ordersById: (ids: readonly Id[]) => records.byId(ids),
-      orderPage: (filter: OrderFilter, page: PageRequest) => records.page(ordersThat(filter), page),
+      orderPage: (filter: OrderFilter, page: PageRequest) => records.page(toWhere(filter), page),
       orderPagesByPet: (petIds: readonly Id[], filter: OrderFilter, page: PageRequest) =>
-        records.pagesByParent(pets, petIds, ordersThat(filter), page),
-      orderCount: (filter: OrderFilter) => records.count(ordersThat(filter)),
+        records.pagesByParent(pets, petIds, toWhere(filter), page),
+      orderCount: (filter: OrderFilter) => records.count(toWhere(filter)),
       orderCountsByPet: (petIds: readonly Id[], filter: OrderFilter) =>
-        records.countsByParent('petId', petIds, ordersThat(filter)),
+        records.countsByParent('petId', petIds, toWhere(filter)),
     },
     /** @param run how to run each write */
     writes: (run: RunUnit) => ({

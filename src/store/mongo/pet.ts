@@ -58,7 +58,7 @@ const toPet = (pet: PetDocument): Pet => ({
   quantity: pet.quantity,
 });
 
-function petsThat({ status, categoryId }: PetFilter): Where<PetDocument> {
+function toWhere({ status, categoryId }: PetFilter): Where<PetDocument> {
   if (status?.length === 0) return null;
   return {
     ...(status && { status: status.length === 1 ? status[0]! : { $in: [...status] } }),
@@ -91,12 +91,12 @@ function open({ database, ids, holds }: DomainContext) {
   return {
     reads: {
       petsById: (ids: readonly Id[]) => records.byId(ids),
-      petPage: (filter: PetFilter, page: PageRequest) => records.page(petsThat(filter), page),
+      petPage: (filter: PetFilter, page: PageRequest) => records.page(toWhere(filter), page),
       petPagesByCategory: (categoryIds: readonly Id[], filter: PetFilter, page: PageRequest) =>
-        records.pagesByParent(categories, categoryIds, petsThat(filter), page),
-      petCount: (filter: PetFilter) => records.count(petsThat(filter)),
+        records.pagesByParent(categories, categoryIds, toWhere(filter), page),
+      petCount: (filter: PetFilter) => records.count(toWhere(filter)),
       petCountsByCategory: (categoryIds: readonly Id[], filter: PetFilter) =>
-        records.countsByParent('categoryId', categoryIds, petsThat(filter)),
+        records.countsByParent('categoryId', categoryIds, toWhere(filter)),
     },
     /** @param run how to run each write */
     writes: (run: RunUnit) => ({

@@ -107,7 +107,7 @@ export class Records<D extends { _id: Key }, T> {
 
   async page(where: Where<D>, request: PageRequest): Promise<Page<T>> {
     if (where === null) return { items: [], hasMore: false };
-    return await this.#pages(nameOf([where, request]), () => this.#readPage(where, request));
+    return await this.#pages(cacheKey([where, request]), () => this.#readPage(where, request));
   }
 
   async #readPage(where: Filter<D>, request: PageRequest): Promise<Page<T>> {
@@ -138,7 +138,7 @@ export class Records<D extends { _id: Key }, T> {
     if (where === null || parentIds.length === 0) {
       return parentIds.map(() => ({ items: [], hasMore: false }));
     }
-    const name = nameOf([parentIds, where, request]);
+    const name = cacheKey([parentIds, where, request]);
     return await (await this.#pagesOfParents({ name, parents, parentIds, where, request })).pages;
   }
 
@@ -149,7 +149,7 @@ export class Records<D extends { _id: Key }, T> {
     const wanted = new Map(all.map((one) => [one.name, one]));
     const groups = new Map<string, PageOfParents<D>[]>();
     for (const one of wanted.values()) {
-      const ids = nameOf(one.parentIds);
+      const ids = cacheKey(one.parentIds);
       groups.set(ids, [...(groups.get(ids) ?? []), one]);
     }
     const read = new Map<string, Promise<Page<T>[]>>();
@@ -214,7 +214,7 @@ export class Records<D extends { _id: Key }, T> {
   /** @throws QUERY_TOO_COMPLEX if there are too many to count */
   async count(where: Where<D>): Promise<number> {
     if (where === null) return 0;
-    const [count] = await this.#counts(nameOf(where), async () => {
+    const [count] = await this.#counts(cacheKey(where), async () => {
       // Not estimatedDocumentCount, which can be wrong after a crash and on sharded clusters. Without a
       // filter, the hint counts the index instead of scanning documents.
       const hint = Object.keys(where).length === 0 ? { hint: '_id_' } : {};
@@ -234,7 +234,7 @@ export class Records<D extends { _id: Key }, T> {
     where: Where<D>,
   ): Promise<number[]> {
     if (where === null || parentIds.length === 0) return parentIds.map(() => 0);
-    return await this.#counts(nameOf([parentIds, where]), () =>
+    return await this.#counts(cacheKey([parentIds, where]), () =>
       this.#counting(() => this.#countByParent(field, parentIds, where)),
     );
   }
@@ -272,7 +272,7 @@ async function withCountTimeout<R>(count: (maxTimeMS: number) => Promise<R>): Pr
   }
 }
 
-const nameOf = (value: unknown): string =>
+const cacheKey = (value: unknown): string =>
   JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
 
 function rangeOf({ after, before }: PageRequest): Document {

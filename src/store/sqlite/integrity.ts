@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { findDamage } from './damage.ts';
 
 /** Time limit for the check at startup, in milliseconds: large files are checked only partly. */
-const MAX_CHECK = 2_000;
-const DAMAGED = 3;
+const CHECK_TIMEOUT = 2_000;
+const EXIT_CORRUPT = 3;
 
 /**
  * Checks a data file for corruption. Data that libsql cannot read may abort its process, so the check runs in
@@ -21,14 +21,14 @@ export async function checkDataFile(file: string): Promise<void> {
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     finding += text;
   });
-  const timer = setTimeout(() => child.kill('SIGKILL'), MAX_CHECK);
+  const timer = setTimeout(() => child.kill('SIGKILL'), CHECK_TIMEOUT);
   const [code, signal] = await new Promise<[number | null, string | null]>((resolve) => {
     child.on('close', (...end) => resolve(end));
     child.on('error', () => resolve([0, null]));
   });
   clearTimeout(timer);
   const isAborted = signal !== null && signal !== 'SIGKILL';
-  if (code !== DAMAGED && !isAborted) return;
+  if (code !== EXIT_CORRUPT && !isAborted) return;
   throw new Error(
     `The data file ${file} is damaged: ${finding.trim() || 'it cannot be read'}. Restore a backup or use another file.`,
   );
@@ -45,5 +45,5 @@ function sizeOf(file: string): number {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const finding = findDamage(process.argv[2]!);
   if (finding !== undefined) process.stdout.write(finding);
-  process.exit(finding === undefined ? 0 : DAMAGED);
+  process.exit(finding === undefined ? 0 : EXIT_CORRUPT);
 }

@@ -47,7 +47,7 @@ function toWhere({ petId, complete }: OrderFilter): NonNullable<Where> {
   return { equal };
 }
 
-const bothOrOne = (complete: boolean | undefined): string =>
+const completeCondition = (complete: boolean | undefined): string =>
   complete === undefined ? '' : `and complete = ${complete ? 1 : 0}`;
 
 const isSame = (a: Order, b: Order): boolean =>
@@ -123,15 +123,15 @@ function open({ db, append, records: recordsOf, exists }: DomainContext) {
 
       orderCount: ({ petId, complete }: OrderFilter): number =>
         (petId === undefined
-          ? db.value(`select sum(orders) from order_counts where true ${bothOrOne(complete)}`)
-          : db.value(`select count(*) from orders where pet_id = ? ${bothOrOne(complete)}`, [
+          ? db.value(`select sum(orders) from order_counts where true ${completeCondition(complete)}`)
+          : db.value(`select count(*) from orders where pet_id = ? ${completeCondition(complete)}`, [
               BigInt(petId),
             ])) as number,
 
       orderCountsByPet(petIds: readonly Id[], { petId, complete }: OrderFilter): number[] {
         const counts = db.value(
           `select json_group_array(n) from (
-             select (select count(*) from orders where pet_id = parent.value ${bothOrOne(complete)}) as n
+             select (select count(*) from orders where pet_id = parent.value ${completeCondition(complete)}) as n
              from json_each(?) as parent order by parent.key
            )`,
           [idList(petIds)],

@@ -162,11 +162,11 @@ function open({ db, append, records: recordsOf }: DomainContext) {
           // Normalises -0.
           quantity: (patch.quantity ?? current.quantity) + 0,
         };
-        const isSameButStock =
+        const detailsUnchanged =
           next.name === current.name &&
           next.categoryId === current.categoryId &&
           next.status === current.status;
-        if (isSameButStock && next.quantity === current.quantity) return current;
+        if (detailsUnchanged && next.quantity === current.quantity) return current;
         if (next.categoryId === current.categoryId && next.status === current.status) {
           // Leaves the indexes alone, which SQLite rewrites for every column in the statement.
           db.run('update pets set name = ?, quantity = ? where id = ?', [
@@ -185,7 +185,7 @@ function open({ db, append, records: recordsOf }: DomainContext) {
             ]),
           );
         }
-        append(isSameButStock ? 'inventory.updated' : 'pet.updated', next);
+        append(detailsUnchanged ? 'inventory.updated' : 'pet.updated', next);
         return records.written(next);
       },
 

@@ -58,7 +58,7 @@ export function openSqliteStore(options: SqliteOptions) {
   const events = eventLog(db, now);
   if (isServer) events.keep(keepEvents);
   const tables = new Map<string, { find(id: Id): object | null }>();
-  const tools: DomainContext = {
+  const context: DomainContext = {
     db,
     append: events.append,
     records(table) {
@@ -69,7 +69,7 @@ export function openSqliteStore(options: SqliteOptions) {
     },
     exists: (table, id) => tables.get(table)!.find(id) !== null,
   };
-  const domains = DOMAINS.map(({ open }) => open(tools));
+  const domains = DOMAINS.map(({ open }) => open(context));
   const { charge, usage, flush, close } = usageLedger(db, now);
   const writes = merged(domains.map(({ writes }) => writes)) satisfies PetstoreWrites;
   const { once: runOnce } = idempotency(db, writes);

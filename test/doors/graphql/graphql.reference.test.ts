@@ -69,7 +69,7 @@ async function bodyOf({ body, stream }: HttpResponse): Promise<string> {
 }
 
 class Side {
-  readonly faults: unknown[] = [];
+  readonly reported: unknown[] = [];
   readonly #store: Store;
   readonly #handler: GraphQLHandler;
   #asked = 0;
@@ -83,7 +83,7 @@ class Side {
 
   constructor(store: Store, alwaysYoga: boolean) {
     this.#store = store;
-    const report = (fault: unknown) => this.faults.push(fault);
+    const report = (error: unknown) => this.reported.push(error);
     const operations = alwaysYoga ? new Interpreted(schema, report) : new Operations(schema, report);
     const streams = new EventStreams({ store, isValid: () => true, report });
     this.#handler = new GraphQLHandler(operations, streams, { alwaysYoga });
@@ -156,14 +156,14 @@ afterAll(async () => {
 /** Asks both, three times: the common path interprets the first time and runs compiled code after that. */
 async function expectSame(request: Request, simplify = (body: string): unknown => body): Promise<void> {
   for (let time = 1; time <= 3; time++) {
-    for (const { faults } of [common, reference]) faults.length = 0;
+    for (const { reported } of [common, reference]) reported.length = 0;
     const expected = await reference.ask(request);
     const actual = await common.ask(request);
     const about = `${JSON.stringify(request).slice(0, 3_000)}\ntime ${time}\nYoga → ${expected.status} ${expected.body.slice(0, 2_000)}`;
     const isSame = actual.body === expected.body;
     if (!isSame) expect(simplify(actual.body), about).toEqual(simplify(expected.body));
     expect({ ...actual, body: '' }, about).toEqual({ ...expected, body: '' });
-    expect([common.faults, reference.faults], about).toEqual([[], []]);
+    expect([common.reported, reference.reported], about).toEqual([[], []]);
   }
 }
 

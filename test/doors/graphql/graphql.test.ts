@@ -571,9 +571,9 @@ describe('An error that nobody foresaw', () => {
         for (const { text, about } of [nullable, list, sent])
           expect(text, about).not.toMatch(/secret|passwd|at .*\.ts/);
       }
-      const faults = gateway.logs.filter((line) => line.includes('"level":50'));
-      expect(faults.length).toBeGreaterThan(0);
-      expect(faults.join('\n')).toContain('secret');
+      const errors = gateway.logs.filter((line) => line.includes('"level":50'));
+      expect(errors.length).toBeGreaterThan(0);
+      expect(errors.join('\n')).toContain('secret');
     });
   });
 

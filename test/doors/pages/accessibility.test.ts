@@ -20,7 +20,7 @@ const EXCEPTIONS: readonly { rule: string; selector: string; why: string }[] = [
   },
 ];
 
-/** Critical and serious faults, as lines to read. */
+/** Critical and serious violations, as lines to read. */
 async function violationsOf({ page }: Tab): Promise<string[]> {
   await page.evaluate(axe);
   // Colours that are still on their way to others are nobody's to read.
@@ -29,7 +29,7 @@ async function violationsOf({ page }: Tab): Promise<string[]> {
     await Promise.allSettled(transitions.map(({ finished }) => finished));
   });
   const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
-  const faults: string[] = [];
+  const violations: string[] = [];
   for (const { id, impact, nodes } of violations) {
     if (impact !== 'critical' && impact !== 'serious') continue;
     for (const { target, failureSummary } of nodes) {
@@ -39,10 +39,10 @@ async function violationsOf({ page }: Tab): Promise<string[]> {
           element.evaluate((found, wanted) => found.matches(wanted), selector),
         ),
       );
-      if (!excepted.includes(true)) faults.push(`${impact} ${id} ${target.join(' ')}: ${failureSummary}`);
+      if (!excepted.includes(true)) violations.push(`${impact} ${id} ${target.join(' ')}: ${failureSummary}`);
     }
   }
-  return faults;
+  return violations;
 }
 
 const LOOKS = SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ scheme, width })));

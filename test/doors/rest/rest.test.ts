@@ -398,7 +398,7 @@ describe('REST checks', () => {
     const missing = '9223372036854775806';
     const bad = { accept: 'text/html', 'content-type': 'text/plain', 'if-match': '"x"' };
     const large = `{"name":"${'x'.repeat(100_001)}"}`;
-    // Each row has the faults of all the rows below it, as far as one request can have them.
+    // Each row has the errors of all the rows below it, as far as one request can have them.
     const rows: [code: string, request: string, options: Parameters<typeof send>[2]][] = [
       ['UNAUTHENTICATED', 'PURGE /nothing', { key: null, headers: bad, body: large }],
       ['RATE_LIMITED', 'PURGE /nothing', { key: spent, headers: bad, body: large }],

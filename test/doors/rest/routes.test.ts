@@ -152,7 +152,7 @@ const SUCCESSES: readonly Success[] = [
   ],
 ];
 
-/** The order of faults (docs/interface.md, "Errors"): shape, existence, references, conflicts. */
+/** The order of errors (docs/interface.md, "Errors"): shape, existence, references, conflicts. */
 type Refusal = [request: string, body: string | undefined, code: ErrorCode, message: string];
 const MISSING = '9223372036854775806';
 const UNKNOWN_CATEGORY = `categoryId: there is no category ${MISSING}.`;

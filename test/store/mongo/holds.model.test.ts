@@ -33,7 +33,7 @@ interface Actor {
   result: 'written' | 'deleted' | 'refused' | 'missing' | null;
 }
 
-type Faulty =
+type Bug =
   | 'no V'
   | 'R before I'
   | 'C before wait'
@@ -43,21 +43,21 @@ type Faulty =
   | 'hold for ever';
 
 /** @returns the states that one command, one death or the passing of time leads to */
-function* successors(state: State, fault?: Faulty): Generator<State> {
+function* successors(state: State, bug?: Bug): Generator<State> {
   for (const [i, actor] of state.actors.entries()) {
     if (actor.isDead || actor.at === 'end') continue;
-    yield* step(state, i, fault);
+    yield* step(state, i, bug);
     yield changed(state, i, { isDead: true, at: 'end', waitFor: [], result: null });
   }
   // Time: a mark is too late for D, and later counts no more.
-  if (state.mark !== null && fault !== 'mark for ever') {
+  if (state.mark !== null && bug !== 'mark for ever') {
     if (!state.tooLate.includes(state.mark))
       yield { ...state, tooLate: [...state.tooLate, state.mark].sort() };
     else if (!state.markIsVoid) yield { ...state, markIsVoid: true };
   }
   // A hold counts much longer than its owner can take for I, so only those of the dead run out.
   for (const holder of state.holders) {
-    if (!state.actors[holder]!.isDead || fault === 'hold for ever') continue;
+    if (!state.actors[holder]!.isDead || bug === 'hold for ever') continue;
     yield { ...state, holders: state.holders.filter((other) => other !== holder) };
   }
 }
@@ -68,20 +68,20 @@ const changed = (state: State, i: number, actor: Partial<Actor>, rest: Partial<S
   actors: state.actors.map((one, n) => (n === i ? { ...one, ...actor } : one)),
 });
 
-function* step(state: State, i: number, fault: Faulty | undefined): Generator<State> {
+function* step(state: State, i: number, bug: Bug | undefined): Generator<State> {
   const actor = state.actors[i]!;
   const { parent, holders, mark, markIsVoid } = state;
   const marked = mark !== null && !markIsVoid;
   switch (actor.at) {
     case 'H': {
-      if (fault === 'no hold') yield changed(state, i, { at: marked ? 'H' : 'V' });
+      if (bug === 'no hold') yield changed(state, i, { at: marked ? 'H' : 'V' });
       // It meets a deleter: gives the hold back, and comes again later, which is the same as waiting.
       else if (!marked) yield changed(state, i, { at: 'V' }, { holders: [...holders, i].sort() });
       return;
     }
     case 'V':
-      if (fault === 'no V' || parent)
-        yield changed(state, i, { at: 'I' }, fault === 'R before I' ? without(state, i) : {});
+      if (bug === 'no V' || parent)
+        yield changed(state, i, { at: 'I' }, bug === 'R before I' ? without(state, i) : {});
       else yield changed(state, i, { at: 'R', result: 'missing' });
       return;
     case 'I':
@@ -97,24 +97,24 @@ function* step(state: State, i: number, fault: Faulty | undefined): Generator<St
       yield changed(
         state,
         i,
-        { at: fault === 'C before wait' ? 'C' : 'wait', waitFor: holders },
+        { at: bug === 'C before wait' ? 'C' : 'wait', waitFor: holders },
         { mark: i, markIsVoid: false },
       );
       return;
     case 'wait': {
       const left = actor.waitFor.filter((holder) => holders.includes(holder));
-      if (left.length === 0) yield changed(state, i, { at: fault === 'C before wait' ? 'D' : 'C' });
+      if (left.length === 0) yield changed(state, i, { at: bug === 'C before wait' ? 'D' : 'C' });
       // Its patience is over.
       else yield changed(state, i, { at: 'Z', result: 'refused' });
       return;
     }
     case 'C':
       if (state.children > 0 || state.moved) yield changed(state, i, { at: 'Z', result: 'refused' });
-      else yield changed(state, i, { at: fault === 'C before wait' ? 'wait' : 'D' });
+      else yield changed(state, i, { at: bug === 'C before wait' ? 'wait' : 'D' });
       return;
     case 'D':
       // The server takes it only in time, and only once.
-      if (state.tooLate.includes(i) && fault !== 'D without a limit') yield changed(state, i, { at: 'Z' });
+      if (state.tooLate.includes(i) && bug !== 'D without a limit') yield changed(state, i, { at: 'Z' });
       else if (parent) yield changed(state, i, { at: 'Z', result: 'deleted' }, { parent: false });
       else yield changed(state, i, { at: 'Z', result: 'missing' });
       return;
@@ -139,11 +139,11 @@ const nameOf = ({ actors, ...rest }: State): string =>
   [...Object.values(rest), ...actors.flatMap((actor) => Object.values(actor))].map(String).join('|');
 
 /** All states that can be reached. */
-function explore(first: State, fault?: Faulty): State[] {
+function explore(first: State, bug?: Bug): State[] {
   const seen = new Map([[nameOf(first), first]]);
   const open = [first];
   for (let state = open.pop(); state; state = open.pop()) {
-    for (const next of successors(state, fault)) {
+    for (const next of successors(state, bug)) {
       const name = nameOf(next);
       if (seen.has(name)) continue;
       seen.set(name, next);
@@ -156,18 +156,18 @@ function explore(first: State, fault?: Faulty): State[] {
 const hasOrphan = ({ parent, children, moved }: State): boolean => !parent && (children > 0 || moved);
 
 /** Lets the time pass after which nothing of the dead counts, then lets one more do what it wants, alone. */
-function afterwards(state: State, kind: Actor['kind'], fault?: Faulty): Actor['result'][] {
+function afterwards(state: State, kind: Actor['kind'], bug?: Bug): Actor['result'][] {
   const rested = {
     ...state,
-    holders: fault === 'hold for ever' ? state.holders : [],
-    markIsVoid: state.mark !== null && fault !== 'mark for ever',
+    holders: bug === 'hold for ever' ? state.holders : [],
+    markIsVoid: state.mark !== null && bug !== 'mark for ever',
     actors: [...state.actors, start([kind]).actors[0]!],
   };
   const own = rested.actors.length - 1;
   const results = new Set<Actor['result']>();
   const open = [rested];
   for (let one = open.pop(); one; one = open.pop()) {
-    const next = [...step(one, own, fault)];
+    const next = [...step(one, own, bug)];
     if (next.length === 0) results.add(one.actors[own]!.result);
     open.push(...next);
   }
@@ -209,25 +209,25 @@ describe('The protocol of references', () => {
     }
   });
 
-  // What shows that the search would find a fault.
-  it.each<Faulty>(['no V', 'R before I', 'C before wait', 'no hold', 'D without a limit'])(
+  // What shows that the search would find a bug.
+  it.each<Bug>(['no V', 'R before I', 'C before wait', 'no hold', 'D without a limit'])(
     'without one of its steps would leave one: %s',
-    (fault) => {
-      expect(explore(start(['creator', 'deleter', 'deleter']), fault).some(hasOrphan)).toBe(true);
+    (bug) => {
+      expect(explore(start(['creator', 'deleter', 'deleter']), bug).some(hasOrphan)).toBe(true);
     },
   );
 
-  it.each<[Faulty, Actor['kind'], Actor['result']]>([
+  it.each<[Bug, Actor['kind'], Actor['result']]>([
     ['mark for ever', 'creator', 'written'],
     ['hold for ever', 'deleter', 'deleted'],
-  ])('with a %s would be held up by the dead', (fault, kind, wanted) => {
-    const states = explore(start(['creator', 'deleter']), fault);
+  ])('with a %s would be held up by the dead', (bug, kind, wanted) => {
+    const states = explore(start(['creator', 'deleter']), bug);
     const stuck = states.filter(
       (state) =>
         state.parent &&
         state.children === 0 &&
         state.actors.every(({ isDead, at }) => isDead || at === 'end') &&
-        !afterwards(state, kind, fault).includes(wanted),
+        !afterwards(state, kind, bug).includes(wanted),
     );
     expect(stuck.length).toBeGreaterThan(0);
   });

@@ -10,7 +10,8 @@ export type KeyState =
 const STORAGE_NAME = 'petstore.key';
 
 /** A query that costs nothing. */
-const ASK = '{ rateLimit { plan minute { limit remaining resetAt } day { limit remaining resetAt } } }';
+const RATE_LIMIT_QUERY =
+  '{ rateLimit { plan minute { limit remaining resetAt } day { limit remaining resetAt } } }';
 
 /** The API key shared by all pages and GraphiQL tabs. */
 class ApiKey {
@@ -56,7 +57,7 @@ class ApiKey {
       const response = await fetch('/graphql', {
         method: 'POST',
         headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
-        body: JSON.stringify({ query: ASK }),
+        body: JSON.stringify({ query: RATE_LIMIT_QUERY }),
       });
       if (response.ok) {
         const { data } = await response.json();

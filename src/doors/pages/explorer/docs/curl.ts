@@ -12,7 +12,7 @@ interface LiveRequest {
 export const redactedCurl = () => ({
   wrapComponents: {
     curl: (_: Component, { React, getComponent }: System) =>
-      function KeylessCurl({ request }: { request: Immutable }) {
+      function RedactedCurl({ request }: { request: Immutable }) {
         const { createElement: h } = React;
         const { url, method, headers = {}, body } = request.toJS() as LiveRequest;
         const command = asCurl({

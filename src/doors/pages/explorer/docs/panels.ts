@@ -121,7 +121,7 @@ function requestOf(
 }
 
 /** Creates a component once. A new component on every render would lose its state. */
-const once = <T>(make: (system: System) => T) => {
+const memoize = <T>(make: (system: System) => T) => {
   let made: T | undefined;
   return (system: System): T => {
     made ??= make(system);
@@ -129,7 +129,7 @@ const once = <T>(make: (system: System) => T) => {
   };
 };
 
-const Samples = once(
+const Samples = memoize(
   ({ React, getComponent }: System) =>
     function Samples({ request }: { request: SampleRequest }) {
       const { createElement: h, useState } = React;
@@ -160,7 +160,7 @@ const Samples = once(
     },
 );
 
-const Graphql = once(
+const Graphql = memoize(
   ({ React, getComponent }: System) =>
     function Graphql({ operation, hasGraphiql }: { operation: RestOperation; hasGraphiql: boolean }) {
       const { createElement: h } = React;

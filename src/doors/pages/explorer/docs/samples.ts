@@ -40,7 +40,7 @@ function javaScript({ method, url, body }: SampleRequest): string {
 }
 
 function python({ method, url, body }: SampleRequest): string {
-  const hasAnswer = method !== 'DELETE';
+  const hasResponseBody = method !== 'DELETE';
   const lines = [
     'import json, os, urllib.request',
     '',
@@ -51,7 +51,7 @@ function python({ method, url, body }: SampleRequest): string {
     ...(body === undefined ? [] : [`    data=${JSON.stringify(body)}.encode(),`]),
     ')',
     'with urllib.request.urlopen(request) as response:',
-    hasAnswer ? '    print(response.status, json.load(response))' : '    print(response.status)',
+    hasResponseBody ? '    print(response.status, json.load(response))' : '    print(response.status)',
   ];
   return lines.join('\n');
 }

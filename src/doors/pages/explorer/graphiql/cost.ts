@@ -86,12 +86,12 @@ class Cost {
       this.#set({ quote: { kind: 'none', reason }, subject });
       return;
     }
-    const question = `${apiKey.value} ${subject.body}`;
-    if (question === this.#asked) return;
-    this.#asked = question;
+    const requestKey = `${apiKey.value} ${subject.body}`;
+    if (requestKey === this.#asked) return;
+    this.#asked = requestKey;
     clearTimeout(this.#timer);
     this.#set({ quote: { kind: 'asking' }, subject });
-    this.#timer = setTimeout(() => void this.#ask(question, subject, schema), DEBOUNCE_TIME);
+    this.#timer = setTimeout(() => void this.#ask(requestKey, subject, schema), DEBOUNCE_TIME);
   }
 
   #forget(): void {
@@ -99,7 +99,7 @@ class Cost {
     this.#asked = undefined;
   }
 
-  async #ask(question: string, subject: Subject, schema: GraphQLSchema | null | undefined): Promise<void> {
+  async #ask(requestKey: string, subject: Subject, schema: GraphQLSchema | null | undefined): Promise<void> {
     let quote: Quote;
     let budget: Budget | undefined;
     let isFinal = true;
@@ -128,7 +128,7 @@ class Cost {
       quote = { kind: 'refused', message: await describeFailure(error), expensive: [] };
     }
     // The text has changed, and a newer request is on its way.
-    if (question !== this.#asked) return;
+    if (requestKey !== this.#asked) return;
     // The server was unavailable or limiting requests, so try again next time.
     if (!isFinal) this.#asked = undefined;
     this.#set(budget ? { quote, budget } : { quote });
