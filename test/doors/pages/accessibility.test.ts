@@ -29,7 +29,7 @@ async function violationsOf({ page }: Tab): Promise<string[]> {
     await Promise.allSettled(transitions.map(({ finished }) => finished));
   });
   const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
-  const violations: string[] = [];
+  const lines: string[] = [];
   for (const { id, impact, nodes } of violations) {
     if (impact !== 'critical' && impact !== 'serious') continue;
     for (const { target, failureSummary } of nodes) {
@@ -39,10 +39,10 @@ async function violationsOf({ page }: Tab): Promise<string[]> {
           element.evaluate((found, wanted) => found.matches(wanted), selector),
         ),
       );
-      if (!excepted.includes(true)) violations.push(`${impact} ${id} ${target.join(' ')}: ${failureSummary}`);
+      if (!excepted.includes(true)) lines.push(`${impact} ${id} ${target.join(' ')}: ${failureSummary}`);
     }
   }
-  return violations;
+  return lines;
 }
 
 const LOOKS = SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ scheme, width })));
