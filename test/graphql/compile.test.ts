@@ -357,7 +357,7 @@ describe('An operation is compiled', () => {
   ): boolean[] {
     const documents = new Documents(schema, { introspection: true });
     const plans = new ExecutionPlans(schema, documents, { suggest: true });
-    const compiler = new Compiler(executionSchemas(schema), documents, (fault) => faults.push(fault));
+    const compiler = new Compiler(executionSchemas(schema), documents, (error) => reported.push(error));
     return asked.map(([query, variables = {}]) => {
       const { only } = documents.get(query) as ValidDocument;
       const coerced = plans.coerce(only!, variables);
@@ -438,7 +438,7 @@ describe('An operation is compiled', () => {
     const compiler = new Compiler(
       { query: other, mutation: other, subscription: other },
       documents,
-      (fault) => reported.push(fault as Error),
+      (error) => reported.push(error as Error),
     );
     const { only } = documents.read('{ pet(id: 1) { id } }') as ValidDocument;
     expect(compiler.compile(only!, plans.planOf(only!, {}).selected, { stringify: true })).toBeNull();
