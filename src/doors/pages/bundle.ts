@@ -43,9 +43,7 @@ export class Bundle {
 
   /** The paths of a page's script and style sheet. */
   page(name: string): { script: string; style: string } {
-    const page = this.#read().pages[name];
-    if (!page) throw new Error(`The bundle has no page ${name}: run npm run build.`);
-    return page;
+    return this.#read().pages[name]!;
   }
 
   /** Whether there is a file at a path. */

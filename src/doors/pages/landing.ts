@@ -15,7 +15,7 @@ export interface LandingOptions {
   origin: string;
 }
 
-/** The landing page for browsers: what this is, three things to try, and where to find what. */
+/** The landing page for browsers: what this is, things to try, and where to find what. */
 export function landingBody(options: LandingOptions): string {
   const { basePath, graphiql, metrics, introspection, apiKey, origin } = options;
   const link = (path: string, text: string, more = '') =>
@@ -72,7 +72,7 @@ URL. ${
       ? 'The operator of this server creates keys with <code>npm run keys</code>. Enter yours above; it is kept until you close the browser.</p>'
       : `A development key has been created and filled in above:</p>\n<pre><code>${escapeHtml(apiKey)}</code></pre>`
   }
-<h2>Three things to try</h2>
+<h2>Things to try</h2>
 <ul class="cards">
 ${cards.map(([title, html]) => `<li>\n<h3>${escapeHtml(title)}</h3>\n${html}\n</li>`).join('\n')}
 </ul>

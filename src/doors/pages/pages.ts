@@ -22,9 +22,12 @@ import { DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, SDL_PATH } from './paths.ts';
 /** The element that the page's script renders into, with a fallback for browsers without scripts. */
 const DOCS_BODY = `<div id="docs"></div>
 <noscript>Without JavaScript, read <a href="${OPENAPI_PATH}">the OpenAPI description</a>.</noscript>`;
-const GRAPHIQL_BODY = `<h1 class="unseen">GraphiQL</h1>
+/** @param introspection whether there is a schema to link to */
+const graphiqlBody = (introspection: boolean) => `<h1 class="unseen">GraphiQL</h1>
 <main id="graphiql"></main>
-<noscript>GraphiQL needs JavaScript. Without it, read <a href="${SDL_PATH}">the schema</a>.</noscript>`;
+<noscript>GraphiQL needs JavaScript.${
+  introspection ? ` Without it, read <a href="${SDL_PATH}">the schema</a>.` : ''
+}</noscript>`;
 
 export type Page = (exchange: Exchange) => MaybePromise<HttpResponse>;
 
@@ -156,7 +159,7 @@ export class Pages {
         title: 'Petstore GraphiQL',
         name: 'graphiql',
         path: GRAPHQL_PATH,
-        body: GRAPHIQL_BODY,
+        body: graphiqlBody(config.INTROSPECTION),
         developmentKey: key,
       }),
     );

@@ -21,6 +21,7 @@ export interface Input {
  * Reads path, query, headers and body together, so that all issues are reported at once.
  *
  * @param parameters path parameters
+ * @param body of a route that has one
  * @throws BAD_REQUEST if the query's percent-encoding is broken
  */
 export function readInput(
@@ -39,8 +40,8 @@ export function readInput(
   const key = exchange.headers['idempotency-key'];
   if (acceptsIdempotencyKey(route.method) && key !== undefined && parseIdempotencyKey(key) === null)
     issues.push(IDEMPOTENCY_KEY_ISSUE);
-  if (route.body && body) {
-    variables.input = readFields(route.body, body, variables[route.pathParameter!], issues);
+  if (body) {
+    variables.input = readFields(route.body!, body, variables[route.pathParameter!], issues);
   }
   return { variables, issues };
 }

@@ -586,6 +586,7 @@ describe('An error that nobody foresaw', () => {
         const rest = await send(gateway, '/pets/1');
         expectRefusal(rest, 'UNAVAILABLE');
         expect(rest.headers['retry-after'], rest.about).toBe('1');
+        expectRefusal(await send(gateway, 'PATCH /pets/1', { body: '{}' }), 'UNAVAILABLE');
         const graphql = await query(gateway, '{ __typename pet(id: 1) { id } }');
         expect(graphql.json.errors[0].extensions, graphql.about).toEqual({
           code: 'UNAVAILABLE',

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { expect, it } from 'vitest';
-import { Asset } from '../../../src/doors/pages/asset.ts';
+import { expect, it, vi } from 'vitest';
+import { Asset, acceptsCoding } from '../../../src/doors/pages/asset.ts';
 import { Exchange } from '../../../src/http/exchange.ts';
 import { createHttpServer, listen } from '../../../src/server.ts';
 
@@ -54,4 +55,40 @@ it('a page that could not be made is made when it is asked for again', async () 
   expect((await fetch(url)).status).toBe(500);
   expect((await fetch(url)).status).toBe(200);
   close();
+});
+
+it('a page that is taken uncompressed is kept so for a minute, for all who take it then', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  try {
+    const asset = new Asset({ contentType: 'text/html', content: () => 'here' });
+    const request = { headers: {}, url: '/' } as IncomingMessage;
+    const taken = async () => (await asset.handle(new Exchange(request, {} as ServerResponse, 'test'))).body;
+    const first = await taken();
+    vi.advanceTimersByTime(59_999);
+    expect(await taken()).toBe(first);
+    vi.advanceTimersByTime(1);
+    const second = await taken();
+    expect(second).not.toBe(first);
+    expect(second).toEqual(first);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+it.each<[header: string | undefined, accepted: boolean]>([
+  [undefined, false],
+  ['', false],
+  ['gzip', true],
+  ['GZip', true],
+  ['br, gzip', true],
+  ['br;q=1.0 , gzip ; q=0.5', true],
+  ['gzip;q=0.01', true],
+  ['gzip;q=0', false],
+  ['gzip; q=0.000', false],
+  ['gzip;eq=0', true],
+  ['br;q=0, gzip', true],
+  ['x-gzip', false],
+  ['gzipped', false],
+])('gzip for Accept-Encoding: %s is %s (RFC 9110 section 12.5.3)', (header, accepted) => {
+  expect(acceptsCoding(header, 'gzip')).toBe(accepted);
 });

@@ -46,32 +46,11 @@ describe.skipIf(!hasBrowser)('a newcomer at a development start', () => {
 });
 
 withBrowser('The first page', (kit) => {
-  it('leads to everything', async () => {
-    const tab = await kit.open('/');
-    const links = await tab.page
-      .locator('a')
-      .evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).getAttribute('href')!));
-    for (const expected of [
-      '/docs',
-      '/graphql',
-      '/openapi.json',
-      '/schema.graphql',
-      '/health/ready',
-      '/metrics',
-    ])
-      expect(links).toContain(expected);
-    for (const link of links) {
-      const headers = { accept: 'text/html,*/*' };
-      expect((await fetch(new URL(link, kit.gateway.url), { headers })).status, link).toBe(200);
-    }
-    await tab.leave('landing-links');
-  }, 60_000);
-
   it.each(SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ scheme, width }))))(
     'fits: $scheme, $width px',
     async ({ scheme, width }) => {
       const tab = await kit.open('/', { scheme, width });
-      await tab.see('Three things to try', 'h2');
+      await tab.see('Things to try', 'h2');
       expect(await tab.page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
       await tab.leave(`landing-${scheme}-${width}`);
     },

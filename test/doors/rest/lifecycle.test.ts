@@ -49,6 +49,13 @@ describe('GET /pets/{petId}', () => {
 
   it('is the only one', async () => {
     const { P, O } = await makeWorld(kit);
+    const uses = async () =>
+      (await send(kit.gateway, '/metrics')).text
+        .split('\n')
+        .filter((line) => line.startsWith('petstore_deprecated_requests_total{'));
+    await send(kit.gateway, `/pets/${P}`);
+    const before = await uses();
+    expect(before).toMatchObject([expect.stringContaining('"getPet"')]);
     for (const request of [
       '/pets',
       `/store/orders/${O}`,
@@ -68,6 +75,7 @@ describe('GET /pets/{petId}', () => {
         undefined,
       ]);
     }
+    expect(await uses()).toEqual(before);
   });
 
   it('goes on after the sunset where that is not enforced', async () => {

@@ -157,6 +157,7 @@ onEachEngine('REST lists', (kit) => {
       ['/pets?limit=1e1', LIMIT],
       ['/pets?limit=01', LIMIT],
       ['/pets?limit=%2B1', LIMIT],
+      ['/pets?limit=+1', LIMIT],
       ['/pets?limit=', LIMIT],
       ['/pets?limit', LIMIT],
       ['/pets?limit=9223372036854775808', LIMIT],

@@ -170,7 +170,7 @@ describe('REST requests', () => {
     'json',
     '*/*',
   ])('does not read a body of type %s', async (contentType) => {
-    expectRefusal(await post(contentType), 'UNSUPPORTED_MEDIA_TYPE');
+    expectRefusal(await post(contentType), 'UNSUPPORTED_MEDIA_TYPE', /application\/json/);
     expectRefusal(await post(contentType, 'PUT', '/store/orders/1'), 'UNSUPPORTED_MEDIA_TYPE');
   });
 
@@ -184,8 +184,14 @@ describe('REST requests', () => {
       'text/plain',
       'application/merge-patch+json; charset=latin1',
     ]) {
-      expectRefusal(await post(type, 'PATCH', `/categories/${C}`), 'UNSUPPORTED_MEDIA_TYPE');
+      const sent = await post(type, 'PATCH', `/categories/${C}`);
+      expectRefusal(sent, 'UNSUPPORTED_MEDIA_TYPE', /application\/json or application\/merge-patch\+json/);
     }
+  });
+
+  it('reads a body that says that it is not encoded', async () => {
+    const headers = { 'content-encoding': 'identity' };
+    expectAnswer(await send(kit.gateway, 'POST /store/orders', { body: '{}', headers }), 201);
   });
 
   it.each(['gzip', 'br', 'deflate, gzip'])('does not read a body encoded as %s', async (encoding) => {
@@ -389,6 +395,15 @@ describe('REST requests', () => {
 
 describe('REST checks', () => {
   const kit = useGateway(sqlite);
+
+  it('count a deletion among the mutations of a second, a read not', async () => {
+    const key = await kit.gateway.newKey('free');
+    const ask = async (request: string) => (await send(kit.gateway, request, { key })).status;
+    const statuses: number[] = [];
+    for (let i = 0; i < 21; i++) statuses.push(await ask('DELETE /store/orders/404404'));
+    expect(statuses).toEqual([...new Array(20).fill(404), 429]);
+    for (let i = 0; i < 21; i++) expect(await ask('/store/orders/404404')).toBe(404);
+  });
 
   it('come in the documented order', async () => {
     const { gateway } = kit;
