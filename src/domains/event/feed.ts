@@ -274,22 +274,32 @@ export class EventReader {
   async *#pages(store: EventStore, following: Following, after: string): AsyncGenerator<FeedEvent[]> {
     let position = after;
     let last = after;
+    // Where the feed ended after it had caught up with the pages; undefined if a page had events since.
+    let end: number | undefined;
     for (;;) {
       const page = await store.eventPage({ after: position, limit: CATCH_UP_PAGE_SIZE });
       position = page.next;
-      last = page.events.at(-1)?.id ?? last;
-      // Anything committed from here on gets at least this number.
-      const end = this.#feed.end();
+      if (page.events.length > 0) {
+        last = page.events.at(-1)!.id;
+        end = undefined;
+      }
       yield page.events.filter(({ type }) => !this.#types || this.#types.has(type)).map(toFeedEvent);
       if (!page.atEnd) continue;
-      // Now the feed has everything up to the end of the pages. Continue after the last event read; if the
-      // feed does not have it, everything before `end` is older.
-      const settled: MaybePromise<void> = following.caughtUp();
-      if (settled) await settled;
-      const known = this.#feed.indexOf(last);
-      const next = known === undefined ? end : known + 1;
-      if (next < this.#feed.first()) continue;
-      this.#next = next;
+      if (end === undefined) {
+        const settled: MaybePromise<void> = following.caughtUp();
+        if (settled) await settled;
+        const known = this.#feed.indexOf(last);
+        if (known === undefined) {
+          // The feed began after the last event or has dropped it. An empty page from here on proves that
+          // everything before this number is older.
+          end = this.#feed.end();
+          continue;
+        }
+        end = known + 1;
+      }
+      // Otherwise the feed has dropped events that came while this one was not read.
+      if (end < this.#feed.first()) continue;
+      this.#next = end;
       return;
     }
   }

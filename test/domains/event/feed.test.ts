@@ -1,20 +1,31 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { EventFeed } from '../../../src/domains/event/feed.ts';
-import { eventsGone } from '../../../src/errors.ts';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { EventFeed, type EventReader, type FeedEvent } from '../../../src/domains/event/feed.ts';
+import { eventsGone, unavailable } from '../../../src/errors.ts';
 import type { EventFollower, EventStore } from '../../../src/store/events.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { engines, type OpenedStore } from '../../kit/stores.ts';
 
 let opened: OpenedStore;
+let store: Store;
 /** What ends the log for each of those who have followed it. */
 let ends: ((error: unknown) => void)[];
+/** What happens while a page is on its way from the store. */
+let whileReading: () => unknown;
 let log: EventStore;
+let feed: EventFeed;
 
 beforeEach(async () => {
   opened = await engines[0]!.open();
+  store = opened.store;
   ends = [];
-  const { store } = opened;
+  whileReading = () => {};
   log = {
-    eventPage: store.eventPage,
+    async eventPage(request) {
+      const page = await store.eventPage(request);
+      await whileReading();
+      return page;
+    },
     async followEvents(follower: EventFollower) {
       const following = await store.followEvents(follower);
       ends.push((error) => {
@@ -24,14 +35,33 @@ beforeEach(async () => {
       return following;
     },
   };
+  feed = new EventFeed(log);
 });
 afterEach(() => opened.close());
 
+/** Writes a category of each name at once. */
+const write = (...names: string[]) =>
+  store.transaction((writes) => {
+    for (const name of names) writes.createCategory({ name });
+  });
+const numbered = (count: number) => Array.from({ length: count }, (_, i) => `N${i}`);
+const nameOf = ({ event }: FeedEvent): string => (event.record as { name: string }).name;
+
+async function read(reader: EventReader, count: number): Promise<string[]> {
+  const names: string[] = [];
+  while (names.length < count) names.push(...(await reader.take()).map(nameOf));
+  return names;
+}
+
+const turn = promisify(setImmediate);
+
+/** The id of the latest event. */
+const position = async (): Promise<string> => (await store.eventPage({ limit: 100 })).next;
+
 it('follows the log once, however many read, and no more when nobody does', async () => {
-  const feed = new EventFeed(log);
   const readers = await Promise.all([feed.open({}), feed.open({})]);
-  await opened.store.createCategory({ name: 'Both' });
-  for (const reader of readers) expect(await reader.take()).toHaveLength(1);
+  await write('Both');
+  for (const reader of readers) expect(await read(reader, 1)).toEqual(['Both']);
   expect(ends).toHaveLength(1);
   for (const reader of readers) reader.close();
   (await feed.open({})).close();
@@ -39,15 +69,157 @@ it('follows the log once, however many read, and no more when nobody does', asyn
 });
 
 it('follows the log anew for who comes after its end, while others have not left yet', async () => {
-  const feed = new EventFeed(log);
   const old = await feed.open({});
   ends[0]!(eventsGone());
   const reader = await feed.open({});
-  await opened.store.createCategory({ name: 'Heard' });
-  expect(await reader.take()).toMatchObject([{ event: { record: { name: 'Heard' } } }]);
+  await write('Heard');
+  expect(await read(reader, 1)).toEqual(['Heard']);
   await expect(old.take()).rejects.toMatchObject({ code: 'GONE' });
   old.close();
-  await opened.store.createCategory({ name: 'Heard too' });
-  expect(await reader.take()).toMatchObject([{ event: { record: { name: 'Heard too' } } }]);
+  await write('Heard too');
+  expect(await read(reader, 1)).toEqual(['Heard too']);
   reader.close();
+});
+
+it.each([
+  ['the first to read', 0],
+  ['who comes when the feed has the event', 1],
+  ['who comes when the feed has it and one before', 2],
+])('gives %s what is committed while a page is on its way, once', async (_who, known) => {
+  await write('Old');
+  const others: EventReader[] = [];
+  for (let i = 2; i > 0; i--) {
+    if (i === known) others.push(await feed.open({}));
+    await write(`Old ${i}`);
+  }
+  const after = await position();
+  const names = ['A', 'B', 'C', 'D'];
+  whileReading = () => names.length > 0 && write(names.shift()!);
+  const reader = await feed.open({ after });
+  const found = await read(reader, 1);
+  await write(...names.splice(0));
+  found.push(...(await read(reader, 4 - found.length)));
+  expect(found).toEqual(['A', 'B', 'C', 'D']);
+  await write('E');
+  expect(await read(reader, 1)).toEqual(['E']);
+  for (const one of [reader, ...others]) one.close();
+});
+
+it('reads from the store what the feed no longer has for who pauses while catching up', async () => {
+  await write('Old');
+  const reader = await feed.open({ after: await position() });
+  const names = numbered(1_050);
+  await write(...names);
+  expect(await read(reader, names.length)).toEqual(names);
+  await write('New');
+  expect(await read(reader, 1)).toEqual(['New']);
+  reader.close();
+});
+
+it.each([
+  ['1,000 events', 1_003, ''],
+  ['1,000,000 characters', 500, 'x'.repeat(2_000)],
+])('cuts off who is more than %s behind, and nobody else', async (_lag, count, description) => {
+  const reading = await feed.open({});
+  const readers: EventReader[] = [];
+  const early = 50;
+  for (let i = 0; i < early; i++) {
+    readers.push(await feed.open({}));
+    await store.createCategory({ name: `N${i}`, description });
+  }
+  const events = [...(await reading.take())];
+  while (events.length < early) events.push(...(await reading.take()));
+  const failed: unknown[] = [];
+  for (const reader of readers) reader.onFailure = (error) => failed.push(error);
+  await store.transaction((writes) => {
+    for (let i = early; i < count; i++) writes.createCategory({ name: `N${i}`, description });
+  });
+  events.push(...(await reading.take()));
+  expect(events.map(nameOf)).toEqual(numbered(count));
+
+  let first = count;
+  for (let size = 0; first > 0 && count - first < 1_000; first--) {
+    size += events[first - 1]!.json.length;
+    if (size > 1_000_000) break;
+  }
+  expect(first).toBeGreaterThan(1);
+  expect(first).toBeLessThan(early);
+  expect(failed).toHaveLength(first);
+  for (const [i, reader] of readers.entries()) {
+    if (i < first)
+      await expect(reader.take()).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        retryAfter: 1,
+        message: 'The reader fell behind the log of changes. Read on from the last event it got.',
+      });
+    else expect(await reader.take()).toEqual(events.slice(i));
+    reader.close();
+  }
+  reading.close();
+});
+
+it('fails once, whether events are being taken or not', async () => {
+  const [waiting, idle, gone] = await Promise.all([feed.open({}), feed.open({}), feed.open({})]);
+  const failures: unknown[] = [];
+  for (const reader of [waiting, idle, gone]) reader.onFailure = (error) => failures.push(error);
+  const taken = expect(waiting.take()).rejects.toMatchObject({ code: 'GONE' });
+  gone.close();
+  ends[0]!(eventsGone());
+  await taken;
+  idle.fail(new Error('A second one'));
+  await expect(idle.take()).rejects.toMatchObject({ code: 'GONE' });
+  expect(failures).toHaveLength(2);
+});
+
+it('follows the log anew after it could not be followed', async () => {
+  const { followEvents } = log;
+  log.followEvents = () => Promise.reject(unavailable());
+  await expect(feed.open({})).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  log.followEvents = followEvents;
+  const reader = await feed.open({});
+  await write('Heard');
+  expect(await read(reader, 1)).toEqual(['Heard']);
+  reader.close();
+});
+
+it('lags as the store does while there are readers', async () => {
+  const { followEvents } = log;
+  log.followEvents = async (follower) => ({ ...(await followEvents(follower)), lag: () => 7 });
+  expect(feed.lag).toBe(0);
+  const reader = await feed.open({});
+  expect(feed.lag).toBe(7);
+  reader.close();
+  expect(feed.lag).toBe(0);
+});
+
+it('wakes its readers at once after a quiet period, then less often the more there are', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    for (const [count, interval] of [
+      [100, 5],
+      [2_000, 50],
+    ] as const) {
+      const readers = await Promise.all(Array.from({ length: count }, () => feed.open({})));
+      const [reader] = readers as [EventReader];
+      vi.advanceTimersByTime(1_000);
+      const first = reader.take();
+      await write('First');
+      vi.advanceTimersByTime(0);
+      expect((await first).map(nameOf)).toEqual(['First']);
+      let isAwake = false;
+      const second = reader.take().finally(() => {
+        isAwake = true;
+      });
+      await write('Second', 'Third');
+      vi.advanceTimersByTime(interval - 1);
+      await turn();
+      expect(isAwake).toBe(false);
+      vi.advanceTimersByTime(1);
+      expect((await second).map(nameOf)).toEqual(['Second', 'Third']);
+      for (const one of readers) one.close();
+      await turn();
+    }
+  } finally {
+    vi.useRealTimers();
+  }
 });
