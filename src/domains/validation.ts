@@ -20,7 +20,7 @@ const idFrom = (accepts: (value: unknown) => boolean) =>
   z.unknown().transform((value, context): Id => {
     const id = accepts(value) ? parseId(value) : null;
     if (id !== null) return id;
-    context.issues.push({ code: 'custom', input: value, message: required(ID_RULE)({ input: value }) });
+    context.addIssue(required(ID_RULE)({ input: value }));
     return z.NEVER;
   }) as unknown as z.ZodType<Id>;
 
@@ -61,14 +61,10 @@ export const name = () => trimmedText(1, MAX_NAME_LENGTH);
 
 export const integer = (min: number, max: number) => {
   const rule = `must be an integer from ${min} to ${max}`;
-  return (
-    z
-      .int({ error: required(rule) })
-      .min(min, rule)
-      .max(max, rule)
-      // JSON and GraphQL have -0; databases and clients don't.
-      .overwrite((value) => value + 0)
-  );
+  return z
+    .int({ error: required(rule) })
+    .min(min, rule)
+    .max(max, rule);
 };
 
 export const oneOf = <const T extends readonly string[]>(values: T) =>
@@ -80,18 +76,11 @@ export const boolean = () => z.boolean({ error: required('must be true or false'
 export const inputObject = <T extends z.ZodRawShape>(shape: T) =>
   z.strictObject(shape, { error: () => 'must be an object' });
 
-/** Converts the issues of zod or any other Standard Schema library, one per field. */
-export function issuesOf(
-  issues: readonly { message: string; path?: readonly unknown[] | undefined; keys?: readonly string[] }[],
-  prefix: readonly string[] = [],
-): Issue[] {
-  return issues.flatMap((issue) => {
-    const path = [...prefix, ...(issue.path ?? []).map(segment)];
-    const name = path.join('.') || 'body';
-    if (!issue.keys) return [{ path: name, message: issue.message }];
+/** Converts the issues of zod, one per field. */
+export const issuesOf = (issues: readonly z.core.$ZodIssue[]): Issue[] =>
+  issues.flatMap((issue) => {
+    const path = issue.path.map(String);
+    if (issue.code !== 'unrecognized_keys')
+      return [{ path: path.join('.') || 'body', message: issue.message }];
     return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not a known field' }));
   });
-}
-
-const segment = (part: unknown): string =>
-  typeof part === 'object' && part !== null && 'key' in part ? String(part.key) : String(part);

@@ -2,6 +2,7 @@ import SchemaBuilder from '@pothos/core';
 import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
 import { GraphQLScalarType, Kind, type ValueNode } from 'graphql';
+import type { z } from 'zod';
 import type { Id } from '../domains/id.ts';
 import { formatInstant, parseInstant } from '../domains/instant.ts';
 import { issuesOf } from '../domains/validation.ts';
@@ -87,7 +88,9 @@ export const builder = new SchemaBuilder<{
     beforeArgOptions: { description: 'Only items before this cursor.' },
   },
   validation: {
-    validationError: ({ issues }) => validationFailed(issuesOf(issues, []).map(withoutArgument)),
+    // All rules are those of zod.
+    validationError: ({ issues }) =>
+      validationFailed(issuesOf(issues as z.core.$ZodIssue[]).map(withoutArgument)),
   },
 });
 

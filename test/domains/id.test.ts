@@ -28,6 +28,8 @@ describe('parseId', () => {
       { numRuns: 2_000 },
     );
     for (const value of [
+      0n,
+      -1n,
       LARGEST + 1n,
       String(LARGEST + 1n),
       0,

@@ -222,7 +222,11 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
       c: deleteCategory(id: ${C.id})
     }`);
     expect(sent.json.errors, sent.about).toMatchObject([
-      { path: ['a', 'category'], extensions: { code: 'NOT_FOUND' } },
+      {
+        path: ['a', 'category'],
+        message: `There is no category ${C.id}.`,
+        extensions: { code: 'NOT_FOUND' },
+      },
     ]);
   });
 

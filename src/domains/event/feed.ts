@@ -1,5 +1,4 @@
 import { AppError } from '../../errors.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
 import type { EventRequest, EventStore, EventType, Following, StoredEvent } from '../../store/events.ts';
 import { eventJson } from './event.ts';
 
@@ -219,8 +218,7 @@ export class EventReader {
     }
     this.#catchUp = this.#pages(store, following, this.#after);
     // Read the first page before the response starts, while an invalid position can still be reported.
-    const { value, done } = await this.#catchUp.next();
-    if (!done) this.#first = value;
+    this.#first = await this.#page();
   }
 
   /** Whether the next event to take is older than this number. */
@@ -286,8 +284,7 @@ export class EventReader {
       yield page.events.filter(({ type }) => !this.#types || this.#types.has(type)).map(toFeedEvent);
       if (!page.atEnd) continue;
       if (end === undefined) {
-        const settled: MaybePromise<void> = following.caughtUp();
-        if (settled) await settled;
+        await following.caughtUp();
         const known = this.#feed.indexOf(last);
         if (known === undefined) {
           // The feed began after the last event or has dropped it. An empty page from here on proves that

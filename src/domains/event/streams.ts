@@ -199,8 +199,7 @@ export class EventStream {
     if (this.#waiting.length === 0) this.#waiting = await this.#reader.take();
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#paid === 0) {
-      const charged = this.#session.charge(this.#cost);
-      if (charged) await charged;
+      await this.#session.charge(this.#cost);
       this.#paid = EVENTS_PER_PAYMENT;
     }
     const events = this.#waiting.slice(0, this.#paid);

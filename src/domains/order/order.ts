@@ -49,7 +49,7 @@ const shipDate = () =>
   z.string({ error: SHIP_DATE_RULE }).transform((value, context) => {
     const instant = parseInstant(value);
     if (instant !== null) return formatInstant(instant);
-    context.issues.push({ code: 'custom', input: value, message: SHIP_DATE_RULE });
+    context.addIssue(SHIP_DATE_RULE);
     return z.NEVER;
   });
 

@@ -13,7 +13,7 @@ import type { Id } from '../id.ts';
 import { graphqlDialect, MAX_NAME_LENGTH } from '../validation.ts';
 import { pets } from './pet.routes.ts';
 import { petSample } from './pet.sample.ts';
-import { newPet, PET_STATUSES, type Pet, type PetFilter, petPatch } from './pet.ts';
+import { type NewPet, newPet, PET_STATUSES, type Pet, type PetFilter, petPatch } from './pet.ts';
 
 const STATUS_DESCRIPTIONS = {
   available: 'Can be ordered.',
@@ -162,13 +162,7 @@ builder.mutationFields((t) => ({
     type: PetType,
     description: 'Creates a pet. Its stock is 0 until it is set.',
     args: { input: t.arg({ type: NewPetInput, required: true, description: 'The pet.' }) },
-    resolve: write((writes, { input }) =>
-      writes.createPet({
-        name: input.name,
-        categoryId: input.categoryId,
-        status: input.status ?? 'available',
-      }),
-    ),
+    resolve: write((writes, { input }) => writes.createPet(input as NewPet)),
   }),
   updatePet: t.field({
     type: PetType,

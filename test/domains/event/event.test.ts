@@ -69,7 +69,11 @@ onEachEngine('the log of changes', (kit) => {
       })),
     ).toEqual(events);
     expect(page.nodes.map(({ id }: { id: string }) => id)).toEqual(events.map(({ id }) => id));
-    expect(page.pageInfo).toMatchObject({ startCursor: events[0]!.id, endCursor: events[7]!.id });
+    expect(page.pageInfo).toMatchObject({
+      startCursor: events[0]!.id,
+      endCursor: events[7]!.id,
+      hasPreviousPage: false,
+    });
     const rest = dataOf(
       await query(kit.gateway, list, { after: page.pageInfo.endCursor, first: 100 }),
     ).events;
@@ -153,22 +157,28 @@ onEachEngine('the log of changes', (kit) => {
     ['limit=0', /^limit: /],
     ['limit=101', /^limit: /],
     ['since=1', /^since: is not a known/],
+    ['after=&limit=0', /^after: must be the id of an event; limit: /],
   ])('refuses ?%s with the name of what is wrong', async (parameters, message) => {
     expectRefusal(await get(`/events?${parameters}`), 'VALIDATION_FAILED', message);
   });
 
   it.each([
     ['events(types: [pet_sold]) { nodes { id } }', 'GRAPHQL_VALIDATION_FAILED'],
-    ['events(first: 0) { nodes { id } }', undefined],
-    ['events(after: "x") { nodes { id } }', undefined],
-    ['events(types: []) { nodes { id } }', undefined],
-  ] as const)('refuses { %s }', async (field, code) => {
+    ['events(first: 0) { nodes { id } }', 'first: must be an integer from 1 to 100.'],
+    ['events(after: "x") { nodes { id } }', 'after: must be the id of an event of this log.'],
+    ['events(types: []) { nodes { id } }', 'types: must have at least one type.'],
+  ] as const)('refuses { %s }', async (field, fault) => {
     const sent = await query(kit.gateway, `{ ${field} }`);
-    if (code) expectQueryRefusal(sent, code);
+    if (fault === 'GRAPHQL_VALIDATION_FAILED') expectQueryRefusal(sent, fault);
     else {
       expect(sent.json.errors[0].extensions.code, sent.about).toBe('VALIDATION_FAILED');
-      expect(sent.json.errors[0].message, sent.about).toMatch(/^(first|after|types): /);
+      expect(sent.json.errors[0].message, sent.about).toBe(fault);
     }
+  });
+
+  it('takes null for an argument that is not given', async () => {
+    const list = (args: string) => query(kit.gateway, `{ events${args} { nodes { id } } }`);
+    expect(dataOf(await list('(after: null, types: null, first: null)'))).toEqual(dataOf(await list('')));
   });
 
   it('costs one unit for up to 100 events', async () => {

@@ -105,6 +105,121 @@ it.each([
   for (const one of [reader, ...others]) one.close();
 });
 
+it.each(['none', 'some'])('does not wait to give what came while it read %s of the log', async (which) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const other = await feed.open({});
+    await write('Old');
+    const after = await position();
+    if (which === 'some') await write('Read');
+    whileReading = () => {
+      whileReading = () => {};
+      return write('New');
+    };
+    const reader = await feed.open({ after });
+    vi.advanceTimersByTime(1_000);
+    expect(await read(reader, which === 'some' ? 2 : 1)).toEqual(
+      which === 'some' ? ['Read', 'New'] : ['New'],
+    );
+    for (const one of [reader, other]) one.close();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+it('gives the types that are asked for, of what was and of what comes', async () => {
+  const { id } = await store.createCategory({ name: 'Old' });
+  const after = await position();
+  await write(...numbered(150));
+  await store.updateCategory(id, { name: 'Updated' });
+  const reader = await feed.open({ after, types: ['category.updated'] });
+  expect(await read(reader, 1)).toEqual(['Updated']);
+  await write('Created');
+  await store.updateCategory(id, { name: 'Updated again' });
+  expect(await read(reader, 1)).toEqual(['Updated again']);
+  reader.close();
+});
+
+it('reads on behind an empty page that is not the end of the log', async () => {
+  await write('Old');
+  const after = await position();
+  const { eventPage, followEvents } = log;
+  let pages = 0;
+  log.eventPage = async (request) =>
+    pages++ < 3 ? { events: [], next: after, atEnd: false } : eventPage(request);
+  let isCaughtUp = false;
+  log.followEvents = async (follower) => ({
+    ...(await followEvents(follower)),
+    caughtUp: () => {
+      isCaughtUp = true;
+    },
+  });
+  await write('A', 'B');
+  const reader = await feed.open({ after });
+  expect(await read(reader, 2)).toEqual(['A', 'B']);
+  expect(isCaughtUp).toBe(false);
+  await write('C');
+  expect(await read(reader, 1)).toEqual(['C']);
+  reader.close();
+});
+
+it('gives once what the log tells its followers late', async () => {
+  const { followEvents } = log;
+  const late: (() => void)[] = [];
+  log.followEvents = async (follower) => ({
+    ...(await followEvents({
+      ...follower,
+      onEvents: (events) => late.push(() => follower.onEvents(events)),
+    })),
+    async caughtUp() {
+      await turn();
+      for (const tell of late.splice(0)) tell();
+    },
+  });
+  const other = await feed.open({});
+  await write('Old');
+  const after = await position();
+  await write('A');
+  const reader = await feed.open({ after });
+  expect(await read(reader, 1)).toEqual(['A']);
+  const next = read(reader, 1);
+  await turn();
+  await write('B');
+  for (const tell of late.splice(0)) tell();
+  expect(await next).toEqual(['B']);
+  for (const one of [reader, other]) one.close();
+});
+
+it('hears nothing more of a log that it has left', async () => {
+  const { followEvents } = log;
+  const followers: EventFollower[] = [];
+  log.followEvents = (follower) => {
+    followers.push(follower);
+    return followEvents(follower);
+  };
+  (await feed.open({})).close();
+  const reader = await feed.open({});
+  await write('A');
+  const { events } = await store.eventPage({ limit: 1 });
+  followers[0]!.onEvents(events);
+  followers[0]!.onEnd(eventsGone());
+  await write('B');
+  expect(await read(reader, 2)).toEqual(['A', 'B']);
+  reader.close();
+});
+
+it('does not lag behind a log that ended before it could be followed', async () => {
+  log.followEvents = async (follower) => {
+    await turn();
+    follower.onEnd(eventsGone());
+    return { caughtUp() {}, lag: () => 7, stop() {} };
+  };
+  const reader = await feed.open({});
+  await expect(reader.take()).rejects.toMatchObject({ code: 'GONE' });
+  expect(feed.lag).toBe(0);
+  reader.close();
+});
+
 it('reads from the store what the feed no longer has for who pauses while catching up', async () => {
   await write('Old');
   const reader = await feed.open({ after: await position() });

@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Session } from '../../../src/access/session.ts';
+import { SlowReaderError } from '../../../src/domains/event/feed.ts';
+import {
+  CLIENT_DISCONNECTED,
+  type EventStream,
+  EventStreams,
+  endReason,
+  SERVER_STOPPING,
+} from '../../../src/domains/event/streams.ts';
+import { AppError, unavailable } from '../../../src/errors.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { engines, type OpenedStore } from '../../kit/stores.ts';
+
+let opened: OpenedStore;
+let store: Store;
+let streams: EventStreams;
+/** What was charged, in the order of the charges. */
+let charges: [key: string, units: number][];
+/** What a charge of no units, and a look at a key, end with. */
+let budget: (key: string) => void;
+let isValid: (key: string) => boolean;
+let checked: string[];
+
+beforeEach(async () => {
+  opened = await engines[0]!.open();
+  store = opened.store;
+  charges = [];
+  checked = [];
+  budget = () => {};
+  isValid = () => true;
+  streams = new EventStreams({
+    store,
+    isValid: (key) => {
+      checked.push(key);
+      return isValid(key);
+    },
+  });
+});
+afterEach(() => opened.close());
+
+/** Opens a stream of a key on the plan Free. */
+function open(key = 'key', after?: string): Promise<EventStream> {
+  const session = {
+    principal: { id: key, plan: 'free' },
+    charge(units: number) {
+      budget(key);
+      charges.push([key, units]);
+    },
+  } as unknown as Session;
+  return streams.open({ session, key, selection: after === undefined ? {} : { after }, cost: 3 });
+}
+
+const write = (count: number) =>
+  store.transaction((writes) => {
+    for (let i = 0; i < count; i++) writes.createCategory({ name: 'N' });
+  });
+
+describe('a stream', () => {
+  it('pays before the 1st and the 101st event, however they come', async () => {
+    const stream = await open();
+    for (const [written, taken, paid] of [
+      [40, 40, 1],
+      [60, 60, 1],
+      [1, 1, 2],
+      [150, 99, 2],
+      [0, 51, 3],
+      [0, 0, 3],
+    ]) {
+      await write(written!);
+      if (taken! > 0) expect(await stream.take()).toHaveLength(taken!);
+      expect(charges).toEqual(new Array(paid).fill(['key', 3]));
+    }
+    expect([stream.sent, streams.sent]).toEqual([251, 251]);
+    stream.close();
+  });
+
+  it('gives nothing more once it has failed, and is not charged for it', async () => {
+    const stream = await open();
+    await write(150);
+    await stream.take();
+    stream.fail(CLIENT_DISCONNECTED);
+    stream.fail(SERVER_STOPPING);
+    await expect(stream.take()).rejects.toBe(CLIENT_DISCONNECTED);
+    expect(stream.failure).toBe(CLIENT_DISCONNECTED);
+    expect(charges).toHaveLength(1);
+    stream.close();
+  });
+
+  it('says at once that its reader fell behind, which is counted', async () => {
+    const [slow, other] = [await open(), await open()];
+    const failures: unknown[] = [];
+    slow.onFailure((error) => failures.push(error));
+    await write(500);
+    await other.take();
+    await write(501);
+    expect(failures).toEqual([expect.any(SlowReaderError)]);
+    expect(slow.failure).toBe(failures[0]);
+    for (const stream of [slow, other]) stream.close();
+    expect(streams.cutOff).toBe(1);
+  });
+
+  it('is counted while it is open, and its place is free again once, also where it could not begin', async () => {
+    await expect(open('key', 'nonsense')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+    const [first, second] = [await open(), await open()];
+    await expect(open()).rejects.toMatchObject({
+      code: 'RATE_LIMITED',
+      message: 'The plan allows 2 streams at once. Close one first.',
+      retryAfter: 1,
+    });
+    const other = await open('other');
+    expect(streams.size).toBe(3);
+    first.close();
+    first.close();
+    expect(streams.size).toBe(2);
+    const third = await open();
+    await expect(open()).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+    for (const stream of [second, third, other]) stream.close();
+    expect(streams.size).toBe(0);
+  });
+
+  it('ends when the server stops, even while it is being opened; none begins then', async () => {
+    const early = await open();
+    const opening = open();
+    streams.stop();
+    for (const stream of [early, await opening]) {
+      await expect(stream.take()).rejects.toBe(SERVER_STOPPING);
+      stream.close();
+    }
+    await expect(open()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  });
+});
+
+describe('the keys of streams', () => {
+  const INTERVAL = 500;
+  beforeEach(() => vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
+  afterEach(() => vi.useRealTimers());
+  const banned = new AppError('API_KEY_BANNED', 'Banned.', { retryAfter: 60 });
+
+  it('are looked at twice a second, and for bans every two seconds, each once', async () => {
+    const all = [await open('a'), await open('b'), await open('a')];
+    await vi.advanceTimersByTimeAsync(INTERVAL - 1);
+    expect(checked).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(checked).toEqual(['a', 'b']);
+    expect(charges).toEqual([
+      ['a', 0],
+      ['b', 0],
+    ]);
+    await vi.advanceTimersByTimeAsync(3 * INTERVAL);
+    expect(checked).toHaveLength(8);
+    expect(charges).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(INTERVAL);
+    expect(charges).toHaveLength(4);
+    for (const stream of all) stream.close();
+    expect(vi.getTimerCount()).toBe(0);
+    (await open('c')).close();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it.each([
+    ['revoked', () => {}, { code: 'UNAUTHENTICATED', message: 'The API key is no longer valid.' }],
+    ['banned', () => banned, banned],
+  ])('end all of their streams, and no other, when they are %s', async (_what, refusal, failure) => {
+    const [a, b, other] = [await open('a'), await open('a'), await open('b')];
+    if (refusal()) {
+      budget = (key) => {
+        if (key === 'a') throw refusal();
+      };
+    } else isValid = (key) => key !== 'a';
+    await vi.advanceTimersByTimeAsync(INTERVAL);
+    for (const stream of [a, b]) await expect(stream.take()).rejects.toMatchObject(failure);
+    expect(other.failure).toBeUndefined();
+    for (const stream of [a, b, other]) stream.close();
+  });
+
+  it.each([unavailable(), new Error('a fault')])(
+    'end none when they cannot be looked at: %s',
+    async (fault) => {
+      const stream = await open();
+      const fail = () => {
+        throw fault;
+      };
+      budget = fail;
+      await vi.advanceTimersByTimeAsync(INTERVAL);
+      isValid = fail;
+      await vi.advanceTimersByTimeAsync(INTERVAL);
+      expect(stream.failure).toBeUndefined();
+      stream.close();
+    },
+  );
+});
+
+describe('the log says why a stream ended', () => {
+  it.each([
+    [CLIENT_DISCONNECTED, 'client gone'],
+    [SERVER_STOPPING, 'stopping'],
+    [new SlowReaderError(), 'fell behind'],
+    [new AppError('RATE_LIMITED', 'Enough.'), 'RATE_LIMITED'],
+    [new Error('a fault'), 'INTERNAL'],
+  ])('%s is %s', (reason, end) => {
+    expect(endReason(reason)).toBe(end);
+  });
+});
