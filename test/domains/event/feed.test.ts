@@ -265,7 +265,7 @@ it.each([
       await expect(reader.take()).rejects.toMatchObject({
         code: 'UNAVAILABLE',
         retryAfter: 1,
-        message: 'The reader fell behind the log of changes. Read on from the last event it got.',
+        message: 'The reader fell too far behind. Resume after the last event received.',
       });
     else expect(await reader.take()).toEqual(events.slice(i));
     reader.close();

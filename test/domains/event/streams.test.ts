@@ -8,7 +8,7 @@ import {
   endReason,
   SERVER_STOPPING,
 } from '../../../src/domains/event/streams.ts';
-import { AppError, unavailable } from '../../../src/errors.ts';
+import { AppError, eventsGone, unavailable } from '../../../src/errors.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { engines, type OpenedStore } from '../../kit/stores.ts';
 
@@ -21,12 +21,14 @@ let charges: [key: string, units: number][];
 let budget: (key: string) => void;
 let isValid: (key: string) => boolean;
 let checked: string[];
+let reported: unknown[];
 
 beforeEach(async () => {
   opened = await engines[0]!.open();
   store = opened.store;
   charges = [];
   checked = [];
+  reported = [];
   budget = () => {};
   isValid = () => true;
   streams = new EventStreams({
@@ -35,6 +37,7 @@ beforeEach(async () => {
       checked.push(key);
       return isValid(key);
     },
+    report: (error) => reported.push(error),
   });
 });
 afterEach(() => opened.close());
@@ -105,7 +108,7 @@ describe('a stream', () => {
     const [first, second] = [await open(), await open()];
     await expect(open()).rejects.toMatchObject({
       code: 'RATE_LIMITED',
-      message: 'The plan allows 2 streams at once. Close one first.',
+      message: 'The plan allows 2 concurrent streams. Close one first.',
       retryAfter: 1,
     });
     const other = await open('other');
@@ -117,6 +120,18 @@ describe('a stream', () => {
     await expect(open()).rejects.toMatchObject({ code: 'RATE_LIMITED' });
     for (const stream of [second, third, other]) stream.close();
     expect(streams.size).toBe(0);
+  });
+
+  it('is reported when it ends by a fault of ours, and by nothing else', async () => {
+    const faults = [new Error('a fault'), unavailable()];
+    const others = [CLIENT_DISCONNECTED, SERVER_STOPPING, new SlowReaderError(), eventsGone()];
+    for (const reason of [...faults, ...others]) {
+      const stream = await open();
+      stream.fail(reason);
+      stream.close();
+    }
+    (await open()).close();
+    expect(reported).toEqual(faults);
   });
 
   it('ends when the server stops, even while it is being opened; none begins then', async () => {
