@@ -107,6 +107,39 @@ onEachEngine('Connections', (kit, engine) => {
     );
   });
 
+  it('end where ids do', async () => {
+    const { store } = kit.gateway;
+    const before = dataOf(await query(kit.gateway, '{ orders { totalCount } }')).orders.totalCount;
+    expect(before).toBeLessThan(100);
+    await store.createOrder({ id: LARGEST, complete: false });
+    for (const [args, cursors, hasPreviousPage, hasNextPage] of [
+      [`after: "${LARGEST}"`, [], true, false],
+      [`last: 1, after: "${LARGEST}"`, [], true, false],
+      ['last: 1', [LARGEST], before > 0, false],
+      [`last: 1, after: "9223372036854775806"`, [LARGEST], before > 0, false],
+      [`first: 1, after: "9223372036854775806"`, [LARGEST], before > 0, false],
+      ['first: 100, after: "0"', expect.arrayContaining([LARGEST]), false, false],
+      ['first: 1, before: "1"', [], false, true],
+      ['last: 1, before: "1"', [], false, true],
+    ] as const) {
+      const sent = await query(
+        kit.gateway,
+        `{ orders(${args}) { edges { cursor } nodes { id } pageInfo { hasPreviousPage hasNextPage } } }`,
+      );
+      const { edges, nodes, pageInfo } = dataOf(sent).orders;
+      expect(
+        edges.map(({ cursor }: { cursor: string }) => cursor),
+        sent.about,
+      ).toEqual(cursors);
+      expect(
+        nodes.map(({ id }: { id: string }) => id),
+        sent.about,
+      ).toEqual(cursors);
+      expect(pageInfo, sent.about).toEqual({ hasPreviousPage, hasNextPage });
+    }
+    await store.deleteOrder(LARGEST);
+  });
+
   it('give 20 by default and up to 100', async () => {
     const { store } = kit.gateway;
     const { id } = await store.createCategory({ name: 'A' });

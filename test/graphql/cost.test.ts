@@ -133,6 +133,25 @@ describe('the cost of an operation', () => {
     [`{ ${aliases(33, 'rateLimit { plan minute { limit } }')} __typename }`, 0],
     [`{ ${aliases(101, '__typename')} pet(id: 1) { id } }`, 2],
     ['{ a: __schema { types { name } } b: __schema { types { name } } __typename }', 2],
+    // A page is paid for whether or not its items are selected, and once if they are.
+    ['{ categories(first: 100) { nodes { pets(first: 10) { totalCount } } } }', 11],
+    ['{ categories(first: 100) { nodes { pets(first: 10) { pageInfo { hasNextPage } } } } }', 11],
+    ['{ categories(first: 100) { nodes { pets(first: 10) { totalCount nodes { id } } } } }', 11],
+    // Whatever sizes are refused later: none makes another one cheaper.
+    [
+      '{ categories(first: 10) { nodes { a: pets(first: 50) { totalCount } b: pets(first: -50) { totalCount } } } }',
+      6,
+    ],
+    ['{ categories(first: 1, last: 50) { nodes { pets(last: 10, first: 1) { totalCount } } } }', 6],
+    ['{ categories(first: null) { nodes { pets(last: null) { totalCount } } } }', 5],
+    ['query ($n: Int) { categories(first: $n) { nodes { pets(last: $n) { totalCount } } } }', 5, { n: null }],
+    ['{ nodes(nodeIds: "x") { ... on Category { pets(first: 100) { totalCount } } } }', 2],
+    [
+      'query ($n: [ID!]!) { nodes(nodeIds: $n) { ... on Category { pets(first: 100) { totalCount } } } }',
+      2,
+      { n: ['x'] },
+    ],
+    ['subscription { events { id pet { id category { pets(first: 2) { nodes { id } } } } } }', 2],
   ])('is by weight, too: %.100s is %i', (text, units, variables) => {
     expect(cost(text, variables)).toBe(units);
   });
@@ -160,6 +179,14 @@ describe('the cost of an operation', () => {
       });
       expect(cost).toBe(1);
     }
+  });
+
+  it('is at most 50, and says so', () => {
+    const pets = (count: number) => `{ ${aliases(count, 'pet(id: 1) { id }')} }`;
+    expect(cost(pets(50))).toBe(50);
+    expect(() => cost(pets(51))).toThrow('The operation costs 51 units; the maximum is 50.');
+    const wide = '{ categories(first: 100) { nodes { pets(first: 1000) { totalCount } } } }';
+    expect(() => cost(wide)).toThrow('The operation costs 1,001 units; the maximum is 50.');
   });
 
   it('lets the longest names and the fullest introspection of the tools pass', () => {

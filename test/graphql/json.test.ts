@@ -15,4 +15,13 @@ describe('JSON', () => {
     const value = { a: undefined, b: [null, { c: undefined, d: 9223372036854775807n }], e: {} };
     expect(toJson(value)).toBe('{"b":[null,{"d":9223372036854775807}],"e":{}}');
   });
+
+  it('of what cannot be serialised for another reason than a bigint is none', () => {
+    const broken = {
+      toJSON() {
+        throw new RangeError('a fault of ours');
+      },
+    };
+    expect(() => toJson({ broken })).toThrow('a fault of ours');
+  });
 });

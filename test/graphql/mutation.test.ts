@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { unavailable } from '../../src/errors.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import {
   dataOf,
@@ -9,6 +10,8 @@ import {
   query,
   type Sent,
   send,
+  sqlite,
+  useGateway,
 } from '../kit/petstore.ts';
 import { newDatabase } from '../store/mongo/database.ts';
 
@@ -265,6 +268,48 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
     expectQueryRefusal(refused, 'RATE_LIMITED');
     expect(await stored()).toEqual(before);
     dataOf(await run(`mutation { ${updates(20, P)} }`, undefined, {}, key));
+  });
+});
+
+describe('A mutation of several fields whose outcome cannot be told', () => {
+  const kit = useGateway(sqlite);
+  kit.faultsExpected = true;
+
+  it('is refused as a whole, without a path where no field failed', async () => {
+    const { P } = await makeWorld(kit);
+    /** The store, whose transactions fail so. */
+    const failing = (work: () => unknown) =>
+      new Proxy(kit.gateway.store, {
+        get(target, name) {
+          const member = Reflect.get(target, name);
+          if (name === 'transaction' || name === 'once') return work;
+          return typeof member === 'function' ? member.bind(target) : member;
+        },
+      });
+    const text = `mutation { a: updatePet(id: ${P}, input: {name: "A"}) { name } b: deletePet(id: ${P}) }`;
+    for (const headers of [{}, { 'idempotency-key': 'failing' }]) {
+      for (const [fault, code, message] of [
+        [
+          unavailable(new Error('secret')),
+          'UNAVAILABLE',
+          'The database cannot be reached. Please try again.',
+        ],
+        [new TypeError('secret'), 'INTERNAL', 'Something went wrong on our side.'],
+      ] as const) {
+        const gateway = await TestGateway.start(
+          failing(() => {
+            throw fault;
+          }),
+        );
+        const sent = await query(gateway, text, undefined, { headers });
+        await gateway.close();
+        expect(sent.json, sent.about).toEqual({
+          data: null,
+          errors: [{ message, extensions: { code, status: code === 'INTERNAL' ? 500 : 503 } }],
+        });
+      }
+    }
+    expect(dataOf(await query(kit.gateway, `{ pet(id: ${P}) { name } }`))).toEqual({ pet: { name: 'Rex' } });
   });
 });
 

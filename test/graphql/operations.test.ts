@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { getIntrospectionQuery } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import { Operations } from '../../src/graphql/operations.ts';
+import { OperationRefused } from '../../src/graphql/refusal.ts';
+import { schema } from '../../src/graphql/schema.ts';
 import { dataOf, expectQueryRefusal, query, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 const TYPOS: [what: string, text: string, variables?: Record<string, unknown>][] = [
@@ -101,5 +104,51 @@ describe('answers of compiled operations', () => {
       }),
       { numRuns: Number(process.env.PROPERTY_RUNS ?? 50) },
     );
+  });
+});
+
+describe('An operation of a document', () => {
+  const kit = useGateway(sqlite);
+  const ask = (operationName: unknown, query: string) =>
+    send(kit.gateway, 'POST /graphql', { body: { query, operationName } });
+  const TWO = 'query A { a: __typename } mutation B { b: __typename }';
+
+  it.each([
+    [undefined, 'Must provide operation name if query contains multiple operations.'],
+    [null, 'Must provide operation name if query contains multiple operations.'],
+    ['', 'Must provide operation name if query contains multiple operations.'],
+    ['C', 'Unknown operation named "C".'],
+    ['toString', 'Unknown operation named "toString".'],
+  ])('named %j is refused: %s', async (name, message) => {
+    expectQueryRefusal(await ask(name, TWO), 'GRAPHQL_VALIDATION_FAILED', message);
+  });
+
+  it('is found by its name, or alone', async () => {
+    expect(dataOf(await ask('A', TWO))).toEqual({ a: 'Query' });
+    expect(dataOf(await ask('B', TWO))).toEqual({ b: 'Mutation' });
+    for (const name of ['A', undefined, null, ''])
+      expect(dataOf(await ask(name, 'query A { a: __typename }'))).toEqual({ a: 'Query' });
+  });
+
+  it('may be answered with the budget, the first and every later time', async () => {
+    const headers = { 'x-ratelimit-extension': 'on' };
+    for (let time = 1; time <= 3; time++) {
+      const sent = await query(kit.gateway, '{ pet(id: 1) { id } }', undefined, { headers });
+      expect(sent.json, sent.about).toEqual({
+        data: { pet: null },
+        extensions: { rateLimit: expect.objectContaining({ cost: 1, plan: 'enterprise' }) },
+      });
+    }
+  });
+});
+
+describe('An operation of our own', () => {
+  it('must be valid, which is seen when it is prepared', () => {
+    const faults: unknown[] = [];
+    const operations = new Operations(schema, (fault) => faults.push(fault));
+    for (const text of ['{', '{ nothing }', '{ pet(id: "x") { id } }'])
+      expect(() => operations.prepareInternal(text), text).toThrow(OperationRefused);
+    expect(operations.prepareInternal('query ($id: ID!) { pet(id: $id) { id } }')).toBeInstanceOf(Function);
+    expect(faults).toEqual([]);
   });
 });

@@ -1,0 +1,58 @@
+import { GraphQLError } from 'graphql';
+import { expect, it } from 'vitest';
+import { AppError } from '../../src/errors.ts';
+import { publicResult } from '../../src/graphql/execute.ts';
+
+const located = (originalError: Error) =>
+  new GraphQLError(originalError.message, { path: ['a'], originalError });
+
+function told(errors: GraphQLError[], data?: Record<string, unknown> | null) {
+  const reported: unknown[] = [];
+  const result = publicResult(data === undefined ? { errors } : { errors, data }, (error) =>
+    reported.push(error),
+  );
+  return { result, reported };
+}
+
+it('a result without errors is told as it is', () => {
+  const result = { data: { a: 1 } };
+  expect(publicResult(result, () => {})).toBe(result);
+});
+
+it('errors that clients may see are told, and those that are our fault reported, too', () => {
+  const [client, ours] = [
+    new AppError('NOT_FOUND', 'There is no pet 1.'),
+    new AppError('INTERNAL', 'Broken.'),
+  ];
+  const { result, reported } = told([located(client), located(ours)], { a: null });
+  expect(result).toEqual({
+    data: { a: null },
+    errors: [
+      { message: 'There is no pet 1.', path: ['a'], extensions: { code: 'NOT_FOUND', status: 404 } },
+      { message: 'Broken.', path: ['a'], extensions: { code: 'INTERNAL', status: 500 } },
+    ],
+  });
+  expect(reported).toEqual([ours]);
+});
+
+it('other errors are masked and reported, with their cause if they have one', () => {
+  const [thrown, own] = [new TypeError('secret'), new GraphQLError('secret', { path: ['b'] })];
+  const { result, reported } = told([located(thrown), own]);
+  const extensions = { code: 'INTERNAL', status: 500 };
+  const message = 'Something went wrong on our side.';
+  expect(result).toEqual({
+    data: null,
+    errors: [
+      { message, path: ['a'], extensions },
+      { message, path: ['b'], extensions },
+    ],
+  });
+  expect(reported).toEqual([thrown, own]);
+});
+
+it('a result says when a retry can succeed, by its first error that knows', () => {
+  const away = (retryAfter: number) => located(new AppError('UNAVAILABLE', 'Away.', { retryAfter }));
+  const other = located(new AppError('NOT_FOUND', 'There is none.'));
+  expect(told([other, away(3), away(9)]).result.retryAfter).toBe(3);
+  expect(told([other]).result).not.toHaveProperty('retryAfter');
+});
