@@ -238,7 +238,7 @@ class Gateway {
     if (response.headersSent) return;
     if (response.destroyed) {
       this.#record(exchange, { aborted: true });
-      // It sees that nobody is there, and releases what it holds.
+      // The writer notices the closed connection and releases its resources.
       if (stream) void this.#stream(exchange, stream);
       return;
     }

@@ -125,14 +125,11 @@ it('lists every variable with its default, and no other', () => {
   }
 });
 
-it('lists every error code with its status', () => {
-  const rows = [...contract.matchAll(/^\| (\d{3}) \| `([A-Z_]+)` \|/gm)].map(([, status, code]) => [
-    code,
-    Number(status),
-  ]);
-  expect(Object.fromEntries(rows)).toEqual(
-    Object.fromEntries(Object.entries(ERRORS).map(([code, { status }]) => [code, status])),
-  );
+it('lists every error code with its status and its meaning', () => {
+  const rows = [...contract.matchAll(/^\| (\d{3}) \| `([A-Z_]+)` \| (.+) \|$/gm)];
+  expect(
+    Object.fromEntries(rows.map(([, status, code, when]) => [code, { status: Number(status), when }])),
+  ).toEqual(ERRORS);
 });
 
 it('gives the numbers of the plans as they are, wherever it gives them', () => {

@@ -76,7 +76,7 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
 
   const bans = now < before.bannedUntil + DAY ? before.bans + 1 : 1;
   const bannedUntil = now + banDuration(bans);
-  // The client is told when the ban ends, not when the windows do: that is no promise that a later retry could break.
+  // Retry-After gives the end of the ban rather than of the windows, so a later retry breaks no promise.
   return { outcome: 'banned', usage: { ...before, strikes: [], bannedUntil, bans } };
 }
 

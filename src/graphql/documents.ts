@@ -118,7 +118,7 @@ export class Documents {
   reserve(document: ValidDocument, bytes: number): boolean {
     const entry = this.#cache.peek(document.text);
     if (entry?.document !== document || entry.bytes + bytes > MAX_BYTES_PER_DOCUMENT) return false;
-    // A new object, since the cache takes the size of a known one for unchanged.
+    // A new object, because the cache does not recompute the size of a known one.
     this.#cache.set(document.text, { document, bytes: entry.bytes + bytes });
     return true;
   }

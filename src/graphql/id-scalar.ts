@@ -102,7 +102,7 @@ function opaqueVariablesIn(context: ValidationContext, operation: OperationDefin
   return opaque;
 }
 
-/** Where an issue is: fields of an input object are named as over REST, anything else with its variable. */
+/** The path of an issue: fields of an input object are named as over REST, anything else after its variable. */
 export const issuePath = (variable: string, path: readonly (string | number)[]): string =>
   (typeof path[0] === 'string' ? path : [variable, ...path]).join('.');
 

@@ -116,7 +116,7 @@ class Collector {
       if (depth > MAX_DEPTH) throw tooComplex(`is nested more than ${MAX_DEPTH} levels deep`);
       const name = nodes[0].name.value;
       const definition = META_FIELDS.get(name) ?? parent.getFields()[name];
-      // Below fields that conflict, which are not told yet, there can be those of another type.
+      // Below conflicting fields, which are reported later, there can be fields of another type.
       if (!definition) continue;
       const subselections = this.#subselections(definition, nodes, depth + 1);
       selection.push({ key, parent, definition, nodes, subselections });
@@ -166,7 +166,7 @@ class Collector {
 
   #isIncluded({ directives }: SelectionNode): boolean {
     if (this.#variables === null) return true;
-    // Executable documents have no directives but `@skip` and `@include`, both with the argument `if` alone.
+    // Executable documents have only `@skip` and `@include`, both with the single argument `if`.
     for (const { name, arguments: given } of directives!) {
       const { value: condition } = given![0]!;
       const value =
@@ -185,7 +185,7 @@ class Collector {
   }
 }
 
-/** Fields that no type declares. Validation has refused them where they do not belong. */
+/** Meta fields, which no type declares. Validation has refused them where they do not belong. */
 const META_FIELDS: ReadonlyMap<string, GraphQLField<unknown, unknown>> = new Map(
   [TypeNameMetaFieldDef, SchemaMetaFieldDef, TypeMetaFieldDef].map((field) => [field.name, field]),
 );

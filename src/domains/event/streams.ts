@@ -44,7 +44,7 @@ export interface EventStreamsOptions {
   store: EventStore;
   /** Whether the key is still valid. */
   isValid: (key: string) => MaybePromise<boolean>;
-  /** Receives what ended a stream if it is a fault of ours, which clients are told nothing about. */
+  /** Receives the internal errors that end streams, which clients must not see. */
   report: (error: unknown) => void;
 }
 

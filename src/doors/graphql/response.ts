@@ -9,7 +9,7 @@ import { errorHeaders, type HttpResponse } from '../../http/response.ts';
 export const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'] as const;
 
 export const STREAM_TYPE = 'text/event-stream';
-/** What clients may ask for that accept no other media type. */
+/** Media types that clients may accept exclusively. */
 export const STREAMED_TYPES = ['multipart/mixed', STREAM_TYPE];
 
 /**

@@ -62,7 +62,7 @@ export class YogaTransport {
   async #fetch(accept: string, admitted: YogaContext['admitted']): Promise<Response> {
     await this.load();
     const yoga = await this.#yoga!;
-    // Whatever the method was, since Yoga knows no QUERY, and admission has refused mutations over the others.
+    // Always POST: Yoga does not support QUERY, and admission has refused mutations over other methods.
     return yoga.fetch(ENDPOINT_URL, { method: 'POST', headers: { accept } }, { admitted });
   }
 }

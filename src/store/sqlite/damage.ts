@@ -7,13 +7,13 @@ const SQLITE_CORRUPT = 11;
  * Looks for corruption in a data file: in its structure, and in text that is not valid UTF-8. Some corruption makes libsql
  * abort the process.
  *
- * @returns what is corrupt, in one line; undefined if nothing is found, or if the file is no database
+ * @returns what is corrupt, in one line; undefined if nothing is found or the file is not a database
  */
 export function findDamage(file: string): string | undefined {
   const db = new Database(file);
   try {
     const [row] = db.prepare('pragma quick_check(1)').all() as [{ quick_check: string }];
-    // The line before it names the database, of which there is only one.
+    // The line before it names the database, but there is only one.
     if (row.quick_check !== 'ok') return row.quick_check.split('\n').at(-1);
     const columns = db
       .prepare(
