@@ -25,10 +25,10 @@ const ARGUMENTS = [
   '--disable-sync',
 ];
 
-/** Set to a folder, it gets pictures of what was seen. */
+/** If set to a folder, screenshots are saved there. */
 const shots = process.env.SCREENSHOTS;
 
-/** How long something may take to come into sight. */
+/** How long to wait for something to become visible. */
 const TIMEOUT = 15_000;
 
 export const WIDTHS = [1280, 400] as const;
@@ -37,17 +37,17 @@ export const SCHEMES = ['light', 'dark'] as const;
 export interface Look {
   width?: number;
   scheme?: 'light' | 'dark';
-  /** Entered before the page loads, as an earlier page of the session would have. */
+  /** Set before the page loads, as an earlier page of the session would have done. */
   key?: string;
 }
 
-/** A page under test, with what it complained about. */
+/** A page under test, with its errors. */
 export class Tab {
   readonly page: Page;
   readonly #url: string;
   /** Policy violations, errors and failed requests. */
   readonly complaints: string[] = [];
-  /** Requests that left for another machine. */
+  /** Requests to other hosts. */
   readonly #abroad: string[] = [];
 
   constructor(page: Page, url: string) {
@@ -67,7 +67,7 @@ export class Tab {
     await this.page.goto(this.#url + path);
   }
 
-  /** Waits until a text is in sight. */
+  /** Waits until a text is visible. */
   see(text: string | RegExp, selector = 'body *'): Promise<void> {
     return this.page
       .locator(selector)
@@ -76,7 +76,7 @@ export class Tab {
       .waitFor({ timeout: TIMEOUT });
   }
 
-  /** What is in the editor of operations. Monaco writes spaces that don't break. */
+  /** The content of the operation editor. Monaco renders spaces as non-breaking ones. */
   async editorText(): Promise<string> {
     const lines = await this.page
       .locator('.graphiql-query-editor .view-lines')
@@ -84,12 +84,12 @@ export class Tab {
     return lines.replaceAll('\u00a0', ' ');
   }
 
-  /** Writes an operation in the place of what is in the editor. */
+  /** Replaces the content of the operation editor. */
   async write(query: string, editor = '.graphiql-query-editor'): Promise<void> {
     const input = this.page.locator(`${editor} textarea`).first();
     await input.focus({ timeout: TIMEOUT });
     await this.page.keyboard.press('Control+A');
-    // Pasted: typed letter by letter, the editor would close brackets and complete names.
+    // Pasted, because the editor would close brackets and complete names while typing.
     await input.evaluate((element, text) => {
       const clipboardData = new DataTransfer();
       clipboardData.setData('text/plain', text);
@@ -98,7 +98,7 @@ export class Tab {
   }
 
   async run(): Promise<void> {
-    // Before its editors are there, GraphiQL takes no notice of the button.
+    // GraphiQL ignores the button until its editors have loaded.
     for (const editor of ['.graphiql-query-editor', '.result-window'])
       await this.page.locator(`${editor} .view-lines`).waitFor({ state: 'attached', timeout: TIMEOUT });
     await this.page.locator('.graphiql-execute-button').click({ timeout: TIMEOUT });
@@ -115,9 +115,9 @@ export class Tab {
   }
 
   /**
-   * Ends it: nothing may have been asked of another machine, and nothing may have gone wrong.
+   * Closes the page. Fails if it has sent requests to other hosts or reported errors.
    *
-   * @param expected complaints that were provoked, such as the browser's own of an answer 401
+   * @param expected errors that were provoked, such as the browser's own message about a 401
    */
   async leave(name: string, expected?: RegExp): Promise<void> {
     await this.picture(name);
@@ -133,12 +133,12 @@ export interface BrowserKit {
   open(path: string, look?: Look): Promise<Tab>;
 }
 
-/** The clock of this machine, which is the browser's too. */
+/** The clock of this machine, which the browser shares. */
 class RealClock extends Clock {
   override readonly now = Date.now;
 }
 
-/** A browser before a gateway with the sample data that has no key to fill in, as in production. */
+/** A browser and a gateway with sample data and, as in production, no development key. */
 export function withBrowser(
   name: string,
   tests: (kit: BrowserKit) => void,
@@ -163,7 +163,7 @@ export function withBrowser(
   });
 }
 
-/** Opens an address in a new profile. */
+/** Opens a URL with a fresh profile. */
 export async function openTab(
   browser: Browser,
   url: string,
@@ -181,7 +181,7 @@ export async function openTab(
   return tab;
 }
 
-/** Launches the browser by itself, for servers that run as processes of their own. */
+/** Launches only the browser, for servers that run as separate processes. */
 export const launch = (): Promise<Browser> => chromium.launch({ executablePath, args: ARGUMENTS });
 
 export const hasBrowser = found;

@@ -4,7 +4,10 @@ import { dirname, join } from 'node:path';
 
 const compiler = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc');
 
-/** What the tests start as processes, made of the sources as they are; types that are wrong are for `npm run types`. */
+/**
+ * The program that tests start as a process, built from the current sources. Type errors are left to `npm run
+ * types`.
+ */
 export function setup(): void {
   spawnSync(process.execPath, [compiler, '-b', 'tsconfig.build.json'], { stdio: 'inherit' });
 }

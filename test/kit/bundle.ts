@@ -1,4 +1,4 @@
 import { bundle } from '../../bundle.ts';
 
-/** What the pages load in browsers, made of the sources as they are. */
+/** The browser bundle, built from the current sources. */
 export const setup = (): Promise<void> => bundle();

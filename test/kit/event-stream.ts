@@ -1,7 +1,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { TestGateway } from './gateway.ts';
 
-/** One server-sent event as it came. */
+/** A server-sent event as received. */
 export interface Message {
   id?: string;
   event?: string;
@@ -15,14 +15,14 @@ export interface StreamCall {
   body?: string;
 }
 
-/** A client of server-sent events that shows all that comes over the wire. */
+/** A client for server-sent events that exposes everything on the wire. */
 export class EventStreamClient {
   readonly response: IncomingMessage;
   readonly #request: ClientRequest;
-  /** Everything that came, byte for byte. */
+  /** Everything received, byte for byte. */
   text = '';
   readonly messages: Message[] = [];
-  /** Resolves when the server has ended the response or the connection. */
+  /** Resolves when the server has ended the response or closed the connection. */
   readonly ended: Promise<void>;
   #rest = '';
   #waiting: (() => void)[] = [];
@@ -65,18 +65,18 @@ export class EventStreamClient {
     return !this.response.destroyed && !this.response.readableEnded;
   }
 
-  /** The data of the events so far, as JSON. */
+  /** The data of the events received so far, parsed. */
   get events() {
     return this.messages.map(({ data }) => JSON.parse(data!));
   }
 
-  /** Waits for so many messages, or for the end. */
+  /** Waits for this many messages, or for the end. */
   async until(count: number): Promise<Message[]> {
     while (this.messages.length < count && this.isOpen) await this.#next();
     return this.messages;
   }
 
-  /** Waits until the text that came has this in it. */
+  /** Waits until the received text contains this. */
   async untilText(part: string): Promise<void> {
     while (!this.text.includes(part) && this.isOpen) await this.#next();
   }

@@ -7,10 +7,10 @@ import { Metrics } from '../../src/observability/metrics.ts';
 import { createHttpServer, listen } from '../../src/server.ts';
 import type { Limits, PlanName, Store } from '../../src/store/store.ts';
 
-/** A clock that tests move by hand. */
+/** A clock that tests control. */
 export class Clock {
   time = Date.parse('2026-11-21T12:00:00Z');
-  /** By how much it was set back, while time went on. */
+  /** How far the clock was set back while time passed. */
   #setBack = 0;
   readonly now = (): number => this.time;
   readonly monotonic = (): number => this.time + this.#setBack;
@@ -25,11 +25,11 @@ export class Clock {
   }
 }
 
-/** What came back over the wire. */
+/** A response as received. */
 export interface Reply {
   status: number;
   headers: IncomingHttpHeaders;
-  /** The body as text, so that no integer is rounded on the way into a test. */
+  /** The body as text, so that no integer is rounded before the test sees it. */
   text: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies whose shape is what they test
   json: any;
@@ -39,17 +39,17 @@ export interface Call {
   method?: string;
   key?: string | null;
   headers?: Record<string, string | string[]> | undefined;
-  /** Sent as it is if it is text or bytes, else as JSON. */
+  /** Text and bytes are sent unchanged, anything else as JSON. */
   body?: unknown;
 }
 
-/** A gateway on a port of its own, with a real HTTP server before a real store. */
+/** A gateway on its own port, with a real HTTP server and a real store. */
 export class TestGateway {
   readonly store: Store;
   readonly clock: Clock;
   readonly logs: string[];
   readonly url: string;
-  /** A key without practical limits, for tests that are not about limits. */
+  /** A key with practically no limits, for tests that are not about limits. */
   readonly key: string;
   readonly #server: Server;
   readonly #handler: RequestHandler;
@@ -88,12 +88,12 @@ export class TestGateway {
     return new TestGateway({ store, clock, logs, url: `http://127.0.0.1:${port}`, key, server, handler });
   }
 
-  /** A new key with a budget of its own. */
+  /** A new key with its own budget. */
   newKey(plan: PlanName, limits?: Limits): Promise<string> {
     return makeKey(this.store, this.clock, plan, limits);
   }
 
-  /** Sends one request; `key: null` sends none. */
+  /** Sends a request; `key: null` sends no key. */
   call(path: string, { method = 'GET', key = this.key, headers = {}, body }: Call = {}): Promise<Reply> {
     const isRaw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
     const payload = isRaw ? (body as string | Buffer | undefined) : JSON.stringify(body);
@@ -125,12 +125,12 @@ export class TestGateway {
     });
   }
 
-  /** Sends one GraphQL operation as JSON in a POST. */
+  /** Sends a GraphQL operation as a JSON POST. */
   graphql(query: string, variables?: Record<string, unknown>, call: Call = {}): Promise<Reply> {
     return this.call('/graphql', { method: 'POST', body: { query, variables }, ...call });
   }
 
-  /** As on SIGTERM. */
+  /** Stops the gateway as SIGTERM does. */
   endStreams(): void {
     this.#handler.endStreams?.();
   }

@@ -42,14 +42,14 @@ export interface MongoServer {
   stop(): Promise<void>;
 }
 
-/** The connection string of one database on the tests' server. */
+/** The connection string of a database on the test server. */
 export function mongoUri(database: string, server = process.env.TEST_MONGODB_URI): string {
   const parts = /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(server ?? '');
   if (!parts) throw new Error(`Not a connection string for the tests: ${server}`);
   return `${parts[1]}/${database}${parts[2] ?? ''}`;
 }
 
-/** Removes a database that a test has made. */
+/** Drops a database that a test created. */
 export async function dropDatabase(database: string): Promise<void> {
   const client = new MongoClient(mongoUri(database));
   try {
@@ -69,16 +69,19 @@ async function findServer(): Promise<MongoServer | null> {
   return await startMemoryServer();
 }
 
-/** The path of SecantusDB's server, a stand-in for MongoDB where no mongod is to be had; null without it. */
+/**
+ * The path of SecantusDB's server, which substitutes for MongoDB if no mongod is available; null if not
+ * found.
+ */
 export async function secantusBinary(): Promise<string | null> {
   const given = process.env.SECANTUS;
   return given && (await isExecutable(given)) ? given : await onPath('secantusd-py');
 }
 
 /**
- * Starts SecantusDB, in memory unless `home` says where it keeps its data; ready when the promise resolves.
+ * Starts SecantusDB and resolves when it is ready. In memory unless `home` is set.
  *
- * @param settings `oplogEntries`: how many entries its oplog keeps, looked at every 1,000 writes
+ * @param settings `oplogEntries`: size limit of its oplog, enforced every 1,000 writes
  */
 export async function startSecantus(
   binary: string,
@@ -111,7 +114,7 @@ async function startMongod(binary: string): Promise<MongoServer> {
   const uri = `mongodb://127.0.0.1:${port}/?directConnection=true`;
   await untilReady(child, uri, async (client) => {
     const admin = client.db('admin');
-    // One member is enough for transactions.
+    // Transactions need only one member.
     const members = [{ _id: 0, host: `127.0.0.1:${port}` }];
     await admin.command({ replSetInitiate: { _id: 'tests', members } }).catch((error) => {
       if (error.codeName !== 'AlreadyInitialized') throw error;
@@ -125,7 +128,7 @@ async function startMongod(binary: string): Promise<MongoServer> {
   return { what: `mongod on port ${port}`, uri, stop };
 }
 
-/** Downloads a mongod if none is in its cache, so a closed network must be noticed before it tries. */
+/** Without a cached mongod this downloads one, so detect a closed network first. */
 async function startMemoryServer(): Promise<MongoServer | null> {
   try {
     const { DryMongoBinary, MongoMemoryReplSet } = await import('mongodb-memory-server-core');
@@ -171,7 +174,7 @@ async function untilReady(
       if (child.exitCode !== null) failure = new Error(`${child.spawnfile} ended with ${child.exitCode}`);
       if (failure) throw failure;
       try {
-        // The driver alone would not connect again after it has failed to.
+        // The driver does not reconnect by itself after a failed connection.
         await client.connect();
         await ready(client);
         return;
@@ -191,13 +194,13 @@ async function end(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const exited = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGTERM');
-  // A server that doesn't end would keep the port and the memory.
+  // A server that keeps running would hold the port and its memory.
   const patience = setTimeout(() => child.kill('SIGKILL'), 5_000);
   await exited;
   clearTimeout(patience);
 }
 
-/** A port that nobody listens on at the moment. */
+/** A port that is currently free. */
 export async function freePort(): Promise<number> {
   return await new Promise((resolve, reject) => {
     const server = createServer();

@@ -5,11 +5,11 @@ import type { Reply } from './gateway.ts';
 // biome-ignore lint/suspicious/noExplicitAny: a description is looked into wherever a test needs it
 type Node = any;
 
-/** What HTTP and node add to answers; no part of the API. */
+/** Headers added by HTTP and Node that are not part of the API. */
 const TRANSPORT = new Set(['connection', 'content-length', 'content-type', 'date', 'keep-alive']);
 const ALWAYS = new Set([...TRANSPORT, 'x-content-type-options']);
 
-/** Holds answers against an OpenAPI description. */
+/** Compares responses with an OpenAPI description. */
 export class Description {
   readonly document: Node;
   readonly #ajv: Ajv;
@@ -22,7 +22,7 @@ export class Description {
     this.#ajv.addSchema(this.document, 'openapi.json');
   }
 
-  /** Every operation with where it stands in the document. */
+  /** Every operation with its location in the document. */
   operations(): { operationId: string; path: string; method: string; operation: Node }[] {
     return Object.entries<Node>(this.document.paths).flatMap(([path, item]) =>
       Object.entries<Node>(item).map(([method, operation]) => ({
@@ -34,7 +34,7 @@ export class Description {
     );
   }
 
-  /** The response that is described for a status. */
+  /** The response described for a status. */
   response(operationId: string, status: number): Node {
     const found = this.operations().find((operation) => operation.operationId === operationId);
     return this.resolve(found?.operation.responses[status]);
@@ -46,7 +46,7 @@ export class Description {
     return parts.reduce((at, part) => at?.[part], this.document);
   }
 
-  /** What the schema has against the value. */
+  /** The violations of a schema by a value. */
   violations(schema: AnySchema, value: unknown): string[] {
     const text = JSON.stringify(schema).replaceAll('"#/', '"openapi.json#/');
     let validate = this.#validators.get(text);
@@ -59,7 +59,7 @@ export class Description {
       : validate.errors!.map(({ instancePath, message }) => `${instancePath || 'value'} ${message}`);
   }
 
-  /** Everything in an answer of an operation that is not as described. */
+  /** Every difference between a response and its description. */
   differences(operationId: string, { status, headers, text, json }: Reply): string[] {
     const response = this.response(operationId, status);
     if (!response) return [`${operationId} does not describe ${status}`];

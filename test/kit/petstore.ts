@@ -4,12 +4,12 @@ import { ERRORS, type ErrorCode } from '../../src/errors.ts';
 import { type Call, Clock, type Reply, TestGateway } from './gateway.ts';
 import { type Engine, engines, type OpenedStore } from './stores.ts';
 
-/** A reply with what was asked for, to be printed when a test fails. */
+/** A reply and its request, for the output of failed tests. */
 export interface Sent extends Reply {
   about: string;
 }
 
-/** Sends `GET /pets`; a line without a method is a path to get. */
+/** Sends a request such as `GET /pets`; GET is the default method. */
 export async function send(
   gateway: TestGateway,
   line: string,
@@ -21,7 +21,7 @@ export async function send(
   return { ...reply, about: describeCall(line, call, reply) };
 }
 
-/** Sends a GraphQL operation as JSON in a POST. */
+/** Sends a GraphQL operation as a JSON POST. */
 export const query = (
   gateway: TestGateway,
   text: string,
@@ -51,11 +51,14 @@ function describeCall(line: string, { headers = {}, body }: Omit<Call, 'method'>
   ].join('\n');
 }
 
-/** JSON with each number as its literal: nothing is rounded, `1` and `1.0` differ, the order of fields doesn't matter. */
+/**
+ * Parses JSON with numbers as literals: nothing is rounded, `1` and `1.0` differ, and the order of fields is
+ * irrelevant.
+ */
 export const exactly = (text: string): unknown =>
   parse(text, undefined, { parseNumber: (literal) => `#${literal}` });
 
-/** @param body JSON text, or a value whose bigints become JSON integers */
+/** @param body JSON text, or a value in which bigints become integers */
 export function expectAnswer(sent: Sent, status: number, body?: unknown): void {
   expect(sent.status, sent.about).toBe(status);
   if (body === undefined) return;
@@ -65,7 +68,7 @@ export function expectAnswer(sent: Sent, status: number, body?: unknown): void {
   expect(sent.headers['content-type'], sent.about).toBe('application/json');
 }
 
-/** The one error format of REST (docs/interface.md, "Errors"). `message` is the whole of it, or what it must contain. */
+/** Expects REST's error format (docs/interface.md, "Errors"). `message` is the full text or a pattern. */
 export function expectRefusal(sent: Sent, code: ErrorCode, message?: string | RegExp): void {
   const { status } = ERRORS[code];
   expect(sent.json?.code, sent.about).toBe(code);
@@ -75,7 +78,10 @@ export function expectRefusal(sent: Sent, code: ErrorCode, message?: string | Re
   expectMessage(sent.json.message, message, sent.about);
 }
 
-/** Errors before execution: `errors` and no `data`, each with code and status (docs/interface.md, "Errors"). */
+/**
+ * Expects errors before execution: `errors` without `data`, each with code and status (docs/interface.md,
+ * "Errors").
+ */
 export function expectQueryRefusal(sent: Sent, code: ErrorCode, message?: string | RegExp): void {
   const { status } = ERRORS[code];
   const fields = expect.arrayContaining([{ path: expect.any(String), message: expect.any(String) }]);
@@ -95,14 +101,14 @@ function expectMessage(actual: string, expected: string | RegExp | undefined, ab
   else if (expected) expect(actual, about).toMatch(expected);
 }
 
-/** The data of an operation that must run without errors. */
+/** The data of an operation, which must succeed. */
 export function dataOf(sent: Sent) {
   expect(sent.json?.errors, sent.about).toBeUndefined();
   expect(sent.status, sent.about).toBe(200);
   return sent.json.data;
 }
 
-/** A gateway for the tests of one `describe`, there from `beforeAll` on. */
+/** The gateway for the tests of one `describe`, available from `beforeAll` on. */
 export interface Kit {
   gateway: TestGateway;
   clock: Clock;
@@ -111,7 +117,7 @@ export interface Kit {
   faultsExpected?: boolean;
 }
 
-/** Starts a gateway on a new store for the tests of this `describe`, and stops it afterwards. */
+/** Starts a gateway with a new store for the tests of this `describe`, and stops it afterwards. */
 export function useGateway(engine: Engine, environment: Record<string, string> = {}): Kit {
   const kit = {} as Kit;
   beforeAll(async () => {
@@ -128,27 +134,27 @@ export function useGateway(engine: Engine, environment: Record<string, string> =
   return kit;
 }
 
-/** The same tests on every engine, each with a gateway on a new store. */
+/** Runs the same tests on every engine, each with a gateway and a new store. */
 export function onEachEngine(name: string, tests: (kit: Kit, engine: Engine) => void): void {
   describe.each(engines)(`${name} ($name)`, (engine) => tests(useGateway(engine), engine));
 }
 
-/** The embedded engine, for what has nothing to do with data. */
+/** The embedded engine, for tests that do not depend on the store. */
 export const sqlite = engines[0]!;
 
-/** Records to test with, by the letters that stand for their ids in texts. */
+/** Records to test with, named by the letters that stand for their ids. */
 export interface World {
   /** A category with a description and two pets. */
   C: string;
-  /** A category with nothing in it, and no description. */
+  /** An empty category without a description. */
   E: string;
-  /** A sold pet of C with 5 in stock; the incomplete order O names it. */
+  /** A sold pet in C with a stock of 5, which the incomplete order O refers to. */
   P: string;
-  /** An available pet of C that no order names. */
+  /** An available pet in C without orders. */
   F: string;
   /** An incomplete order of 2 P. */
   O: string;
-  /** An empty order. */
+  /** An order without any values. */
   B: string;
 }
 
@@ -168,6 +174,6 @@ export async function makeWorld({ gateway: { store } }: Kit): Promise<World> {
   return { C, E, P, F, O, B };
 }
 
-/** Puts ids in the place of `$C`, `$P` … */
+/** Replaces `$C`, `$P` and so on with ids. */
 export const fill = (text: string, ids: object): string =>
   text.replace(/\$([A-Z])\b/g, (_, letter: string) => String((ids as Record<string, string>)[letter]));

@@ -6,35 +6,38 @@ import { freePort } from './mongo.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The environment of a process that must not see the tests' own settings. */
+/** An environment without the settings of the test process. */
 const environmentOf = (settings: Record<string, string>): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,
   HOME: process.env.HOME,
   ...settings,
 });
 
-/** The real server as a process of its own. */
+/** The real server in a separate process. */
 export interface ServerProcess {
   child: ChildProcess;
   url: string;
-  /** Everything it has written so far. */
+  /** Its output so far. */
   output: () => string;
-  /** Resolves with the exit code, null if a signal ended it. */
+  /** Resolves with the exit code; null if it was killed. */
   exited: Promise<number | null>;
 }
 
 export interface StartOptions {
-  /** Words of `ulimit` that the process runs under. */
+  /** Arguments of `ulimit` for the process. */
   limits?: string;
-  /** Where its standard output goes: what the test reads, nowhere any more, what nobody reads, or to a file. */
+  /**
+   * Where its standard output goes: to the test, to a closed pipe, to a pipe that is never read, or to a
+   * file.
+   */
   output?: 'read' | 'closed' | 'unread' | { file: string } | undefined;
-  /** The folder that it was built in: by default that of the repository. */
+  /** The folder it was built in; the repository's by default. */
   home?: string;
 }
 
 /**
- * Starts the built server on a free port; ready when the promise resolves: it has greeted, or answers where its output can't be
- * read. Rejects with its output if it ends before.
+ * Starts the built server on a free port. Resolves when it has printed its banner, or responds if its output
+ * cannot be read. Rejects with its output if it exits first.
  */
 export async function startServer(
   settings: Record<string, string>,
@@ -80,7 +83,7 @@ async function answers(url: string, child: ChildProcess): Promise<void> {
   }
 }
 
-/** The key that a development start prints. */
+/** The key printed by a development start. */
 export const printedKey = ({ output }: ServerProcess): string =>
   /petstore_[\w-]{43}/.exec(output())?.[0] ?? '';
 

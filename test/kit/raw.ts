@@ -1,16 +1,16 @@
 import { connect, type Socket } from 'node:net';
 
-/** A connection on which tests say what no HTTP client would. */
+/** A raw connection, for input that no HTTP client would send. */
 export async function openRaw(url: string, options: { allowHalfOpen?: boolean } = {}): Promise<Socket> {
   const { hostname: host, port } = new URL(url);
   const socket = connect({ host, port: Number(port), ...options });
   await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
-  // A server that has heard enough may reset it.
+  // The server may reset the connection once it has heard enough.
   socket.on('error', () => {});
   return socket;
 }
 
-/** Sends some bytes on a connection of their own. @returns what comes back until the server closes that */
+/** Sends bytes on a new connection. @returns everything received until the server closes it */
 export async function exchangeRaw(url: string, bytes: string): Promise<string> {
   const socket = await openRaw(url);
   let answer = '';

@@ -6,18 +6,18 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { dropDatabase, mongoUri } from './mongo.ts';
 
-/** A store of its own for one test or file, with nothing in it. */
+/** An empty store for one test or file. */
 export interface OpenedStore {
   store: Store;
-  /** Closes the store and opens one on the same data, as a restart does. */
+  /** Closes the store and reopens it on the same data, as a restart does. */
   reopen(): Promise<Store>;
-  /** Closes the store and removes its data. */
+  /** Closes the store and deletes its data. */
   close(): Promise<void>;
 }
 
 export interface Engine {
   name: 'sqlite' | 'mongodb';
-  /** @param clock milliseconds since 1970; MongoDB needs none */
+  /** @param clock milliseconds since 1970; not needed for MongoDB */
   open(clock?: () => number): Promise<OpenedStore>;
 }
 
@@ -60,5 +60,5 @@ function opened(
   };
 }
 
-/** The engines that tests can run on here; MongoDB only where the global setup has found a server. */
+/** The engines available for tests. MongoDB is included if the global setup has found a server. */
 export const engines: readonly Engine[] = process.env.TEST_MONGODB_URI ? [sqlite, mongodb] : [sqlite];
