@@ -140,7 +140,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     ['?type=pet.sold', {}, 'VALIDATION_FAILED', /^type: /],
     ['?after=nonsense', {}, 'VALIDATION_FAILED', /^after: /],
     ['?after=', {}, 'VALIDATION_FAILED', /^after: /],
-    ['', { 'last-event-id': 'nonsense' }, 'VALIDATION_FAILED', /^Last-Event-ID: /],
+    ['', { 'last-event-id': 'nonsense' }, 'VALIDATION_FAILED', /^Last-Event-ID: must be the id of an event/],
     ['?limit=5', {}, 'VALIDATION_FAILED', /^limit: /],
     ['', { accept: 'application/json' }, 'NOT_ACCEPTABLE', /text\/event-stream/],
     ['', { accept: 'text/event-stream;q=0, */*' }, 'NOT_ACCEPTABLE', /text\/event-stream/],
