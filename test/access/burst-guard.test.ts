@@ -1,27 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Reply, TestGateway } from '../kit/gateway.ts';
-import { onEachEngine, sqlite } from '../kit/petstore.ts';
-
-/** What the library answers instead of its own decision; undefined: its own. */
-const library = vi.hoisted(() => ({
-  calls: [] as unknown[],
-  answer: undefined as (() => unknown) | undefined,
-}));
-
-vi.mock('graphql-rate-limit', async (original) => {
-  const real = await original<typeof import('graphql-rate-limit')>();
-  return {
-    ...real,
-    getGraphQLRateLimiter: (config: Parameters<typeof real.getGraphQLRateLimiter>[0]) => {
-      const limiter = real.getGraphQLRateLimiter(config);
-      return async (...call: Parameters<typeof limiter>) => {
-        library.calls.push(call[1]);
-        const own = await limiter(...call);
-        return library.answer ? library.answer() : own;
-      };
-    },
-  };
-});
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Reply, TestGateway } from '../kit/gateway.ts';
+import { onEachEngine } from '../kit/petstore.ts';
+import type { OpenedStore } from '../kit/stores.ts';
 
 // The library reads the clock of the machine; nothing else of time is replaced.
 const NOON = Date.parse('2026-11-21T12:00:00Z');
@@ -30,8 +10,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.useRealTimers();
-  library.calls = [];
-  library.answer = undefined;
 });
 
 const create = (gateway: TestGateway, key: string) =>
@@ -180,7 +158,6 @@ onEachEngine('the burst guard', (kit) => {
     const { gateway } = kit;
     const replies = await times(150, () => create(gateway, gateway.key));
     expect(withStatus(replies, 201)).toHaveLength(150);
-    expect(library.calls).toEqual([]);
   });
 
   it('forgets when the clock is set back', async () => {
@@ -193,38 +170,70 @@ onEachEngine('the burst guard', (kit) => {
 });
 
 describe('graphql-rate-limit', () => {
-  const run = async (test: (gateway: TestGateway, key: string) => Promise<void>) => {
-    const opened = await sqlite.open();
-    const gateway = await TestGateway.start(opened.store);
-    try {
-      await test(gateway, await gateway.newKey('free'));
-    } finally {
-      await gateway.close();
-      await opened.close();
-    }
-  };
+  type Library = typeof import('graphql-rate-limit');
+  /** What the library was asked. */
+  let calls: unknown[];
+  /** What the library answers instead of its own decision; undefined: its own. */
+  let answer: (() => unknown) | undefined;
+  let opened: OpenedStore;
+  let gateway: TestGateway;
+  let key: string;
 
-  it('is asked once for each request that writes, in its own terms', () =>
-    run(async (gateway, key) => {
-      await create(gateway, key);
-      await createOverGraphql(gateway, key, 3);
-      await gateway.call('/categories', { key });
-      const terms = { max: 20, window: '1s', uncountRejected: true };
-      expect(library.calls).toEqual([expect.objectContaining(terms), expect.objectContaining(terms)]);
-    }));
+  beforeAll(async () => {
+    // A gateway of modules of its own, since those that are loaded have the library already.
+    vi.resetModules();
+    vi.doMock('graphql-rate-limit', async (original) => {
+      const real = await original<Library>();
+      const getGraphQLRateLimiter: Library['getGraphQLRateLimiter'] = (config) => {
+        const limiter = real.getGraphQLRateLimiter(config);
+        return async (...call) => {
+          calls.push(call[1]);
+          const own = await limiter(...call);
+          return answer ? (answer() as typeof own) : own;
+        };
+      };
+      return { ...real, getGraphQLRateLimiter };
+    });
+    const kit = await import('../kit/gateway.ts');
+    const stores = await import('../kit/stores.ts');
+    opened = await stores.engines[0]!.open();
+    gateway = await kit.TestGateway.start(opened.store);
+  });
+  beforeEach(async () => {
+    calls = [];
+    answer = undefined;
+    key = await gateway.newKey('free');
+  });
+  afterAll(async () => {
+    await gateway?.close();
+    await opened?.close();
+    vi.doUnmock('graphql-rate-limit');
+    vi.resetModules();
+  });
 
-  it('decides: what it lets through passes', () =>
-    run(async (gateway, key) => {
-      library.answer = () => undefined;
-      expect(withStatus(await times(30, () => create(gateway, key)), 201)).toHaveLength(30);
-    }));
+  it('is asked once for each request that writes, in its own terms', async () => {
+    await create(gateway, key);
+    await createOverGraphql(gateway, key, 3);
+    await gateway.call('/categories', { key });
+    const terms = { max: 20, window: '1s', uncountRejected: true };
+    expect(calls).toEqual([expect.objectContaining(terms), expect.objectContaining(terms)]);
+  });
 
-  it('decides: what it refuses is refused, in its words', () =>
-    run(async (gateway, key) => {
-      library.answer = () => 'Not now.';
-      const reply = await create(gateway, key);
-      expect(reply.status).toBe(429);
-      expect(reply.json.message).toBe('Not now.');
-      expect(await leftOf(gateway, key)).toBe(60);
-    }));
+  it('is not asked on Enterprise', async () => {
+    expect((await create(gateway, gateway.key)).status).toBe(201);
+    expect(calls).toEqual([]);
+  });
+
+  it('decides: what it lets through passes', async () => {
+    answer = () => undefined;
+    expect(withStatus(await times(30, () => create(gateway, key)), 201)).toHaveLength(30);
+  });
+
+  it('decides: what it refuses is refused, in its words', async () => {
+    answer = () => 'Not now.';
+    const reply = await create(gateway, key);
+    expect(reply.status).toBe(429);
+    expect(reply.json.message).toBe('Not now.');
+    expect(await leftOf(gateway, key)).toBe(60);
+  });
 });
