@@ -22,7 +22,7 @@ const EXCEPTIONS: readonly { rule: string; selector: string; why: string }[] = [
 
 /** Critical and serious violations, as lines to read. */
 async function violationsOf({ page }: Tab): Promise<string[]> {
-  await page.evaluate(axe);
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
   // Colours that are still on their way to others are nobody's to read.
   await page.evaluate(async () => {
     const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
