@@ -3,10 +3,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ROUTES } from '../../src/domains/routes.ts';
 import { ERRORS } from '../../src/errors.ts';
+import { cases } from '../kit/cases.ts';
 import { makeWorld, query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 
-/** Of each of two kinds of request, and a quarter as many of a third: over 10,000 in all. */
-const RUNS = Number(process.env.FUZZ_RUNS ?? 4_500);
+/** Of each of two kinds of request, and a quarter as many of a third: over 10,000 in all in CI. */
+const RUNS = Number(process.env.FUZZ_RUNS ?? cases(1_500, 4_500));
 
 function expectOneFormat(error: { code: string; message: string; status: number }, about: string): void {
   const { code } = error;

@@ -18,7 +18,7 @@ import type { OpenedStore } from '../kit/stores.ts';
  * What clients get the first, second and third time, interpreted and compiled, against graphql-js as it is: its parser,
  * its variables, its `execute`, and nothing that is kept between two operations.
  */
-const RUNS = Number(process.env.DIFFERENTIAL_RUNS ?? 1_000);
+const RUNS = Number(process.env.DIFFERENTIAL_RUNS ?? 500);
 
 let opened: OpenedStore;
 let operations: Operations;
