@@ -36,34 +36,34 @@ describe('A request of operations', () => {
     [
       Array.from({ length: 11 }, () => ({ query: '{ __typename }' })),
       'PAYLOAD_TOO_LARGE',
-      'A batch may hold 10 operations, not 11.',
+      'A batch may have 10 operations, not 11.',
     ],
-    [{}, 'BAD_REQUEST', 'A GraphQL request must have a query, which is a string.'],
-    [{ query: 7 }, 'BAD_REQUEST', 'A GraphQL request must have a query, which is a string.'],
+    [{}, 'BAD_REQUEST', 'A GraphQL request must have a query that is a string.'],
+    [{ query: 7 }, 'BAD_REQUEST', 'A GraphQL request must have a query that is a string.'],
     [
       { query: '{ __typename }', operationName: 7 },
       'BAD_REQUEST',
-      'A GraphQL request has an operationName that is no string.',
+      'A GraphQL request has an operationName that is not a string.',
     ],
     [
       { query: '{ __typename }', variables: 'x' },
       'BAD_REQUEST',
-      'A GraphQL request has variables that are no object.',
+      'A GraphQL request has variables that are not an object.',
     ],
     [
       { query: '{ __typename }', variables: [] },
       'BAD_REQUEST',
-      'A GraphQL request has variables that are no object.',
+      'A GraphQL request has variables that are not an object.',
     ],
     [
       { query: '{ __typename }', extensions: 7 },
       'BAD_REQUEST',
-      'A GraphQL request has extensions that are no object.',
+      'A GraphQL request has extensions that are not an object.',
     ],
     [
       { query: '{ __typename }', extensions: [] },
       'BAD_REQUEST',
-      'A GraphQL request has extensions that are no object.',
+      'A GraphQL request has extensions that are not an object.',
     ],
   ])('%j is %s: %s', (parameters, code, message) => {
     let refusal: AppError | undefined;
@@ -121,14 +121,14 @@ describe('A request of operations', () => {
   it('runs no mutation where none is allowed', () => {
     const parameters = { query: 'mutation { deletePet(id: 1) }' };
     expect(() => admit(services(), { parameters, bytes: 100 }, false)).toThrow(
-      'Mutations and subscriptions can be sent with POST only.',
+      'Mutations and subscriptions must be sent with POST.',
     );
   });
 
-  it('is not refused for a fault of ours', () => {
+  it('is not refused for a bug of ours', () => {
     const operations = new Operations(schema, () => {});
     operations.prepare = () => {
-      throw new TypeError('a fault of ours');
+      throw new TypeError('a bug of ours');
     };
     const parameters = { query: '{ __typename }' };
     expect(() => admit({ ...services(), operations }, { parameters, bytes: 100 }, true)).toThrow(TypeError);

@@ -174,7 +174,7 @@ describe('Documents', () => {
       ]);
   });
 
-  it('throw on a fault of ours', () => {
+  it('throw on a bug of ours', () => {
     const broken = new Documents({} as never, { introspection: true });
     expect(() => broken.read('{ __typename }')).toThrow();
   });

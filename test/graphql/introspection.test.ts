@@ -91,7 +91,7 @@ describe('The schema as data', () => {
       }
       expect(refusal!.errors).toEqual([
         {
-          message: `The operation asks for more than ${max.toLocaleString('en-US')} fields of the schema.`,
+          message: `The operation requests more than ${max.toLocaleString('en-US')} fields of the schema.`,
           extensions: { code: 'QUERY_TOO_COMPLEX', status: 400 },
         },
       ]);

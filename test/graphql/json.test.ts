@@ -19,9 +19,9 @@ describe('JSON', () => {
   it('of what cannot be serialised for another reason than a bigint is none', () => {
     const broken = {
       toJSON() {
-        throw new RangeError('a fault of ours');
+        throw new RangeError('a bug of ours');
       },
     };
-    expect(() => toJson({ broken })).toThrow('a fault of ours');
+    expect(() => toJson({ broken })).toThrow('a bug of ours');
   });
 });

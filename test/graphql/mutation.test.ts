@@ -288,7 +288,7 @@ describe('A mutation of several fields whose outcome cannot be told', () => {
       });
     const text = `mutation { a: updatePet(id: ${P}, input: {name: "A"}) { name } b: deletePet(id: ${P}) }`;
     for (const headers of [{}, { 'idempotency-key': 'failing' }]) {
-      for (const [fault, code, message] of [
+      for (const [error, code, message] of [
         [
           unavailable(new Error('secret')),
           'UNAVAILABLE',
@@ -298,7 +298,7 @@ describe('A mutation of several fields whose outcome cannot be told', () => {
       ] as const) {
         const gateway = await TestGateway.start(
           failing(() => {
-            throw fault;
+            throw error;
           }),
         );
         const sent = await query(gateway, text, undefined, { headers });

@@ -144,11 +144,11 @@ describe('An operation of a document', () => {
 
 describe('An operation of our own', () => {
   it('must be valid, which is seen when it is prepared', () => {
-    const faults: unknown[] = [];
-    const operations = new Operations(schema, (fault) => faults.push(fault));
+    const reported: unknown[] = [];
+    const operations = new Operations(schema, (error) => reported.push(error));
     for (const text of ['{', '{ nothing }', '{ pet(id: "x") { id } }'])
       expect(() => operations.prepareInternal(text), text).toThrow(OperationRefused);
     expect(operations.prepareInternal('query ($id: ID!) { pet(id: $id) { id } }')).toBeInstanceOf(Function);
-    expect(faults).toEqual([]);
+    expect(reported).toEqual([]);
   });
 });

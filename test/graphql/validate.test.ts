@@ -167,7 +167,7 @@ describe('Validation', () => {
     '{ __typename } query A { __typename }',
     'subscription { events { id } more: events { id } }',
     'mutation { __schema { queryType { name } } }',
-  ])('finds a fault wherever it stands: %s', (text) => {
+  ])('finds an error wherever it is: %s', (text) => {
     const document = parse(text);
     const expected = expectedOf(document)!.map(({ message, locations }) => ({ message, locations }));
     expect(expected).not.toEqual([]);
@@ -184,15 +184,15 @@ describe('Validation', () => {
     expect(actualOf(document).at(-1)!.message).toContain('Argument "if"');
   });
 
-  it('does not take a fault of a rule for one of the document', () => {
+  it('does not take a bug of a rule for an error of the document', () => {
     const { stackTraceLimit } = Error;
-    const faulty = () => ({
+    const broken = () => ({
       Field() {
-        throw new TypeError('a fault of ours');
+        throw new TypeError('a bug of ours');
       },
     });
-    expect(() => validate(schema, parse('{ x }'), [faulty], { max: 100, suggested: 20 })).toThrow(
-      'a fault of ours',
+    expect(() => validate(schema, parse('{ x }'), [broken], { max: 100, suggested: 20 })).toThrow(
+      'a bug of ours',
     );
     expect(Error.stackTraceLimit).toBe(stackTraceLimit);
   });
