@@ -68,6 +68,20 @@ describe('A write of its own', () => {
   });
 });
 
+describe('A transaction', () => {
+  it('keeps other programs from writing from its beginning, so that what it has read stays so', () => {
+    const other = new Connection(file, 10);
+    db.transaction(() => {
+      expect(() => other.run('insert into children values (null)', [])).toThrow(
+        expect.objectContaining({ code: 'UNAVAILABLE' }),
+      );
+    });
+    other.run('insert into children values (null)', []);
+    expect(children()).toBe(1);
+    other.close();
+  });
+});
+
 describe('A savepoint', () => {
   it('that fails undoes its own writes alone', () => {
     db.transaction(() => {
