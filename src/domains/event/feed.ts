@@ -106,9 +106,8 @@ export class EventFeed {
       (found) => {
         if (this.#following === following) this.#lag = found.lag;
       },
-      () => {
-        if (this.#following === following) this.#following = undefined;
-      },
+      // Those who wait for it fail; the last to leave ends it.
+      () => {},
     );
     return following;
   }
