@@ -42,7 +42,7 @@ export class EventFeed {
   /** The latest events, oldest first. */
   #events: FeedEvent[] = [];
   #bytes = 0;
-  /** The number of events dropped from `#events`, which is the number of its first one. */
+  /** The number of the first of `#events`: how many were dropped before it. */
   #first = 0;
   #changed = deferred();
   #timer: NodeJS.Timeout | undefined;
@@ -165,7 +165,6 @@ export class EventFeed {
     const following = this.#following;
     this.#following = undefined;
     this.#lag = undefined;
-    this.#first += this.#events.length;
     this.#events = [];
     this.#bytes = 0;
     void following?.then(

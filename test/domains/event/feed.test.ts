@@ -76,9 +76,12 @@ it('follows the log anew for who comes after its end, while others have not left
   expect(await read(reader, 1)).toEqual(['Heard']);
   await expect(old.take()).rejects.toMatchObject({ code: 'GONE' });
   old.close();
+  const late = await feed.open({ after: await position() });
   await write('Heard too');
-  expect(await read(reader, 1)).toEqual(['Heard too']);
-  reader.close();
+  for (const one of [reader, late]) {
+    expect(await read(one, 1)).toEqual(['Heard too']);
+    one.close();
+  }
 });
 
 it.each([
