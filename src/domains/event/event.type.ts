@@ -25,16 +25,6 @@ const EventTypeType = builder.enumType('EventType', {
   ) as Record<EventTypeName, { value: EventTypeName; description: string }>,
 });
 
-/** The weight of the largest possible record: each field counts once per 100 characters. */
-const LARGEST_RECORD = Math.max(
-  ...DOMAINS.map(({ resource }) =>
-    Object.values(resource.shape.fields).reduce(
-      (weight, { schema }) => weight + Math.max(1, Math.ceil(Number(schema.maxLength ?? 0) / 100)),
-      1,
-    ),
-  ),
-);
-
 const EventRef = builder.objectRef<StoredEvent>('Event').implement({
   description:
     'One committed write. `pet`, `category` and so on return the current record; `data` has it as of the event.',
@@ -53,7 +43,6 @@ const EventRef = builder.objectRef<StoredEvent>('Event').implement({
     data: t.field({
       type: 'JSON',
       description: 'The record after the write in its REST form; for a deletion only its id.',
-      extensions: { weight: LARGEST_RECORD },
       resolve: (event) => eventData(event),
     }),
     ...Object.fromEntries(
