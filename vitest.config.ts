@@ -11,7 +11,10 @@ export default defineConfig({
     globalSetup: ['test/kit/build.ts', 'test/kit/bundle.ts', 'test/kit/mongo.ts'],
     // libsql's native module requires processes instead of worker threads.
     pool: 'forks',
-    maxWorkers: 2,
+    // Modules are loaded once a worker, not once a file: that would take a sixth of all processor time.
+    isolate: false,
+    // One more than a small machine has processors: tests also wait for databases, browsers and servers.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 20_000,
     // Ignores late errors of abandoned fields, as the server does (src/main.ts).
