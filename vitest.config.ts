@@ -15,8 +15,9 @@ export default defineConfig({
     isolate: false,
     // One more than a small machine has processors: tests also wait for databases, browsers and servers.
     maxWorkers: 3,
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // Ends what hangs. It says nothing about speed, since other programs may have the processors.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // Ignores late errors of abandoned fields, as the server does (src/main.ts).
     onUnhandledError: ({ name }) => name !== 'GraphQLError',
   },
