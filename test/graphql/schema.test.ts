@@ -402,6 +402,11 @@ describe('GraphQL before execution', () => {
       { input: { id: 0, petId: 'x', quantity: 2147483648, shipDate: 'tomorrow', complete: 1 } },
       `id: ${ID_RULE}; petId: ${ID_RULE}; quantity: must be an integer from 1 to 2147483647; shipDate: must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z; complete: must be true or false.`,
     ],
+    [
+      NEW_ORDER,
+      { input: { shipDate: ['2026-01-31T09:30:00Z'] } },
+      'shipDate: must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z.',
+    ],
     [NEW_PET, { input: 'x' }, 'input: must be an object.'],
     [NEW_PET, { input: [] }, 'input: must be an object.'],
     [

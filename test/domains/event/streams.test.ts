@@ -123,7 +123,7 @@ describe('a stream', () => {
   });
 
   it('is reported when it ends by a fault of ours, and by nothing else', async () => {
-    const faults = [new Error('a fault'), unavailable()];
+    const faults = [new Error('a fault'), new AppError('INTERNAL', 'A fault.'), unavailable()];
     const others = [CLIENT_DISCONNECTED, SERVER_STOPPING, new SlowReaderError(), eventsGone()];
     for (const reason of [...faults, ...others]) {
       const stream = await open();
@@ -171,6 +171,14 @@ describe('the keys of streams', () => {
     expect(vi.getTimerCount()).toBe(0);
     (await open('c')).close();
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('are still looked at when the last stream of another key has closed', async () => {
+    const [a, b] = [await open('a'), await open('b')];
+    b.close();
+    await vi.advanceTimersByTimeAsync(INTERVAL);
+    expect(checked).toEqual(['a']);
+    a.close();
   });
 
   it.each([
