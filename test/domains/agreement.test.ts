@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { stringify } from 'lossless-json';
 import { expect, it } from 'vitest';
+import { cases } from '../kit/cases.ts';
 import type { TestGateway } from '../kit/gateway.ts';
 import { exactly, onEachEngine, query, type Sent, send } from '../kit/petstore.ts';
 
@@ -277,7 +278,7 @@ onEachEngine('REST and GraphQL', (kit, engine) => {
           }
         }
       }),
-      { numRuns: engine.name === 'sqlite' ? Number(process.env.FUZZ_RUNS ?? 150) : 10 },
+      { numRuns: engine.name === 'sqlite' ? Number(process.env.FUZZ_RUNS ?? 150) : cases(5, 10) },
     );
   });
 });

@@ -10,6 +10,7 @@ import type { MaybePromise } from '../../src/maybe-promise.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Charge, PageRequest, PetstoreWrites, Store } from '../../src/store/store.ts';
+import { cases } from '../kit/cases.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 
 /**
@@ -215,7 +216,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('Both engines', () => {
       const sequence = fc.array(stepOf, { minLength: 5, maxLength: 40, size: 'max' });
       await fc.assert(
         fc.asyncProperty(sequence, (steps) => agree([...furnished, ...steps], transactions)),
-        { numRuns: Number(process.env.AGREEMENT_RUNS ?? 10), interruptAfterTimeLimit: 90_000 },
+        { numRuns: cases(5, 10), interruptAfterTimeLimit: 90_000 },
       );
     },
   );
@@ -232,7 +233,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('Both engines', () => {
           }),
         );
       }),
-      { numRuns: 5, interruptAfterTimeLimit: 40_000 },
+      { numRuns: cases(3, 5), interruptAfterTimeLimit: 40_000 },
     );
   });
 
