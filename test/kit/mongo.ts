@@ -5,20 +5,20 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
+import type { TestProject } from 'vitest/node';
 
 /**
  * Finds or starts a MongoDB for the tests. Vitest calls the default export once before all test files; they find the
- * server by `process.env.TEST_MONGODB_URI`, a connection string without a database such as
- * `mongodb://127.0.0.1:27411/?directConnection=true`, unset if there is none.
+ * server by {@link serverUri}. `process.env.TEST_MONGODB_URI` is unset if there is none.
  *
  * In this order: MONGODB_TEST_URI (a replica set, since some tests are about transactions); `mongod` on the PATH;
  * SecantusDB (`secantusd-py` on the PATH or at SECANTUS); a mongod that mongodb-memory-server has or can download.
  * With REQUIRE_MONGO=1 finding none is an error.
  */
-export default async function setup(): Promise<() => Promise<void>> {
-  const server = await findServer();
+export default async function setup(project?: TestProject): Promise<() => Promise<void>> {
+  const server = await findServer(Number(project?.vitest.config.maxWorkers ?? 1));
   if (server) {
-    process.env.TEST_MONGODB_URI = server.uri;
+    process.env.TEST_MONGODB_URI = server.uris.join(' ');
     console.log(`Tests run on MongoDB too: ${server.what}`);
   } else if (process.env.REQUIRE_MONGO === '1') {
     throw new Error('REQUIRE_MONGO=1, but there is no MongoDB for the tests: set MONGODB_TEST_URI.');
@@ -42,9 +42,21 @@ export interface MongoServer {
   stop(): Promise<void>;
 }
 
+/** What the tests use: one server for all workers, or one for each. */
+type TestServer = Omit<MongoServer, 'uri'> & { uris: string[] };
+
+/**
+ * The server of this worker of Vitest: a connection string without a database such as
+ * `mongodb://127.0.0.1:27411/?directConnection=true`; empty if there is none.
+ */
+export function serverUri(): string {
+  const uris = (process.env.TEST_MONGODB_URI ?? '').split(' ');
+  return uris[(Number(process.env.VITEST_POOL_ID ?? 1) - 1) % uris.length]!;
+}
+
 /** The connection string of a database on the test server. */
-export function mongoUri(database: string, server = process.env.TEST_MONGODB_URI): string {
-  const parts = /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(server ?? '');
+export function mongoUri(database: string, server = serverUri()): string {
+  const parts = /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(server);
   if (!parts) throw new Error(`Not a connection string for the tests: ${server}`);
   return `${parts[1]}/${database}${parts[2] ?? ''}`;
 }
@@ -59,15 +71,26 @@ export async function dropDatabase(database: string): Promise<void> {
   }
 }
 
-async function findServer(): Promise<MongoServer | null> {
+async function findServer(workers: number): Promise<TestServer | null> {
   const given = process.env.MONGODB_TEST_URI;
-  if (given) return { what: 'MONGODB_TEST_URI', uri: given, stop: async () => {} };
+  if (given) return { what: 'MONGODB_TEST_URI', uris: [given], stop: async () => {} };
   const mongod = await onPath('mongod');
-  if (mongod) return await startMongod(mongod);
+  if (mongod) return together([await startMongod(mongod)]);
   const secantus = await secantusBinary();
-  if (secantus) return await startSecantus(secantus);
-  return await startMemoryServer();
+  // It does one thing at a time, so that workers would wait for each other.
+  if (secantus)
+    return together(await Promise.all(Array.from({ length: workers }, () => startSecantus(secantus))));
+  const server = await startMemoryServer();
+  return server && together([server]);
 }
+
+const together = (servers: MongoServer[]): TestServer => ({
+  what: servers.map(({ what }) => what).join(', '),
+  uris: servers.map(({ uri }) => uri),
+  stop: async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+  },
+});
 
 /**
  * The path of SecantusDB's server, which substitutes for MongoDB if no mongod is available; null if not

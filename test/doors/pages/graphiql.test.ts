@@ -145,15 +145,23 @@ withBrowser('GraphiQL', (kit) => {
     await expect.poll(titles).toEqual(['Mine', 'OpenOrders']);
     // Once more doesn't pile up.
     await page.getByRole('button', { name: 'Filters', exact: true }).click();
-    // Long enough for GraphiQL to have written it down.
-    await page.waitForTimeout(1_000);
+    // GraphiQL writes both down a while later.
+    for (const [name, text] of [
+      ['tabState', '"Mine"'],
+      ['tabState', '"OpenOrders"'],
+      ['queries', 'query Mine'],
+    ]) {
+      const stored = () => page.evaluate((key) => localStorage.getItem(key), `graphiql:${name}`);
+      await expect.poll(stored, { timeout: 15_000 }).toContain(text);
+    }
     for (let visit = 0; visit < 2; visit++) {
       await page.reload();
       await expect.poll(titles, { timeout: 15_000 }).toEqual(['Mine', 'OpenOrders']);
-      await expect.poll(() => tab.editorText()).toContain('query OpenOrders');
+      await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('query OpenOrders');
       await page.waitForTimeout(700);
     }
     await page.getByRole('button', { name: 'Show History' }).click();
+    await page.getByRole('button', { name: 'Hide History' }).waitFor();
     await tab.see('Mine', '.graphiql-history');
     await tab.leave('graphiql-returned');
   }, 90_000);

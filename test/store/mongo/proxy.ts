@@ -1,9 +1,9 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { mongoUri } from '../../kit/mongo.ts';
+import { mongoUri, serverUri } from '../../kit/mongo.ts';
 
 /** A way to the tests' server that can be closed (nobody listens), or frozen (nobody answers), and opened again. */
 export async function openProxy(database: string) {
-  const target = /^mongodb:\/\/(?:[^@/]*@)?([^:/,]+):(\d+)/.exec(process.env.TEST_MONGODB_URI ?? '');
+  const target = /^mongodb:\/\/(?:[^@/]*@)?([^:/,]+):(\d+)/.exec(serverUri());
   if (!target) throw new Error('The proxy needs a TEST_MONGODB_URI with host and port.');
   const [, host, port] = target;
   const sockets = new Set<Socket>();
