@@ -11,7 +11,7 @@ import { deploymentOf, openApiJson } from './src/openapi/document.ts';
 import { config } from './test/clients/codegen-config.ts';
 
 /**
- * Generates everything that is generated and committed: the SDL, the OpenAPI description, and, as any client
+ * Generates all committed artifacts: the SDL, the OpenAPI description, and, as any client
  * would from these, the typed documents and a REST client. `npm run codegen` writes the files; `npm run
  * drift` fails if that changes any.
  */

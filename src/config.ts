@@ -7,7 +7,7 @@ const onOff = (fallback: boolean) =>
     .transform((value) => value === 'on')
     .default(fallback);
 
-const wholeNumber = (min: number, max: number) => {
+const integer = (min: number, max: number) => {
   const rule = `must be an integer from ${min} to ${max}`;
   return z
     .string()
@@ -47,7 +47,7 @@ const origin = z.string().refine((value) => {
 /** All settings. A test compares README's table with them. */
 const VARIABLES = z.object({
   NODE_ENV: z.string().default('development'),
-  PORT: wholeNumber(0, 65535).default(4000),
+  PORT: integer(0, 65535).default(4000),
   HOST: z.string().min(1).default('127.0.0.1'),
   MONGODB_URI: z
     .string()
@@ -77,11 +77,11 @@ const VARIABLES = z.object({
     .transform((value) => value.split(',').map((part) => part.trim()))
     .pipe(z.union([z.tuple([z.literal('*')]), z.array(origin).min(1)], ORIGIN_RULE))
     .default(['*']),
-  TRUST_PROXY: wholeNumber(0, 10).default(0),
+  TRUST_PROXY: integer(0, 10).default(0),
   SUNSET_ENFORCED: onOff(false),
   DEPRECATION_DATE: day.default(Date.parse('2026-07-01T00:00:00Z')),
   SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),
-  WORKERS: wholeNumber(1, 128).default(1),
+  WORKERS: integer(1, 128).default(1),
   // OpenTelemetry's variables that decide whether and how traces are exported. Its packages read the others.
   OTEL_SDK_DISABLED: z.enum(['true', 'false'], 'must be true or false').default('false'),
   OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none'], 'must be otlp or none').optional(),

@@ -100,6 +100,10 @@ export class AppError extends Error {
   }
 }
 
+/** The error that clients see of any other: itself if it is meant for them, else `INTERNAL`. */
+export const asAppError = (error: unknown): AppError =>
+  error instanceof AppError ? error : new AppError('INTERNAL', ERRORS.INTERNAL.when);
+
 /** @param kind the name of a record: `pet` */
 export const notFound = (kind: string, id: string) => new AppError('NOT_FOUND', `There is no ${kind} ${id}.`);
 

@@ -12,9 +12,8 @@ import { EventsHandler } from './doors/events/events.ts';
 import { COST_PATH, GraphQLHandler, graphqlErrorResponse } from './doors/graphql/graphql.ts';
 import { type Page, Pages } from './doors/pages/pages.ts';
 import { RestHandler } from './doors/rest/rest.ts';
-import { AppError } from './errors.ts';
+import { AppError, asAppError } from './errors.ts';
 import { Operations } from './graphql/operations.ts';
-import { INTERNAL_MESSAGE } from './graphql/refusal.ts';
 import { schema } from './graphql/schema.ts';
 import { mustCloseConnection, respondAndClose } from './http/body.ts';
 import { addCachingHeaders } from './http/caching-headers.ts';
@@ -222,7 +221,7 @@ class Gateway {
   }
 
   #errorResponse(exchange: Exchange, error: unknown): HttpResponse {
-    const known = error instanceof AppError ? error : new AppError('INTERNAL', INTERNAL_MESSAGE);
+    const known = asAppError(error);
     if (known.status >= 500) this.#reportError(error, exchange.requestId);
     return exchange.transport === 'graphql'
       ? graphqlErrorResponse(known, exchange)

@@ -145,9 +145,9 @@ class CostAnalysis {
   }
 
   /** A record has one type, so the most expensive one counts. */
-  #maximum(below: SelectedField['subselections'], rows: number, page: number | undefined): Amount {
+  #maximum(subselections: SelectedField['subselections'], rows: number, page: number | undefined): Amount {
     let maximum: Amount = { entries: 0, weight: 0 };
-    for (const selection of below.values()) maximum = max(maximum, this.#sum(selection, rows, page));
+    for (const selection of subselections.values()) maximum = max(maximum, this.#sum(selection, rows, page));
     return maximum;
   }
 
@@ -199,8 +199,8 @@ const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === '
 /** The list argument that names a field's entries one by one. */
 const listSizeArgument = ({ args }: Field) => args.find(({ type }) => isListType(getNullableType(type)));
 
-const hasList = (below: SelectedField['subselections']): boolean =>
-  [...below.values()].some((selection) =>
+const hasList = (subselections: SelectedField['subselections']): boolean =>
+  [...subselections.values()].some((selection) =>
     selection.some(({ definition }) => isListType(getNullableType(definition.type))),
   );
 

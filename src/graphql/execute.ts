@@ -1,6 +1,6 @@
 import type { ExecutionResult, GraphQLFormattedError } from 'graphql';
-import { AppError } from '../errors.ts';
-import { INTERNAL_MESSAGE, publicError } from './refusal.ts';
+import { AppError, ERRORS } from '../errors.ts';
+import { publicError } from './refusal.ts';
 
 /** An execution result as sent to clients. */
 export interface PublicResult {
@@ -26,7 +26,7 @@ export function publicResult(result: ExecutionResult, report: ErrorReporter): Pu
       return publicError(error, cause.code);
     }
     report(cause ?? error);
-    return { ...publicError(error, 'INTERNAL'), message: INTERNAL_MESSAGE };
+    return { ...publicError(error, 'INTERNAL'), message: ERRORS.INTERNAL.when };
   });
   const masked: PublicResult = { errors, data: result.data ?? null };
   if (retryAfter !== undefined) masked.retryAfter = retryAfter;

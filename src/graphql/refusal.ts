@@ -1,8 +1,6 @@
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { AppError, ERRORS, type ErrorCode } from '../errors.ts';
 
-export const INTERNAL_MESSAGE = 'Something went wrong on our side.';
-
 /** Thrown for an operation that cannot run, with the `errors` to send. All of them have status 400. */
 export class OperationRefused extends Error {
   readonly errors: readonly GraphQLFormattedError[];

@@ -28,8 +28,8 @@ export const deploymentOf = (config: Config): Deployment => ({
  * @param indent spaces per level
  * @param routes replaced in tests
  */
-export function openApiJson(installation: Deployment, indent?: number, routes = ROUTES): string {
-  return stringify(describe(installation, routes), undefined, indent)!;
+export function openApiJson(deployment: Deployment, indent?: number, routes = ROUTES): string {
+  return stringify(describe(deployment, routes), undefined, indent)!;
 }
 
 function describe({ basePath, lifecycle }: Deployment, routes: readonly Route[]): JsonSchema {

@@ -6,12 +6,10 @@ export interface Part {
   tests: string[];
   /** The files that notice most, to be run first. */
   first?: string[];
-  /** Whether a test replaces a library, so that the files can't share one process, which is faster. */
-  isolate?: true;
 }
 
 export const PARTS: Record<string, Part> = {
-  access: { sources: ['src/access/**/*.ts'], tests: ['test/access/**/*.test.ts'], isolate: true },
+  access: { sources: ['src/access/**/*.ts'], tests: ['test/access/**/*.test.ts'] },
   domains: {
     sources: ['src/domains/**/*.ts'],
     first: ['test/graphql/schema.test.ts', 'test/openapi/openapi.test.ts', 'test/sample.test.ts'],

@@ -6,7 +6,7 @@ import { PARTS } from './parts.ts';
 import { pool } from './pool.ts';
 import { QuickFirst } from './sequencer.ts';
 
-const { tests, isolate = false } = PARTS[process.env.MUTANTS_OF ?? 'access']!;
+const { tests } = PARTS[process.env.MUTANTS_OF ?? 'access']!;
 
 /** The tests that Stryker runs: in this process and on the embedded engine alone, since other processes run no mutants. */
 const config = mergeConfig(base, {
@@ -23,7 +23,6 @@ const config = mergeConfig(base, {
   test: {
     setupFiles: ['test/mutants/setup.ts'],
     reporters: ['default', loading],
-    isolate,
     sequence: { sequencer: QuickFirst },
     testTimeout: 8_000,
   },

@@ -10,7 +10,7 @@ import {
   endReason,
   SERVER_STOPPING,
 } from '../../domains/event/streams.ts';
-import { AppError, validationFailed } from '../../errors.ts';
+import { AppError, asAppError, validationFailed } from '../../errors.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { HttpResponse } from '../../http/response.ts';
 
@@ -21,8 +21,6 @@ const HEARTBEAT = 15_000;
 const COMMENT = ':\n\n';
 /** How long clients wait before they reconnect, in milliseconds. */
 const RETRY = 'retry: 3000\n\n';
-
-const INTERNAL = new AppError('INTERNAL', 'Something went wrong on our side.');
 
 /**
  * Serves the log of changes as server-sent events
@@ -111,8 +109,7 @@ export class EventsHandler {
       return;
     }
     if (reason !== SERVER_STOPPING) {
-      const error = reason instanceof AppError ? reason : INTERNAL;
-      response.write(`event: error\ndata: ${JSON.stringify(error.toPublic())}\n\n`);
+      response.write(`event: error\ndata: ${JSON.stringify(asAppError(reason).toPublic())}\n\n`);
     }
     response.end();
   }

@@ -10,12 +10,12 @@ import {
   SERVER_STOPPING,
   type StreamOptions,
 } from '../../domains/event/streams.ts';
-import { AppError } from '../../errors.ts';
+import { asAppError } from '../../errors.ts';
 import { newContext } from '../../graphql/context.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
 import { toJson } from '../../graphql/json.ts';
 import type { PreparedOperation } from '../../graphql/operations.ts';
-import { INTERNAL_MESSAGE, publicError } from '../../graphql/refusal.ts';
+import { publicError } from '../../graphql/refusal.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { StoredEvent } from '../../store/events.ts';
 
@@ -96,7 +96,6 @@ async function* publicResults(stream: EventStream, results: AsyncGenerator<Publi
     stream.fail(error);
     if (error === CLIENT_DISCONNECTED || error === SERVER_STOPPING || error instanceof SlowReaderError)
       return;
-    const known = error instanceof AppError ? error : new AppError('INTERNAL', INTERNAL_MESSAGE);
-    yield { errors: [publicError(known)], stringify: toJson };
+    yield { errors: [publicError(asAppError(error))], stringify: toJson };
   }
 }

@@ -35,7 +35,7 @@ export const usageCollection: CollectionDefinition = {
 /** How long usage is kept after it last mattered: bans double within a day of the previous one. */
 const RETENTION = DAY;
 /** Number of recently refused keys whose state is cached. */
-const MAX_REMEMBERED = 10_000;
+const MAX_CACHED = 10_000;
 
 /** A charge waiting for its turn. */
 interface Waiting {
@@ -54,7 +54,7 @@ export function mongoUsage(database: Database) {
   const usage = db.collection<UsageDocument>(usageCollection.name);
   const queues = new Map<string, Waiting[]>();
   /** Last known states. Guessing from them saves a read, since the update verifies the guess. */
-  const refused = new LRUCache<string, UsageState>({ max: MAX_REMEMBERED });
+  const refused = new LRUCache<string, UsageState>({ max: MAX_CACHED });
 
   async function serve(id: string, waiting: Waiting[]): Promise<void> {
     while (waiting.length > 0) {
@@ -76,12 +76,12 @@ export function mongoUsage(database: Database) {
 
   /** @returns the results as if charged one after the other */
   async function chargeBatch(id: string, charges: readonly Charge[]): Promise<ChargeResult[]> {
-    const ahead = serverClock.offset();
-    const byServer = ahead === 0 ? charges : charges.map((one) => ({ ...one, now: one.now + ahead }));
+    const offset = serverClock.offset();
+    const byServer = offset === 0 ? charges : charges.map((one) => ({ ...one, now: one.now + offset }));
     const results = (await chargeOpenWindows(id, byServer)) ?? (await chargeByRules(id, byServer));
-    return ahead === 0
+    return offset === 0
       ? results
-      : results.map(({ outcome, usage }) => ({ outcome, usage: shifted(usage, -ahead) }));
+      : results.map(({ outcome, usage }) => ({ outcome, usage: shifted(usage, -offset) }));
   }
 
   /**
@@ -219,8 +219,8 @@ export function mongoUsage(database: Database) {
       const found = await usage
         .find({ _id: { $in: wanted } }, { ...options, batchSize: wanted.length + 1 })
         .toArray();
-      const ahead = serverClock.offset();
-      const states = new Map(found.map((document) => [document._id, shifted(toUsage(document), -ahead)]));
+      const offset = serverClock.offset();
+      const states = new Map(found.map((document) => [document._id, shifted(toUsage(document), -offset)]));
       return ids.map((id) => states.get(id) ?? null);
     },
   } satisfies Pick<AccessStore, 'charge' | 'usage'>;

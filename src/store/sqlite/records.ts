@@ -61,15 +61,15 @@ export class Records<T extends { id: Id }> {
     this.#columns = table.columns.map(({ name }) => name).join(', ');
     this.#json = `json_array(${table.columns.map(({ name, isId }) => (isId ? `cast(${name} as text)` : name)).join(', ')})`;
     if (table.cacheSize > 0) {
-      const remembered = new LRUCache<Id, T>({ max: table.cacheSize });
+      const cache = new LRUCache<Id, T>({ max: table.cacheSize });
       const pages = new LRUCache<string, Page<T>[]>({
         maxSize: table.cacheSize,
         sizeCalculation: (found) => found.reduce((size, { items }) => size + items.length, 1),
       });
-      this.#cache = remembered;
+      this.#cache = cache;
       this.#pages = pages;
       db.onRollback(() => {
-        remembered.clear();
+        cache.clear();
         pages.clear();
       });
     }

@@ -62,8 +62,8 @@ export function openSqliteStore(options: SqliteOptions) {
     db,
     append: events.append,
     records(table) {
-      const remembered = isServer ? (cacheSizes[table.name] ?? table.cacheSize) : 0;
-      const records = new Records(db, { ...table, cacheSize: remembered });
+      const cacheSize = isServer ? (cacheSizes[table.name] ?? table.cacheSize) : 0;
+      const records = new Records(db, { ...table, cacheSize });
       tables.set(table.name, records);
       return records;
     },

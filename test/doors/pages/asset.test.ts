@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { Asset, acceptsCoding } from '../../../src/doors/pages/asset.ts';
 import { Exchange } from '../../../src/http/exchange.ts';
 import { createHttpServer, listen } from '../../../src/server.ts';
+import { expectKeptFor } from '../../kit/kept.ts';
 
 const SIZE = 9_000_000;
 const CLIENTS = 60;
@@ -58,21 +58,7 @@ it('a page that could not be made is made when it is asked for again', async () 
 });
 
 it('a page that is taken uncompressed is kept so for a minute, for all who take it then', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout'] });
-  try {
-    const asset = new Asset({ contentType: 'text/html', content: () => 'here' });
-    const request = { headers: {}, url: '/' } as IncomingMessage;
-    const taken = async () => (await asset.handle(new Exchange(request, {} as ServerResponse, 'test'))).body;
-    const first = await taken();
-    vi.advanceTimersByTime(59_999);
-    expect(await taken()).toBe(first);
-    vi.advanceTimersByTime(1);
-    const second = await taken();
-    expect(second).not.toBe(first);
-    expect(second).toEqual(first);
-  } finally {
-    vi.useRealTimers();
-  }
+  await expectKeptFor(60_000, '/', new Asset({ contentType: 'text/html', content: () => 'here' }));
 });
 
 it.each<[header: string | undefined, accepted: boolean]>([
