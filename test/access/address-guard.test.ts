@@ -11,8 +11,8 @@ beforeEach(() => {
 });
 const remaining = (address: string) => guard.view(address).remaining;
 
-describe('The guard of addresses', () => {
-  it('admits 60 a minute, and the next one when the minute is over', () => {
+describe('AddressGuard', () => {
+  it('admits 60 requests per minute and address, and more when the minute is over', () => {
     for (let i = 0; i < 60; i++) {
       expect(guard.admit('192.0.2.1')).toBe(true);
       expect(remaining('192.0.2.1')).toBe(59 - i);
@@ -27,7 +27,7 @@ describe('The guard of addresses', () => {
     expect(remaining('192.0.2.1')).toBe(59);
   });
 
-  it('shows who never came a whole minute', () => {
+  it('reports a full window for an address it has not seen', () => {
     expect(guard.view('192.0.2.7')).toEqual({ limit: 60, remaining: 60, resetAt: clock.now() + MINUTE });
   });
 
@@ -47,11 +47,11 @@ describe('The guard of addresses', () => {
     ['1:2:3:4:5:6:7:8', '1:2:3:4::'],
     ['1:2:3:4:5:6:7::', '1:2:3:4::'],
     ['::2:3:4:5:6:7:8', '0:2:3:4::'],
-  ])('takes %s and %s for one', (one, other) => {
-    guard.admit(one);
+  ])('counts %s and %s together', (address, other) => {
+    guard.admit(address);
     expect(remaining(other)).toBe(59);
     guard.admit(other);
-    expect(remaining(one)).toBe(58);
+    expect(remaining(address)).toBe(58);
   });
 
   it.each([
@@ -64,14 +64,14 @@ describe('The guard of addresses', () => {
     ['1::5:6:7:8', '1:5:6:7:8::'],
     ['1::ffff:192.0.2.1', '192.0.2.1'],
     ['1:23::', '12:3::'],
-    // What is no address (RFC 7239 section 6 has some words of that kind).
+    // Not addresses; RFC 7239 section 6 allows some such identifiers.
     ['unknown', '_hidden'],
     ['x[2001:db8:1:2::1]', '2001:db8:1:2::1'],
     ['[2001:db8:1:2::1]x', '2001:db8:1:2::1'],
     ['::ffff:192.0.2.1x', '192.0.2.1'],
     ['1:2:3:4:5:6:7:8:9:10', '1:2:3:5::'],
-  ])('tells %s from %s', (one, other) => {
-    guard.admit(one);
+  ])('counts %s and %s separately', (address, other) => {
+    guard.admit(address);
     expect(remaining(other)).toBe(60);
   });
 });

@@ -6,7 +6,7 @@ import { TestGateway } from '../kit/gateway.ts';
 import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
 
 onEachEngine('authentication', (kit) => {
-  it('takes the key from either header', async () => {
+  it('accepts the key in X-API-Key or as a Bearer token, never in the query string', async () => {
     const { gateway } = kit;
     expect((await gateway.call('/pets')).status).toBe(200);
     const bearer = { authorization: `Bearer ${gateway.key}` };
@@ -18,7 +18,7 @@ onEachEngine('authentication', (kit) => {
     }
   });
 
-  // RFC 9110 section 11.4: the scheme in any case, spaces, one token.
+  // RFC 9110 section 11.4: a case-insensitive scheme, spaces and one token.
   it.each([
     ['Bearer $KEY', 200],
     ['bearer $KEY', 200],
@@ -30,13 +30,13 @@ onEachEngine('authentication', (kit) => {
     ['Bearer', 401],
     ['Basic $KEY', 401],
     ['$KEY', 401],
-  ])('takes Authorization: %s for %i', async (value, status) => {
+  ])('responds to Authorization: %s with %i', async (value, status) => {
     const { gateway } = kit;
     const headers = { authorization: value.replace('$KEY', gateway.key) };
     expect((await gateway.call('/pets', { key: null, headers })).status).toBe(status);
   });
 
-  it('answers all that is no valid key alike', async () => {
+  it('responds the same 401 to missing, malformed, unknown and revoked keys', async () => {
     const { gateway } = kit;
     const revoked = newApiKey({ name: 'r', plan: 'pro', now: gateway.clock.now() });
     await gateway.store.createApiKey(revoked.apiKey);
@@ -54,7 +54,7 @@ onEachEngine('authentication', (kit) => {
     expect(overGraphql.json).not.toHaveProperty('data');
   });
 
-  it('forgets a revoked key within 5 seconds, and a rotated one after its grace', async () => {
+  it('refuses a revoked key within 5 seconds and a rotated secret after its grace period', async () => {
     const { gateway } = kit;
     const { key, apiKey } = newApiKey({ name: 'r', plan: 'pro', now: gateway.clock.now() });
     await gateway.store.createApiKey(apiKey);
@@ -62,7 +62,7 @@ onEachEngine('authentication', (kit) => {
     const next = newSecret();
     await gateway.store.rotateApiKey(apiKey.id, next.secret, gateway.clock.now() + 60_000);
     const rotated = await gateway.call('/pets', { key: next.key });
-    // One key, one budget, whichever secret it comes with.
+    // Both secrets draw on the budget of their key.
     expect(rotated.headers['x-ratelimit-remaining']).toBe('298');
     gateway.clock.advance(59_999);
     expect((await gateway.call('/pets', { key })).status).toBe(200);
@@ -74,7 +74,7 @@ onEachEngine('authentication', (kit) => {
     expect((await gateway.call('/pets', { key: next.key })).status).toBe(401);
   });
 
-  it('keeps keys out of the log', async () => {
+  it('does not log keys', async () => {
     const { gateway } = kit;
     await gateway.call('/pets');
     await gateway.call(`/pets?x=${gateway.key}`);
@@ -84,7 +84,7 @@ onEachEngine('authentication', (kit) => {
   });
 });
 
-describe('the store', () => {
+describe('key lookups in the store', () => {
   let gateway: TestGateway;
   let close: () => Promise<void>;
   let reads = 0;
@@ -107,7 +107,7 @@ describe('the store', () => {
   });
   afterEach(() => close());
 
-  it('is asked about a key every 4 seconds', async () => {
+  it('reads a key in use from the store every 4 seconds', async () => {
     for (let i = 0; i < 20; i++) await gateway.call('/pets');
     gateway.clock.advance(3_999);
     await gateway.call('/pets');
@@ -117,7 +117,7 @@ describe('the store', () => {
     expect(reads).toBe(2);
   });
 
-  it('is not asked about what can be no key', async () => {
+  it('does not look up malformed keys', async () => {
     for (const key of [
       'x',
       gateway.key.slice(0, -1),
@@ -133,8 +133,8 @@ describe('the store', () => {
   });
 });
 
-describe('a new key', () => {
-  it('is stored as its SHA-256 and its first 15 characters', () => {
+describe('new keys', () => {
+  it('stores the SHA-256 hash and the first 15 characters of a key', () => {
     const { key, secret } = newSecret();
     expect(key).toMatch(/^petstore_[\w-]{43}$/);
     expect(secret).toEqual({
@@ -143,7 +143,7 @@ describe('a new key', () => {
     });
   });
 
-  it('of Enterprise needs limits of its own, and others take those of the plan', () => {
+  it('requires limits on the Enterprise plan and ignores them on the others', () => {
     const limits = { perMinute: 7, perDay: 8 };
     const make = (plan: PlanName, own?: Limits) => newApiKey({ name: 'x', plan, limits: own, now: 0 }).apiKey;
     expect(() => make('enterprise')).toThrow('A key on the plan enterprise needs its own limits.');
@@ -152,12 +152,12 @@ describe('a new key', () => {
   });
 });
 
-describe('the guard of an address', () => {
+describe('the address guard', () => {
   const kit = useGateway(sqlite, { TRUST_PROXY: '1' });
   const from = (address: string, key: string | null = null) =>
     kit.gateway.call('/pets', { key, headers: { 'x-forwarded-for': `203.0.113.77, ${address}` } });
 
-  it('lets 60 requests without a valid key through a minute, and any number with one', async () => {
+  it('limits requests without a valid key to 60 per minute and address, and none with one', async () => {
     const { gateway } = kit;
     for (let i = 0; i < 60; i++) {
       const reply = await from('198.51.100.1', i % 2 ? newSecret().key : null);
@@ -175,20 +175,20 @@ describe('the guard of an address', () => {
     expect((await from('198.51.100.1')).status).toBe(401);
   });
 
-  it('counts IPv6 by the /64', async () => {
+  it('counts IPv6 addresses by their /64', async () => {
     for (let i = 0; i < 60; i++) await from(`2001:db8:1:2::${i.toString(16)}`);
     expect((await from('2001:db8:1:2:ffff::1')).status).toBe(429);
     expect((await from('2001:db8:1:3::1')).status).toBe(401);
   });
 
-  it('takes no notice of the ports that some proxies add', async () => {
+  it('ignores the port that some proxies append', async () => {
     for (let i = 0; i < 30; i++) await from(`198.51.100.9:${40_000 + i}`);
     for (let i = 0; i < 30; i++) await from(`[2001:db8:9:9::${i.toString(16)}]:${40_000 + i}`);
     expect((await from('198.51.100.9')).headers['x-ratelimit-remaining']).toBe('29');
     expect((await from('2001:db8:9:9::1')).headers['x-ratelimit-remaining']).toBe('29');
   });
 
-  it('believes no client about its address', async () => {
+  it('ignores X-Forwarded-For unless TRUST_PROXY is set', async () => {
     const opened = await sqlite.open();
     const gateway = await TestGateway.start(opened.store);
     for (let i = 0; i < 60; i++) {

@@ -3,7 +3,7 @@ import type { Reply, TestGateway } from '../kit/gateway.ts';
 import { onEachEngine } from '../kit/petstore.ts';
 import type { OpenedStore } from '../kit/stores.ts';
 
-// The library reads the clock of the machine; nothing else of time is replaced.
+// graphql-rate-limit uses the system clock, so only Date is faked.
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: NOON });
@@ -28,7 +28,7 @@ const withStatus = (replies: readonly Reply[], status: number) =>
 
 const remaining = ({ headers }: Reply): number => Number(headers['x-ratelimit-remaining']);
 
-/** What is left of the minute, asked for nothing. */
+/** The remaining units of the minute, read with a free request. */
 async function leftOf(gateway: TestGateway, key: string): Promise<number> {
   const reply = await gateway.graphql('{ rateLimit { minute { remaining } } }', undefined, { key });
   return reply.json.data.rateLimit.minute.remaining;
@@ -43,19 +43,19 @@ onEachEngine('the burst guard', (kit) => {
     ['free', 20],
     ['pro', 20],
     ['business', 100],
-  ] as const)('lets a key of the plan %s send %i mutations a second', async (plan, most) => {
+  ] as const)('allows a key on the %s plan %i mutations per second', async (plan, max) => {
     const { gateway } = kit;
     const key = await gateway.newKey(plan);
-    const replies = await times(most + 5, () => create(gateway, key));
-    expect(withStatus(replies, 201)).toHaveLength(most);
+    const replies = await times(max + 5, () => create(gateway, key));
+    expect(withStatus(replies, 201)).toHaveLength(max);
     const [refused] = withStatus(replies, 429);
     expect(refused!.json).toEqual({
       code: 'RATE_LIMITED',
-      message: `The key exceeds ${most} mutations per second.`,
+      message: `The key exceeds ${max} mutations per second.`,
       status: 429,
     });
     expect(refused!.headers['retry-after']).toBe('1');
-    expect(refused!.headers['x-ratelimit-limit']).toBe(String(most));
+    expect(refused!.headers['x-ratelimit-limit']).toBe(String(max));
     expect(refused!.headers['x-ratelimit-remaining']).toBe('0');
     expect(Number(refused!.headers['x-ratelimit-reset'])).toBe(Math.ceil(gateway.clock.time / 1000) + 1);
     const overGraphql = await createOverGraphql(gateway, key);
@@ -71,7 +71,7 @@ onEachEngine('the burst guard', (kit) => {
     expect((await create(gateway, key)).status).toBe(201);
   });
 
-  it('comes before the plan: of 40 creations at once 20 pass, for 20 units', async () => {
+  it('passes 20 of 40 concurrent creations and charges only those to the plan', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     const before = await categories(gateway);
@@ -82,7 +82,7 @@ onEachEngine('the burst guard', (kit) => {
     expect(await categories(gateway)).toBe(before + 20);
   });
 
-  it('lets all mutations of an operation pass, or none', async () => {
+  it('passes all mutations of an operation or none, and counts none that it refuses', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     const before = await categories(gateway);
@@ -92,7 +92,6 @@ onEachEngine('the burst guard', (kit) => {
     expect(tooMany.json).not.toHaveProperty('data');
     expect(await leftOf(gateway, key)).toBe(60);
     expect(await categories(gateway)).toBe(before);
-    // None of the refused ones counts.
     expect(remaining(tooMany)).toBe(20);
     expect((await createOverGraphql(gateway, key, 12)).json.errors).toBeUndefined();
     const nine = await createOverGraphql(gateway, key, 9);
@@ -103,18 +102,18 @@ onEachEngine('the burst guard', (kit) => {
     expect(await categories(gateway)).toBe(before + 20);
   });
 
-  it('counts the fields that run: those of a batch together, and none that is left out or refused', async () => {
+  it('counts the mutations that run: all of a batch, but neither skipped nor invalid ones', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     const field = (name: string, rest = '') => `${name}: createCategory(input: {name: "x"}) ${rest} { id }`;
     const fields = (letter: string, count: number, rest = '') =>
       Array.from({ length: count }, (_, i) => field(letter + i, rest)).join(' ');
-    const leftOut = await gateway.graphql(
+    const skipped = await gateway.graphql(
       `mutation ($no: Boolean!) { __typename ${fields('a', 12)} ${fields('b', 12, '@skip(if: true)')} ${fields('c', 12, '@include(if: $no)')} }`,
       { no: false },
       { key },
     );
-    expect(leftOut.json.errors).toBeUndefined();
+    expect(skipped.json.errors).toBeUndefined();
     expect((await gateway.graphql(`mutation { ${fields('a', 25)} nope }`, undefined, { key })).status).toBe(
       400,
     );
@@ -134,7 +133,7 @@ onEachEngine('the burst guard', (kit) => {
     expect((await create(gateway, key)).status).toBe(429);
   });
 
-  it('gives no strike, and a ban comes before it', async () => {
+  it('does not count refusals as strikes, and yields to a ban', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('pro');
     expect(withStatus(await times(100, () => create(gateway, key)), 429)).toHaveLength(80);
@@ -154,13 +153,13 @@ onEachEngine('the burst guard', (kit) => {
     expect((await create(gateway, key)).status).toBe(403);
   });
 
-  it('is none on Enterprise', async () => {
+  it('does not apply to the Enterprise plan', async () => {
     const { gateway } = kit;
     const replies = await times(150, () => create(gateway, gateway.key));
     expect(withStatus(replies, 201)).toHaveLength(150);
   });
 
-  it('forgets when the clock is set back', async () => {
+  it('starts over when the clock is set back', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     expect(withStatus(await times(25, () => create(gateway, key)), 201)).toHaveLength(20);
@@ -171,16 +170,16 @@ onEachEngine('the burst guard', (kit) => {
 
 describe('graphql-rate-limit', () => {
   type Library = typeof import('graphql-rate-limit');
-  /** What the library was asked. */
+  /** The configuration passed with each call. */
   let calls: unknown[];
-  /** What the library answers instead of its own decision; undefined: its own. */
-  let answer: (() => unknown) | undefined;
+  /** Overrides the library's decision; undefined leaves it. */
+  let override: (() => unknown) | undefined;
   let opened: OpenedStore;
   let gateway: TestGateway;
   let key: string;
 
   beforeAll(async () => {
-    // A gateway of modules of its own, since those that are loaded have the library already.
+    // The gateway is imported again: the modules already loaded have the original library.
     vi.resetModules();
     vi.doMock('graphql-rate-limit', async (original) => {
       const real = await original<Library>();
@@ -189,7 +188,7 @@ describe('graphql-rate-limit', () => {
         return async (...call) => {
           calls.push(call[1]);
           const own = await limiter(...call);
-          return answer ? (answer() as typeof own) : own;
+          return override ? (override() as typeof own) : own;
         };
       };
       return { ...real, getGraphQLRateLimiter };
@@ -201,7 +200,7 @@ describe('graphql-rate-limit', () => {
   });
   beforeEach(async () => {
     calls = [];
-    answer = undefined;
+    override = undefined;
     key = await gateway.newKey('free');
   });
   afterAll(async () => {
@@ -211,26 +210,26 @@ describe('graphql-rate-limit', () => {
     vi.resetModules();
   });
 
-  it('is asked once for each request that writes, in its own terms', async () => {
+  it('is called once per writing request, with the limit of the plan per second', async () => {
     await create(gateway, key);
     await createOverGraphql(gateway, key, 3);
     await gateway.call('/categories', { key });
-    const terms = { max: 20, window: '1s', uncountRejected: true };
-    expect(calls).toEqual([expect.objectContaining(terms), expect.objectContaining(terms)]);
+    const options = { max: 20, window: '1s', uncountRejected: true };
+    expect(calls).toEqual([expect.objectContaining(options), expect.objectContaining(options)]);
   });
 
-  it('is not asked on Enterprise', async () => {
+  it('is not called for Enterprise keys', async () => {
     expect((await create(gateway, gateway.key)).status).toBe(201);
     expect(calls).toEqual([]);
   });
 
-  it('decides: what it lets through passes', async () => {
-    answer = () => undefined;
+  it('passes every mutation that it lets through', async () => {
+    override = () => undefined;
     expect(withStatus(await times(30, () => create(gateway, key)), 201)).toHaveLength(30);
   });
 
-  it('decides: what it refuses is refused, in its words', async () => {
-    answer = () => 'Not now.';
+  it('refuses mutations with its own message and charges nothing', async () => {
+    override = () => 'Not now.';
     const reply = await create(gateway, key);
     expect(reply.status).toBe(429);
     expect(reply.json.message).toBe('Not now.');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { FREE_PER_SECOND, FreeGuard } from '../../src/access/free-guard.ts';
 
-it('ten free requests of a key pass in any second, and what is refused counts for nothing', () => {
+it('admits 10 free requests per key in any second and does not count refused ones', () => {
   let now = 1_000_000;
   const guard = new FreeGuard(() => now);
   const admitted = (key: string, times: number) =>
@@ -10,11 +10,11 @@ it('ten free requests of a key pass in any second, and what is refused counts fo
   expect(admitted('a', 4)).toBe(4);
   now += 600;
   expect(admitted('a', 20)).toBe(FREE_PER_SECOND - 4);
-  // Another key has a second of its own.
+  // Another key has its own count.
   expect(admitted('b', 20)).toBe(FREE_PER_SECOND);
   now += 399;
   expect(admitted('a', 20)).toBe(0);
-  // The first four are a second old.
+  // The first four are now a second old.
   now += 1;
   expect(admitted('a', 20)).toBe(4);
   now += 599;
@@ -23,7 +23,7 @@ it('ten free requests of a key pass in any second, and what is refused counts fo
   expect(admitted('a', 20)).toBe(6);
 });
 
-it('a clock that is set back gives a key its ten again', () => {
+it('admits requests again after the clock is set back', () => {
   let now = 1_000_000;
   const guard = new FreeGuard(() => now);
   for (let i = 0; i < FREE_PER_SECOND; i++) guard.admit('a');

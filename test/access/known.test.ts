@@ -8,17 +8,17 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Sends only the beginning of a request, which promises a body, and waits for the answer: the body is never sent. */
-function withoutBody(gateway: TestGateway, path: string, key: string): Promise<string> {
+/** Announces a body of which only the first byte is sent, and waits for the response. */
+function sendWithoutBody(gateway: TestGateway, path: string, key: string): Promise<string> {
   const { port } = new URL(gateway.url);
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), '127.0.0.1');
-    let answer = '';
+    let response = '';
     socket.on('data', (chunk) => {
-      answer += chunk;
-      if (!answer.includes('\r\n\r\n{')) return;
+      response += chunk;
+      if (!response.includes('\r\n\r\n{')) return;
       socket.destroy();
-      resolve(answer);
+      resolve(response);
     });
     socket.on('error', reject);
     socket.write(
@@ -27,10 +27,10 @@ function withoutBody(gateway: TestGateway, path: string, key: string): Promise<s
   });
 }
 
-const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
+const statusOf = (response: string): number => Number(/^HTTP\/1\.1 (\d+)/.exec(response)?.[1]);
 
-/** A store whose charges are counted. */
-function counting(store: Store): { store: Store; charges: () => number } {
+/** Counts the charges made at a store. */
+function countingCharges(store: Store): { store: Store; charges: () => number } {
   let charges = 0;
   const charge: Store['charge'] = (request) => {
     charges++;
@@ -64,20 +64,20 @@ const ban = async (gateway: TestGateway, key: string): Promise<void> => {
 
 const RATE_LIMIT = '{ rateLimit { minute { remaining } } }';
 
-onEachEngine('what is known to be refused', (kit) => {
+onEachEngine('requests already known to be refused', (kit) => {
   it.each(['/graphql', '/graphql/cost', '/pets', '/nope'])(
-    'is refused on %s before its body is there: a ban, by which the store is not asked',
+    'responds 403 on %s before the body arrives, without a charge, if the key is banned',
     async (path) => {
-      const { store, charges } = counting(kit.opened.store);
+      const { store, charges } = countingCharges(kit.opened.store);
       const gateway = await TestGateway.start(store, {}, kit.clock);
       const key = await spentKey(gateway);
       await ban(gateway, key);
       const before = charges();
-      const answer = await withoutBody(gateway, path, key);
-      expect(statusOf(answer)).toBe(403);
-      expect(answer).toContain('API_KEY_BANNED');
-      expect(answer).toMatch(/\r\nRetry-After: 60\r\n/);
-      expect(answer).toMatch(/\r\nX-RateLimit-Limit: 1\r\n/);
+      const response = await sendWithoutBody(gateway, path, key);
+      expect(statusOf(response)).toBe(403);
+      expect(response).toContain('API_KEY_BANNED');
+      expect(response).toMatch(/\r\nRetry-After: 60\r\n/);
+      expect(response).toMatch(/\r\nX-RateLimit-Limit: 1\r\n/);
       expect(charges()).toBe(before);
       kit.clock.advance(MINUTE);
       expect((await gateway.call('/pets', { key })).status).toBe(200);
@@ -85,15 +85,15 @@ onEachEngine('what is known to be refused', (kit) => {
     },
   );
 
-  it('is refused before its body is there: nothing left, which counts strikes until the ban', async () => {
+  it('responds 429 before the body arrives if the budget is exhausted, and 403 after 20 strikes', async () => {
     const { gateway } = kit;
     const key = await spentKey(gateway);
     const statuses = [];
-    for (let i = 0; i < 22; i++) statuses.push(statusOf(await withoutBody(gateway, '/pets', key)));
+    for (let i = 0; i < 22; i++) statuses.push(statusOf(await sendWithoutBody(gateway, '/pets', key)));
     expect(statuses).toEqual([...Array.from({ length: 20 }, () => 429), 403, 403]);
   });
 
-  it('is logged and counted like everything else', async () => {
+  it('logs them and counts them in the metrics', async () => {
     const { gateway } = kit;
     const key = await spentKey(gateway);
     await ban(gateway, key);
@@ -112,7 +112,7 @@ onEachEngine('what is known to be refused', (kit) => {
     expect(metrics).toMatch(/petstore_limiter_decisions_total\{outcome="banned",plan="enterprise"\} \d+/);
   });
 
-  it('is over with the window: what fits then passes at once', async () => {
+  it('passes requests again as soon as the window has ended', async () => {
     const { gateway, clock } = kit;
     const key = await spentKey(gateway);
     expect((await gateway.call('/pets', { key })).status).toBe(429);
@@ -120,37 +120,37 @@ onEachEngine('what is known to be refused', (kit) => {
     expect((await gateway.graphql('{ pet(id: 1) { id } }', undefined, { key })).status).toBe(200);
   });
 
-  it('leaves rateLimit ten answers a second where nothing is left', async () => {
+  it('serves rateLimit 10 times per second on an exhausted budget', async () => {
     const { gateway, clock } = kit;
     const key = await spentKey(gateway);
-    const ask = async (times: number) => {
+    const readRateLimit = async (times: number) => {
       const statuses = [];
       for (let i = 0; i < times; i++)
         statuses.push((await gateway.graphql(RATE_LIMIT, undefined, { key })).status);
       return statuses;
     };
     const ten = Array.from({ length: 10 }, () => 200);
-    expect(await ask(11)).toEqual([...ten, 429]);
-    expect(statusOf(await withoutBody(gateway, '/graphql', key))).toBe(429);
+    expect(await readRateLimit(11)).toEqual([...ten, 429]);
+    expect(statusOf(await sendWithoutBody(gateway, '/graphql', key))).toBe(429);
     clock.advance(SECOND);
-    expect(await ask(11)).toEqual([...ten, 429]);
-    // What has a cost is refused by its cost, and counts as one of the ten that are read.
+    expect(await readRateLimit(11)).toEqual([...ten, 429]);
+    // A query with a cost is refused for its cost, but takes one of the 10 reads.
     clock.advance(SECOND);
     expect((await gateway.graphql('{ pet(id: 1) { id } }', undefined, { key })).status).toBe(429);
-    expect(await ask(10)).toEqual([...ten.slice(1), 429]);
+    expect(await readRateLimit(10)).toEqual([...ten.slice(1), 429]);
   });
 
-  it('is asked of the store again where another instance may know better', async () => {
+  it('refuses requests in a window that another instance opened ahead of this clock', async () => {
     const { gateway, clock, opened } = kit;
     const key = await spentKey(gateway);
     expect((await gateway.call('/pets', { key })).status).toBe(429);
     const ahead = new Clock();
     ahead.time = clock.time + MINUTE;
     const other = await TestGateway.start(opened.store, {}, ahead);
-    // By the clock of the other instance, the window is over.
+    // By the other instance's clock, the window has ended.
     expect((await other.call('/pets', { key })).status).toBe(200);
     await other.close();
-    // By the clock of this one, the new window lies ahead: it is spent all the same, and ends in its time.
+    // By this clock, the new window starts in the future. It is used up all the same and ends on time.
     const refused = await gateway.call('/pets', { key });
     expect(refused.status).toBe(429);
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60);
@@ -159,8 +159,8 @@ onEachEngine('what is known to be refused', (kit) => {
   });
 });
 
-onEachEngine('a clock that is set back', (kit) => {
-  it('makes no window longer: Retry-After is at most a minute, and is kept', async () => {
+onEachEngine('a clock set back', (kit) => {
+  it('does not extend the minute window: Retry-After is at most 60 and holds', async () => {
     const { gateway, clock } = kit;
     const key = await spentKey(gateway, { perMinute: 3, perDay: 100 });
     expect((await gateway.call('/pets', { key })).headers['retry-after']).toBe('60');
@@ -179,7 +179,7 @@ onEachEngine('a clock that is set back', (kit) => {
     expect((await gateway.call('/pets', { key })).status).toBe(200);
   });
 
-  it('makes no ban longer', async () => {
+  it('does not extend a ban', async () => {
     const { gateway, clock } = kit;
     const key = await spentKey(gateway);
     await ban(gateway, key);
@@ -191,7 +191,7 @@ onEachEngine('a clock that is set back', (kit) => {
     expect((await gateway.call('/pets', { key })).status).toBe(200);
   });
 
-  it('makes no day longer, and no strike of what was promised', async () => {
+  it('does not extend the day window', async () => {
     const { gateway, clock } = kit;
     const key = await spentKey(gateway, { perMinute: 2, perDay: 2 });
     expect((await gateway.call('/pets', { key })).headers['retry-after']).toBe('86400');
@@ -202,7 +202,7 @@ onEachEngine('a clock that is set back', (kit) => {
     expect((await gateway.call('/pets', { key })).status).toBe(200);
   });
 
-  it('does so after a restart too, where the times that are stored lie ahead', async () => {
+  it('does not extend a stored ban after a restart', async () => {
     const { gateway, clock, opened } = kit;
     const key = await spentKey(gateway);
     await ban(gateway, key);
@@ -214,7 +214,7 @@ onEachEngine('a clock that is set back', (kit) => {
     await restarted.close();
   });
 
-  it('keeps no revoked key in force for more than 5 s', async () => {
+  it('does not keep a revoked key valid for more than 5 seconds', async () => {
     const { gateway, clock } = kit;
     const key = await gateway.newKey('pro');
     expect((await gateway.call('/pets', { key })).status).toBe(200);
@@ -227,18 +227,18 @@ onEachEngine('a clock that is set back', (kit) => {
     expect((await gateway.call('/pets', { key })).status).toBe(401);
   });
 
-  it('makes the minute of an address without a key no longer', async () => {
+  it('does not extend the window of the address guard', async () => {
     const gateway = await TestGateway.start(kit.opened.store, {}, kit.clock);
-    const knock = () => gateway.call('/pets', { key: null });
-    for (let i = 0; i < 60; i++) expect((await knock()).status).toBe(401);
+    const callWithoutKey = () => gateway.call('/pets', { key: null });
+    for (let i = 0; i < 60; i++) expect((await callWithoutKey()).status).toBe(401);
     kit.clock.advance(10 * SECOND);
     kit.clock.setBack(HOUR);
-    const refused = await knock();
+    const refused = await callWithoutKey();
     expect(refused.status).toBe(429);
     expect(refused.headers['retry-after']).toBe('50');
     expect(refused.headers['x-ratelimit-reset']).toBe(String(Math.ceil(kit.clock.time / SECOND) + 50));
     kit.clock.advance(50 * SECOND);
-    expect((await knock()).status).toBe(401);
+    expect((await callWithoutKey()).status).toBe(401);
     await gateway.close();
   });
 });

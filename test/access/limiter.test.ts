@@ -8,7 +8,7 @@ import { engines, type OpenedStore } from '../kit/stores.ts';
 const SECOND = 1_000;
 const HOUR = 60 * MINUTE;
 
-/** What becomes of the clock between two charges: it goes on, or somebody sets it. */
+/** What happens to the clock between two charges: time passes, or the clock is set. */
 const move = fc.oneof(
   { weight: 5, arbitrary: fc.integer({ min: 0, max: 2 * SECOND }) },
   fc.constantFrom(MINUTE, 10 * MINUTE, DAY),
@@ -16,7 +16,7 @@ const move = fc.oneof(
   fc.constantFrom(-HOUR, -DAY, -400 * DAY, HOUR, 400 * DAY),
 );
 
-it('no decision speaks of more time than its window or ban lasts, whatever is done to the clock', () => {
+it('never announces more time than a window or ban lasts, however the clock is set', () => {
   const outcomes = new Set<string>();
   const steps = fc.array(fc.record({ move, cost: fc.integer({ min: 0, max: 4 }) }), {
     minLength: 30,
@@ -52,7 +52,7 @@ it('no decision speaks of more time than its window or ban lasts, whatever is do
   expect([...outcomes].sort()).toEqual(['banned', 'passed', 'refused']);
 });
 
-describe('A decision', () => {
+describe('limiter decisions', () => {
   const NOW = Date.parse('2026-11-21T12:00:00Z');
   const LIMITS = { perMinute: 10, perDay: 100 };
   const used = (minuteUsed: number, dayUsed: number) => ({
@@ -62,19 +62,19 @@ describe('A decision', () => {
   const minuteEnd = NOW + 50 * SECOND;
   const dayEnd = NOW - HOUR + DAY;
 
-  it('shows both windows, and the smaller remainder as the tightest', () => {
+  it('shows both windows, the one with the smaller remainder as the tightest', () => {
     const decision = toDecision({ outcome: 'passed', usage: used(3, 40) }, LIMITS, 1, NOW);
     const minute = { limit: 10, remaining: 7, resetAt: minuteEnd };
     const day = { limit: 100, remaining: 60, resetAt: dayEnd };
     expect(decision).toEqual({ outcome: 'passed', minute, day, tightest: minute });
     const late = toDecision({ outcome: 'passed', usage: used(3, 95) }, LIMITS, 1, NOW);
     expect(late.tightest).toEqual({ limit: 100, remaining: 5, resetAt: dayEnd });
-    // Of equal remainders the one that a client gets back first.
+    // If the remainders are equal, the window that resets first.
     const equal = toDecision({ outcome: 'passed', usage: used(3, 93) }, LIMITS, 1, NOW);
     expect(equal.tightest).toEqual({ limit: 10, remaining: 7, resetAt: minuteEnd });
   });
 
-  it('shows a window that is over as a new one, to the millisecond', () => {
+  it('shows a full window from the millisecond in which the old one ends', () => {
     const usage = used(10, 100);
     const at = (now: number) => toDecision({ outcome: 'passed', usage }, LIMITS, 0, now);
     expect(at(minuteEnd - 1).minute).toEqual({ limit: 10, remaining: 0, resetAt: minuteEnd });
@@ -83,27 +83,27 @@ describe('A decision', () => {
     expect(at(dayEnd).day).toEqual({ limit: 100, remaining: 100, resetAt: dayEnd + DAY });
   });
 
-  it('shows no remainder below zero where the limit was lowered, and no window that is longer than one', () => {
+  it('shows no negative remainder, and no reset beyond the length of the window', () => {
     const ahead = { ...used(15, 15), minuteStart: NOW + SECOND };
     expect(toDecision({ outcome: 'passed', usage: ahead }, LIMITS, 0, NOW).minute).toEqual({
       ...{ limit: 10, remaining: 0, resetAt: NOW + MINUTE },
     });
   });
 
-  it('to refuse names the window that refused, and when that ends', () => {
+  it('gives the window that refused and the seconds until it resets', () => {
     const refused = (minuteUsed: number, dayUsed: number, cost: number) =>
       toDecision({ outcome: 'refused', usage: used(minuteUsed, dayUsed) }, LIMITS, cost, NOW);
     expect(refused(9, 50, 2)).toMatchObject({ tightest: { limit: 10, remaining: 1 }, retryAfter: 50 });
-    // Just enough of the minute is left, and not enough of the day.
+    // Exactly enough is left of the minute, but not of the day.
     expect(refused(8, 99, 2)).toMatchObject({
       tightest: { limit: 100, remaining: 1 },
       retryAfter: (dayEnd - NOW) / SECOND,
     });
-    // Both: the day ends later.
+    // Both refuse, and the day resets later.
     expect(refused(10, 100, 1)).toMatchObject({ tightest: { limit: 100 } });
   });
 
-  it('to refuse names the minute where that ends after the day', () => {
+  it('gives the minute window if both refuse and the minute resets last', () => {
     const usage = { ...used(10, 100), dayStart: NOW - DAY + 20 * SECOND };
     expect(toDecision({ outcome: 'refused', usage }, LIMITS, 1, NOW)).toMatchObject({
       tightest: { limit: 10, resetAt: minuteEnd },
@@ -111,25 +111,25 @@ describe('A decision', () => {
     });
   });
 
-  it('to ban says how long, and whether it began with this request', () => {
+  it('gives the remaining length of a ban and whether this request began it', () => {
     const banned = (bannedUntil: number, bans: number) =>
       toDecision({ outcome: 'banned', usage: { ...used(3, 40), bannedUntil, bans } }, LIMITS, 1, NOW);
     const minute = { limit: 10, remaining: 7, resetAt: minuteEnd };
     expect(banned(NOW + MINUTE, 1)).toMatchObject({ tightest: minute, retryAfter: 60, banBegan: NOW });
     expect(banned(NOW + 30 * SECOND, 1).retryAfter).toBe(30);
     expect(banned(NOW + 30 * SECOND, 1)).not.toHaveProperty('banBegan');
-    // By a clock that is a little ahead.
+    // The ban was set by a clock that is slightly ahead.
     expect(banned(NOW + MINUTE + SECOND, 1).retryAfter).toBe(60);
   });
 
-  it('counts for today what was used in the window of the day that is open', () => {
+  it('counts as usedToday only what was used in the open day window', () => {
     expect(usedToday(null, NOW)).toBe(0);
     expect(usedToday(used(3, 40), dayEnd - 1)).toBe(40);
     expect(usedToday(used(3, 40), dayEnd)).toBe(0);
   });
 });
 
-describe('What the limiter knows without asking the store', () => {
+describe('Limiter.cachedDecision', () => {
   const LIMITS = { perMinute: 3, perDay: 5 };
   const principal: Principal = { id: 'key', name: 'key', plan: 'enterprise', limits: LIMITS };
   let opened: OpenedStore;
@@ -142,12 +142,12 @@ describe('What the limiter knows without asking the store', () => {
   afterEach(() => opened.close());
   const charge = (cost: number, now: number) => limiter.charge(opened.store, principal, cost, now);
 
-  it('is nothing of a key that has something left', async () => {
+  it('returns undefined for a key with budget left', async () => {
     await charge(2, NOW);
     expect(limiter.cachedDecision(principal, NOW)).toBeUndefined();
   });
 
-  it('is an empty minute until it ends', async () => {
+  it('reports an exhausted minute window until it ends, for that key only', async () => {
     await charge(3, NOW);
     expect(limiter.cachedDecision(principal, NOW)).toMatchObject({
       outcome: 'passed',
@@ -158,7 +158,7 @@ describe('What the limiter knows without asking the store', () => {
     expect(limiter.cachedDecision(principal, NOW + MINUTE)).toBeUndefined();
   });
 
-  it('is an empty day, whatever is left of the minute', async () => {
+  it('reports an exhausted day window even if the minute has units left', async () => {
     await charge(3, NOW);
     await charge(2, NOW + MINUTE);
     expect(limiter.cachedDecision(principal, NOW + MINUTE)).toMatchObject({
@@ -167,7 +167,7 @@ describe('What the limiter knows without asking the store', () => {
     });
   });
 
-  it('is a ban until it ends', async () => {
+  it('reports a ban until it ends', async () => {
     await charge(3, NOW);
     for (let i = 0; i < 22; i++) await charge(1, NOW + 1);
     expect(limiter.cachedDecision(principal, NOW + 1)).toMatchObject({ outcome: 'banned', retryAfter: 60 });
@@ -178,7 +178,7 @@ describe('What the limiter knows without asking the store', () => {
     expect(limiter.cachedDecision(principal, NOW + 1 + MINUTE)).toBeUndefined();
   });
 
-  it('is a ban that leaves something of both windows', async () => {
+  it('reports a ban even if both windows have units left', async () => {
     await charge(2, NOW);
     for (let i = 0; i < 21; i++) await charge(2, NOW + 1);
     expect(limiter.cachedDecision(principal, NOW + 1)).toMatchObject({
@@ -186,14 +186,14 @@ describe('What the limiter knows without asking the store', () => {
     });
   });
 
-  it('is forgotten when the store finds that something is left', async () => {
+  it('returns undefined once a charge has found budget left', async () => {
     await charge(3, NOW);
     const raised = { ...principal, limits: { perMinute: 9, perDay: 9 } };
     await limiter.charge(opened.store, raised, 1, NOW);
     expect(limiter.cachedDecision(principal, NOW)).toBeUndefined();
   });
 
-  it('is nothing once the clock was set back', async () => {
+  it('returns undefined once the clock was set back', async () => {
     await charge(3, NOW);
     expect(limiter.cachedDecision(principal, NOW - HOUR)).toBeUndefined();
     expect(limiter.cachedDecision(principal, NOW)).toBeUndefined();

@@ -13,7 +13,7 @@ const numbers = ({ headers }: Reply) => ({
   reset: Number(headers['x-ratelimit-reset']),
 });
 
-/** Sends as many requests as it takes to leave `left` of the minute. */
+/** Uses up this many units, one request each. */
 async function spend(gateway: TestGateway, key: string, units: number): Promise<void> {
   for (let i = 0; i < units; i++) await gateway.call('/pets?limit=1', { key });
 }
@@ -24,8 +24,8 @@ const statuses = (replies: readonly Reply[]) => {
   return counts;
 };
 
-onEachEngine('one budget for REST and GraphQL', (kit) => {
-  it('lets exactly 60 of 200 concurrent mixed calls through', async () => {
+onEachEngine('the budget shared by REST and GraphQL', (kit) => {
+  it('passes exactly 60 of 200 concurrent REST and GraphQL requests on the free plan', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     const replies = await Promise.all(
@@ -33,11 +33,11 @@ onEachEngine('one budget for REST and GraphQL', (kit) => {
         i % 2 ? gateway.call('/pets?limit=1', { key }) : gateway.graphql(ONE_PET, undefined, { key }),
       ),
     );
-    // One refusal, 19 strikes, and the 20th strike bans.
+    // The first refusal is no strike; 19 strikes follow, and the 20th bans.
     expect(statuses(replies)).toEqual({ 200: 60, 429: 20, 403: 120 });
   });
 
-  it('counts units: a query of 6 is six requests', async () => {
+  it('charges a query that costs 6 units like six requests', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     const query = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }';
@@ -45,7 +45,7 @@ onEachEngine('one budget for REST and GraphQL', (kit) => {
     expect(numbers(await gateway.call('/pets', { key })).remaining).toBe(53);
   });
 
-  it('says so where a request can never pass', async () => {
+  it('says that a request which exceeds the limit of the plan can never pass', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('enterprise', { perMinute: 5, perDay: 100 });
     const query = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }';
@@ -56,7 +56,7 @@ onEachEngine('one budget for REST and GraphQL', (kit) => {
     );
   });
 
-  it('charges what fails before it has a cost with one unit', async () => {
+  it('charges one unit for a request that fails before its cost is known', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     const failures = [
@@ -81,7 +81,7 @@ onEachEngine('one budget for REST and GraphQL', (kit) => {
     }
   });
 
-  it('sums a batch and charges it as a whole or not at all', async () => {
+  it('charges the total cost of a batch or nothing', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     const batch = (n: number) =>
@@ -100,7 +100,7 @@ onEachEngine('one budget for REST and GraphQL', (kit) => {
     expect((await batch(11)).status).toBe(429);
   });
 
-  it('answers rateLimit when nothing is left, for nothing', async () => {
+  it('serves rateLimit free of charge when the budget is exhausted', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     await spend(gateway, key, 60);
@@ -120,12 +120,12 @@ onEachEngine('one budget for REST and GraphQL', (kit) => {
   });
 });
 
-onEachEngine('the plan', (kit) => {
+onEachEngine('the plans', (kit) => {
   it.each([
     ['free', '"minute";q=60;w=60, "day";q=1000;w=86400'],
     ['pro', '"minute";q=300;w=60, "day";q=10000;w=86400'],
     ['business', '"minute";q=1000;w=60, "day";q=100000;w=86400'],
-  ] as const)('%s has windows of %s', async (plan, policy) => {
+  ] as const)('gives %s keys the policy %s', async (plan, policy) => {
     const { gateway } = kit;
     const reply = await gateway.call('/pets', { key: await gateway.newKey(plan) });
     expect(reply.headers['ratelimit-policy']).toBe(policy);
@@ -133,8 +133,8 @@ onEachEngine('the plan', (kit) => {
   });
 });
 
-onEachEngine('the windows', (kit, engine) => {
-  it('open at the first request, last 60 seconds, and Retry-After is a promise', async () => {
+onEachEngine('rate limit windows', (kit, engine) => {
+  it('opens a window of 60 seconds at the first request, as Retry-After announces', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     gateway.clock.advance(400);
@@ -155,7 +155,7 @@ onEachEngine('the windows', (kit, engine) => {
     expect(numbers(passed).remaining).toBe(59);
   });
 
-  it('are charged both or neither, and the tighter one is shown', async () => {
+  it('charges both windows or neither and shows the tighter one in the headers', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('enterprise', { perMinute: 5, perDay: 7 });
     expect(numbers(await gateway.call('/pets', { key }))).toMatchObject({ limit: 5, remaining: 4 });
@@ -174,7 +174,7 @@ onEachEngine('the windows', (kit, engine) => {
     expect(Number(refused.headers['retry-after'])).toBe(86_340);
   });
 
-  it('survive a restart', async () => {
+  it('keeps an exhausted window across a restart', async () => {
     const clock = new Clock();
     const opened = await engine.open(clock.now);
     const first = await TestGateway.start(opened.store, {}, clock);
@@ -195,11 +195,11 @@ onEachEngine('bans', (kit) => {
     return replies.map(({ status }) => status);
   };
 
-  it('come with the 20th strike, hold for this key only, and double', async () => {
+  it('bans one key at the 20th strike, twice as long the second time, and starts over after a day', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
     await spend(gateway, key, 1);
-    // The first refusal is no strike.
+    // The first refusal is not a strike.
     expect(await strike(key, 20)).toEqual(Array.from({ length: 20 }, () => 429));
     const banned = await gateway.call('/pets', { key });
     expect(banned.status).toBe(403);
@@ -222,43 +222,43 @@ onEachEngine('bans', (kit) => {
     expect((await gateway.call('/pets', { key })).headers['retry-after']).toBe('60');
   });
 
-  it('are not for what still fits the budget', async () => {
+  it('counts no strike for requests that still fit the budget', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     await spend(gateway, key, 58);
     const six = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }';
     expect((await gateway.graphql(six, undefined, { key })).status).toBe(429);
     expect(await strike(key, 2)).toEqual([200, 200]);
-    // 19 strikes, for the two that passed were none.
+    // 19 strikes: the two requests that passed do not count.
     expect(new Set(await strike(key, 19))).toEqual(new Set([429]));
     expect(await strike(key, 1)).toEqual([403]);
   });
 });
 
-describe('the headers', () => {
-  onEachEngine('are on every answer', (kit) => {
+describe('the rate-limit headers', () => {
+  onEachEngine('on every response that needs a key', (kit) => {
     it.each<[string, number, Parameters<TestGateway['call']>]>([
-      ['success', 200, ['/pets']],
-      ['not modified', 304, ['/pets', { headers: { 'if-none-match': '*' } }]],
-      ['bad parameter', 400, ['/pets?limit=0']],
-      ['bad body', 400, ['/pets', { method: 'POST', body: '{' }]],
-      ['no key', 401, ['/pets', { key: null }]],
-      ['no such path', 404, ['/nope']],
-      ['other method', 405, ['/pets', { method: 'DELETE' }]],
-      ['options', 204, ['/pets', { method: 'OPTIONS' }]],
-      ['not acceptable', 406, ['/pets', { headers: { accept: 'text/csv' } }]],
-      ['too large', 413, ['/pets', { method: 'POST', body: 'x'.repeat(200_000) }]],
+      ['a success', 200, ['/pets']],
+      ['an unchanged resource', 304, ['/pets', { headers: { 'if-none-match': '*' } }]],
+      ['an invalid parameter', 400, ['/pets?limit=0']],
+      ['an invalid body', 400, ['/pets', { method: 'POST', body: '{' }]],
+      ['a missing key', 401, ['/pets', { key: null }]],
+      ['an unknown path', 404, ['/nope']],
+      ['an unsupported method', 405, ['/pets', { method: 'DELETE' }]],
+      ['OPTIONS', 204, ['/pets', { method: 'OPTIONS' }]],
+      ['an unacceptable media type', 406, ['/pets', { headers: { accept: 'text/csv' } }]],
+      ['an oversized body', 413, ['/pets', { method: 'POST', body: 'x'.repeat(200_000) }]],
       [
-        'other media type',
+        'an unsupported media type',
         415,
         ['/pets', { method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } }],
       ],
-      ['unknown reference', 422, ['/pets', { method: 'POST', body: { name: 'x', categoryId: 99 } }]],
-      ['GraphQL', 200, ['/graphql', { method: 'POST', body: { query: '{ __typename }' } }]],
-      ['GraphQL over GET', 200, ['/graphql?query={__typename}']],
-      ['GraphQL that fails', 400, ['/graphql', { method: 'POST', body: { query: '{' } }]],
+      ['an unknown reference', 422, ['/pets', { method: 'POST', body: { name: 'x', categoryId: 99 } }]],
+      ['a GraphQL POST', 200, ['/graphql', { method: 'POST', body: { query: '{ __typename }' } }]],
+      ['a GraphQL GET', 200, ['/graphql?query={__typename}']],
+      ['an invalid GraphQL document', 400, ['/graphql', { method: 'POST', body: { query: '{' } }]],
       [
-        'GraphQL stream',
+        'a GraphQL event stream',
         200,
         [
           '/graphql',
@@ -269,7 +269,7 @@ describe('the headers', () => {
           },
         ],
       ],
-    ])('%s', async (_what, status, call) => {
+    ])('sends them for %s: %i', async (_name, status, call) => {
       const reply = await kit.gateway.call(...call);
       expect(reply.status, reply.text).toBe(status);
       for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
@@ -280,17 +280,20 @@ describe('the headers', () => {
     });
   });
 
-  onEachEngine('are not on what is free', (kit) => {
-    it.each(['/health/live', '/health/ready', '/openapi.json', '/docs', '/metrics'])('%s', async (path) => {
-      const reply = await kit.gateway.call(path, { key: null });
-      expect(reply.status).toBe(200);
-      expect(reply.headers['x-ratelimit-limit']).toBeUndefined();
-    });
+  onEachEngine('on pages without a key', (kit) => {
+    it.each(['/health/live', '/health/ready', '/openapi.json', '/docs', '/metrics'])(
+      'sends none for %s',
+      async (path) => {
+        const reply = await kit.gateway.call(path, { key: null });
+        expect(reply.status).toBe(200);
+        expect(reply.headers['x-ratelimit-limit']).toBeUndefined();
+      },
+    );
   });
 });
 
-describe('a store that cannot count', () => {
-  it('lets nothing through, and says so in the log', async () => {
+describe('a store that cannot charge', () => {
+  it('lets no request pass, and its error is logged', async () => {
     const opened = await sqlite.open();
     const store: Store = {
       ...opened.store,

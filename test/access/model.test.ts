@@ -15,7 +15,7 @@ interface Window {
   used: number;
 }
 
-interface Answer {
+interface Expected {
   status: number;
   limit: number;
   remaining: number;
@@ -26,18 +26,18 @@ interface Answer {
 const end = ({ openedAt, length }: Window): number => openedAt + length;
 const left = ({ limit, used }: Window): number => limit - used;
 
-/** The rules of the limiter as plainly as they can be written: what the gateway is held against. */
-class Contract {
+/** A model of the limiter that states its rules as plainly as possible. */
+class LimiterModel {
   #minute: Window;
   #day: Window;
-  /** Ends of the Retry-After of all refusals. */
-  readonly #promises: number[] = [];
+  /** When the Retry-After of each refusal ends. */
+  readonly #retryTimes: number[] = [];
   #strikes: number[] = [];
   #bannedUntil = Number.NEGATIVE_INFINITY;
   #bans = 0;
-  /** When something was read that might have been free, though nothing was left. */
-  #read: number[] = [];
-  /** Whether the last request was refused or let through for what it costs. */
+  /** Times of requests on an exhausted budget that were read because they might be free. */
+  #reads: number[] = [];
+  /** Whether the last request was read, and so decided by its real cost. */
   wasRead = true;
 
   constructor({ perMinute, perDay }: Limits) {
@@ -46,9 +46,9 @@ class Contract {
     this.#day = { length: DAY, limit: perDay, ...unopened };
   }
 
-  request(now: number, { transport, cost: asked }: Ask): Answer {
+  request(now: number, { transport, cost: ownCost }: ModelRequest): Expected {
     const asOfNow = (window: Window) => (now < end(window) ? window : { ...window, openedAt: now, used: 0 });
-    const answer = (status: number, window: Window, until?: number): Answer => ({
+    const expected = (status: number, window: Window, until?: number): Expected => ({
       status,
       limit: window.limit,
       remaining: left(window),
@@ -59,53 +59,53 @@ class Contract {
     const minute = asOfNow(this.#minute);
     const day = asOfNow(this.#day);
 
-    if (now < this.#bannedUntil) return answer(403, smaller(minute, day), this.#bannedUntil);
+    if (now < this.#bannedUntil) return expected(403, smaller(minute, day), this.#bannedUntil);
     const isUnread = transport !== 'rest' && (left(minute) === 0 || left(day) === 0) && !this.#mayRead(now);
-    const cost = isUnread ? 1 : asked;
-    this.wasRead = cost === asked;
+    const cost = isUnread ? 1 : ownCost;
+    this.wasRead = cost === ownCost;
     const charged = (window: Window) => ({ ...window, used: window.used + cost });
     const refusing = [minute, day].filter((window) => left(window) < cost);
     if (refusing.length === 0) {
       if (cost > 0) [this.#minute, this.#day] = [charged(minute), charged(day)];
-      return answer(200, smaller(charged(minute), charged(day)));
+      return expected(200, smaller(charged(minute), charged(day)));
     }
-    const isStrike = this.#promises.some((until) => now < until);
+    const isStrike = this.#retryTimes.some((until) => now < until);
     if (isStrike) this.#strikes.push(now);
     this.#strikes = this.#strikes.filter((at) => now - at < 10 * MINUTE);
     if (isStrike && this.#strikes.length >= 20) {
       this.#bans = now < this.#bannedUntil + DAY ? this.#bans + 1 : 1;
       this.#bannedUntil = now + Math.min(DAY, MINUTE * 2 ** (this.#bans - 1));
       this.#strikes = [];
-      return answer(403, smaller(minute, day), this.#bannedUntil);
+      return expected(403, smaller(minute, day), this.#bannedUntil);
     }
-    // A retry passes once the last of the windows that refused is over.
+    // A retry passes once the last window that refused has ended.
     const last = refusing.reduce((a, b) => (end(a) > end(b) ? a : b));
-    const refusal = answer(429, last, end(last));
-    this.#promises.push(now + refusal.retryAfter! * SECOND);
+    const refusal = expected(429, last, end(last));
+    this.#retryTimes.push(now + refusal.retryAfter! * SECOND);
     return refusal;
   }
 
-  /** Ten a second. */
+  /** At most 10 per second. */
   #mayRead(now: number): boolean {
-    this.#read = this.#read.filter((at) => now - at < SECOND);
-    return this.#read.length < 10 && this.#read.push(now) > 0;
+    this.#reads = this.#reads.filter((at) => now - at < SECOND);
+    return this.#reads.length < 10 && this.#reads.push(now) > 0;
   }
 }
 
-/** One request of some cost, over REST or one of the forms of GraphQL. */
-interface Ask {
+/** A request with a given cost, over REST or one of several forms of GraphQL. */
+interface ModelRequest {
   transport: 'rest' | 'aliases' | 'lists' | 'batch';
   cost: number;
 }
 
 /** What a client does next. */
 type Step =
-  | { does: 'ask'; ask: Ask; times: number }
-  | { does: 'wait'; milliseconds: number }
-  /** After a refusal: waits as long as told (or a second less), then asks for the same again. */
-  | { does: 'obey' | 'hurry' };
+  | { action: 'send'; request: ModelRequest; times: number }
+  | { action: 'wait'; milliseconds: number }
+  /** Repeats a refused request after its Retry-After, or a second too early. */
+  | { action: 'retry' | 'retry early' };
 
-function send(gateway: TestGateway, key: string, { transport, cost }: Ask): Promise<Reply> {
+function send(gateway: TestGateway, key: string, { transport, cost }: ModelRequest): Promise<Reply> {
   if (transport === 'rest') return gateway.call('/pets?limit=1', { key });
   const aliases = (count: number) => ({
     query: `{ rateLimit { plan } ${Array.from({ length: count }, (_, i) => `a${i}: pet(id: 1) { id }`).join(' ')} }`,
@@ -117,41 +117,44 @@ function send(gateway: TestGateway, key: string, { transport, cost }: Ask): Prom
   return gateway.call('/graphql', { method: 'POST', key, body });
 }
 
-const asks = (transport: Ask['transport'], min: number, max: number): fc.Arbitrary<Ask> =>
-  fc.integer({ min, max }).map((cost) => ({ transport, cost }));
-const ask = fc.oneof(
-  { weight: 3, arbitrary: asks('rest', 1, 1) },
-  { weight: 2, arbitrary: asks('aliases', 0, 7) },
-  asks('lists', 1, 5),
-  asks('batch', 1, 6),
+const requests = (
+  transport: ModelRequest['transport'],
+  min: number,
+  max: number,
+): fc.Arbitrary<ModelRequest> => fc.integer({ min, max }).map((cost) => ({ transport, cost }));
+const request = fc.oneof(
+  { weight: 3, arbitrary: requests('rest', 1, 1) },
+  { weight: 2, arbitrary: requests('aliases', 0, 7) },
+  requests('lists', 1, 5),
+  requests('batch', 1, 6),
 );
-const span = fc.oneof(
+const duration = fc.oneof(
   fc.integer({ min: 1, max: 90 * SECOND }),
   fc
     .tuple(
       fc.constantFrom(SECOND, MINUTE, 2 * MINUTE, 10 * MINUTE, DAY, DAY + MINUTE),
       fc.constantFrom(-SECOND, -1, 0, 1, 999),
     )
-    .map(([length, off]) => length + off),
+    .map(([length, offset]) => length + offset),
 );
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      does: fc.constant('ask' as const),
-      ask,
+      action: fc.constant('send' as const),
+      request,
       times: fc.oneof({ weight: 4, arbitrary: fc.integer({ min: 1, max: 8 }) }, fc.constantFrom(21, 25)),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ does: fc.constant('wait' as const), milliseconds: span }) },
-  { weight: 2, arbitrary: fc.record({ does: fc.constantFrom('obey' as const, 'hurry' as const) }) },
+  { weight: 2, arbitrary: fc.record({ action: fc.constant('wait' as const), milliseconds: duration }) },
+  { weight: 2, arbitrary: fc.record({ action: fc.constantFrom('retry' as const, 'retry early' as const) }) },
 );
-const story = fc.record({
+const scenario = fc.record({
   limits: fc.record({ perMinute: fc.integer({ min: 1, max: 12 }), perDay: fc.integer({ min: 1, max: 40 }) }),
   steps: fc.array(step, { minLength: 4, maxLength: 16 }),
 });
 
-const shown = ({ status, headers }: Reply): Answer => ({
+const actual = ({ status, headers }: Reply): Expected => ({
   status,
   limit: Number(headers['x-ratelimit-limit']),
   remaining: Number(headers['x-ratelimit-remaining']),
@@ -162,42 +165,44 @@ const shown = ({ status, headers }: Reply): Answer => ({
 onEachEngine('the limiter', (kit, { name }) => {
   const runs = Number(process.env.PROPERTY_RUNS ?? (name === 'sqlite' ? 100 : 6));
 
-  it('does what the contract says, whatever a client does', { timeout: 600_000 }, async () => {
+  it('responds as its model predicts to random sequences of requests, waits and retries', {
+    timeout: 600_000,
+  }, async () => {
     const { gateway, clock } = kit;
     const statuses = new Set<number>();
-    const play = async ({ limits, steps }: { limits: Limits; steps: readonly Step[] }) => {
+    const run = async ({ limits, steps }: { limits: Limits; steps: readonly Step[] }) => {
       clock.advance(1_234);
       const key = await gateway.newKey('enterprise', limits);
-      const contract = new Contract(limits);
-      const told: unknown[] = [limits];
-      let refused: { ask: Ask; retryAt: number } | undefined;
-      const request = async (what: Ask): Promise<number> => {
-        const expected = contract.request(clock.time, what);
-        const reply = await send(gateway, key, what);
-        told.push({ at: clock.time, ...what, answer: reply.status });
+      const model = new LimiterModel(limits);
+      const trace: unknown[] = [limits];
+      let refused: { request: ModelRequest; retryAt: number } | undefined;
+      const check = async (request: ModelRequest): Promise<number> => {
+        const expected = model.request(clock.time, request);
+        const reply = await send(gateway, key, request);
+        trace.push({ at: clock.time, ...request, status: reply.status });
         statuses.add(reply.status);
-        expect(shown(reply), JSON.stringify(told)).toEqual(expected);
-        // What costs more than a whole window never passes, and what is not read is promised the least there is.
-        const mayPass = contract.wasRead && what.cost <= Math.min(limits.perMinute, limits.perDay);
+        expect(actual(reply), JSON.stringify(trace)).toEqual(expected);
+        // A request that costs more than a whole window never passes. Retry-After for an unread one assumes 1 unit.
+        const mayPass = model.wasRead && request.cost <= Math.min(limits.perMinute, limits.perDay);
         if (reply.status === 429 && mayPass)
-          refused = { ask: what, retryAt: clock.time + expected.retryAfter! * SECOND };
-        // What passes in the meantime may use up what the promise counted on.
-        else if (reply.status === 200 && what.cost > 0) refused = undefined;
+          refused = { request, retryAt: clock.time + expected.retryAfter! * SECOND };
+        // A request that passes in the meantime may use up what the retry would need.
+        else if (reply.status === 200 && request.cost > 0) refused = undefined;
         return reply.status;
       };
-      for (const one of steps) {
-        if (one.does === 'wait') clock.advance(one.milliseconds);
-        else if (one.does === 'ask') for (let i = 0; i < one.times; i++) await request(one.ask);
+      for (const step of steps) {
+        if (step.action === 'wait') clock.advance(step.milliseconds);
+        else if (step.action === 'send') for (let i = 0; i < step.times; i++) await check(step.request);
         else if (refused && clock.time <= refused.retryAt - SECOND) {
-          const { ask: same, retryAt } = refused;
-          clock.time = one.does === 'obey' ? retryAt : retryAt - SECOND;
-          const status = await request(same);
-          // The promise itself, whatever the model says; a ban in the meantime is another matter.
-          if (status !== 403) expect(status, JSON.stringify(told)).toBe(one.does === 'obey' ? 200 : 429);
+          const { request, retryAt } = refused;
+          clock.time = step.action === 'retry' ? retryAt : retryAt - SECOND;
+          const status = await check(request);
+          // Checks Retry-After independently of the model, unless the key was banned in the meantime.
+          if (status !== 403) expect(status, JSON.stringify(trace)).toBe(step.action === 'retry' ? 200 : 429);
         }
       }
     };
-    await fc.assert(fc.asyncProperty(story, play), { numRuns: runs });
+    await fc.assert(fc.asyncProperty(scenario, run), { numRuns: runs });
     if (runs >= 50) expect([...statuses].sort()).toEqual([200, 403, 429]);
   });
 });

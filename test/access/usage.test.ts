@@ -13,20 +13,20 @@ const charge = (usage: UsageState, now: number, { cost = 1, limits = LIMITS } = 
 const chargedAt = (...times: number[]): UsageState =>
   times.reduce((usage, now) => charge(usage, now).usage, initialUsage());
 
-describe('A charge of nothing', () => {
-  it('opens no window', () => {
+describe('a charge of 0 units', () => {
+  it('does not open a window', () => {
     expect(charge(initialUsage(), NOW, { cost: 0 })).toEqual({ outcome: 'passed', usage: initialUsage() });
   });
 
-  it('passes, and is no strike, even where more is used up than there is', () => {
+  it('passes without a strike even if usage exceeds the limits', () => {
     const spent = chargedAt(NOW, NOW);
     const limits = { perMinute: 0, perDay: 0 };
     expect(charge(spent, NOW + 1, { cost: 0, limits })).toEqual({ outcome: 'passed', usage: spent });
   });
 });
 
-describe('A refusal', () => {
-  it('promises that the next window is open after its Retry-After, and is no strike in that', () => {
+describe('a refusal', () => {
+  it('ends when the window resets; a refusal in the next window is not a strike', () => {
     const first = chargedAt(NOW, NOW + 59 * SECOND);
     expect(first.refusedUntil).toBe(NOW + MINUTE);
     const next = charge(first, NOW + MINUTE);
@@ -37,19 +37,19 @@ describe('A refusal', () => {
     });
   });
 
-  it('promises no more than a window from now, where another clock opened it a moment ahead', () => {
+  it('lasts at most one window from now if another clock opened the window slightly ahead', () => {
     const ahead = chargedAt(NOW + SECOND);
     expect(charge(ahead, NOW).usage.refusedUntil).toBe(NOW + MINUTE);
     const limits = { perMinute: 1_000, perDay: 1 };
     expect(charge(ahead, NOW, { limits }).usage.refusedUntil).toBe(NOW + DAY);
   });
 
-  it('of the day promises what is left of the day', () => {
+  it('lasts until the end of the day window if that one refuses', () => {
     const limits = { perMinute: 1_000, perDay: 1 };
     expect(charge(chargedAt(NOW), NOW + 30 * SECOND, { limits }).usage.refusedUntil).toBe(NOW + DAY);
   });
 
-  it('counts the strikes of ten minutes, and none that is older', () => {
+  it('counts only strikes from the last 10 minutes towards a ban', () => {
     const strikes = Array.from({ length: 19 }, (_, i) => NOW + i);
     const usage = { ...chargedAt(NOW, NOW), strikes, refusedUntil: NOW + DAY };
     const spent = (now: number) => ({ ...usage, minuteStart: now, minuteUsed: 1 });
@@ -62,7 +62,7 @@ describe('A refusal', () => {
   });
 });
 
-describe('A ban', () => {
+describe('a ban', () => {
   const banned = (usage: UsageState, now: number) =>
     charge(
       {
@@ -72,11 +72,11 @@ describe('A ban', () => {
       now,
     );
 
-  it('promises nothing but its end, so that the first refusal after it is no strike', () => {
+  it('sets refusedUntil to its own end, so that the first refusal after it is not a strike', () => {
     const limits = { perMinute: 2, perDay: 2 };
     const before = { ...chargedAt(NOW, NOW), minuteUsed: 2, dayUsed: 1, refusedUntil: NOW + MINUTE };
     const strikes = Array.from({ length: 19 }, () => NOW);
-    // Both windows refuse: the minute until the ban ends, the day for much longer.
+    // Both windows refuse: the minute until the end of the ban, the day for much longer.
     const { outcome, usage } = charge({ ...before, strikes }, NOW, { limits, cost: 2 });
     expect([outcome, usage.refusedUntil]).toEqual(['banned', NOW + MINUTE]);
     const later = NOW + MINUTE;
@@ -87,7 +87,7 @@ describe('A ban', () => {
     });
   });
 
-  it('is a minute long, and twice as long with each further one up to a day', () => {
+  it('lasts a minute and doubles with each further ban, up to a day', () => {
     expect([1, 2, 3, 11, 12, 1_100].map(banDuration)).toEqual([
       ...[MINUTE, 2 * MINUTE, 4 * MINUTE, 1_024 * MINUTE],
       ...[DAY, DAY],
@@ -106,7 +106,7 @@ describe('A ban', () => {
     }
   });
 
-  it('is forgotten after a quiet day', () => {
+  it('no longer counts towards the next one a day after it ended', () => {
     const { usage } = banned(initialUsage(), NOW);
     const quiet = usage.bannedUntil + DAY;
     expect(banned(usage, quiet - 1).usage.bans).toBe(2);
@@ -114,18 +114,18 @@ describe('A ban', () => {
   });
 });
 
-describe('A clock that is set back', () => {
+describe('rewindTo', () => {
   const old: UsageState = { ...initialUsage(), minuteStart: NOW - DAY, dayStart: NOW - DAY };
   const LATER = NOW + 5 * MINUTE;
 
   it.each([
     ['the window of the minute', { minuteStart: LATER }],
     ['the window of the day', { dayStart: LATER }],
-    ['the last of several strikes', { strikes: [NOW - 2, NOW - 1, LATER] }],
+    ['the latest of several strikes', { strikes: [NOW - 2, NOW - 1, LATER] }],
     ['a ban', { bans: 1, bannedUntil: LATER + MINUTE }],
     ['a longer ban', { bans: 3, bannedUntil: LATER + 4 * MINUTE }],
-  ])('takes all times along with %s', (_what, told: Partial<UsageState>) => {
-    const state = { ...old, refusedUntil: NOW + 10 * MINUTE, ...told };
+  ])('moves all times back by the same amount if %s lies ahead', (_name, changes: Partial<UsageState>) => {
+    const state = { ...old, refusedUntil: NOW + 10 * MINUTE, ...changes };
     const moved = rewindTo(NOW, state);
     const back = (time: number) => Math.max(0, time - 5 * MINUTE);
     expect(moved).toEqual({
@@ -138,7 +138,7 @@ describe('A clock that is set back', () => {
     });
   });
 
-  it('changes nothing by two seconds, by which the clocks of instances may differ', () => {
+  it('tolerates times up to 2 seconds ahead, since the clocks of instances differ', () => {
     const state = { ...old, minuteStart: NOW + 2 * SECOND };
     expect(rewindTo(NOW, state)).toBe(state);
     expect(rewindTo(NOW - 1, state).minuteStart).toBe(NOW - 1);
