@@ -11,37 +11,37 @@ const head = (path: string, ...lines: string[]) =>
 
 const GET = 'GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
 
-const statusesIn = (answers: string) =>
-  [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+const statusesIn = (responses: string) =>
+  [...responses.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
 
-/** Waits until what came matches. */
+/** Waits until the received text matches. */
 const until = (socket: Socket, pattern: RegExp): Promise<string> =>
   new Promise((resolve) => {
-    let got = '';
+    let received = '';
     socket.on('data', (chunk) => {
-      got += chunk;
-      if (pattern.test(got)) resolve(got);
+      received += chunk;
+      if (pattern.test(received)) resolve(received);
     });
   });
 
-describe('a body that is not read', () => {
+describe('request bodies that are not needed', () => {
   const kit = useGateway(sqlite);
   const key = ({ key }: TestGateway) => `X-API-Key: ${key}`;
 
-  it('is dropped where it is short, and the next request on the connection is answered', async () => {
+  it('drains a short body and serves the next request on the connection', async () => {
     const body = '{"x":"'.padEnd(90_000, 'x');
     for (const path of ['/pets', '/graphql', '/nope']) {
-      const answers = await exchangeRaw(kit.gateway.url, head(path, 'Content-Length: 90000') + body + GET);
-      expect(statusesIn(answers)).toEqual([401, 200]);
-      expect(answers.slice(0, answers.indexOf('\r\n\r\n'))).not.toMatch(/^Connection: close/m);
+      const responses = await exchangeRaw(kit.gateway.url, head(path, 'Content-Length: 90000') + body + GET);
+      expect(statusesIn(responses)).toEqual([401, 200]);
+      expect(responses.slice(0, responses.indexOf('\r\n\r\n'))).not.toMatch(/^Connection: close/m);
     }
   });
 
   it.each(['Content-Length: 100000000', 'Transfer-Encoding: chunked'])(
-    'ends the connection after the answer where it may be long: %s',
+    'responds and closes the connection if the body may be long: %s',
     async (framing) => {
       const socket = await openRaw(kit.gateway.url);
-      const answer = until(socket, /\r\n\r\n\{.*\}$/s);
+      const response = until(socket, /\r\n\r\n\{.*\}$/s);
       const closed = new Promise((resolve) => socket.once('close', resolve));
       socket.write(head('/pets', framing));
       const megabyte = Buffer.alloc(1_000_000, 'x');
@@ -49,21 +49,21 @@ describe('a body that is not read', () => {
         ? Buffer.concat([Buffer.from('F4240\r\n'), megabyte, Buffer.from('\r\n')])
         : megabyte;
       let sent = 0;
-      for (let i = 0; i < 100; i++) socket.write(chunk, (fault) => void (fault || sent++));
-      expect(await answer).toMatch(/^HTTP\/1\.1 401 .*\r\nConnection: close\r\n/s);
+      for (let i = 0; i < 100; i++) socket.write(chunk, (error) => void (error || sent++));
+      expect(await response).toMatch(/^HTTP\/1\.1 401 .*\r\nConnection: close\r\n/s);
       await closed;
-      // What went out is what the kernels on both sides keep, and what is dropped.
+      // Only what the kernels on both sides buffer and what the gateway drains was sent.
       expect(sent).toBeLessThan(30);
     },
   );
 
-  it('need not even be sent: a client that asks first is answered without it', async () => {
-    const answer = await exchangeRaw(
+  it('responds to Expect: 100-continue with the refusal instead of asking for the body', async () => {
+    const response = await exchangeRaw(
       kit.gateway.url,
       head('/pets', 'Content-Length: 5000', 'Expect: 100-continue'),
     );
-    expect(statusesIn(answer)).toEqual([401]);
-    expect(answer).toMatch(/\r\nConnection: close\r\n/);
+    expect(statusesIn(response)).toEqual([401]);
+    expect(response).toMatch(/\r\nConnection: close\r\n/);
     const unsupported = head(
       '/pets',
       key(kit.gateway),
@@ -74,7 +74,7 @@ describe('a body that is not read', () => {
     expect(statusesIn(await exchangeRaw(kit.gateway.url, unsupported))).toEqual([415]);
   });
 
-  it('is asked for where it will be read', async () => {
+  it('sends 100 Continue before it reads a body', async () => {
     const socket = await openRaw(kit.gateway.url);
     const body = '{"name":"Dogs"}';
     socket.write(
@@ -90,7 +90,7 @@ describe('a body that is not read', () => {
     socket.destroy();
   });
 
-  it('that is too large is refused as such, and the client gets to the answer', async () => {
+  it('responds 413 to a body of 5 MB and closes the connection', async () => {
     const { status, headers } = await kit.gateway.call('/pets', {
       method: 'POST',
       body: 'x'.repeat(5_000_000),

@@ -3,7 +3,7 @@ import { fill, makeWorld, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 const kit = useGateway(sqlite);
 
-it('reads tell caches whose they are and what chooses them, refusals and 304 too', async () => {
+it('sends Cache-Control and Vary with every read, errors and 304 included, and not with writes', async () => {
   const world = await makeWorld(kit);
   for (const line of [
     '/pets',

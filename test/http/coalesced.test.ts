@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { coalesced } from '../../src/http/coalesced.ts';
 
-describe('shared work', () => {
-  it('is done once for all who ask at a time, and afresh for who asks later', async () => {
+describe('coalesced', () => {
+  it('runs once for concurrent calls and again for calls made after it started', async () => {
     let state = 0;
     let runs = 0;
     const begun: (() => void)[] = [];
-    const ask = coalesced(async () => {
+    const call = coalesced(async () => {
       runs++;
       const seen = state;
       await new Promise<void>((resolve) => begun.push(resolve));
       return seen;
     }, 0);
-    const first = [ask(), ask()];
+    const first = [call(), call()];
     await expect.poll(() => begun.length).toBe(1);
     state = 1;
-    const second = [ask(), ask(), ask()];
+    const second = [call(), call(), call()];
     begun.shift()!();
     expect(await Promise.all(first)).toEqual([0, 0]);
     await expect.poll(() => begun.length).toBe(1);
@@ -24,21 +24,21 @@ describe('shared work', () => {
     expect(runs).toBe(2);
   });
 
-  it('begins no more often than it may', async () => {
+  it('waits for the minimum interval between two runs', async () => {
     const times: number[] = [];
-    const ask = coalesced(() => times.push(performance.now()), 60);
-    for (let i = 0; i < 3; i++) await ask();
+    const call = coalesced(() => times.push(performance.now()), 60);
+    for (let i = 0; i < 3; i++) await call();
     for (let i = 1; i < 3; i++) expect(times[i]! - times[i - 1]!).toBeGreaterThan(50);
   });
 
-  it('that fails fails for those who asked, and is tried again for the next', async () => {
+  it('rejects all callers of a failed run and runs again for the next call', async () => {
     let runs = 0;
-    const ask = coalesced(() => {
+    const call = coalesced(() => {
       if (++runs === 1) throw new Error('away');
       return 'there';
     }, 0);
-    const refused = await Promise.allSettled([ask(), ask()]);
-    expect(refused.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-    expect(await ask()).toBe('there');
+    const results = await Promise.allSettled([call(), call()]);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await call()).toBe('there');
   });
 });

@@ -23,10 +23,10 @@ const preflight = {
   'access-control-request-headers': 'x-api-key, if-match, idempotency-key',
 };
 
-describe('CORS for every origin', () => {
+describe('CORS for any origin', () => {
   const kit = useGateway(sqlite);
 
-  it('lets any page read the answers, refusals too', async () => {
+  it('lets any page read responses and their headers, errors included', async () => {
     const headers = { origin: ORIGIN };
     for (const sent of [
       await send(kit.gateway, '/pets', { headers }),
@@ -44,7 +44,7 @@ describe('CORS for every origin', () => {
     expect((await send(kit.gateway, '/pets')).headers['access-control-allow-origin']).toBeUndefined();
   });
 
-  it('answers preflights without a key and free of charge', async () => {
+  it('responds 204 to preflights, with or without a key and free of charge', async () => {
     for (const key of [kit.gateway.key, null]) {
       const before = await send(kit.gateway, '/pets');
       for (const path of ['/pets/1', '/graphql', '/store/orders', '/nothing']) {
@@ -66,7 +66,7 @@ describe('CORS for every origin', () => {
     expect(guard.headers['x-ratelimit-remaining'], guard.about).toBe('58');
   });
 
-  it('takes an OPTIONS that is no preflight for a request like others', async () => {
+  it('requires a key for an OPTIONS request that is not a preflight', async () => {
     const { about, status } = await send(kit.gateway, 'OPTIONS /pets', {
       key: null,
       headers: { origin: ORIGIN },
@@ -75,10 +75,10 @@ describe('CORS for every origin', () => {
   });
 });
 
-describe('CORS for some origins', () => {
+describe('CORS for listed origins', () => {
   const kit = useGateway(sqlite, { CORS_ORIGIN: 'https://one.example, https://shop.example' });
 
-  it('names the origin of those and no other', async () => {
+  it('allows the listed origins only and sends Vary: Origin', async () => {
     for (const [origin, allowed] of [
       [ORIGIN, ORIGIN],
       ['https://one.example', 'https://one.example'],

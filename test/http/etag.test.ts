@@ -13,7 +13,7 @@ import {
 
 const OTHER = '"0000000000000000000000000000"';
 
-/** A resource, a body that replaces it, a merge patch that changes it and one that doesn't. */
+/** A resource, a body that replaces it, a merge patch that changes it, and its list. */
 const RESOURCES = [
   ['/pets/$F', '{"name":"Max","categoryId":$E}', '{"status":"sold"}', '/pets'],
   ['/categories/$E', '{"name":"Cats"}', '{"description":"They purr"}', '/categories'],
@@ -23,7 +23,7 @@ const RESOURCES = [
 
 onEachEngine('ETag and If-Match', (kit) => {
   it.each(RESOURCES)(
-    '%s is written only in the version that If-Match names',
+    'writes %s only if If-Match names its current version',
     async (pattern, replacement, patch) => {
       const world = await makeWorld(kit);
       const path = fill(pattern, world);
@@ -52,12 +52,12 @@ onEachEngine('ETag and If-Match', (kit) => {
       expectAnswer(patched, 200);
       expect(patched.headers.etag, patched.about).not.toBe(replaced.headers.etag);
       expectAnswer(await put('*'), 200, replaced.text);
-      // The same content is the same version.
+      // The same content has the same ETag.
       expect((await send(kit.gateway, path)).headers.etag).toBe(replaced.headers.etag);
     },
   );
 
-  it.each(RESOURCES.slice(0, 3))('%s is deleted only in the version that If-Match names', async (pattern) => {
+  it.each(RESOURCES.slice(0, 3))('deletes %s only if If-Match names its current version', async (pattern) => {
     const path = fill(pattern, await makeWorld(kit));
     const { etag } = (await send(kit.gateway, path)).headers;
     const remove = (match: string) => send(kit.gateway, `DELETE ${path}`, { headers: { 'if-match': match } });
@@ -68,7 +68,7 @@ onEachEngine('ETag and If-Match', (kit) => {
   });
 
   it.each(RESOURCES)(
-    'of concurrent writes to %s with the same If-Match exactly one passes',
+    'passes exactly one of several concurrent writes to %s with the same If-Match',
     async (pattern) => {
       const world = await makeWorld(kit);
       const path = fill(pattern, world);
@@ -84,13 +84,13 @@ onEachEngine('ETag and If-Match', (kit) => {
       );
       const passed = sent.filter(({ status }) => status === 200);
       expect(passed.map(({ about }) => about)).toHaveLength(1);
-      for (const refused of sent.filter((one) => one !== passed[0]))
+      for (const refused of sent.filter((response) => response !== passed[0]))
         expectRefusal(refused, 'PRECONDITION_FAILED');
       expectAnswer(await send(kit.gateway, path), 200, passed[0]!.text);
     },
   );
 
-  it('an inventory entry and its pet are versions of their own', async () => {
+  it('changes the ETag of an inventory entry with the status of its pet, but not with its name', async () => {
     const { P } = await makeWorld(kit);
     const pet = await send(kit.gateway, `/pets/${P}`);
     expectAnswer(await send(kit.gateway, `PUT /store/inventory/${P}`, { body: { quantity: 1 } }), 200);
@@ -103,10 +103,10 @@ onEachEngine('ETag and If-Match', (kit) => {
   });
 });
 
-describe('an ETag', () => {
+describe('ETag', () => {
   const kit = useGateway(sqlite);
 
-  it('is a cryptographic digest of the body', async () => {
+  it('is the SHA-256 digest of the body', async () => {
     const { P } = await makeWorld(kit);
     for (const path of [`/pets/${P}`, '/pets', '/store/inventory']) {
       const { headers, text, about } = await send(kit.gateway, path);
@@ -118,10 +118,10 @@ describe('an ETag', () => {
 describe('If-None-Match', () => {
   const kit = useGateway(sqlite);
 
-  it('answers 304 to those who have the version, on every GET', async () => {
+  it('responds 304 to GET and HEAD if it names the current version', async () => {
     const world = await makeWorld(kit);
     const paths = [
-      ...RESOURCES.flatMap(([one, , , list]) => [one, list]),
+      ...RESOURCES.flatMap(([record, , , list]) => [record, list]),
       '/categories/$C/pets',
       '/pets?status=sold',
       '/categories/$E/pets',
@@ -156,7 +156,7 @@ describe('If-None-Match', () => {
     }
   });
 
-  it('has no say in what is missing or in writes', async () => {
+  it('is ignored for missing resources and for writes', async () => {
     const { C } = await makeWorld(kit);
     expectRefusal(
       await send(kit.gateway, '/pets/9223372036854775806', { headers: { 'if-none-match': '*' } }),

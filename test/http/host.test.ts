@@ -6,8 +6,8 @@ describe('the Host header', () => {
   const kit = useGateway(sqlite);
   const statusFor = async (...hosts: string[]) => {
     const lines = ['GET /health/live HTTP/1.1', ...hosts.map((host) => `Host:${host}`), 'Connection: close'];
-    const answer = await exchangeRaw(kit.gateway.url, `${lines.join('\r\n')}\r\n\r\n`);
-    return Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
+    const response = await exchangeRaw(kit.gateway.url, `${lines.join('\r\n')}\r\n\r\n`);
+    return Number(/^HTTP\/1\.1 (\d+)/.exec(response)?.[1]);
   };
 
   it.each([
@@ -22,7 +22,7 @@ describe('the Host header', () => {
     ' a_b.internal',
     ' %41.example',
     '',
-  ])('may be "%s"', async (host) => {
+  ])('is accepted as "%s"', async (host) => {
     expect(await statusFor(host)).toBe(200);
   });
 
@@ -39,11 +39,11 @@ describe('the Host header', () => {
     ' pets.example, pets.example',
     ' "pets"',
     ' %4',
-  ])('is refused as "%s"', async (host) => {
+  ])('is rejected with 400 as "%s"', async (host) => {
     expect(await statusFor(host)).toBe(400);
   });
 
-  it('is refused where it is there twice, even twice the same, or not at all', async () => {
+  it('is rejected with 400 if it is missing or sent twice, even with the same value', async () => {
     expect(await statusFor(' localhost', ' pets.example')).toBe(400);
     expect(await statusFor(' localhost', ' localhost')).toBe(400);
     expect(await statusFor()).toBe(400);

@@ -41,8 +41,8 @@ function expectFirst(sent: Sent): Sent {
   return sent;
 }
 
-onEachEngine('Idempotency-Key', (kit) => {
-  it('tells payloads apart that JSON would write alike, valid or not', async () => {
+onEachEngine('idempotent requests', (kit) => {
+  it('distinguishes payloads whose JSON looks alike, valid or not', async () => {
     const { C } = await makeWorld(kit);
     const pet = `{"name":"Tom","categoryId":${C}}`;
     for (const [first, second] of [
@@ -54,21 +54,21 @@ onEachEngine('Idempotency-Key', (kit) => {
       ['{"name":1.0}', '{"name":null}'],
       ['{"name":1.0}', '{"name":"NaN"}'],
     ] as const) {
-      for (const [one, other] of [
+      for (const [payload, other] of [
         [first, second],
         [second, first],
       ] as const) {
         const key = newKey();
-        const answer = expectFirst(await post(kit, '/pets', key, one));
+        const original = expectFirst(await post(kit, '/pets', key, payload));
         expectRefusal(await post(kit, '/pets', key, other), 'IDEMPOTENCY_KEY_REUSED');
-        expectReplay(await post(kit, '/pets', key, one), answer);
+        expectReplay(await post(kit, '/pets', key, payload), original);
       }
     }
   });
 
-  it('keeps no more of a refusal than it can have to say', async () => {
-    const strange = '\\u0000'.repeat(40);
-    const fields = Array.from({ length: 300 }, (_, i) => `"${strange}${i}":1`);
+  it('replays an error with 302 issues, which stays below 16 kB', async () => {
+    const name = '\\u0000'.repeat(40);
+    const fields = Array.from({ length: 300 }, (_, i) => `"${name}${i}":1`);
     const key = newKey();
     const first = await post(kit, '/pets', key, `{${fields.join(',')}}`);
     expectRefusal(first, 'VALIDATION_FAILED', /; and 282 more\.$/);
@@ -76,7 +76,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     expectReplay(await post(kit, '/pets', key, `{${fields.join(',')}}`), first);
   });
 
-  it('gives the first answer to every repeated POST', async () => {
+  it('replays the first response to a repeated POST with the same or an equivalent body', async () => {
     const { C, P } = await makeWorld(kit);
     for (const [path, body, same] of [
       [
@@ -102,7 +102,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     await send(kit.gateway, 'DELETE /store/orders/9223372036854775807');
   });
 
-  it('replays what has changed or gone since', async () => {
+  it('replays the response after the record was changed or deleted', async () => {
     const key = newKey();
     const first = await post(kit, '/categories', key, { name: 'Birds' });
     await send(kit.gateway, `PUT ${first.headers.location}`, { body: { name: 'Cats' } });
@@ -111,7 +111,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     expectReplay(await post(kit, '/categories', key, { name: 'Birds' }), first);
   });
 
-  it('refuses the key with another payload or operation', async () => {
+  it('responds IDEMPOTENCY_KEY_REUSED to the key with another payload or operation', async () => {
     const { C } = await makeWorld(kit);
     const key = newKey();
     const first = await post(kit, '/pets', key, { name: 'Tom', categoryId: Number(C) });
@@ -128,7 +128,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     expectReplay(await post(kit, '/pets', key, { name: 'Tom', categoryId: Number(C) }), first);
   });
 
-  it('keeps refusals, even if the call would pass now', async () => {
+  it('replays an error even if the request would now succeed', async () => {
     const missing = '9223372036854775806';
     const { O } = await makeWorld(kit);
     for (const [path, body, code] of [
@@ -147,7 +147,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     }
   });
 
-  it('belongs to one API key', async () => {
+  it('keeps the keys of different API keys apart', async () => {
     const key = newKey();
     const other = await kit.gateway.newKey('enterprise', { perMinute: 1000, perDay: 1000 });
     const first = await post(kit, '/categories', key, { name: 'Birds' });
@@ -156,7 +156,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     expect(second.text).not.toBe(first.text);
   });
 
-  it('is forgotten after 24 hours', async () => {
+  it('forgets a key after 24 hours', async () => {
     const key = newKey();
     const first = await post(kit, '/categories', key, { name: 'Birds' });
     kit.clock.advance(24 * 3_600_000 - 1);
@@ -167,7 +167,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     expectReplay(await post(kit, '/categories', key, { name: 'Fish' }), later);
   });
 
-  it('belongs to the operation and its input, not to the interface', async () => {
+  it('replays a REST response over GraphQL and vice versa', async () => {
     const { C, P } = await makeWorld(kit);
     for (const [path, text, body, input] of [
       ['/pets', CREATE_PET, `{"name":"Tom","categoryId":${C}}`, { name: ' Tom', categoryId: C }],
@@ -197,7 +197,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     }
   });
 
-  it('replays a refusal through the other interface', async () => {
+  it('replays a REST error over GraphQL', async () => {
     const key = newKey();
     const missing = '9223372036854775806';
     const refused = await post(kit, '/store/orders', key, `{"petId":${missing}}`);
@@ -215,7 +215,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     });
   });
 
-  it('makes each of several mutations safe to repeat, updates and deletes too', async () => {
+  it('replays an operation with several mutations, updates and deletions included', async () => {
     const { C, B } = await makeWorld(kit);
     const text = `mutation {
       a: createPet(input: {name: "A", categoryId: ${C}}) { id }
@@ -239,7 +239,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     ['/store/inventory/$P', '{"quantity":7}', '{"quantity":7}', '{"quantity":8}'],
     ['/pets/$P', '{}', '{}', '{"name":"Tom"}'],
     ['/store/inventory/$P', '{}', '{}', '{"quantity":8}'],
-  ])('gives the first answer to every repeated PATCH of %s with %s', async (pattern, body, same, other) => {
+  ])('replays the first response to a repeated PATCH of %s with %s', async (pattern, body, same, other) => {
     const path = fill(pattern, await makeWorld(kit));
     const headers = {
       'idempotency-key': newKey(),
@@ -249,7 +249,7 @@ onEachEngine('Idempotency-Key', (kit) => {
       send(kit.gateway, `PATCH ${path}`, { body: content, headers: { ...headers, ...more } });
     const first = expectFirst(await patch(body));
     expectAnswer(first, 200);
-    // Neither what others have written since nor the version that was asked for has a say in it.
+    // The replay depends neither on later writes nor on If-Match.
     const between = await send(kit.gateway, `PATCH ${path}`, { body: other });
     expect(between.text, between.about).not.toBe(first.text);
     expectReplay(await patch(same), first);
@@ -257,7 +257,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     expectRefusal(await patch(other), 'IDEMPOTENCY_KEY_REUSED');
   });
 
-  it('keeps refusals of a PATCH, for its record only', async () => {
+  it('replays the error of a PATCH, and refuses the key for another record', async () => {
     const { P, F } = await makeWorld(kit);
     for (const [body, more, code] of [
       ['{"name":""}', {}, 'VALIDATION_FAILED'],
@@ -279,7 +279,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     }
   });
 
-  it('replays a PATCH as the mutation of the same input', async () => {
+  it('replays a PATCH over GraphQL for the mutation with the same input', async () => {
     const { P } = await makeWorld(kit);
     const key = newKey();
     const headers = { 'idempotency-key': key };
@@ -291,7 +291,7 @@ onEachEngine('Idempotency-Key', (kit) => {
     expect(dataOf(replayed)).toEqual({ updatePet: { name: first.json.name } });
   });
 
-  it('lets concurrent duplicates create one', async () => {
+  it('creates one record for concurrent duplicates', async () => {
     const key = newKey();
     const { C } = await makeWorld(kit);
     const body = `{"name":"Solo","categoryId":${C}}`;
@@ -325,7 +325,7 @@ describe('the Idempotency-Key header', () => {
     '"a"b"',
     '"a\\b"',
     `"${'x'.repeat(256)}"`,
-  ])('is refused as %j', async (key) => {
+  ])('is rejected as %j', async (key) => {
     const message = 'Idempotency-Key: must have 1 to 255 visible ASCII characters.';
     const headers = { 'idempotency-key': key };
     expectRefusal(
@@ -346,7 +346,7 @@ describe('the Idempotency-Key header', () => {
     );
   });
 
-  it('is refused when it is sent twice', async () => {
+  it('is rejected if it is sent twice', async () => {
     const sent = await send(kit.gateway, 'POST /store/orders', {
       body: '{}',
       headers: { 'idempotency-key': ['a', 'b'] },
@@ -354,7 +354,7 @@ describe('the Idempotency-Key header', () => {
     expectRefusal(sent, 'VALIDATION_FAILED');
   });
 
-  it('changes nothing of PUT and DELETE, which are safe to repeat by themselves', async () => {
+  it('is ignored for PUT and DELETE, which are idempotent anyway', async () => {
     const { E } = await makeWorld(kit);
     const headers = { 'idempotency-key': newKey() };
     for (const name of ['Cats', 'Birds']) {
@@ -370,7 +370,7 @@ describe('the Idempotency-Key header', () => {
     ['abc', '"abc"'],
     ['a"b\\c', '"a\\"b\\\\c"'],
     ['~'.repeat(255), `"${'~'.repeat(255)}"`],
-  ])('is the same key bare as %s and quoted', async (bare, quoted) => {
+  ])('is the same key whether %s is sent bare or quoted', async (bare, quoted) => {
     const first = await post(kit, '/store/orders', bare, {});
     expectReplay(await post(kit, '/store/orders', quoted, {}), first);
     const text = 'mutation { createOrder(input: {}) { id } }';
@@ -379,13 +379,13 @@ describe('the Idempotency-Key header', () => {
     expectRefusal(await post(kit, '/categories', quoted, { name: 'Birds' }), 'IDEMPOTENCY_KEY_REUSED');
   });
 
-  it('takes 255 characters', async () => {
+  it('may have 255 characters', async () => {
     const key = '~'.repeat(255);
     const first = await post(kit, '/store/orders', key, {});
     expectReplay(await post(kit, '/store/orders', key, {}), first);
   });
 
-  it('keeps nothing of a request that had no payload to speak of', async () => {
+  it('is not used up by a request whose body is malformed JSON', async () => {
     const key = newKey();
     expectRefusal(await post(kit, '/store/orders', key, '{'), 'BAD_REQUEST');
     expectAnswer(expectFirst(await post(kit, '/store/orders', key, '{}')), 201);

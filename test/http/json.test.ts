@@ -6,11 +6,11 @@ import { parseJson } from '../../src/http/json.ts';
 const read = (text: string) => parseJson(Buffer.from(text));
 
 describe('parseJson', () => {
-  it('reads what JSON.parse does, where that loses nothing', () => {
+  it('returns what JSON.parse does if that is exact', () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
         const text = JSON.stringify(value);
-        // Integers that may be rounded, and numbers that only look like integers, are another matter.
+        // Skip integers that JSON.parse may round, and numbers with a fraction or exponent.
         fc.pre(!/\d[.eE]|\d{16}/.test(text.replace(/"(?:[^"\\]|\\.)*"/g, '')));
         expect(read(text)).toEqual(JSON.parse(text));
       }),
@@ -18,7 +18,7 @@ describe('parseJson', () => {
     );
   });
 
-  it('keeps every integer exact', () => {
+  it('returns every integer exactly', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n }), (integer) => {
         expect(BigInt((read(`{"a":[${integer}]}`) as { a: [bigint | number] }).a[0])).toBe(integer);
@@ -26,7 +26,7 @@ describe('parseJson', () => {
     );
   });
 
-  it('finds a name that is given twice, whatever is in the strings', () => {
+  it('rejects duplicate names in an object, whatever the strings contain', () => {
     const name = fc.oneof(
       fc.string(),
       fc.constantFrom('":', '"a":1', '\\', '\\"', ': ', '1234567890123456', 'é'),
@@ -41,7 +41,8 @@ describe('parseJson', () => {
         if (isDistinct)
           expect(read(text)).toEqual(
             parse(text, undefined, {
-              parseNumber: (one) => (Number.isSafeInteger(Number(one)) ? Number(one) : BigInt(one)),
+              parseNumber: (digits) =>
+                Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits),
             }),
           );
         else expect(() => read(text), text).toThrow('The body has a duplicate name in an object.');
@@ -50,7 +51,7 @@ describe('parseJson', () => {
     );
   });
 
-  it('never throws anything but BAD_REQUEST', () => {
+  it('throws nothing but BAD_REQUEST for arbitrary bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 30 }), (bytes) => {
         try {

@@ -34,20 +34,20 @@ describe('the development key', () => {
 
   const PAGES = ['/', '/docs', '/graphql'];
 
-  /** The pages that show it to a request with this Host and these header lines. */
+  /** The pages that contain the key in their response to a request with these header lines. */
   async function shownTo(host: string, ...lines: string[]): Promise<string[]> {
     const head = ['HTTP/1.1', `Host: ${host}`, 'Accept: text/html', 'Connection: close', ...lines, '', ''];
     const shown = [];
     for (const path of PAGES) {
-      const answer = await exchangeRaw(`http://localhost:${port}`, `GET ${path} ${head.join('\r\n')}`);
-      expect(answer).toMatch(/^HTTP\/1\.1 200 /);
-      if (answer.includes(key)) shown.push(path);
+      const response = await exchangeRaw(`http://localhost:${port}`, `GET ${path} ${head.join('\r\n')}`);
+      expect(response).toMatch(/^HTTP\/1\.1 200 /);
+      if (response.includes(key)) shown.push(path);
     }
     return shown;
   }
 
   it.each(['localhost:4000', 'localhost', 'LOCALHOST:80', '127.0.0.1:4000', '[::1]:4000'])(
-    'is shown to this machine under the name %s',
+    'is shown to local requests with Host: %s',
     async (host) => {
       expect(await shownTo(host)).toEqual(PAGES);
     },
@@ -63,7 +63,7 @@ describe('the development key', () => {
     '[::2]',
     '0.0.0.0:4000',
     '',
-  ])('is not shown under a name that leads here, %s', async (host) => {
+  ])('is not shown to local requests with the foreign Host: %s', async (host) => {
     expect(await shownTo(host)).toEqual([]);
   });
 
@@ -74,23 +74,23 @@ describe('the development key', () => {
     'Forwarded: for=127.0.0.1',
     'Via: 1.1 proxy',
     'X-Real-IP: 127.0.0.1',
-  ])('is not shown through a proxy, which says %s', async (line) => {
+  ])('is not shown to requests that came through a proxy: %s', async (line) => {
     expect(await shownTo('localhost:4000', line)).toEqual([]);
   });
 
-  it('is shown by request: neither the one nor the other is served from what was made before', async () => {
+  it('is decided for each request, not taken from a cached page', async () => {
     expect(await shownTo('localhost')).toEqual(PAGES);
     expect(await shownTo('evil.example')).toEqual([]);
     expect(await shownTo('localhost')).toEqual(PAGES);
   });
 
-  it('is served from no cache that has not asked', async () => {
+  it('is on pages that caches must revalidate', async () => {
     for (const path of PAGES) {
-      const answer = await exchangeRaw(
+      const response = await exchangeRaw(
         `http://localhost:${port}`,
         `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nConnection: close\r\n\r\n`,
       );
-      expect(answer).toMatch(/\r\nCache-Control: (no-cache|no-store|private, no-cache)\r\n/);
+      expect(response).toMatch(/\r\nCache-Control: (no-cache|no-store|private, no-cache)\r\n/);
     }
   });
 });

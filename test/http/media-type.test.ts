@@ -20,12 +20,12 @@ describe('accepts', () => {
     ['text/*', false],
     ['application/jsonp', false],
     ['json', false],
-  ])('%s: %s', (header, expected) => {
+  ])('given %s, returns %s', (header, expected) => {
     expect(accepts(header, JSON_TYPE)).toBe(expected);
   });
 });
 
-describe('isReadable', () => {
+describe('acceptsContentType', () => {
   it.each([
     [undefined, true],
     ['application/json', true],
@@ -36,7 +36,7 @@ describe('isReadable', () => {
     ['application/json; charset=utf-16', false],
     ['text/json', false],
     ['', false],
-  ])('%s: %s', (header, expected) => {
+  ])('given %s, returns %s', (header, expected) => {
     expect(acceptsContentType(header, JSON_TYPE)).toBe(expected);
   });
 });

@@ -50,5 +50,5 @@ export const SLOW = new Set([
   'has each acknowledged write of 16 writers through both interfaces once, in the order of its record',
   'thousands of different documents leave little behind, whatever is kept of each',
   'documents that come once are not kept',
-  'need not even be sent: a client that asks first is answered without it',
+  'responds to Expect: 100-continue with the refusal instead of asking for the body',
 ]);
