@@ -14,7 +14,7 @@ import {
   useGateway,
 } from '../kit/petstore.ts';
 
-/** What databases would take for something else than text, if it got into a command as it is. */
+/** Texts that a database would interpret if they reached a command unescaped. */
 const OPERATOR_TEXTS = [
   '$name',
   '$$ROOT',
@@ -30,8 +30,8 @@ const OPERATOR_TEXTS = [
 ];
 const OPERATORS = [{ $gt: '' }, { $ne: null }, { $where: 'true' }, ['$ne', 1], { $literal: 1 }];
 
-onEachEngine('operators of a database', (kit) => {
-  it.each(OPERATOR_TEXTS)('are text in text: %s', async (name) => {
+onEachEngine('database operators', (kit) => {
+  it.each(OPERATOR_TEXTS)('stores them as plain text: %s', async (name) => {
     const { gateway } = kit;
     const created = await send(gateway, 'POST /categories', { body: { name, description: name } });
     expect(created.json, created.about).toMatchObject({ name, description: name });
@@ -46,7 +46,7 @@ onEachEngine('operators of a database', (kit) => {
     expect((await send(gateway, 'POST /categories', retried)).text, first.about).toBe(first.text);
   });
 
-  it.each(OPERATORS)('are refused where they stand for a value: %j', async (operator) => {
+  it.each(OPERATORS)('rejects them in place of a value: %j', async (operator) => {
     const { gateway } = kit;
     const { P, C } = await makeWorld(kit);
     const before = await gateway.store.petCount({});
@@ -95,19 +95,22 @@ onEachEngine('operators of a database', (kit) => {
     '/store/orders?complete[$exists]=true',
     "/pets?categoryId=1'%20or%20'1'='1",
     '/pets/1;drop',
-  ])('are refused in an address: %s', async (path) => {
+  ])('rejects them in a URL: %s', async (path) => {
     expectRefusal(await send(kit.gateway, path), 'VALIDATION_FAILED');
   });
 
-  it.each(['{"$ne":""}', '$where', "' or 1=1 --", '../../etc/passwd'])('are no key: %s', async (key) => {
-    expectRefusal(await send(kit.gateway, '/pets', { key }), 'UNAUTHENTICATED');
-  });
+  it.each(['{"$ne":""}', '$where', "' or 1=1 --", '../../etc/passwd'])(
+    'rejects them as an API key: %s',
+    async (key) => {
+      expectRefusal(await send(kit.gateway, '/pets', { key }), 'UNAUTHENTICATED');
+    },
+  );
 });
 
 describe('attacks', () => {
   const kit = useGateway(sqlite);
 
-  it('on the prototype change nothing', async () => {
+  it('does not pollute prototypes with __proto__ or constructor in a body', async () => {
     const { gateway } = kit;
     for (const body of [
       '{"__proto__":{"polluted":1},"name":"x"}',
@@ -125,7 +128,7 @@ describe('attacks', () => {
         'VALIDATION_FAILED',
       );
       const asParameter = `{"query":"{ __typename }","__proto__":{"polluted":1}}`;
-      // Properties of a GraphQL request that are not known are ignored (GraphQL over HTTP, section 5.4).
+      // Unknown properties of a GraphQL request are ignored (GraphQL over HTTP, section 5.4).
       const sent = await send(gateway, 'POST /graphql', { body: asParameter, headers: json });
       expect(sent.json, sent.about).toEqual({ data: { __typename: 'Query' } });
     }
@@ -133,7 +136,7 @@ describe('attacks', () => {
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
   });
 
-  it('by deep JSON are refused', async () => {
+  it('responds 400 to deeply nested JSON', async () => {
     const deep = `${'['.repeat(49_000)}${']'.repeat(49_000)}`;
     for (const body of [deep, `{"name":${deep}}`, `{"a":`.repeat(15_000)]) {
       const sent = await send(kit.gateway, 'POST /categories', { body });
@@ -144,12 +147,12 @@ describe('attacks', () => {
     expect((await send(kit.gateway, 'POST /graphql', { body, headers })).status).toBe(400);
   });
 
-  it('by deep, wide and circular documents are refused quickly', async () => {
+  it('responds 400 within 2 seconds to deep, wide and circular documents', async () => {
     const bombs: Record<string, string> = {
       depth: `{ pets { nodes ${'{ category { pets { nodes '.repeat(60)}{ id }${' } } }'.repeat(60)} } }`,
       brackets: `{ pets(filter: {status: ${'['.repeat(300)}sold${']'.repeat(300)}}) { totalCount } }`,
       fragments: `{ pets { nodes { ...F0 } } } ${Array.from({ length: 30 }, (_, i) => `fragment F${i} on Pet { ${`a${i}: category { pets { nodes { ...F${i + 1} } } } b${i}: category { pets { nodes { ...F${i + 1} } } }`} }`).join(' ')} fragment F30 on Pet { id }`,
-      circle: '{ pets { nodes { ...A } } } fragment A on Pet { category { pets { nodes { ...A } } } }',
+      cycle: '{ pets { nodes { ...A } } } fragment A on Pet { category { pets { nodes { ...A } } } }',
       aliases: `{ ${Array.from({ length: 400 }, (_, i) => `a${i}: pets { totalCount }`).join(' ')} }`,
       directives: `{ __typename ${'@skip(if: false) '.repeat(1_000)} }`,
       tokens: `{ ${'__typename '.repeat(5_000)} }`,
@@ -164,7 +167,7 @@ describe('attacks', () => {
     }
   });
 
-  it('by batches are refused', async () => {
+  it('refuses batches of more than 10 operations and nested batches', async () => {
     const headers = { 'content-type': 'application/json' };
     const batch = (length: number) => new Array(length).fill({ query: '{ __typename }' });
     expectQueryRefusal(
@@ -178,7 +181,7 @@ describe('attacks', () => {
     );
   });
 
-  it('by size are refused, declared or not', async () => {
+  it('refuses oversized bodies, declared or chunked, and oversized URLs and headers', async () => {
     const large = `{"name":"${'x'.repeat(100_001)}"}`;
     expectRefusal(await send(kit.gateway, 'POST /categories', { body: large }), 'PAYLOAD_TOO_LARGE');
     const chunks = `POST /categories HTTP/1.1\r\nhost: x\r\nx-api-key: ${kit.gateway.key}\r\ntransfer-encoding: chunked\r\n\r\n${`4000\r\n${'x'.repeat(0x4000)}\r\n`.repeat(8)}0\r\n\r\n`;
@@ -195,29 +198,29 @@ describe('attacks', () => {
 
   it.each([
     [
-      'both lengths',
+      'a Content-Length and chunks',
       'content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n',
     ],
-    ['two lengths', 'content-length: 2\r\ncontent-length: 3\r\n\r\n{}'],
-    ['an odd encoding', 'transfer-encoding: xchunked\r\n\r\n0\r\n\r\n'],
+    ['two different Content-Lengths', 'content-length: 2\r\ncontent-length: 3\r\n\r\n{}'],
+    ['an unknown Transfer-Encoding', 'transfer-encoding: xchunked\r\n\r\n0\r\n\r\n'],
     ['a folded header', 'x: a\r\n b\r\ncontent-length: x\r\n\r\n'],
     ['a broken chunk', 'transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n'],
-  ])('by %s smuggle nothing in', async (_what, rest) => {
-    const answer = await raw(
+  ])('responds to a request with %s once, with an error', async (_name, rest) => {
+    const response = await raw(
       kit.gateway.url,
       `POST /categories HTTP/1.1\r\nhost: x\r\nx-api-key: ${kit.gateway.key}\r\n${rest}`,
     );
-    expect(answer.match(/^HTTP\/1\.1 /gm)).toHaveLength(1);
-    expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
+    expect(response.match(/^HTTP\/1\.1 /gm)).toHaveLength(1);
+    expect(response).toMatch(/^HTTP\/1\.1 4\d\d /);
   });
 
-  it('by pages of other sites change nothing', async () => {
+  it('runs no mutation for what other sites can send without a preflight', async () => {
     const { gateway } = kit;
     const mutation = 'mutation { createCategory(input: {name: "x"}) { id } }';
     const before = await gateway.store.categoryCount();
     const asGet = await send(gateway, `/graphql?${new URLSearchParams({ query: mutation })}`);
     expect(asGet.status, asGet.about).toBeGreaterThanOrEqual(400);
-    // What a form can send without a preflight carries no key, since keys travel in headers.
+    // Keys travel in headers, so what a form can send without a preflight has none.
     for (const type of [
       'text/plain',
       'application/x-www-form-urlencoded',
@@ -234,7 +237,7 @@ describe('attacks', () => {
     expect(await gateway.store.categoryCount()).toBe(before);
   });
 
-  it('leave the gateway as it was, and nothing secret in the log', async () => {
+  it('still serves requests after these attacks, and logged neither the key nor a payload', async () => {
     expect(dataOf(await query(kit.gateway, '{ __typename }'))).toEqual({ __typename: 'Query' });
     const log = kit.gateway.logs.join('');
     expect(log).not.toContain(kit.gateway.key.slice(9));

@@ -6,11 +6,11 @@ import { Clock, TestGateway } from '../kit/gateway.ts';
 import { type MongoServer, mongoUri, secantusBinary, startSecantus } from '../kit/mongo.ts';
 import { expectRefusal, query, type Sent, send } from '../kit/petstore.ts';
 
-/** The store's time limit in these tests, and what a slow machine adds to it. */
+/** The store's time limit in these tests, and the same with a margin for slow machines. */
 const TIMEOUT = 2_000;
 const SOON = 3 * TIMEOUT;
 
-/** What the server does to the commands that are named. */
+/** What the server does to the given commands. */
 type Failure =
   | { errorCode: number; errorLabels?: string[] }
   | { closeConnection: true }
@@ -22,8 +22,8 @@ const DROPPED = { closeConnection: true } as const;
 
 const binary = await secantusBinary();
 
-// A server of its own: a failpoint concerns everybody on it.
-describe.runIf(binary)('a gateway whose MongoDB', () => {
+// A separate server, because a failpoint affects all its clients.
+describe.runIf(binary)('failing MongoDB commands', () => {
   let server: MongoServer;
   let admin: MongoClient;
   let gateway: TestGateway;
@@ -45,11 +45,11 @@ describe.runIf(binary)('a gateway whose MongoDB', () => {
     await server?.stop();
   });
 
-  const fail = (failCommands: string[], how: Failure, times?: number) =>
+  const fail = (failCommands: string[], failure: Failure, times?: number) =>
     admin.db('admin').command({
       configureFailPoint: 'failCommand',
       mode: times === undefined ? 'alwaysOn' : { times },
-      data: { failCommands, ...how },
+      data: { failCommands, ...failure },
     });
   const soon = async (sending: Promise<Sent>): Promise<Sent> => {
     const began = performance.now();
@@ -78,33 +78,33 @@ describe.runIf(binary)('a gateway whose MongoDB', () => {
     await expect.poll(async () => (await read()).status, { timeout: 15_000 }).toBe(200);
   };
 
-  describe.each<[what: string, how: Failure]>([
-    ['says that it is no primary', NOT_PRIMARY],
-    ['drops the connection', DROPPED],
-  ])('%s', (_what, how) => {
+  describe.each<[name: string, failure: Failure]>([
+    ['not primary', NOT_PRIMARY],
+    ['dropped connection', DROPPED],
+  ])('failure: %s', (_name, failure) => {
     const READS = ['find', 'aggregate'];
 
-    it('once, in the middle of a read, is asked again', { timeout: 60_000 }, async () => {
-      await fail(READS, how, 1);
+    it('repeats a read that fails once', { timeout: 60_000 }, async () => {
+      await fail(READS, failure, 1);
       expect((await read()).status).toBe(200);
-      await fail(READS, how, 1);
+      await fail(READS, failure, 1);
       expect((await nested()).json).toMatchObject({ data: { categories: { nodes: [{}] } } });
     });
 
-    it('once, in the middle of a charge, charges once', { timeout: 60_000 }, async () => {
+    it('charges one unit if the charge fails once', { timeout: 60_000 }, async () => {
       const key = await gateway.newKey('free');
       const first = await soon(send(gateway, '/pets', { key }));
-      await fail(['findAndModify'], how, 1);
+      await fail(['findAndModify'], failure, 1);
       const second = await soon(send(gateway, '/pets', { key }));
       expect([first, second].map(({ headers }) => headers['x-ratelimit-remaining'])).toEqual(['59', '58']);
     });
 
     it.each(['findAndModify', 'insert', 'update', 'commitTransaction'])(
-      'once, at %s of a write, writes once',
+      'writes once if %s fails once in an idempotent write',
       { timeout: 60_000 },
       async (command) => {
         const before = await gateway.store.orderCount({});
-        await fail([command], how, 1);
+        await fail([command], failure, 1);
         const key = randomUUID();
         const first = await write(key);
         expect([201, 503], first.about).toContain(first.status);
@@ -116,19 +116,19 @@ describe.runIf(binary)('a gateway whose MongoDB', () => {
       },
     );
 
-    it('again and again, answers 503 in time, and works again', { timeout: 60_000 }, async () => {
-      await fail(READS, how);
+    it('responds 503 in time while the failure lasts, and recovers', { timeout: 60_000 }, async () => {
+      await fail(READS, failure);
       expectUnavailable(await read());
       const sent = await nested();
       expect(sent.json.errors[0].extensions, sent.about).toEqual({ code: 'UNAVAILABLE', status: 503 });
-      await fail(['findAndModify', 'update', 'insert', 'commitTransaction'], how);
+      await fail(['findAndModify', 'update', 'insert', 'commitTransaction'], failure);
       expectUnavailable(await change());
       await recovers();
       expect((await change()).json).toMatchObject({ status: 'sold' });
     });
   });
 
-  it('lets its user replace no validators is enough, unless they take nothing of this version', {
+  it('opens the store without the right to replace validators, unless they would reject its records', {
     timeout: 60_000,
   }, async () => {
     const name = `rights-${randomUUID().slice(0, 8)}`;
@@ -147,20 +147,22 @@ describe.runIf(binary)('a gateway whose MongoDB', () => {
     await expect(open()).rejects.toThrow(/validator of categories .* dbAdmin/);
   });
 
-  it('is slow is waited for', { timeout: 60_000 }, async () => {
+  it('waits for slow commands', { timeout: 60_000 }, async () => {
     await fail(['find', 'aggregate', 'findAndModify'], { blockConnection: true, blockTimeMS: 300 });
     const began = performance.now();
     expect((await read()).status).toBe(200);
     expect(performance.now() - began).toBeGreaterThan(300);
   });
 
-  it('is too slow answers 503 in time, and works again', { timeout: 60_000 }, async () => {
+  it('responds 503 in time if a command exceeds the time limit, and recovers', {
+    timeout: 60_000,
+  }, async () => {
     await fail(['find', 'aggregate'], { blockConnection: true, blockTimeMS: 3 * TIMEOUT }, 1);
     expectUnavailable(await read());
     await recovers();
   });
 
-  it('would count for too long says so in that field, and answers all else', {
+  it('reports QUERY_TOO_COMPLEX for a count that takes too long, and returns the other fields', {
     timeout: 60_000,
   }, async () => {
     await fail(['aggregate'], { errorCode: 50 });
@@ -175,7 +177,7 @@ describe.runIf(binary)('a gateway whose MongoDB', () => {
     });
   });
 
-  it('refuses a command tells clients nothing of it, and the log everything', {
+  it('responds INTERNAL without details if a command is refused, and logs them', {
     timeout: 60_000,
   }, async () => {
     await fail(['find', 'aggregate'], UNAUTHORIZED);

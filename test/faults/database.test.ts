@@ -5,7 +5,7 @@ import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase } from '../kit/mongo.ts';
 import { openProxy } from '../store/mongo/proxy.ts';
 
-/** The store's time limit in these tests, and what a slow machine adds to it. */
+/** The store's time limit in these tests, and the same with a margin for slow machines. */
 const TIMEOUT = 1_500;
 const SOON = 3 * TIMEOUT;
 
@@ -23,7 +23,7 @@ function expectUnavailable({ status, headers, json }: Reply, error: { code: stri
   for (const name of ['limit', 'remaining', 'reset']) expect(headers[`x-ratelimit-${name}`]).toMatch(/^\d+$/);
 }
 
-describe.runIf(process.env.TEST_MONGODB_URI)('a gateway whose MongoDB', () => {
+describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB outages', () => {
   const database = `faults-${randomUUID().slice(0, 8)}`;
   let proxy: Awaited<ReturnType<typeof openProxy>>;
   let gateway: TestGateway;
@@ -44,7 +44,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a gateway whose MongoDB', () => {
     await dropDatabase(database);
   });
 
-  const whileAway = async () => {
+  const expectOutage = async () => {
     const rest = await within(SOON, gateway.call('/pets'));
     expectUnavailable(rest, rest.json);
     const write = await within(SOON, gateway.call('/categories', { method: 'POST', body: { name: 'Cats' } }));
@@ -52,34 +52,38 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a gateway whose MongoDB', () => {
     const graphql = await within(SOON, gateway.graphql('{ pets { nodes { id } } }'));
     expectUnavailable(graphql, graphql.json.errors[0].extensions);
     expect(graphql.json).not.toHaveProperty('data');
-    // A key that nobody has asked for lately can't be judged either: not refused as unknown, and not let in.
-    const stranger = await within(SOON, gateway.call('/pets', { key: `petstore_${'a'.repeat(43)}` }));
-    expectUnavailable(stranger, stranger.json);
+    // A key that is not cached can't be checked, so it is neither accepted nor refused as unknown.
+    const uncachedKey = await within(SOON, gateway.call('/pets', { key: `petstore_${'a'.repeat(43)}` }));
+    expectUnavailable(uncachedKey, uncachedKey.json);
     expect((await within(SOON, gateway.call('/health/ready', { key: null }))).status).toBe(503);
     expect((await gateway.call('/health/live', { key: null })).status).toBe(200);
     expect(gateway.logs.join('')).toContain('UNAVAILABLE');
   };
-  const afterwards = async () => {
+  const expectRecovery = async () => {
     await expect
       .poll(async () => (await gateway.call('/health/ready', { key: null })).status, { timeout: 15_000 })
       .toBe(200);
     expect((await gateway.call('/categories')).json).toEqual([{ id: 1, name: 'Dogs' }]);
   };
 
-  it('goes away answers 503 in time, and works again without a restart', { timeout: 60_000 }, async () => {
+  it('responds 503 in time while MongoDB refuses connections, and recovers without a restart', {
+    timeout: 60_000,
+  }, async () => {
     expect((await gateway.call('/pets')).status).toBe(200);
     await proxy.close();
-    await whileAway();
+    await expectOutage();
     await proxy.open();
-    await afterwards();
+    await expectRecovery();
   });
 
-  it('hangs answers 503 in time, and works again without a restart', { timeout: 60_000 }, async () => {
+  it('responds 503 in time while MongoDB hangs, and recovers without a restart', {
+    timeout: 60_000,
+  }, async () => {
     expect((await gateway.call('/pets')).status).toBe(200);
     proxy.freeze();
-    await whileAway();
+    await expectOutage();
     await proxy.close();
     await proxy.open();
-    await afterwards();
+    await expectRecovery();
   });
 });

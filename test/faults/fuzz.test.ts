@@ -6,10 +6,10 @@ import { ERRORS } from '../../src/errors.ts';
 import { cases } from '../kit/cases.ts';
 import { makeWorld, query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 
-/** Of each of two kinds of request, and a quarter as many of a third: over 10,000 in all in CI. */
+/** Runs of each of two kinds of request; a third kind has a quarter as many. More than 10,000 in all in CI. */
 const RUNS = Number(process.env.FUZZ_RUNS ?? cases(1_500, 4_500));
 
-function expectOneFormat(error: { code: string; message: string; status: number }, about: string): void {
+function expectErrorFormat(error: { code: string; message: string; status: number }, about: string): void {
   const { code } = error;
   expect(error, about).toStrictEqual({
     code,
@@ -19,11 +19,11 @@ function expectOneFormat(error: { code: string; message: string; status: number 
   expect(error.message, about).not.toMatch(/undefined|\[object|NaN|\bat .*\.[jt]s|node_modules/);
 }
 
-/** Whatever was sent, the answer is one of the contract. */
-function expectSane(sent: Sent): void {
+/** Expects a response in a documented format, whatever was sent. */
+function expectWellFormed(sent: Sent): void {
   const { status, headers, json, text, about } = sent;
   expect(status, about).toBeLessThan(500);
-  // A page for people: / or, in a browser, GET /graphql.
+  // An HTML page: / or GET /graphql in a browser.
   if (status === 304 || headers['content-type']?.startsWith('text/html')) return;
   expect(headers['x-ratelimit-limit'], about).toBeDefined();
   expect(headers['x-request-id'], about).toBeDefined();
@@ -32,14 +32,14 @@ function expectSane(sent: Sent): void {
   if (json.errors) {
     for (const { message, extensions } of json.errors) {
       const { fields, ...others } = extensions;
-      expectOneFormat({ message, ...others }, about);
+      expectErrorFormat({ message, ...others }, about);
       expect(fields !== undefined, about).toBe(extensions.code === 'VALIDATION_FAILED');
       for (const field of fields ?? [])
         expect(field, about).toEqual({ path: expect.any(String), message: expect.any(String) });
     }
     if (status !== 200) expect(json, about).not.toHaveProperty('data');
   } else if (status >= 400) {
-    expectOneFormat(json, about);
+    expectErrorFormat(json, about);
     expect(json.status, about).toBe(status);
   }
 }
@@ -92,7 +92,7 @@ const key = fc.constantFrom(
   '',
 );
 
-/** JSON text of anything, mostly of things that nearly fit. */
+/** Arbitrary JSON text, mostly close to valid input. */
 const { json } = fc.letrec<{ json: string }>((tie) => ({
   json: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -105,7 +105,7 @@ const { json } = fc.letrec<{ json: string }>((tie) => ({
       .map((fields) => `{${fields.map(([name, value]) => `${JSON.stringify(name)}:${value}`)}}`),
   ),
 }));
-const fittingBody = fc
+const nearlyValidBody = fc
   .array(
     fc.oneof(
       fc.tuple(
@@ -121,12 +121,14 @@ const fittingBody = fc
   )
   .map((fields) => `{${fields.map(([name, value]) => `${JSON.stringify(name)}:${value}`)}}`);
 const body = fc.oneof(
-  { weight: 4, arbitrary: fittingBody },
+  { weight: 4, arbitrary: nearlyValidBody },
   { weight: 3, arbitrary: json },
   { weight: 1, arbitrary: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)) },
   {
     weight: 1,
-    arbitrary: fc.tuple(fittingBody, fc.nat()).map(([whole, at]) => whole.slice(0, at % (whole.length + 1))),
+    arbitrary: fc
+      .tuple(nearlyValidBody, fc.nat())
+      .map(([whole, at]) => whole.slice(0, at % (whole.length + 1))),
   },
 );
 
@@ -212,10 +214,10 @@ function encodeURIComponentSafely(value: string): string {
   return encodeURIComponent(value.replace(/\p{Cs}/gu, ''));
 }
 
-describe('Random requests', () => {
+describe('random requests', () => {
   const kit = useGateway(sqlite);
 
-  it('over REST are answered within the contract', { timeout: 120_000 }, async () => {
+  it('responds in a documented format, never with 5xx, over REST', { timeout: 120_000 }, async () => {
     await makeWorld(kit);
     await fc.assert(
       fc.asyncProperty(
@@ -224,10 +226,10 @@ describe('Random requests', () => {
         search,
         headers,
         fc.option(body, { nil: undefined }),
-        async (verb, target, found, sentHeaders, content) => {
+        async (verb, target, queryString, sentHeaders, content) => {
           const hasBody = content !== undefined && !['GET', 'HEAD', 'TRACE'].includes(verb);
-          expectSane(
-            await send(kit.gateway, `${verb} ${target}${found}`, {
+          expectWellFormed(
+            await send(kit.gateway, `${verb} ${target}${queryString}`, {
               headers: sentHeaders as Record<string, string>,
               ...(hasBody && { body: content }),
             }),
@@ -238,7 +240,7 @@ describe('Random requests', () => {
     );
   });
 
-  it('over GraphQL are answered within the contract', { timeout: 120_000 }, async () => {
+  it('responds in a documented format, never with 5xx, over GraphQL', { timeout: 120_000 }, async () => {
     await makeWorld(kit);
     await fc.assert(
       fc.asyncProperty(
@@ -247,7 +249,7 @@ describe('Random requests', () => {
         headers,
         async (operation, variables, { accept: _accept, ...others }) => {
           const content = `{"query":${JSON.stringify(operation)},"variables":${variables}}`;
-          expectSane(
+          expectWellFormed(
             await send(kit.gateway, 'POST /graphql', {
               body: content,
               headers: { ...(others as Record<string, string>), 'content-type': 'application/json' },
@@ -259,22 +261,22 @@ describe('Random requests', () => {
     );
   });
 
-  it('over GraphQL with any body or query string are answered within the contract', {
+  it('responds in a documented format, never with 5xx, to any body or query string of /graphql', {
     timeout: 120_000,
   }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(
           body,
-          json.map((one) => `[${one}]`),
+          json.map((item) => `[${item}]`),
         ),
         headers,
         search,
         fc.boolean(),
-        async (content, sentHeaders, found, isGet) => {
+        async (content, sentHeaders, queryString, isGet) => {
           const call = { headers: sentHeaders as Record<string, string> };
-          const query = found.replace('status=', 'query=').replace('limit=', 'variables=');
-          expectSane(
+          const query = queryString.replace('status=', 'query=').replace('limit=', 'variables=');
+          expectWellFormed(
             isGet
               ? await send(kit.gateway, `GET /graphql${query}`, call)
               : await send(kit.gateway, `POST /graphql${query}`, { ...call, body: content }),
@@ -285,21 +287,21 @@ describe('Random requests', () => {
     );
   });
 
-  it('leave the gateway as it was', async () => {
+  it('still serves a query afterwards', async () => {
     const sent = await query(kit.gateway, '{ __typename }');
     expect(sent.json, sent.about).toEqual({ data: { __typename: 'Query' } });
   });
 
-  it('that are no HTTP get the one error format', async () => {
+  it('responds 4xx in the common error format to malformed HTTP', async () => {
     const { port } = new URL(kit.gateway.url);
-    const speak = (bytes: string | Buffer) =>
+    const exchange = (bytes: string | Buffer) =>
       new Promise<string>((resolve, reject) => {
         const socket = connect(Number(port), '127.0.0.1', () => socket.end(bytes));
-        let answer = '';
+        let response = '';
         socket.setEncoding('latin1').on('data', (chunk) => {
-          answer += chunk;
+          response += chunk;
         });
-        socket.on('close', () => resolve(answer)).on('error', reject);
+        socket.on('close', () => resolve(response)).on('error', reject);
       });
     for (const bytes of [
       'nonsense\r\n\r\n',
@@ -308,20 +310,20 @@ describe('Random requests', () => {
       'GET /pets HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n',
       `GET /pets HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
     ]) {
-      const answer = await speak(bytes);
-      expect(answer, bytes.slice(0, 100)).toMatch(/^HTTP\/1\.1 4\d\d /);
-      const content = answer.slice(answer.indexOf('\r\n\r\n') + 4);
-      expect(answer.toLowerCase(), answer).toContain('content-type: application/json');
-      // Even here the numbers of the address are told.
-      expect(answer, answer).toMatch(/^X-RateLimit-Limit: 60\r$/m);
-      expect(answer, answer).toMatch(/^X-RateLimit-Remaining: \d+\r$/m);
-      expect(answer, answer).toMatch(/^X-RateLimit-Reset: \d+\r$/m);
-      expectOneFormat(JSON.parse(content), answer);
+      const response = await exchange(bytes);
+      expect(response, bytes.slice(0, 100)).toMatch(/^HTTP\/1\.1 4\d\d /);
+      const content = response.slice(response.indexOf('\r\n\r\n') + 4);
+      expect(response.toLowerCase(), response).toContain('content-type: application/json');
+      // These responses also have the rate-limit headers of the address.
+      expect(response, response).toMatch(/^X-RateLimit-Limit: 60\r$/m);
+      expect(response, response).toMatch(/^X-RateLimit-Remaining: \d+\r$/m);
+      expect(response, response).toMatch(/^X-RateLimit-Reset: \d+\r$/m);
+      expectErrorFormat(JSON.parse(content), response);
     }
   });
 });
 
-/** GraphQL made of its own pieces in any order, half of them well nested. */
+/** GraphQL documents assembled from random pieces; most have balanced braces. */
 const piece = fc.constantFrom(
   'pets',
   'pet(id: 1)',

@@ -10,8 +10,8 @@ const countByStatus = (replies: readonly Reply[]) => {
   return counts;
 };
 
-/** Two gateways with a store each, as on two machines. */
-describe.runIf(process.env.TEST_MONGODB_URI)('two instances on one MongoDB', () => {
+/** Each gateway has its own store, as if on its own machine. */
+describe.runIf(process.env.TEST_MONGODB_URI)('a deployment of two instances on MongoDB', () => {
   const database = `instances-${randomUUID().slice(0, 8)}`;
   const clock = new Clock();
   const instances: TestGateway[] = [];
@@ -30,28 +30,28 @@ describe.runIf(process.env.TEST_MONGODB_URI)('two instances on one MongoDB', () 
     await dropDatabase(database);
   });
 
-  /** The same call, taken in turns by the instances, all at once. */
+  /** Sends the same call concurrently, alternating between the instances. */
   const everywhere = (count: number, path: string, call: Call) =>
     Promise.all(Array.from({ length: count }, (_, i) => instances[i % 2]!.call(path, call)));
-  /** Good at both, whoever made it. */
-  const newKey = (...of: Parameters<TestGateway['newKey']>) => instances[0]!.newKey(...of);
+  /** A key created at one instance is valid at both. */
+  const newKey = (...args: Parameters<TestGateway['newKey']>) => instances[0]!.newKey(...args);
 
-  it('share one exact budget and its bans', async () => {
+  it('shares one exact budget and its bans', async () => {
     const key = await newKey('free');
     const replies = await everywhere(120, '/pets?limit=1', { key });
-    // One refusal, 19 strikes, and the 20th strike bans everywhere.
+    // The first refusal is no strike; 19 strikes follow, and the 20th bans at both instances.
     expect(countByStatus(replies)).toEqual({ 200: 60, 429: 20, 403: 40 });
     for (const instance of instances) expect((await instance.call('/pets', { key })).status).toBe(403);
   });
 
-  it('assign no id twice', { timeout: 60_000 }, async () => {
+  it('assigns no id twice', { timeout: 60_000 }, async () => {
     const { key } = instances[0]!;
     const replies = await everywhere(60, '/categories', { method: 'POST', key, body: { name: 'Dogs' } });
     expect(countByStatus(replies)).toEqual({ 201: 60 });
     expect(new Set(replies.map(({ json }) => json.id)).size).toBe(60);
   });
 
-  it('run an idempotent call once', { timeout: 60_000 }, async () => {
+  it('runs an idempotent request once', { timeout: 60_000 }, async () => {
     const { key, store } = instances[0]!;
     const before = await store.orderCount({});
     const call = { method: 'POST', key, body: {}, headers: { 'idempotency-key': randomUUID() } };
@@ -66,7 +66,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('two instances on one MongoDB', () 
     }
   });
 
-  it('let one of many writes with one If-Match through', { timeout: 60_000 }, async () => {
+  it('passes exactly one of 10 concurrent writes with the same If-Match', { timeout: 60_000 }, async () => {
     const { key } = instances[0]!;
     const created = await instances[1]!.call('/categories', { method: 'POST', key, body: { name: 'Cats' } });
     const { location, etag } = created.headers;
@@ -83,7 +83,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('two instances on one MongoDB', () 
     expect(countByStatus(replies)).toEqual({ 200: 1, 412: 9 });
   });
 
-  it('see a revocation within 5 seconds', async () => {
+  it('refuses a revoked key at both instances within 5 seconds', async () => {
     const key = await newKey('pro');
     const { id } = (await instances[0]!.store.apiKeys()).find(({ plan }) => plan === 'pro')!;
     for (const instance of instances) expect((await instance.call('/pets', { key })).status).toBe(200);
@@ -92,7 +92,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('two instances on one MongoDB', () 
     for (const instance of instances) expect((await instance.call('/pets', { key })).status).toBe(401);
   });
 
-  it('see what the other one wrote at once', async () => {
+  it('returns at once what the other instance has written', async () => {
     const { key } = instances[0]!;
     const { headers } = await instances[0]!.call('/categories', {
       method: 'POST',

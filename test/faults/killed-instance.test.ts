@@ -9,10 +9,10 @@ import { type ServerProcess, startServer } from '../kit/process.ts';
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? 3);
 const NO_LIMITS = { perMinute: 1_000_000, perDay: 1_000_000 };
 
-/** The contract's bound for what the other instances may take. */
+/** How long the other instances may take, in milliseconds. */
 const SOON = 5_000;
 
-describe.runIf(process.env.TEST_MONGODB_URI)('an instance on MongoDB that is killed', () => {
+describe.runIf(process.env.TEST_MONGODB_URI)('killing an instance on MongoDB', () => {
   const database = `killed-${randomUUID().slice(0, 8)}`;
   const settings = () => ({ MONGODB_URI: mongoUri(database), LOG_LEVEL: 'error' });
   let survivor: TestGateway;
@@ -41,7 +41,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an instance on MongoDB that is kil
     return response.status;
   };
 
-  it('holds up nobody, and leaves nothing without its parent', {
+  it('does not block other instances and leaves no record without its parent', {
     timeout: 60_000 + ROUNDS * 30_000,
   }, async () => {
     const { store } = survivor;
@@ -55,7 +55,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an instance on MongoDB that is kil
       const { url, child, exited } = victim;
       let dead = false;
       const creators = Array.from({ length: 24 }, async (_, i) => {
-        // Some in a transaction, with their outcome.
+        // Idempotent requests are written in a transaction, together with their response.
         const headers = () => (i % 3 === 0 ? { 'idempotency-key': randomUUID() } : {});
         while (!dead) {
           const sent =
@@ -66,7 +66,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an instance on MongoDB that is kil
           if (status === 201) written++;
         }
       });
-      // Somewhere in the middle of it all.
+      // Kill at a random moment under load.
       await expect.poll(() => written, { timeout: 20_000, interval: 5 }).toBeGreaterThan(24 * (round + 1));
       await sleep(Math.random() * 300);
       child.kill('SIGKILL');
@@ -82,11 +82,11 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an instance on MongoDB that is kil
       expect(performance.now() - began).toBeLessThan(SOON);
       await Promise.all(creators);
     }
-    await expectWhole(store as MongoStore);
+    await expectReferencesIntact(store as MongoStore);
     await expectDeletable(store as MongoStore, category.id, pet.id);
   });
 
-  async function expectWhole(store: MongoStore): Promise<void> {
+  async function expectReferencesIntact(store: MongoStore): Promise<void> {
     const db = store.client.db();
     const pets = await db.collection('pets').find().toArray();
     const orders = await db.collection('orders').find().toArray();
@@ -99,7 +99,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an instance on MongoDB that is kil
     expect([pets.length > ROUNDS, orders.length > ROUNDS]).toEqual([true, true]);
   }
 
-  /** Once 60 seconds have passed for what the dead have left, which is the same as making it so much older. */
+  /** Makes the holds of killed instances 60 seconds older, after which they have expired. */
   async function expectDeletable(store: MongoStore, category: string, pet: string): Promise<void> {
     const db = store.client.db();
     const holds = db.collection<{ _id: string; holders?: Record<string, Date> }>('holds');

@@ -14,7 +14,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 const unknownFields = (count: number) =>
   `{"name":"x","categoryId":1,${Array.from({ length: count }, (_, i) => `"f${i}":1`).join(',')}}`;
 
-it('20 issues are named, and the others are counted', async () => {
+it('names 20 issues and counts the rest', async () => {
   const twenty = await send(kit.gateway, 'POST /pets', { body: unknownFields(20) });
   expectRefusal(twenty, 'VALIDATION_FAILED', /f19: is not a known field\.$/);
   const more = await send(kit.gateway, 'POST /pets', { body: unknownFields(8_998) });
@@ -25,23 +25,23 @@ it('20 issues are named, and the others are counted', async () => {
   expect(inQuery.json.message.match(/is not a known query parameter/g)).toHaveLength(20);
 });
 
-it('names are told to a length at which messages stay readable', async () => {
+it('shortens the name of an unknown field to 100 characters', async () => {
   const reply = await send(kit.gateway, 'POST /pets', { body: `{"${'x'.repeat(90_000)}":1}` });
   expectRefusal(reply, 'VALIDATION_FAILED', new RegExp(`${'x'.repeat(99)}…: is not a known field`));
   expect(reply.text.length).toBeLessThan(500);
 });
 
-it('many issues cost no more than a body without any', async () => {
+it('takes less than 30 times the processor time of a valid body to report thousands of issues', async () => {
   const valid = `{"name":"${'x'.repeat(99_000)}","categoryId":1}`;
-  const faulty = unknownFields(9_000);
-  const wrong = { status: Array.from({ length: 11_000 }, () => 'gone') };
+  const invalid = unknownFields(9_000);
+  const filter = { status: Array.from({ length: 11_000 }, () => 'gone') };
   const text = 'query ($filter: PetFilter) { pets(filter: $filter) { nodes { id } } }';
   const runs = async (work: () => Promise<unknown>) => {
     for (let i = 0; i < 5; i++) await work();
   };
   const plain = () => runs(() => send(kit.gateway, 'POST /pets', { body: valid }));
-  const many = () => runs(() => send(kit.gateway, 'POST /pets', { body: faulty }));
-  const inVariables = () => runs(() => query(kit.gateway, text, { filter: wrong }));
+  const many = () => runs(() => send(kit.gateway, 'POST /pets', { body: invalid }));
+  const inVariables = () => runs(() => query(kit.gateway, text, { filter }));
   for (const work of [plain, many, inVariables]) await work();
   const base = Math.max(5, await timed(plain));
   expect(await timed(many)).toBeLessThan(30 * base);

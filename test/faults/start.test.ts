@@ -5,7 +5,7 @@ import { runKeys, type ServerProcess, startServer } from '../kit/process.ts';
 
 const binary = await secantusBinary();
 
-describe.runIf(binary)('a start while MongoDB is away', () => {
+describe.runIf(binary)('a start without MongoDB', () => {
   const running: ServerProcess[] = [];
   let mongo: MongoServer | undefined;
   afterAll(async () => {
@@ -16,14 +16,16 @@ describe.runIf(binary)('a start while MongoDB is away', () => {
     await mongo?.stop();
   });
 
-  it('serves 503 until it is there, and then everything', { timeout: 90_000 }, async () => {
+  it('responds 503 until MongoDB is reachable, and exits in time once it is gone again', {
+    timeout: 90_000,
+  }, async () => {
     const port = await freePort();
     const store = { MONGODB_URI: mongoUri('late', `mongodb://127.0.0.1:${port}/?directConnection=true`) };
     const settings = [
       { WORKERS: '1', SAMPLE_DATA: 'on' },
       { WORKERS: '2', SAMPLE_DATA: 'off' },
     ];
-    running.push(...(await Promise.all(settings.map((one) => startServer({ ...store, ...one })))));
+    running.push(...(await Promise.all(settings.map((setting) => startServer({ ...store, ...setting })))));
     const status = async ({ url }: ServerProcess, path: string, key?: string) =>
       (await fetch(url + path, { headers: key === undefined ? {} : { 'x-api-key': key } })).status;
     const statuses = running.flatMap((server) => [
@@ -33,7 +35,7 @@ describe.runIf(binary)('a start while MongoDB is away', () => {
     ]);
     expect(await Promise.all(statuses)).toEqual([200, 503, 503, 200, 503, 503]);
 
-    // Without what is between the scheme and the host of the connection string.
+    // The log names the host only: a connection string may contain a password.
     for (const { output } of running)
       await expect
         .poll(output, { timeout: 10_000 })
@@ -43,14 +45,14 @@ describe.runIf(binary)('a start while MongoDB is away', () => {
     for (const server of running) {
       await expect.poll(() => status(server, '/health/ready'), { timeout: 20_000 }).toBe(200);
     }
-    const own = await openMongoStore({ uri: store.MONGODB_URI });
-    await expect.poll(() => own.petCount({}), { timeout: 20_000 }).toBe(10);
-    await own.close();
+    const sampleStore = await openMongoStore({ uri: store.MONGODB_URI });
+    await expect.poll(() => sampleStore.petCount({}), { timeout: 20_000 }).toBe(10);
+    await sampleStore.close();
     const made = await runKeys(store, 'create', '--name', 'late', '--plan', 'pro', '--json');
     const { key } = JSON.parse(made.stdout);
     for (const server of running) expect(await status(server, '/pets/1', key)).toBe(200);
 
-    // Gone again, it holds up no end either.
+    // A lost database must not delay the exit.
     await mongo.stop();
     const began = Date.now();
     for (const { child } of running) child.kill('SIGTERM');

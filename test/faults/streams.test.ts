@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EventStreamClient } from '../kit/event-stream.ts';
 import { printedKey, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
 
-/** A stream must have ended by then, in milliseconds. */
+/** How soon a stream must end, in milliseconds. */
 const SOON = 5_000;
 
 let home: string;
@@ -41,8 +41,10 @@ describe.each<[string, (key: string) => Promise<EventStreamClient>]>([
         body: '{"query":"subscription { events { type } }"}',
       }),
   ],
-])('%s of a server process', (_name, open) => {
-  it('ends soon after SIGTERM, without a word, and the process with it', { timeout: 60_000 }, async () => {
+])('an open stream of %s', (_name, open) => {
+  it('ends within 5 seconds of SIGTERM without a final event, and so does the process', {
+    timeout: 60_000,
+  }, async () => {
     const streams = [await open(printedKey(server)), await open(printedKey(server))];
     await create('Last');
     for (const stream of streams) await stream.until(1);
@@ -51,11 +53,13 @@ describe.each<[string, (key: string) => Promise<EventStreamClient>]>([
     for (const stream of streams) await stream.ended;
     expect(await server.exited).toBe(0);
     expect(performance.now() - began).toBeLessThan(SOON);
-    // Neither an error nor `complete`: clients connect again.
+    // Without an error or `complete`, clients reconnect.
     for (const { messages } of streams) expect(messages).toHaveLength(1);
   });
 
-  it('ends soon after its key was revoked, and says why', { timeout: 60_000 }, async () => {
+  it('ends with UNAUTHENTICATED within 5 seconds of the revocation of its key', {
+    timeout: 60_000,
+  }, async () => {
     const made = await runKeys(settings, 'create', '--name', 'reader', '--plan', 'free', '--json');
     const { id, key } = JSON.parse(made.stdout);
     const stream = await open(key);
