@@ -19,7 +19,7 @@ afterAll(async () => {
   if (process.env.TEST_MONGODB_URI) await dropDatabase(database);
 });
 
-describe.each(stores)('keys beside a running server on %s', (_name, settings) => {
+describe.each(stores)('the keys command beside a server on %s', (_name, settings) => {
   let server: ServerProcess;
   const keys = (...args: string[]) => runKeys(settings, ...args);
   const create = async (...args: string[]) =>
@@ -35,7 +35,7 @@ describe.each(stores)('keys beside a running server on %s', (_name, settings) =>
     await server.exited;
   });
 
-  it('are created, listed with their use, rotated and revoked', async () => {
+  it('creates, lists with usage, rotates and revokes a key', async () => {
     const { id, key, plan } = await create('--plan', 'free');
     expect({ id, key, plan }).toEqual({
       id: expect.stringMatching(/^key_/),
@@ -49,7 +49,7 @@ describe.each(stores)('keys beside a running server on %s', (_name, settings) =>
     const reply = await fetch(`${server.url}/pets`, { headers: { 'x-api-key': rotated.key } });
     expect(reply.headers.get('x-ratelimit-remaining')).toBe('58');
 
-    // The embedded store writes counts down twice a second.
+    // The embedded store saves counts twice a second.
     let listed = { usedToday: 0, name: '' };
     for (let i = 0; i < 20 && listed.usedToday < 2; i++) {
       listed = JSON.parse((await keys('list', '--json')).stdout).find((row: { id: string }) => row.id === id);
@@ -60,7 +60,7 @@ describe.each(stores)('keys beside a running server on %s', (_name, settings) =>
     const { stdout } = await keys('list');
     const lines = stdout.split('\n');
     const row = lines.find((line) => line.startsWith(id))!;
-    // Aligned: each cell starts where its column does.
+    // Each cell starts where its column does.
     const columns = ['PLAN', 'USED TODAY', 'PER MINUTE', 'CREATED', 'SECRET', 'NAME'].map((name) =>
       lines[0]!.indexOf(name),
     );
@@ -73,9 +73,9 @@ describe.each(stores)('keys beside a running server on %s', (_name, settings) =>
       expect.stringContaining(`${key.slice(0, 15)}… until `),
       'test',
     ]);
-    const [, ends] = / until (\S+)/.exec(row)!;
-    expect(Math.abs(Date.parse(ends!) - Date.now() - 3_600_000)).toBeLessThan(60_000);
-    // The secret that took its place has a line of its own.
+    const [, expiry] = / until (\S+)/.exec(row)!;
+    expect(Math.abs(Date.parse(expiry!) - Date.now() - 3_600_000)).toBeLessThan(60_000);
+    // The new secret has its own line.
     expect(lines[lines.indexOf(row) + 1]!.trim()).toBe(`${rotated.key.slice(0, 15)}…`);
 
     const revokedAt = Date.now();
@@ -87,19 +87,19 @@ describe.each(stores)('keys beside a running server on %s', (_name, settings) =>
     expect((await keys('rotate', id)).code).toBe(2);
   }, 60_000);
 
-  it('say when they are rotated how long the old secret works', async () => {
+  it('says on rotation how long the old secret works', async () => {
     const { id, key } = await create('--plan', 'pro');
-    const later = await keys('rotate', id);
-    const [, ends] = later.stdout.match(
+    const withDefault = await keys('rotate', id);
+    const [, expiry] = withDefault.stdout.match(
       new RegExp(`The old secret ${key.slice(0, 15)}… works until (\\S+)\\.`),
     )!;
-    expect(Math.abs(Date.parse(ends!) - Date.now() - 24 * 3_600_000)).toBeLessThan(60_000);
-    const now = await keys('rotate', id, '--grace', '0');
-    expect(now.stdout).toContain('The old secret stops working within 5 seconds.');
-    expect(now.stdout).not.toContain('works until');
+    expect(Math.abs(Date.parse(expiry!) - Date.now() - 24 * 3_600_000)).toBeLessThan(60_000);
+    const withoutGrace = await keys('rotate', id, '--grace', '0');
+    expect(withoutGrace.stdout).toContain('The old secret stops working within 5 seconds.');
+    expect(withoutGrace.stdout).not.toContain('works until');
   }, 30_000);
 
-  it('of Enterprise have numbers of their own', async () => {
+  it('creates Enterprise keys with their own limits', async () => {
     const { key } = await create('--plan', 'enterprise', '--per-minute', '7', '--per-day', '9');
     const reply = await fetch(`${server.url}/pets`, { headers: { 'x-api-key': key } });
     expect(reply.headers.get('ratelimit-policy')).toBe('"minute";q=7;w=60, "day";q=9;w=86400');
@@ -125,11 +125,10 @@ describe('the keys command', () => {
     [['list', '--plan', 'free'], /^list does not accept --plan\./],
     [['--json'], /^--json needs a command\./],
   ])(
-    'says what is wrong with %j',
+    'exits with 2 and one line of explanation for %j',
     async (args, message) => {
       const { code, stderr, stdout } = await runKeys(stores[0]![1], ...args);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      // One line, and the terminal's own end of it.
       expect(stderr.trimEnd()).toMatch(message);
       expect(stderr.match(/\n/g)).toHaveLength(1);
     },
@@ -137,7 +136,7 @@ describe('the keys command', () => {
   );
 
   it.each([['list'], ['revoke', 'key_none'], ['rotate', 'key_none']])(
-    '%s makes no data file where there is none',
+    '%s exits with 2 and creates no data file if there is none',
     async (...args) => {
       const file = join(home, 'misspelt', 'petstore.db');
       const { code, stderr, stdout } = await runKeys({ DATA_FILE: file }, ...args);
@@ -148,14 +147,14 @@ describe('the keys command', () => {
     30_000,
   );
 
-  it('creates a key before the first start', async () => {
+  it('creates a key before the first start of the server', async () => {
     const settings = { DATA_FILE: join(home, 'first', 'petstore.db') };
     const { stdout } = await runKeys(settings, 'create', '--name', 'first', '--plan', 'pro', '--json');
     const [listed] = JSON.parse((await runKeys(settings, 'list', '--json')).stdout);
     expect(listed).toMatchObject({ id: JSON.parse(stdout).id, name: 'first', plan: 'pro' });
   }, 30_000);
 
-  it('explains itself and each of its commands', async () => {
+  it('lists its commands without arguments and explains create --help', async () => {
     const { code, stdout } = await runKeys({});
     expect(code).toBe(0);
     for (const command of ['create', 'list', 'revoke', 'rotate']) expect(stdout).toContain(`\n  ${command} `);

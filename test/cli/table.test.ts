@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { formatTable } from '../../src/cli/table.ts';
 
-it('a table has its columns aligned, and nothing that ends a line or moves the cursor', () => {
+it('aligns columns and replaces control characters and line separators', () => {
   expect(
     formatTable(
       ['ID', 'NAME'],

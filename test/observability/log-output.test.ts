@@ -8,9 +8,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { type ServerProcess, type StartOptions, startServer } from '../kit/process.ts';
 
-/** Longer than a server whose log is in order takes to end, and shorter than what a supervisor grants. */
-const IN_TIME = 8_000;
-/** A line of the log has the path. */
+/** Longer than a server with a working log takes to exit, shorter than the grace period of a supervisor. */
+const EXIT_TIMEOUT = 8_000;
+/** The path is in the log line of the request. */
 const LONG_PATH = `/${'x'.repeat(15_000)}`;
 
 let home: string;
@@ -29,7 +29,7 @@ const start = async (options: StartOptions, settings: Record<string, string> = {
   server = await startServer({ DATA_FILE: join(home, 'petstore.db'), ...settings }, options);
 };
 
-/** On a connection of its own, so that any worker may get it. */
+/** Uses a new connection, so that any worker may serve it. */
 const get = (path: string): Promise<{ status: number; text: string }> =>
   new Promise((resolve, reject) => {
     const sent = request(server.url + path, { agent: false }, (response) => {
@@ -43,8 +43,8 @@ const get = (path: string): Promise<{ status: number; text: string }> =>
     sent.end();
   });
 
-/** Requests that are refused for want of a key, each of which has a line in the log. */
-async function makeLines(count: number, path: string): Promise<void> {
+/** Produces log lines: one for each request, which is refused for lack of a key. */
+async function produceLines(count: number, path: string): Promise<void> {
   for (let sent = 0; sent < count; sent += 50) {
     const replies = await Promise.all(Array.from({ length: 50 }, () => get(path)));
     for (const { status } of replies) expect([401, 429]).toContain(status);
@@ -54,29 +54,29 @@ async function makeLines(count: number, path: string): Promise<void> {
 const dropped = async (): Promise<number> =>
   Number(/^petstore_log_lines_dropped_total (\d+)$/m.exec((await get('/metrics')).text)?.[1]);
 
-async function expectOrderlyEnd(): Promise<void> {
+async function expectCleanExit(): Promise<void> {
   const began = performance.now();
   server.child.kill('SIGTERM');
   expect(await server.exited).toBe(0);
-  expect(performance.now() - began).toBeLessThan(IN_TIME);
+  expect(performance.now() - began).toBeLessThan(EXIT_TIMEOUT);
 }
 
-// Pipes and full disks as on Linux.
-describe.runIf(process.platform === 'linux')('a log that cannot be written', { timeout: 60_000 }, () => {
+// Pipes and full disks behave as on Linux.
+describe.runIf(process.platform === 'linux')('the log when it cannot be written', { timeout: 60_000 }, () => {
   it.each<[what: string, output: StartOptions['output']]>([
     ['to a full device', { file: '/dev/full' }],
     ['to a pipe whose reader is gone', 'closed'],
-  ])('%s loses its lines, which are counted, and nothing else', async (_what, output) => {
+  ])('drops and counts lines %s, without affecting requests or the exit', async (_name, output) => {
     await start({ output });
-    await makeLines(100, '/pets');
+    await produceLines(100, '/pets');
     await expect.poll(dropped, { timeout: 5_000 }).toBeGreaterThan(100);
     expect((await get('/health/ready')).status).toBe(200);
-    await expectOrderlyEnd();
+    await expectCleanExit();
   });
 
-  it('to a pipe that nobody reads takes bounded memory, and goes on where somebody does', async () => {
+  it('drops lines to an unread pipe and reports how many once the pipe is read', async () => {
     await start({ output: 'unread' });
-    await makeLines(500, LONG_PATH);
+    await produceLines(500, LONG_PATH);
     const lost = await dropped();
     expect(lost).toBeGreaterThan(0);
     expect((await get('/health/ready')).status).toBe(200);
@@ -90,26 +90,26 @@ describe.runIf(process.platform === 'linux')('a log that cannot be written', { t
       .map((line) => JSON.parse(line))
       .find(({ msg }) => msg === 'log lines were dropped');
     expect(gap).toMatchObject({ level: 40, lines: lost });
-    // Each request has its line or is counted, that of the metrics and of readiness included.
+    // Every request was logged or counted as dropped, including those for metrics and readiness.
     await expect.poll(() => lines().filter((line) => line.includes('"requestId"')).length).toBeGreaterThan(0);
     const logged = lines().filter((line) => line.includes(`"path":"${LONG_PATH}"`));
     expect(logged.length).toBeLessThan(500);
     expect(logged.length + lost).toBeGreaterThanOrEqual(500);
-    await expectOrderlyEnd();
+    await expectCleanExit();
   });
 
-  it('to a pipe that nobody reads holds up no end', async () => {
+  it('does not delay the exit if the pipe is unread', async () => {
     await start({ output: 'unread' });
-    await makeLines(50, LONG_PATH);
-    await expectOrderlyEnd();
+    await produceLines(50, LONG_PATH);
+    await expectCleanExit();
   });
 
-  it('to a full disk goes on, on a line of its own, when there is room again', async () => {
+  it('resumes on a new line when a full disk has room again', async () => {
     const file = join(home, 'log');
-    // What was there before counts, so that the log alone is at the limit.
+    // The existing content counts, so that only the log reaches the limit.
     writeFileSync(file, `${'x'.repeat(990_000)}\n`);
     await start({ output: { file }, limits: '-Sf 1000' });
-    await makeLines(100, LONG_PATH);
+    await produceLines(100, LONG_PATH);
     await expect.poll(dropped, { timeout: 5_000 }).toBeGreaterThan(0);
     execFileSync('prlimit', ['--pid', String(server.child.pid), '--fsize=unlimited']);
     const log = () => readFileSync(file, 'utf8');
@@ -119,23 +119,23 @@ describe.runIf(process.platform === 'linux')('a log that cannot be written', { t
       .split('\n');
     const gap = lines.findIndex((line) => line.includes('log lines were dropped'));
     expect(() => JSON.parse(lines[gap]!)).not.toThrow();
-    // One line was cut by the limit; all others are whole.
+    // At most the line that reached the limit is cut off.
     const torn = lines.filter((line) => line.startsWith('{') && !line.endsWith('}'));
     expect(torn.length).toBeLessThanOrEqual(1);
-    await expectOrderlyEnd();
+    await expectCleanExit();
   });
 });
 
 describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')(
-  'the log of WORKERS=2 in a pipe that nobody reads',
+  'the log of WORKERS=2 to an unread pipe',
   { timeout: 90_000 },
   () => {
     const database = `log-${randomUUID().slice(0, 8)}`;
     afterEach(() => dropDatabase(database));
 
-    it('holds up neither requests nor the end, and its lines are whole', async () => {
+    it('blocks neither requests nor the exit, and has whole lines from both workers', async () => {
       await start({ output: 'unread' }, { MONGODB_URI: mongoUri(database), WORKERS: '2' });
-      await makeLines(2_000, '/pets');
+      await produceLines(2_000, '/pets');
       expect((await get('/health/ready')).status).toBe(200);
       let text = '';
       server.child.stdout!.on('data', (chunk) => {
@@ -145,13 +145,13 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')(
       await expect.poll(() => lines().length, { timeout: 10_000 }).toBeGreaterThanOrEqual(2_000);
       const workers = new Set(lines().map((line) => JSON.parse(line).worker));
       expect(workers.size).toBe(2);
-      await expectOrderlyEnd();
+      await expectCleanExit();
     });
 
-    it('holds up no end while it is full', async () => {
+    it('does not delay the exit while the pipe is full', async () => {
       await start({ output: 'unread' }, { MONGODB_URI: mongoUri(database), WORKERS: '2' });
-      await makeLines(300, LONG_PATH);
-      await expectOrderlyEnd();
+      await produceLines(300, LONG_PATH);
+      await expectCleanExit();
     });
   },
 );

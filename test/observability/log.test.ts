@@ -5,10 +5,10 @@ import { makeWorld, query, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 describe('the log', () => {
   const kit = useGateway(sqlite);
-  /** The lines since the last look. */
+  /** Removes and returns the lines logged so far. */
   const lines = () => kit.gateway.logs.splice(0).map((line) => JSON.parse(line));
 
-  it('has one line for each request, with what somebody on call asks for', async () => {
+  it('has one line per request, with its operation, status, units and key id', async () => {
     const { P } = await makeWorld(kit);
     const { gateway } = kit;
     lines();
@@ -64,7 +64,7 @@ describe('the log', () => {
     ]);
   });
 
-  it('takes request ids that are harmless, makes others anew, and returns them', async () => {
+  it('accepts harmless request ids, replaces others and returns them in X-Request-Id', async () => {
     const { gateway } = kit;
     for (const given of ['a', 'A-1.b_c:d', 'x'.repeat(128)]) {
       const { headers } = await send(gateway, '/pets', { headers: { 'x-request-id': given } });
@@ -78,7 +78,7 @@ describe('the log', () => {
     }
   });
 
-  it('never has keys, bodies or variables', async () => {
+  it('contains no keys, bodies, literals or variables', async () => {
     const { gateway } = kit;
     lines();
     const wrong = `petstore_${'w'.repeat(43)}`;
@@ -92,7 +92,7 @@ describe('the log', () => {
       expect(text).not.toContain(secret);
   });
 
-  it('tells that a client was gone before its answer', async () => {
+  it('marks a request as aborted if the client disconnected before the response', async () => {
     lines();
     const socket = connect(Number(new URL(kit.gateway.url).port), '127.0.0.1');
     socket.write(

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { makeWorld, onEachEngine, send, sqlite, useGateway } from '../kit/petstore.ts';
 
-describe('the metrics', () => {
+describe('GET /metrics', () => {
   const kit = useGateway(sqlite);
 
-  it('count requests by transport, operation and status, decisions by plan, and deprecated use by key', async () => {
+  it('counts requests by operation, limiter decisions by plan and deprecated use by key', async () => {
     await makeWorld(kit);
     const { gateway } = kit;
     const key = await gateway.newKey('free');
@@ -16,7 +16,7 @@ describe('the metrics', () => {
     const lines = text.split('\n');
     expect(lines).toContain('petstore_requests_total{transport="rest",operation="listPets",status="200"} 58');
     expect(lines).toContain('petstore_requests_total{transport="rest",operation="getPet",status="200"} 1');
-    // What clients call their operations is no label: there could be any number of them.
+    // Operation names are chosen by clients and unbounded, so they are not a label.
     expect(lines).toContain(
       'petstore_requests_total{transport="graphql",operation="graphql",status="200"} 1',
     );
@@ -41,8 +41,8 @@ const scrape = async (gateway: Parameters<typeof send>[0]) => {
     );
 };
 
-onEachEngine('the metrics of the store', (kit, engine) => {
-  it('count and time its calls, by how they ended', async () => {
+onEachEngine('store metrics', (kit, engine) => {
+  it('counts and times store calls by outcome', async () => {
     const { C } = await makeWorld(kit);
     const { gateway } = kit;
     const count = (call: string, outcome: string) =>
@@ -51,24 +51,24 @@ onEachEngine('the metrics of the store', (kit, engine) => {
     await send(gateway, `/categories/${C}/pets`);
     await send(gateway, `DELETE /categories/${C}`);
     const after = await scrape(gateway);
-    const grown = (name: string) => after(name) - before(name);
-    expect(grown(count('petPagesByCategory', 'done'))).toBe(1);
-    expect(grown(count('charge', 'done'))).toBe(2);
-    expect(grown(count('deleteCategory', 'refused'))).toBe(1);
+    const increase = (name: string) => after(name) - before(name);
+    expect(increase(count('petPagesByCategory', 'done'))).toBe(1);
+    expect(increase(count('charge', 'done'))).toBe(2);
+    expect(increase(count('deleteCategory', 'refused'))).toBe(1);
     expect(after(count('deleteCategory', 'refused').replace('_count', '_sum'))).toBeGreaterThan(0);
   });
 });
 
-describe('the metrics of bans', () => {
+describe('ban metrics', () => {
   const kit = useGateway(sqlite);
 
-  it('count each ban once, however often it is met', async () => {
+  it('counts each ban once, however many requests it refuses', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
     const bans = async () => (await scrape(gateway))('petstore_bans_total{plan="enterprise"}');
     for (let i = 0; i < 30; i++) await send(gateway, '/pets', { key });
     expect(await bans()).toBe(1);
-    // The ban is over before the key's window is, and 20 further strikes begin the next one.
+    // The ban ends before the window of the key does, and 20 more strikes begin the next one.
     gateway.clock.advance(60_000);
     for (let i = 0; i < 30; i++) await send(gateway, '/pets', { key });
     expect(await bans()).toBe(2);

@@ -16,7 +16,7 @@ interface Attribute {
   value: { stringValue?: string; intValue?: number };
 }
 
-/** A span as OTLP has it in JSON. */
+/** A span in OTLP's JSON encoding. */
 interface SpanJson {
   traceId: string;
   spanId: string;
@@ -63,8 +63,8 @@ const start = async (settings: Record<string, string>) => {
   return server;
 };
 
-/** Asks for a pet the way a traced client does, and ends the server, which sends what it has. */
-async function askAndStop({ url, child, exited }: ServerProcess, key: string): Promise<void> {
+/** Sends two requests as a traced client, then stops the server, which flushes its spans. */
+async function requestAndStop({ url, child, exited }: ServerProcess, key: string): Promise<void> {
   const headers = { 'x-api-key': key, traceparent: `00-${TRACE}-${PARENT}-01` };
   expect((await fetch(`${url}/pets/1`, { headers })).status).toBe(200);
   const body = JSON.stringify({ query: 'query Names { pets { nodes { category { name } } } }' });
@@ -82,15 +82,15 @@ const spansIn = ({ body }: Received): SpanJson[] =>
 const attributesOf = ({ attributes }: SpanJson) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]));
 
-describe('traces', () => {
-  it("have a span of each request below its caller's, and below that one of each call of the store", async () => {
+describe('tracing', () => {
+  it("exports a span per request below the caller's, and one per store call below that", async () => {
     const traced = await start({
       OTEL_EXPORTER_OTLP_ENDPOINT: collectorUrl,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_RESOURCE_ATTRIBUTES: 'service.name=pets,deployment.environment.name=test',
     });
     const key = printedKey(traced);
-    await askAndStop(traced, key);
+    await requestAndStop(traced, key);
 
     expect(received.length).toBeGreaterThan(0);
     for (const { path, headers } of received) {
@@ -127,13 +127,13 @@ describe('traces', () => {
       });
     }
     expect(received.map(({ body }) => body.toString()).join('')).not.toContain(key.slice(9));
-    // Logs lead to traces.
+    // The log refers to the trace.
     expect(traced.output()).toContain(`"traceId":"${TRACE}"`);
   }, 60_000);
 
-  it('travel as protobuf where nothing else is asked for', async () => {
+  it('exports spans as protobuf by default', async () => {
     const traced = await start({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collectorUrl}/elsewhere` });
-    await askAndStop(traced, printedKey(traced));
+    await requestAndStop(traced, printedKey(traced));
     expect(received.length).toBeGreaterThan(0);
     expect(received[0]).toMatchObject({
       path: '/elsewhere',
@@ -142,23 +142,23 @@ describe('traces', () => {
     expect(received[0]!.body.toString('latin1')).toContain('GET /pets/{petId}');
   }, 60_000);
 
-  it('to a collector that is away cost no request, and hold up no end', async () => {
+  it('affects neither requests nor the exit if the collector is unreachable', async () => {
     const traced = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
     const began = Date.now();
-    await askAndStop(traced, printedKey(traced));
+    await requestAndStop(traced, printedKey(traced));
     expect(Date.now() - began).toBeLessThan(8_000);
   }, 60_000);
 
   it.each<[string, Record<string, string>]>([
     ['no exporter is configured', {}],
-    ['they are switched off', { OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'on' }],
-    ['OpenTelemetry is switched off', { OTEL_SDK_DISABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: 'on' }],
+    ['the traces exporter is none', { OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'on' }],
+    ['the OpenTelemetry SDK is disabled', { OTEL_SDK_DISABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: 'on' }],
   ])(
-    'are not taken where %s',
-    async (_why, settings) => {
+    'exports nothing and logs no trace ids if %s',
+    async (_name, settings) => {
       if (settings.OTEL_EXPORTER_OTLP_ENDPOINT) settings.OTEL_EXPORTER_OTLP_ENDPOINT = collectorUrl;
       const untraced = await start(settings);
-      await askAndStop(untraced, printedKey(untraced));
+      await requestAndStop(untraced, printedKey(untraced));
       expect(received).toEqual([]);
       expect(untraced.output()).not.toContain('traceId');
     },
