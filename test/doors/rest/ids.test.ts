@@ -5,7 +5,7 @@ const LARGEST = '9223372036854775807';
 const RULE = `must be an integer from 1 to ${LARGEST}`;
 
 onEachEngine('int64 ids over REST', (kit) => {
-  it('are exact up to the largest, everywhere', async () => {
+  it('keeps ids beyond 2^53 exact in paths, bodies, lists, Location and error messages', async () => {
     const { gateway } = kit;
     for (const id of [LARGEST, '9007199254740993', '9223372036854774999']) {
       const created = await send(gateway, 'POST /store/orders', { body: `{"id":${id},"quantity":1}` });
@@ -22,7 +22,7 @@ onEachEngine('int64 ids over REST', (kit) => {
         'CONFLICT',
         `Order id ${id} is taken.`,
       );
-      // A neighbour that a double can't tell from it.
+      // The neighbouring id, which is the same number as a double.
       expectRefusal(
         await send(gateway, `PUT ${path}`, { body: `{"id":${BigInt(id) - 1n}}` }),
         'VALIDATION_FAILED',
@@ -38,7 +38,7 @@ onEachEngine('int64 ids over REST', (kit) => {
     for (const [request, body, message] of references) {
       expectRefusal(await send(gateway, request, { body }), 'UNKNOWN_REFERENCE', `${message} ${LARGEST}.`);
     }
-    // A client that chooses the last id doesn't end the assigned ones.
+    // Ids are still assigned after a client has chosen the largest one.
     expectAnswer(await send(gateway, 'POST /store/orders', { body: {} }), 201);
     for (const id of [LARGEST, '9007199254740993', '9223372036854774999']) {
       expectAnswer(await send(gateway, `DELETE /store/orders/${id}`), 204);
@@ -65,7 +65,7 @@ onEachEngine('int64 ids over REST', (kit) => {
     'NaN',
     '1%2F2',
     '..%2f1',
-  ])('/%s is no id in a path', async (id) => {
+  ])('responds 400 to the id %s in a path', async (id) => {
     for (const request of [
       `/pets/${id}`,
       `HEAD /pets/${id}`,
@@ -73,10 +73,10 @@ onEachEngine('int64 ids over REST', (kit) => {
       `/store/inventory/${id}`,
       `/categories/${id}/pets`,
     ]) {
-      const sent = await send(kit.gateway, request);
-      expect(sent.status, sent.about).toBe(400);
+      const response = await send(kit.gateway, request);
+      expect(response.status, response.about).toBe(400);
       if (!request.startsWith('HEAD'))
-        expectRefusal(sent, 'VALIDATION_FAILED', new RegExp(`^\\w+Id: ${RULE}\\.$`));
+        expectRefusal(response, 'VALIDATION_FAILED', new RegExp(`^\\w+Id: ${RULE}\\.$`));
     }
   });
 
@@ -97,7 +97,7 @@ onEachEngine('int64 ids over REST', (kit) => {
     '-9223372036854775808',
     '1.0e18',
     '9223372036854775807.0',
-  ])('%s is no id in a body', async (id) => {
+  ])('responds 400 to the id %s in a body', async (id) => {
     const { P } = await makeWorld(kit);
     expectRefusal(
       await send(kit.gateway, 'POST /pets', { body: `{"name":"x","categoryId":${id}}` }),
@@ -116,11 +116,14 @@ onEachEngine('int64 ids over REST', (kit) => {
     );
   });
 
-  it.each(['+1', '01', '.5', '1.', '0x1', 'NaN', 'Infinity', "'1'"])('%s is no JSON', async (id) => {
-    expectRefusal(
-      await send(kit.gateway, 'POST /store/orders', { body: `{"petId":${id}}` }),
-      'BAD_REQUEST',
-      'The body is not valid JSON.',
-    );
-  });
+  it.each(['+1', '01', '.5', '1.', '0x1', 'NaN', 'Infinity', "'1'"])(
+    'responds 400 to a body with the value %s, which is not JSON',
+    async (id) => {
+      expectRefusal(
+        await send(kit.gateway, 'POST /store/orders', { body: `{"petId":${id}}` }),
+        'BAD_REQUEST',
+        'The body is not valid JSON.',
+      );
+    },
+  );
 });

@@ -24,7 +24,7 @@ function expectDeprecated(headers: Awaited<ReturnType<typeof send>>['headers'], 
   );
 }
 
-/** What GET /pets/{petId} answers in all the ways it can. */
+/** Responses of GET /pets/{petId} with 200 (also to HEAD), 304, 404, 400 and 406. */
 async function readPet(kit: Kit) {
   const { P } = await makeWorld(kit);
   const get = await send(kit.gateway, `/pets/${P}`);
@@ -41,20 +41,20 @@ async function readPet(kit: Kit) {
 describe('GET /pets/{petId}', () => {
   const kit = useGateway(sqlite);
 
-  it('says that it is deprecated, whatever it answers', async () => {
-    const sent = await readPet(kit);
-    expect(sent.map(({ status }) => status)).toEqual([200, 200, 304, 404, 400, 406]);
-    for (const { headers, about } of sent) expectDeprecated(headers, about);
+  it('sends the deprecation headers with 200, 304, 400, 404 and 406', async () => {
+    const responses = await readPet(kit);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 304, 404, 400, 406]);
+    for (const { headers, about } of responses) expectDeprecated(headers, about);
   });
 
-  it('is the only one', async () => {
+  it('leaves other operations without deprecation headers and out of the deprecation metric', async () => {
     const { P, O } = await makeWorld(kit);
-    const uses = async () =>
+    const deprecatedRequests = async () =>
       (await send(kit.gateway, '/metrics')).text
         .split('\n')
         .filter((line) => line.startsWith('petstore_deprecated_requests_total{'));
     await send(kit.gateway, `/pets/${P}`);
-    const before = await uses();
+    const before = await deprecatedRequests();
     expect(before).toMatchObject([expect.stringContaining('"getPet"')]);
     for (const request of [
       '/pets',
@@ -75,10 +75,10 @@ describe('GET /pets/{petId}', () => {
         undefined,
       ]);
     }
-    expect(await uses()).toEqual(before);
+    expect(await deprecatedRequests()).toEqual(before);
   });
 
-  it('goes on after the sunset where that is not enforced', async () => {
+  it('keeps responding after the sunset date by default', async () => {
     kit.clock.time = SUNSET + 1;
     for (const { status, headers, about } of await readPet(kit)) {
       expect(status, about).not.toBe(410);
@@ -90,14 +90,14 @@ describe('GET /pets/{petId}', () => {
 describe('GET /pets/{petId} with SUNSET_ENFORCED', () => {
   const kit = useGateway(sqlite, { SUNSET_ENFORCED: 'on' });
 
-  it('answers until the sunset date and no longer', async () => {
+  it('responds 200 until the sunset date and 410 from then on', async () => {
     kit.clock.time = SUNSET - 1;
     const { P, C } = await makeWorld(kit);
     expectAnswer(await send(kit.gateway, `/pets/${P}`), 200);
     kit.clock.time = SUNSET;
-    const sent = await send(kit.gateway, `/pets/${P}`);
-    expectRefusal(sent, 'GONE', /2027-06-30/);
-    expectDeprecated(sent.headers, sent.about);
+    const response = await send(kit.gateway, `/pets/${P}`);
+    expectRefusal(response, 'GONE', /2027-06-30/);
+    expectDeprecated(response.headers, response.about);
     for (const path of ['/pets/0', '/pets/9223372036854775806'])
       expectRefusal(await send(kit.gateway, path), 'GONE');
     const others: [request: string, body?: string][] = [
@@ -110,22 +110,22 @@ describe('GET /pets/{petId} with SUNSET_ENFORCED', () => {
   });
 });
 
-describe('other dates', () => {
+describe('DEPRECATION_DATE and SUNSET_DATE', () => {
   const kit = useGateway(sqlite, {
     DEPRECATION_DATE: '2026-01-02',
     SUNSET_DATE: '2026-11-21',
     SUNSET_ENFORCED: 'on',
   });
 
-  it('are those of the configuration', async () => {
-    const sent = await send(kit.gateway, '/pets/1');
-    expectRefusal(sent, 'GONE', /2026-11-21/);
-    expect(sent.headers.deprecation).toBe(`@${Date.parse('2026-01-02T00:00:00Z') / 1000}`);
-    expect(sent.headers.sunset).toBe('Sat, 21 Nov 2026 00:00:00 GMT');
+  it('sends the configured dates in the headers and in the 410 message', async () => {
+    const response = await send(kit.gateway, '/pets/1');
+    expectRefusal(response, 'GONE', /2026-11-21/);
+    expect(response.headers.deprecation).toBe(`@${Date.parse('2026-01-02T00:00:00Z') / 1000}`);
+    expect(response.headers.sunset).toBe('Sat, 21 Nov 2026 00:00:00 GMT');
   });
 });
 
-describe('another operation', () => {
+describe('the deprecation field of a route', () => {
   const kit = useGateway(sqlite);
   const environment = { SUNSET_ENFORCED: 'on' };
   const routes = ROUTES.map((route): Route => {
@@ -141,7 +141,7 @@ describe('another operation', () => {
   });
   afterAll(() => gateway.close());
 
-  it('is deprecated by its row alone', async () => {
+  it('adds the headers, and 410 after the sunset date, to that operation only', async () => {
     const { P } = await makeWorld(kit);
     const pet = await send(gateway, `/pets/${P}`);
     expect([pet.status, pet.headers.deprecation, pet.headers.sunset]).toEqual([200, undefined, undefined]);
@@ -163,7 +163,7 @@ describe('another operation', () => {
     expectAnswer(await send(gateway, `/pets/${P}`), 200);
   });
 
-  it('is described by its row alone', () => {
+  it('marks only that operation as deprecated in the OpenAPI description', () => {
     const { paths } = JSON.parse(openApiJson(deploymentOf(readConfig(environment)), 0, routes));
     expect(paths['/store/orders'].get).toMatchObject({
       deprecated: true,

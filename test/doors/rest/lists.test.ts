@@ -12,7 +12,7 @@ import {
 const LARGEST = '9223372036854775807';
 type Listed = { id?: number; petId?: number };
 
-/** The target of `Link: <…>; rel="next"`; undefined without it. */
+/** The target of `Link: <…>; rel="next"`; undefined without a Link. */
 function nextOf(link: string | string[] | undefined): string | undefined {
   if (link === undefined) return undefined;
   const match = /^<([^>]+)>; rel="next"$/.exec(String(link));
@@ -20,25 +20,25 @@ function nextOf(link: string | string[] | undefined): string | undefined {
   return match![1];
 }
 
-/** Walks through all pages; each but the last must be full, and none may be empty if there is a page before it. */
+/** Follows the links through all pages. Every page but the last must be full. */
 async function walk({ gateway }: Kit, path: string, limit: number) {
   const pages: Listed[][] = [];
   for (let next: string | undefined = path; next !== undefined; ) {
-    const sent = await send(gateway, next);
-    expectAnswer(sent, 200);
-    pages.push(sent.json);
-    next = nextOf(sent.headers.link);
-    if (next !== undefined) expect(sent.json, sent.about).toHaveLength(limit);
-    expect(pages.length, sent.about).toBeLessThan(50);
+    const response = await send(gateway, next);
+    expectAnswer(response, 200);
+    pages.push(response.json);
+    next = nextOf(response.headers.link);
+    if (next !== undefined) expect(response.json, response.about).toHaveLength(limit);
+    expect(pages.length, response.about).toBeLessThan(50);
   }
   return pages;
 }
 
 onEachEngine('REST lists', (kit) => {
-  it('are in the order of ids, of all kinds and with no filter', async () => {
+  it('returns categories, pets, inventory and orders in ascending id order', async () => {
     const { C, E, P, F, O, B } = await makeWorld(kit);
     const before = (id: string) => String(BigInt(id) - 1n);
-    const rows: [path: string, answer: string][] = [
+    const rows: [path: string, expected: string][] = [
       [
         `/categories?after=${before(C)}`,
         '[{"id":$C,"name":"Dogs","description":"They bark"},{"id":$E,"name":"Fish"}]',
@@ -56,42 +56,42 @@ onEachEngine('REST lists', (kit) => {
         '[{"id":$O,"petId":$P,"quantity":2,"shipDate":"2026-01-31T09:30:00Z","complete":false},{"id":$B,"complete":false}]',
       ],
     ];
-    for (const [path, answer] of rows) {
-      const sent = await send(kit.gateway, path);
-      expectAnswer(sent, 200, fill(answer, { C, E, P, F, O, B }));
-      expect(sent.headers.link, sent.about).toBeUndefined();
+    for (const [path, expected] of rows) {
+      const response = await send(kit.gateway, path);
+      expectAnswer(response, 200, fill(expected, { C, E, P, F, O, B }));
+      expect(response.headers.link, response.about).toBeUndefined();
     }
   });
 
-  it('end where a page is exactly full', async () => {
+  it('omits the next link if the last page is exactly full', async () => {
     const { C, P, F } = await makeWorld(kit);
     for (const [limit, next] of [
       [1, `/pets?categoryId=${C}&limit=1&after=${P}`],
       [2, undefined],
       [3, undefined],
     ] as const) {
-      const sent = await send(kit.gateway, `/pets?categoryId=${C}&limit=${limit}`);
-      expect(nextOf(sent.headers.link), sent.about).toBe(next);
+      const response = await send(kit.gateway, `/pets?categoryId=${C}&limit=${limit}`);
+      expect(nextOf(response.headers.link), response.about).toBe(next);
     }
     expectAnswer(await send(kit.gateway, `/pets?categoryId=${C}&after=${F}`), 200, '[]');
     expectAnswer(await send(kit.gateway, `/pets?categoryId=${C}&after=${LARGEST}`), 200, '[]');
   });
 
-  it('go on after an item that was deleted', async () => {
+  it('continues after the id of a deleted record', async () => {
     const { C, P, F } = await makeWorld(kit);
     const { id } = await kit.gateway.store.createPet({ name: 'Last', categoryId: C, status: 'available' });
     await send(kit.gateway, `DELETE /pets/${F}`);
-    const sent = await send(kit.gateway, `/pets?categoryId=${C}&after=${F}`);
+    const response = await send(kit.gateway, `/pets?categoryId=${C}&after=${F}`);
     expect(
-      sent.json.map((pet: Listed) => String(pet.id)),
-      sent.about,
+      response.json.map((pet: Listed) => String(pet.id)),
+      response.about,
     ).toEqual([id]);
     expect(
       (await send(kit.gateway, `/pets?categoryId=${C}&limit=1&after=${P}`)).headers.link,
     ).toBeUndefined();
   });
 
-  it('give 20 by default, 100 at most, and every item once by their links', async () => {
+  it('returns 20 records or the given limit per page, and each record once through the links', async () => {
     const { store } = kit.gateway;
     const { id: category } = await store.createCategory({ name: 'Many' });
     const statuses = ['available', 'pending', 'sold'] as const;
@@ -129,11 +129,14 @@ onEachEngine('REST lists', (kit) => {
     }
   });
 
-  it('keep the filters and the limit in the link', async () => {
+  it('keeps the filters and the limit in the next link', async () => {
     const { C, P } = await makeWorld(kit);
     await kit.gateway.store.createPet({ name: 'More', categoryId: C, status: 'sold' });
-    const sent = await send(kit.gateway, `/pets?limit=1&status=sold&status=pending&categoryId=${C}&after=0`);
-    const [path, query] = nextOf(sent.headers.link)!.split('?');
+    const response = await send(
+      kit.gateway,
+      `/pets?limit=1&status=sold&status=pending&categoryId=${C}&after=0`,
+    );
+    const [path, query] = nextOf(response.headers.link)!.split('?');
     expect(path).toBe('/pets');
     expect([...new URLSearchParams(query)].sort()).toEqual([
       ['after', P],
@@ -190,12 +193,12 @@ onEachEngine('REST lists', (kit) => {
         '/pets?status=x&categoryId=x&limit=x&after=x&a=1&b=1',
         `status: must be one of available, pending, sold; categoryId: ${ID}; limit: must be an integer from 1 to 100; after: must be an integer from 0 to ${LARGEST}; a: is not a known query parameter; b: is not a known query parameter.`,
       ],
-    ])('%s is refused', async (path, message) => {
+    ])('responds 400 VALIDATION_FAILED to %s', async (path, message) => {
       expectRefusal(await send(kit.gateway, path), 'VALIDATION_FAILED', message);
     });
 
     it.each(['/pets?status=%zz', '/pets?%ff=1', '/pets?status=%C3%28'])(
-      '%s is badly encoded',
+      'responds 400 BAD_REQUEST to the invalid encoding in %s',
       async (path) => {
         expectRefusal(await send(kit.gateway, path), 'BAD_REQUEST');
       },
@@ -207,7 +210,7 @@ onEachEngine('REST lists', (kit) => {
       ['/pets?lim%69t=1', '/pets?limit=1'],
       ['/pets?status=s%6Fld', '/pets?status=sold'],
       [`/pets?categoryId=${LARGEST}`, `/store/orders?petId=${LARGEST}`],
-    ])('%s is the same as %s', async (path, same) => {
+    ])('responds to %s with the same body as to %s', async (path, same) => {
       await makeWorld(kit);
       const expected = await send(kit.gateway, same);
       expectAnswer(await send(kit.gateway, path), 200, expected.text);

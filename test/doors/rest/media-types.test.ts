@@ -14,7 +14,7 @@ import {
 const EXACT = 'application/json;IEEE754Compatible=true';
 const LARGEST = '9223372036854775807';
 
-describe('the format of ids', () => {
+describe('negotiateInt64Format', () => {
   it.each([
     [undefined, 'integer'],
     ['', 'integer'],
@@ -42,19 +42,19 @@ describe('the format of ids', () => {
     ['application/*;IEEE754Compatible=true', 'integer'],
     ['text/html', null],
     ['application/xml;IEEE754Compatible=true', null],
-  ])('for Accept: %s is %s', (accept, format) => {
+  ])('maps Accept: %s to %s', (accept, format) => {
     expect(negotiateInt64Format(accept)).toBe(format);
   });
 });
 
-onEachEngine('ids for callers whose numbers are doubles', (kit) => {
+onEachEngine('int64 ids as strings', (kit) => {
   const exact = (line: string, body?: unknown, headers: Record<string, string> = {}) =>
     send(kit.gateway, line, {
       body,
       headers: { accept: EXACT, ...(body !== undefined && { 'content-type': EXACT }), ...headers },
     });
 
-  it('are strings of digits in every answer, and the Content-Type says so', async () => {
+  it('returns ids as strings of digits, as stated by the Content-Type', async () => {
     const { C, P, O } = await makeWorld(kit);
     const pet = { id: P, name: 'Rex', categoryId: C, status: 'sold' };
     const category = { id: C, name: 'Dogs', description: 'They bark' };
@@ -73,27 +73,27 @@ onEachEngine('ids for callers whose numbers are doubles', (kit) => {
       [`PUT /store/inventory/${P}`, 200, entry, entry],
       ['POST /store/orders', 201, { id: LARGEST, petId: P }, { id: LARGEST, petId: P, complete: false }],
     ] as const) {
-      const sent = await exact(line, body);
-      expect(sent.status, sent.about).toBe(status);
-      expect(sent.json, sent.about).toStrictEqual(expected);
-      expect(sent.headers['content-type'], sent.about).toBe(EXACT);
+      const response = await exact(line, body);
+      expect(response.status, response.about).toBe(status);
+      expect(response.json, response.about).toStrictEqual(expected);
+      expect(response.headers['content-type'], response.about).toBe(EXACT);
     }
     const plain = await send(kit.gateway, `/store/orders/${LARGEST}`);
     expectAnswer(plain, 200, `{"id":${LARGEST},"petId":${P},"complete":false}`);
     expectAnswer(await send(kit.gateway, `DELETE /store/orders/${LARGEST}`), 204);
   });
 
-  it('may be strings or integers in such a body, whatever is asked for in return', async () => {
+  it('accepts string and integer ids in an IEEE754Compatible body, and returns integers by default', async () => {
     const { C } = await makeWorld(kit);
     for (const contentType of [EXACT, 'application/json; charset=utf-8; ieee754compatible=true']) {
       for (const categoryId of [`"${C}"`, C]) {
-        const sent = await send(kit.gateway, 'POST /pets', {
+        const response = await send(kit.gateway, 'POST /pets', {
           body: `{"name":"Tom","categoryId":${categoryId}}`,
           headers: { 'content-type': contentType },
         });
-        expect(sent.status, sent.about).toBe(201);
-        expect(sent.text, sent.about).toContain(`"categoryId":${C},`);
-        expect(sent.headers['content-type'], sent.about).toBe('application/json');
+        expect(response.status, response.about).toBe(201);
+        expect(response.text, response.about).toContain(`"categoryId":${C},`);
+        expect(response.headers['content-type'], response.about).toBe('application/json');
       }
     }
     const patched = await send(kit.gateway, `PATCH /categories/${C}`, {
@@ -103,37 +103,41 @@ onEachEngine('ids for callers whose numbers are doubles', (kit) => {
     expectAnswer(patched, 200);
   });
 
-  it('remain ids: other strings, and strings in another body, are refused', async () => {
+  it('refuses other strings as ids, and string ids in a plain JSON body', async () => {
     const { C, P } = await makeWorld(kit);
     for (const id of ['', '0', '01', '+1', '-1', '1.0', '1e3', ' 1', '9223372036854775808', 'x']) {
-      const sent = await exact('POST /pets', { name: 'Tom', categoryId: id });
-      expectRefusal(sent, 'VALIDATION_FAILED', `categoryId: must be an integer from 1 to ${LARGEST}.`);
+      const response = await exact('POST /pets', { name: 'Tom', categoryId: id });
+      expectRefusal(response, 'VALIDATION_FAILED', `categoryId: must be an integer from 1 to ${LARGEST}.`);
     }
     expectRefusal(await exact(`PUT /pets/${P}`, { id: C, name: 'A', categoryId: C }), 'VALIDATION_FAILED');
     expectRefusal(await exact(`PUT /store/inventory/${P}`, { quantity: '5' }), 'VALIDATION_FAILED');
     expectRefusal(await exact('POST /pets', { name: 'Tom', categoryId: C, other: '1' }), 'VALIDATION_FAILED');
     for (const contentType of ['application/json', 'application/json;IEEE754Compatible=false']) {
-      const sent = await exact('POST /pets', { name: 'Tom', categoryId: C }, { 'content-type': contentType });
-      expectRefusal(sent, 'VALIDATION_FAILED', /^categoryId: must be/);
+      const response = await exact(
+        'POST /pets',
+        { name: 'Tom', categoryId: C },
+        { 'content-type': contentType },
+      );
+      expectRefusal(response, 'VALIDATION_FAILED', /^categoryId: must be/);
     }
   });
 
-  it('are a representation with a version of its own; a write takes the version of either', async () => {
+  it('gives each representation its own ETag and accepts both in If-Match', async () => {
     const world = await makeWorld(kit);
     for (const path of ['/pets/$F', '/categories/$E', '/store/orders/$O', '/store/inventory/$P'].map((text) =>
       fill(text, world),
     )) {
       const [plain, strings] = [await send(kit.gateway, path), await exact(path)];
       expect(strings.headers.etag, strings.about).not.toBe(plain.headers.etag);
-      for (const [accept, sent, other] of [
+      for (const [accept, response, other] of [
         ['application/json', plain, strings],
         [EXACT, strings, plain],
       ] as const) {
-        const etag = sent.headers.etag!;
+        const etag = response.headers.etag!;
         const read = (match: string) =>
           send(kit.gateway, path, { headers: { accept, 'if-none-match': match } });
-        const fresh = await read(etag);
-        expect([fresh.status, fresh.headers.etag], fresh.about).toEqual([304, etag]);
+        const notModified = await read(etag);
+        expect([notModified.status, notModified.headers.etag], notModified.about).toEqual([304, etag]);
         expect((await read(other.headers.etag!)).status).toBe(200);
         for (const wanted of [accept, '*/*', EXACT]) {
           const headers = { accept: wanted, 'if-match': etag };
@@ -149,7 +153,7 @@ onEachEngine('ids for callers whose numbers are doubles', (kit) => {
     }
   });
 
-  it('are the same payload to an Idempotency-Key', async () => {
+  it('treats string and integer ids as the same payload for an Idempotency-Key', async () => {
     const { C } = await makeWorld(kit);
     const headers = { 'idempotency-key': `notation-${C}` };
     const first = await exact('POST /pets', { name: 'Tom', categoryId: C }, headers);
@@ -172,10 +176,10 @@ onEachEngine('ids for callers whose numbers are doubles', (kit) => {
   });
 });
 
-describe('errors for callers whose numbers are doubles', () => {
+describe('errors with IEEE754Compatible=true', () => {
   const kit = useGateway(sqlite);
 
-  it('are the usual ones', async () => {
+  it('uses the usual status, code and Content-Type', async () => {
     const headers = { accept: EXACT };
     expectRefusal(await send(kit.gateway, '/pets/7', { headers }), 'NOT_FOUND');
     expectRefusal(await send(kit.gateway, '/pets/0', { headers }), 'VALIDATION_FAILED');

@@ -5,7 +5,7 @@ import { expectAnswer, expectRefusal, makeWorld, send, sqlite, useGateway } from
 
 const PATHS = [...new Set(ROUTES.map(({ path }) => path))];
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
-const real = (path: string) => path.replace(/\{\w+\}/g, '1');
+const withIds = (path: string) => path.replace(/\{\w+\}/g, '1');
 
 function allowOf(path: string): string[] {
   const methods = ROUTES.filter((route) => route.path === path).map(({ method }): string => method);
@@ -13,21 +13,21 @@ function allowOf(path: string): string[] {
     (method) => method === 'OPTIONS' || methods.includes(method === 'HEAD' ? 'GET' : method),
   );
 }
-const listed = (allow: string | undefined) => allow?.split(', ').sort();
+const sortedMethods = (allow: string | undefined) => allow?.split(', ').sort();
 
 describe('REST paths and methods', () => {
   const kit = useGateway(sqlite);
 
-  it.each(PATHS)('%s tells its methods to OPTIONS and to those that are wrong', async (path) => {
+  it.each(PATHS)('lists the methods of %s in Allow for OPTIONS and in 405 responses', async (path) => {
     const allowed = allowOf(path);
-    const options = await send(kit.gateway, `OPTIONS ${real(path)}`);
+    const options = await send(kit.gateway, `OPTIONS ${withIds(path)}`);
     expect([options.status, options.text], options.about).toEqual([204, '']);
-    expect(listed(options.headers.allow), options.about).toEqual([...allowed].sort());
+    expect(sortedMethods(options.headers.allow), options.about).toEqual([...allowed].sort());
     expect(options.headers['x-ratelimit-limit'], options.about).toBe('1000000');
     for (const method of [...METHODS, 'TRACE', 'PROPFIND'].filter((each) => !allowed.includes(each))) {
-      const sent = await send(kit.gateway, `${method} ${real(path)}`);
-      expectRefusal(sent, 'METHOD_NOT_ALLOWED');
-      expect(listed(sent.headers.allow), sent.about).toEqual([...allowed].sort());
+      const response = await send(kit.gateway, `${method} ${withIds(path)}`);
+      expectRefusal(response, 'METHOD_NOT_ALLOWED');
+      expect(sortedMethods(response.headers.allow), response.about).toEqual([...allowed].sort());
     }
   });
 
@@ -54,29 +54,29 @@ describe('REST paths and methods', () => {
     '/graphql/x',
     '/v1/pets',
     '/store/orders/1;v=2/x',
-  ])('%s is nothing', async (path) => {
+  ])('responds 404 to %s', async (path) => {
     for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS', 'HEAD']) {
-      const sent = await send(kit.gateway, `${method} ${path}`);
-      if (method === 'HEAD') expect([sent.status, sent.text], sent.about).toEqual([404, '']);
-      else expectRefusal(sent, 'NOT_FOUND');
+      const response = await send(kit.gateway, `${method} ${path}`);
+      if (method === 'HEAD') expect([response.status, response.text], response.about).toEqual([404, '']);
+      else expectRefusal(response, 'NOT_FOUND');
     }
   });
 
   it.each(['/pets/%', '/pets/%zz', '/pets/%ff', '/%c3%28', '/categories/%e0%a4%a/pets'])(
-    '%s is badly encoded',
+    'responds 400 to the invalid encoding in %s',
     async (path) => {
       for (const method of ['GET', 'PUT', 'POST'])
         expectRefusal(await send(kit.gateway, `${method} ${path}`), 'BAD_REQUEST');
     },
   );
 
-  it('takes the absolute form of a request target (RFC 9112 section 3.2.2)', async () => {
+  it('accepts a request target in absolute form (RFC 9112 section 3.2.2)', async () => {
     const { P } = await makeWorld(kit);
     const expected = await send(kit.gateway, `/pets/${P}`);
     const text = await new Promise<string>((resolve, reject) => {
       const { hostname, port } = new URL(kit.gateway.url);
       const headers = { 'x-api-key': kit.gateway.key };
-      const sending = request(
+      const clientRequest = request(
         { hostname, port, path: `http://petstore.example/pets/${P}`, headers },
         (response) => {
           let body = '';
@@ -86,12 +86,12 @@ describe('REST paths and methods', () => {
           response.on('end', () => resolve(body));
         },
       );
-      sending.on('error', reject).end();
+      clientRequest.on('error', reject).end();
     });
     expect(text).toBe(expected.text);
   });
 
-  it('answers HEAD as GET, without the body', async () => {
+  it('responds 200 to HEAD with the headers of GET and no body', async () => {
     const { C, P, O } = await makeWorld(kit);
     const paths = [
       '/pets?limit=1',
@@ -115,10 +115,10 @@ describe('REST paths and methods', () => {
   });
 });
 
-describe('REST under a base path', () => {
+describe('REST_BASE_PATH', () => {
   const kit = useGateway(sqlite, { REST_BASE_PATH: '/api/v1' });
 
-  it('is found there and nowhere else, and its links lead there', async () => {
+  it('moves REST paths and links below it, but not /graphql', async () => {
     const { C } = await makeWorld(kit);
     const created = await send(kit.gateway, 'POST /api/v1/pets', { body: `{"name":"x","categoryId":${C}}` });
     expectAnswer(created, 201);
@@ -152,7 +152,7 @@ describe('REST requests', () => {
     'application/json ; charset="utf-8"',
     'application/json; charset=utf8',
     'application/json; odata=verbose; charset=utf-8',
-  ])('reads a body of type %s', async (contentType) => {
+  ])('accepts a body of type %s', async (contentType) => {
     expectAnswer(await post(contentType), 201);
     const { O } = await makeWorld(kit);
     expectAnswer(await post(contentType, 'PATCH', `/store/orders/${O}`), 200);
@@ -169,12 +169,12 @@ describe('REST requests', () => {
     'application/merge-patch+json',
     'json',
     '*/*',
-  ])('does not read a body of type %s', async (contentType) => {
+  ])('responds 415 to a body of type %s', async (contentType) => {
     expectRefusal(await post(contentType), 'UNSUPPORTED_MEDIA_TYPE', /application\/json/);
     expectRefusal(await post(contentType, 'PUT', '/store/orders/1'), 'UNSUPPORTED_MEDIA_TYPE');
   });
 
-  it('reads merge patches where they are sent with PATCH', async () => {
+  it('accepts application/merge-patch+json with PATCH and responds 415 to other types', async () => {
     const { O, C } = await makeWorld(kit);
     for (const type of ['application/merge-patch+json', 'Application/Merge-Patch+JSON; charset=utf-8']) {
       expectAnswer(await post(type, 'PATCH', `/store/orders/${O}`), 200);
@@ -184,22 +184,26 @@ describe('REST requests', () => {
       'text/plain',
       'application/merge-patch+json; charset=latin1',
     ]) {
-      const sent = await post(type, 'PATCH', `/categories/${C}`);
-      expectRefusal(sent, 'UNSUPPORTED_MEDIA_TYPE', /application\/json or application\/merge-patch\+json/);
+      const response = await post(type, 'PATCH', `/categories/${C}`);
+      expectRefusal(
+        response,
+        'UNSUPPORTED_MEDIA_TYPE',
+        /application\/json or application\/merge-patch\+json/,
+      );
     }
   });
 
-  it('reads a body that says that it is not encoded', async () => {
+  it('accepts a body with Content-Encoding: identity', async () => {
     const headers = { 'content-encoding': 'identity' };
     expectAnswer(await send(kit.gateway, 'POST /store/orders', { body: '{}', headers }), 201);
   });
 
-  it.each(['gzip', 'br', 'deflate, gzip'])('does not read a body encoded as %s', async (encoding) => {
-    const sent = await send(kit.gateway, 'POST /store/orders', {
+  it.each(['gzip', 'br', 'deflate, gzip'])('responds 415 to Content-Encoding: %s', async (encoding) => {
+    const response = await send(kit.gateway, 'POST /store/orders', {
       body: '{}',
       headers: { 'content-encoding': encoding },
     });
-    expectRefusal(sent, 'UNSUPPORTED_MEDIA_TYPE');
+    expectRefusal(response, 'UNSUPPORTED_MEDIA_TYPE');
   });
 
   it.each([
@@ -212,7 +216,7 @@ describe('REST requests', () => {
     'APPLICATION/JSON',
     '',
     'application/json;charset=utf-8',
-  ])('answers Accept: %s', async (accept) => {
+  ])('responds 200 to Accept: %s', async (accept) => {
     expectAnswer(await send(kit.gateway, '/pets', { headers: { accept } }), 200);
   });
 
@@ -224,7 +228,7 @@ describe('REST requests', () => {
     '*/*;q=0',
     'application/json;q=0, */*',
     'application/jsonx',
-  ])('cannot answer Accept: %s', async (accept) => {
+  ])('responds 406 to Accept: %s', async (accept) => {
     for (const request of ['GET /pets', 'POST /store/orders', 'DELETE /store/orders/1', 'GET /pets/0']) {
       expectRefusal(await send(kit.gateway, request, { headers: { accept } }), 'NOT_ACCEPTABLE');
     }
@@ -247,7 +251,7 @@ describe('REST requests', () => {
       '['.repeat(50_000),
       '{"a":'.repeat(15_000),
     ].map((body) => [body.slice(0, 40), body] as const),
-  )('refuses what is no JSON: %j', async (_, body) => {
+  )('responds 400 to a body that is not valid JSON: %j', async (_, body) => {
     expectRefusal(
       await send(kit.gateway, 'POST /store/orders', { body }),
       'BAD_REQUEST',
@@ -260,7 +264,7 @@ describe('REST requests', () => {
     '{"a":12345678901234567890,"a":12345678901234567890}',
     '{"a":12345678901234567890,"a":1}',
     '{"a":{"b":1,"b":1}}',
-  ])('refuses a name given twice: %s', async (body) => {
+  ])('responds 400 to a duplicate name in an object: %s', async (body) => {
     expectRefusal(
       await send(kit.gateway, 'POST /store/orders', { body }),
       'BAD_REQUEST',
@@ -269,7 +273,7 @@ describe('REST requests', () => {
   });
 
   it.each(['[]', '[{}]', 'null', 'true', '7', '"x"', '12345678901234567890', '1.5'])(
-    'refuses what is no object: %s',
+    'responds 400 to a body that is not an object: %s',
     async (body) => {
       for (const request of ['POST /store/orders', 'PUT /store/orders/1', 'PATCH /store/orders/1']) {
         expectRefusal(
@@ -281,7 +285,7 @@ describe('REST requests', () => {
     },
   );
 
-  it('refuses what is no UTF-8', async () => {
+  it('responds 400 to a body in Latin-1 or UTF-16', async () => {
     const body = Buffer.from('{"name":"caf\xe9"}', 'latin1');
     expectRefusal(
       await send(kit.gateway, 'POST /categories', { body }),
@@ -293,7 +297,7 @@ describe('REST requests', () => {
   });
 
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
-    'takes a field called %s for an unknown one',
+    'refuses %s as an unknown field and query parameter',
     async (name) => {
       for (const value of ['{"complete":true}', '{"id":12345678901234567}', '1']) {
         const body = `{"${name}":${value}}`;
@@ -311,7 +315,7 @@ describe('REST requests', () => {
     },
   );
 
-  it('takes text for an id that is no digit for what it is', async () => {
+  it('refuses -0 as the petId and quantity of an order', async () => {
     const body = `{"petId":-0,"quantity":-0}`;
     expectRefusal(
       await send(kit.gateway, 'POST /store/orders', { body }),
@@ -320,7 +324,7 @@ describe('REST requests', () => {
     );
   });
 
-  it('takes -0 for 0 where that is a quantity, through both interfaces', async () => {
+  it('reads an inventory quantity of -0 as 0, over REST and GraphQL', async () => {
     const { P } = await makeWorld(kit);
     const put = await send(kit.gateway, `PUT /store/inventory/${P}`, { body: '{"quantity":-0}' });
     expect([put.status, put.json.quantity]).toEqual([200, 0]);
@@ -330,7 +334,7 @@ describe('REST requests', () => {
   });
 
   it.each(['1.0', '1e0', '1E+1', '2147483648', '12345678901234567890', '-0.0', '"1"', '0.5', '1e400', '-1'])(
-    'takes %s for no quantity',
+    'refuses %s as a quantity',
     async (quantity) => {
       const body = `{"quantity":${quantity}}`;
       const { P } = await makeWorld(kit);
@@ -358,9 +362,9 @@ describe('REST requests', () => {
     ['2024-02-29T23:59:59-23:59', '2024-03-01T23:58:59Z'],
     ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00Z'],
     ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
-  ])('keeps shipDate %s as %s', async (shipDate, kept) => {
+  ])('stores shipDate %s as %s', async (shipDate, stored) => {
     const created = await send(kit.gateway, 'POST /store/orders', { body: { shipDate } });
-    expect([created.status, created.json?.shipDate], created.about).toEqual([201, kept]);
+    expect([created.status, created.json?.shipDate], created.about).toEqual([201, stored]);
     const read = await send(kit.gateway, created.headers.location!);
     expect(read.text, read.about).toBe(created.text);
   });
@@ -396,16 +400,16 @@ describe('REST requests', () => {
 describe('REST checks', () => {
   const kit = useGateway(sqlite);
 
-  it('count a deletion among the mutations of a second, a read not', async () => {
+  it('counts a deletion towards the mutations per second, but not a read', async () => {
     const key = await kit.gateway.newKey('free');
-    const ask = async (request: string) => (await send(kit.gateway, request, { key })).status;
+    const statusOf = async (request: string) => (await send(kit.gateway, request, { key })).status;
     const statuses: number[] = [];
-    for (let i = 0; i < 21; i++) statuses.push(await ask('DELETE /store/orders/404404'));
+    for (let i = 0; i < 21; i++) statuses.push(await statusOf('DELETE /store/orders/404404'));
     expect(statuses).toEqual([...new Array(20).fill(404), 429]);
-    for (let i = 0; i < 21; i++) expect(await ask('/store/orders/404404')).toBe(404);
+    for (let i = 0; i < 21; i++) expect(await statusOf('/store/orders/404404')).toBe(404);
   });
 
-  it('come in the documented order', async () => {
+  it('runs the checks in the documented order', async () => {
     const { gateway } = kit;
     const { C, P } = await makeWorld(kit);
     const spent = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1 });
@@ -413,7 +417,7 @@ describe('REST checks', () => {
     const missing = '9223372036854775806';
     const bad = { accept: 'text/html', 'content-type': 'text/plain', 'if-match': '"x"' };
     const large = `{"name":"${'x'.repeat(100_001)}"}`;
-    // Each row has the errors of all the rows below it, as far as one request can have them.
+    // Each row also has the errors of the rows below it, as far as one request can have them.
     const rows: [code: string, request: string, options: Parameters<typeof send>[2]][] = [
       ['UNAUTHENTICATED', 'PURGE /nothing', { key: null, headers: bad, body: large }],
       ['RATE_LIMITED', 'PURGE /nothing', { key: spent, headers: bad, body: large }],
@@ -450,7 +454,7 @@ describe('REST checks', () => {
       expectRefusal(await send(gateway, request, options), code as 'CONFLICT');
   });
 
-  it('let a body of 100,000 bytes pass and none of one more, however it is sent', async () => {
+  it('accepts a body of 100,000 bytes and responds 413 to one byte more, chunked or not', async () => {
     const bodyOf = (bytes: number) => `{"name":"x"${' '.repeat(bytes - 12)}}`;
     expectAnswer(await send(kit.gateway, 'POST /categories', { body: bodyOf(100_000) }), 201);
     const chunked: Record<string, string | string[]> = {
@@ -458,9 +462,9 @@ describe('REST checks', () => {
       'content-length': [],
     };
     for (const headers of [{}, chunked]) {
-      const sent = await send(kit.gateway, 'POST /categories', { body: bodyOf(100_001), headers });
-      expectRefusal(sent, 'PAYLOAD_TOO_LARGE');
-      expect(sent.headers['x-ratelimit-limit'], sent.about).toBe('1000000');
+      const response = await send(kit.gateway, 'POST /categories', { body: bodyOf(100_001), headers });
+      expectRefusal(response, 'PAYLOAD_TOO_LARGE');
+      expect(response.headers['x-ratelimit-limit'], response.about).toBe('1000000');
     }
   });
 });

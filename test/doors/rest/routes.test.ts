@@ -3,8 +3,8 @@ import { ROUTES } from '../../../src/domains/routes.ts';
 import type { ErrorCode } from '../../../src/errors.ts';
 import { expectAnswer, expectRefusal, fill, makeWorld, onEachEngine, send } from '../../kit/petstore.ts';
 
-/** Request, body, status, answer; `$C` … are the ids of makeWorld, `$N` the id of what was created. */
-type Success = [request: string, body: string | undefined, status: 200 | 201 | 204, answer?: string];
+/** `$C` and so on stand for the ids of makeWorld, `$N` for the id of the created record. */
+type Success = [request: string, body: string | undefined, status: 200 | 201 | 204, expected?: string];
 
 const LARGEST = '9223372036854775807';
 const DOGS = '{"id":$C,"name":"Dogs","description":"They bark"}';
@@ -152,7 +152,7 @@ const SUCCESSES: readonly Success[] = [
   ],
 ];
 
-/** The order of errors (docs/interface.md, "Errors"): shape, existence, references, conflicts. */
+/** With several errors, the code is that of the first check (docs/interface.md, "Errors"). */
 type Refusal = [request: string, body: string | undefined, code: ErrorCode, message: string];
 const MISSING = '9223372036854775806';
 const UNKNOWN_CATEGORY = `categoryId: there is no category ${MISSING}.`;
@@ -368,59 +368,62 @@ const REFUSALS: readonly Refusal[] = [
 ];
 
 onEachEngine('REST operations', (kit) => {
-  it.each(SUCCESSES)('%s %s is %i', async (request, body, status, answer) => {
+  it.each(SUCCESSES)('responds to %s %s with %i', async (request, body, status, expected) => {
     const world = await makeWorld(kit);
-    const sent = await send(kit.gateway, fill(request, world), {
+    const response = await send(kit.gateway, fill(request, world), {
       ...(body !== undefined && { body: fill(body, world), headers: { 'content-type': 'application/json' } }),
     });
-    expect(sent.status, sent.about).toBe(status);
+    expect(response.status, response.about).toBe(status);
     const path = fill(request, world).split(' ')[1]!;
-    const created = sent.headers.location?.slice(`${path}/`.length);
+    const created = response.headers.location?.slice(`${path}/`.length);
     if (status === 201)
-      expect(sent.headers.location, sent.about).toMatch(new RegExp(`^${path}/[1-9][0-9]*$`));
-    else expect(sent.headers.location, sent.about).toBeUndefined();
-    if (answer !== undefined) expectAnswer(sent, status, fill(answer, { ...world, N: created }));
-    else expect([sent.text, sent.headers['content-type']], sent.about).toEqual(['', undefined]);
+      expect(response.headers.location, response.about).toMatch(new RegExp(`^${path}/[1-9][0-9]*$`));
+    else expect(response.headers.location, response.about).toBeUndefined();
+    if (expected !== undefined) expectAnswer(response, status, fill(expected, { ...world, N: created }));
+    else expect([response.text, response.headers['content-type']], response.about).toEqual(['', undefined]);
 
-    // What a write answered is what a read gives, and what was deleted is gone.
-    if (status === 201) expectAnswer(await send(kit.gateway, sent.headers.location!), 200, sent.text);
-    if (/^P[UA]T/.test(request)) expectAnswer(await send(kit.gateway, path), 200, sent.text);
+    // A read returns what the write returned, and 404 after a deletion.
+    if (status === 201) expectAnswer(await send(kit.gateway, response.headers.location!), 200, response.text);
+    if (/^P[UA]T/.test(request)) expectAnswer(await send(kit.gateway, path), 200, response.text);
     if (status === 204) expectRefusal(await send(kit.gateway, path), 'NOT_FOUND');
   });
 
-  it('every operation of the table has a success here', () => {
+  it('has a success case for every route but three, which are tested elsewhere', () => {
     const tested = SUCCESSES.map(([request]) => request.replace(/\?.*/, ''));
     const patterns = ROUTES.map(({ method, path }) => `${method} ${path}`);
     const untested = patterns.filter((pattern) => {
       const form = new RegExp(`^${pattern.replace(/\{\w+\}/g, '[^/]+')}$`);
       return !tested.some((request) => form.test(request));
     });
-    // Lists over the whole store are tested by lists.test.ts, the log of changes by event.test.ts.
+    // Unfiltered lists are tested in lists.test.ts, the log of changes in event.test.ts.
     expect(untested).toEqual(['GET /categories', 'GET /store/inventory', 'GET /events']);
   });
 
-  it.each(REFUSALS)('%s %s is %s', async (request, body, code, message) => {
+  it.each(REFUSALS)('responds to %s %s with %s', async (request, body, code, message) => {
     const world = await makeWorld(kit);
-    const sent = await send(kit.gateway, fill(request, world), {
+    const response = await send(kit.gateway, fill(request, world), {
       ...(body !== undefined && { body: fill(body, world) }),
     });
-    if (request.startsWith('HEAD')) expect([sent.status, sent.text], sent.about).toEqual([404, '']);
-    else expectRefusal(sent, code, fill(message, world));
-    // Nothing is written in part.
+    if (request.startsWith('HEAD'))
+      expect([response.status, response.text], response.about).toEqual([404, '']);
+    else expectRefusal(response, code, fill(message, world));
+    // Nothing has been written, not even in part.
     expectAnswer(await send(kit.gateway, `/pets/${world.P}`), 200, fill(REX, world));
     expectAnswer(await send(kit.gateway, `/categories/${world.C}`), 200, fill(DOGS, world));
     expectAnswer(await send(kit.gateway, `/store/orders/${world.O}`), 200, fill(ORDER, world));
     expectAnswer(await send(kit.gateway, `/store/inventory/${world.P}`), 200, fill(STOCK, world));
   });
 
-  it('keeps texts of the greatest length, counted in characters', async () => {
+  it('accepts texts of the maximum length, counted in characters', async () => {
     const name = '🐕'.repeat(200);
     const description = 'é'.repeat(2000);
-    const sent = await send(kit.gateway, 'POST /categories', { body: { name: ` ${name} `, description } });
-    expectAnswer(sent, 201, { id: BigInt(sent.headers.location!.split('/')[2]!), name, description });
+    const response = await send(kit.gateway, 'POST /categories', {
+      body: { name: ` ${name} `, description },
+    });
+    expectAnswer(response, 201, { id: BigInt(response.headers.location!.split('/')[2]!), name, description });
   });
 
-  it('lets a pet go once its order is complete or gone, and a category once its pets are', async () => {
+  it('deletes a pet once its order is complete, and a category once its pets are deleted', async () => {
     const { C, P, F, O } = await makeWorld(kit);
     await send(kit.gateway, `PATCH /store/orders/${O}`, { body: { complete: true } });
     expectAnswer(await send(kit.gateway, `DELETE /pets/${P}`), 204);
@@ -431,7 +434,7 @@ onEachEngine('REST operations', (kit) => {
     expectAnswer(await send(kit.gateway, `DELETE /pets/${F}`), 204);
     expectAnswer(await send(kit.gateway, `DELETE /categories/${C}`), 204);
 
-    // The order must not come to name a pet that isn't there.
+    // An incomplete order must not refer to a pet that does not exist.
     const reopened = await send(kit.gateway, `PATCH /store/orders/${O}`, { body: { complete: false } });
     expectRefusal(reopened, 'UNKNOWN_REFERENCE', `petId: there is no pet ${P}.`);
     expectAnswer(
@@ -440,7 +443,7 @@ onEachEngine('REST operations', (kit) => {
     );
   });
 
-  it('shows the status of the pet in its inventory entry, and leaves stock alone on orders', async () => {
+  it('shows the status of the pet in its inventory entry and does not change the stock on orders', async () => {
     const { P } = await makeWorld(kit);
     await send(kit.gateway, `PATCH /pets/${P}`, { body: { status: 'pending' } });
     await send(kit.gateway, 'POST /store/orders', { body: { petId: Number(P), quantity: 3 } });
@@ -451,7 +454,7 @@ onEachEngine('REST operations', (kit) => {
     });
   });
 
-  it('never hands out an id twice, nor one that a client chose', async () => {
+  it('assigns no order id twice, nor one that a client chose', async () => {
     const first = BigInt(
       (await send(kit.gateway, 'POST /store/orders', { body: {} })).headers.location!.split('/')[3]!,
     );
