@@ -8,15 +8,15 @@ import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
 import { Description } from '../../kit/openapi.ts';
 import { expectRefusal, makeWorld, onEachEngine, send } from '../../kit/petstore.ts';
 
-const open: EventStreamClient[] = [];
+const openClients: EventStreamClient[] = [];
 afterEach(() => {
-  for (const stream of open.splice(0)) stream.close();
+  for (const client of openClients.splice(0)) client.close();
 });
 
 onEachEngine('GET /events/stream', (kit, engine) => {
   const stream = async (query = '', call: StreamCall = {}) => {
     const client = await EventStreamClient.open(kit.gateway, `/events/stream${query}`, call);
-    open.push(client);
+    openClients.push(client);
     return client;
   };
   const create = (name: string) => kit.gateway.store.createCategory({ name });
@@ -27,12 +27,12 @@ onEachEngine('GET /events/stream', (kit, engine) => {
   };
   const logged = (message: string) =>
     kit.gateway.logs.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
-  /** Some plans allow few streams at once: those that were closed must have been noticed. */
-  const noneOpen = async () => {
+  /** Waits until the gateway has noticed that all earlier streams were closed. */
+  const untilNoneOpen = async () => {
     while ((await metric('petstore_event_streams')) > 0) await sleep(5);
   };
 
-  it('sends each write as it is committed, in the form that GET /events has', async () => {
+  it('sends each write as it is committed, in the format of GET /events', async () => {
     const client = await stream();
     expect(client.response.statusCode).toBe(200);
     expect(client.response.headers).toMatchObject({
@@ -40,7 +40,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
       'x-ratelimit-limit': '1000000',
       'x-request-id': expect.any(String),
     });
-    // No proxy is to keep it back, and no chunks frame it again for each reader.
+    // Proxies must not buffer the stream, and chunked encoding would frame it again for each reader.
     expect(client.response.headers).toMatchObject({ 'x-accel-buffering': 'no', connection: 'close' });
     expect(client.response.headers['transfer-encoding']).toBeUndefined();
     await client.untilText('retry: 3000\n\n');
@@ -60,7 +60,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     expect(client.text).toContain(`id: ${first!.id}\nevent: category.created\ndata: ${first!.data}\n\n`);
   });
 
-  it('goes on behind Last-Event-ID or after without a gap, and then with what comes', async () => {
+  it('resumes after Last-Event-ID or after without a gap, then sends new events', async () => {
     const first = await stream();
     for (const name of ['A', 'B', 'C', 'D']) await create(name);
     const ids = (await first.until(4)).map(({ id }) => id!);
@@ -74,7 +74,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     await byQuery.until(3);
     expect(namesOf(byHeader)).toEqual(['B', 'C', 'D', 'E']);
     expect(namesOf(byQuery)).toEqual(['C', 'D', 'E']);
-    // Clients that have no id yet may send the header empty.
+    // Clients without an id yet may send an empty header.
     const byEmptyHeader = await stream(`?after=${ids[2]}`, { headers: { 'last-event-id': '' } });
     await byEmptyHeader.until(2);
     expect(namesOf(byEmptyHeader)).toEqual(['D', 'E']);
@@ -84,7 +84,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     expect(namesOf(atEnd)).toEqual(['F']);
   });
 
-  it('catches up over many pages while others write', async () => {
+  it('catches up over many pages during concurrent writes', async () => {
     const marker = await stream();
     await create('start');
     const [{ id }] = (await marker.until(1)) as [{ id: string }];
@@ -100,7 +100,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     expect(namesOf(late)).toEqual(names);
   });
 
-  it('sends the types that are asked for', async () => {
+  it('sends only the requested event types', async () => {
     const client = await stream('?type=pet.created&type=order.deleted');
     const { B } = await makeWorld(kit);
     await kit.gateway.store.deleteOrder(B);
@@ -112,7 +112,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     ]);
   });
 
-  it('gives each of several readers its own choice of the same events', async () => {
+  it('sends each of several readers its own types of the same events', async () => {
     const marker = await stream();
     await create('start');
     const [{ id }] = (await marker.until(1)) as [{ id: string }];
@@ -144,27 +144,27 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     ['?limit=5', {}, 'VALIDATION_FAILED', /^limit: /],
     ['', { accept: 'application/json' }, 'NOT_ACCEPTABLE', /text\/event-stream/],
     ['', { accept: 'text/event-stream;q=0, */*' }, 'NOT_ACCEPTABLE', /text\/event-stream/],
-  ] as const)('refuses %s %j', async (query, headers, code, message) => {
+  ] as const)('refuses the query "%s" with the headers %j', async (query, headers, code, message) => {
     expectRefusal(await send(kit.gateway, `/events/stream${query}`, { headers }), code, message);
   });
 
-  it('is taken by browsers, answers HEAD without a stream, and no other method', async () => {
+  it('allows cross-origin requests, opens no stream for HEAD, and responds 405 to POST', async () => {
     const client = await stream('', { headers: { accept: '*/*', origin: 'https://shop.example' } });
     expect(client.response.headers['access-control-allow-origin']).toBe('*');
     expect(client.response.headers['access-control-expose-headers']).toContain('X-RateLimit-Remaining');
     const head = await send(kit.gateway, 'HEAD /events/stream');
     expect([head.status, head.text, head.headers['content-type']]).toEqual([200, '', 'text/event-stream']);
-    // A GET has none, and HEAD may not say otherwise (RFC 9110 section 8.6).
+    // GET has no Content-Length, so HEAD must not have one either (RFC 9110 section 8.6).
     expect(head.headers['content-length']).toBeUndefined();
-    const installation = { basePath: '', lifecycle: { deprecationDate: 0, sunsetDate: 0 } };
-    const description = new Description(openApiJson(installation));
+    const deployment = { basePath: '', lifecycle: { deprecationDate: 0, sunsetDate: 0 } };
+    const description = new Description(openApiJson(deployment));
     expect(description.differences('streamEvents', { ...head, text: 'x', json: 'x' })).toEqual([]);
     const post = await send(kit.gateway, 'POST /events/stream');
     expectRefusal(post, 'METHOD_NOT_ALLOWED');
     expect(post.headers.allow).toBe('GET, HEAD, OPTIONS');
   });
 
-  it('costs a unit to open and one for every 100 events, before the 1st and the 101st', async () => {
+  it('costs 1 unit to open and 1 before every 100 events, and ends when the budget is exhausted', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 3, perDay: 1_000 });
     const client = await stream('', { key });
     expect(client.response.headers['x-ratelimit-remaining']).toBe('2');
@@ -179,13 +179,13 @@ onEachEngine('GET /events/stream', (kit, engine) => {
       status: 429,
     });
     expect(last.id).toBeUndefined();
-    // What was not paid for comes with the next budget.
+    // The events that could not be charged are sent once the window has reset.
     kit.clock.advance(60_000);
     const next = await stream(`?after=${client.messages[199]!.id}`, { key });
     expect((await next.until(5)).map(({ event }) => event)).toEqual(new Array(5).fill('category.created'));
   });
 
-  it('says before it begins that nothing is left', async () => {
+  it('responds 429 without opening a stream if the budget is exhausted', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
     const client = await stream('', { key });
     await create('Unpaid');
@@ -193,14 +193,14 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     expectRefusal(await send(kit.gateway, '/events/stream', { key }), 'RATE_LIMITED');
   });
 
-  it('is open as many times at once as the plan allows', async () => {
-    await noneOpen();
+  it('limits concurrent streams to the number in the plan, and frees one when a client disconnects', async () => {
+    await untilNoneOpen();
     const key = await kit.gateway.newKey('free');
     const clients = [await stream('', { key }), await stream('', { key })];
     const refused = await send(kit.gateway, '/events/stream', { key });
     expectRefusal(refused, 'RATE_LIMITED', /2 concurrent streams/);
     expect(refused.headers['retry-after']).toBe('1');
-    // Whatever the reason, it is not said to be the position.
+    // The limit is reported even if Last-Event-ID is invalid.
     const headers = { 'last-event-id': 'nonsense' };
     expectRefusal(await send(kit.gateway, '/events/stream', { key, headers }), 'RATE_LIMITED');
     expect(await metric('petstore_event_streams')).toBe(2);
@@ -215,12 +215,12 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     });
   });
 
-  it('ends when the key is revoked', async () => {
+  it('ends with UNAUTHENTICATED when the key is revoked', async () => {
     const { store } = kit.gateway;
-    const others = new Set((await store.apiKeys()).map(({ id }) => id));
+    const earlierIds = new Set((await store.apiKeys()).map(({ id }) => id));
     const key = await kit.gateway.newKey('free');
     const client = await stream('', { key });
-    const { id } = (await store.apiKeys()).find((one) => !others.has(one.id))!;
+    const { id } = (await store.apiKeys()).find((apiKey) => !earlierIds.has(apiKey.id))!;
     await store.revokeApiKey(id, kit.clock.now());
     kit.clock.advance(5_000);
     await client.ended;
@@ -230,7 +230,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     ]);
   });
 
-  it('ends when the key is banned', async () => {
+  it('ends with API_KEY_BANNED when the key is banned', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
     const client = await stream('', { key });
     while ((await kit.gateway.call('/pets', { key })).status !== 403);
@@ -238,7 +238,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     expect(client.events).toMatchObject([{ code: 'API_KEY_BANNED', status: 403 }]);
   });
 
-  it('ends without an error when the server stops, and begins no more', async () => {
+  it('ends without an error when the server stops, and responds 503 to new streams', async () => {
     const { TestGateway } = await import('../../kit/gateway.ts');
     const other = await TestGateway.start(kit.gateway.store, {}, kit.clock);
     const client = await EventStreamClient.open(other, '/events/stream');
@@ -269,7 +269,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     }
   });
 
-  it('is told in the log when it is opened and when it ends, not for its events', async () => {
+  it('logs the opening and the end of a stream, but not its events', async () => {
     const client = await stream('', { headers: { 'x-request-id': 'log-me' } });
     await create('Logged');
     await client.until(1);
@@ -286,13 +286,13 @@ onEachEngine('GET /events/stream', (kit, engine) => {
         ms: expect.any(Number),
       },
     ]);
-    const mine = kit.gateway.logs.filter((line) => line.includes('log-me'));
-    expect(mine).toHaveLength(2);
-    expect(JSON.parse(mine[0]!)).toMatchObject({ msg: 'request', operation: 'streamEvents', status: 200 });
+    const lines = kit.gateway.logs.filter((line) => line.includes('log-me'));
+    expect(lines).toHaveLength(2);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ msg: 'request', operation: 'streamEvents', status: 200 });
   });
 
-  it('counts what it sends', async () => {
-    await noneOpen();
+  it('counts sent events and exposes their lag in the metrics', async () => {
+    await untilNoneOpen();
     const before = await metric('petstore_events_sent_total');
     const clients = [await stream(), await stream()];
     await create('Counted');
@@ -302,9 +302,9 @@ onEachEngine('GET /events/stream', (kit, engine) => {
   });
 });
 
-describe('a reader that does not read', () => {
-  onEachEngine('of GET /events/stream', (kit, engine) => {
-    it.runIf(engine.name === 'sqlite')('is cut off when it is far behind, and others are not', async () => {
+describe('slow readers', () => {
+  onEachEngine('GET /events/stream', (kit, engine) => {
+    it.runIf(engine.name === 'sqlite')('disconnects only the reader that falls far behind', async () => {
       const metric = async () => {
         const { text } = await kit.gateway.call('/metrics');
         return Number(/^petstore_event_readers_cut_off_total (.*)$/m.exec(text)?.[1]);
@@ -315,7 +315,7 @@ describe('a reader that does not read', () => {
       socket.on('error', () => {});
       socket.write(`GET /events/stream HTTP/1.1\r\nHost: x\r\nX-API-Key: ${kit.gateway.key}\r\n\r\n`);
       await new Promise((resolve) => socket.once('readable', resolve));
-      // What systems keep between two processes comes on top: megabytes.
+      // The operating system buffers megabytes on top of the limit.
       const description = 'x'.repeat(2_000);
       let written = 0;
       while ((await metric()) === 0 && written < 20_000) {

@@ -5,7 +5,7 @@ import { onEachEngine, query, send } from '../../kit/petstore.ts';
 
 const WRITERS = 16;
 
-/** What the answer to a write says of its event. */
+/** The event to expect for an acknowledged write. */
 interface Written {
   kind: string;
   record: Record<string, unknown>;
@@ -14,7 +14,7 @@ interface Written {
 onEachEngine('the log of changes under load', (kit, engine) => {
   const writes = engine.name === 'sqlite' ? 40 : 8;
 
-  /** Reads the stream until `enough`, and closes the connection now and then at any moment. */
+  /** Reads the stream until `enough` and to the end of the log, reconnecting at random moments. */
   async function readReconnecting(after: string, enough: () => boolean) {
     const ids: string[] = [];
     const events: Record<string, unknown>[] = [];
@@ -35,11 +35,11 @@ onEachEngine('the log of changes under load', (kit, engine) => {
   const isAtEnd = async (id: string) =>
     (await send(kit.gateway, `/events?after=${id}&limit=1`)).json.length === 0;
 
-  it('has each acknowledged write of 16 writers through both interfaces once, in the order of its record', async () => {
+  it('delivers each acknowledged write of 16 REST and GraphQL writers once, in order per record', async () => {
     const { store } = kit.gateway;
     const category = await store.createCategory({ name: 'Dogs' });
-    const start = (await send(kit.gateway, '/events?limit=100')).headers.link as string;
-    const after = new URL(/<([^>]*)>/.exec(start)![1]!, kit.gateway.url).searchParams.get('after')!;
+    const link = (await send(kit.gateway, '/events?limit=100')).headers.link as string;
+    const after = new URL(/<([^>]*)>/.exec(link)![1]!, kit.gateway.url).searchParams.get('after')!;
     const acknowledged: Written[] = [];
     let done = 0;
 
@@ -52,16 +52,16 @@ onEachEngine('the log of changes under load', (kit, engine) => {
       acknowledged.push({ kind: 'pet.created', record: { id: Number(id), name: `W${writer}` } });
       for (let i = 0; i < writes; i++) {
         const name = `W${writer} ${i}`;
-        const sent =
+        const response =
           i % 2 === 0
             ? await send(kit.gateway, `PATCH /pets/${id}`, { body: JSON.stringify({ name }) })
             : await query(
                 kit.gateway,
                 `mutation { updatePet(id: ${id}, input: { name: "${name}" }) { name } }`,
               );
-        expect(sent.status, sent.about).toBe(200);
+        expect(response.status, response.about).toBe(200);
         acknowledged.push({ kind: 'pet.updated', record: { id: Number(id), name } });
-        // All or nothing: the second field fails, so the first one has no event.
+        // Mutations are atomic: the second field fails, so the first must not have an event.
         if (i % 8 === 3) {
           const text = `mutation { a: updatePet(id: ${id}, input: { name: "taken back" }) { id } b: deletePet(id: 404404) }`;
           expect((await query(kit.gateway, text)).json.data).toBeNull();
