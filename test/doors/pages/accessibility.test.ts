@@ -6,24 +6,24 @@ import { SCHEMES, type Tab, WIDTHS, withBrowser } from '../../kit/browser.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What libraries do that can't be mended from outside, one by one: the rule of axe, the element, and why. */
+/** Violations inside libraries that cannot be fixed from outside. */
 const EXCEPTIONS: readonly { rule: string; selector: string; why: string }[] = [
   {
     rule: 'nested-interactive',
     selector: '.graphiql-tab',
-    why: 'GraphiQL makes a tab that can be moved of an element that has the buttons of the tab in it.',
+    why: 'GraphiQL makes the element that contains the buttons of a tab draggable.',
   },
   {
     rule: 'label-content-name-mismatch',
     selector: '.graphiql-history-item-label',
-    why: 'GraphiQL names an entry of the history by what its operation does, not by the text that it shows.',
+    why: 'GraphiQL labels a history entry by its action, not by its visible text.',
   },
 ];
 
-/** Critical and serious violations, as lines to read. */
+/** Critical and serious violations, one line each. */
 async function violationsOf({ page }: Tab): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
-  // Colours that are still on their way to others are nobody's to read.
+  // Wait for colour transitions, which distort the contrast.
   await page.evaluate(async () => {
     const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
     await Promise.allSettled(transitions.map(({ finished }) => finished));
@@ -34,12 +34,12 @@ async function violationsOf({ page }: Tab): Promise<string[]> {
     if (impact !== 'critical' && impact !== 'serious') continue;
     for (const { target, failureSummary } of nodes) {
       const element = page.locator(String(target.at(-1))).first();
-      const excepted = await Promise.all(
+      const matches = await Promise.all(
         EXCEPTIONS.filter(({ rule }) => rule === id).map(({ selector }) =>
-          element.evaluate((found, wanted) => found.matches(wanted), selector),
+          element.evaluate((node, excepted) => node.matches(excepted), selector),
         ),
       );
-      if (!excepted.includes(true)) lines.push(`${impact} ${id} ${target.join(' ')}: ${failureSummary}`);
+      if (!matches.includes(true)) lines.push(`${impact} ${id} ${target.join(' ')}: ${failureSummary}`);
     }
   }
   return lines;
@@ -47,9 +47,9 @@ async function violationsOf({ page }: Tab): Promise<string[]> {
 
 const LOOKS = SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ scheme, width })));
 
-withBrowser('Accessibility', (kit) => {
+withBrowser('accessibility', (kit) => {
   it.each(LOOKS)(
-    'the first page: $scheme, $width px',
+    'finds no serious violations on the landing page ($scheme, $width px)',
     async (look) => {
       const tab = await kit.open('/', look);
       await tab.see('Enter an API key', '#key-status');
@@ -60,7 +60,7 @@ withBrowser('Accessibility', (kit) => {
   );
 
   it.each(LOOKS)(
-    'GraphiQL with an answer and each panel: $scheme, $width px',
+    'finds no serious violations in GraphiQL with a result and its panels ($scheme, $width px)',
     async (look) => {
       const tab = await kit.open('/graphql', { ...look, key: kit.gateway.key });
       await tab.see('Costs 1 unit', '.cost-strip');
@@ -78,7 +78,7 @@ withBrowser('Accessibility', (kit) => {
   );
 
   it.each(WIDTHS)(
-    'the REST docs with operations tried and unfolded, light and dark: %i px',
+    'finds no serious violations in the REST docs with open operations, light and dark (%i px)',
     async (width) => {
       const tab = await kit.open('/docs', { width, key: kit.gateway.key });
       const { page } = tab;
@@ -90,9 +90,8 @@ withBrowser('Accessibility', (kit) => {
       await panel('getPet').locator('.try-out__btn').click();
       await panel('getPet').locator('.execute').click();
       await panel('getPet').locator('.live-responses-table', { hasText: '"Rex"' }).waitFor();
-      // All of them unfold at once.
-      await page.locator('.opblock summary').evaluateAll((all) => {
-        for (const summary of all) (summary as HTMLElement).click();
+      await page.locator('.opblock summary').evaluateAll((summaries) => {
+        for (const summary of summaries) (summary as HTMLElement).click();
       });
       for (const scheme of SCHEMES) {
         await page.emulateMedia({ colorScheme: scheme });
@@ -105,16 +104,16 @@ withBrowser('Accessibility', (kit) => {
     120_000,
   );
 
-  /** Presses Tab until something has the focus. */
-  async function tabTo(tab: Tab, selector: string, most = 60): Promise<void> {
-    for (let presses = 0; presses < most; presses++) {
+  /** Presses Tab until an element that matches the selector has the focus. */
+  async function tabTo(tab: Tab, selector: string, maxPresses = 60): Promise<void> {
+    for (let presses = 0; presses < maxPresses; presses++) {
       if (await tab.page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return;
       await tab.page.keyboard.press('Tab');
     }
-    throw new Error(`The keyboard doesn't reach ${selector}.`);
+    throw new Error(`The keyboard does not reach ${selector}.`);
   }
 
-  it('GraphiQL needs no mouse: a key, an example, a run, a copy, and nothing that holds the focus', async () => {
+  it('supports GraphiQL by keyboard alone: key, example, run and copy, without a focus trap', async () => {
     const tab = await kit.open('/graphql');
     const { keyboard } = tab.page;
     await tab.page.locator('.result-window .view-lines').waitFor({ state: 'attached', timeout: 30_000 });
@@ -125,7 +124,7 @@ withBrowser('Accessibility', (kit) => {
     await tabTo(tab, '.examples li:nth-child(5) button');
     await keyboard.press('Enter');
     await expect.poll(() => tab.editorText()).toContain('query Pet');
-    // The example is in the editor, which has the focus now.
+    // Opening an example moves the focus to the editor.
     await keyboard.press('Control+Enter');
     await tab.see('"Rex"', '.result-window');
     await tabTo(tab, '.graphiql-execute-button');
@@ -135,7 +134,7 @@ withBrowser('Accessibility', (kit) => {
     await tab.leave('graphiql-by-keyboard');
   }, 90_000);
 
-  it('the REST docs need no mouse', async () => {
+  it('supports the REST docs by keyboard alone: open, try out, execute and switch samples', async () => {
     const tab = await kit.open('/docs', { key: kit.gateway.key });
     const { keyboard } = tab.page;
     await tab.page.locator('.opblock').first().waitFor({ timeout: 15_000 });

@@ -10,24 +10,24 @@ const SIZE = 9_000_000;
 const CLIENTS = 60;
 
 const open = async (asset: Asset) => {
-  let answered = 0;
+  let responses = 0;
   const server = createHttpServer(async (request, response) => {
-    const answer = await asset.handle(new Exchange(request, response, 'test')).catch(() => undefined);
-    response.writeHead(answer?.status ?? 500);
-    response.end(answer?.body);
-    answered++;
+    const result = await asset.handle(new Exchange(request, response, 'test')).catch(() => undefined);
+    response.writeHead(result?.status ?? 500);
+    response.end(result?.body);
+    responses++;
   });
   const port = await listen(server, 0, '127.0.0.1');
   const close = () => {
     server.closeAllConnections();
     server.close();
   };
-  return { port, close, answered: () => answered };
+  return { port, close, responseCount: () => responses };
 };
 
-it('a page takes its memory once, however many clients take it uncompressed and do not read', async () => {
+it('shares one uncompressed copy of an asset among 60 clients that do not read', async () => {
   const content = randomBytes(SIZE / 2).toString('hex');
-  const { port, close, answered } = await open(
+  const { port, close, responseCount } = await open(
     new Asset({ contentType: 'text/html', content: () => content }),
   );
   const before = process.memoryUsage().arrayBuffers;
@@ -37,14 +37,14 @@ it('a page takes its memory once, however many clients take it uncompressed and 
     socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
     return socket;
   });
-  await expect.poll(answered, { timeout: 10_000 }).toBe(CLIENTS);
-  // The compressed copy, the plain one, and what each socket has on its way.
+  await expect.poll(responseCount, { timeout: 10_000 }).toBe(CLIENTS);
+  // The compressed copy, the uncompressed copy, and what is in flight on each socket.
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(4 * SIZE);
   for (const socket of sockets) socket.destroy();
   close();
 });
 
-it('a page that could not be made is made when it is asked for again', async () => {
+it('creates the content of an asset again after the first attempt has failed', async () => {
   let attempts = 0;
   const content = () => {
     if (++attempts === 1) throw new Error('EMFILE: too many open files');
@@ -57,7 +57,7 @@ it('a page that could not be made is made when it is asked for again', async () 
   close();
 });
 
-it('a page that is taken uncompressed is kept so for a minute, for all who take it then', async () => {
+it('caches the uncompressed content of an asset for a minute', async () => {
   await expectKeptFor(60_000, '/', new Asset({ contentType: 'text/html', content: () => 'here' }));
 });
 
@@ -75,6 +75,6 @@ it.each<[header: string | undefined, accepted: boolean]>([
   ['br;q=0, gzip', true],
   ['x-gzip', false],
   ['gzipped', false],
-])('gzip for Accept-Encoding: %s is %s (RFC 9110 section 12.5.3)', (header, accepted) => {
+])('reads whether Accept-Encoding: %s allows gzip: %s (RFC 9110 section 12.5.3)', (header, accepted) => {
   expect(acceptsCoding(header, 'gzip')).toBe(accepted);
 });

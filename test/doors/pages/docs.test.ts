@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { type Tab, withBrowser } from '../../kit/browser.ts';
 
-/** The browser's own note of an answer that is a refusal. */
+/** The browser's own message about a 4xx response. */
 const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/;
 
-/** Beyond what a double can hold. */
+/** Not representable as a double. */
 const BIG = '9007199254740993';
 
-withBrowser('The REST docs', (kit) => {
+withBrowser('REST docs', (kit) => {
   const panel = (tab: Tab, operationId: string) => tab.page.locator(`.opblock[id$="-${operationId}"]`);
 
   async function unfold(tab: Tab, operationId: string): Promise<void> {
@@ -15,7 +15,7 @@ withBrowser('The REST docs', (kit) => {
     await panel(tab, operationId).locator('.opblock-body').waitFor();
   }
 
-  it('are exact to the last digit of an id, on the way in and out', async () => {
+  it('sends and shows ids beyond 2^53 exactly', async () => {
     const tab = await kit.open('/docs', { key: kit.gateway.key });
     await unfold(tab, 'createOrder');
     const create = panel(tab, 'createOrder');
@@ -25,14 +25,14 @@ withBrowser('The REST docs', (kit) => {
     await create.locator('.live-responses-table', { hasText: `"id": ${BIG}` }).waitFor();
     const command = await create.locator('.curl').innerText();
     expect(command).toContain(`"id": ${BIG}`);
-    // It can be passed on: whoever runs it has a key of their own.
+    // The command can be shared, because it does not contain the key.
     expect(command).toContain('-H "X-API-Key: $KEY"');
     expect(await tab.page.content()).not.toContain(kit.gateway.key);
     expect((await kit.gateway.call(`/store/orders/${BIG}`)).text).toContain(`"id":${BIG}`);
 
     await unfold(tab, 'getOrder');
     const get = panel(tab, 'getOrder');
-    // The largest id there is, as the description has it.
+    // The maximum in the OpenAPI description.
     expect(await get.locator('.parameters').innerText()).toContain('9223372036854775807');
     await get.locator('.try-out__btn').click();
     await get.locator('input[placeholder="orderId"]').fill(BIG);
@@ -41,7 +41,7 @@ withBrowser('The REST docs', (kit) => {
     await tab.leave('docs-exact');
   }, 60_000);
 
-  it('refuse ids that are too large before they are sent, and none that is not', async () => {
+  it('marks an id beyond int64 as invalid, and sends the largest id', async () => {
     const tab = await kit.open('/docs', { key: kit.gateway.key });
     await unfold(tab, 'getOrder');
     const get = panel(tab, 'getOrder');
@@ -56,7 +56,7 @@ withBrowser('The REST docs', (kit) => {
     await tab.leave('docs-limits', REFUSED);
   }, 60_000);
 
-  it('can try every operation but the one whose panel the specification disables, and say why', async () => {
+  it('hides "try it out" where the specification disables it, and explains why', async () => {
     const tab = await kit.open('/docs');
     await tab.page.locator('.opblock').first().waitFor();
     for (const [operationId, buttons] of Object.entries({ listOrders: 0, createOrder: 1, getPet: 1 })) {
@@ -68,7 +68,7 @@ withBrowser('The REST docs', (kit) => {
     await tab.leave('docs-not-tried');
   }, 60_000);
 
-  it('have samples in curl, JavaScript and Python', async () => {
+  it('shows samples in curl, JavaScript and Python', async () => {
     const tab = await kit.open('/docs');
     await unfold(tab, 'createOrder');
     const samples = panel(tab, 'createOrder').locator('.samples');
@@ -85,7 +85,7 @@ withBrowser('The REST docs', (kit) => {
     await tab.leave('docs-samples');
   }, 60_000);
 
-  it('lead to the GraphQL operation that does the same, and it to them', async () => {
+  it('links an operation to its GraphQL equivalent in GraphiQL, and back', async () => {
     const tab = await kit.open('/docs', { key: kit.gateway.key });
     const { page } = tab;
     await unfold(tab, 'getCategory');
@@ -102,7 +102,7 @@ withBrowser('The REST docs', (kit) => {
     await tab.leave('docs-and-graphiql');
   }, 60_000);
 
-  it('show what is deprecated and until when, beta and experimental', async () => {
+  it('marks deprecated operations with the sunset date, and beta and experimental ones', async () => {
     const tab = await kit.open('/docs');
     await tab.page.locator('.opblock').first().waitFor();
     const badges = (operationId: string) => panel(tab, operationId).locator('.lifecycle').allTextContents();
@@ -113,7 +113,7 @@ withBrowser('The REST docs', (kit) => {
     await tab.leave('docs-lifecycle');
   }, 60_000);
 
-  it('show limits, and an example of each error', async () => {
+  it('shows the limits of a parameter and an example of each error', async () => {
     const tab = await kit.open('/docs');
     await unfold(tab, 'listPets');
     const limit = panel(tab, 'listPets').locator('tr[data-param-name="limit"]');
@@ -135,7 +135,7 @@ withBrowser('The REST docs', (kit) => {
   }, 60_000);
 
   it.each(['light', 'dark'] as const)(
-    'fit on a phone, %s',
+    'fits a phone without horizontal scrolling (%s)',
     async (scheme) => {
       const tab = await kit.open('/docs', { width: 400, scheme, key: kit.gateway.key });
       const { page } = tab;
@@ -151,7 +151,7 @@ withBrowser('The REST docs', (kit) => {
     60_000,
   );
 
-  it('say in words that a key is broken, a budget used up, and the server away', async () => {
+  it('explains an exhausted budget, an invalid key and an unreachable server', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 100 });
     const tab = await kit.open('/docs', { key });
     const { page } = tab;
@@ -159,20 +159,20 @@ withBrowser('The REST docs', (kit) => {
     const pet = panel(tab, 'getPet');
     await pet.locator('.try-out__btn').click();
     const execute = () => pet.locator('.execute').click();
-    const answer = pet.locator('.live-responses-table');
+    const response = pet.locator('.live-responses-table');
     await execute();
-    await answer.filter({ hasText: '"Rex"' }).waitFor();
+    await response.filter({ hasText: '"Rex"' }).waitFor();
     await execute();
-    await answer.filter({ hasText: 'The plan allows 1 requests per minute' }).waitFor();
+    await response.filter({ hasText: 'The plan allows 1 requests per minute' }).waitFor();
     await tab.picture('docs-used-up');
     await page.getByLabel('API key').fill('broken');
     await page.keyboard.press('Enter');
     await tab.see('Unknown API key.', '#key-status');
     await execute();
-    await answer.filter({ hasText: 'A valid API key is required' }).waitFor();
+    await response.filter({ hasText: 'A valid API key is required' }).waitFor();
     await page.route('**/pets/*', (route) => route.abort());
     await execute();
-    await answer.filter({ hasText: 'The server cannot be reached.' }).waitFor();
+    await response.filter({ hasText: 'The server cannot be reached.' }).waitFor();
     await tab.leave('docs-away', /4\d\d|ERR_FAILED/);
   }, 60_000);
 });

@@ -2,11 +2,11 @@ import { expect, it } from 'vitest';
 import { schema } from '../../../src/graphql/schema.ts';
 import { withBrowser } from '../../kit/browser.ts';
 
-/** The browser's own note of an answer that is a refusal. */
+/** The browser's own message about a 4xx response. */
 const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/;
 
 withBrowser('GraphiQL', (kit) => {
-  it('takes one key for all tabs, checks it, and keeps it for the session only', async () => {
+  it('checks the key, uses it in all tabs, and keeps it for the session only', async () => {
     const tab = await kit.open('/graphql');
     const { page } = tab;
     await tab.see('Enter an API key to send requests.', '#key-status');
@@ -30,7 +30,7 @@ withBrowser('GraphiQL', (kit) => {
     const kept = await page.evaluate(() => JSON.stringify({ ...localStorage }));
     expect(kept).not.toContain(kit.gateway.key);
     expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
-    // The same session, on other pages and after a reload; not another one.
+    // Other pages of the same session share the key; another session does not.
     await tab.goto('/docs');
     await tab.see('Key accepted', '#key-status');
     const other = await kit.open('/graphql');
@@ -39,7 +39,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-key', REFUSED);
   }, 90_000);
 
-  it('has its schema before there is a key, and completes and documents by it', async () => {
+  it('shows the documentation of the schema before a key is entered', async () => {
     const tab = await kit.open('/graphql');
     const { page } = tab;
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click({ timeout: 30_000 });
@@ -48,29 +48,29 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-docs');
   }, 60_000);
 
-  it('shows the cost as you type, and asks for it once for each meaning', async () => {
+  it('shows the cost while typing, and requests it only when the operation changes', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     const { page } = tab;
-    let asked = 0;
+    let costRequests = 0;
     page.on('request', (request) => {
-      if (request.url().endsWith('/graphql/cost')) asked++;
+      if (request.url().endsWith('/graphql/cost')) costRequests++;
     });
     await tab.see('Costs 1 unit', '.cost-strip');
     await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
     await tab.see('Costs 6 units', '.cost-strip');
-    const before = asked;
-    // Moved about and laid out anew it is the same operation.
+    const before = costRequests;
+    // Cursor movements, formatting and comments do not change the operation.
     await page.keyboard.press('Home');
     await tab.write('{\n  pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } }\n  # large\n}');
     await page.keyboard.press('ArrowUp');
     await page.waitForTimeout(1_000);
-    expect(asked).toBe(before);
-    // What can't run isn't asked for.
+    expect(costRequests).toBe(before);
+    // The cost of invalid operations is not requested.
     await tab.write('{ pets(first: 50) { nodes { nothing } } }');
     await tab.see('Cannot query field "nothing"', '.cost-strip');
     await tab.write('{ pets(first: 50) {');
     await tab.see('The operation is incomplete.', '.cost-strip');
-    expect(asked).toBe(before);
+    expect(costRequests).toBe(before);
 
     await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
     await tab.see('Costs 6 units', '.cost-strip');
@@ -92,7 +92,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-cursor');
   }, 60_000);
 
-  it('says which field is expensive where the cost is too high', async () => {
+  it('lists the most expensive fields if the cost exceeds the maximum', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     await tab.write(
       '{ categories(first: 100) { nodes { id pets(first: 100) { nodes { id } } } } orders { nodes { id } } }',
@@ -109,7 +109,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-too-expensive', REFUSED);
   }, 60_000);
 
-  it('has examples that all run, in one tab', async () => {
+  it('runs the first six examples without errors, in one tab', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     const { page } = tab;
     const expected = {
@@ -134,7 +134,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-examples');
   }, 90_000);
 
-  it('keeps what somebody wrote when an example is opened, and shows it again to whoever returns', async () => {
+  it('opens examples beside an edited operation, and restores tabs and history after a reload', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     const { page } = tab;
     await tab.write('query Mine { pet(id: 2) { name } }');
@@ -143,9 +143,9 @@ withBrowser('GraphiQL', (kit) => {
     await page.getByRole('button', { name: 'Filters', exact: true }).click();
     const titles = () => page.locator('.graphiql-tab-button').allInnerTexts();
     await expect.poll(titles).toEqual(['Mine', 'OpenOrders']);
-    // Once more doesn't pile up.
+    // Opening the example again must not add a tab.
     await page.getByRole('button', { name: 'Filters', exact: true }).click();
-    // GraphiQL writes both down a while later.
+    // GraphiQL saves tabs and history with a delay.
     for (const [name, text] of [
       ['tabState', '"Mine"'],
       ['tabState', '"OpenOrders"'],
@@ -166,7 +166,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-returned');
   }, 90_000);
 
-  it('copies the operation as curl and as fetch, without the key', async () => {
+  it('copies the operation as curl and fetch, without the key', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     const { page } = tab;
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -188,7 +188,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-copied');
   }, 60_000);
 
-  it('sends integers as they were written', async () => {
+  it('sends an integer variable beyond 2^53 exactly', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     await tab.write('mutation Exact($id: ID!) { createOrder(input: { id: $id }) { id } }');
     await tab.write('{ "id": 9007199254740993 } // beyond 2^53', '.graphiql-editor-tool');
@@ -197,7 +197,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-exact');
   }, 60_000);
 
-  it('shows the REST call that does the same', async () => {
+  it('shows the equivalent REST call and what it omits', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     const { page } = tab;
     await page.getByRole('button', { name: 'Show Cost and REST' }).click({ timeout: 30_000 });
@@ -224,7 +224,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-rest-equivalent');
   }, 90_000);
 
-  it('opens the operation that an address names', async () => {
+  it('opens the operation named in the URL and removes it from the URL', async () => {
     const tab = await kit.open('/graphql#operation=updateOrder', { key: kit.gateway.key });
     await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('mutation updateOrder(');
     expect(await tab.page.locator('.graphiql-editor-tool').innerText()).toContain('"complete"');
@@ -232,7 +232,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-opened');
   }, 60_000);
 
-  it('says what is wrong in words: a budget used up, and a server that is away', async () => {
+  it('explains an exhausted budget and an unreachable server', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 2, perDay: 100 });
     const tab = await kit.open('/graphql', { key });
     const { page } = tab;
@@ -248,7 +248,7 @@ withBrowser('GraphiQL', (kit) => {
 
     await page.route(/\/graphql(\/cost)?$/, (route) => route.abort());
     await tab.run();
-    // The editor breaks lines between words.
+    // The result editor wraps lines, so only a single word can be matched.
     await tab.see('reached', '.result-window');
     await tab.write('{ pet(id: 4) { id } }');
     await tab.see('The server cannot be reached.', '.cost-strip');
@@ -263,13 +263,13 @@ withBrowser('GraphiQL', (kit) => {
       const { page } = tab;
       await tab.see('Costs 1 unit', '.cost-strip');
       await page.getByRole('button', { name: 'A subscription', exact: true }).click({ timeout: 30_000 });
-      // The example before costs as much: only what the editor shows tells which one runs.
+      // The previous operation costs the same, so only the editor shows that the example is loaded.
       await tab.see('subscription', '.graphiql-query-editor .view-lines');
       await tab.run();
       const stop = page.getByRole('button', { name: 'Stop query' });
       await stop.waitFor();
       for (const id of ['9007199254740995', '9007199254740997']) {
-        // Until the stream is open there is nobody to be told.
+        // Events before the stream opens are not sent, so the order is created repeatedly.
         await expect
           .poll(
             async () => {
@@ -290,7 +290,7 @@ withBrowser('GraphiQL', (kit) => {
     60_000,
   );
 
-  it('is at hand on a phone', async () => {
+  it('runs an operation and opens an example on a phone, without horizontal scrolling', async () => {
     const tab = await kit.open('/graphql', { width: 400, scheme: 'dark', key: kit.gateway.key });
     const { page } = tab;
     await tab.see('Costs 1 unit', '.cost-strip');
@@ -304,7 +304,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.leave('graphiql-phone');
   }, 60_000);
 
-  it('weighs less than 1.5 MB', async () => {
+  it('loads less than 1.5 MB', async () => {
     const context = await kit.browser.newContext();
     const page = await context.newPage();
     const network = await context.newCDPSession(page);
@@ -320,19 +320,19 @@ withBrowser('GraphiQL', (kit) => {
     await page.goto(`${kit.gateway.url}/graphql`);
     await page.locator('.graphiql-query-editor .view-lines').waitFor({ timeout: 30_000 });
     await page.waitForTimeout(1_000);
-    // Workers have connections of their own, so their files are weighed by themselves.
-    let all = 0;
+    // Workers load over their own connections, so the files are also measured one by one.
+    let fileBytes = 0;
     for (const url of files) {
       const { headers } = await fetch(url, { method: 'HEAD', headers: { 'accept-encoding': 'br' } });
-      all += Number(headers.get('content-length'));
+      fileBytes += Number(headers.get('content-length'));
     }
     expect(bytes).toBeGreaterThan(500_000);
-    expect(all).toBeGreaterThan(500_000);
-    expect(Math.max(all, bytes)).toBeLessThan(1_500_000);
+    expect(fileBytes).toBeGreaterThan(500_000);
+    expect(Math.max(fileBytes, bytes)).toBeLessThan(1_500_000);
     await context.close();
   }, 60_000);
 
-  it('shows the data of events to the last digit, and why a stream has ended', async () => {
+  it('shows ids in event data exactly, and why the stream ended', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     await tab.see('Costs 1 unit', '.cost-strip');
     await tab.write('subscription { events(types: [order_created]) { data } }');
@@ -351,7 +351,7 @@ withBrowser('GraphiQL', (kit) => {
         { timeout: 15_000 },
       )
       .toMatch(/"id":\s9007199254740999\b/);
-    // No stream begins at this gateway any more.
+    // The gateway refuses new streams from here on, so this test has to be the last.
     kit.gateway.endStreams();
     await tab.see('The server ended the stream.', '.result-window');
     await tab.leave('graphiql-subscription-data', /ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET)/);

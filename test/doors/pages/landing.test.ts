@@ -6,14 +6,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasBrowser, launch, openTab, SCHEMES, WIDTHS, withBrowser } from '../../kit/browser.ts';
 import { type ServerProcess, startServer } from '../../kit/process.ts';
 
-describe.skipIf(!hasBrowser)('a newcomer at a development start', () => {
+describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
   let home: string;
   let server: ServerProcess;
   let browser: Browser;
 
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), 'petstore-browser-'));
-    // The real entry point, since it is what hands the key of a development start on to the pages.
+    // The real entry point, because it creates the development key and passes it to the pages.
     server = await startServer({ DATA_FILE: join(home, 'petstore.db'), LOG_LEVEL: 'silent' });
     browser = await launch();
   }, 60_000);
@@ -25,7 +25,7 @@ describe.skipIf(!hasBrowser)('a newcomer at a development start', () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  it('finds three things to try that work, with nothing to fill in', async () => {
+  it('shows three cards whose GraphiQL and REST links work without entering a key', async () => {
     const tab = await openTab(browser, server.url, '/');
     const { page } = tab;
     await tab.see('Key accepted: plan business.', '#key-status');
@@ -45,9 +45,9 @@ describe.skipIf(!hasBrowser)('a newcomer at a development start', () => {
   }, 90_000);
 });
 
-withBrowser('The first page', (kit) => {
+withBrowser('the landing page', (kit) => {
   it.each(SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ scheme, width }))))(
-    'fits: $scheme, $width px',
+    'fits the window without horizontal scrolling ($scheme, $width px)',
     async ({ scheme, width }) => {
       const tab = await kit.open('/', { scheme, width });
       await tab.see('Things to try', 'h2');

@@ -12,47 +12,48 @@ import { createHttpServer, listen } from '../../../src/server.ts';
 import { type Sent, send, sqlite, useGateway } from '../../kit/petstore.ts';
 import { exchangeRaw } from '../../kit/raw.ts';
 
-/** What browsers send when somebody opens an address. */
+/** What browsers send on navigation. */
 const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 const browse = { key: null, headers: BROWSER };
 const PAGES = ['/', '/docs', '/graphql'];
 
-/** A Content-Security-Policy as directives. */
-const policyOf = (sent: Sent): Record<string, string[]> =>
+/** The directives of the Content-Security-Policy with their sources. */
+const policyOf = (response: Sent): Record<string, string[]> =>
   Object.fromEntries(
-    (sent.headers['content-security-policy'] as string).split('; ').map((directive) => {
+    (response.headers['content-security-policy'] as string).split('; ').map((directive) => {
       const [name, ...sources] = directive.split(' ');
       return [name, sources];
     }),
   );
 
-const all = (text: string, pattern: RegExp): string[] =>
-  [...text.matchAll(pattern)].map(([, found]) => found!);
-const linksOf = (html: string) => all(html, /<a [^>]*href="([^"]*)"/g);
-/** The titles of the things to try. */
-const headingsOf = (html: string) => all(html, /<h3>([^<]*)<\/h3>/g);
-/** The paths of the table, all of which have a word of explanation. */
-const endpointsOf = (html: string) => all(html, /<dt>(?:<a[^>]*>)?([^<]*)(?:<\/a>)?<\/dt>\n<dd>[^<]+<\/dd>/g);
+const captures = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map(([, capture]) => capture!);
+const linksOf = (html: string) => captures(html, /<a [^>]*href="([^"]*)"/g);
+/** The headings of the things to try. */
+const headingsOf = (html: string) => captures(html, /<h3>([^<]*)<\/h3>/g);
+/** The paths in the list of endpoints that have a description. */
+const endpointsOf = (html: string) =>
+  captures(html, /<dt>(?:<a[^>]*>)?([^<]*)(?:<\/a>)?<\/dt>\n<dd>[^<]+<\/dd>/g);
 
 describe('pages', () => {
   const kit = useGateway(sqlite);
 
-  it.each(PAGES)('%s is shown to browsers, without a key and free of charge', async (path) => {
-    const sent = await send(kit.gateway, path, browse);
-    expect(sent.status, sent.about).toBe(200);
-    expect(sent.headers['content-type']).toBe('text/html; charset=utf-8');
-    expect(sent.text).toMatch(/^<!doctype html>/);
-    expect(sent.headers['x-ratelimit-limit']).toBeUndefined();
+  it.each(PAGES)('serves %s to browsers without a key and without rate-limit headers', async (path) => {
+    const response = await send(kit.gateway, path, browse);
+    expect(response.status, response.about).toBe(200);
+    expect(response.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(response.text).toMatch(/^<!doctype html>/);
+    expect(response.headers['x-ratelimit-limit']).toBeUndefined();
     const head = await send(kit.gateway, `HEAD ${path}`, browse);
     expect([head.status, head.text]).toEqual([200, '']);
-    expect(head.headers['content-length']).toBe(sent.headers['content-length']);
+    expect(head.headers['content-length']).toBe(response.headers['content-length']);
   });
 
   it.each([
     ['/', 'Petstore', undefined],
     ['/docs', 'Petstore REST API', '/docs'],
     ['/graphql', 'Petstore GraphiQL', '/graphql'],
-  ])('%s says what it is, in which language, and where in the navigation', async (path, title, current) => {
+  ])('gives %s a title, a language and its place in the navigation', async (path, title, current) => {
     const { text } = await send(kit.gateway, path, browse);
     expect(text).toContain('<html lang="en">');
     expect(text).toContain(`<title>${title}</title>`);
@@ -68,7 +69,7 @@ describe('pages', () => {
     expect(text).toContain('<body data-graphiql="on">');
   });
 
-  it('leads from / to everything', async () => {
+  it('links the landing page to every endpoint, with no broken links', async () => {
     const { text, headers } = await send(kit.gateway, '/', browse);
     expect([headers['cache-control'], headers.vary]).toEqual(['no-store', 'Accept']);
     expect(headingsOf(text)).toEqual(['Call it from a shell', 'Query related data', 'Try a REST operation']);
@@ -108,24 +109,28 @@ describe('pages', () => {
   it.each([
     ['/health/live', { status: 'live' }],
     ['/health/ready', { status: 'ready' }],
-  ])('%s answers %j, which no cache keeps', async (path, answer) => {
-    const sent = await send(kit.gateway, path, { key: null });
-    expect([sent.status, sent.json, sent.headers['cache-control']]).toEqual([200, answer, 'no-store']);
-    expect(sent.headers['content-type']).toBe('application/json');
+  ])('responds to %s with %j and Cache-Control: no-store', async (path, body) => {
+    const response = await send(kit.gateway, path, { key: null });
+    expect([response.status, response.json, response.headers['cache-control']]).toEqual([
+      200,
+      body,
+      'no-store',
+    ]);
+    expect(response.headers['content-type']).toBe('application/json');
   });
 
   it.each([
     ['/openapi.json', 'application/json'],
     ['/explorer/operations.json', 'application/json'],
     ['/docs', 'text/html; charset=utf-8'],
-  ])('%s may be kept, and is asked for again', async (path, type) => {
+  ])('serves %s with Cache-Control: no-cache and a weak ETag', async (path, type) => {
     const { headers } = await send(kit.gateway, path, { key: null });
     expect([headers['content-type'], headers['cache-control']]).toEqual([type, 'no-cache']);
-    // Weak, since it stands for the compressed form too (RFC 9110 section 8.8.1).
+    // Weak, because the compressed and plain representations share it (RFC 9110 section 8.8.1).
     expect(headers.etag).toMatch(/^W\/"[\w-]+"$/);
   });
 
-  it('serves each kind of file as what it is', async () => {
+  it('serves scripts, styles and fonts with their Content-Type', async () => {
     const manifest = new URL('../../../dist/explorer/manifest.json', import.meta.url);
     const { files } = JSON.parse(readFileSync(manifest, 'utf8')) as { files: string[] };
     for (const [suffix, type] of [
@@ -139,9 +144,9 @@ describe('pages', () => {
     }
   });
 
-  it.each(PAGES)('%s runs and loads only what is its own', async (path) => {
-    const sent = await send(kit.gateway, path, browse);
-    expect(policyOf(sent)).toEqual({
+  it.each(PAGES)('serves %s with a strict Content-Security-Policy and no inline scripts', async (path) => {
+    const response = await send(kit.gateway, path, browse);
+    expect(policyOf(response)).toEqual({
       'default-src': ["'none'"],
       'script-src': ["'self'"],
       'style-src': ["'self'", "'unsafe-inline'"],
@@ -153,15 +158,15 @@ describe('pages', () => {
       'form-action': ["'none'"],
       'frame-ancestors': ["'none'"],
     });
-    // Scripts in the page and in its attributes would be blocked.
-    expect(sent.text).not.toMatch(/<script>|<[^>]+\son\w+=/);
-    expect(sent.headers['cross-origin-opener-policy']).toBe('same-origin');
-    expect(sent.headers['x-content-type-options']).toBe('nosniff');
-    expect(sent.headers['referrer-policy']).toBe('no-referrer');
-    expect(sent.headers['x-frame-options']).toBe('DENY');
+    // The policy would block inline scripts and event handlers.
+    expect(response.text).not.toMatch(/<script>|<[^>]+\son\w+=/);
+    expect(response.headers['cross-origin-opener-policy']).toBe('same-origin');
+    expect(response.headers['x-content-type-options']).toBe('nosniff');
+    expect(response.headers['referrer-policy']).toBe('no-referrer');
+    expect(response.headers['x-frame-options']).toBe('DENY');
   });
 
-  it.each([...PAGES, '/openapi.json'])('%s is compressed for those who ask', async (path) => {
+  it.each([...PAGES, '/openapi.json'])('compresses %s only if Accept-Encoding allows gzip', async (path) => {
     const plain = await send(kit.gateway, path, browse);
     expect(plain.headers['content-encoding']).toBeUndefined();
     const none = await send(kit.gateway, path, {
@@ -184,32 +189,35 @@ describe('pages', () => {
     expect([again.status, again.text, again.headers['content-encoding']]).toEqual([304, '', undefined]);
   });
 
-  it.each(PAGES)('%s loads scripts and styles from here alone, which may be kept for good', async (path) => {
-    const page = await send(kit.gateway, path, browse);
-    const links = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link!);
-    expect(links.filter((link) => !link.startsWith('/') || link.startsWith('//'))).toEqual([]);
-    const assets = links.filter((link) => link.startsWith('/explorer/'));
-    expect(assets.map((link) => link.slice(link.lastIndexOf('.'))).toSorted()).toEqual(['.css', '.js']);
-    for (const asset of assets) {
-      const plain = await raw(kit.gateway.url + asset, {});
-      expect(plain.headers['content-encoding'], asset).toBeUndefined();
-      expect(plain.headers['cache-control'], asset).toBe('public, max-age=31536000, immutable');
-      expect(plain.headers['content-type'], asset).toMatch(/^text\/(css|javascript)/);
-      expect(plain.headers['x-ratelimit-limit'], asset).toBeUndefined();
-      const expand = { br: brotliDecompressSync, gzip: gunzipSync };
-      for (const [accepted, coding] of [
-        ['gzip, deflate, br, zstd', 'br'],
-        ['gzip', 'gzip'],
-        ['br;q=0, gzip', 'gzip'],
-      ] as const) {
-        const { headers, body } = await raw(kit.gateway.url + asset, { 'accept-encoding': accepted });
-        expect([headers['content-encoding'], headers.vary], asset).toEqual([coding, 'Accept-Encoding']);
-        expect(expand[coding](body).equals(plain.body), asset).toBe(true);
+  it.each(PAGES)(
+    'serves the scripts and styles of %s from its own origin, compressed and immutable',
+    async (path) => {
+      const page = await send(kit.gateway, path, browse);
+      const links = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link!);
+      expect(links.filter((link) => !link.startsWith('/') || link.startsWith('//'))).toEqual([]);
+      const assets = links.filter((link) => link.startsWith('/explorer/'));
+      expect(assets.map((link) => link.slice(link.lastIndexOf('.'))).toSorted()).toEqual(['.css', '.js']);
+      for (const asset of assets) {
+        const plain = await raw(kit.gateway.url + asset, {});
+        expect(plain.headers['content-encoding'], asset).toBeUndefined();
+        expect(plain.headers['cache-control'], asset).toBe('public, max-age=31536000, immutable');
+        expect(plain.headers['content-type'], asset).toMatch(/^text\/(css|javascript)/);
+        expect(plain.headers['x-ratelimit-limit'], asset).toBeUndefined();
+        const expand = { br: brotliDecompressSync, gzip: gunzipSync };
+        for (const [accepted, coding] of [
+          ['gzip, deflate, br, zstd', 'br'],
+          ['gzip', 'gzip'],
+          ['br;q=0, gzip', 'gzip'],
+        ] as const) {
+          const { headers, body } = await raw(kit.gateway.url + asset, { 'accept-encoding': accepted });
+          expect([headers['content-encoding'], headers.vary], asset).toEqual([coding, 'Accept-Encoding']);
+          expect(expand[coding](body).equals(plain.body), asset).toBe(true);
+        }
       }
-    }
-  });
+    },
+  );
 
-  it('has nothing else below /explorer/', async () => {
+  it('responds 401 to other paths below /explorer/ without a key', async () => {
     for (const path of [
       '',
       'manifest.json',
@@ -222,14 +230,16 @@ describe('pages', () => {
     expect((await send(kit.gateway, '/docs/../package.json', { key: null })).status).toBe(401);
   });
 
-  it('shows the schema as it is, to download and for GraphiQL', async () => {
-    const sent = await send(kit.gateway, '/schema.graphql', { key: null });
-    expect([sent.status, sent.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8']);
-    expect(sent.text).toBe(readFileSync(new URL('../../../schema/schema.graphql', import.meta.url), 'utf8'));
-    expect(sent.headers['x-ratelimit-limit']).toBeUndefined();
+  it('serves /schema.graphql as it is in the repository, without a key', async () => {
+    const response = await send(kit.gateway, '/schema.graphql', { key: null });
+    expect([response.status, response.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8']);
+    expect(response.text).toBe(
+      readFileSync(new URL('../../../schema/schema.graphql', import.meta.url), 'utf8'),
+    );
+    expect(response.headers['x-ratelimit-limit']).toBeUndefined();
   });
 
-  it('lists for each REST operation the GraphQL operation that it runs, with variables that it takes', async () => {
+  it('lists a valid GraphQL operation with valid variables for each REST operation', async () => {
     const { json } = await send(kit.gateway, '/explorer/operations.json', { key: null });
     expect(json.map(({ operationId }: { operationId: string }) => operationId)).toEqual(
       ROUTES.map(({ operationId }) => operationId),
@@ -256,7 +266,7 @@ describe('pages', () => {
       variables: { orderId: '1' },
       query: [],
     });
-    // The mutation has no place for what a body may repeat.
+    // The mutation does not accept the fields that a body may repeat.
     expect(operation('replaceInventory').variables.input).toEqual({ quantity: expect.any(Number) });
   });
 
@@ -264,10 +274,10 @@ describe('pages', () => {
     ['/docs/', '/docs'],
     ['/graphql/', '/graphql'],
     ['/graphql/?query=%7B__typename%7D', '/graphql?query=%7B__typename%7D'],
-  ])('%s leads to %s', async (path, location) => {
+  ])('redirects %s to %s', async (path, location) => {
     for (const method of ['GET', 'HEAD']) {
-      const sent = await send(kit.gateway, `${method} ${path}`, { key: null });
-      expect([sent.status, sent.headers.location, sent.text]).toEqual([308, location, '']);
+      const response = await send(kit.gateway, `${method} ${path}`, { key: null });
+      expect([response.status, response.headers.location, response.text]).toEqual([308, location, '']);
     }
     expect((await send(kit.gateway, `POST ${path}`, { key: null, body: '{}' })).status).toBe(401);
     expect((await send(kit.gateway, `POST ${path}`, { body: '{}' })).status).toBe(404);
@@ -277,26 +287,29 @@ describe('pages', () => {
     ['/favicon.ico', 'image/x-icon', '\0\0\x01\0\x01\0'],
     ['/favicon.svg', 'image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg"'],
     ['/robots.txt', 'text/plain; charset=utf-8', 'User-agent: *\n'],
-  ])('%s is there for browsers and crawlers, without a key', async (path, contentType, start) => {
-    const sent = await send(kit.gateway, path, { key: null });
-    expect([sent.status, sent.headers['content-type']]).toEqual([200, contentType]);
-    expect(sent.text.slice(0, start.length)).toBe(start);
-    expect(sent.headers['x-ratelimit-limit']).toBeUndefined();
+  ])('serves %s without a key', async (path, contentType, start) => {
+    const response = await send(kit.gateway, path, { key: null });
+    expect([response.status, response.headers['content-type']]).toEqual([200, contentType]);
+    expect(response.text.slice(0, start.length)).toBe(start);
+    expect(response.headers['x-ratelimit-limit']).toBeUndefined();
   });
 
-  it.each(['/docs', '/openapi.json', '/health/live'])('%s is read, and nothing else', async (path) => {
-    const options = await send(kit.gateway, `OPTIONS ${path}`, { key: null });
-    expect([options.status, options.headers.allow]).toEqual([204, 'GET, HEAD, OPTIONS']);
-    const post = await send(kit.gateway, `POST ${path}`, { key: null, body: '{}' });
-    expect([post.status, post.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
-  });
+  it.each(['/docs', '/openapi.json', '/health/live'])(
+    'allows only GET, HEAD and OPTIONS on %s',
+    async (path) => {
+      const options = await send(kit.gateway, `OPTIONS ${path}`, { key: null });
+      expect([options.status, options.headers.allow]).toEqual([204, 'GET, HEAD, OPTIONS']);
+      const post = await send(kit.gateway, `POST ${path}`, { key: null, body: '{}' });
+      expect([post.status, post.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
+    },
+  );
 
-  it('leaves / and /graphql to programs as they were', async () => {
+  it('serves no page at / and /graphql to API clients', async () => {
     expect((await send(kit.gateway, '/', { key: null })).status).toBe(401);
     expect((await send(kit.gateway, '/', { headers: { accept: 'application/json' } })).status).toBe(404);
     expect((await send(kit.gateway, 'POST /', { headers: BROWSER, body: '{}' })).status).toBe(404);
-    const asked = await send(kit.gateway, '/graphql?query=%7B__typename%7D', { headers: BROWSER });
-    expect([asked.status, asked.json]).toEqual([200, { data: { __typename: 'Query' } }]);
+    const response = await send(kit.gateway, '/graphql?query=%7B__typename%7D', { headers: BROWSER });
+    expect([response.status, response.json]).toEqual([200, { data: { __typename: 'Query' } }]);
     expect((await send(kit.gateway, '/graphql', { key: null })).status).toBe(401);
     const posted = await send(kit.gateway, 'POST /graphql', {
       headers: { ...BROWSER, 'content-type': 'application/json' },
@@ -305,43 +318,43 @@ describe('pages', () => {
     expect([posted.status, posted.json]).toEqual([200, { data: { __typename: 'Query' } }]);
   });
 
-  it('gives its description to scripts of any origin, its pages to none', async () => {
+  it('lets scripts of any origin read /openapi.json, but not the pages', async () => {
     const headers = { ...BROWSER, origin: 'https://elsewhere.example' };
     const openApi = await send(kit.gateway, '/openapi.json', { key: null, headers });
     expect(openApi.headers['access-control-allow-origin']).toBe('*');
     for (const path of PAGES) {
-      const sent = await send(kit.gateway, path, { key: null, headers });
-      expect(sent.headers['access-control-allow-origin'], path).toBeUndefined();
-      expect(sent.headers['cross-origin-resource-policy'], path).toBe('same-origin');
+      const response = await send(kit.gateway, path, { key: null, headers });
+      expect(response.headers['access-control-allow-origin'], path).toBeUndefined();
+      expect(response.headers['cross-origin-resource-policy'], path).toBe('same-origin');
     }
   });
 
-  it('knows no key of its own', async () => {
+  it('puts no API key into the pages', async () => {
     for (const path of PAGES) expect((await send(kit.gateway, path, browse)).text).not.toContain('petstore_');
   });
 
-  it('shows a harmless address on the landing page, whatever Host says', async () => {
-    const sent = await send(kit.gateway, '/', {
+  it('shows localhost on the landing page if Host is unsafe or missing', async () => {
+    const response = await send(kit.gateway, '/', {
       key: null,
       headers: { ...BROWSER, host: "x'$(id)", 'x-forwarded-proto': 'https' },
     });
-    expect(sent.text).toContain('http://localhost/pets?limit=2');
-    expect(sent.text).not.toContain('$(id)');
-    const old = await exchangeRaw(kit.gateway.url, 'GET / HTTP/1.0\r\nAccept: text/html\r\n\r\n');
-    expect(old).toContain('http://localhost/pets?limit=2');
+    expect(response.text).toContain('http://localhost/pets?limit=2');
+    expect(response.text).not.toContain('$(id)');
+    const withoutHost = await exchangeRaw(kit.gateway.url, 'GET / HTTP/1.0\r\nAccept: text/html\r\n\r\n');
+    expect(withoutHost).toContain('http://localhost/pets?limit=2');
   });
 
-  it('believes no proxy that it does not have', async () => {
+  it('ignores X-Forwarded-Proto without TRUST_PROXY', async () => {
     const headers = { ...BROWSER, host: '[::1]:4000', 'x-forwarded-proto': 'https' };
     const { text } = await send(kit.gateway, '/', { key: null, headers });
     expect(text).toContain('http://[::1]:4000/pets?limit=2');
   });
 });
 
-describe('pages of a gateway that hides its schema', () => {
+describe('pages with INTROSPECTION=off', () => {
   const kit = useGateway(sqlite, { INTROSPECTION: 'off' });
 
-  it('lead to none', async () => {
+  it('omits the link to /schema.graphql from all pages', async () => {
     for (const path of PAGES) {
       const { text } = await send(kit.gateway, path, browse);
       expect(linksOf(text), path).not.toContain('/schema.graphql');
@@ -349,7 +362,7 @@ describe('pages of a gateway that hides its schema', () => {
   });
 });
 
-describe('pages of a configured gateway', () => {
+describe('pages with non-default settings', () => {
   const kit = useGateway(sqlite, {
     GRAPHIQL: 'off',
     INTROSPECTION: 'off',
@@ -358,29 +371,29 @@ describe('pages of a configured gateway', () => {
     TRUST_PROXY: '1',
   });
 
-  it('has no GraphiQL where that is switched off', async () => {
+  it('serves no GraphiQL with GRAPHIQL=off', async () => {
     expect((await send(kit.gateway, '/graphql', browse)).status).toBe(401);
     expect((await send(kit.gateway, '/graphql/', browse)).status).toBe(401);
   });
 
-  it('shows no schema where that is switched off', async () => {
+  it('serves no schema and no link to it with INTROSPECTION=off', async () => {
     expect((await send(kit.gateway, '/schema.graphql', browse)).status).toBe(401);
     expect((await send(kit.gateway, '/', browse)).text).not.toContain('/schema.graphql');
   });
 
-  it('lists REST operations where they are', async () => {
+  it('lists REST operations below REST_BASE_PATH', async () => {
     const { json } = await send(kit.gateway, '/explorer/operations.json', { key: null });
     expect(json[0]).toMatchObject({ operationId: 'listPets', method: 'GET', path: '/api/v1/pets' });
   });
 
-  it('names the paths as they are', async () => {
-    const sent = await send(kit.gateway, '/', {
+  it('shows the public origin, the base path and only the enabled endpoints', async () => {
+    const response = await send(kit.gateway, '/', {
       key: null,
       headers: { ...BROWSER, host: 'pets.example', 'x-forwarded-proto': 'https' },
     });
-    expect(sent.text).toContain('https://pets.example/api/v1/pets?limit=2');
-    expect(headingsOf(sent.text)).toEqual(['Call it from a shell', 'Try a REST operation']);
-    expect(endpointsOf(sent.text)).toEqual([
+    expect(response.text).toContain('https://pets.example/api/v1/pets?limit=2');
+    expect(headingsOf(response.text)).toEqual(['Call it from a shell', 'Try a REST operation']);
+    expect(endpointsOf(response.text)).toEqual([
       '/docs',
       '/graphql',
       '/api/v1/pets',
@@ -388,8 +401,8 @@ describe('pages of a configured gateway', () => {
       '/health/ready',
       '/health/live',
     ]);
-    expect(linksOf(sent.text).filter((link) => /graphql|metrics/.test(link))).toEqual([]);
-    expect(sent.text).toContain('<body data-graphiql="off">');
+    expect(linksOf(response.text).filter((link) => /graphql|metrics/.test(link))).toEqual([]);
+    expect(response.text).toContain('<body data-graphiql="off">');
     for (const [protocol, expected] of [
       ['https, http', 'https'],
       [' https ,http', 'https'],
@@ -407,7 +420,7 @@ describe('pages of a configured gateway', () => {
   });
 });
 
-describe('a development start', () => {
+describe('pages of a development server', () => {
   const kit = useGateway(sqlite);
   const key = `petstore_${'k'.repeat(43)}`;
   const server = createHttpServer((request, response) => handler(request, response));
@@ -427,7 +440,7 @@ describe('a development start', () => {
     server.close();
   });
 
-  it.each(PAGES)('has its key filled in on %s', async (path) => {
+  it.each(PAGES)('fills in the development key on %s', async (path) => {
     const text = (await raw(url + path, BROWSER)).body.toString();
     expect(text).toContain(`<body data-graphiql="on" data-development-key="${key}">`);
     if (path !== '/') return;
@@ -437,7 +450,7 @@ describe('a development start', () => {
   });
 });
 
-/** The bytes as they came. */
+/** A GET that returns the body as received, without decompression. */
 function raw(url: string, headers: Record<string, string>) {
   return new Promise<{ headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
     get(url, { headers, agent: false }, (response) => {
@@ -448,15 +461,15 @@ function raw(url: string, headers: Record<string, string>) {
   });
 }
 
-describe('What an address may ask without a key', () => {
+describe('the limit per address without a key', () => {
   const kit = useGateway(sqlite);
 
-  it('is not used up by what browsers and crawlers ask by themselves', async () => {
+  it('does not count requests for /favicon.ico, /robots.txt and /openapi.json', async () => {
     for (let i = 0; i < 70; i++) {
       for (const path of ['/favicon.ico', '/robots.txt', '/openapi.json'])
         expect((await send(kit.gateway, path, { key: null })).status).toBe(200);
     }
-    const stranger = await send(kit.gateway, '/pets/1', { key: null });
-    expect([stranger.status, stranger.headers['x-ratelimit-remaining']]).toEqual([401, '59']);
+    const withoutKey = await send(kit.gateway, '/pets/1', { key: null });
+    expect([withoutKey.status, withoutKey.headers['x-ratelimit-remaining']]).toEqual([401, '59']);
   });
 });
