@@ -43,8 +43,8 @@ export const PARTS: Record<string, Part> = {
 
 /** Names of tests that take seconds by their nature and would be run for most mutants. */
 export const SLOW = new Set([
-  'loses nothing that was acknowledged when the process is killed, and is free at once',
-  'has every acknowledged write once and nothing else, whenever the process is killed',
+  'keeps all acknowledged writes when the process is killed, and can be reopened at once',
+  'has exactly one event per committed write, whenever the process is killed',
   'cuts off who does not read, and nobody else',
   'disconnects only the reader that falls far behind',
   'delivers each acknowledged write of 16 REST and GraphQL writers once, in order per record',

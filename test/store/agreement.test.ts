@@ -14,19 +14,19 @@ import { cases } from '../kit/cases.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 
 /**
- * The two engines are each other's model: whatever sequence of operations both are given, they answer the same, fault
- * for fault, and hold the same in the end.
+ * An operation to run on both engines. Each is the model of the other: for any sequence of operations they must return
+ * the same results and errors, and have the same data in the end.
  */
 interface Step {
   name: string;
   run(store: Store): MaybePromise<unknown>;
-  /** What fast-check prints of a sequence that failed. */
+  /** Printed by fast-check for a failing sequence. */
   toString(): string;
 }
 
 const step = (name: string, run: Step['run']): Step => ({ name, run, toString: () => name });
 
-/** Few ids, so that they meet: those that are assigned first, some that orders choose, the last one. */
+/** Few ids, so that operations collide: the first assigned ones, some chosen by orders, and the largest. */
 const id = fc.constantFrom('1', '2', '3', '4', '5');
 const orderId = fc.constantFrom(
   '1',
@@ -125,7 +125,7 @@ const charge: fc.Arbitrary<Omit<Charge, 'now'> & { later: number }> = fc.record(
   later: fc.constantFrom(0, 400, 30_000, 70_000),
 });
 
-const stepOf = fc.oneof(
+const anyStep = fc.oneof(
   { weight: 12, arbitrary: write.map(([text, run]) => step(text, run)) },
   {
     weight: 3,
@@ -155,9 +155,9 @@ const stepOf = fc.oneof(
 async function outcomeOf(run: () => MaybePromise<unknown>): Promise<unknown> {
   try {
     return { value: (await run()) ?? null };
-  } catch (fault) {
-    if (fault instanceof AppError) return { ...fault.toPublic(), retryAfter: fault.retryAfter };
-    throw fault;
+  } catch (error) {
+    if (error instanceof AppError) return { ...error.toPublic(), retryAfter: error.retryAfter };
+    throw error;
   }
 }
 
@@ -170,15 +170,16 @@ const everything = async (store: Store) => ({
   keys: await store.apiKeys(),
 });
 
-describe.runIf(process.env.TEST_MONGODB_URI)('Both engines', () => {
+describe.runIf(process.env.TEST_MONGODB_URI)('both engines', () => {
   const folder = mkdtempSync(join(tmpdir(), 'agreement-'));
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /**
-   * On a database of their own: an instance remembers for a second what it holds, so that nobody may empty one behind its back.
+   * Runs the steps on new databases. An existing one could not be emptied, because an instance remembers its holds for
+   * a second.
    *
-   * @param transactions `off`: with the statements for servers that have none
+   * @param transactions `off` to use the statements for servers without transactions
    */
   async function agree(steps: readonly Step[], transactions: 'auto' | 'off' = 'auto'): Promise<void> {
     const database = `agreement_${randomUUID()}`;
@@ -186,8 +187,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('Both engines', () => {
     const sqlite = openSqliteStore({ file: join(folder, `${randomUUID()}.db`), role: 'server' });
     try {
       for (const { name, run } of steps) {
-        const [one, other] = [await outcomeOf(() => run(mongo)), await outcomeOf(() => run(sqlite))];
-        expect(one, name).toEqual(other);
+        const [actual, expected] = [await outcomeOf(() => run(mongo)), await outcomeOf(() => run(sqlite))];
+        expect(actual, name).toEqual(expected);
       }
       expect(await everything(mongo)).toEqual(await everything(sqlite));
     } finally {
@@ -197,8 +198,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('Both engines', () => {
     }
   }
 
-  /** Something to work on. */
-  const furnished: Step[] = [
+  /** Creates the records that the sequences start with. */
+  const initialSteps: Step[] = [
     step('category 1', (store) => store.createCategory({ name: 'Dogs' })),
     step('category 2', (store) => store.createCategory({ name: 'Cats', description: 'Small' })),
     step('pet 1', (store) => store.createPet({ name: 'Rex', categoryId: '1', status: 'available' })),
@@ -208,20 +209,20 @@ describe.runIf(process.env.TEST_MONGODB_URI)('Both engines', () => {
   ];
 
   it.each(['auto', 'off'] as const)(
-    'answer every sequence of operations alike, transactions: %s',
+    'agree on any sequence of operations (transactions: %s)',
     {
       timeout: 120_000,
     },
     async (transactions) => {
-      const sequence = fc.array(stepOf, { minLength: 5, maxLength: 40, size: 'max' });
+      const sequence = fc.array(anyStep, { minLength: 5, maxLength: 40, size: 'max' });
       await fc.assert(
-        fc.asyncProperty(sequence, (steps) => agree([...furnished, ...steps], transactions)),
+        fc.asyncProperty(sequence, (steps) => agree([...initialSteps, ...steps], transactions)),
         { numRuns: cases(5, 10), interruptAfterTimeLimit: 90_000 },
       );
     },
   );
 
-  it('charge alike', { timeout: 60_000 }, async () => {
+  it('agree on any sequence of charges', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(charge, { minLength: 30, maxLength: 80, size: 'max' }), (charges) => {
         let now = START;
@@ -237,7 +238,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('Both engines', () => {
     );
   });
 
-  it('keep API keys alike', async () => {
+  it('agree on the life of API keys', async () => {
     const limits = { perMinute: 60, perDay: 1e10 };
     const key = { id: 'k1', name: '$x', plan: 'enterprise' as const, limits, createdAt: START };
     await agree([

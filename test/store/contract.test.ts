@@ -22,8 +22,8 @@ import { engines, type OpenedStore } from '../kit/stores.ts';
 const MAX = '9223372036854775807';
 const T = Date.parse('2026-03-01T12:00:00Z');
 
-/** The code of the fault that a call ends with; 'none' if it succeeds. */
-async function faultOf(run: () => unknown): Promise<ErrorCode | 'none'> {
+/** The code of the error that a call throws; 'none' if it succeeds. */
+async function codeOf(run: () => unknown): Promise<ErrorCode | 'none'> {
   try {
     await run();
     return 'none';
@@ -33,7 +33,7 @@ async function faultOf(run: () => unknown): Promise<ErrorCode | 'none'> {
   }
 }
 
-/** The fault that a call ends with; undefined if it succeeds. */
+/** The error that a call throws; undefined if it succeeds. */
 async function errorOf(run: () => unknown): Promise<unknown> {
   try {
     await run();
@@ -48,7 +48,7 @@ const inParallel = <T>(count: number, run: (index: number) => T | Promise<T>): P
 
 const byId = (a: { id: Id }, b: { id: Id }) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1);
 
-/** What a page must be, by definition. */
+/** The expected page, computed from all records. */
 function pageOf<T extends { id: Id }>(
   all: readonly T[],
   { limit, after, before, backward }: PageRequest,
@@ -64,7 +64,7 @@ function pageOf<T extends { id: Id }>(
   return { items, hasMore: range.length > limit };
 }
 
-// The test server for MongoDB does some hundred calls a second, so the long runs are shorter there.
+// The test server for MongoDB handles a few hundred calls per second, so the long runs are shorter there.
 describe.each(engines)('$name', (engine) => {
   const runs = (sqlite: number, mongodb: number) => (engine.name === 'sqlite' ? sqlite : mongodb);
   let opened: OpenedStore;
@@ -81,7 +81,7 @@ describe.each(engines)('$name', (engine) => {
     store.createPet({ name: 'Rex', categoryId: categoryId ?? (await newCategory()).id, status });
 
   describe('records', () => {
-    it('come back as they were stored', async () => {
+    it('returns records as they were stored', async () => {
       const plain = await store.createCategory({ name: 'Cats 🐈 "quoted" \\ \n' });
       const described = await store.createCategory({ name: 'Dogs', description: '$loyal.' });
       expect(plain).toStrictEqual({ id: plain.id, name: 'Cats 🐈 "quoted" \\ \n' });
@@ -116,7 +116,7 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.ordersById([full.id, bare.id])).toStrictEqual([full, bare]);
     });
 
-    it('come in the order of the ids, with null for none and as often as asked for', async () => {
+    it('returns records in the order of the ids, with null for missing ones and with repetitions', async () => {
       const a = await newPet();
       const b = await newPet(a.categoryId);
       expect(await store.petsById([b.id, MAX, a.id, b.id])).toEqual([b, null, a, b]);
@@ -125,7 +125,7 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.ordersById(['1234567'])).toEqual([null]);
     });
 
-    it('keep ids exact up to the largest int64', async () => {
+    it('keeps ids exact up to the largest int64', async () => {
       const ids = ['9007199254740992', '9007199254740993', '9223372036854775806', MAX];
       for (const id of ids) expect((await store.createOrder({ id, complete: false })).id).toBe(id);
       expect((await store.ordersById(ids)).map((order) => order?.id)).toEqual(ids);
@@ -138,7 +138,7 @@ describe.each(engines)('$name', (engine) => {
       for (const id of ids) expect(await store.deleteOrder(id)).toBe(id);
     });
 
-    it('give instants in UTC, with milliseconds only if there are any', async () => {
+    it('returns instants in UTC, with milliseconds only if they are not zero', async () => {
       const dates = ['0001-01-01T00:00:00Z', '1969-12-31T23:59:59.999Z', '9999-12-31T23:59:59Z'];
       for (const shipDate of dates) {
         const { id } = await store.createOrder({ shipDate, complete: false });
@@ -146,7 +146,7 @@ describe.each(engines)('$name', (engine) => {
       }
     });
 
-    it('take no other text for an instant', async () => {
+    it('refuses text that is not an instant and stores nothing', async () => {
       const before = await store.orderCount({});
       const created = await errorOf(() => store.createOrder({ shipDate: 'tomorrow', complete: false }));
       expect(String(created)).toContain('tomorrow');
@@ -161,7 +161,7 @@ describe.each(engines)('$name', (engine) => {
       categories = [];
       all = [];
       for (let i = 0; i < 3; i++) categories.push((await newCategory()).id);
-      // None in the third, so that one parent is empty.
+      // The third category stays empty.
       for (let i = 0; i < 18; i++) all.push(await newPet(categories[i % 2]!, PET_STATUSES[(i * 7) % 3]!));
     });
 
@@ -184,7 +184,7 @@ describe.each(engines)('$name', (engine) => {
     const matching = (categoryId: Id, status?: readonly PetStatus[]) =>
       all.filter((pet) => pet.categoryId === categoryId && (!status || status.includes(pet.status)));
 
-    it('hold what the range, the filter and the direction say', async () => {
+    it('returns the pets that match the range, filter and direction', async () => {
       await fc.assert(
         fc.asyncProperty(filter, request, fc.nat(2), async ({ status }, makeRequest, category) => {
           const categoryId = categories[category]!;
@@ -195,7 +195,7 @@ describe.each(engines)('$name', (engine) => {
       );
     });
 
-    it('come for each parent, in the order of the parents', async () => {
+    it('returns a page and a count for each parent, in the order of the parents', async () => {
       await fc.assert(
         fc.asyncProperty(
           filter,
@@ -209,7 +209,7 @@ describe.each(engines)('$name', (engine) => {
             expect(await store.petCountsByCategory(ids, { status })).toEqual(counts);
             const [categoryId] = ids;
             if (categoryId === undefined) return;
-            // Of one category, whatever the parents are.
+            // A category in the filter leaves nothing for the other parents.
             const ofOne = counts.map((count, i) => (ids[i] === categoryId ? count : 0));
             expect(await store.petCountsByCategory(ids, { status, categoryId })).toEqual(ofOne);
           },
@@ -218,7 +218,7 @@ describe.each(engines)('$name', (engine) => {
       );
     });
 
-    it('go over all pets whatever their category', async () => {
+    it('returns pets of all categories without a category filter', async () => {
       const after = (BigInt(all[0]!.id) - 1n).toString();
       for (const status of [
         undefined,
@@ -235,7 +235,7 @@ describe.each(engines)('$name', (engine) => {
       );
     });
 
-    it('of categories and orders work alike', async () => {
+    it('returns categories and orders by the same rules', async () => {
       const [first, second, third] = await Promise.all([newCategory(), newCategory(), newCategory()]).then(
         (made) => made.sort(byId),
       );
@@ -275,7 +275,7 @@ describe.each(engines)('$name', (engine) => {
       );
     });
 
-    it('have counts that follow every write', async () => {
+    it('updates the counts with every write', async () => {
       const { id: categoryId } = await newCategory();
       const other = (await newCategory()).id;
       const counts = async () => ({
@@ -312,7 +312,7 @@ describe.each(engines)('$name', (engine) => {
   });
 
   describe('writes', () => {
-    it('change only what the patch names', async () => {
+    it('changes only the fields in the patch', async () => {
       const pet = await newPet();
       expect(await store.updatePet(pet.id, {})).toEqual(pet);
       expect(await store.updatePet(pet.id, { quantity: 2147483647 })).toEqual({
@@ -360,7 +360,7 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.ordersById([order.id])).toStrictEqual([last]);
     });
 
-    it('change the record by any one field alone', async () => {
+    it('applies patches of a single field', async () => {
       const category = await store.createCategory({ name: 'Dogs', description: 'Loyal' });
       const pet = await newPet(category.id);
       const order = await store.createOrder({ petId: pet.id, quantity: 1, complete: false });
@@ -387,21 +387,21 @@ describe.each(engines)('$name', (engine) => {
       }
     });
 
-    it('keep no negative zero', async () => {
+    it('stores -0 as 0', async () => {
       const { id } = await newPet();
       await store.updatePet(id, { quantity: 5 });
       await store.updatePet(id, { quantity: -0 });
       expect(await store.petsById([id])).toMatchObject([{ quantity: 0 }]);
     });
 
-    it('of what is not there are NOT_FOUND', async () => {
+    it('throws NOT_FOUND for a missing record before any other check', async () => {
       const check = () => expect.unreachable();
-      expect(await faultOf(() => store.updatePet(MAX, { categoryId: MAX }, check))).toBe('NOT_FOUND');
-      expect(await faultOf(() => store.deletePet(MAX, check))).toBe('NOT_FOUND');
-      expect(await faultOf(() => store.updateCategory(MAX, {}, check))).toBe('NOT_FOUND');
-      expect(await faultOf(() => store.deleteCategory(MAX, check))).toBe('NOT_FOUND');
-      expect(await faultOf(() => store.updateOrder(MAX, { petId: MAX }, check))).toBe('NOT_FOUND');
-      expect(await faultOf(() => store.deleteOrder(MAX, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.updatePet(MAX, { categoryId: MAX }, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.deletePet(MAX, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.updateCategory(MAX, {}, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.deleteCategory(MAX, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.updateOrder(MAX, { petId: MAX }, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.deleteOrder(MAX, check))).toBe('NOT_FOUND');
       const messages = [
         await errorOf(() => store.updatePet(MAX, {})),
         await errorOf(() => store.updateCategory(MAX, {})),
@@ -410,21 +410,21 @@ describe.each(engines)('$name', (engine) => {
       expect(messages).toEqual(['pet', 'category', 'order'].map((kind) => `There is no ${kind} ${MAX}.`));
     });
 
-    it('that name nothing are UNKNOWN_REFERENCE, and write nothing', async () => {
+    it('throws UNKNOWN_REFERENCE for a reference to a missing record, and writes nothing', async () => {
       const pet = await newPet();
       const newOrphan = { name: 'Rex', categoryId: MAX, status: 'sold' } as const;
-      expect(await faultOf(() => store.createPet(newOrphan))).toBe('UNKNOWN_REFERENCE');
-      expect(await faultOf(() => store.updatePet(pet.id, { categoryId: MAX, quantity: 7 }))).toBe(
+      expect(await codeOf(() => store.createPet(newOrphan))).toBe('UNKNOWN_REFERENCE');
+      expect(await codeOf(() => store.updatePet(pet.id, { categoryId: MAX, quantity: 7 }))).toBe(
         'UNKNOWN_REFERENCE',
       );
       expect(await store.petsById([pet.id])).toEqual([pet]);
       const taken = await store.createOrder({ complete: true });
       for (const id of [undefined, taken.id]) {
-        expect(await faultOf(() => store.createOrder({ id, petId: MAX, complete: true }))).toBe(
+        expect(await codeOf(() => store.createOrder({ id, petId: MAX, complete: true }))).toBe(
           'UNKNOWN_REFERENCE',
         );
       }
-      expect(await faultOf(() => store.updateOrder(taken.id, { petId: MAX }))).toBe('UNKNOWN_REFERENCE');
+      expect(await codeOf(() => store.updateOrder(taken.id, { petId: MAX }))).toBe('UNKNOWN_REFERENCE');
       expect(await store.ordersById([taken.id])).toEqual([taken]);
       const [noCategory, noPet] = [
         `categoryId: there is no category ${MAX}.`,
@@ -439,7 +439,7 @@ describe.each(engines)('$name', (engine) => {
         expect((await errorOf(run)) as AppError).toMatchObject({ message });
     });
 
-    it('may be prevented by a check, which sees the record and comes before the other rules', async () => {
+    it('runs the precondition on the current record before the other checks', async () => {
       const category = await newCategory();
       const pet = await newPet(category.id);
       const order = await store.createOrder({ petId: pet.id, complete: false });
@@ -449,7 +449,7 @@ describe.each(engines)('$name', (engine) => {
           throw new AppError('PRECONDITION_FAILED', 'another version');
         },
       });
-      const faults = [
+      const attempts = [
         () => store.updatePet(pet.id, { categoryId: MAX }, refuse(pet).run),
         () => store.deletePet(pet.id, refuse(pet).run),
         () => store.updateCategory(category.id, { name: 'x' }, refuse(category).run),
@@ -457,16 +457,16 @@ describe.each(engines)('$name', (engine) => {
         () => store.updateOrder(order.id, { petId: MAX }, refuse(order).run),
         () => store.deleteOrder(order.id, refuse(order).run),
       ];
-      for (const run of faults) expect(await faultOf(run)).toBe('PRECONDITION_FAILED');
+      for (const run of attempts) expect(await codeOf(run)).toBe('PRECONDITION_FAILED');
       expect(await store.petsById([pet.id])).toEqual([pet]);
       expect(await store.categoriesById([category.id])).toEqual([category]);
       expect(await store.ordersById([order.id])).toEqual([order]);
     });
 
-    it('of several with the same check let exactly one pass', async () => {
+    it('lets exactly one of several concurrent writes with the same precondition pass', async () => {
       const pet = await newPet();
       const codes = await inParallel(runs(20, 8), (i) =>
-        faultOf(() =>
+        codeOf(() =>
           store.updatePet(pet.id, { quantity: i + 1 }, ({ quantity }) => {
             if (quantity !== 0) throw new AppError('PRECONDITION_FAILED', 'another version');
           }),
@@ -477,20 +477,20 @@ describe.each(engines)('$name', (engine) => {
     });
   });
 
-  describe('delete rules', () => {
-    it('keep a category while a pet is in it', async () => {
+  describe('references', () => {
+    it('refuses to delete a category that has pets', async () => {
       const pet = await newPet();
-      expect(await faultOf(() => store.deleteCategory(pet.categoryId))).toBe('CONFLICT');
+      expect(await codeOf(() => store.deleteCategory(pet.categoryId))).toBe('CONFLICT');
       expect(await store.deletePet(pet.id)).toBe(pet.id);
       expect(await store.petsById([pet.id])).toEqual([null]);
       expect(await store.deleteCategory(pet.categoryId)).toBe(pet.categoryId);
       expect(await store.categoriesById([pet.categoryId])).toEqual([null]);
     });
 
-    it('keep a pet while an incomplete order names it; a complete one outlives it', async () => {
+    it('refuses to delete a pet that has an incomplete order; a complete one outlives it', async () => {
       const pet = await newPet();
       const order = await store.createOrder({ petId: pet.id, complete: false });
-      expect(await faultOf(() => store.deletePet(pet.id))).toBe('CONFLICT');
+      expect(await codeOf(() => store.deletePet(pet.id))).toBe('CONFLICT');
       const done = await store.updateOrder(order.id, { complete: true });
       await store.deletePet(pet.id);
       expect(await store.ordersById([order.id])).toEqual([done]);
@@ -498,28 +498,28 @@ describe.each(engines)('$name', (engine) => {
         ...done,
         quantity: 2,
       });
-      expect(await faultOf(() => store.updateOrder(order.id, { complete: false }))).toBe('UNKNOWN_REFERENCE');
+      expect(await codeOf(() => store.updateOrder(order.id, { complete: false }))).toBe('UNKNOWN_REFERENCE');
       expect(await store.updateOrder(order.id, { complete: false, petId: null })).toEqual({
         id: order.id,
         quantity: 2,
         complete: false,
       });
-      expect(await faultOf(() => store.updateOrder(order.id, { petId: pet.id }))).toBe('UNKNOWN_REFERENCE');
+      expect(await codeOf(() => store.updateOrder(order.id, { petId: pet.id }))).toBe('UNKNOWN_REFERENCE');
     });
 
-    it('hold while pets come into a category that is being deleted', async () => {
+    it('leaves no pet without its category when pets are created during its deletion', async () => {
       const category = await newCategory();
       const made: Id[] = [];
       const [codes, deleted] = await Promise.all([
         inParallel(30, (i) =>
-          faultOf(async () => {
+          codeOf(async () => {
             const pet = await store.createPet({ name: `Pet ${i}`, categoryId: category.id, status: 'sold' });
             made.push(pet.id);
           }),
         ),
         (async () => {
           await new Promise((resolve) => setTimeout(resolve, runs(0, 20)));
-          return faultOf(() => store.deleteCategory(category.id));
+          return codeOf(() => store.deleteCategory(category.id));
         })(),
       ]);
       const [left] = await store.categoriesById([category.id]);
@@ -534,11 +534,11 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.petCount({ categoryId: category.id })).toBe(made.length);
     });
 
-    it('hold while a pet that is being deleted is ordered', async () => {
+    it('leaves no incomplete order without its pet when orders are created during its deletion', async () => {
       const pet = await newPet();
       const [ordered, deleted] = await Promise.all([
-        inParallel(10, () => faultOf(() => store.createOrder({ petId: pet.id, complete: false }))),
-        faultOf(() => store.deletePet(pet.id)),
+        inParallel(10, () => codeOf(() => store.createOrder({ petId: pet.id, complete: false }))),
+        codeOf(() => store.deletePet(pet.id)),
       ]);
       const [left] = await store.petsById([pet.id]);
       expect(left === null).toBe(deleted === 'none');
@@ -554,7 +554,7 @@ describe.each(engines)('$name', (engine) => {
     });
     afterAll(() => own.close());
 
-    it('are not used again after a delete and a restart', async () => {
+    it('never reuses an id, even after a deletion and a restart', async () => {
       const { store } = own;
       const category = await store.createCategory({ name: 'Dogs' });
       const last = await store.createCategory({ name: 'Cats' });
@@ -570,13 +570,13 @@ describe.each(engines)('$name', (engine) => {
       expect(BigInt((await again.createOrder({ complete: true })).id)).toBeGreaterThan(BigInt(order.id));
     });
 
-    it('of orders that clients have chosen are taken, and never assigned, deleted or not', async () => {
+    it('refuses order ids that are taken, and never assigns a chosen one, even if it was deleted', async () => {
       const store = await own.reopen();
       const start = BigInt((await store.createOrder({ complete: true })).id);
       const chosen = [1n, 2n, 3n, 5n, 8n].map((n) => (start + n).toString());
       for (const id of chosen) await store.createOrder({ id, complete: true });
-      expect(await faultOf(() => store.createOrder({ id: chosen[1]!, complete: false }))).toBe('CONFLICT');
-      expect(await faultOf(() => store.createOrder({ id: start.toString(), complete: false }))).toBe(
+      expect(await codeOf(() => store.createOrder({ id: chosen[1]!, complete: false }))).toBe('CONFLICT');
+      expect(await codeOf(() => store.createOrder({ id: start.toString(), complete: false }))).toBe(
         'CONFLICT',
       );
       for (const id of chosen.slice(0, 4)) await store.deleteOrder(id);
@@ -585,19 +585,19 @@ describe.each(engines)('$name', (engine) => {
       for (let i = 0; i < 6; i++) assigned.push(BigInt((await next.createOrder({ complete: true })).id));
       for (const id of chosen) expect(assigned).not.toContain(BigInt(id));
       expect(new Set(assigned).size).toBe(6);
-      // What was deleted isn't taken, so a client may choose it again.
+      // A client may choose the id of a deleted order again.
       expect((await next.createOrder({ id: chosen[0]!, complete: false })).id).toBe(chosen[0]);
       await next.createOrder({ id: MAX, complete: false });
       expect((await next.createOrder({ complete: true })).id).not.toBe(MAX);
     });
 
-    it('of orders never collide when assigned and chosen at the same time', async () => {
+    it('never gives one id to two orders when ids are assigned and chosen concurrently', async () => {
       const store = await own.reopen();
       const start = BigInt((await store.createOrder({ complete: true })).id);
       const ids: Id[] = [];
       await inParallel(50, async (i) => {
         const id = i % 2 === 0 ? undefined : (start + BigInt(i)).toString();
-        const code = await faultOf(async () => {
+        const code = await codeOf(async () => {
           ids.push((await store.createOrder({ id, complete: true })).id);
         });
         if (id === undefined) expect(code).toBe('none');
@@ -619,20 +619,20 @@ describe.each(engines)('$name', (engine) => {
       ...overrides,
     });
 
-    it('replays the outcome, for this API key and payload', async () => {
+    it('replays the outcome for the same API key and payload', async () => {
       const first = call();
       const category = await store.once(first, (writes) => writes.createCategory({ name: 'Dogs' }));
       expect(category).toMatchObject({ replayed: false, value: { name: 'Dogs' } });
       const again = await store.once(first, () => expect.unreachable());
       expect(again).toEqual({ ...category, replayed: true });
       const reused = () => store.once({ ...first, fingerprint: 'b' }, () => expect.unreachable());
-      expect(await faultOf(reused)).toBe('IDEMPOTENCY_KEY_REUSED');
+      expect(await codeOf(reused)).toBe('IDEMPOTENCY_KEY_REUSED');
       const otherKey = await store.once({ ...first, apiKeyId: 'other' }, () => 'mine');
       expect(otherKey).toEqual({ replayed: false, value: 'mine' });
     });
 
-    /** Does two writes and then fails; without a promise, as the embedded engine wants it. */
-    const thenFail =
+    /** Writes twice and then fails; synchronously on the embedded engine, which requires it. */
+    const writeThenFail =
       (fault: Error, pet: Pet) =>
       (writes: PetstoreWrites): MaybePromise<Category> => {
         const made = writes.createCategory({ name: 'Never' });
@@ -646,31 +646,31 @@ describe.each(engines)('$name', (engine) => {
         return made.then(() => writes.updatePet(pet.id, { quantity: 99 })).then(fail);
       };
 
-    it('keeps an error below 500, with nothing written', async () => {
+    it('replays an error below 500, with nothing written', async () => {
       const pet = await newPet();
       const before = await store.categoryCount();
       const failing = call();
       const error = { code: 'CONFLICT', message: 'It is in use.', status: 409 };
-      const work = thenFail(new AppError('CONFLICT', error.message), pet);
+      const work = writeThenFail(new AppError('CONFLICT', error.message), pet);
       expect(await store.once(failing, work)).toEqual({ replayed: false, error });
       expect(await store.once(failing, () => expect.unreachable())).toEqual({ replayed: true, error });
       expect(await store.categoryCount()).toBe(before);
       expect(await store.petsById([pet.id])).toEqual([pet]);
     });
 
-    it('keeps nothing of any other error', async () => {
+    it('keeps nothing after any other error', async () => {
       const pet = await newPet();
       const before = await store.categoryCount();
       for (const fault of [unavailable(), new AppError('INTERNAL', 'a fault'), new TypeError('a mistake')]) {
         const failing = call();
-        await expect((async () => store.once(failing, thenFail(fault, pet)))()).rejects.toBe(fault);
+        await expect((async () => store.once(failing, writeThenFail(fault, pet)))()).rejects.toBe(fault);
         expect(await store.categoryCount()).toBe(before);
         expect(await store.petsById([pet.id])).toEqual([pet]);
         expect(await store.once(failing, () => 'done')).toEqual({ replayed: false, value: 'done' });
       }
     });
 
-    it('forgets an outcome when its time is over', async () => {
+    it('forgets an outcome after keepFor', async () => {
       const now = Date.now();
       const first = call({ now, keepFor: 60_000 });
       await store.once(first, () => 1);
@@ -683,7 +683,7 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.once(later, () => 4)).toEqual({ replayed: true, value: 3 });
     });
 
-    it('writes once for parallel duplicates', async () => {
+    it('writes once for concurrent duplicates', async () => {
       const { id: categoryId } = await newCategory();
       const duplicate = call();
       const outcomes = await inParallel(8, async () => {
@@ -691,8 +691,8 @@ describe.each(engines)('$name', (engine) => {
           return await store.once(duplicate, (writes) =>
             writes.createPet({ name: 'Rex', categoryId, status: 'available' }),
           );
-        } catch (fault) {
-          expect((fault as AppError).code).toBe('CONFLICT');
+        } catch (error) {
+          expect((error as AppError).code).toBe('CONFLICT');
           return null;
         }
       });
@@ -703,13 +703,13 @@ describe.each(engines)('$name', (engine) => {
   });
 
   describe('a transaction', () => {
-    /** Creates a category with a pet in it; without a promise, as the embedded engine wants it. */
+    /** Creates a category with a pet in it; synchronously on the embedded engine, which requires it. */
     const createBoth = (writes: PetstoreWrites): MaybePromise<Pet> =>
       andThen(writes.createCategory({ name: 'Dogs' }), ({ id: categoryId }) =>
         writes.createPet({ name: 'Rex', categoryId, status: 'sold' }),
       );
 
-    it('writes all that its work writes, and answers what that answers', async () => {
+    it('commits all writes of its work and returns its result', async () => {
       expect(await store.hasTransactions()).toBe(true);
       const pet = await store.transaction(createBoth);
       expect(pet).toMatchObject({ name: 'Rex', status: 'sold' });
@@ -717,7 +717,7 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.categoriesById([pet.categoryId])).toEqual([{ id: pet.categoryId, name: 'Dogs' }]);
     });
 
-    it('writes nothing where its work throws', async () => {
+    it('writes nothing if its work throws', async () => {
       const before = [await store.categoryCount(), await store.petCount({})];
       const fault = new AppError('CONFLICT', 'no');
       const work = (writes: PetstoreWrites): MaybePromise<never> =>
@@ -741,7 +741,7 @@ describe.each(engines)('$name', (engine) => {
       ...overrides,
     });
 
-    it('are found by their secrets and listed, oldest first', async () => {
+    it('finds keys by the hash of a secret, and lists them oldest first', async () => {
       const newer = newKey({ createdAt: T + 5_000 });
       const secrets = [{ hash: randomUUID(), prefix: 'pk_cd', expiresAt: T + 1 }];
       const older = newKey({ secrets, revokedAt: T + 9 });
@@ -754,7 +754,7 @@ describe.each(engines)('$name', (engine) => {
       expect(listed).toStrictEqual([older, newer]);
     });
 
-    it('are revoked once', async () => {
+    it('revokes a key once, after which it cannot be rotated', async () => {
       const key = newKey();
       await store.createApiKey(key);
       const revoked = { ...key, revokedAt: T + 10 };
@@ -767,7 +767,7 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.apiKeyBySecretHash(secret.hash)).toBeNull();
     });
 
-    it('get a further secret while the others run out', async () => {
+    it('adds a secret on rotation and makes the others expire', async () => {
       const soon = { hash: randomUUID(), prefix: 'pk_1', expiresAt: T + 5 };
       const never = { hash: randomUUID(), prefix: 'pk_2' };
       const late = { hash: randomUUID(), prefix: 'pk_3', expiresAt: T + 5_000 };
@@ -788,14 +788,14 @@ describe.each(engines)('$name', (engine) => {
     const limits: Limits = { perMinute: 60, perDay: 1_000 };
     const usageOf = async (apiKeyId: string) => (await store.usage([apiKeyId]))[0];
 
-    it('pass exactly as many as the limit, however many come at once', async () => {
+    it('passes exactly 60 of 200 concurrent charges with a limit of 60', async () => {
       const apiKeyId = randomUUID();
       const results = await inParallel(200, () => store.charge({ apiKeyId, limits, cost: 1, now: T }));
       expect(results.filter(({ outcome }) => outcome === 'passed')).toHaveLength(60);
       expect(await usageOf(apiKeyId)).toMatchObject({ minuteUsed: 60, dayUsed: 60 });
     });
 
-    it('take from both windows or from neither', async () => {
+    it('counts in both windows or in neither', async () => {
       const apiKeyId = randomUUID();
       const charge = (cost: number, now: number, perDay = 8) =>
         store.charge({ apiKeyId, limits: { perMinute: 5, perDay }, cost, now });
@@ -823,11 +823,11 @@ describe.each(engines)('$name', (engine) => {
       ]);
     });
 
-    it('ban after the last strike, longer each time, until a quiet day', async () => {
+    it('begins a ban after the last strike, longer each time until a quiet day', async () => {
       const apiKeyId = randomUUID();
       const charge = (now: number) =>
         store.charge({ apiKeyId, limits: { perMinute: 1, perDay: 1_000 }, cost: 1, now });
-      /** Uses the budget and then strikes until the ban. */
+      /** Uses up the budget, then strikes until the ban. @returns the length of the ban */
       const beBanned = async (now: number) => {
         expect((await charge(now)).outcome).toBe('passed');
         expect(await charge(now)).toMatchObject({ outcome: 'refused', usage: { strikes: [] } });
@@ -843,7 +843,7 @@ describe.each(engines)('$name', (engine) => {
       expect(await beBanned(quiet)).toBe(FIRST_BAN);
     });
 
-    it('of nothing end a ban in its time, too, when the clock was set back', async () => {
+    it('ends a ban in time for charges of cost 0 after the clock was set back', async () => {
       const apiKeyId = randomUUID();
       const charge = (cost: number, now: number) =>
         store.charge({ apiKeyId, limits: { perMinute: 1, perDay: 1_000 }, cost, now });
@@ -855,7 +855,7 @@ describe.each(engines)('$name', (engine) => {
       expect((await charge(0, back + FIRST_BAN)).outcome).toBe('passed');
     });
 
-    it('are always those of the rules, whatever the sequence', async () => {
+    it('agrees with chargeUsage on any sequence', async () => {
       const charges = fc.array(
         fc.record({
           cost: fc.constantFrom(0, 1, 1, 1, 2, 5),
@@ -880,7 +880,7 @@ describe.each(engines)('$name', (engine) => {
       );
     });
 
-    it('survive a restart', async () => {
+    it('keeps the usage across a restart', async () => {
       const own = await engine.open(() => T);
       try {
         const charge = { apiKeyId: 'k', limits: { perMinute: 2, perDay: 3 }, cost: 1, now: T };
@@ -897,7 +897,7 @@ describe.each(engines)('$name', (engine) => {
     });
   });
 
-  it('answers a ping', async () => {
+  it('responds to a ping and names its engine', async () => {
     await store.ping();
     expect(store.engine).toBe(engine.name);
   });

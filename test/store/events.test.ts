@@ -7,7 +7,7 @@ import type { Store } from '../../src/store/store.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
-const faultOf = async (run: () => unknown): Promise<unknown> => {
+const codeOf = async (run: () => unknown): Promise<unknown> => {
   try {
     await run();
     return 'none';
@@ -16,8 +16,8 @@ const faultOf = async (run: () => unknown): Promise<unknown> => {
   }
 };
 
-/** All events after a position, read in pages of this size. */
-async function readOn(store: Store, after: string, limit = 100): Promise<StoredEvent[]> {
+/** All events after a position, read in pages of `limit`. */
+async function readAll(store: Store, after: string, limit = 100): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
   for (let position = after; ; ) {
     const page = await store.eventPage({ after: position, limit });
@@ -27,7 +27,7 @@ async function readOn(store: Store, after: string, limit = 100): Promise<StoredE
   }
 }
 
-/** The position behind everything that is in the log. */
+/** The position at the end of the log. */
 async function endOf(store: Store): Promise<string> {
   for (let after: string | undefined; ; ) {
     const page = await store.eventPage({ limit: 100, ...(after !== undefined && { after }) });
@@ -36,14 +36,14 @@ async function endOf(store: Store): Promise<string> {
   }
 }
 
-/** Collects what is told of the log until it has so many events. */
-class Collected implements EventFollower {
+/** Follows the log and keeps its events. */
+class CollectingFollower implements EventFollower {
   readonly events: StoredEvent[] = [];
   #waiting: (() => void)[] = [];
 
   onEvents(events: readonly StoredEvent[]): void {
     this.events.push(...events);
-    for (const look of this.#waiting.splice(0)) look();
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   onEnd(error: unknown): void {
@@ -56,9 +56,10 @@ class Collected implements EventFollower {
   }
 }
 
-const shown = (events: readonly StoredEvent[]) => events.map(({ type, record }) => ({ type, record }));
+const typesAndRecords = (events: readonly StoredEvent[]) =>
+  events.map(({ type, record }) => ({ type, record }));
 
-describe.each(engines)('the log of changes ($name)', (engine) => {
+describe.each(engines)('the event log ($name)', (engine) => {
   let opened: OpenedStore;
   let store: Store;
 
@@ -68,7 +69,7 @@ describe.each(engines)('the log of changes ($name)', (engine) => {
   });
   afterAll(() => opened.close());
 
-  it('has each write that changed something once, in order, with the record as that write left it', async () => {
+  it('lists each effective write once, in order, with the record as that write left it', async () => {
     const start = await endOf(store);
     const dogs = await store.createCategory({ name: 'Dogs', description: 'They bark' });
     const rex = await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
@@ -85,7 +86,7 @@ describe.each(engines)('the log of changes ($name)', (engine) => {
 
     const pet = { id: rex.id, name: 'Rex', categoryId: dogs.id, status: 'available', quantity: 0 };
     const changed = { id: order.id, petId: rex.id, shipDate: '2026-01-31T09:30:00Z' };
-    expect(shown(await readOn(store, start))).toEqual([
+    expect(typesAndRecords(await readAll(store, start))).toEqual([
       { type: 'category.created', record: dogs },
       { type: 'pet.created', record: pet },
       { type: 'inventory.updated', record: { ...pet, quantity: 3 } },
@@ -101,7 +102,7 @@ describe.each(engines)('the log of changes ($name)', (engine) => {
     ]);
   });
 
-  it('has nothing of writes that change nothing, fail, or are repeated under their idempotency key', async () => {
+  it('omits writes that change nothing, fail or replay an idempotency key', async () => {
     const dogs = await store.createCategory({ name: 'Dogs', description: 'They bark' });
     const rex = await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
     const order = await store.createOrder({
@@ -115,34 +116,34 @@ describe.each(engines)('the log of changes ($name)', (engine) => {
     await store.updatePet(rex.id, {});
     await store.updateCategory(dogs.id, { name: 'Dogs', description: 'They bark' });
     await store.updateOrder(order.id, { shipDate: '2026-01-31T09:30:00Z', quantity: null });
-    expect(await faultOf(() => store.deleteCategory(dogs.id))).toBe('CONFLICT');
-    expect(await faultOf(() => store.deletePet(rex.id))).toBe('CONFLICT');
-    expect(await faultOf(() => store.createOrder({ id: order.id, complete: false }))).toBe('CONFLICT');
+    expect(await codeOf(() => store.deleteCategory(dogs.id))).toBe('CONFLICT');
+    expect(await codeOf(() => store.deletePet(rex.id))).toBe('CONFLICT');
+    expect(await codeOf(() => store.createOrder({ id: order.id, complete: false }))).toBe('CONFLICT');
     const nowhere = { name: 'Max', categoryId: '404', status: 'available' } as const;
-    expect(await faultOf(() => store.createPet(nowhere))).toBe('UNKNOWN_REFERENCE');
+    expect(await codeOf(() => store.createPet(nowhere))).toBe('UNKNOWN_REFERENCE');
     const call = { apiKeyId: 'k', idempotencyKey: 'i', fingerprint: 'f', now: Date.now(), keepFor: 60_000 };
     for (let i = 0; i < 3; i++) await store.once(call, (writes) => writes.createCategory({ name: 'Once' }));
     const refused = { ...call, idempotencyKey: 'refused' };
-    await faultOf(() => store.once(refused, (writes) => writes.createPet(nowhere)));
+    await codeOf(() => store.once(refused, (writes) => writes.createPet(nowhere)));
 
     expect(
-      (await readOn(store, start)).map(({ type, record }) => [type, (record as { name?: string }).name]),
+      (await readAll(store, start)).map(({ type, record }) => [type, (record as { name?: string }).name]),
     ).toEqual([['category.created', 'Once']]);
   });
 
-  it('is read in pages that fit together, from any position and after a restart', async () => {
+  it('returns pages without gaps or overlaps from any position, also after a restart', async () => {
     const start = await endOf(store);
     for (let i = 0; i < 7; i++) await store.createCategory({ name: `Page ${i}` });
-    const all = await readOn(store, start);
+    const all = await readAll(store, start);
     expect(all).toHaveLength(7);
     expect(new Set(all.map(({ id }) => id)).size).toBe(7);
-    expect(await readOn(store, start, 3)).toEqual(all);
+    expect(await readAll(store, start, 3)).toEqual(all);
     store = await opened.reopen();
-    for (const [i, { id }] of all.entries()) expect(await readOn(store, id, 2)).toEqual(all.slice(i + 1));
+    for (const [i, { id }] of all.entries()) expect(await readAll(store, id, 2)).toEqual(all.slice(i + 1));
     expect(await store.eventPage({ after: all[6]!.id, limit: 5 })).toMatchObject({ events: [], atEnd: true });
   });
 
-  it('is filtered by types', async () => {
+  it('filters by event types', async () => {
     const start = await endOf(store);
     const dogs = await store.createCategory({ name: 'Dogs' });
     const rex = await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
@@ -154,21 +155,21 @@ describe.each(engines)('the log of changes ($name)', (engine) => {
     expect(await of('pet.updated')).toEqual(['pet.updated']);
     expect(await of('pet.created', 'category.created')).toEqual(['category.created', 'pet.created']);
     expect(await of('order.deleted')).toEqual([]);
-    const all = await readOn(store, start);
+    const all = await readAll(store, start);
     expect(await of(...EVENT_TYPES)).toEqual(all.map(({ type }) => type));
   });
 
-  it('has the time of each write', async () => {
+  it('records the time of a write', async () => {
     const start = await endOf(store);
     const before = Date.now();
     await store.createCategory({ name: 'Now' });
-    const [event] = await readOn(store, start);
-    // MongoDB's clock is that of its server.
+    const [event] = await readAll(store, start);
+    // MongoDB uses the clock of its server.
     expect(event!.time).toBeGreaterThanOrEqual(before - 1_000);
     expect(event!.time).toBeLessThanOrEqual(Date.now() + 1_000);
   });
 
-  it('begins with the oldest event that is kept', async () => {
+  it('starts at the same event each time without a position', async () => {
     const { events } = await store.eventPage({ limit: 1 });
     expect(events).toHaveLength(1);
     expect(await store.eventPage({ limit: 1 })).toMatchObject({ events });
@@ -185,22 +186,22 @@ describe.each(engines)('the log of changes ($name)', (engine) => {
     '0'.repeat(100),
     `${'f'.repeat(8)}-0`,
     '\0',
-  ])('refuses %j, which is no position of it', async (after) => {
-    expect(await faultOf(() => store.eventPage({ after, limit: 1 }))).toBe('VALIDATION_FAILED');
+  ])('refuses %j as a position', async (after) => {
+    expect(await codeOf(() => store.eventPage({ after, limit: 1 }))).toBe('VALIDATION_FAILED');
   });
 
-  it('refuses a position that is yet to come', async () => {
+  it('accepts the position at its end and, on SQLite, refuses a later one', async () => {
     const end = await endOf(store);
     const later = end.replace(/\d+$/, (digits) => String(Number(digits) + 1));
     if (engine.name === 'sqlite')
-      expect(await faultOf(() => store.eventPage({ after: later, limit: 1 }))).toBe('VALIDATION_FAILED');
-    expect(await faultOf(() => store.eventPage({ after: end, limit: 1 }))).toBe('none');
+      expect(await codeOf(() => store.eventPage({ after: later, limit: 1 }))).toBe('VALIDATION_FAILED');
+    expect(await codeOf(() => store.eventPage({ after: end, limit: 1 }))).toBe('none');
   });
 
-  describe('followed', () => {
-    it('tells everything that is committed from then on, as pages have it', async () => {
+  describe('following', () => {
+    it('delivers every later commit, as pages list it, until it is stopped', async () => {
       const start = await endOf(store);
-      const follower = new Collected();
+      const follower = new CollectingFollower();
       const following = await store.followEvents(follower);
       const dogs = await store.createCategory({ name: 'Dogs' });
       await Promise.all(
@@ -209,14 +210,14 @@ describe.each(engines)('the log of changes ($name)', (engine) => {
         ),
       );
       await following.caughtUp();
-      expect(await follower.until(21)).toEqual(await readOn(store, start));
+      expect(await follower.until(21)).toEqual(await readAll(store, start));
       following.stop();
       await store.createCategory({ name: 'Unheard' });
       expect(follower.events).toHaveLength(21);
     });
 
-    it('tells each of several followers', async () => {
-      const followers = [new Collected(), new Collected()];
+    it('delivers the same events to several followers', async () => {
+      const followers = [new CollectingFollower(), new CollectingFollower()];
       const followings = [];
       for (const follower of followers) followings.push(await store.followEvents(follower));
       await store.createCategory({ name: 'Both' });
@@ -230,13 +231,13 @@ describe.each(engines)('the log of changes ($name)', (engine) => {
 });
 
 describe.runIf(process.env.TEST_MONGODB_URI)('a standalone MongoDB', () => {
-  it('has no log of changes and says why', async () => {
+  it('has no event log and says that it is standalone', async () => {
     const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
     const database = `events-${randomUUID().slice(0, 8)}`;
     const store = await openMongoStore({ uri: mongoUri(database), transactions: 'off' });
     const error = { code: 'NOT_FOUND', message: expect.stringMatching(/standalone/) };
     await expect(store.eventPage({ limit: 1 })).rejects.toMatchObject(error);
-    await expect(store.followEvents(new Collected())).rejects.toMatchObject(error);
+    await expect(store.followEvents(new CollectingFollower())).rejects.toMatchObject(error);
     await store.close();
     await dropDatabase(database);
   });

@@ -9,11 +9,11 @@ it.each([
     'a.example.org,b.example.org:27018',
   ],
   ['mongodb+srv://user:p@ss@cluster.example.org/pets', 'cluster.example.org'],
-])('the hosts of %s are told without a password', (uri, hosts) => {
+])('names the hosts of %s without credentials', (uri, hosts) => {
   expect(hostsOf(uri)).toBe(hosts);
 });
 
-it('a database that is away is said so again and again, and once that it is back', async () => {
+it('logs repeatedly while the database is away, and when it is back', async () => {
   const lines: [message: string, fields: unknown][] = [];
   const note = (fields: unknown, message?: string) => void lines.push([message!, fields]);
   let isAway = true;

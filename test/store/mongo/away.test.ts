@@ -5,26 +5,26 @@ import { dropDatabase } from '../../kit/mongo.ts';
 import { codeOf } from './database.ts';
 import { openProxy } from './proxy.ts';
 
-/** Within the time limit, and what a slow machine adds to it. */
+/** The time limit, plus what a slow machine adds. */
 const TIMEOUT = 1_500;
 const SOON = TIMEOUT + 1_000;
 
-describe.runIf(process.env.TEST_MONGODB_URI)('A database that is away', () => {
-  const leftovers: (() => Promise<unknown>)[] = [];
+describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
+  const cleanups: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
-    for (const clear of leftovers.splice(0).reverse()) await clear();
+    for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
   });
 
   async function proxied() {
     const name = `test_${randomUUID()}`;
     const proxy = await openProxy(name);
-    leftovers.push(
+    cleanups.push(
       () => dropDatabase(name),
       () => proxy.close(),
     );
     const open = async (): Promise<MongoStore> => {
       const store = await openMongoStore({ uri: proxy.uri, timeoutMs: TIMEOUT });
-      leftovers.push(async () => store.close());
+      cleanups.push(async () => store.close());
       return store;
     };
     return { proxy, open };
@@ -54,7 +54,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A database that is away', () => {
       ),
     ]);
 
-  it('is UNAVAILABLE in time and works again when it is back', async () => {
+  it('makes every call fail with UNAVAILABLE in time until it is back', async () => {
     const { proxy, open } = await proxied();
     const store = await open();
     const category = await store.createCategory({ name: 'Before' });
@@ -66,7 +66,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A database that is away', () => {
     expect((await store.charge(charge)).usage.minuteUsed).toBe(1);
   });
 
-  it('that accepts connections and answers nothing is UNAVAILABLE in time', async () => {
+  it('makes every call fail with UNAVAILABLE in time if it accepts connections but never responds', async () => {
     const { proxy, open } = await proxied();
     const store = await open();
     await store.createCategory({ name: 'Before' });
@@ -77,7 +77,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A database that is away', () => {
     await expect.poll(() => codeOf(Promise.resolve(store.ping())), { timeout: 15_000 }).toBeUndefined();
   });
 
-  it('at the start keeps nobody from opening the store, which prepares itself later', async () => {
+  it('does not prevent opening the store, which sets up the database later', async () => {
     const { proxy, open } = await proxied();
     await proxy.close();
     const start = performance.now();

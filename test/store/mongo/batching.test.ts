@@ -3,8 +3,8 @@ import { batch, dedupe, limitConcurrency, singleFlight } from '../../../src/stor
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('What goes together', () => {
-  it('is what is asked for in one turn, each with its answer', async () => {
+describe('batch and dedupe', () => {
+  it('batches the calls of one turn, up to the maximum, and returns each its own result', async () => {
     const batches: number[][] = [];
     const double = batch<number, number>(async (all) => {
       batches.push([...all]);
@@ -16,47 +16,47 @@ describe('What goes together', () => {
     expect(batches).toEqual([[1, 2, 3], [4], [5]]);
   });
 
-  it('fails together, and not those who come after', async () => {
+  it('rejects all calls of a failed batch, but not later ones', async () => {
     let broken = true;
-    const ask = batch<number, number>(async (all) => {
+    const read = batch<number, number>(async (all) => {
       if (broken) throw new Error('away');
       return all;
     });
-    const failed = await Promise.allSettled([ask(1), ask(2)]);
+    const failed = await Promise.allSettled([read(1), read(2)]);
     expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     broken = false;
-    expect(await ask(3)).toBe(3);
+    expect(await read(3)).toBe(3);
   });
 
-  it('is one answer for the same question in one turn', async () => {
-    let asked = 0;
+  it('shares one read between equal calls of one turn', async () => {
+    let reads = 0;
     const once = dedupe<number>();
-    const ask = async () => ++asked;
-    expect(await Promise.all([once('a', ask), once('a', ask), once('b', ask)])).toEqual([1, 1, 2]);
-    expect(await once('a', ask)).toBe(3);
+    const read = async () => ++reads;
+    expect(await Promise.all([once('a', read), once('a', read), once('b', read)])).toEqual([1, 1, 2]);
+    expect(await once('a', read)).toBe(3);
   });
 });
 
-describe('One at a time', () => {
-  it('gives those who come later an answer that began after they came', async () => {
+describe('singleFlight', () => {
+  it('lets callers that arrive during a read share the next one', async () => {
     let [value, running, most] = [1, 0, 0];
     const count = singleFlight<number>();
-    const ask = async () => {
+    const read = async () => {
       most = Math.max(most, ++running);
-      const read = value;
+      const result = value;
       await turn();
       running--;
-      return read;
+      return result;
     };
-    const first = count('n', ask);
+    const first = count('n', read);
     value = 2;
-    const later = [count('n', ask), count('n', ask)];
+    const later = [count('n', read), count('n', read)];
     expect(await Promise.all([first, ...later])).toEqual([1, 2, 2]);
-    expect(await count('n', ask)).toBe(2);
+    expect(await count('n', read)).toBe(2);
     expect(most).toBe(1);
   });
 
-  it('goes on after a failure', async () => {
+  it('continues after a failure', async () => {
     const count = singleFlight<number>();
     const failed = count('n', () => Promise.reject(new Error('away')));
     const next = count('n', async () => 7);
@@ -65,12 +65,12 @@ describe('One at a time', () => {
   });
 });
 
-describe('At most so many', () => {
-  it('are under way, in the order in which they came, whether they fail or not', async () => {
+describe('limitConcurrency', () => {
+  it('runs at most two reads at a time, in order, whether they fail or not', async () => {
     let [running, most] = [0, 0];
     const started: number[] = [];
     const limited = limitConcurrency<number>(2);
-    const ask = (n: number) => async () => {
+    const read = (n: number) => async () => {
       started.push(n);
       most = Math.max(most, ++running);
       await turn();
@@ -78,10 +78,10 @@ describe('At most so many', () => {
       if (n % 2) throw new Error('odd');
       return n;
     };
-    const first = [0, 1, 2, 3, 4].map((n) => limited(ask(n)));
+    const first = [0, 1, 2, 3, 4].map((n) => limited(read(n)));
     const outcomes = await Promise.allSettled(first);
     expect(outcomes.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, false, true]);
-    expect(await limited(ask(6))).toBe(6);
+    expect(await limited(read(6))).toBe(6);
     expect(started).toEqual([0, 1, 2, 3, 4, 6]);
     expect(most).toBe(2);
   });

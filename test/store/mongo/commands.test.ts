@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { newDatabase } from './database.ts';
 
-describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
+describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   const database = newDatabase();
   const ids = Array.from({ length: 50 }, (_, i) => String(i + 1));
   let store: MongoStore;
@@ -28,7 +28,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
   async function commandsOf(work: () => Promise<unknown>): Promise<CommandStartedEvent[]> {
     const commands: CommandStartedEvent[] = [];
     const listen = (event: CommandStartedEvent) => {
-      // What time it is at the server is asked now and then, whatever the call.
+      // Now and then, `hello` reads the server's clock, whatever the call.
       if (event.commandName !== 'hello') commands.push(event);
     };
     store.client.on('commandStarted', listen);
@@ -45,7 +45,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
 
   const charge = { apiKeyId: 'k', limits: { perMinute: 99, perDay: 99 }, cost: 1, now: Date.now() };
 
-  it('is one for the pages of 50 parents, and they are right', async () => {
+  it('reads the pages of 50 parents with one command', async () => {
     let pages: Awaited<ReturnType<MongoStore['petPagesByCategory']>> = [];
     const names = await namesOf(async () => {
       pages = await store.petPagesByCategory([...ids, '1', '77'], {}, { limit: 2 });
@@ -58,7 +58,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
     expect(pages[51]).toEqual({ items: [], hasMore: false });
   });
 
-  it('is one for 50 different pages of the same parents, and they are right', async () => {
+  it('reads 100 different pages of the same parents with two commands', async () => {
     const parents = ids.slice(0, 3);
     const requests = Array.from({ length: 100 }, (_, i) => ({
       filter: i % 3 === 0 ? { status: ['available' as const] } : {},
@@ -83,7 +83,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
     expect(others).toEqual(['aggregate', 'aggregate']);
   });
 
-  it('is one for 500 parents, more than a first batch has by default', async () => {
+  it('reads the pages of 500 parents with one command, more than the default first batch', async () => {
     const parents = Array.from({ length: 500 }, (_, i) => String(i + 1));
     expect(await namesOf(async () => store.petPagesByCategory(parents, {}, { limit: 100 }))).toEqual([
       'aggregate',
@@ -100,39 +100,39 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
     ['a page backward', ['find'], async () => store.petPage({}, { limit: 5, backward: true, before: '9' })],
     ['a count', ['aggregate'], async () => store.petCount({ categoryId: '1' })],
     [
-      'counts of parents',
+      'counts per parent',
       ['aggregate'],
       async () => store.petCountsByCategory(ids, { status: ['available'] }),
     ],
-    ['no ids', [], async () => store.petsById([])],
-    ['no status', [], async () => store.petPage({ status: [] }, { limit: 5 })],
+    ['an empty list of ids', [], async () => store.petsById([])],
+    ['an empty status filter', [], async () => store.petPage({ status: [] }, { limit: 5 })],
     ['a charge', ['findAndModify'], async () => store.charge(charge)],
-    ['a key', ['find'], async () => store.apiKeyBySecretHash('0'.repeat(64))],
+    ['an API key', ['find'], async () => store.apiKeyBySecretHash('0'.repeat(64))],
     ['a stock update', ['find', 'findAndModify'], async () => store.updatePet('1', { quantity: 5 })],
     ['a patch that changes nothing', ['find'], async () => store.updatePet('2', { name: 'P' })],
-    ['a category', ['findAndModify', 'insert'], async () => store.createCategory({ name: 'New' })],
-  ])('%s: %j', async (_, names, work) => {
-    // The first charge of a key makes its document, and opens its windows.
+    ['a new category', ['findAndModify', 'insert'], async () => store.createCategory({ name: 'New' })],
+  ])('sends for %s: %j', async (_, names, work) => {
+    // The first charge of a key creates its document and starts its windows.
     await store.charge(charge);
     expect(await namesOf(work)).toEqual(names);
   });
 
-  it('is one for what is asked for in one turn', async () => {
+  it('combines the reads of one turn', async () => {
     const find = await namesOf(() =>
       Promise.all([store.petsById(['1', '2']), store.petsById(['2']), store.petsById(['3', '1'])]),
     );
     expect(find).toEqual(['find']);
-    const [one, other] = await Promise.all([
+    const [short, long] = await Promise.all([
       store.petPage({}, { limit: 2 }),
       store.petPage({}, { limit: 3 }),
     ]);
-    expect([one.items.length, other.items.length]).toEqual([2, 3]);
+    expect([short.items.length, long.items.length]).toEqual([2, 3]);
     expect(
       await namesOf(() => Promise.all(Array.from({ length: 9 }, () => store.petPage({}, { limit: 2 })))),
     ).toEqual(['find']);
   });
 
-  it('is one at a time for the same count, and who comes later gets a later one', async () => {
+  it('runs equal counts one at a time, and lets later callers share the next one', async () => {
     const names = await namesOf(async () => {
       const first = store.petCount({ status: ['pending'] });
       await new Promise((resolve) => setImmediate(resolve));
@@ -142,17 +142,17 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
     expect(names).toEqual(['aggregate', 'aggregate', 'aggregate']);
   });
 
-  it('is one of four different counts at a time at most', async () => {
+  it('runs at most four different counts at a time', async () => {
     let [running, most] = [0, 0];
-    const start = ({ commandName }: { commandName: string }) => {
+    const onStart = ({ commandName }: { commandName: string }) => {
       if (commandName === 'aggregate') most = Math.max(most, ++running);
     };
-    const end = ({ commandName }: { commandName: string }) => {
+    const onEnd = ({ commandName }: { commandName: string }) => {
       if (commandName === 'aggregate') running--;
     };
     const events = [
-      ['commandStarted', start],
-      ['commandSucceeded', end],
+      ['commandStarted', onStart],
+      ['commandSucceeded', onEnd],
     ] as const;
     for (const [event, listener] of events) store.client.on(event, listener);
     try {
@@ -166,7 +166,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The commands of a call', () => {
     expect(most).toBe(4);
   });
 
-  it('limits what the server reads, and its time', async () => {
+  it('limits the documents, fields and time of a read', async () => {
     const [find] = await commandsOf(async () => store.petPage({ categoryId: '3' }, { limit: 7, after: '2' }));
     expect(find!.command).toMatchObject({
       filter: { categoryId: 3n, _id: { $gt: 2n } },

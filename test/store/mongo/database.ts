@@ -3,7 +3,7 @@ import { afterAll } from 'vitest';
 import { type MongoOptions, type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { dropDatabase, mongoUri } from '../../kit/mongo.ts';
 
-/** A new database for the tests of one `describe`, which closes its stores and drops it afterwards. */
+/** A new database for the tests of one `describe`. Its stores are closed and it is dropped afterwards. */
 export function newDatabase() {
   const name = `test_${randomUUID()}`;
   const stores: MongoStore[] = [];
@@ -13,7 +13,7 @@ export function newDatabase() {
   });
   return {
     name,
-    /** Opens one more store in this database. */
+    /** Opens another store on this database. */
     async open(options: Omit<MongoOptions, 'uri'> = {}): Promise<MongoStore> {
       const store = await openMongoStore({ uri: mongoUri(name), ...options });
       stores.push(store);
@@ -22,9 +22,9 @@ export function newDatabase() {
   };
 }
 
-/** The code of the fault that a promise ends in, or what it answers. */
+/** The code of the error that a promise rejects with, or the value it resolves to. */
 export const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.catch((fault: { code?: unknown }) => {
-    if (typeof fault.code !== 'string') throw fault;
-    return fault.code;
+  promise.catch((error: { code?: unknown }) => {
+    if (typeof error.code !== 'string') throw error;
+    return error.code;
   });

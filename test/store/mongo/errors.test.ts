@@ -21,41 +21,44 @@ class Unexported extends MongoError {
   }
 }
 
-describe('An error of the driver', () => {
+describe('portError', () => {
   it.each<[string, unknown]>([
     ['the network', new MongoNetworkError('closed')],
-    ['a silent socket', new MongoNetworkTimeoutError('late')],
+    ['a socket timeout', new MongoNetworkTimeoutError('late')],
     ['a closed client', new MongoNotConnectedError('closed')],
-    ['a full pool', new Unexported('full')],
+    ['a wait queue timeout', new Unexported('full')],
     ['not primary', serverError(10107)],
     ['stepped down', serverError(189)],
-    ['out of time', serverError(50)],
+    ['an exceeded time limit', serverError(50)],
     ['shutting down', serverError(11600)],
     ['temporarily unavailable', serverError(365)],
-    ['no majority to read from yet', serverError(134)],
-    ['a query plan that was killed', serverError(175)],
-    ['a cursor that is gone', serverError(43)],
+    ['a majority read concern that is not available yet', serverError(134)],
+    ['a killed query plan', serverError(175)],
+    ['a lost cursor', serverError(43)],
     ['a conflicting operation', serverError(117)],
-    ['a write conflict that did not end', serverError(112, ['TransientTransactionError'])],
-    ['a commit without an answer', serverError(64, ['UnknownTransactionCommitResult'])],
-    ['no majority', new MongoWriteConcernError({ ok: 1, writeConcernError: { code: 64, errmsg: 'late' } })],
-    ['a lost race', new WriteConflict()],
-  ])('is UNAVAILABLE, with its cause: %s', (_, fault) => {
-    expect(portError(fault)).toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1, cause: fault });
+    ['a persistent write conflict', serverError(112, ['TransientTransactionError'])],
+    ['a commit with an unknown result', serverError(64, ['UnknownTransactionCommitResult'])],
+    [
+      'a write concern error',
+      new MongoWriteConcernError({ ok: 1, writeConcernError: { code: 64, errmsg: 'late' } }),
+    ],
+    ['a lost write conflict', new WriteConflict()],
+  ])('turns into UNAVAILABLE with its cause: %s', (_, error) => {
+    expect(portError(error)).toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1, cause: error });
   });
 
   it.each<[string, unknown]>([
     ['a duplicate key', serverError(11000)],
-    ['a document that fails its validator', serverError(121)],
-    ['missing rights', serverError(13)],
-    ['a wrong argument', new MongoInvalidArgumentError('no')],
-    ['an error of the client', notFound('pet', '1')],
-    ['an error of ours', new TypeError('no')],
-  ])('is passed on: %s', (_, fault) => {
-    expect(portError(fault)).toBe(fault);
+    ['a document that fails validation', serverError(121)],
+    ['missing permissions', serverError(13)],
+    ['an invalid argument', new MongoInvalidArgumentError('no')],
+    ['a client error', notFound('pet', '1')],
+    ['an internal error', new TypeError('no')],
+  ])('passes on unchanged: %s', (_, error) => {
+    expect(portError(error)).toBe(error);
   });
 
-  it('tells a duplicate key', () => {
+  it('distinguishes duplicate keys from other errors', () => {
     expect([isDuplicateKey(serverError(11000)), isDuplicateKey(serverError(121))]).toEqual([true, false]);
   });
 });

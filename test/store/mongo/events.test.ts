@@ -9,12 +9,12 @@ import { dataOf, expectQueryRefusal, expectRefusal, query, send } from '../../ki
 import { openProxy } from './proxy.ts';
 
 const binary = await secantusBinary();
-/** More writes than an answer to a change stream looks at, and than the oplog keeps after it was looked at. */
+/** More writes than one response of a change stream covers, and than the oplog keeps once its limit is enforced. */
 const MANY = 2_100;
 const namesOf = (stream: EventStreamClient) => stream.events.map(({ data }) => data.name);
 
-// A server of its own: its oplog is short, and a failpoint concerns everybody on it.
-describe.runIf(binary)('the log of changes on MongoDB', () => {
+// Not the shared server, because the oplog is short and failpoints affect all clients.
+describe.runIf(binary)('the event log on MongoDB', () => {
   let server: MongoServer;
   let admin: MongoClient;
   let uri: string;
@@ -27,9 +27,9 @@ describe.runIf(binary)('the log of changes on MongoDB', () => {
     admin = await MongoClient.connect(server.uri);
     uri = mongoUri(`events-${randomUUID().slice(0, 8)}`, server.uri);
     writer = await openMongoStore({ uri });
-    // The server doesn't tell those who wait for news of it that it can be used again.
-    const patient = `${uri}&serverMonitoringMode=poll`;
-    gateway = await TestGateway.start(await openMongoStore({ uri: patient }));
+    // The server does not notify clients that stream its state when it is usable again.
+    const polling = `${uri}&serverMonitoringMode=poll`;
+    gateway = await TestGateway.start(await openMongoStore({ uri: polling }));
   }, 60_000);
   afterEach(async () => {
     for (const stream of open.splice(0)) stream.close();
@@ -49,7 +49,7 @@ describe.runIf(binary)('the log of changes on MongoDB', () => {
     return stream;
   };
   const create = (name: string) => writer.createCategory({ name });
-  /** The id of the event of a new category. */
+  /** Creates a category and returns the id of its event. */
   const newEvent = async (name: string) => {
     const stream = await follow();
     await create(name);
@@ -57,7 +57,7 @@ describe.runIf(binary)('the log of changes on MongoDB', () => {
     stream.close();
     return message!.id!;
   };
-  const writeWhatIsNoEvent = async () => {
+  const writeUnrelatedDocuments = async () => {
     const documents = Array.from({ length: MANY }, (_, n) => ({ n }));
     await writer.client.db().collection('others').insertMany(documents);
   };
@@ -68,9 +68,9 @@ describe.runIf(binary)('the log of changes on MongoDB', () => {
       data: { failCommands, ...how },
     });
 
-  it('is GONE behind a position that the oplog no longer has, through each door', async () => {
+  it('responds GONE over every interface for a position that the oplog no longer has', async () => {
     const after = await newEvent('Old');
-    await writeWhatIsNoEvent();
+    await writeUnrelatedDocuments();
     await create('New');
     expectRefusal(await send(gateway, `/events?after=${after}`), 'GONE', /no longer kept/);
     expectRefusal(await send(gateway, `/events/stream?after=${after}`), 'GONE');
@@ -82,16 +82,16 @@ describe.runIf(binary)('the log of changes on MongoDB', () => {
     expectQueryRefusal(await query(gateway, subscription, undefined, { headers: accept }), 'GONE');
   });
 
-  it('goes on from the oldest event that the oplog has where nobody says from where', async () => {
+  it('starts at the oldest event in the oplog by default', async () => {
     await create('Forgotten');
-    await writeWhatIsNoEvent();
+    await writeUnrelatedDocuments();
     await create('Kept');
     expect((await send(gateway, '/events')).json).toMatchObject([{ data: { name: 'Kept' } }]);
     const { nodes } = dataOf(await query(gateway, '{ events { nodes { data } } }')).events;
     expect(nodes).toMatchObject([{ data: { name: 'Kept' } }]);
   });
 
-  it('is at its end only when all that is no event was looked at too', async () => {
+  it('reaches its end only after scanning all writes that are not events', async () => {
     const other = await openMongoStore({ uri: mongoUri(`events-${randomUUID().slice(0, 8)}`) });
     try {
       await other.createCategory({ name: 'First' });
@@ -117,14 +117,14 @@ describe.runIf(binary)('the log of changes on MongoDB', () => {
     ['is shut down', { errorCode: 11600, ...RESUMABLE }],
     ['is about to shut down', { errorCode: 91, ...RESUMABLE }],
     ['steps down', { errorCode: 189, ...RESUMABLE }],
-    ['steps down and is old', { errorCode: 189 }],
-    ['has lost the cursor', { errorCode: 43 }],
+    ['steps down and sets no error label', { errorCode: 189 }],
+    ['loses the cursor', { errorCode: 43 }],
     ['drops the connection', { closeConnection: true }],
-  ])('is read without a gap when the server %s', async (_what, how) => {
+  ])('continues without a gap when the server %s', async (_name, how) => {
     const stream = await follow();
     await create('Before');
     await stream.until(1);
-    // Not only the stream fails, but also the tries to go on with it.
+    // Attempts to resume the stream fail too.
     await fail(['getMore', 'aggregate'], how, 5);
     for (const name of ['A', 'B', 'C']) await create(name);
     await stream.until(4);
@@ -133,7 +133,7 @@ describe.runIf(binary)('the log of changes on MongoDB', () => {
     expect(namesOf(stream)).toEqual(['Before', 'A', 'B', 'C', 'After']);
   });
 
-  it('ends its streams with GONE when they could not be gone on with, and others begin', async () => {
+  it('ends streams with GONE if they cannot be resumed, and then opens new ones', async () => {
     const stream = await follow();
     await fail(['getMore'], { errorCode: 286 }, 1);
     await stream.ended;
@@ -145,7 +145,7 @@ describe.runIf(binary)('the log of changes on MongoDB', () => {
     expect(namesOf(next)).toEqual(['Heard']);
   });
 
-  it('is read on when the database was dropped and made anew', async () => {
+  it('continues after the database was dropped and recreated', async () => {
     const other = `events-${randomUUID().slice(0, 8)}`;
     const reading = await openMongoStore({ uri: mongoUri(other, server.uri) });
     const names: string[] = [];
@@ -167,7 +167,7 @@ describe.runIf(binary)('the log of changes on MongoDB', () => {
     await reading.close();
   });
 
-  it('has all events of a mutation, or none', async () => {
+  it('contains all events of a mutation or none', async () => {
     const stream = await follow();
     const both =
       'mutation { a: createCategory(input: { name: "A" }) { id } b: createCategory(input: { name: "B" }) { id } }';
@@ -183,8 +183,8 @@ describe.runIf(binary)('the log of changes on MongoDB', () => {
   });
 });
 
-describe.runIf(process.env.TEST_MONGODB_URI)('a change stream whose connection is cut', () => {
-  it('is gone on with, and nothing that was written meanwhile is missing', async () => {
+describe.runIf(process.env.TEST_MONGODB_URI)('a disconnected change stream', () => {
+  it('resumes with what was written meanwhile, and reports its lag', async () => {
     const name = `events-${randomUUID().slice(0, 8)}`;
     const proxy = await openProxy(name);
     const writer = await openMongoStore({ uri: mongoUri(name) });
@@ -203,7 +203,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a change stream whose connection i
       proxy.freeze();
       const lag = async () =>
         Number(/^petstore_event_lag_seconds (.*)$/m.exec((await gateway.call('/metrics')).text)?.[1]);
-      // Longer than a change stream waits for something to tell.
+      // Longer than a change stream waits for events.
       await expect.poll(lag, { timeout: 10_000 }).toBeGreaterThan(1);
       proxy.thaw();
       expect(namesOf(stream)).toEqual(

@@ -1,26 +1,26 @@
 import { describe, expect, it } from 'vitest';
 
 /**
- * The protocol of `src/store/mongo/holds.ts` as a small state machine, and all the ways in which it can run: every
- * interleaving of the steps of two creators, a mover and two deleters, where each may die before each of its steps, and where time
- * may be up for the marks and holds of the dead (and of those who are too slow) at any moment.
+ * The protocol of `src/store/mongo/holds.ts` as a small state machine, with every interleaving of the steps of creators,
+ * a mover and deleters. Each may die before any of its steps. Marks and the holds of the dead may expire at any time.
  *
- * A step is one command to the database, which is atomic; its letters are those of `holds.ts`.
+ * A step is one atomic command to the database. Its letters are those in `holds.ts`.
  */
 interface State {
-  /** Whether the parents are there. The children's first parent is 0; the mover takes one from 1 to 0. */
+  /** Whether the parent exists. */
   parent: boolean;
-  /** The child that moves belongs to the parent. */
+  /** Whether the mover's child belongs to the parent. */
   moved: boolean;
-  /** Children that were created. */
+  /** Number of children created. */
   children: number;
-  /** Who has a hold on the parent. */
+  /** Indexes of the actors with a hold on the parent. */
   holders: number[];
-  /** Whose mark is on the parent, and whether it counts no more. */
+  /** Index of the actor whose mark is on the parent. */
   mark: number | null;
-  markIsVoid: boolean;
-  /** Marks whose time for D is over; always before the mark counts no more. */
-  tooLate: number[];
+  /** Whether that mark has expired. */
+  markExpired: boolean;
+  /** Actors whose deadline for D has passed, which is always before their mark expires. */
+  pastDeadline: number[];
   actors: Actor[];
 }
 
@@ -28,7 +28,7 @@ interface Actor {
   kind: 'creator' | 'mover' | 'deleter';
   at: 'H' | 'V' | 'I' | 'R' | 'M' | 'wait' | 'C' | 'D' | 'Z' | 'end';
   isDead: boolean;
-  /** What M met. */
+  /** The holds that M found. */
   waitFor: number[];
   result: 'written' | 'deleted' | 'refused' | 'missing' | null;
 }
@@ -38,9 +38,9 @@ type Bug =
   | 'R before I'
   | 'C before wait'
   | 'no hold'
-  | 'D without a limit'
-  | 'mark for ever'
-  | 'hold for ever';
+  | 'D without a deadline'
+  | 'mark without expiry'
+  | 'hold without expiry';
 
 /** @returns the states that one command, one death or the passing of time leads to */
 function* successors(state: State, bug?: Bug): Generator<State> {
@@ -49,15 +49,15 @@ function* successors(state: State, bug?: Bug): Generator<State> {
     yield* step(state, i, bug);
     yield changed(state, i, { isDead: true, at: 'end', waitFor: [], result: null });
   }
-  // Time: a mark is too late for D, and later counts no more.
-  if (state.mark !== null && bug !== 'mark for ever') {
-    if (!state.tooLate.includes(state.mark))
-      yield { ...state, tooLate: [...state.tooLate, state.mark].sort() };
-    else if (!state.markIsVoid) yield { ...state, markIsVoid: true };
+  // Time passes: first the deadline for D, then the mark expires.
+  if (state.mark !== null && bug !== 'mark without expiry') {
+    if (!state.pastDeadline.includes(state.mark))
+      yield { ...state, pastDeadline: [...state.pastDeadline, state.mark].sort() };
+    else if (!state.markExpired) yield { ...state, markExpired: true };
   }
-  // A hold counts much longer than its owner can take for I, so only those of the dead run out.
+  // A hold lasts much longer than its owner can take for I, so only those of the dead expire.
   for (const holder of state.holders) {
-    if (!state.actors[holder]!.isDead || bug === 'hold for ever') continue;
+    if (!state.actors[holder]!.isDead || bug === 'hold without expiry') continue;
     yield { ...state, holders: state.holders.filter((other) => other !== holder) };
   }
 }
@@ -65,23 +65,23 @@ function* successors(state: State, bug?: Bug): Generator<State> {
 const changed = (state: State, i: number, actor: Partial<Actor>, rest: Partial<State> = {}): State => ({
   ...state,
   ...rest,
-  actors: state.actors.map((one, n) => (n === i ? { ...one, ...actor } : one)),
+  actors: state.actors.map((other, n) => (n === i ? { ...other, ...actor } : other)),
 });
 
 function* step(state: State, i: number, bug: Bug | undefined): Generator<State> {
   const actor = state.actors[i]!;
-  const { parent, holders, mark, markIsVoid } = state;
-  const marked = mark !== null && !markIsVoid;
+  const { parent, holders, mark, markExpired } = state;
+  const marked = mark !== null && !markExpired;
   switch (actor.at) {
     case 'H': {
       if (bug === 'no hold') yield changed(state, i, { at: marked ? 'H' : 'V' });
-      // It meets a deleter: gives the hold back, and comes again later, which is the same as waiting.
+      // On finding a mark, it releases the hold and retries later, which is the same as waiting.
       else if (!marked) yield changed(state, i, { at: 'V' }, { holders: [...holders, i].sort() });
       return;
     }
     case 'V':
       if (bug === 'no V' || parent)
-        yield changed(state, i, { at: 'I' }, bug === 'R before I' ? without(state, i) : {});
+        yield changed(state, i, { at: 'I' }, bug === 'R before I' ? withoutHold(state, i) : {});
       else yield changed(state, i, { at: 'R', result: 'missing' });
       return;
     case 'I':
@@ -89,22 +89,22 @@ function* step(state: State, i: number, bug: Bug | undefined): Generator<State> 
       else yield changed(state, i, { at: 'R', result: 'written' }, { children: state.children + 1 });
       return;
     case 'R':
-      yield changed(state, i, { at: 'end' }, without(state, i));
+      yield changed(state, i, { at: 'end' }, withoutHold(state, i));
       return;
     case 'M':
-      // Another deleter is at it: comes again later.
+      // Another deleter is active, so it retries later.
       if (marked) return;
       yield changed(
         state,
         i,
         { at: bug === 'C before wait' ? 'C' : 'wait', waitFor: holders },
-        { mark: i, markIsVoid: false },
+        { mark: i, markExpired: false },
       );
       return;
     case 'wait': {
       const left = actor.waitFor.filter((holder) => holders.includes(holder));
       if (left.length === 0) yield changed(state, i, { at: bug === 'C before wait' ? 'D' : 'C' });
-      // Its patience is over.
+      // It has waited long enough.
       else yield changed(state, i, { at: 'Z', result: 'refused' });
       return;
     }
@@ -113,23 +113,32 @@ function* step(state: State, i: number, bug: Bug | undefined): Generator<State> 
       else yield changed(state, i, { at: bug === 'C before wait' ? 'wait' : 'D' });
       return;
     case 'D':
-      // The server takes it only in time, and only once.
-      if (state.tooLate.includes(i) && bug !== 'D without a limit') yield changed(state, i, { at: 'Z' });
+      // The server accepts it only before the deadline.
+      if (state.pastDeadline.includes(i) && bug !== 'D without a deadline')
+        yield changed(state, i, { at: 'Z' });
       else if (parent) yield changed(state, i, { at: 'Z', result: 'deleted' }, { parent: false });
       else yield changed(state, i, { at: 'Z', result: 'missing' });
       return;
     case 'Z':
-      yield changed(state, i, { at: 'end' }, mark === i ? { mark: null, markIsVoid: false } : {});
+      yield changed(state, i, { at: 'end' }, mark === i ? { mark: null, markExpired: false } : {});
       return;
     case 'end':
       return;
   }
 }
 
-const without = ({ holders }: State, i: number) => ({ holders: holders.filter((other) => other !== i) });
+const withoutHold = ({ holders }: State, i: number) => ({ holders: holders.filter((other) => other !== i) });
 
 const start = (kinds: Actor['kind'][]): State => ({
-  ...{ parent: true, moved: false, children: 0, holders: [], mark: null, markIsVoid: false, tooLate: [] },
+  ...{
+    parent: true,
+    moved: false,
+    children: 0,
+    holders: [],
+    mark: null,
+    markExpired: false,
+    pastDeadline: [],
+  },
   actors: kinds.map((kind) => ({
     ...{ kind, at: kind === 'deleter' ? 'M' : 'H', isDead: false, waitFor: [], result: null },
   })),
@@ -138,7 +147,7 @@ const start = (kinds: Actor['kind'][]): State => ({
 const nameOf = ({ actors, ...rest }: State): string =>
   [...Object.values(rest), ...actors.flatMap((actor) => Object.values(actor))].map(String).join('|');
 
-/** All states that can be reached. */
+/** All reachable states. */
 function explore(first: State, bug?: Bug): State[] {
   const seen = new Map([[nameOf(first), first]]);
   const open = [first];
@@ -155,31 +164,31 @@ function explore(first: State, bug?: Bug): State[] {
 
 const hasOrphan = ({ parent, children, moved }: State): boolean => !parent && (children > 0 || moved);
 
-/** Lets the time pass after which nothing of the dead counts, then lets one more do what it wants, alone. */
+/** Lets the marks and holds of the dead expire, then runs one more actor alone. @returns its possible results */
 function afterwards(state: State, kind: Actor['kind'], bug?: Bug): Actor['result'][] {
-  const rested = {
+  const expired = {
     ...state,
-    holders: bug === 'hold for ever' ? state.holders : [],
-    markIsVoid: state.mark !== null && bug !== 'mark for ever',
+    holders: bug === 'hold without expiry' ? state.holders : [],
+    markExpired: state.mark !== null && bug !== 'mark without expiry',
     actors: [...state.actors, start([kind]).actors[0]!],
   };
-  const own = rested.actors.length - 1;
+  const index = expired.actors.length - 1;
   const results = new Set<Actor['result']>();
-  const open = [rested];
-  for (let one = open.pop(); one; one = open.pop()) {
-    const next = [...step(one, own, bug)];
-    if (next.length === 0) results.add(one.actors[own]!.result);
+  const open = [expired];
+  for (let current = open.pop(); current; current = open.pop()) {
+    const next = [...step(current, index, bug)];
+    if (next.length === 0) results.add(current.actors[index]!.result);
     open.push(...next);
   }
   return [...results];
 }
 
-const EVERYBODY: Actor['kind'][] = ['creator', 'creator', 'mover', 'deleter'];
+const ACTORS: Actor['kind'][] = ['creator', 'creator', 'mover', 'deleter'];
 
-describe('The protocol of references', () => {
-  const states = explore(start(EVERYBODY));
+describe('the hold protocol', () => {
+  const states = explore(start(ACTORS));
 
-  it('leaves no child without its parent, whoever dies and however slow they are', {
+  it('leaves no child without its parent, whichever actors die or are slow', {
     timeout: 120_000,
   }, () => {
     expect(states.length).toBeGreaterThan(10_000);
@@ -187,7 +196,7 @@ describe('The protocol of references', () => {
     expect(explore(start(['mover', 'deleter', 'deleter'])).filter(hasOrphan)).toEqual([]);
   });
 
-  it('can come out in every way', () => {
+  it('reaches every outcome', () => {
     const outcomes = new Set(
       states.filter(({ actors }) => actors.every(({ at }) => at === 'end')).map(({ parent }) => parent),
     );
@@ -196,7 +205,7 @@ describe('The protocol of references', () => {
     expect([...results].sort()).toEqual(['deleted', 'missing', 'refused', 'written', null].sort());
   });
 
-  it('lets a parent be deleted and be referred to again, once the dead count no more', {
+  it('allows deletion and references again once the marks and holds of the dead have expired', {
     timeout: 120_000,
   }, () => {
     const ended = states.filter(({ actors }) => actors.every(({ isDead, at }) => isDead || at === 'end'));
@@ -209,25 +218,25 @@ describe('The protocol of references', () => {
     }
   });
 
-  // What shows that the search would find a bug.
-  it.each<Bug>(['no V', 'R before I', 'C before wait', 'no hold', 'D without a limit'])(
-    'without one of its steps would leave one: %s',
+  // These show that the search finds bugs.
+  it.each<Bug>(['no V', 'R before I', 'C before wait', 'no hold', 'D without a deadline'])(
+    'leaves a child without its parent with the bug "%s"',
     (bug) => {
       expect(explore(start(['creator', 'deleter', 'deleter']), bug).some(hasOrphan)).toBe(true);
     },
   );
 
   it.each<[Bug, Actor['kind'], Actor['result']]>([
-    ['mark for ever', 'creator', 'written'],
-    ['hold for ever', 'deleter', 'deleted'],
-  ])('with a %s would be held up by the dead', (bug, kind, wanted) => {
+    ['mark without expiry', 'creator', 'written'],
+    ['hold without expiry', 'deleter', 'deleted'],
+  ])('is blocked by dead actors with the bug "%s"', (bug, kind, expected) => {
     const states = explore(start(['creator', 'deleter']), bug);
     const stuck = states.filter(
       (state) =>
         state.parent &&
         state.children === 0 &&
         state.actors.every(({ isDead, at }) => isDead || at === 'end') &&
-        !afterwards(state, kind, bug).includes(wanted),
+        !afterwards(state, kind, bug).includes(expected),
     );
     expect(stuck.length).toBeGreaterThan(0);
   });

@@ -20,12 +20,12 @@ const usage = {
   ...{ bannedUntil: 0, bans: 0, forgetAt: new Date() },
 };
 
-describe.runIf(process.env.TEST_MONGODB_URI)('The collections', () => {
+describe.runIf(process.env.TEST_MONGODB_URI)('collections', () => {
   const database = newDatabase();
   let store: MongoStore;
 
   beforeAll(async () => {
-    // At the same time, as instances do that a deployment starts together.
+    // Concurrently, as a deployment starts its instances.
     [store] = (await Promise.all([database.open(), database.open(), database.open()])) as [
       MongoStore,
       ...MongoStore[],
@@ -36,27 +36,31 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The collections', () => {
   it.each<[string, string, Document]>([
     ['pets', 'an id that is not int64', { ...pet, _id: new Int32(5) }],
     ['pets', 'the id 0', { ...pet, _id: 0n }],
-    ['pets', 'no name', { ...pet, name: '' }],
+    ['pets', 'an empty name', { ...pet, name: '' }],
     ['pets', 'an unknown status', { ...pet, status: 'lost' }],
     ['pets', 'a negative quantity', { ...pet, quantity: -1 }],
     ['pets', 'a quantity beyond int32', { ...pet, quantity: 2147483648 }],
-    ['pets', 'half a quantity', { ...pet, quantity: 1.5 }],
+    ['pets', 'a fractional quantity', { ...pet, quantity: 1.5 }],
     ['pets', 'an unknown field', { ...pet, colour: 'red', ...without }],
-    ['categories', 'no version', { _id: 900n, name: 'C' }],
+    ['categories', 'a missing version', { _id: 900n, name: 'C' }],
     ['categories', 'the reference count of an earlier layout', { _id: 900n, name: 'C', version: 0, pets: 0 }],
     ['orders', 'a shipDate that is text', { ...order, shipDate: '2026-01-31T09:30:00Z' }],
     ['orders', 'the quantity 0', { ...order, quantity: 0 }],
     ['orders', 'a petId that is text', { ...order, petId: '1' }],
     [
       'apiKeys',
-      'no secrets',
+      'missing secrets',
       { _id: 'k', name: 'K', plan: 'free', limits: { perMinute: 1, perDay: 1 }, createdAt: new Date() },
     ],
-    ['usage', 'strikes that are no list', { ...usage, strikes: 1 }],
+    ['usage', 'strikes that are not an array', { ...usage, strikes: 1 }],
     ['usage', 'an unknown outcome', { ...usage, outcome: 'maybe' }],
-    ['idempotency', 'no fingerprint', { _id: { apiKeyId: 'a', idempotencyKey: 'b' }, expiresAt: new Date() }],
+    [
+      'idempotency',
+      'a missing fingerprint',
+      { _id: { apiKeyId: 'a', idempotencyKey: 'b' }, expiresAt: new Date() },
+    ],
     ['counters', 'a value that is not int64', { _id: 'dogs', value: 1 }],
-  ])('%s refuse %s', async (name, _, document) => {
+  ])('%s: rejects %s', async (name, _, document) => {
     await expect(store.client.db().collection(name).insertOne(document)).rejects.toMatchObject({ code: 121 });
   });
 
@@ -65,12 +69,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The collections', () => {
     ['orders', order],
     ['orders', { ...order, _id: 901n, petId: 1n, quantity: 1, shipDate: new Date() }],
     ['usage', usage],
-  ])('%s take what is right', async (name, document) => {
+  ])('%s: accepts a valid document', async (name, document) => {
     await store.client.db().collection(name).insertOne(document);
     await store.client.db().collection(name).deleteOne({ _id: document._id });
   });
 
-  it('have an index for each query', async () => {
+  it('has an index for each query', async () => {
     const db = store.client.db();
     const keysOf = async (name: string) =>
       (await db.collection(name).indexes()).map((index) => Object.keys(index.key).join());
@@ -90,7 +94,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The collections', () => {
     ).toEqual(['forgetAt', 'expiresAt']);
   });
 
-  it('get a new validator where an older one is found, and keep what they hold', async () => {
+  it('replaces an outdated validator and keeps the documents', async () => {
     const db = store.client.db();
     await db.command({ collMod: 'categories', validator: {} });
     await store.createCategory({ name: 'Kept' });
@@ -100,7 +104,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The collections', () => {
     expect((await other.createCategory({ name: 'Next' })).id).toBe('2');
   });
 
-  it('of a later version are left alone, and so is a server that is too old', async () => {
+  it('refuses to open a database with the layout of a later version', async () => {
     const layouts = store.client.db().collection<{ _id: string; version: number }>('layout');
     expect(await layouts.findOne({ _id: 'layout' })).toMatchObject({ version: 2 });
     await layouts.updateOne({ _id: 'layout' }, { $set: { version: 3 } });
@@ -110,28 +114,28 @@ describe.runIf(process.env.TEST_MONGODB_URI)('The collections', () => {
     await layouts.updateOne({ _id: 'layout' }, { $set: { version: 2 } });
   });
 
-  it('get their validators back while the store runs, where an earlier version has replaced them', async () => {
+  it('restores validators that an earlier version replaced while the store was open', async () => {
     const db = store.client.db();
-    const open = async () => codeOf(Promise.resolve(store.createCategory({ name: 'Again' })));
+    const create = async () => codeOf(Promise.resolve(store.createCategory({ name: 'Again' })));
     const schema = { bsonType: 'object', required: ['pets'] };
     await db.command({ collMod: 'categories', validator: { $jsonSchema: schema } });
-    expect(await open()).toBe('UNAVAILABLE');
-    expect(await open()).toMatchObject({ name: 'Again' });
+    expect(await create()).toBe('UNAVAILABLE');
+    expect(await create()).toMatchObject({ name: 'Again' });
   });
 });
 
-describe.runIf(process.env.TEST_MONGODB_URI)('A database of the earlier layout', () => {
+describe.runIf(process.env.TEST_MONGODB_URI)('a database of the earlier layout', () => {
   const database = newDatabase();
 
-  it('is taken over as it is, and its former fields go as documents are written', async () => {
+  it('is used as it is, and its documents lose obsolete fields when written', async () => {
     const client = await MongoClient.connect(mongoUri(database.name), { useBigInt64: true });
     const db = client.db();
-    const former = { heldAt: new Date(), version: 3 };
+    const obsolete = { heldAt: new Date(), version: 3 };
     await db.createCollection('categories', { validator: { $jsonSchema: { required: ['pets'] } } });
-    await db.collection<Stored>('categories').insertOne({ ...former, _id: 4n, name: 'Dogs', pets: 7 });
+    await db.collection<Stored>('categories').insertOne({ ...obsolete, _id: 4n, name: 'Dogs', pets: 7 });
     await db
       .collection<Stored>('pets')
-      .insertOne({ ...former, ...pet, _id: 9n, categoryId: 4n, openOrders: 1 });
+      .insertOne({ ...obsolete, ...pet, _id: 9n, categoryId: 4n, openOrders: 1 });
     await db.collection<Stored>('counters').insertOne({ _id: 'pets', value: 12n });
     const store = await database.open();
     expect(await store.petsById(['9'])).toMatchObject([{ id: '9', name: 'Rex' }]);
@@ -141,7 +145,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A database of the earlier layout',
     expect(Object.keys((await db.collection<Stored>('pets').findOne({ _id: 9n })) ?? {}).sort()).toEqual(
       ['_id', 'categoryId', 'name', 'quantity', 'status', 'version', 'written'].sort(),
     );
-    // What its counts said is not looked at.
+    // The obsolete counts are ignored.
     for (const id of ['9', '13']) await store.deletePet(id);
     expect(await store.deleteCategory('4')).toBe('4');
     await client.close();

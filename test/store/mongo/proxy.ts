@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { mongoUri, serverUri } from '../../kit/mongo.ts';
 
-/** A way to the tests' server that can be closed (nobody listens), or frozen (nobody answers), and opened again. */
+/** A proxy to the test server that can be closed (refuses connections), frozen (forwards nothing) and reopened. */
 export async function openProxy(database: string) {
   const target = /^mongodb:\/\/(?:[^@/]*@)?([^:/,]+):(\d+)/.exec(serverUri());
   if (!target) throw new Error('The proxy needs a TEST_MONGODB_URI with host and port.');

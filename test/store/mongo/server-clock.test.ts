@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ServerClock } from '../../../src/store/mongo/server-clock.ts';
 
-describe('The clock of the server', () => {
-  /** A server whose clock is ahead, and that answers so many milliseconds after it was asked, half of them on the way. */
+describe('ServerClock', () => {
+  /** A server whose clock is `ahead` milliseconds ahead, with a round trip of `trip` milliseconds. */
   function clocks() {
     const world = { own: 1_000_000, ahead: 0, trip: 0 };
     const clock = new ServerClock(
@@ -16,7 +16,7 @@ describe('The clock of the server', () => {
     return { world, clock };
   }
 
-  it('is ours as long as both may be the same', async () => {
+  it('has an offset of 0 as long as both clocks may agree', async () => {
     const { world, clock } = clocks();
     for (const [ahead, trip] of [
       [0, 0],
@@ -30,7 +30,7 @@ describe('The clock of the server', () => {
     }
   });
 
-  it('is known to half the time of an exchange, and does not waver', async () => {
+  it('measures the offset to half a round trip, and keeps an estimate that may still be right', async () => {
     const { world, clock } = clocks();
     Object.assign(world, { ahead: 5_000, trip: 20 });
     await clock.measure();
@@ -47,7 +47,7 @@ describe('The clock of the server', () => {
     expect(clock.offset()).toBe(0);
   });
 
-  it('that is not told leaves what was known', async () => {
+  it('keeps an offset of 0 if the server does not report its time', async () => {
     const clock = new ServerClock(async () => undefined, Date.now);
     await clock.measure();
     expect(clock.offset()).toBe(0);

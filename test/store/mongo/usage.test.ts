@@ -8,7 +8,7 @@ import { newDatabase } from './database.ts';
 
 const NOW = Date.UTC(2026, 5, 1);
 
-/** Moments around those at which a rule changes its mind. */
+/** Times around those at which a rule changes its result. */
 const around = (...spans: number[]) =>
   fc
     .tuple(fc.constantFrom(0, ...spans), fc.constantFrom(-1000, -1, 0, 1, 999))
@@ -39,14 +39,14 @@ const request = fc.record({
   cost: fc.constantFrom(0, 1, 2, 50),
 });
 
-describe.runIf(process.env.TEST_MONGODB_URI)('A charge', () => {
+describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
   const database = newDatabase();
   const documentsOf = (store: MongoStore) =>
     store.client.db().collection<UsageState & { _id: string; forgetAt: Date }>('usage');
 
-  it('does what chargeUsage does, from any state, alone or with others', { timeout: 60_000 }, async () => {
+  it('agrees with chargeUsage from any state, alone or concurrently', { timeout: 60_000 }, async () => {
     const store = await database.open();
-    const seen = new Map<string, number>();
+    const decisions = new Map<string, number>();
     let keys = 0;
     const group = fc.tuple(
       request,
@@ -63,7 +63,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A charge', () => {
         const expected = charges.map((charge) => {
           const result = chargeUsage(usage, charge);
           const decision = `${result.outcome}${result.usage.bans === usage.bans ? '' : ' now'}`;
-          seen.set(decision, (seen.get(decision) ?? 0) + 1);
+          decisions.set(decision, (decisions.get(decision) ?? 0) + 1);
           usage = result.usage;
           return result;
         });
@@ -72,10 +72,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A charge', () => {
       }),
       { numRuns: cases(70, 200) },
     );
-    expect([...seen.keys()].sort()).toEqual(['banned', 'banned now', 'passed', 'refused']);
+    expect([...decisions.keys()].sort()).toEqual(['banned', 'banned now', 'passed', 'refused']);
   });
 
-  it('of a key without a document starts from nothing', async () => {
+  it('starts from zero for a key without a document', async () => {
     const store = await database.open();
     const charge = { apiKeyId: 'new', limits: { perMinute: 5, perDay: 9 }, cost: 2, now: NOW };
     expect(await store.charge({ ...charge, cost: 0 })).toMatchObject({
@@ -89,7 +89,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A charge', () => {
     });
   });
 
-  it('moves the date at which the use is forgotten only once a day', async () => {
+  it('does not postpone the expiry of usage with every charge', async () => {
     const store = await database.open();
     const forgetAt = async () => (await documentsOf(store).findOne({ _id: 'kept' }))!.forgetAt.getTime();
     const charge = { apiKeyId: 'kept', limits: { perMinute: 5, perDay: 99 }, cost: 1, now: NOW };
@@ -101,7 +101,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A charge', () => {
     expect(await forgetAt()).toBe(first);
   });
 
-  it('by two instances at once passes exactly as many as fit', { timeout: 60_000 }, async () => {
+  it('passes exactly 60 of 200 concurrent charges on two instances', { timeout: 60_000 }, async () => {
     const stores = [await database.open(), await database.open()] as const;
     for (let round = 0; round < 5; round++) {
       const charge = {
@@ -110,13 +110,15 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A charge', () => {
       };
       const results = await Promise.all(Array.from({ length: 200 }, (_, i) => stores[i % 2]!.charge(charge)));
       expect(results.filter(({ outcome }) => outcome === 'passed')).toHaveLength(60);
-      // What each is told is used is true: no two that passed are told the same.
-      const told = results.flatMap(({ outcome, usage }) => (outcome === 'passed' ? [usage.minuteUsed] : []));
-      expect(told.sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
+      // Each one that passed reports a different count.
+      const counts = results.flatMap(({ outcome, usage }) =>
+        outcome === 'passed' ? [usage.minuteUsed] : [],
+      );
+      expect(counts.sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
     }
   });
 
-  it('goes with the others of its key as one command, and a refused one needs no read', async () => {
+  it('combines concurrent charges of a key into one command, and refuses without a read', async () => {
     const store = await database.open({ monitorCommands: true });
     const charge = { apiKeyId: 'many', limits: { perMinute: 100, perDay: 1000 }, cost: 1, now: NOW };
     await store.charge(charge);
@@ -132,19 +134,19 @@ describe.runIf(process.env.TEST_MONGODB_URI)('A charge', () => {
     expect(names).toEqual(['update']);
   });
 
-  it('counts by the clock of the server, whatever the instance believes', async () => {
+  it('uses the clock of the server, whatever that of the instance says', async () => {
     const wrong = () => Date.now() + 3 * DAY;
-    const [one, other] = [await database.open(), await database.open({ now: wrong })];
+    const [storeA, storeB] = [await database.open(), await database.open({ now: wrong })];
     const charge = { apiKeyId: 'skewed', limits: { perMinute: 2, perDay: 9 }, cost: 1 };
     const before = Date.now();
-    await one.charge({ ...charge, now: Date.now() });
-    const second = await other.charge({ ...charge, now: wrong() });
+    await storeA.charge({ ...charge, now: Date.now() });
+    const second = await storeB.charge({ ...charge, now: wrong() });
     expect(second).toMatchObject({ outcome: 'passed', usage: { minuteUsed: 2 } });
-    // Told by its own clock, which the answer to the client goes by.
+    // Translated to the instance's own clock, on which its responses are based.
     expect(second.usage.minuteStart - 3 * DAY).toBeGreaterThan(before - 1_000);
     expect(second.usage.minuteStart - 3 * DAY).toBeLessThan(Date.now() + 1_000);
     expect(second.usage.bannedUntil).toBe(0);
-    expect((await other.charge({ ...charge, now: wrong() })).outcome).toBe('refused');
-    expect((await one.charge({ ...charge, now: Date.now() })).outcome).toBe('refused');
+    expect((await storeB.charge({ ...charge, now: wrong() })).outcome).toBe('refused');
+    expect((await storeA.charge({ ...charge, now: Date.now() })).outcome).toBe('refused');
   });
 });

@@ -25,51 +25,51 @@ const children = () => db.value('select count(*) from children');
 const addOrphan = () => db.run('insert into children values (?)', [9n]);
 const addChild = () => db.run('insert into children values (?)', [null]);
 
-describe('A commit that fails', () => {
-  it('undoes its transaction, says why, and lets the next one pass', () => {
-    const forget = vi.fn();
-    db.onRollback(forget);
+describe('a failed commit', () => {
+  it('rolls back its transaction, throws the reason and does not affect the next one', () => {
+    const onRollback = vi.fn();
+    db.onRollback(onRollback);
     expect(() => db.transaction(addOrphan)).toThrow(/FOREIGN KEY/);
-    expect(forget).toHaveBeenCalledOnce();
+    expect(onRollback).toHaveBeenCalledOnce();
     expect(children()).toBe(0);
     db.transaction(addChild);
     expect(children()).toBe(1);
   });
 
-  it('undoes all writes that were to be committed together, and none is acknowledged', async () => {
-    const forget = vi.fn();
-    db.onRollback(forget);
+  it('rolls back and rejects all writes of its group', async () => {
+    const onRollback = vi.fn();
+    db.onRollback(onRollback);
     const writes = await Promise.allSettled([db.groupCommit(addChild), db.groupCommit(addOrphan)]);
     expect(writes.map((write) => (write as PromiseRejectedResult).reason.message)).toEqual([
       expect.stringContaining('FOREIGN KEY'),
       expect.stringContaining('FOREIGN KEY'),
     ]);
-    expect(forget).toHaveBeenCalledOnce();
+    expect(onRollback).toHaveBeenCalledOnce();
     expect(children()).toBe(0);
     await db.groupCommit(addChild);
     expect(children()).toBe(1);
   });
 });
 
-describe('A write of its own', () => {
-  it('between others that wait for their commit is committed at once, and they with it', async () => {
+describe('a write outside a group', () => {
+  it('commits at once, along with the open group', async () => {
     const reader = new Connection(file, 10);
-    const seen = () => reader.value('select count(*) from children');
+    const visible = () => reader.value('select count(*) from children');
     const waiting = db.groupCommit(addChild);
-    expect(seen()).toBe(0);
+    expect(visible()).toBe(0);
     db.transaction(addChild);
-    expect(seen()).toBe(2);
+    expect(visible()).toBe(2);
     const next = db.groupCommit(addChild);
-    expect(seen()).toBe(2);
+    expect(visible()).toBe(2);
     addChild();
-    expect(seen()).toBe(4);
+    expect(visible()).toBe(4);
     await Promise.all([waiting, next]);
     reader.close();
   });
 });
 
-describe('A transaction', () => {
-  it('keeps other programs from writing from its beginning, so that what it has read stays so', () => {
+describe('a transaction', () => {
+  it('locks out other writers from its start', () => {
     const other = new Connection(file, 10);
     db.transaction(() => {
       expect(() => other.run('insert into children values (null)', [])).toThrow(
@@ -82,8 +82,8 @@ describe('A transaction', () => {
   });
 });
 
-describe('A savepoint', () => {
-  it('that fails undoes its own writes alone', () => {
+describe('a savepoint', () => {
+  it('rolls back only its own writes if it fails', () => {
     db.transaction(() => {
       addChild();
       db.transaction(addChild);
@@ -97,8 +97,8 @@ describe('A savepoint', () => {
   });
 });
 
-describe('Closing', () => {
-  it('leaves all data in the one file, and may be repeated', () => {
+describe('close', () => {
+  it('moves all data into the main file and may be called twice', () => {
     addChild();
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
     db.close();

@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(home, { recursive: true }));
 
-/** Flips bits of the file. */
+/** Corrupts `length` bytes of the file. */
 const flip = (position: (bytes: Buffer) => number, length: number): void => {
   const bytes = readFileSync(file);
   const from = position(bytes);
@@ -26,27 +26,27 @@ const flip = (position: (bytes: Buffer) => number, length: number): void => {
   writeFileSync(file, bytes);
 };
 
-describe('The search for damage', () => {
-  it('finds none in a sound file, nor in what is no database', () => {
+describe('findDamage', () => {
+  it('finds nothing in an intact file or in one that is not a database', () => {
     expect(findDamage(file)).toBeUndefined();
     writeFileSync(file, 'This is a text. '.repeat(100));
     expect(findDamage(file)).toBeUndefined();
   });
 
-  it('names the column of a text that is no UTF-8', () => {
+  it('names the column of a text that is not valid UTF-8', () => {
     const db = new Database(file);
     db.exec("update categories set description = cast(x'52ff78' as text) where id = 1");
     db.close();
     expect(findDamage(file)).toBe('categories.description has text that is not valid UTF-8');
   });
 
-  it('says in one line what is wrong with a page', () => {
-    // The head of the page that has the pets.
+  it('describes a corrupt page in one line', () => {
+    // The header of the page with the pets.
     flip((bytes) => Math.floor(bytes.indexOf('Tweety') / 4_096) * 4_096, 12);
     expect(findDamage(file)).toMatch(/^[^\n]*page \d+[^\n]*$/i);
   });
 
-  it('says so where the schema cannot be read', () => {
+  it('reports a schema that cannot be read', () => {
     flip(() => 100, 12);
     expect(findDamage(file)).toBe('database disk image is malformed');
   });

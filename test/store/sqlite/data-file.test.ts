@@ -21,23 +21,23 @@ const fill = async () => {
   store.close();
 };
 
-describe('a data file with flipped bits', { timeout: 60_000 }, () => {
-  it.each<[where: string, damage: (bytes: Buffer) => void]>([
+describe('a corrupt data file', { timeout: 60_000 }, () => {
+  it.each<[name: string, damage: (bytes: Buffer) => void]>([
     [
-      'in a text, which would end the process when it is read,',
+      'invalid UTF-8 in a text, which would abort the process when read',
       (bytes) => {
         bytes[bytes.indexOf('Tweety') + 1]! ^= 0x80;
       },
     ],
     [
-      'in the head of a page',
+      'a corrupt page header',
       (bytes) => {
-        // Of the table of pets: the page that has one of their names.
+        // The page of the pets table with this name.
         const page = Math.floor(bytes.indexOf('Tweety') / 4_096) * 4_096;
         for (let i = 0; i < 12; i++) bytes[page + i]! ^= 0x55;
       },
     ],
-  ])('%s ends the start with a message that names it', async (_where, damage) => {
+  ])('prevents the start with a message that names the file: %s', async (_name, damage) => {
     await fill();
     const bytes = readFileSync(file);
     damage(bytes);
@@ -49,12 +49,12 @@ describe('a data file with flipped bits', { timeout: 60_000 }, () => {
   });
 });
 
-/** Runs what follows in a mount namespace of its own, where that is allowed. */
+/** Runs the command that follows in its own mount namespace, if the system allows it. */
 const OWN_MOUNTS = ['unshare', '--user', '--map-root-user', '--mount'];
 const canMount = spawnSync(OWN_MOUNTS[0]!, [...OWN_MOUNTS.slice(1), 'true']).status === 0;
 
-describe.runIf(canMount)('a data file on a disk that is read-only', () => {
-  it('ends the start with a message that names it', { timeout: 60_000 }, async () => {
+describe.runIf(canMount)('a data file on a read-only disk', () => {
+  it('prevents the start with a message that names the file', { timeout: 60_000 }, async () => {
     await fill();
     const script = `mount --bind "${home}" "${home}" && mount -o remount,bind,ro "${home}" && exec "$@"`;
     const start = [process.execPath, 'dist/main.js'];

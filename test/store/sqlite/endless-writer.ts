@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 
-/** A process to be killed: writes pets and orders without end, and tells each id once it is acknowledged. */
+/** Writes pets and orders until it is killed, and prints the ids of each write once it is acknowledged. */
 const store = openSqliteStore({ file: process.argv[2]!, role: 'server' });
 const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
 for (let i = 0; ; i++) {

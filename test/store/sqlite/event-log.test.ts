@@ -51,14 +51,14 @@ const codeOf = (work: () => unknown) => {
   }
 };
 
-it('forgets what is older than it is kept, but never what comes next', async () => {
+it('removes events after the retention period, but always keeps the latest one', async () => {
   let store = open();
   for (const name of ['A', 'B', 'C']) await store.createCategory({ name });
   const [a, b, c] = store.eventPage({ limit: 3 }).events.map(({ id }) => id);
   time += HOUR / 2;
   await store.createCategory({ name: 'D' });
   store = reopen(store);
-  // A tool beside the server removes nothing, whatever it is told to keep.
+  // A tool never removes events, whatever its retention period.
   const file = join(home, 'petstore.db');
   const tool = () => {
     const opened = openSqliteStore({ file, role: 'tool', now: () => time, keepEvents: 0 });
@@ -72,9 +72,9 @@ it('forgets what is older than it is kept, but never what comes next', async () 
   expect(namesOf(store)).toEqual(['D']);
   expect(codeOf(() => store.eventPage({ after: a!, limit: 1 }))).toBe('GONE');
   expect(codeOf(() => store.eventPage({ after: b!, limit: 1 }))).toBe('GONE');
-  // Nothing between this one and those that are kept is missing.
+  // No event between this position and the kept ones is missing.
   expect(namesOf(store, c)).toEqual(['D']);
-  // They are gone from the file.
+  // They were removed from the file too.
   const reader = tool();
   expect(namesOf(reader)).toEqual(['D']);
   expect(codeOf(() => reader.eventPage({ after: b!, limit: 1 }))).toBe('GONE');
@@ -87,7 +87,7 @@ it('forgets what is older than it is kept, but never what comes next', async () 
   expect(namesOf(store, next)).toEqual(['E']);
 });
 
-it('removes a long log in steps, between which others have their turn, and looks again every 10 s', async () => {
+it('removes a long log in batches with pauses, and checks again every 10 s', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const db = new Connection(join(home, 'log.db'), 10);
   migrate(db);
@@ -96,29 +96,29 @@ it('removes a long log in steps, between which others have their turn, and looks
   db.run(rows, []);
   const log = eventLog(db, () => time);
   log.keep(HOUR);
-  const left = () => db.value('select count(*) from event_groups');
-  const leftAfter = (milliseconds: number) => {
+  const rowCount = () => db.value('select count(*) from event_groups');
+  const rowCountAfter = (milliseconds: number) => {
     vi.advanceTimersByTime(milliseconds);
-    return left();
+    return rowCount();
   };
-  expect([left(), leftAfter(19), leftAfter(1), leftAfter(20)]).toEqual([150, 150, 50, 1]);
+  expect([rowCount(), rowCountAfter(19), rowCountAfter(1), rowCountAfter(20)]).toEqual([150, 150, 50, 1]);
   expect(log.store.eventPage({ limit: 10 })).toMatchObject({
     events: [{ id: expect.stringMatching(/-250$/) }],
   });
   await db.groupCommit(() => log.append('category.deleted', { id: '2' }));
-  expect([leftAfter(9_999), leftAfter(1)]).toEqual([2, 1]);
+  expect([rowCountAfter(9_999), rowCountAfter(1)]).toEqual([2, 1]);
   log.close();
   db.close();
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('has the events of many writes in few rows, and pages of them from any position', async () => {
+it('stores events committed groupSizes in few rows and pages through them from any position', async () => {
   const db = new Connection(join(home, 'log.db'), 10);
   migrate(db);
   const { append, store, close } = eventLog(db, () => time);
-  const together = [1, 2, 31, 32, 33, 70, 1];
+  const groupSizes = [1, 2, 31, 32, 33, 70, 1];
   let written = 0;
-  for (const count of together)
+  for (const count of groupSizes)
     await db.groupCommit(() => {
       for (let i = 0; i < count; i++) append('category.deleted', { id: String(++written) });
     });
@@ -141,7 +141,7 @@ it('has the events of many writes in few rows, and pages of them from any positi
   db.close();
 });
 
-it('has what an earlier version wrote, an event to a row', async () => {
+it('keeps the events of schema version 2, which stored one per row', async () => {
   const store = open();
   for (const name of ['A', 'B']) await store.createCategory({ name });
   const { events } = store.eventPage({ limit: 10 });
@@ -163,21 +163,21 @@ it('has what an earlier version wrote, an event to a row', async () => {
   expect(namesOf(upgraded, events[0]!.id)).toEqual(['B', 'C']);
 });
 
-it('shows nothing before it is committed, and nothing that was undone', async () => {
+it('shows no event before its commit and none that was rolled back', async () => {
   const db = new Connection(join(home, 'log.db'), 10);
   migrate(db);
   const log = eventLog(db, () => time);
-  const told: string[] = [];
+  const received: string[] = [];
   log.store.followEvents({
     onEvents: (events) => {
       expect(events).not.toEqual([]);
-      told.push(...events.map(({ record }) => record.id));
+      received.push(...events.map(({ record }) => record.id));
     },
     onEnd() {},
   });
   const read = () => log.store.eventPage({ limit: 100 }).events.map(({ record }) => record.id);
   const write = (id: string) => log.append('category.deleted', { id });
-  const undone = (id: string) =>
+  const writeAndRollBack = (id: string) =>
     expect(() =>
       db.transaction(() => {
         write(id);
@@ -185,30 +185,30 @@ it('shows nothing before it is committed, and nothing that was undone', async ()
       }),
     ).toThrow('undone');
 
-  undone('1');
+  writeAndRollBack('1');
   const committed = db.groupCommit(() => {
     write('2');
-    undone('3');
+    writeAndRollBack('3');
     db.transaction(() => write('4'));
   });
-  expect([told, read()]).toEqual([[], []]);
+  expect([received, read()]).toEqual([[], []]);
   await committed;
-  expect([told, read()]).toEqual([
+  expect([received, read()]).toEqual([
     ['2', '4'],
     ['2', '4'],
   ]);
 
   db.transaction(() => undefined);
   db.transaction(() => write('5'));
-  expect(told).toEqual(['2', '4', '5']);
-  const rolledBack = db.groupCommit(() => {
+  expect(received).toEqual(['2', '4', '5']);
+  const failedGroup = db.groupCommit(() => {
     write('6');
     db.exec('rollback');
     throw new Error('the disk is full');
   });
-  await expect(rolledBack).rejects.toThrow('the disk is full');
+  await expect(failedGroup).rejects.toThrow('the disk is full');
   await db.groupCommit(() => write('7'));
-  expect([told, read()]).toEqual([
+  expect([received, read()]).toEqual([
     ['2', '4', '5', '7'],
     ['2', '4', '5', '7'],
   ]);
@@ -216,7 +216,7 @@ it('shows nothing before it is committed, and nothing that was undone', async ()
   db.close();
 });
 
-it('looks at a bounded part for a rare type, and goes on from there', () => {
+it('scans a bounded part of the log per page when filtering by a rare type', () => {
   const db = new Connection(join(home, 'log.db'), 10);
   migrate(db);
   const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 12000)
@@ -231,7 +231,7 @@ it('looks at a bounded part for a rare type, and goes on from there', () => {
   db.close();
 });
 
-it('takes nothing for an id but those it gives', async () => {
+it('refuses any position except its own ids', async () => {
   const store = open();
   for (const name of ['A', 'B']) await store.createCategory({ name });
   const first = store.eventPage({ limit: 1 }).next;
@@ -245,7 +245,7 @@ it('takes nothing for an id but those it gives', async () => {
   expect(codeOf(() => store.eventPage({ after: `x${first}`, limit: 1 }))).toBe('VALIDATION_FAILED');
 });
 
-it('goes on where it was, though all it had was removed', async () => {
+it('continues its numbering after all events were removed', async () => {
   const db = new Connection(join(home, 'log.db'), 10);
   migrate(db);
   db.exec('update event_log set removed = 5');
@@ -256,7 +256,7 @@ it('goes on where it was, though all it had was removed', async () => {
   db.close();
 });
 
-it('is another log in another file', async () => {
+it('refuses a position from another data file', async () => {
   const store = open();
   await store.createCategory({ name: 'A' });
   const { next } = store.eventPage({ limit: 1 });
@@ -267,10 +267,9 @@ it('is another log in another file', async () => {
   expect(codeOf(() => other.eventPage({ after: next, limit: 1 }))).toBe('VALIDATION_FAILED');
 });
 
-/** More of them with KILL_ROUNDS. */
 const KILL_ROUNDS = Number(process.env.KILL_ROUNDS ?? 3);
 
-it('has every acknowledged write once and nothing else, whenever the process is killed', async () => {
+it('has exactly one event per committed write, whenever the process is killed', async () => {
   const script = fileURLToPath(new URL('endless-writer.ts', import.meta.url));
   const file = join(home, 'petstore.db');
   const acknowledged: string[] = [];
@@ -284,7 +283,7 @@ it('has every acknowledged write once and nothing else, whenever the process is 
     for await (const line of createInterface(writer.stdout))
       if (lines.push(line) === last) writer.kill('SIGKILL');
     await exited;
-    // The last line may be cut.
+    // The last line may be incomplete.
     acknowledged.push(...lines.slice(0, -1));
   }
   const store = open(1_000 * HOUR);
@@ -305,7 +304,7 @@ it('has every acknowledged write once and nothing else, whenever the process is 
     expect(orders).toContain(orderId);
     if (quantity !== '0') expect(stock).toContain(petId);
   }
-  // No event without its write, and no write without its event.
+  // There is no event without its write and no write without its event.
   expect(pets).toHaveLength(store.petCount({}));
   expect(orders).toHaveLength(store.orderCount({}));
   expect(stock).toHaveLength(

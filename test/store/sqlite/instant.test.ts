@@ -17,7 +17,7 @@ describe('instants', () => {
     ['0001-01-01T00:30:00+00:30', '0001-01-01T00:00:00Z'],
     ['1969-12-31T23:59:59.999Z', '1969-12-31T23:59:59.999Z'],
     ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
-  ])('%s is %s', (text, utc) => {
+  ])('parses %s as %s', (text, utc) => {
     expect(formatInstant(parseInstant(text)!)).toBe(utc);
   });
 
@@ -51,11 +51,11 @@ describe('instants', () => {
     '0000-01-01T00:00:00+00:01',
     '9999-12-31T23:59:59-00:01',
     '２０26-01-31T09:30:00Z',
-  ])('%j is none', (text) => {
+  ])('rejects %j', (text) => {
     expect(parseInstant(text)).toBeNull();
   });
 
-  it('come back from their text', () => {
+  it('round-trips through text', () => {
     const instants = fc.date({
       min: new Date('0000-01-01T00:00:00Z'),
       max: new Date('9999-12-31T23:59:59.999Z'),

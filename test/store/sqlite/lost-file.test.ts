@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-describe('a data file that goes away under the server', () => {
+describe('a data file lost while the server runs', () => {
   it.each<[how: string, change: () => void]>([
     ['deleted', () => rmSync(file)],
     [
@@ -24,7 +24,7 @@ describe('a data file that goes away under the server', () => {
         renameSync(`${file}.copy`, file);
       },
     ],
-  ])('%s: no write is acknowledged any more', async (_how, change) => {
+  ])('makes writes and readiness fail with 503 once it is %s', async (_how, change) => {
     const store = openSqliteStore({ file, role: 'server' });
     await addSampleData(store);
     const gateway = await TestGateway.start(store);
@@ -40,7 +40,7 @@ describe('a data file that goes away under the server', () => {
     const mutation = 'mutation { createOrder(input: {}) { id } }';
     expect((await gateway.graphql(mutation)).json.errors[0].extensions.code).toBe('UNAVAILABLE');
     expect((await gateway.call('/health/ready')).status).toBe(503);
-    // What was not written is not read either.
+    // The refused writes had no effect.
     expect((await gateway.call('/categories')).json).toHaveLength(5);
     expect(gateway.logs.join('')).toContain('was deleted or replaced');
     await gateway.close();

@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.useRealTimers();
-  for (const one of opened.splice(0)) one.close();
+  for (const closable of opened.splice(0)) closable.close();
   rmSync(home, { recursive: true });
 });
 
@@ -40,14 +40,14 @@ const open = (options: Partial<SqliteOptions> = {}): SqliteStore => {
   return store;
 };
 
-/** Another program at the same file. */
+/** Another program that uses the same file. */
 const outsider = () => {
   const db = new Database(file);
   opened.push(db);
   return db;
 };
 
-const fault = (code: string) => expect.objectContaining({ code });
+const errorWith = (code: string) => expect.objectContaining({ code });
 
 const thrownBy = async (run: () => unknown): Promise<unknown> => {
   try {
@@ -59,18 +59,18 @@ const thrownBy = async (run: () => unknown): Promise<unknown> => {
 };
 
 describe('the data file', () => {
-  it('is made with its directory, for its owner alone', async () => {
+  it('is created with its directory, accessible only to its owner', async () => {
     open();
     for (const name of [file, `${file}-wal`]) expect(statSync(name).mode & 0o777).toBe(0o600);
   });
 
-  it('belongs to one server at a time, by whatever path', async () => {
+  it('belongs to one server at a time, even through a symbolic link', async () => {
     const first = open();
     const { id } = await first.createCategory({ name: 'Dogs' });
     const link = join(home, 'link.db');
     symlinkSync(file, link);
     for (const path of [file, link]) {
-      // In our own words, without those of the system.
+      // The gateway's own message, without SQLite's.
       expect(() => open({ file: path })).toThrow(/^The data file \S+ is in use by another server\./);
     }
     expect(first.categoriesById([id])[0]?.name).toBe('Dogs');
@@ -78,7 +78,7 @@ describe('the data file', () => {
     expect(open().categoriesById([id])[0]?.name).toBe('Dogs');
   });
 
-  it('is open to tools beside a server, for API keys only', async () => {
+  it('lets tools beside a server read everything but write only API keys', async () => {
     const tool = open({ role: 'tool' });
     const server = open();
     const key = {
@@ -103,17 +103,17 @@ describe('the data file', () => {
     expect(tool.categoriesById([id])[0]?.name).toBe('Cats');
   });
 
-  it('is opened by tools while a server or another program writes', () => {
+  it('can be opened by tools while another program writes', () => {
     open();
     outsider().exec('begin immediate');
     expect(open({ role: 'tool' }).apiKeys()).toEqual([]);
   });
 
-  it('is made once where two programs meet on a new one', () => {
+  it('is initialized once when two programs create it at the same time', () => {
     const meeting = join(home, 'meeting.db');
     const [first, second] = [new Connection(meeting, 10), new Connection(meeting, 10)];
     opened.push(first, second);
-    // The other one is quicker, after this one has looked.
+    // The second migrates after the first has checked the version.
     vi.spyOn(first, 'transaction').mockImplementationOnce((work) => {
       migrate(second);
       return first.transaction(work);
@@ -122,7 +122,7 @@ describe('the data file', () => {
     expect([first, second].map((db) => db.value('pragma user_version'))).toEqual([LATEST, LATEST]);
   });
 
-  it('that cannot be opened is named, with the reason', () => {
+  it('is named along with the reason when it cannot be opened', () => {
     const failure = (path: string) => {
       try {
         open({ file: path });
@@ -148,17 +148,17 @@ describe('the data file', () => {
     }
   });
 
-  it('is refused when a newer version has written it', async () => {
+  it('is refused if a newer version of the gateway wrote it', async () => {
     open().close();
     const [known] = outsider().prepare('pragma user_version').raw().get() as [number];
     outsider().exec('pragma user_version = 1000');
     expect(() => open()).toThrow(/schema version 1000/);
-    // The failed start gave the file free again.
+    // The failed start released the file.
     outsider().exec(`pragma user_version = ${known}`);
     open();
   });
 
-  it('loses nothing that was acknowledged when the process is killed, and is free at once', async () => {
+  it('keeps all acknowledged writes when the process is killed, and can be reopened at once', async () => {
     const writer = spawn(
       process.execPath,
       ['--import', 'tsx', fileURLToPath(new URL('endless-writer.ts', import.meta.url)), file],
@@ -174,7 +174,7 @@ describe('the data file', () => {
     }
     await exited;
     const store = open();
-    // The last line may be cut.
+    // The last line may be incomplete.
     for (const line of lines.slice(0, -1)) {
       const [petId, orderId, quantity] = line.split(' ') as [string, string, string];
       expect(store.petsById([petId])[0]?.quantity).toBe(Number(quantity));
@@ -185,21 +185,23 @@ describe('the data file', () => {
   });
 });
 
-describe('a database that fails', () => {
-  it('is UNAVAILABLE while another process holds it, and nothing is half done', async () => {
+describe('database failures', () => {
+  it('throws UNAVAILABLE and writes nothing while another process holds the lock', async () => {
     const store = open();
     const { id } = await store.createCategory({ name: 'Dogs' });
     const other = outsider();
     other.exec('begin immediate');
-    expect(await thrownBy(() => store.createOrder({ complete: false }))).toEqual(fault('UNAVAILABLE'));
-    expect(await thrownBy(() => store.updateCategory(id, { name: 'Cats' }))).toEqual(fault('UNAVAILABLE'));
+    expect(await thrownBy(() => store.createOrder({ complete: false }))).toEqual(errorWith('UNAVAILABLE'));
+    expect(await thrownBy(() => store.updateCategory(id, { name: 'Cats' }))).toEqual(
+      errorWith('UNAVAILABLE'),
+    );
     expect(store.categoriesById([id])[0]?.name).toBe('Dogs');
     other.exec('commit');
     expect((await store.updateCategory(id, { name: 'Cats' })).name).toBe('Cats');
     expect((await store.createOrder({ complete: false })).id).toBe('1');
   });
 
-  it('is told as what it is, not as a rule that was broken', async () => {
+  it('passes on unexpected constraint errors unchanged', async () => {
     const store = open();
     const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
     const other = outsider();
@@ -210,7 +212,7 @@ describe('a database that fails', () => {
       expect(await thrownBy(run)).toMatchObject({ code: 'SQLITE_CONSTRAINT_TRIGGER', message: 'broken' });
   });
 
-  it('is UNAVAILABLE when the disk is full, and works again', async () => {
+  it('throws UNAVAILABLE when the disk is full, and recovers', async () => {
     open().close();
     const db = new Connection(file, 10);
     opened.push(db);
@@ -219,18 +221,20 @@ describe('a database that fails', () => {
     const fill = () => {
       for (;;) add('x'.repeat(2_000));
     };
-    expect(await thrownBy(() => db.transaction(() => db.transaction(fill)))).toEqual(fault('UNAVAILABLE'));
+    expect(await thrownBy(() => db.transaction(() => db.transaction(fill)))).toEqual(
+      errorWith('UNAVAILABLE'),
+    );
     expect(db.value('select count(*) from categories')).toBe(0);
     db.transaction(() => add('Dogs'));
     expect(db.value('select count(*) from categories')).toBe(1);
   });
 
-  it('acknowledges no write of a group that the disk did not take', async () => {
+  it('acknowledges only the writes of a group that the disk had room for', async () => {
     open().close();
     const db = new Connection(file, 10);
     opened.push(db);
-    const forgotten = vi.fn();
-    db.onRollback(forgotten);
+    const onRollback = vi.fn();
+    db.onRollback(onRollback);
     const add = (name: string) => db.run('insert into categories (name) values (?)', [name]);
     db.exec(`pragma max_page_count = ${Number(db.value('pragma page_count')) + 5}`);
     const writes = await Promise.allSettled([
@@ -240,88 +244,88 @@ describe('a database that fails', () => {
     const acknowledged = writes.filter(({ status }) => status === 'fulfilled').length;
     expect(db.value('select count(*) from categories')).toBe(acknowledged);
     expect(acknowledged).toBeLessThan(writes.length);
-    if (acknowledged === 0) expect(forgotten).toHaveBeenCalled();
+    if (acknowledged === 0) expect(onRollback).toHaveBeenCalled();
     await db.groupCommit(() => add('Cats'));
     expect(db.value('select count(*) from categories')).toBe(acknowledged + 1);
   });
 
-  it('is UNAVAILABLE once closed', async () => {
+  it('throws UNAVAILABLE once closed', async () => {
     const store = open();
     store.ping();
     store.close();
     store.close();
-    expect(await thrownBy(() => store.ping())).toEqual(fault('UNAVAILABLE'));
-    expect(await thrownBy(() => store.createOrder({ complete: true }))).toEqual(fault('UNAVAILABLE'));
+    expect(await thrownBy(() => store.ping())).toEqual(errorWith('UNAVAILABLE'));
+    expect(await thrownBy(() => store.createOrder({ complete: true }))).toEqual(errorWith('UNAVAILABLE'));
   });
 });
 
-describe('what is kept in memory', () => {
+describe('the cache', () => {
   const call: IdempotentCall = { apiKeyId: 'k', idempotencyKey: 'i', fingerprint: 'f', now: 1, keepFor: 9 };
 
-  it('is forgotten when its write is undone', async () => {
+  it('drops changes that were rolled back', async () => {
     const store = open();
     const category = await store.createCategory({ name: 'Dogs' });
     const pet = await store.createPet({ name: 'Rex', categoryId: category.id, status: 'sold' });
-    const gone = await store.createPet({ name: 'Tom', categoryId: category.id, status: 'sold' });
-    let made = '';
+    const deleted = await store.createPet({ name: 'Tom', categoryId: category.id, status: 'sold' });
+    let createdId = '';
     await store.once(call, (writes) => {
       writes.updatePet(pet.id, { quantity: 9 });
       writes.updateCategory(category.id, { name: 'Cats' });
-      writes.deletePet(gone.id);
-      made = (writes.createPet({ name: 'x', categoryId: category.id, status: 'sold' }) as typeof pet).id;
+      writes.deletePet(deleted.id);
+      createdId = (writes.createPet({ name: 'x', categoryId: category.id, status: 'sold' }) as typeof pet).id;
       expect(store.petsById([pet.id])[0]?.quantity).toBe(9);
       throw new AppError('CONFLICT', 'no');
     });
-    expect(store.petsById([pet.id, gone.id, made])).toEqual([pet, gone, null]);
+    expect(store.petsById([pet.id, deleted.id, createdId])).toEqual([pet, deleted, null]);
     expect(store.categoriesById([category.id])).toEqual([category]);
     expect(store.petCount({})).toBe(2);
   });
 
-  it('never shows a page as it was before a write', async () => {
+  it('never returns a page from before a write', async () => {
     const store = open();
     const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
     const names = () => [
       store.petPage({}, { limit: 5 }).items.map(({ name }) => name),
       store.petPagesByCategory([categoryId], {}, { limit: 5 })[0]!.items.map(({ name }) => name),
     ];
-    const both = (...expected: string[]) => expect(names()).toEqual([expected, expected]);
-    both();
+    const expectPages = (...expected: string[]) => expect(names()).toEqual([expected, expected]);
+    expectPages();
     const { id } = await store.createPet({ name: 'Rex', categoryId, status: 'sold' });
-    both('Rex');
+    expectPages('Rex');
     await store.updatePet(id, { name: 'Max' });
-    both('Max');
+    expectPages('Max');
     await store.once(call, (writes) => {
       writes.updatePet(id, { name: 'Tom' });
-      both('Tom');
+      expectPages('Tom');
       throw new AppError('CONFLICT', 'no');
     });
-    both('Max');
+    expectPages('Max');
     await store.deletePet(id);
-    both();
+    expectPages();
   });
 
-  it('is what the file has', async () => {
+  it('has the same records as the file', async () => {
     const store = open();
-    const file = open({ role: 'tool' });
+    const uncached = open({ role: 'tool' });
     const described = await store.createCategory({ name: 'Dogs', description: 'Loyal' });
     const plain = await store.createCategory({ name: 'Cats' });
     const pet = await store.createPet({ name: 'Rex', categoryId: plain.id, status: 'sold' });
-    const same = () => {
+    const expectSame = () => {
       const ids = [described.id, plain.id];
-      expect(store.categoriesById(ids)).toStrictEqual(file.categoriesById(ids));
-      expect(store.petsById([pet.id])).toStrictEqual(file.petsById([pet.id]));
+      expect(store.categoriesById(ids)).toStrictEqual(uncached.categoriesById(ids));
+      expect(store.petsById([pet.id])).toStrictEqual(uncached.petsById([pet.id]));
     };
-    same();
+    expectSame();
     await store.updateCategory(described.id, { name: 'Hounds', description: 'Old' });
     await store.updateCategory(plain.id, { description: 'Proud' });
     await store.updatePet(pet.id, { name: 'Max', categoryId: described.id, status: 'pending', quantity: 3 });
-    same();
+    expectSame();
     await store.updateCategory(described.id, { description: null });
     await store.updatePet(pet.id, { name: 'Tom', quantity: 4 });
-    same();
+    expectSame();
   });
 
-  it('is given again without a read, at once where that is asked', async () => {
+  it('returns records and pages without reading them again, also through peek, except in tools', async () => {
     const store = open();
     const category = await store.createCategory({ name: 'Dogs' });
     const pet = await store.createPet({ name: 'Rex', categoryId: category.id, status: 'sold' });
@@ -340,7 +344,7 @@ describe('what is kept in memory', () => {
     expect(tool.peekPet(pet.id)).toBeUndefined();
   });
 
-  it('may be nothing', async () => {
+  it('works with a size of 0', async () => {
     const store = open({ cacheSizes: { pets: 0, categories: 0 } });
     const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
     const pet = await store.createPet({ name: 'Rex', categoryId, status: 'sold' });
@@ -351,7 +355,7 @@ describe('what is kept in memory', () => {
     expect(store.petPage({}, { limit: 5 }).items).toEqual([]);
   });
 
-  it('is bounded, and right beyond the bound', async () => {
+  it('returns correct records beyond its size', async () => {
     const store = open({ cacheSizes: { pets: 2, categories: 1 } });
     const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
     const pets = await Promise.all(
@@ -360,7 +364,7 @@ describe('what is kept in memory', () => {
     expect(store.petsById(pets.map(({ id }) => id))).toEqual(pets);
   });
 
-  it("can't be changed by who gets it", async () => {
+  it('returns frozen records', async () => {
     const store = open();
     const category = await store.createCategory({ name: 'Dogs' });
     expect(() => {
@@ -368,7 +372,7 @@ describe('what is kept in memory', () => {
     }).toThrow(TypeError);
   });
 
-  it('refuses work that goes on after its transaction', async () => {
+  it('refuses asynchronous work in a transaction', async () => {
     const store = open();
     const work = async (writes: PetstoreWrites): Promise<unknown> => writes.createCategory({ name: 'x' });
     await expect(store.once(call, work as () => MaybePromise<unknown>)).rejects.toThrow(
@@ -378,8 +382,8 @@ describe('what is kept in memory', () => {
   });
 });
 
-describe('ids at the end of their range', () => {
-  it('of orders step over what was chosen, and run out with a CONFLICT', async () => {
+describe('ids at the end of the int64 range', () => {
+  it('skips chosen order ids and throws CONFLICT when none are left', async () => {
     open().close();
     outsider().exec(`update assigned_order_ids set last = ${MAX - 4n}`);
     const store = open();
@@ -389,16 +393,16 @@ describe('ids at the end of their range', () => {
     expect((await store.createOrder({ complete: true })).id).toBe(`${MAX - 2n}`);
     expect((await store.createOrder({ complete: true })).id).toBe(`${MAX - 1n}`);
     for (let i = 0; i < 2; i++) {
-      expect(await thrownBy(() => store.createOrder({ complete: true }))).toEqual(fault('CONFLICT'));
+      expect(await thrownBy(() => store.createOrder({ complete: true }))).toEqual(errorWith('CONFLICT'));
     }
     expect(store.orderCount({})).toBe(3);
     expect((await store.createOrder({ id: '7', complete: true })).id).toBe('7');
   });
 
   it.each([
-    ['assigned', []],
-    ['next to one that was chosen', [MAX - 1n]],
-  ])('of orders may be the largest, %s', async (_where, chosen) => {
+    ['right after the previous id', []],
+    ['after skipping a chosen id', [MAX - 1n]],
+  ])('assigns the largest order id %s', async (_name, chosen) => {
     open().close();
     outsider().exec(`update assigned_order_ids set last = ${MAX - 1n - BigInt(chosen.length)}`);
     const store = open();
@@ -409,7 +413,7 @@ describe('ids at the end of their range', () => {
     });
   });
 
-  it('of pets are exact, and run out with a CONFLICT', async () => {
+  it('assigns the largest pet id exactly and then throws CONFLICT', async () => {
     const before = open();
     const { id: categoryId } = await before.createCategory({ name: 'Dogs' });
     await before.createPet({ name: 'Rex', categoryId, status: 'sold' });
@@ -420,13 +424,13 @@ describe('ids at the end of their range', () => {
     expect(last.id).toBe(`${MAX}`);
     expect(store.petPage({}, { limit: 5, backward: true }).items[1]).toEqual(last);
     expect(await thrownBy(() => store.createPet({ name: 'x', categoryId, status: 'sold' }))).toEqual(
-      fault('CONFLICT'),
+      errorWith('CONFLICT'),
     );
   });
 });
 
 describe('idempotency', () => {
-  it('clears expired outcomes away, a few with each call', async () => {
+  it('removes expired outcomes, a few with each call', async () => {
     const store = open();
     const call = (i: number, now: number) =>
       store.once({ apiKeyId: 'k', idempotencyKey: `${i}`, fingerprint: 'f', now, keepFor: 10 }, () => i);
@@ -436,11 +440,11 @@ describe('idempotency', () => {
   });
 });
 
-describe('the use of the keys', () => {
+describe('the usage of API keys', () => {
   const limits = { perMinute: 5, perDay: 1_000 };
   const charge = (store: SqliteStore) => store.charge({ apiKeyId: 'k', limits, cost: 1, now: 1_000_000 });
 
-  it('is written down within half a second, for tools to see', async () => {
+  it('is written to the file within 500 ms, for tools to read', async () => {
     vi.useFakeTimers();
     const store = open();
     const tool = open({ role: 'tool' });
@@ -455,17 +459,17 @@ describe('the use of the keys', () => {
     expect(tool.usage(['k'])[0]?.minuteUsed).toBe(3);
   });
 
-  it('is kept while it cannot be written down, and no more is granted after some seconds', async () => {
+  it('is kept while the file is locked; after 3.5 s, charges throw UNAVAILABLE', async () => {
     vi.useFakeTimers();
     const store = open();
     const other = outsider();
     other.exec('begin immediate');
     charge(store);
-    // Half a second until it is tried, and then three.
+    // 500 ms until the first attempt, then 3 s.
     vi.advanceTimersByTime(3_500);
     expect(charge(store).usage.minuteUsed).toBe(2);
     vi.advanceTimersByTime(1);
-    expect(await thrownBy(() => charge(store))).toEqual(fault('UNAVAILABLE'));
+    expect(await thrownBy(() => charge(store))).toEqual(errorWith('UNAVAILABLE'));
     other.exec('commit');
     vi.advanceTimersByTime(500);
     expect(charge(store).usage.minuteUsed).toBe(3);
@@ -473,14 +477,14 @@ describe('the use of the keys', () => {
     expect(open().usage(['k'])[0]?.minuteUsed).toBe(3);
   });
 
-  it('leaves no timer behind when it cannot be written down at the end', async () => {
+  it('leaves no timer behind if it cannot be written when the store closes', async () => {
     vi.useFakeTimers();
     const store = openSqliteStore({ file, role: 'server', busyTimeout: 10 });
     charge(store);
     outsider().exec('begin immediate');
-    expect(await thrownBy(() => store.close())).toEqual(fault('UNAVAILABLE'));
+    expect(await thrownBy(() => store.close())).toEqual(errorWith('UNAVAILABLE'));
     expect(vi.getTimerCount()).toBe(0);
-    // It is closed all the same.
-    expect(await thrownBy(() => store.ping())).toEqual(fault('UNAVAILABLE'));
+    // The store is closed nevertheless.
+    expect(await thrownBy(() => store.ping())).toEqual(errorWith('UNAVAILABLE'));
   });
 });
