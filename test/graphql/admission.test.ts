@@ -12,7 +12,7 @@ const services = () => ({
 });
 const admitted = (parameters: unknown, bytes = 100) => admit(services(), { parameters, bytes }, true);
 
-describe('A request of operations', () => {
+describe('GraphQL request admission', () => {
   it.each<[parameters: unknown, name: string | undefined]>([
     [{ query: '{ __typename }' }, undefined],
     [{ query: 'query A { __typename }' }, 'A'],
@@ -22,7 +22,7 @@ describe('A request of operations', () => {
       'A,B',
     ],
     [[{ query: 'query A { nothing }' }, { query: '{' }], undefined],
-  ])('%j is logged by its names: %s', (parameters, name) => {
+  ])('gives %j the log name %s', (parameters, name) => {
     expect(admitted(parameters).name).toBe(name);
   });
 
@@ -65,7 +65,7 @@ describe('A request of operations', () => {
       'BAD_REQUEST',
       'A GraphQL request has extensions that are not an object.',
     ],
-  ])('%j is %s: %s', (parameters, code, message) => {
+  ])('refuses %j with %s: %s', (parameters, code, message) => {
     let refusal: AppError | undefined;
     try {
       admitted(parameters);
@@ -75,7 +75,7 @@ describe('A request of operations', () => {
     expect({ code: refusal?.code, message: refusal?.message }).toEqual({ code, message });
   });
 
-  it('may leave out everything but the query, or give null', () => {
+  it('accepts missing or null optional parameters and an empty operationName', () => {
     for (const more of [
       {},
       { operationName: null, variables: null, extensions: null },
@@ -84,16 +84,21 @@ describe('A request of operations', () => {
       expect(admitted({ query: 'query A { __typename }', ...more })).toMatchObject({ cost: 0, batch: false });
   });
 
-  it('costs what its operations cost together, and a unit for each that is refused', () => {
+  it('adds up the costs and mutations of a batch, with one unit per refused operation', () => {
     const pet = { query: '{ pet(id: 1) { id } }' };
     const two = { query: 'mutation { a: deletePet(id: 1) b: deletePet(id: 2) __typename }' };
     const { operations, cost, mutations, batch } = admitted([pet, { query: '{' }, two, two]);
-    expect(operations.map((one) => one instanceof OperationRefused)).toEqual([false, true, false, false]);
+    expect(operations.map((operation) => operation instanceof OperationRefused)).toEqual([
+      false,
+      true,
+      false,
+      false,
+    ]);
     expect({ cost, mutations, batch }).toEqual({ cost: 6, mutations: 4, batch: true });
   });
 
-  it('is free up to 150 tokens and 4 for each field, but 420 in all', () => {
-    // The tokens of `{ __typename }` with the start and the end of the file are 5; each `...{__typename}` has 4.
+  it('charges free operations above 150 tokens plus 4 per field, or above 420 tokens', () => {
+    // `{ __typename }` has 5 tokens with the start and end of the file; each `... { __typename }` adds 4.
     const padded = (tokens: number) => {
       const free = '{ __typename }';
       const spreads = Math.floor((tokens - 5) / 4);
@@ -104,13 +109,13 @@ describe('A request of operations', () => {
     };
     expect(admitted(padded(154)).cost).toBe(0);
     expect(admitted(padded(155)).cost).toBe(1);
-    // Of a batch, only what is free itself has to be small.
+    // In a batch, the limit applies only to operations that cost nothing.
     const pet = { query: `{ pet(id: 1) { ${'id '.repeat(200)} } }` };
     expect(admitted([pet, padded(154)]).cost).toBe(1);
     expect(admitted([pet, padded(155)]).cost).toBe(2);
     expect(admitted([padded(154), padded(154)]).cost).toBe(1);
     const fields = (count: number) => Array.from({ length: count }, (_, i) => `a${i}: __typename`).join(' ');
-    // Each of 100 fields has 3 tokens, and would allow 4.
+    // Each of the 100 fields has 3 tokens but raises the limit by 4.
     const wide = (rest: number) => ({
       query: `{ ${fields(100)} ${'... { a1: __typename } '.repeat(rest)} }`,
     });
@@ -118,14 +123,14 @@ describe('A request of operations', () => {
     expect(admitted(wide(20)).cost).toBe(1);
   });
 
-  it('runs no mutation where none is allowed', () => {
+  it('refuses a mutation where mutations are not allowed', () => {
     const parameters = { query: 'mutation { deletePet(id: 1) }' };
     expect(() => admit(services(), { parameters, bytes: 100 }, false)).toThrow(
       'Mutations and subscriptions must be sent with POST.',
     );
   });
 
-  it('is not refused for a bug of ours', () => {
+  it('rethrows unexpected errors instead of refusing the operation', () => {
     const operations = new Operations(schema, () => {});
     operations.prepare = () => {
       throw new TypeError('a bug of ours');

@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import { formatBudget, formatReset } from '../../src/graphql/budget.ts';
 
-it('a reset is told in whole seconds, never before it comes', () => {
+it('rounds reset times up to whole seconds', () => {
   const noon = Date.parse('2026-11-21T12:00:00Z');
   expect(formatReset(noon)).toBe('2026-11-21T12:00:00Z');
   for (const ms of [1, 500, 1_000]) expect(formatReset(noon + ms)).toBe('2026-11-21T12:00:01Z');
   expect(formatReset(noon + 1_001)).toBe('2026-11-21T12:00:02Z');
 });
 
-it('a budget is told with the cost, the plan and both windows', () => {
+it('formats a budget as its cost, plan and both windows', () => {
   const minute = { limit: 60, remaining: 59, resetAt: 1_000 };
   const day = { limit: 1_000, remaining: 7, resetAt: 86_400_001 };
   expect(formatBudget({ cost: 3, plan: 'free', minute, day })).toEqual({

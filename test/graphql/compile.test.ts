@@ -15,8 +15,8 @@ import { sqlite } from '../kit/petstore.ts';
 import type { OpenedStore } from '../kit/stores.ts';
 
 /**
- * What clients get the first, second and third time, interpreted and compiled, against graphql-js as it is: its parser,
- * its variables, its `execute`, and nothing that is kept between two operations.
+ * Runs of a differential test: the first three results of an operation, interpreted and compiled, must equal
+ * that of plain graphql-js, which caches nothing.
  */
 const RUNS = Number(process.env.DIFFERENTIAL_RUNS ?? 500);
 
@@ -50,13 +50,13 @@ function newContext(store: Store): Context {
   } as unknown as Context;
 }
 
-interface Asked {
+interface OperationRequest {
   query: string;
   variables: Record<string, unknown>;
 }
 
-/** The answer of graphql-js. */
-async function expectedOf({ query, variables }: Asked) {
+/** The result of graphql-js. */
+async function expectedOf({ query, variables }: OperationRequest) {
   const document = parse(query);
   expect(validate(schema, document), query).toEqual([]);
   const { data, errors } = await execute({
@@ -66,16 +66,16 @@ async function expectedOf({ query, variables }: Asked) {
     contextValue: newContext(opened.store),
     variableValues: variables,
   });
-  return { data: plain(data), errors: errors?.map(faultOf) };
+  return { data: plain(data), errors: errors?.map(comparable) };
 }
 
-/** Ours; null if it is too complex to run. */
-async function actualOf(asked: Asked) {
+/** Our result; null if the operation is too complex. */
+async function actualOf(request: OperationRequest) {
   try {
-    const prepared = operations.prepare(asked);
+    const prepared = operations.prepare(request);
     const result = await prepared.execute(newContext(opened.store));
     const { data, errors } = JSON.parse(prepared.stringify(result));
-    return { cost: prepared.cost, data, errors: errors?.map(faultOf) };
+    return { cost: prepared.cost, data, errors: errors?.map(comparable) };
   } catch (error) {
     if (error instanceof OperationRefused && error.errors[0]?.extensions?.code === 'QUERY_TOO_COMPLEX')
       return null;
@@ -85,49 +85,54 @@ async function actualOf(asked: Asked) {
 
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value ?? null));
 
-const faultOf = ({ message, path, locations, extensions }: GraphQLError) => ({
+const comparable = ({ message, path, locations, extensions }: GraphQLError) => ({
   message,
   path,
   locations,
   code: extensions.code,
 });
 
-/** Where several fields below the same null fail, either may be told: which one depends on timing. */
-function withoutRivals(data: unknown, errors: ReturnType<typeof faultOf>[] | undefined) {
-  const told = new Map<string, Set<string>>();
+/**
+ * Groups errors by the path of the null they caused. If several fields below one null fail, timing decides
+ * which error is reported.
+ */
+function errorsByNull(data: unknown, errors: ReturnType<typeof comparable>[] | undefined) {
+  const groups = new Map<string, Set<string>>();
   for (const error of errors ?? []) {
     let value = data as Record<string | number, unknown> | null | undefined;
-    const place: (string | number)[] = [];
+    const nullPath: (string | number)[] = [];
     for (const part of error.path ?? []) {
       if (value == null) break;
-      place.push(part);
+      nullPath.push(part);
       value = value[part] as typeof value;
     }
-    const key = place.join('.');
-    told.set(key, (told.get(key) ?? new Set()).add(JSON.stringify(error)));
+    const key = nullPath.join('.');
+    groups.set(key, (groups.get(key) ?? new Set()).add(JSON.stringify(error)));
   }
-  return told;
+  return groups;
 }
 
-async function expectSame(asked: Asked): Promise<boolean> {
-  const expected = await expectedOf(asked);
-  const expectedFaults = withoutRivals(expected.data, expected.errors);
-  const about = JSON.stringify(asked);
+async function expectSame(request: OperationRequest): Promise<boolean> {
+  const expected = await expectedOf(request);
+  const expectedErrors = errorsByNull(expected.data, expected.errors);
+  const about = JSON.stringify(request);
   for (let time = 1; time <= 3; time++) {
     reported.length = 0;
-    const actual = await actualOf(asked);
+    const actual = await actualOf(request);
     expect(reported, about).toEqual([]);
     if (actual === null) return false;
     expect(JSON.stringify(actual.data), `${about} time ${time}`).toBe(JSON.stringify(expected.data));
-    const actualFaults = withoutRivals(actual.data, actual.errors);
-    expect([...actualFaults.keys()].sort(), `${about} time ${time}`).toEqual(
-      [...expectedFaults.keys()].sort(),
+    const actualErrors = errorsByNull(actual.data, actual.errors);
+    expect([...actualErrors.keys()].sort(), `${about} time ${time}`).toEqual(
+      [...expectedErrors.keys()].sort(),
     );
-    for (const [place, told] of actualFaults) {
-      // Only one field can fail there: then both must say the same.
-      const rivals = [...told, ...expectedFaults.get(place)!].map((one) => JSON.parse(one).path.join('.'));
-      if (new Set(rivals).size === 1)
-        expect(told, `${about} time ${time}`).toEqual(expectedFaults.get(place));
+    for (const [nullPath, errors] of actualErrors) {
+      // If only one field failed below this null, the errors must be equal.
+      const paths = [...errors, ...expectedErrors.get(nullPath)!].map((error) =>
+        JSON.parse(error).path.join('.'),
+      );
+      if (new Set(paths).size === 1)
+        expect(errors, `${about} time ${time}`).toEqual(expectedErrors.get(nullPath));
     }
     expectWithin(actual.cost, actual.data, `${about} time ${time}`);
   }
@@ -136,28 +141,28 @@ async function expectSame(asked: Asked): Promise<boolean> {
 
 const WRAPPERS = new Set(['nodes', 'edges', 'pageInfo']);
 
-/** What the answer to an operation of this cost may hold. */
+/** Expects the result of an operation to be within what its cost covers. */
 function expectWithin(cost: number, data: Record<string, unknown> | null, about: string): void {
   let entries = 0;
   let weight = 0;
-  const look = (value: unknown): void => {
+  const visit = (value: unknown): void => {
     if (Array.isArray(value)) {
       entries += value.length;
-      value.forEach(look);
+      value.forEach(visit);
     } else if (typeof value === 'object' && value !== null) {
       for (const [key, part] of Object.entries(value)) {
         if (!WRAPPERS.has(key))
           weight += typeof part === 'string' ? Math.max(1, Math.ceil(part.length / 100)) : 1;
-        look(part);
+        visit(part);
       }
     }
   };
-  for (const root of Object.values(data ?? {})) look(root);
+  for (const root of Object.values(data ?? {})) visit(root);
   expect(entries, about).toBeLessThanOrEqual(100 * cost);
   expect(weight, about).toBeLessThanOrEqual(Math.max(100, 2_500 * cost));
 }
 
-/** The fields of each type by response key, so that equal keys are always equal fields; with the type below. */
+/** The fields of each type, with the type of their selection. A response key always means the same field. */
 const FIELDS: Record<string, readonly (readonly [text: string, below?: string])[]> = {
   Query: [
     ['pet(id: 1)', 'Pet'],
@@ -214,18 +219,18 @@ const FRAGMENTS: readonly (readonly [name: string, on: string])[] = [
 ];
 const NODES = ['Pet', 'Category', 'Order', 'InventoryItem'];
 
-const switched = fc.constantFrom('true', 'false', '$s', '$t', '$u');
+const condition = fc.constantFrom('true', 'false', '$s', '$t', '$u');
 const directive = fc.oneof(
   { weight: 5, arbitrary: fc.constant('') },
-  { weight: 2, arbitrary: switched.map((value) => ` @skip(if: ${value})`) },
-  { weight: 2, arbitrary: switched.map((value) => ` @include(if: ${value})`) },
+  { weight: 2, arbitrary: condition.map((value) => ` @skip(if: ${value})`) },
+  { weight: 2, arbitrary: condition.map((value) => ` @include(if: ${value})`) },
   {
     weight: 1,
-    arbitrary: fc.tuple(switched, switched).map(([a, b]) => ` @skip(if: ${a}) @include(if: ${b})`),
+    arbitrary: fc.tuple(condition, condition).map(([a, b]) => ` @skip(if: ${a}) @include(if: ${b})`),
   },
 );
 
-/** @param from the first fragment that may be spread, so that none spreads itself */
+/** @param from index of the first fragment that may be spread, so that none spreads itself */
 function selectionOf(type: string, depth: number, from: number): fc.Arbitrary<string> {
   const fields = FIELDS[type]!.filter(([, below]) => depth > 0 || below === undefined);
   const spreads = FRAGMENTS.slice(from).filter(
@@ -287,8 +292,8 @@ const fragmentTexts = fc.tuple(
   ),
 );
 
-/** A document with the fragments and variables that it uses, and values for these. */
-const asked: fc.Arbitrary<Asked> = fc
+/** Documents with the fragments and variables that they use, and values for those variables. */
+const requests: fc.Arbitrary<OperationRequest> = fc
   .tuple(
     selectionOf('Query', 4, 0),
     fragmentTexts,
@@ -305,7 +310,7 @@ const asked: fc.Arbitrary<Asked> = fc
     return { query, variables: Object.fromEntries(given) };
   });
 
-describe('An operation that is sent again', () => {
+describe('repeated operations', () => {
   it.each<[query: string, variables?: Record<string, unknown>]>([
     [
       '{ pets(first: 100) @skip(if: true) { nodes { ...F } } pets(first: 100) { nodes { id } } } fragment F on Pet { category { pets(first: 100) { nodes { id } } } }',
@@ -329,20 +334,20 @@ describe('An operation that is sent again', () => {
     [
       '{ pet(id: 1) { bad: orders(first: 0) { nodes { id } } } pet(id: 1) { bad: orders(first: 0) { totalCount } } }',
     ],
-  ])('answers as the first time: %s', async (query, variables = {}) => {
+  ])('matches graphql-js on every use of %s', async (query, variables = {}) => {
     expect(await expectSame({ query, variables })).toBe(true);
-    // What other values decided must not stay.
+    // Other values of the condition must not affect later uses.
     if ('s' in variables) await expectSame({ query, variables: { s: !variables.s } });
     await expectSame({ query, variables });
   });
 
-  it('answers as graphql-js does, whatever directives, fragments and keys are in it', {
+  it('matches graphql-js for arbitrary directives, fragments and response keys', {
     timeout: 900_000,
   }, async () => {
     let ran = 0;
     await fc.assert(
-      fc.asyncProperty(asked, async (one) => {
-        if (await expectSame(one)) ran++;
+      fc.asyncProperty(requests, async (request) => {
+        if (await expectSame(request)) ran++;
       }),
       { numRuns: RUNS },
     );
@@ -350,15 +355,15 @@ describe('An operation that is sent again', () => {
   });
 });
 
-describe('An operation is compiled', () => {
-  /** Uses operations one after the other, and says of each use whether there was code for it. */
+describe('compilation', () => {
+  /** Uses operations in turn and returns for each use whether there was compiled code. */
   function uses(
-    ...asked: readonly (readonly [query: string, variables?: Record<string, unknown>])[]
+    ...requests: readonly (readonly [query: string, variables?: Record<string, unknown>])[]
   ): boolean[] {
     const documents = new Documents(schema, { introspection: true });
     const plans = new ExecutionPlans(schema, documents, { suggest: true });
     const compiler = new Compiler(executionSchemas(schema), documents, (error) => reported.push(error));
-    return asked.map(([query, variables = {}]) => {
+    return requests.map(([query, variables = {}]) => {
       const { only } = documents.get(query) as ValidDocument;
       const coerced = plans.coerce(only!, variables);
       return compiler.codeFor(plans.planOf(only!, coerced), coerced) !== null;
@@ -367,17 +372,17 @@ describe('An operation is compiled', () => {
   const fields = (count: number, prefix = 'a') =>
     Array.from({ length: count }, (_, i) => `${prefix}${i}: id`).join(' ');
 
-  it('from its second use on', () => {
+  it('compiles an operation from its second use on', () => {
     expect(uses(...new Array(4).fill(['{ pet(id: 1) { id } }']))).toEqual([false, true, true, true]);
   });
 
-  it('once for each decision of its directives', () => {
+  it('compiles each combination of conditions from its second use on', () => {
     const text = 'query ($s: Boolean!) { pet(id: 1) { id name @skip(if: $s) } }';
     const [yes, no] = [[text, { s: true }] as const, [text, { s: false }] as const];
     expect(uses(yes, yes, no, no, yes, no)).toEqual([false, true, false, true, true, true]);
   });
 
-  it('if it has at most 300 fields', () => {
+  it('compiles operations of up to 300 fields and no larger ones', () => {
     const text = (more: string) =>
       [
         `{ a: pet(id: 1) { ...F } b: pet(id: 1) { ...F } c: pet(id: 1) { ...F } ${more} } fragment F on Pet { ${fields(99)} }`,
@@ -386,27 +391,27 @@ describe('An operation is compiled', () => {
     expect(uses(text('__typename'), text('__typename'), text('__typename'))).toEqual([false, false, false]);
   });
 
-  it('as far as the room of its document goes', () => {
+  it('stops compiling when the cache space of the document is used up', () => {
     const text = `query ($s: Boolean!) { pet(id: 1) { ${fields(200)} name @skip(if: $s) } }`;
     const [yes, no] = [[text, { s: true }] as const, [text, { s: false }] as const];
     expect(uses(yes, yes, no, no, no, yes)).toEqual([false, true, false, false, false, true]);
   });
 
-  it('if no variable is missing within an object, where compiled code would read null', () => {
+  it('interprets operations while a variable inside an input object is missing', () => {
     const filter = 'query ($c: ID) { pets(filter: {status: [sold], categoryId: $c}) { totalCount } }';
     const patch = 'mutation ($d: String) { updateCategory(id: 1, input: {description: $d}) { id } }';
     for (const [text, given] of [
       [filter, { c: 1 }],
       [patch, { d: null }],
     ] as const) {
-      const codes = uses([text], [text], [text, given], [text], [text, given]);
-      expect(codes, text).toEqual([false, false, true, false, true]);
+      const compiled = uses([text], [text], [text, given], [text], [text, given]);
+      expect(compiled, text).toEqual([false, false, true, false, true]);
     }
     const plain = 'query ($n: Int) { pets(first: $n) { totalCount } }';
     expect(uses([plain], [plain], [plain, { n: 1 }])).toEqual([false, true, true]);
   });
 
-  it('if none of its names is one that every object has', () => {
+  it('does not compile operations with names from Object.prototype', () => {
     for (const text of [
       '{ constructor: __typename pet(id: 1) { id } }',
       '{ pet(id: 1) { toString: id } }',
@@ -416,7 +421,7 @@ describe('An operation is compiled', () => {
       expect(uses(...new Array(3).fill([text, { valueOf: 1 }])), text).toEqual([false, false, false]);
   });
 
-  it('if it is no mutation whose response keys could be taken for paths', () => {
+  it('does not compile mutations with an underscore in a response key', () => {
     const below = (selection: string) => `mutation { updatePet(id: 1, input: {}) ${selection} }`;
     for (const [text, isCompiled] of [
       [below('{ id }'), true],
@@ -430,7 +435,7 @@ describe('An operation is compiled', () => {
       expect(uses([text], [text]), text).toEqual([false, isCompiled]);
   });
 
-  it('or else interpreted, and the reason reported', () => {
+  it('returns null and reports the cause if compilation fails', () => {
     const documents = new Documents(schema, { introspection: true });
     const plans = new ExecutionPlans(schema, documents, { suggest: true });
     const other = buildSchema('type Mutation { x: Int }', { assumeValid: true });
@@ -446,7 +451,7 @@ describe('An operation is compiled', () => {
     expect(reported[0]!.cause).toHaveLength(1);
   });
 
-  it('into code that tells errors of fields whose paths look alike apart', async () => {
+  it('locates errors correctly when response keys joined by underscores are ambiguous', async () => {
     const text = `mutation {
       a: updatePet(id: 1, input: {}) { category { id } }
       a_category: deletePet(id: 99)

@@ -7,18 +7,18 @@ const WIDE = 'The operation selects more than 10000 fields.';
 const REPEATED = 'The operation selects the same fields too often.';
 const LONG = 'The operation has a response key of more than 100 characters.';
 
-describe('Brackets open at once', () => {
+describe('bracket nesting', () => {
   it.each([
     ['{', '}'],
     ['[', ']'],
     ['(', ')'],
-  ])('may be 200 %s', (open, close) => {
+  ])('allows 200 open %s and refuses 201', (open, close) => {
     for (const text of [
       open.repeat(200),
       open.repeat(200) + close.repeat(200),
       `${open}${close}`.repeat(300),
       `${open.repeat(150)}${close.repeat(150)}`.repeat(3),
-      // Those in text and in comments open nothing.
+      // Brackets in strings and comments do not count.
       `"${open.repeat(500)}"`,
       `# ${open.repeat(500)}\n{`,
     ])
@@ -32,7 +32,7 @@ describe('Brackets open at once', () => {
       expect(() => checkNesting(text), text).toThrow(DEEP);
   });
 
-  it('are not looked for behind the tokens that a document may have', () => {
+  it('ignores brackets beyond the token limit', () => {
     const tokens = (count: number) => 'a '.repeat(count) + '{'.repeat(201);
     expect(() => checkNesting(tokens(1_800))).toThrow(DEEP);
     expect(() => checkNesting(tokens(1_801))).not.toThrow();
@@ -43,9 +43,9 @@ const times = (count: number, text: (i: number) => string) =>
   Array.from({ length: count }, (_, i) => text(i)).join(' ');
 const check = (text: string) => () => checkExpansion(parse(text));
 
-describe('The expansion of a document', () => {
-  it('has at most 10,000 fields and fragments', () => {
-    // Each of the 40 has itself, a spread, and 248 fields.
+describe('document expansion', () => {
+  it('allows 10,000 fields and fragments and refuses more', () => {
+    // Each of the 40 selections counts itself, a spread and 248 fields.
     const text = (more: string) =>
       `{ ${times(40, (i) => `p${i}: pet { ...F }`)} ${more} } fragment F on Pet { ${times(248, (i) => `a${i}: id`)} }`;
     expect(check(text(''))).not.toThrow();
@@ -53,12 +53,12 @@ describe('The expansion of a document', () => {
     expect(check(text('... { x }'))).toThrow(WIDE);
   });
 
-  it('compares at most 50,000 pairs of fields under one key', () => {
+  it('allows 50,000 pairs of fields with one response key and refuses more', () => {
     expect(check(`{ pet { ${'id '.repeat(223)} } }`)).not.toThrow();
     expect(check(`{ pet { ${'id '.repeat(224)} } }`)).toThrow(REPEATED);
     expect(check(`{ pet { ${'x: id '.repeat(112)} ${'x: name '.repeat(112)} } }`)).toThrow(REPEATED);
     expect(check(`{ pet { ${'x: id '.repeat(112)} ${'y: id '.repeat(112)} } }`)).not.toThrow();
-    // Pairs add up over all keys, and over fragments, whatever type they are on.
+    // Pairs add up over all keys and fragments, regardless of type conditions.
     expect(check(`{ ${times(5, (i) => `p${i}: pet { ${'id '.repeat(100)} }`)} }`)).not.toThrow();
     expect(check(`{ ${times(6, (i) => `p${i}: pet { ${'id '.repeat(100)} }`)} }`)).toThrow(REPEATED);
     expect(
@@ -66,13 +66,13 @@ describe('The expansion of a document', () => {
         `{ pet { ${'id '.repeat(112)} ... on A { ${'id '.repeat(56)} } ...F } } fragment F on B { ${'id '.repeat(56)} }`,
       ),
     ).toThrow(REPEATED);
-    // Below equal keys everything is compared with everything.
+    // Below equal keys, all selections are compared with each other.
     expect(check(`{ ${'pet { id name } '.repeat(120)} }`)).not.toThrow();
     expect(check(`{ ${'pet { id name } '.repeat(130)} }`)).toThrow(REPEATED);
     expect(check(`query A { ${'a '.repeat(180)} } query B { ${'a '.repeat(180)} }`)).toThrow(REPEATED);
   });
 
-  it('looks once at each fragment that is used, and at those that are not', () => {
+  it('counts a used fragment only where it is spread, and unused fragments too', () => {
     const many = 'id '.repeat(180);
     expect(check(`{ pet { ...F } } fragment F on Pet { ${many} }`)).not.toThrow();
     expect(check(`{ pet { ...F ... { ...F } } } fragment F on Pet { id }`)).not.toThrow();
@@ -81,7 +81,7 @@ describe('The expansion of a document', () => {
     expect(check(`{ pet { ...G } } fragment G on Pet { ...F } fragment F on Pet { ${many} }`)).not.toThrow();
   });
 
-  it('expands a fragment as often as it is spread, but not within itself', () => {
+  it('expands a fragment at every spread, but not within itself', () => {
     const many = 'id '.repeat(75);
     expect(check(`{ pet { ...F ...F } } fragment F on Pet { ${many} }`)).not.toThrow();
     expect(check(`{ pet { ...F ...F ...F } } fragment F on Pet { ${many} }`)).toThrow(REPEATED);
@@ -93,12 +93,12 @@ describe('The expansion of a document', () => {
       expect(check(text), text).not.toThrow();
   });
 
-  it('has response keys of at most 100 characters', () => {
+  it('allows response keys of 100 characters and refuses longer ones', () => {
     const key = 'k'.repeat(100);
     expect(check(`{ ${key} ${key}: id ${key}: pet { ${key} } }`)).not.toThrow();
     expect(check(`{ ${key}k }`)).toThrow(LONG);
     expect(check(`{ pet { ${key}k: id } }`)).toThrow(LONG);
-    // The name behind an alias stands nowhere in the answer.
+    // The name of an aliased field does not appear in the response.
     expect(check(`{ k: ${key}k }`)).not.toThrow();
     expect(check(`{ id } fragment F on Pet { ${key}k: id }`)).toThrow(LONG);
   });

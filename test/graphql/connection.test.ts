@@ -16,7 +16,7 @@ interface Range {
   before?: string | undefined;
 }
 
-/** What a connection over these ids must be, said as simply as can be. */
+/** The expected connection over these ids, computed in the simplest way. */
 function model(ids: readonly string[], { first, last, after, before }: Range) {
   const range = ids.filter(
     (id) => BigInt(id) > BigInt(after ?? 0) && (before === undefined || BigInt(id) < BigInt(before)),
@@ -41,8 +41,8 @@ function model(ids: readonly string[], { first, last, after, before }: Range) {
   };
 }
 
-onEachEngine('Connections', (kit, engine) => {
-  it('are exact in both directions, also from cursors of what was deleted', async () => {
+onEachEngine('connections', (kit, engine) => {
+  it('returns exact pages in both directions, even from cursors of deleted records', async () => {
     const { gateway } = kit;
     const { store } = gateway;
     const statuses = ['available', 'pending', 'sold'] as const;
@@ -107,7 +107,7 @@ onEachEngine('Connections', (kit, engine) => {
     );
   });
 
-  it('end where ids do', async () => {
+  it('returns exact pages next to the smallest and largest ids', async () => {
     const { store } = kit.gateway;
     const before = dataOf(await query(kit.gateway, '{ orders { totalCount } }')).orders.totalCount;
     expect(before).toBeLessThan(100);
@@ -140,7 +140,7 @@ onEachEngine('Connections', (kit, engine) => {
     await store.deleteOrder(LARGEST);
   });
 
-  it('give 20 by default and up to 100', async () => {
+  it('returns 20 entries by default and more on request', async () => {
     const { store } = kit.gateway;
     const { id } = await store.createCategory({ name: 'A' });
     for (let i = 0; i < 22; i++) await store.createPet({ name: 'P', categoryId: id, status: 'sold' });
@@ -174,7 +174,7 @@ onEachEngine('Connections', (kit, engine) => {
       'first: 101, last: 0, after: "x", before: "01"',
       `first: ${SIZE}; last: ${SIZE}; last: must not be combined with first; after: ${CURSOR}; before: ${CURSOR}.`,
     ],
-  ])('refuse (%s)', async (args, message) => {
+  ])('refuses the arguments (%s)', async (args, message) => {
     const { C } = await makeWorld(kit);
     const fields = message
       .slice(0, -1)

@@ -25,7 +25,7 @@ import type { Page, PageRequest, Store } from '../../src/store/store.ts';
 
 const costs = new CostModel(schema);
 
-/** The same field under so many names. */
+/** The same field under `count` aliases. */
 const aliases = (count: number, field: string): string =>
   Array.from({ length: count }, (_, i) => `a${i}: ${field}`).join(' ');
 
@@ -39,12 +39,12 @@ function cost(text: string, variables: Record<string, unknown> = {}): number {
   return costs.costOf(selected, operation!.operation, variables).units;
 }
 
-/** A request of a length that nobody minds. */
+/** A request, by default of a size that does not affect its cost. */
 const requestOf = (parameters: unknown, bytes = 100) => ({ parameters, bytes });
 
-const deskOf = (operations: Operations) => ({ operations, persisted: new PersistedQueries() });
+const servicesOf = (operations: Operations) => ({ operations, persisted: new PersistedQueries() });
 
-describe('the cost of an operation', () => {
+describe('operation cost', () => {
   it.each<[string, number, Record<string, unknown>?]>([
     ['{ pet(id: 1) { name } }', 1],
     ['{ pets { nodes { id } } }', 1],
@@ -85,7 +85,7 @@ describe('the cost of an operation', () => {
       { yes: false },
     ],
     ['{ pet(id: 1) @skip(if: true) { id } }', 0],
-  ])('%s is %i', (text, units, variables) => {
+  ])('computes the cost of %s as %i', (text, units, variables) => {
     expect(cost(text, variables)).toBe(units);
   });
 
@@ -96,21 +96,21 @@ describe('the cost of an operation', () => {
     [`{ pets(first: 100) { nodes { ${aliases(250, 'id')} } } }`, 10],
     [`{ pets(first: 100) { nodes { ${aliases(125, 'name')} } } }`, 10],
     [`{ categories(first: 100) { nodes { ${aliases(10, 'description')} } } }`, 8],
-    // One-to-one objects weigh 1 and what is selected of them, round and round.
+    // A one-to-one object weighs 1 plus its selection, at any depth.
     [
       '{ pets(first: 100) { nodes { inventory { pet { inventory { pet { inventory { pet { id } } } } } } } } }',
       1,
     ],
     [`{ pets(first: 100) { nodes { ${aliases(5, 'inventory { pet { inventory { pet { id } } } }')} } } }`, 1],
     [`{ pets(first: 100) { nodes { ${aliases(6, 'inventory { pet { inventory { pet { id } } } }')} } } }`, 2],
-    // Wrappers weigh nothing, what they hold does.
+    // Wrappers weigh nothing, but their contents do.
     [`{ pets(first: 100) { edges { ${aliases(25, 'cursor')} } pageInfo { hasNextPage } totalCount } }`, 2],
     [`{ pet(id: 1) { ${aliases(600, 'id')} } }`, 1],
-    // Pages of nodes and of edges are both returned.
+    // The nodes and edges of one page both count.
     ['{ pets(first: 60) { nodes { id } edges { cursor } } }', 2],
     ['{ pets(first: 60) { a: nodes { id } b: nodes { id } } }', 2],
     ['{ pets(first: 100) { totalCount } }', 1],
-    // Fragments are expanded where they are spread, and equal keys merged.
+    // Fragments are expanded at each spread, and equal keys are merged.
     [`{ pets(first: 100) { nodes { ...F ...F } } } fragment F on Pet { ${aliases(25, 'id')} }`, 1],
     [
       `{ a: pets { nodes { ...F } } b: pets { nodes { ...F } } } fragment F on Pet { ${aliases(126, 'id')} }`,
@@ -122,7 +122,7 @@ describe('the cost of an operation', () => {
       3,
       { ids: ['a', 'b', 'c', 'd', 'e'] },
     ],
-    // The most expensive type that a node can have is what it may cost.
+    // The most expensive type of a node counts.
     [
       `{ node(nodeId: "x") { ... on Pet { id } ... on Category { pets(first: 100) { nodes { orders: category { pets(first: 5) { totalCount } } } } } } }`,
       6,
@@ -133,11 +133,11 @@ describe('the cost of an operation', () => {
     [`{ ${aliases(33, 'rateLimit { plan minute { limit } }')} __typename }`, 0],
     [`{ ${aliases(101, '__typename')} pet(id: 1) { id } }`, 2],
     ['{ a: __schema { types { name } } b: __schema { types { name } } __typename }', 2],
-    // A page is paid for whether or not its items are selected, and once if they are.
+    // A page counts once, whether or not its items are selected.
     ['{ categories(first: 100) { nodes { pets(first: 10) { totalCount } } } }', 11],
     ['{ categories(first: 100) { nodes { pets(first: 10) { pageInfo { hasNextPage } } } } }', 11],
     ['{ categories(first: 100) { nodes { pets(first: 10) { totalCount nodes { id } } } } }', 11],
-    // Whatever sizes are refused later: none makes another one cheaper.
+    // Sizes that are refused later do not make others cheaper.
     [
       '{ categories(first: 10) { nodes { a: pets(first: 50) { totalCount } b: pets(first: -50) { totalCount } } } }',
       6,
@@ -152,27 +152,30 @@ describe('the cost of an operation', () => {
       { n: ['x'] },
     ],
     ['subscription { events { id pet { id category { pets(first: 2) { nodes { id } } } } } }', 2],
-  ])('is by weight, too: %.100s is %i', (text, units, variables) => {
+  ])('computes the cost of $0 from entries and weight as $1', (text, units, variables) => {
     expect(cost(text, variables)).toBe(units);
   });
 
   it.each([
-    ['expensive by weight', `{ categories(first: 100) { nodes { ${aliases(70, 'description')} } } }`],
-    ['named at length', `{ ${'a'.repeat(101)}: __typename }`],
-    ['repeated', `{ pet(id: 1) { ${'id '.repeat(1_000)} } }`],
-    ['wrong everywhere', `{ ${aliases(150, 'nothing')} }`],
-    ['curious beyond the tools', `{ __schema { types { ${aliases(300, 'description')} fields { name } } } }`],
+    ['too much weight', `{ categories(first: 100) { nodes { ${aliases(70, 'description')} } } }`],
+    ['an overlong response key', `{ ${'a'.repeat(101)}: __typename }`],
+    ['the same field 1,000 times', `{ pet(id: 1) { ${'id '.repeat(1_000)} } }`],
+    ['more than 100 errors', `{ ${aliases(150, 'nothing')} }`],
     [
-      'going round in the schema',
+      'more introspection than common tools need',
+      `{ __schema { types { ${aliases(300, 'description')} fields { name } } } }`,
+    ],
+    [
+      'circular introspection',
       `{ __schema { types { ${'interfaces { possibleTypes { '.repeat(6)} name ${'} }'.repeat(6)} } } }`,
     ],
-  ])('refuses what is %s', (_what, query) => {
+  ])('refuses %s as QUERY_TOO_COMPLEX at a cost of 1', (_what, query) => {
     const operations = new Operations(schema, () => {});
     for (let time = 1; time <= 3; time++) {
       const {
         operations: [admitted],
         cost,
-      } = admit(deskOf(operations), requestOf({ query }), true);
+      } = admit(servicesOf(operations), requestOf({ query }), true);
       expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
         code: 'QUERY_TOO_COMPLEX',
         status: 400,
@@ -181,7 +184,7 @@ describe('the cost of an operation', () => {
     }
   });
 
-  it('is at most 50, and says so', () => {
+  it('refuses operations above 50 units and states their cost', () => {
     const pets = (count: number) => `{ ${aliases(count, 'pet(id: 1) { id }')} }`;
     expect(cost(pets(50))).toBe(50);
     expect(() => cost(pets(51))).toThrow('The operation costs 51 units; the maximum is 50.');
@@ -189,7 +192,7 @@ describe('the cost of an operation', () => {
     expect(() => cost(wide)).toThrow('The operation costs 1,001 units; the maximum is 50.');
   });
 
-  it('lets the longest names and the fullest introspection of the tools pass', () => {
+  it('allows response keys of 100 characters and the full introspection query', () => {
     expect(cost(`{ ${'a'.repeat(100)}: __typename }`)).toBe(0);
     const query = getIntrospectionQuery({
       specifiedByUrl: true,
@@ -197,17 +200,17 @@ describe('the cost of an operation', () => {
       schemaDescription: true,
       inputValueDeprecation: true,
     });
-    expect(admit(deskOf(new Operations(schema, () => {})), requestOf({ query }), true)).toMatchObject({
+    expect(admit(servicesOf(new Operations(schema, () => {})), requestOf({ query }), true)).toMatchObject({
       cost: 1,
     });
   });
 
-  it('is nothing for little only, be it in one document or in the ten of a batch', () => {
+  it('charges a free operation 1 unit if its document, batch or request body is large', () => {
     const operations = new Operations(schema, () => {});
     const skipped = (fields: number) =>
       `{ __typename pet(id: 1) @skip(if: true) { ${aliases(fields, 'id')} } }`;
     const cost = (parameters: unknown, bytes?: number) =>
-      admit(deskOf(operations), requestOf(parameters, bytes), true).cost;
+      admit(servicesOf(operations), requestOf(parameters, bytes), true).cost;
     expect(cost({ query: skipped(40) })).toBe(0);
     expect(cost({ query: skipped(100) })).toBe(1);
     expect(cost({ query: `{ ${aliases(100, '__typename')} }` })).toBe(0);
@@ -219,14 +222,14 @@ describe('the cost of an operation', () => {
     expect(cost({ query: '{ pet(id: 1) { id } }' }, 99_999)).toBe(1);
   });
 
-  it('does not depend on the size of a schema whose texts and lists say nothing of theirs: such a schema does not start', () => {
-    const of = (fields: string) => () => new CostModel(buildSchema(`type Query { ${fields} }`));
-    expect(of('name: String')).toThrow('name: nothing says how long this text can be');
-    expect(of('sizes: [Int]')).toThrow('Query.sizes: nothing says how many entries it can have');
-    expect(of('sizes(first: Int): [Int] by(ids: [ID!]!): [Int]')).not.toThrow();
+  it('refuses schemas with a text or list of unknown size', () => {
+    const modelOf = (fields: string) => () => new CostModel(buildSchema(`type Query { ${fields} }`));
+    expect(modelOf('name: String')).toThrow('name: nothing says how long this text can be');
+    expect(modelOf('sizes: [Int]')).toThrow('Query.sizes: nothing says how many entries it can have');
+    expect(modelOf('sizes(first: Int): [Int] by(ids: [ID!]!): [Int]')).not.toThrow();
   });
 
-  it('takes the default of a variable for its value', () => {
+  it('uses the default of a variable that is not given', () => {
     const text =
       'query($n: Int = 50) { categories(first: $n) { nodes { pets(first: 10) { nodes { id } } } } }';
     const operations = new Operations(schema, () => {});
@@ -236,7 +239,7 @@ describe('the cost of an operation', () => {
   });
 
   it.each(ROUTES.map(({ operationId, document }) => ({ operationId, document })))(
-    'of what the REST operation $operationId runs is 1',
+    'charges 1 unit for the document of the REST operation $operationId',
     (route) => {
       const document = parse(route.document);
       const [operation] = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
@@ -250,9 +253,9 @@ describe('the cost of an operation', () => {
   it.each([
     ['fragments that spread each other', 'fragment A on Pet { ...B } fragment B on Pet { ...A }'],
     ['a fragment that spreads itself', 'fragment A on Pet { id category { pets { nodes { ...A } } } }'],
-  ])('has no end to compute for %s', (_what, fragments) => {
+  ])('refuses %s as GRAPHQL_VALIDATION_FAILED', (_what, fragments) => {
     const [refusal] = admit(
-      deskOf(new Operations(schema, () => {})),
+      servicesOf(new Operations(schema, () => {})),
       requestOf({ query: `{ pet(id: 1) { ...A } } ${fragments}` }),
       true,
     ).operations;
@@ -263,27 +266,27 @@ describe('the cost of an operation', () => {
   });
 
   it.each([
-    ['too expensive', '{ categories(first: 100) { nodes { pets(first: 51) { nodes { id } } } } }'],
-    ['too many roots', `{ ${Array.from({ length: 51 }, (_, i) => `a${i}: pet(id: 1) { id }`).join(' ')} }`],
+    ['a cost above 50', '{ categories(first: 100) { nodes { pets(first: 51) { nodes { id } } } } }'],
+    ['51 root fields', `{ ${Array.from({ length: 51 }, (_, i) => `a${i}: pet(id: 1) { id }`).join(' ')} }`],
     [
-      'too deep',
+      'more than 30 levels',
       `{ pet(id: 1) { ${'category { pets(first: 1) { nodes { '.repeat(11)}id${' } } }'.repeat(11)} } }`,
     ],
     [
-      'doubling with each alias',
+      'aliases that double at each level',
       `{ pet(id: 1) { ...F0 } } ${Array.from({ length: 20 }, (_, i) => {
         const next = i < 19 ? `...F${i + 1}` : 'id';
         return `fragment F${i} on Pet { a: inventory { pet { ${next} } } b: inventory { pet { ${next} } } }`;
       }).join(' ')}`,
     ],
     [
-      'doubling with each fragment',
+      'fragments that double at each level',
       `{ pet(id: 1) { ...F0 } } ${Array.from({ length: 60 }, (_, i) => `fragment F${i} on Pet { id ${i < 59 ? `...F${i + 1} ...F${i + 1}` : ''} }`).join(' ')}`,
     ],
-  ])('refuses what is %s, quickly', (_what, query) => {
+  ])('refuses %s as QUERY_TOO_COMPLEX within two seconds', (_what, query) => {
     const began = performance.now();
     const operations = new Operations(schema, () => {});
-    const [admitted] = admit(deskOf(operations), requestOf({ query }), true).operations;
+    const [admitted] = admit(servicesOf(operations), requestOf({ query }), true).operations;
     expect(performance.now() - began).toBeLessThan(2_000);
     expect(admitted).toBeInstanceOf(OperationRefused);
     expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
@@ -293,7 +296,7 @@ describe('the cost of an operation', () => {
   });
 });
 
-/** A selection as text, twice: with fragments and directives, and as execution sees it. */
+/** A selection as text: `written` with fragments and directives, `inlined` as it is executed. */
 interface Pair {
   written: string;
   inlined: string;
@@ -310,8 +313,8 @@ const within = (head: string, inner: Pair, tail: string): Pair => ({
   inlined: head + inner.inlined + tail,
 });
 
-/** Wraps a selection into what changes nothing, or takes something out that is not executed. */
-const dressed = (type: string, inner: fc.Arbitrary<Pair>): fc.Arbitrary<Pair> =>
+/** Adds fragments and directives to a selection that do not change what is executed. */
+const wrapped = (type: string, inner: fc.Arbitrary<Pair>): fc.Arbitrary<Pair> =>
   fc.tuple(inner, fc.constantFrom('plain', 'inline', 'include', 'skipped')).map(([pair, how]) => {
     if (how === 'inline') return { ...pair, written: `... on ${type} { ${pair.written} }` };
     if (how === 'include') return { ...pair, written: `... @include(if: true) { ${pair.written} }` };
@@ -321,7 +324,7 @@ const dressed = (type: string, inner: fc.Arbitrary<Pair>): fc.Arbitrary<Pair> =>
   });
 
 const { pet: petSelection } = fc.letrec<{ pet: Pair; category: Pair }>((tie) => ({
-  pet: dressed(
+  pet: wrapped(
     'Pet',
     fc.oneof(
       { depthSize: 'small' },
@@ -335,7 +338,7 @@ const { pet: petSelection } = fc.letrec<{ pet: Pair; category: Pair }>((tie) => 
         ),
     ),
   ),
-  category: dressed(
+  category: wrapped(
     'Category',
     fc.oneof(
       { depthSize: 'small' },
@@ -354,7 +357,7 @@ const costOrRefusal = (text: string): number | string => {
   }
 };
 
-/** A store in which every page is full and every reference leads somewhere. */
+/** A store in which every page is full and every reference resolves. */
 const fullStore = (): Partial<Store> => {
   const pet: Pet = { id: '1', name: 'Rex', categoryId: '1', status: 'sold', quantity: 1 };
   const category: Category = { id: '1', name: 'Dogs' };
@@ -375,15 +378,15 @@ const fullStore = (): Partial<Store> => {
   };
 };
 
-/** The list entries in what came back. */
+/** The number of list entries in a result, on all levels. */
 function entriesIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   const parts = Object.values(value).reduce<number>((sum, part) => sum + entriesIn(part), 0);
   return Array.isArray(value) ? value.length + parts : parts;
 }
 
-describe('properties of the cost', () => {
-  it('pays for every entry that really comes back, and for no more than can', async () => {
+describe('cost properties', () => {
+  it('covers the entries returned from full pages, exactly if all are selected', async () => {
     const operations = new Operations(schema, () => {});
     const field = fc.tuple(
       petSelection,
@@ -404,16 +407,16 @@ describe('properties of the cost', () => {
         const { data, errors } = await operations.prepare({ query }).interpret(context);
         expect(errors, query).toBeUndefined();
         const unitsOf = (root: unknown) => Math.max(1, Math.ceil(entriesIn(root) / 100));
-        const worth = Object.values(data!).reduce<number>((sum, root) => sum + unitsOf(root), 0);
-        // Entries that are paid but not selected, behind a totalCount, don't come back.
-        if (query.includes('totalCount')) expect(cost(query), query).toBeGreaterThanOrEqual(worth);
-        else expect(cost(query), query).toBe(worth);
+        const returned = Object.values(data!).reduce<number>((sum, root) => sum + unitsOf(root), 0);
+        // A page selected only for its totalCount is charged but not returned.
+        if (query.includes('totalCount')) expect(cost(query), query).toBeGreaterThanOrEqual(returned);
+        else expect(cost(query), query).toBe(returned);
       }),
       { numRuns: Math.min(RUNS.numRuns, 300) },
     );
   });
 
-  it('takes out what variables take out, wherever the variable gets its value from', () => {
+  it('excludes fields that variables skip, whether by value or default', () => {
     const operations = new Operations(schema, () => {});
     const given = fc.constantFrom('value', 'default', 'overruled default');
     fc.assert(
@@ -427,19 +430,19 @@ describe('properties of the cost', () => {
           const whole = costOrRefusal(`{ a: ${field} b: ${field} }`);
           const half = costOrRefusal(`{ a: ${field} }`);
           fc.pre(typeof whole === 'number');
-          const stays = (name === 'include') === yes;
+          const isSelected = (name === 'include') === yes;
           const fallback = { value: '', default: ` = ${yes}`, 'overruled default': ` = ${!yes}` }[how];
           const type = how === 'value' ? 'Boolean!' : 'Boolean';
           const query = `query($yes: ${type}${fallback}) { a: ${field} b: ${field.replace('(first: 3)', `$& @${name}(if: $yes)`)} }`;
           const variables = how === 'default' ? {} : { yes };
-          expect(operations.prepare({ query, variables }).cost, query).toBe(stays ? whole : half);
+          expect(operations.prepare({ query, variables }).cost, query).toBe(isSelected ? whole : half);
         },
       ),
       RUNS,
     );
   });
 
-  it('counts a field once that is selected twice', () => {
+  it('counts a field selected twice only once', () => {
     fc.assert(
       fc.property(petSelection, petSelection, fc.integer({ min: 1, max: 100 }), (a, b, n) => {
         const merged = `{ pets(first: ${n}) { nodes { ${a.inlined} ${a.written} } } }`;
@@ -447,7 +450,7 @@ describe('properties of the cost', () => {
         const once = costOrRefusal(`{ pets(first: ${n}) { nodes { ${a.inlined} } } }`);
         expect(costOrRefusal(merged), merged).toBe(once);
         expect(costOrRefusal(apart), apart).toBe(once);
-        // What one selection adds to another can't cost less than either.
+        // A combined selection costs at least as much as each of its parts.
         const other = costOrRefusal(`{ pets(first: ${n}) { nodes { ${b.inlined} } } }`);
         const text = `{ pets(first: ${n}) { nodes { ${a.inlined} } } pets(first: ${n}) { nodes { x: category { pets(first: 1) { nodes { ${b.inlined} } } } } } }`;
         const both = costOrRefusal(text);
@@ -460,7 +463,7 @@ describe('properties of the cost', () => {
     );
   });
 
-  it('fragments and directives that change nothing never change it', () => {
+  it('ignores fragments and directives that change nothing', () => {
     fc.assert(
       fc.property(petSelection, ({ written, inlined }) => {
         const named = `query { pet(id: 1) { ...F } } fragment F on Pet { ${written} }`;
@@ -470,27 +473,30 @@ describe('properties of the cost', () => {
     );
   });
 
-  it('k aliases cost k times', () => {
+  it('multiplies the cost by the number of aliases', () => {
     fc.assert(
       fc.property(petSelection, fc.integer({ min: 1, max: 8 }), ({ inlined }, k) => {
-        const one = costOrRefusal(`{ pets(first: 3) { nodes { ${inlined} } } }`);
-        fc.pre(typeof one === 'number' && one * k <= 50);
+        const single = costOrRefusal(`{ pets(first: 3) { nodes { ${inlined} } } }`);
+        fc.pre(typeof single === 'number' && single * k <= 50);
         const aliases = Array.from({ length: k }, (_, i) => `a${i}: pets(first: 3) { nodes { ${inlined} } }`);
-        expect(cost(`{ ${aliases.join(' ')} }`)).toBe((one as number) * k);
+        expect(cost(`{ ${aliases.join(' ')} }`)).toBe((single as number) * k);
       }),
       RUNS,
     );
   });
 
-  it('of a batch is the sum', () => {
+  it('adds up the costs of a batch', () => {
     const operations = new Operations(schema, () => {});
     fc.assert(
       fc.property(fc.array(petSelection, { minLength: 1, maxLength: 10 }), (selections) => {
         const queries = selections.map(({ inlined }) => `{ pets(first: 2) { nodes { ${inlined} } } }`);
         const costs = queries.map(costOrRefusal);
         // A refused operation costs one unit.
-        const sum = costs.reduce<number>((total, one) => total + (typeof one === 'number' ? one : 1), 0);
-        expect(admit(deskOf(operations), requestOf(queries.map((query) => ({ query }))), true).cost).toBe(
+        const sum = costs.reduce<number>(
+          (total, units) => total + (typeof units === 'number' ? units : 1),
+          0,
+        );
+        expect(admit(servicesOf(operations), requestOf(queries.map((query) => ({ query }))), true).cost).toBe(
           sum,
         );
       }),
@@ -498,15 +504,15 @@ describe('properties of the cost', () => {
     );
   });
 
-  it('is at least that of any part of the operation', () => {
+  it('increases the cost with a second root field', () => {
     fc.assert(
       fc.property(petSelection, petSelection, (a, b) => {
         const both = costOrRefusal(
           `{ a: pets { nodes { ${a.inlined} } } b: pets { nodes { ${b.inlined} } } }`,
         );
-        const one = costOrRefusal(`{ a: pets { nodes { ${a.inlined} } } }`);
+        const first = costOrRefusal(`{ a: pets { nodes { ${a.inlined} } } }`);
         fc.pre(typeof both === 'number');
-        expect(both).toBeGreaterThan(one as number);
+        expect(both).toBeGreaterThan(first as number);
       }),
       RUNS,
     );

@@ -14,14 +14,14 @@ const heap = (): number => {
   return process.memoryUsage().heapUsed / 1e6;
 };
 
-/** Some 60 fields under names of their own, with fragments and a switch, so that each has several plans to keep. */
+/** About 60 fields under unique aliases. Fragments and a condition give each document several plans. */
 const document = (n: number): string => `query Q($deep: Boolean = true) {
   pets(first: 5) { nodes { ...Names${n} category @include(if: $deep) { ...Category${n} } } }
 }
 fragment Names${n} on Pet { ${Array.from({ length: 40 }, (_, i) => `p${n}_${i}: id`).join(' ')} }
 fragment Category${n} on Category { ${Array.from({ length: 20 }, (_, i) => `c${n}_${i}: id`).join(' ')} }`;
 
-it('thousands of different documents leave little behind, whatever is kept of each', () => {
+it('limits heap growth to 60 MB over thousands of different documents', () => {
   const operations = new Operations(schema, () => {});
   const prepare = (n: number) => {
     for (const deep of [true, false, true, true])
@@ -33,21 +33,21 @@ it('thousands of different documents leave little behind, whatever is kept of ea
   expect(heap() - before).toBeLessThan(60);
 }, 120_000);
 
-it('documents that come once are not kept', () => {
+it('does not keep documents that are used once', () => {
   const operations = new Operations(schema, () => {});
   for (let n = 0; n < 200; n++) operations.prepare({ query: document(n) });
   const before = heap();
-  // As trees they would take more than the room that there is for all of them.
+  // Their ASTs would take up more than the whole cache.
   for (let n = 200; n < 1_000; n++) operations.prepare({ query: document(n) });
   expect(heap() - before).toBeLessThan(6);
 });
 
-describe('Documents', () => {
+describe('documents', () => {
   const newDocuments = () => new Documents(schema, { introspection: true });
   const valid = (document: ReadDocument) => document as ValidDocument;
   const refusalOf = (text: string) => newDocuments().read(text).refusal!.errors;
 
-  it('are kept from their second use on, whether they can run or not', () => {
+  it('caches documents from their second use on, valid or not', () => {
     for (const text of ['{ __typename }', '{ nothing }', '{']) {
       const documents = newDocuments();
       const [first, second, third, fourth] = [1, 2, 3, 4].map(() => documents.get(text));
@@ -57,7 +57,7 @@ describe('Documents', () => {
     }
   });
 
-  it('are forgotten after their first use once two million characters of others have come', () => {
+  it('forgets a document used once after two million characters of other documents', () => {
     const isKept = (others: number, length: number) => {
       const documents = newDocuments();
       documents.get('{ __typename }');
@@ -69,7 +69,7 @@ describe('Documents', () => {
     expect(isKept(20, 100_000)).toBe(false);
   });
 
-  it('have room for what belongs to them, 1.5 MB each and 24 MB together', () => {
+  it('reserves up to 1.5 MB per document and 24 MB in total', () => {
     const documents = newDocuments();
     const cached = (text: string) => {
       documents.get(text);
@@ -89,12 +89,12 @@ describe('Documents', () => {
       expect(documents.get('{ __typename }')).toBe(document);
     }
     expect(documents.reserve(cached('{ last: __typename }'), 1_490_000)).toBe(true);
-    // That which has not been used for longest makes room.
+    // The least recently used document is evicted.
     expect(documents.get('{ a1: __typename }')).not.toBe(documents.get('{ a1: __typename }'));
     expect(documents.get('{ __typename }')).toBe(document);
   });
 
-  it('have no room while they are not kept', () => {
+  it('reserves nothing for documents that are not cached', () => {
     const documents = newDocuments();
     expect(documents.reserve(valid(documents.read('{ __typename }')), 1)).toBe(false);
     const first = valid(documents.get('{ __typename }'));
@@ -103,20 +103,22 @@ describe('Documents', () => {
     expect(documents.reserve(first, 1)).toBe(false);
   });
 
-  it('know their operations and their size', () => {
-    const one = valid(newDocuments().read('{ __typename }'));
-    expect([one.tokens, [...one.operations.keys()], one.only === one.operations.get('')]).toEqual([
-      5,
-      [''],
-      true,
-    ]);
+  it('provides the operations and the number of tokens of a document', () => {
+    const single = valid(newDocuments().read('{ __typename }'));
+    expect([single.tokens, [...single.operations.keys()], single.only === single.operations.get('')]).toEqual(
+      [5, [''], true],
+    );
     const text = 'query A { __typename } mutation B { __typename }';
-    const two = valid(newDocuments().read(text));
-    expect([two.text, [...two.operations.keys()], two.only]).toEqual([text, ['A', 'B'], undefined]);
-    expect([...two.operations.values()].map(({ document }) => document)).toEqual([two, two]);
+    const multiple = valid(newDocuments().read(text));
+    expect([multiple.text, [...multiple.operations.keys()], multiple.only]).toEqual([
+      text,
+      ['A', 'B'],
+      undefined,
+    ]);
+    expect([...multiple.operations.values()].map(({ document }) => document)).toEqual([multiple, multiple]);
   });
 
-  it('say what is wrong with them: 20 errors, and how many more there are', () => {
+  it('lists 20 errors, counts up to 100 and refuses documents with more', () => {
     const wrong = (count: number) => `{ ${Array.from({ length: count }, (_, i) => `a${i}`).join(' ')} }`;
     const extensions = { code: 'GRAPHQL_VALIDATION_FAILED', status: 400 };
     const message = (n: number, more = '') => `Cannot query field "a${n}" on type "Query".${more}`;
@@ -143,7 +145,7 @@ describe('Documents', () => {
     ]);
   });
 
-  it('are too complex with more than 2,000 tokens, whatever they are', () => {
+  it('refuses documents of more than 2,000 tokens as QUERY_TOO_COMPLEX', () => {
     const tokens = (count: number) => refusalOf(`${'a '.repeat(count)}{`)[0]!;
     expect(tokens(1_999).extensions).toEqual({ code: 'GRAPHQL_PARSE_FAILED', status: 400 });
     const many = `{ ${'a '.repeat(2_000)} }`;
@@ -155,7 +157,7 @@ describe('Documents', () => {
     ]);
   });
 
-  it('name the place of a value that a scalar refuses', () => {
+  it('names the argument, field or variable whose value a scalar refuses', () => {
     const rule = 'must be an integer from 1 to 9223372036854775807';
     for (const [text, path] of [
       ['{ pet(id: "x") { id } }', 'id'],
@@ -174,7 +176,7 @@ describe('Documents', () => {
       ]);
   });
 
-  it('throw on a bug of ours', () => {
+  it('rethrows unexpected errors', () => {
     const broken = new Documents({} as never, { introspection: true });
     expect(() => broken.read('{ __typename }')).toThrow();
   });

@@ -6,7 +6,7 @@ import { publicResult } from '../../src/graphql/execute.ts';
 const located = (originalError: Error) =>
   new GraphQLError(originalError.message, { path: ['a'], originalError });
 
-function told(errors: GraphQLError[], data?: Record<string, unknown> | null) {
+function publish(errors: GraphQLError[], data?: Record<string, unknown> | null) {
   const reported: unknown[] = [];
   const result = publicResult(data === undefined ? { errors } : { errors, data }, (error) =>
     reported.push(error),
@@ -14,17 +14,17 @@ function told(errors: GraphQLError[], data?: Record<string, unknown> | null) {
   return { result, reported };
 }
 
-it('a result without errors is told as it is', () => {
+it('returns a result without errors unchanged', () => {
   const result = { data: { a: 1 } };
   expect(publicResult(result, () => {})).toBe(result);
 });
 
-it('errors that clients may see are told, and those that are our fault reported, too', () => {
+it('passes application errors to the client and also reports INTERNAL ones', () => {
   const [client, ours] = [
     new AppError('NOT_FOUND', 'There is no pet 1.'),
     new AppError('INTERNAL', 'Broken.'),
   ];
-  const { result, reported } = told([located(client), located(ours)], { a: null });
+  const { result, reported } = publish([located(client), located(ours)], { a: null });
   expect(result).toEqual({
     data: { a: null },
     errors: [
@@ -35,9 +35,9 @@ it('errors that clients may see are told, and those that are our fault reported,
   expect(reported).toEqual([ours]);
 });
 
-it('other errors are masked and reported, with their cause if they have one', () => {
+it('masks other errors and reports their cause if they have one', () => {
   const [thrown, own] = [new TypeError('secret'), new GraphQLError('secret', { path: ['b'] })];
-  const { result, reported } = told([located(thrown), own]);
+  const { result, reported } = publish([located(thrown), own]);
   const extensions = { code: 'INTERNAL', status: 500 };
   const message = 'Something went wrong on our side.';
   expect(result).toEqual({
@@ -50,9 +50,9 @@ it('other errors are masked and reported, with their cause if they have one', ()
   expect(reported).toEqual([thrown, own]);
 });
 
-it('a result says when a retry can succeed, by its first error that knows', () => {
-  const away = (retryAfter: number) => located(new AppError('UNAVAILABLE', 'Away.', { retryAfter }));
+it('takes retryAfter from the first error that has it', () => {
+  const unavailable = (retryAfter: number) => located(new AppError('UNAVAILABLE', 'Away.', { retryAfter }));
   const other = located(new AppError('NOT_FOUND', 'There is none.'));
-  expect(told([other, away(3), away(9)]).result.retryAfter).toBe(3);
-  expect(told([other]).result).not.toHaveProperty('retryAfter');
+  expect(publish([other, unavailable(3), unavailable(9)]).result.retryAfter).toBe(3);
+  expect(publish([other]).result).not.toHaveProperty('retryAfter');
 });

@@ -18,7 +18,7 @@ const Outer = new GraphQLInputObjectType({
   },
 });
 
-describe('Malformed ids in the value of a variable', () => {
+describe('malformed ids in variables', () => {
   it.each([
     [IdScalar, '1', []],
     [IdScalar, null, []],
@@ -30,15 +30,15 @@ describe('Malformed ids in the value of a variable', () => {
     [Outer, { id: '1.0', list: [{ id: '1' }, { id: '1e3' }] }, ['id', 'list.1.id']],
     [new GraphQLList(Outer), [{ id: '+1' }], ['v.0.id']],
     [GraphQLString, 'x', []],
-  ])('of type %s: %j', (type, value, paths) => {
+  ])('lists the malformed ids in a value of type %s: %j', (type, value, paths) => {
     expect(idIssues(type, value, 'v')).toEqual(paths.map((path) => ({ path, message: ID_RULE })));
   });
 });
 
-describe('Opaque ids', () => {
+describe('opaque ids', () => {
   const kit = useGateway(sqlite);
 
-  it('may be any text in the default of a variable that is used for nothing else', async () => {
+  it('accepts any text as the default of a variable used only for opaque ids', async () => {
     for (const text of [
       'query ($i: ID! = "x") { n: node(nodeId: $i) { nodeId } }',
       'query ($i: ID = "x") { n: node(nodeId: $i) { nodeId } }',

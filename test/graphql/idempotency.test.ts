@@ -5,10 +5,10 @@ import { onEachEngine } from '../kit/petstore.ts';
 
 const DAY = 24 * 60 * 60 * 1_000;
 
-onEachEngine('A call under an Idempotency-Key', (kit) => {
+onEachEngine('calls with an Idempotency-Key', (kit) => {
   let calls = 0;
 
-  /** Runs a call, and says whether its outcome was replayed. */
+  /** Runs a call and returns whether its outcome was replayed. */
   async function run(idempotencyKey: string, operation: string, input: object, after = 0): Promise<boolean> {
     let isReplayed = false;
     const context = {
@@ -27,10 +27,10 @@ onEachEngine('A call under an Idempotency-Key', (kit) => {
     expect([isReplayed, outcome]).toEqual(calls === before ? [true, outcome] : [false, calls]);
     return isReplayed;
   }
-  const reused = (key: string, operation: string, input: object) =>
+  const expectReused = (key: string, operation: string, input: object) =>
     expect(run(key, operation, input)).rejects.toMatchObject({ code: 'IDEMPOTENCY_KEY_REUSED' });
 
-  it('is the same call if its input is equal, in whatever order', async () => {
+  it('replays the outcome for equal input, regardless of the order of fields', async () => {
     for (const [i, [input, same]] of [
       [{}, { a: undefined }],
       [
@@ -45,7 +45,7 @@ onEachEngine('A call under an Idempotency-Key', (kit) => {
     }
   });
 
-  it('is another call if anything of it differs', async () => {
+  it('refuses a reused key if the input or the operation differs', async () => {
     for (const [i, [input, other]] of [
       [{ a: 1 }, { a: 2 }],
       [{ a: 1 }, { b: 1 }],
@@ -65,14 +65,14 @@ onEachEngine('A call under an Idempotency-Key', (kit) => {
       [{ a: ['object'] }, { a: {} }],
     ].entries() as IterableIterator<[number, [object, object]]>) {
       expect(await run(`other ${i}`, 'call', input)).toBe(false);
-      await reused(`other ${i}`, 'call', other);
+      await expectReused(`other ${i}`, 'call', other);
     }
     expect(await run('operation', 'call', { a: 1 })).toBe(false);
-    await reused('operation', 'other call', { a: 1 });
+    await expectReused('operation', 'other call', { a: 1 });
     expect(await run('another', 'call', { a: 1 })).toBe(false);
   });
 
-  it('is remembered for a day', async () => {
+  it('remembers the outcome for a day', async () => {
     expect(await run('day', 'call', {})).toBe(false);
     expect(await run('day', 'call', {}, DAY - 1)).toBe(true);
     expect(await run('day', 'call', {}, DAY)).toBe(false);

@@ -8,7 +8,7 @@ import { dataOf, makeWorld, query, sqlite, useGateway } from '../kit/petstore.ts
 
 const TYPE = 'fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { name } } } }';
 
-/** The data of an operation that asks for nothing but the schema: no resolver of ours is called. */
+/** The data of an operation that queries only the schema, so that none of our resolvers is called. */
 const dataFrom = async (operations: Operations, text: string, variables: Record<string, unknown> = {}) => {
   const prepared = operations.prepare({ query: text, variables });
   return JSON.parse(prepared.stringify(await prepared.execute({} as Context))).data;
@@ -17,14 +17,14 @@ const dataFrom = async (operations: Operations, text: string, variables: Record<
 const expectedOf = (text: string, variables: Record<string, unknown> = {}) =>
   JSON.parse(JSON.stringify(executeSync({ schema, document: parse(text), variableValues: variables }).data));
 
-/** The fields of a result, on all levels. */
+/** The number of fields in a result, on all levels. */
 function fieldsIn(value: unknown): number {
-  if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + fieldsIn(one), 0);
+  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + fieldsIn(item), 0);
   if (typeof value !== 'object' || value === null) return 0;
-  return Object.values(value).reduce<number>((sum, one) => sum + 1 + fieldsIn(one), 0);
+  return Object.values(value).reduce<number>((sum, field) => sum + 1 + fieldsIn(field), 0);
 }
 
-describe('The schema as data', () => {
+describe('introspection', () => {
   it.each<[text: string, ...variables: Record<string, unknown>[]]>([
     ['{ __typename }'],
     ['{ a: __typename __schema { __typename a: description queryType { name } } }'],
@@ -53,7 +53,7 @@ describe('The schema as data', () => {
     ['{ a: __type(name: "Pet") { name } b: __type(name: "Pet") { kind } c: __type(name: "Pet") { name } }'],
     ['{ __schema { queryType { a: fields { name } b: fields { description } } } }'],
     [getIntrospectionQuery({ oneOf: true, inputValueDeprecation: true })],
-  ])('is that of graphql-js, the first and every later time: %.120s', async (text, ...variables) => {
+  ])('returns the same data as graphql-js on every use of $0', async (text, ...variables) => {
     const operations = new Operations(schema, () => {});
     for (let time = 0; time < 3; time++)
       for (const values of variables.length > 0 ? variables : [{}])
@@ -62,7 +62,7 @@ describe('The schema as data', () => {
         );
   });
 
-  it('has at most half again as many fields as what the tools ask for', async () => {
+  it('allows 1.5 times as many fields as the full introspection query has', async () => {
     const full = getIntrospectionQuery({
       specifiedByUrl: true,
       directiveIsRepeatable: true,
@@ -72,20 +72,20 @@ describe('The schema as data', () => {
     });
     const max = Math.floor(1.5 * fieldsIn(expectedOf(full)));
     const types = Object.keys(schema.getTypeMap()).length;
-    // `__schema`, `types`, and each name of each type; the rest by `__typename`.
+    // `__schema`, `types` and every name of every type count. `__typename` makes up the rest.
     const names = Math.floor((max - 2) / types);
     const rest = max - 2 - names * types;
-    const asking = (more: number) => {
+    const queryFor = (more: number) => {
       const text = (prefix: string, count: number, field: string) =>
         Array.from({ length: count }, (_, i) => `${prefix}${i}: ${field}`).join(' ');
       return `{ __schema { types { ${text('n', names, 'name')} } ${text('r', rest + more, '__typename')} } }`;
     };
     const operations = new Operations(schema, () => {});
-    expect(fieldsIn(await dataFrom(operations, asking(0)))).toBe(max);
+    expect(fieldsIn(await dataFrom(operations, queryFor(0)))).toBe(max);
     for (let time = 0; time < 3; time++) {
       let refusal: OperationRefused | undefined;
       try {
-        operations.prepare({ query: asking(1) });
+        operations.prepare({ query: queryFor(1) });
       } catch (error) {
         refusal = error as OperationRefused;
       }
@@ -98,23 +98,23 @@ describe('The schema as data', () => {
     }
   });
 
-  it('counts each time that an object stands in the answer', () => {
-    // Each type has its fields, each of these its type, and so on: few objects, many places.
+  it('counts an object each time it appears in the result', () => {
+    // Alternating between possibleTypes and interfaces repeats a few objects many times.
     const [down, up] = ['possibleTypes { interfaces { '.repeat(5), ' } }'.repeat(5)];
-    const asking = (selection: string) => ({
+    const queryFor = (selection: string) => ({
       query: `{ __type(name: "Node") { ${down}${selection}${up} } }`,
     });
     const operations = new Operations(schema, () => {});
-    expect(() => operations.prepare(asking('name'))).not.toThrow();
+    expect(() => operations.prepare(queryFor('name'))).not.toThrow();
     const names = Array.from({ length: 40 }, (_, i) => `n${i}: name`).join(' ');
-    expect(() => operations.prepare(asking(names))).toThrow(/fields of the schema/);
+    expect(() => operations.prepare(queryFor(names))).toThrow(/fields of the schema/);
   });
 });
 
-describe('Beside records', () => {
+describe('introspection alongside records', () => {
   const kit = useGateway(sqlite);
 
-  it('the schema is answered with them', async () => {
+  it('returns the schema and records in one response', async () => {
     const { P } = await makeWorld(kit);
     const text = `{ __schema { queryType { name } } pet(id: ${P}) { name } __typename }`;
     for (let time = 0; time < 3; time++)

@@ -23,11 +23,11 @@ const READS = [
   'orderCountsByPet',
 ];
 
-/** The same store, which notes each of its reads: each is one command to the database. */
+/** The store, recording each of its reads. A read is one command to the database. */
 function counting(store: Store, calls: string[]): Store {
   return new Proxy(store, {
     get(target, name, receiver) {
-      // What the embedded engine remembers would hide what a query needs.
+      // Records cached by the embedded engine would hide reads.
       if (name === 'peekPet' || name === 'peekCategory') return undefined;
       const member = Reflect.get(target, name, receiver);
       if (typeof member !== 'function') return member;
@@ -55,7 +55,7 @@ async function fillStore(store: Store) {
 
 const DEEP = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { category { name } } } } } }';
 
-/** At most one command a level that reads, however wide the level is. */
+/** The reads of each operation, which do not depend on how wide its levels are. */
 const COUNTS: readonly [operation: string, reads: string[]][] = [
   [DEEP, ['categoryPage', 'petPagesByCategory']],
   [
@@ -92,7 +92,7 @@ const COUNTS: readonly [operation: string, reads: string[]][] = [
     ['categoriesById', 'petPagesByCategory'],
   ],
   ['{ rateLimit { plan } __typename }', []],
-  // Whatever a hundred names for the pets of a category say: what can't be is known, and the same is counted once.
+  // A filter that contradicts its parent needs no read, and equal filters are read once.
   [
     `{ category(id: 1) { ${Array.from({ length: 30 }, (_, i) => `a${i}: pets(filter: {categoryId: ${i + 2}}) { totalCount }`).join(' ')} } }`,
     ['categoriesById'],
@@ -107,7 +107,7 @@ const COUNTS: readonly [operation: string, reads: string[]][] = [
   ],
 ];
 
-describe.each(engines)('Reads of a query ($name)', (engine: Engine) => {
+describe.each(engines)('reads ($name)', (engine: Engine) => {
   const calls: string[] = [];
   let opened: OpenedStore;
   let gateway: TestGateway;
@@ -122,7 +122,7 @@ describe.each(engines)('Reads of a query ($name)', (engine: Engine) => {
     await opened?.close();
   });
 
-  it.each(COUNTS)('%s', async (operation, reads) => {
+  it.each(COUNTS)('batches the reads of %s', async (operation, reads) => {
     for (let time = 0; time < 2; time++) {
       calls.length = 0;
       const sent = await query(gateway, operation);
@@ -131,7 +131,7 @@ describe.each(engines)('Reads of a query ($name)', (engine: Engine) => {
     }
   });
 
-  it('of a mutation are made together, once all of it is written', async () => {
+  it('batches the reads of a mutation after its last write', async () => {
     calls.length = 0;
     const sent = await query(
       gateway,
@@ -142,7 +142,7 @@ describe.each(engines)('Reads of a query ($name)', (engine: Engine) => {
   });
 });
 
-describe.runIf(process.env.TEST_MONGODB_URI)('Commands of a query to MongoDB', () => {
+describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   const database = `loaders-${process.pid}-${Date.now()}`;
   let store: Awaited<ReturnType<typeof openMongoStore>>;
   let gateway: TestGateway;
@@ -161,8 +161,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('Commands of a query to MongoDB', (
   it.each([
     [DEEP, ['find categories', 'aggregate categories']],
     ['{ orders { nodes { pet { category { name } } } } }', ['find orders', 'find pets', 'find categories']],
-  ])('%s', async (operation, expected) => {
-    // The first charge of a key makes the document that counts.
+  ])('sends at most one read command per level for %s', async (operation, expected) => {
+    // The first charge of a key creates its usage document.
     await query(gateway, '{ pet(id: 1) { id } }');
     const commands: CommandStartedEvent[] = [];
     const listen = (event: CommandStartedEvent) => commands.push(event);
@@ -180,12 +180,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('Commands of a query to MongoDB', (
       reads.map((read) => read.split(' ')[0]),
       sent.about,
     ).toEqual(expected.map((read) => read.split(' ')[0]));
-    // What was held for the writes before is given back, and the server's clock read, whenever their time is over.
+    // Holds of earlier writes may be released, and the server's clock read, at any time.
     const others = commands.filter(
       ({ commandName, command }) =>
         !['find', 'aggregate', 'hello'].includes(commandName) && command[commandName] !== 'holds',
     );
-    // Whatever else is sent charges the key.
+    // The only other command charges the key.
     expect(
       others.map(({ commandName }) => commandName),
       sent.about,

@@ -14,7 +14,7 @@ import { schema } from '../../src/graphql/schema.ts';
 const OTHER_RULES = specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule);
 const RUNS = Number(process.env.PROPERTY_RUNS ?? 1_000);
 
-/** Fields that often conflict: one key for several fields, one field with several arguments. */
+/** Fields that often conflict: several under one key, or one with different arguments. */
 const FIELDS: Record<string, readonly (readonly [text: string, below?: string])[]> = {
   Query: [
     ['pet(id: 1)', 'Pet'],
@@ -63,9 +63,9 @@ function selectionOf(type: string, depth: number, from: number): fc.Arbitrary<st
     choices.push({ weight: 2, arbitrary: fc.constantFrom(...spreads).map(([name]) => `...${name}`) });
   if (depth > 0) {
     const on = type === 'Node' ? fc.constantFrom(...NODES) : fc.constant(type);
-    const inline = on.chain((one) =>
-      selectionOf(one, depth - 1, from).map(
-        (part) => `... on ${one === 'Pets' ? 'QueryPetsConnection' : one} ${part}`,
+    const inline = on.chain((condition) =>
+      selectionOf(condition, depth - 1, from).map(
+        (part) => `... on ${condition === 'Pets' ? 'QueryPetsConnection' : condition} ${part}`,
       ),
     );
     choices.push({ weight: 2, arbitrary: inline });
@@ -87,12 +87,12 @@ const documents = fc
   )
   .map(([selection, ...fragments]) => {
     let text = selection;
-    for (const one of fragments) if (text.includes(`...${one.name}`)) text += one.text;
+    for (const fragment of fragments) if (text.includes(`...${fragment.name}`)) text += fragment.text;
     return text;
   });
 
-describe('Fields under one response key', () => {
-  it('conflict for us where they do for graphql-js', () => {
+describe('fields with one response key', () => {
+  it('finds conflicts in the same documents as graphql-js', () => {
     let conflicting = 0;
     fc.assert(
       fc.property(documents, (text) => {
@@ -118,7 +118,7 @@ describe('Fields under one response key', () => {
       '{ node(nodeId: "x") { ... on Order { x: petId } ... on Pet { x: id } } }',
       'Fields "x" conflict because they return conflicting types "ID" and "ID!".',
     ],
-  ])('are named: %s', (text, message) => {
+  ])('reports the conflict in %s with the message of graphql-js', (text, message) => {
     const [conflict] = findMergeConflicts(schema, parse(text));
     expect(conflict!.message).toContain(message);
     expect(conflict!.locations).toHaveLength(2);
@@ -127,12 +127,14 @@ describe('Fields under one response key', () => {
     );
   });
 
-  /** Expects the answer of graphql-js, which must be this one. */
-  function expectConflict(isConflict: boolean, text: string, of: GraphQLSchema = schema): void {
+  /** Expects graphql-js and our implementation to agree on whether there is a conflict. */
+  function expectConflict(isConflict: boolean, text: string, testSchema: GraphQLSchema = schema): void {
     const document = parse(text);
-    expect(validate(of, document, OTHER_RULES), text).toEqual([]);
-    expect(validate(of, document, [OverlappingFieldsCanBeMergedRule]).length > 0, text).toBe(isConflict);
-    expect(findMergeConflicts(of, document).length > 0, text).toBe(isConflict);
+    expect(validate(testSchema, document, OTHER_RULES), text).toEqual([]);
+    expect(validate(testSchema, document, [OverlappingFieldsCanBeMergedRule]).length > 0, text).toBe(
+      isConflict,
+    );
+    expect(findMergeConflicts(testSchema, document).length > 0, text).toBe(isConflict);
   }
 
   it.each<[isConflict: boolean, one: string, other: string]>([
@@ -151,7 +153,7 @@ describe('Fields under one response key', () => {
     [true, 'pets(filter: {})', 'pets'],
     [false, 'categories', 'x: pets'],
     [true, 'pets: categories', 'pets'],
-  ])('conflict is %s of %s and %s, as for graphql-js', (isConflict, one, other) => {
+  ])('returns conflict = %s for %s and %s, as graphql-js does', (isConflict, one, other) => {
     const below = '{ totalCount }';
     expectConflict(isConflict, `{ ${one} ${below} ${other} ${below} }`);
     expectConflict(isConflict, `{ ${other} ${below} ... { ${one} ${below} } }`);
@@ -159,7 +161,7 @@ describe('Fields under one response key', () => {
     expectConflict(isConflict, `query A { __typename } query B { ${one} ${below} ${other} ${below} }`);
   });
 
-  it('may be in any order of the fields of an object within lists and objects', () => {
+  it('ignores the order of input object fields, but not of list items', () => {
     const nested = buildSchema(
       'input I { a: Int b: Int c: Int i: I l: [I] } type Query { f(i: I, l: [[I]]): Int }',
     );
@@ -176,7 +178,7 @@ describe('Fields under one response key', () => {
       expectConflict(isConflict, `{ f(${one}) f(${other}) }`, nested);
   });
 
-  it('of different types must be of one shape, as for graphql-js', () => {
+  it('requires fields of different types to have the same shape, as graphql-js does', () => {
     const types = [
       'Int',
       'Int!',
@@ -222,7 +224,7 @@ describe('Fields under one response key', () => {
     }
   });
 
-  it('are listed up to 100', () => {
+  it('reports at most 100 conflicts', () => {
     const conflicts = (count: number) => {
       const fields = Array.from({ length: count }, (_, i) => `a${i}: id a${i}: name`).join(' ');
       return findMergeConflicts(schema, parse(`{ pet(id: 1) { ${fields} } }`)).length;

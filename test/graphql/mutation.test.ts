@@ -15,7 +15,7 @@ import {
 } from '../kit/petstore.ts';
 import { newDatabase } from '../store/mongo/database.ts';
 
-onEachEngine('A mutation of several fields', (kit, engine) => {
+onEachEngine('mutations with several fields', (kit, engine) => {
   const run = (
     text: string,
     variables?: Record<string, unknown>,
@@ -23,7 +23,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
     key?: string,
   ) => query(kit.gateway, text, variables, { headers, ...(key !== undefined && { key }) });
 
-  /** Everything that the tests write, as it is stored. */
+  /** All stored records that these tests may change. */
   const stored = async () =>
     dataOf(
       await run(
@@ -31,7 +31,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
       ),
     );
 
-  async function expectNothing(sent: Sent, before: object, error: object): Promise<void> {
+  async function expectNothingStored(sent: Sent, before: object, error: object): Promise<void> {
     expect([sent.status, sent.json.data, sent.json.errors.length], sent.about).toEqual([200, null, 1]);
     expect(sent.json.errors[0], sent.about).toMatchObject(error);
     expect(await stored(), sent.about).toEqual(before);
@@ -40,7 +40,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
   const updates = (n: number, id: string) =>
     Array.from({ length: n }, (_, i) => `f${i}: updatePet(id: ${id}, input: {name: "N${i}"}) { name }`);
 
-  it('writes all of them in their order, each payload showing what its field left', async () => {
+  it('writes all fields in order and returns each record as its field left it', async () => {
     const { P, F, C, E } = await makeWorld(kit);
     const text = (round: number) => `mutation ($no: Boolean!) {
       a: updatePet(id: ${P}, input: {name: "A${round}"}) { name category { name } inventory { quantity } }
@@ -54,7 +54,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
       c: updateCategory(id: ${C}, input: {name: "C${round}"}) { name pets { nodes { name } } }
       d: createPet(input: {name: "D${round}", categoryId: ${E}}) { name orders { totalCount } }
     }`;
-    // From its second use on a document has compiled code.
+    // Operations are compiled from their second use on.
     for (const [round, use] of [1, 1, 1, 2].entries()) {
       const data = dataOf(await run(text(use), { no: false }));
       const quantity = round === 0 ? 5 : round === 3 ? 1 : 1;
@@ -77,7 +77,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
     });
   });
 
-  it('writes nothing where the last of twenty fails, the first and every later time', async () => {
+  it('stores nothing if the first or the last of many fields fails', async () => {
     const { P, C } = await makeWorld(kit);
     const before = await stored();
     for (const [last, error] of [
@@ -98,7 +98,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
       const text = `mutation { ${others.join('\n')}\nlast: ${last} }`;
       for (let use = 1; use <= 3; use++) {
         const sent = await run(text);
-        await expectNothing(sent, before, {
+        await expectNothingStored(sent, before, {
           extensions: error,
           path: ['last'],
           locations: [{ line: 20, column: 1 }],
@@ -108,14 +108,14 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
     const first = await run(
       `mutation { a: updatePet(id: ${P}, input: {name: " "}) { id } ${updates(3, P)} z: deletePet(id: 999999) }`,
     );
-    await expectNothing(first, before, { path: ['a'], extensions: { code: 'VALIDATION_FAILED' } });
+    await expectNothingStored(first, before, { path: ['a'], extensions: { code: 'VALIDATION_FAILED' } });
   });
 
-  it('sees within the operation what it wrote before, and what a failure rolls back is unknown afterwards', async () => {
+  it('sees its own earlier writes, which are gone after a rollback', async () => {
     const { C } = await makeWorld(kit);
     const id = String(10n ** 15n + BigInt(Math.floor(Math.random() * 1e9)));
     const before = await stored();
-    await expectNothing(
+    await expectNothingStored(
       await run(
         `mutation { a: createOrder(input: {id: ${id}}) { id } b: updateOrder(id: ${id}, input: {complete: true}) { complete } c: createOrder(input: {id: ${id}}) { id } }`,
       ),
@@ -134,7 +134,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
     });
   });
 
-  it('is replayed as a whole under its Idempotency-Key, refusals with their place too', async () => {
+  it('replays the whole response for its Idempotency-Key, including errors and their paths', async () => {
     const { P, E } = await makeWorld(kit);
     const headers = { 'idempotency-key': randomUUID() };
     const text = `mutation ($n: String!) { a: createPet(input: {name: $n, categoryId: ${E}}) { id name } b: updatePet(id: ${P}, input: {name: $n}) { name category { name } } }`;
@@ -156,19 +156,19 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
         headers,
       ),
     ]) {
-      await expectNothing(other, before, { extensions: { code: 'IDEMPOTENCY_KEY_REUSED' } });
+      await expectNothingStored(other, before, { extensions: { code: 'IDEMPOTENCY_KEY_REUSED' } });
     }
 
     const failing = { 'idempotency-key': randomUUID() };
     const fails = `mutation { a: updatePet(id: ${P}, input: {name: "Never"}) { name } b: deletePet(id: 999999) }`;
     const refused = await run(fails, undefined, failing);
-    await expectNothing(refused, before, { path: ['b'], extensions: { code: 'NOT_FOUND' } });
+    await expectNothingStored(refused, before, { path: ['b'], extensions: { code: 'NOT_FOUND' } });
     const repeated = await run(fails, undefined, failing);
     expect(repeated.json, repeated.about).toEqual(refused.json);
     expect(repeated.headers['idempotency-replayed'], repeated.about).toBe('true');
   });
 
-  it('is done once when it is sent ten times at once', async () => {
+  it('runs once if sent ten times concurrently with one Idempotency-Key', async () => {
     const { E } = await makeWorld(kit);
     const headers = { 'idempotency-key': randomUUID() };
     const name = randomUUID();
@@ -184,16 +184,16 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
     expect(pets.totalCount).toBe(2);
   });
 
-  it('keeps no outcome that is too large, and writes nothing then', async () => {
+  it('fails with PAYLOAD_TOO_LARGE and stores nothing if the outcome is too large to keep', async () => {
     const before = await stored();
     const text = `mutation { ${Array.from({ length: 10 }, (_, i) => `f${i}: createCategory(input: {name: "N", description: "${'x'.repeat(1_900)}"}) { id }`)} }`;
     const sent = await run(text, undefined, { 'idempotency-key': randomUUID() });
-    await expectNothing(sent, before, { extensions: { code: 'PAYLOAD_TOO_LARGE', status: 413 } });
+    await expectNothingStored(sent, before, { extensions: { code: 'PAYLOAD_TOO_LARGE', status: 413 } });
     dataOf(await run(text));
   });
 
   it.runIf(engine.name === 'sqlite')(
-    'has an event for each record that it wrote, and none where one field failed',
+    'records an event for each write, and none if a field fails',
     async () => {
       const { E } = await makeWorld(kit);
       const events = async () =>
@@ -214,7 +214,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
     },
   );
 
-  it('says what is gone below a record that a later field deletes', async () => {
+  it('reports NOT_FOUND for a related record that a later field deletes', async () => {
     const { C } = dataOf(await run('mutation { C: createCategory(input: {name: "Brief"}) { id } }'));
     const { P } = dataOf(
       await run(`mutation { P: createPet(input: {name: "Brief", categoryId: ${C.id}}) { id } }`),
@@ -233,7 +233,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
     ]);
   });
 
-  it('keeps single fields what they were: the REST call of the same input is the same call', async () => {
+  it('replays the outcome of a REST call for a single field with the same key and input', async () => {
     const { E } = await makeWorld(kit);
     const headers = { 'idempotency-key': randomUUID(), 'content-type': 'application/json' };
     const rest = await send(kit.gateway, 'POST /pets', {
@@ -249,7 +249,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
     expect(graphql.headers['idempotency-replayed'], graphql.about).toBe('true');
   });
 
-  it('of several writers at once leaves what one of them wrote', async () => {
+  it('leaves the values of a single writer after concurrent mutations', async () => {
     const { P, F } = await makeWorld(kit);
     const set = (n: number) =>
       run(
@@ -260,7 +260,7 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
     expect(end.a.name).toBe(end.b.name);
   });
 
-  it('passes the burst guard as a whole or not at all', async () => {
+  it('passes the burst guard with 20 fields and is refused as a whole with 21', async () => {
     const { P } = await makeWorld(kit);
     const key = await kit.gateway.newKey('free');
     const before = await stored();
@@ -271,13 +271,13 @@ onEachEngine('A mutation of several fields', (kit, engine) => {
   });
 });
 
-describe('A mutation of several fields whose outcome cannot be told', () => {
+describe('mutations with several fields whose transaction fails', () => {
   const kit = useGateway(sqlite);
   kit.faultsExpected = true;
 
-  it('is refused as a whole, without a path where no field failed', async () => {
+  it('returns null and one error without a path, and changes nothing', async () => {
     const { P } = await makeWorld(kit);
-    /** The store, whose transactions fail so. */
+    /** The store, with `work` in place of its transactions. */
     const failing = (work: () => unknown) =>
       new Proxy(kit.gateway.store, {
         get(target, name) {
@@ -313,10 +313,10 @@ describe('A mutation of several fields whose outcome cannot be told', () => {
   });
 });
 
-describe.runIf(process.env.TEST_MONGODB_URI)('A mutation of several fields on a standalone MongoDB', () => {
+describe.runIf(process.env.TEST_MONGODB_URI)('mutations with several fields on a standalone MongoDB', () => {
   const database = newDatabase();
 
-  it('is refused with the reason, and writes nothing; one field is written', async () => {
+  it('responds BAD_REQUEST and stores nothing for two fields, but writes a single one', async () => {
     const gateway = await TestGateway.start(await database.open({ transactions: 'off' }));
     try {
       const two =

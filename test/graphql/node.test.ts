@@ -3,12 +3,12 @@ import { dataOf, expectQueryRefusal, makeWorld, onEachEngine, query, type World 
 
 const ID_RULE = 'must be an integer from 1 to 9223372036854775807';
 
-onEachEngine('nodeId over all types', (kit) => {
-  const ask = (text: string, variables?: Record<string, unknown>) => query(kit.gateway, text, variables);
+onEachEngine('nodeId', (kit) => {
+  const run = (text: string, variables?: Record<string, unknown>) => query(kit.gateway, text, variables);
 
   async function nodeIdsOf({ P, C, O }: World): Promise<Record<string, string>> {
     const data = dataOf(
-      await ask(
+      await run(
         `{ pet(id: ${P}) { nodeId inventory { id nodeId } } category(id: ${C}) { nodeId } order(id: ${O}) { nodeId } }`,
       ),
     );
@@ -21,7 +21,7 @@ onEachEngine('nodeId over all types', (kit) => {
     };
   }
 
-  it('finds each record by it, in literals and in variables, one at a time and many', async () => {
+  it('finds records of every type, in literals and variables, alone and in lists', async () => {
     const { P, C, O } = await makeWorld(kit);
     const ids = await nodeIdsOf({ P, C, O } as World);
     expect(new Set(Object.values(ids)).size).toBe(4);
@@ -35,23 +35,23 @@ onEachEngine('nodeId over all types', (kit) => {
       ... on Category { id pets { totalCount } } ... on Order { id ordered: pet { id } }`;
     const fragment = 'fragment P on Pet { id name }';
     const all = Object.values(ids);
-    // From the second use on, compiled code answers.
+    // Operations are compiled from their second use on.
     for (let use = 1; use <= 3; use++) {
       for (const [type, nodeId] of Object.entries(ids)) {
         const record = { ...expected[type], nodeId };
-        const literal = await ask(`{ node(nodeId: "${nodeId}") { ${fields} } } ${fragment}`);
+        const literal = await run(`{ node(nodeId: "${nodeId}") { ${fields} } } ${fragment}`);
         expect(dataOf(literal), literal.about).toEqual({ node: record });
-        const variable = await ask(
+        const variable = await run(
           `query ($n: ID!) { node(nodeId: $n) { ${fields} } x: nodes(nodeIds: [$n]) { nodeId } } ${fragment}`,
           { n: nodeId },
         );
         expect(dataOf(variable), variable.about).toEqual({ node: record, x: [{ nodeId }] });
-        const byDefault = await ask(
+        const byDefault = await run(
           `query ($n: ID! = "${nodeId}") { ...Q } fragment Q on Query { node(nodeId: $n) { __typename } }`,
         );
         expect(dataOf(byDefault), byDefault.about).toEqual({ node: { __typename: type } });
       }
-      const many = await ask(`query ($n: [ID!]!) { nodes(nodeIds: $n) { ${fields} } } ${fragment}`, {
+      const many = await run(`query ($n: [ID!]!) { nodes(nodeIds: $n) { ${fields} } } ${fragment}`, {
         n: [...all, 'nothing', all[0]],
       });
       const records = Object.entries(ids).map(([type, nodeId]) => ({ ...expected[type], nodeId }));
@@ -59,30 +59,30 @@ onEachEngine('nodeId over all types', (kit) => {
     }
   });
 
-  it('answers null for what is no nodeId, and for what is gone', async () => {
+  it('returns null for malformed nodeIds and missing records', async () => {
     const { P, F } = await makeWorld(kit);
     const { Pet } = await nodeIdsOf({ P, C: '1', O: '1' } as World);
-    const foreign = (text: string) => Buffer.from(text).toString('base64url');
+    const encoded = (text: string) => Buffer.from(text).toString('base64url');
     const wrong = [
       '',
       'x',
       P,
       `${Pet}=`,
       ` ${Pet}`,
-      foreign('Pet'),
-      foreign('Pet:0'),
-      foreign(`Pet:0${P}`),
-      foreign(`Pet:${P}:${P}`),
-      foreign('Pet:9223372036854775808'),
-      foreign('Pet:9223372036854775806'),
-      foreign(`pet:${P}`),
-      foreign(`Query:${P}`),
-      foreign(`constructor:${P}`),
-      foreign(`PetPatch:${P}`),
+      encoded('Pet'),
+      encoded('Pet:0'),
+      encoded(`Pet:0${P}`),
+      encoded(`Pet:${P}:${P}`),
+      encoded('Pet:9223372036854775808'),
+      encoded('Pet:9223372036854775806'),
+      encoded(`pet:${P}`),
+      encoded(`Query:${P}`),
+      encoded(`constructor:${P}`),
+      encoded(`PetPatch:${P}`),
       '☃'.repeat(50),
     ];
     for (const nodeId of wrong) {
-      const sent = await ask(
+      const sent = await run(
         'query ($n: ID!) { node(nodeId: $n) { nodeId } nodes(nodeIds: [$n]) { nodeId } }',
         {
           n: nodeId,
@@ -90,15 +90,15 @@ onEachEngine('nodeId over all types', (kit) => {
       );
       expect(dataOf(sent), sent.about).toEqual({ node: null, nodes: [null] });
     }
-    const literal = await ask(
+    const literal = await run(
       `{ node(nodeId: "x") { nodeId } a: node(nodeId: 7) { nodeId } nodes(nodeIds: "y") { nodeId } }`,
     );
     expect(dataOf(literal)).toEqual({ node: null, a: null, nodes: [null] });
-    const { node } = dataOf(await ask(`mutation { deletePet(id: ${F}) }`)) && { node: foreign(`Pet:${F}`) };
-    expect(dataOf(await ask(`{ node(nodeId: "${node}") { nodeId } }`))).toEqual({ node: null });
+    const { node } = dataOf(await run(`mutation { deletePet(id: ${F}) }`)) && { node: encoded(`Pet:${F}`) };
+    expect(dataOf(await run(`{ node(nodeId: "${node}") { nodeId } }`))).toEqual({ node: null });
   });
 
-  it('keeps every other id an int64, in literals, lists, defaults and variables', async () => {
+  it('requires every other id to be an int64, in literals, defaults and variables', async () => {
     for (const [text, name, variables] of [
       ['{ pet(id: "x") { id } }', 'id'],
       ['{ orders(filter: {petId: "x"}) { totalCount } }', 'petId'],
@@ -110,10 +110,10 @@ onEachEngine('nodeId over all types', (kit) => {
       ['query ($i: ID) { orders(filter: {petId: $i}) { totalCount } }', 'i', { i: 'x' }],
       ['query ($i: ID!) { node(nodeId: $i) { nodeId } }', 'i', { i: true }],
     ] as const) {
-      const sent = await ask(text, variables);
+      const sent = await run(text, variables);
       expectQueryRefusal(sent, 'VALIDATION_FAILED', `${name}: ${ID_RULE}.`);
     }
-    // The same name in another operation of the document is another variable.
+    // Variables of different operations are independent, even with the same name.
     const text = 'query A($i: ID!) { node(nodeId: $i) { nodeId } } query B($i: ID!) { pet(id: $i) { id } }';
     const send = (operationName: string) =>
       kit.gateway.call('/graphql', {
@@ -124,7 +124,7 @@ onEachEngine('nodeId over all types', (kit) => {
     expect((await send('B')).json.errors[0].message).toBe(`i: ${ID_RULE}.`);
   });
 
-  it('weighs nodes by their number and by what hangs below the most expensive type', async () => {
+  it('charges nodes by their number and most expensive type, and refuses more than 100', async () => {
     const cost = async (text: string, variables?: Record<string, unknown>) => {
       const key = await kit.gateway.newKey('business');
       const sent = await query(kit.gateway, text, variables, { key });
@@ -147,7 +147,7 @@ onEachEngine('nodeId over all types', (kit) => {
         '{ nodes(nodeIds: ["a", "b", "c"]) { ... on Pet { orders(first: 40) { nodes { id } } } ... on Category { pets(first: 60) { nodes { id } } } } }',
       ),
     ).toBe(2);
-    const refused = await ask(list, { n: many(101) });
+    const refused = await run(list, { n: many(101) });
     expect(refused.json.errors[0]).toMatchObject({
       message: 'nodeIds: must have at most 100 items.',
       extensions: { code: 'VALIDATION_FAILED', status: 400 },

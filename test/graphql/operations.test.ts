@@ -29,11 +29,11 @@ const INTROSPECTION: [what: string, text: string][] = [
 describe('INTROSPECTION=on', () => {
   const kit = useGateway(sqlite);
 
-  it.each(INTROSPECTION)('answers what asks for %s', async (_what, text) => {
+  it.each(INTROSPECTION)('returns %s', async (_what, text) => {
     dataOf(await query(kit.gateway, text));
   });
 
-  it('helps with typos', async () => {
+  it('suggests the right name for a typo', async () => {
     const sent = await query(kit.gateway, '{ petz { nodes { id } } }');
     expectQueryRefusal(sent, 'GRAPHQL_VALIDATION_FAILED', /Did you mean/);
   });
@@ -42,7 +42,7 @@ describe('INTROSPECTION=on', () => {
 describe('INTROSPECTION=off', () => {
   const kit = useGateway(sqlite, { INTROSPECTION: 'off' });
 
-  it.each(INTROSPECTION)('refuses what asks for %s', async (_what, text) => {
+  it.each(INTROSPECTION)('refuses queries for %s over POST and GET', async (_what, text) => {
     expectQueryRefusal(await query(kit.gateway, text), 'GRAPHQL_VALIDATION_FAILED', /introspection/);
     const url = `GET /graphql?${new URLSearchParams({ query: text })}`;
     expectQueryRefusal(await send(kit.gateway, url), 'GRAPHQL_VALIDATION_FAILED', /introspection/);
@@ -54,7 +54,7 @@ describe('INTROSPECTION=off', () => {
     expect(sent.text, sent.about).not.toMatch(/did you mean/i);
   });
 
-  it('leaves __typename and everything else as it is', async () => {
+  it('still allows __typename', async () => {
     expect(dataOf(await query(kit.gateway, '{ __typename pets { nodes { __typename } } }'))).toEqual({
       __typename: 'Query',
       pets: { nodes: [] },
@@ -62,14 +62,14 @@ describe('INTROSPECTION=off', () => {
   });
 });
 
-describe('answers of compiled operations', () => {
+describe('responses of compiled operations', () => {
   const kit = useGateway(sqlite);
 
-  it('are to the letter those of interpreted ones, whatever is in the data', async () => {
+  it('equals the response of the interpreted operation exactly, whatever the data', async () => {
     const { store } = kit.gateway;
     const text = fc
       .string({ unit: 'binary', minLength: 1, maxLength: 80 })
-      .map((one) => one.replace(/[\p{Cc}\p{Cs}]/gu, '"\\').trim() || '\u2028');
+      .map((value) => value.replace(/[\p{Cc}\p{Cs}]/gu, '"\\').trim() || '\u2028');
     await fc.assert(
       fc.asyncProperty(text, text, fc.nat(1), async (name, description, n) => {
         const { id } = await store.createCategory({ name, ...(n && { description }) });
@@ -78,7 +78,7 @@ describe('answers of compiled operations', () => {
           complete: n === 1,
           ...(n && { shipDate: '2026-01-31T09:30:00Z' }),
         });
-        // With a name of its own it is not compiled yet: the first answer is interpreted, the third one compiled.
+        // The unique name makes it a new operation, so the first response is interpreted, the third compiled.
         const operation = `query Q${id} ($yes: Boolean = false) {
           category(id: ${id}) { id name description pets { totalCount nodes { status inventory { quantity } } } }
           none: category(id: 9223372036854775807) { id }
@@ -107,9 +107,9 @@ describe('answers of compiled operations', () => {
   });
 });
 
-describe('An operation of a document', () => {
+describe('operations of a document', () => {
   const kit = useGateway(sqlite);
-  const ask = (operationName: unknown, query: string) =>
+  const run = (operationName: unknown, query: string) =>
     send(kit.gateway, 'POST /graphql', { body: { query, operationName } });
   const TWO = 'query A { a: __typename } mutation B { b: __typename }';
 
@@ -119,18 +119,18 @@ describe('An operation of a document', () => {
     ['', 'Must provide operation name if query contains multiple operations.'],
     ['C', 'Unknown operation named "C".'],
     ['toString', 'Unknown operation named "toString".'],
-  ])('named %j is refused: %s', async (name, message) => {
-    expectQueryRefusal(await ask(name, TWO), 'GRAPHQL_VALIDATION_FAILED', message);
+  ])('refuses operationName %j: %s', async (name, message) => {
+    expectQueryRefusal(await run(name, TWO), 'GRAPHQL_VALIDATION_FAILED', message);
   });
 
-  it('is found by its name, or alone', async () => {
-    expect(dataOf(await ask('A', TWO))).toEqual({ a: 'Query' });
-    expect(dataOf(await ask('B', TWO))).toEqual({ b: 'Mutation' });
+  it('runs the named operation, or the only one', async () => {
+    expect(dataOf(await run('A', TWO))).toEqual({ a: 'Query' });
+    expect(dataOf(await run('B', TWO))).toEqual({ b: 'Mutation' });
     for (const name of ['A', undefined, null, ''])
-      expect(dataOf(await ask(name, 'query A { a: __typename }'))).toEqual({ a: 'Query' });
+      expect(dataOf(await run(name, 'query A { a: __typename }'))).toEqual({ a: 'Query' });
   });
 
-  it('may be answered with the budget, the first and every later time', async () => {
+  it('returns the budget in extensions on every use if the request asks for it', async () => {
     const headers = { 'x-ratelimit-extension': 'on' };
     for (let time = 1; time <= 3; time++) {
       const sent = await query(kit.gateway, '{ pet(id: 1) { id } }', undefined, { headers });
@@ -142,8 +142,8 @@ describe('An operation of a document', () => {
   });
 });
 
-describe('An operation of our own', () => {
-  it('must be valid, which is seen when it is prepared', () => {
+describe('internal operations', () => {
+  it('refuses an invalid operation when it is prepared', () => {
     const reported: unknown[] = [];
     const operations = new Operations(schema, (error) => reported.push(error));
     for (const text of ['{', '{ nothing }', '{ pet(id: "x") { id } }'])

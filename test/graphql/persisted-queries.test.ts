@@ -4,7 +4,7 @@ import type { AppError } from '../../src/errors.ts';
 import { PersistedQueries } from '../../src/graphql/persisted-queries.ts';
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
-const named = (sha256Hash: unknown, version: unknown = 1) => ({ persistedQuery: { version, sha256Hash } });
+const withHash = (sha256Hash: unknown, version: unknown = 1) => ({ persistedQuery: { version, sha256Hash } });
 
 function refusalOf(work: () => unknown) {
   try {
@@ -23,24 +23,24 @@ const MALFORMED = [
 ];
 const OTHER = ['BAD_REQUEST', 'extensions.persistedQuery.sha256Hash is not the SHA-256 of the query.'];
 
-it('a document is learnt with its hash and then known by it, whatever its length', () => {
+it('learns a document with its hash and then finds it by hash, whatever its length', () => {
   for (const text of ['{', '{ __typename }', `{ a } # ${'x'.repeat(90_000)}`]) {
     const persisted = new PersistedQueries();
     for (const missing of [undefined, null, ''])
-      expect(refusalOf(() => persisted.textOf(missing, named(hashOf(text))))).toEqual(UNKNOWN);
-    expect(persisted.textOf(text, named(hashOf(text)))).toBe(text);
-    expect(persisted.textOf(text, named(hashOf(text)))).toBe(text);
+      expect(refusalOf(() => persisted.textOf(missing, withHash(hashOf(text))))).toEqual(UNKNOWN);
+    expect(persisted.textOf(text, withHash(hashOf(text)))).toBe(text);
+    expect(persisted.textOf(text, withHash(hashOf(text)))).toBe(text);
     for (const missing of [undefined, null, ''])
-      expect(persisted.textOf(missing, named(hashOf(text).toUpperCase()))).toBe(text);
+      expect(persisted.textOf(missing, withHash(hashOf(text).toUpperCase()))).toBe(text);
   }
 });
 
-it('a request that names no hash has its own document, whatever that is', () => {
+it('returns the query unchanged if there is no hash or it is not a string', () => {
   const persisted = new PersistedQueries();
   for (const query of ['{ a }', '', undefined, null, 7])
     for (const extensions of [undefined, null, {}, { persistedQuery: null }, { other: 1 }])
       expect(persisted.textOf(query, extensions)).toBe(query);
-  expect(persisted.textOf(7, named(hashOf('7')))).toBe(7);
+  expect(persisted.textOf(7, withHash(hashOf('7')))).toBe(7);
 });
 
 it.each([
@@ -55,32 +55,32 @@ it.each([
   [hashOf('{ a }'), 2],
   [hashOf('{ a }'), '1'],
   [hashOf('{ a }'), null],
-])('the hash %j of version %j is malformed', (hash, version) => {
+])('refuses the hash %j with version %j as malformed', (hash, version) => {
   const persisted = new PersistedQueries();
   for (const query of [undefined, '{ a }'])
-    expect(refusalOf(() => persisted.textOf(query, named(hash, version)))).toEqual(MALFORMED);
+    expect(refusalOf(() => persisted.textOf(query, withHash(hash, version)))).toEqual(MALFORMED);
 });
 
-it('a hash of another document is refused, known or not, and nothing is learnt', () => {
+it('refuses the hash of another document, known or not, and learns nothing', () => {
   const persisted = new PersistedQueries();
-  expect(refusalOf(() => persisted.textOf('{ a }', named(hashOf('{ b }'))))).toEqual(OTHER);
-  expect(refusalOf(() => persisted.textOf(undefined, named(hashOf('{ b }'))))).toEqual(UNKNOWN);
-  persisted.textOf('{ b }', named(hashOf('{ b }')));
-  expect(refusalOf(() => persisted.textOf('{ a }', named(hashOf('{ b }'))))).toEqual(OTHER);
-  expect(persisted.textOf(undefined, named(hashOf('{ b }')))).toBe('{ b }');
+  expect(refusalOf(() => persisted.textOf('{ a }', withHash(hashOf('{ b }'))))).toEqual(OTHER);
+  expect(refusalOf(() => persisted.textOf(undefined, withHash(hashOf('{ b }'))))).toEqual(UNKNOWN);
+  persisted.textOf('{ b }', withHash(hashOf('{ b }')));
+  expect(refusalOf(() => persisted.textOf('{ a }', withHash(hashOf('{ b }'))))).toEqual(OTHER);
+  expect(persisted.textOf(undefined, withHash(hashOf('{ b }')))).toBe('{ b }');
 });
 
-it('1,000 documents are known, and four million characters of them', () => {
+it('remembers up to 1,000 documents and four million characters', () => {
   const known = (texts: readonly string[]) => {
     const persisted = new PersistedQueries();
-    for (const text of texts) persisted.textOf(text, named(hashOf(text)));
+    for (const text of texts) persisted.textOf(text, withHash(hashOf(text)));
     return texts.filter(
-      (text) => refusalOf(() => persisted.textOf(undefined, named(hashOf(text)))) === undefined,
+      (text) => refusalOf(() => persisted.textOf(undefined, withHash(hashOf(text)))) === undefined,
     );
   };
   const short = Array.from({ length: 1_001 }, (_, n) => `{ a${n} }`);
   expect(known(short)).toEqual(short.slice(1));
-  // With a character more for each, 40 of them fill the room.
+  // Each counts one character more than its length, so 40 of them fill the cache.
   const long = Array.from({ length: 41 }, (_, n) => `${n}`.padEnd(99_999, '#'));
   expect(known(long.slice(1))).toHaveLength(40);
   expect(known(long)).toEqual(long.slice(1));

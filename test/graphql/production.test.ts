@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 
-/** In development mode graphql-js takes an object that says it is a schema for one of another copy of itself, and throws. */
+/**
+ * In development mode, graphql-js throws if an object tagged as a schema was not created by this copy of
+ * graphql-js.
+ */
 const PROGRAM = `
   await import('./src/graphql/production.ts');
   const { isSchema } = await import('graphql');
@@ -19,7 +22,7 @@ const run = (NODE_ENV: string | undefined) => {
 };
 
 it.each([undefined, 'development', 'production'])(
-  'graphql-js serves as in production under NODE_ENV %s',
+  'runs graphql-js in production mode with NODE_ENV %s',
   (mode) => {
     expect(run(mode)).toEqual([false, mode ?? null]);
   },

@@ -4,19 +4,19 @@ import { AppError, ERRORS, type ErrorCode, validationFailed } from '../../src/er
 import { OperationRefused, publicError, refused } from '../../src/graphql/refusal.ts';
 
 it.each(Object.keys(ERRORS) as ErrorCode[])(
-  'an error of code %s is told with the status of the table',
+  'formats an error of code %s with its status from the error table',
   (code) => {
     const { status } = ERRORS[code];
-    const told = { message: 'why', extensions: { code, status } };
-    expect(publicError(new AppError(code, 'why'))).toEqual(told);
-    expect(publicError(new GraphQLError('why', { extensions: { code, status: 200 } }))).toEqual(told);
-    expect(publicError(new GraphQLError('why'), code)).toEqual(told);
+    const formatted = { message: 'why', extensions: { code, status } };
+    expect(publicError(new AppError(code, 'why'))).toEqual(formatted);
+    expect(publicError(new GraphQLError('why', { extensions: { code, status: 200 } }))).toEqual(formatted);
+    expect(publicError(new GraphQLError('why'), code)).toEqual(formatted);
     const { errors, message } = refused(code, 'why');
-    expect([errors, message]).toEqual([[told], 'why']);
+    expect([errors, message]).toEqual([[formatted], 'why']);
   },
 );
 
-it('an error without a code of ours has that of the fallback', () => {
+it('uses the fallback code for an error without a known code', () => {
   for (const code of [undefined, 'toString', 'constructor', 'NO_SUCH_CODE']) {
     const error = new GraphQLError('why', code === undefined ? {} : { extensions: { code } });
     expect(publicError(error).extensions).toEqual({ code: 'INTERNAL', status: 500 });
@@ -24,7 +24,7 @@ it('an error without a code of ours has that of the fallback', () => {
   }
 });
 
-it('an error is told with its place, its path and what is wrong with each field, and nothing else', () => {
+it('exposes the locations, path and field issues of an error and nothing else', () => {
   const fields = [{ path: 'name', message: 'is required' }];
   const error = new GraphQLError('why', {
     source: new Source('{ a }'),
@@ -46,7 +46,7 @@ it('an error is told with its place, its path and what is wrong with each field,
   expect(Object.keys(publicError(new GraphQLError('why')))).toEqual(['message', 'extensions']);
 });
 
-it('an operation may be refused for several reasons, of which the first is its message', () => {
+it('takes the message of a refusal from its first error', () => {
   const errors = ['one', 'two'].map((message) => ({ message }));
   expect(new OperationRefused(errors)).toMatchObject({ message: 'one', errors });
   expect(new OperationRefused([]).message).toBe('');

@@ -16,7 +16,7 @@ const LARGEST = '9223372036854775807';
 const MISSING = '9223372036854775806';
 const ID_RULE = `must be an integer from 1 to ${LARGEST}`;
 
-/** Operation and data; `$C` … are the ids of makeWorld. Ids come out as strings. */
+/** Operations and their data. `$C` and the like are ids of makeWorld. Ids are returned as strings. */
 const QUERIES: readonly [operation: string, data: string][] = [
   [
     '{ pet(id: $P) { id name status categoryId __typename } }',
@@ -231,10 +231,10 @@ const REFUSALS: readonly [operation: string, code: string, status: number, messa
   ],
 ];
 
-describe('The schema', () => {
+describe('the schema', () => {
   const kit = useGateway(sqlite);
 
-  it('can be asked for the whole schema, which is the committed one', async () => {
+  it('equals the committed schema.graphql when introspected', async () => {
     const { getIntrospectionQuery, buildClientSchema, lexicographicSortSchema, printSchema } = await import(
       'graphql'
     );
@@ -247,9 +247,9 @@ describe('The schema', () => {
   });
 });
 
-onEachEngine('GraphQL', (kit) => {
-  // Twice: the second time runs compiled.
-  it.each(QUERIES)('%s', async (operation, data) => {
+onEachEngine('GraphQL operations', (kit) => {
+  // Twice, because the second run is compiled.
+  it.each(QUERIES)('returns the data of the query %s', async (operation, data) => {
     const world = await makeWorld(kit);
     for (let time = 0; time < 2; time++) {
       const sent = await query(kit.gateway, fill(operation, world));
@@ -257,16 +257,16 @@ onEachEngine('GraphQL', (kit) => {
     }
   });
 
-  it.each(MUTATIONS)('%s', async (operation, data) => {
+  it.each(MUTATIONS)('returns the data of the mutation %s', async (operation, data) => {
     const world = await makeWorld(kit);
     const sent = await query(kit.gateway, `mutation { result: ${fill(operation, world)} }`);
     expect(JSON.stringify(dataOf(sent).result), sent.about).toBe(fill(data, world));
   });
 
-  it.each(REFUSALS)('%s is %s', async (operation, code, status, message) => {
+  it.each(REFUSALS)('fails %s with %s', async (operation, code, status, message) => {
     const world = await makeWorld(kit);
     const sent = await query(kit.gateway, `mutation { result: ${fill(operation, world)} }`);
-    // It ran, so HTTP says 200.
+    // The operation ran, so the HTTP status is 200.
     expect(sent.status, sent.about).toBe(200);
     expect(sent.json, sent.about).toEqual({
       errors: [
@@ -281,7 +281,7 @@ onEachEngine('GraphQL', (kit) => {
     });
   });
 
-  it('reads ids from strings and integers, exactly, in literals and variables', async () => {
+  it('accepts ids as strings and integers without rounding, in literals and variables', async () => {
     const { gateway } = kit;
     for (const id of [LARGEST, '9007199254740993']) {
       const created = await query(gateway, 'mutation ($id: ID) { createOrder(input: {id: $id}) { id } }', {
@@ -308,7 +308,7 @@ onEachEngine('GraphQL', (kit) => {
     }
   });
 
-  it('runs mutations one after the other and reads what they wrote', async () => {
+  it('runs the fields of a mutation in order and reads what they wrote', async () => {
     const { C, P } = await makeWorld(kit);
     const sent = await query(
       kit.gateway,
@@ -326,7 +326,7 @@ onEachEngine('GraphQL', (kit) => {
     });
   });
 
-  it('writes nothing of a mutation of which one field fails', async () => {
+  it('stores nothing of a mutation if one field fails', async () => {
     const { P } = await makeWorld(kit);
     for (const name of ['A', 'B', 'C']) {
       const sent = await query(
@@ -347,7 +347,7 @@ onEachEngine('GraphQL', (kit) => {
     }
   });
 
-  it('answers what a query can, beside the errors of the rest', async () => {
+  it('returns the data of a query alongside the errors of failed fields', async () => {
     const { P } = await makeWorld(kit);
     for (let time = 0; time < 2; time++) {
       const sent = await query(
@@ -362,7 +362,7 @@ onEachEngine('GraphQL', (kit) => {
   });
 });
 
-describe('GraphQL before execution', () => {
+describe('validation before execution', () => {
   const kit = useGateway(sqlite);
   const NEW_PET = 'mutation ($input: NewPet!) { createPet(input: $input) { id } }';
   const NEW_ORDER = 'mutation ($input: NewOrder!) { createOrder(input: $input) { id } }';
@@ -419,7 +419,7 @@ describe('GraphQL before execution', () => {
       { statuses: ['sold', 'gone', 7] },
       'statuses.1: Value "gone" does not exist in "PetStatus" enum; statuses.2: Enum "PetStatus" cannot represent non-string value: 7.',
     ],
-  ])('%s with %j is VALIDATION_FAILED', async (text, variables, message) => {
+  ])('refuses %s with %j as VALIDATION_FAILED', async (text, variables, message) => {
     const sent = await query(kit.gateway, text, variables);
     expectQueryRefusal(sent, 'VALIDATION_FAILED', message);
     expect(sent.json.errors, sent.about).toHaveLength(1);
@@ -442,7 +442,7 @@ describe('GraphQL before execution', () => {
       'mutation { createOrder(input: {shipDate: 7}) { id } }',
       'shipDate: must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z.',
     ],
-  ])('%s is VALIDATION_FAILED', async (text, message) => {
+  ])('refuses %s as VALIDATION_FAILED', async (text, message) => {
     expectQueryRefusal(await query(kit.gateway, text), 'VALIDATION_FAILED', message);
   });
 
@@ -494,18 +494,18 @@ describe('GraphQL before execution', () => {
       [`{ pet(id: 1) { ${'... { '.repeat(150)} nothing ${'}'.repeat(150)} } }`, 'GRAPHQL_VALIDATION_FAILED'],
       [`{ pets(filter: ${'['.repeat(2_400)}${']'.repeat(2_400)}) { totalCount } }`, 'QUERY_TOO_COMPLEX'],
     ].map(([text, code]) => [text!.slice(0, 60), code as ErrorCode, text!] as const),
-  )('%j is %s', async (_, code, text) => {
-    // Twice: refusals are remembered too.
+  )('refuses %j as %s', async (_, code, text) => {
+    // Twice: the second use caches the refusal.
     for (let time = 0; time < 2; time++) expectQueryRefusal(await query(kit.gateway, text), code);
   });
 
-  it('refuses integers beyond int64 in variables', async () => {
+  it('refuses integers outside the id range in variables', async () => {
     for (const id of [9223372036854775808n, -9223372036854775808n, 10n ** 30n]) {
       expectQueryRefusal(await query(kit.gateway, PET, { id }), 'VALIDATION_FAILED', `id: ${ID_RULE}.`);
     }
   });
 
-  it('names the operation that it cannot find', async () => {
+  it('names an unknown operation in the error', async () => {
     const body = JSON.stringify({
       query: 'query A { __typename } query B { a: __typename }',
       operationName: 'C',
@@ -516,7 +516,7 @@ describe('GraphQL before execution', () => {
     expect(found.json).toEqual({ data: { a: 'Query' } });
   });
 
-  it('follows a long chain of fragments', async () => {
+  it('resolves a chain of 241 fragments', async () => {
     const links = Array.from({ length: 240 }, (_, i) => `fragment F${i} on Query { ...F${i + 1} }`);
     const text = `{ ...F0 } ${links.join(' ')} fragment F240 on Query { __typename }`;
     for (let time = 0; time < 3; time++) {

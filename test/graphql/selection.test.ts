@@ -3,11 +3,11 @@ import { dataOf, expectQueryRefusal, makeWorld, query, sqlite, useGateway } from
 
 const kit = useGateway(sqlite);
 
-/** So many levels, of a pet and its stock in turn. */
+/** Nested levels, alternating between a pet and its inventory. */
 const nested = (levels: number, field = 'inventory'): string =>
   levels === 1 ? 'id' : `${field} { ${nested(levels - 1, field === 'pet' ? 'inventory' : 'pet')} }`;
 
-it('30 levels may be nested, no more', async () => {
+it('allows 30 levels and refuses 31', async () => {
   const { P } = await makeWorld(kit);
   const text = (levels: number) => `{ pet(id: ${P}) { ${nested(levels - 1)} } }`;
   for (let time = 0; time < 3; time++) {
@@ -20,11 +20,11 @@ it('30 levels may be nested, no more', async () => {
   }
 });
 
-it('10,000 fields may be selected of all the types that a record can have, no more', async () => {
+it('allows 10,000 fields over all possible types and refuses more', async () => {
   const aliases = Array.from({ length: 99 }, (_, i) => `a${i}: nodeId`).join(' ');
   const text = (more: string) =>
     `{ ${Array.from({ length: 25 }, (_, i) => `n${i}: node(nodeId: "x") { ...F }`).join(' ')} ${more} } fragment F on Node { ${aliases} }`;
-  // Each of 25 nodes may be one of 4 types with 99 fields, which is 9,925 with the nodes themselves.
+  // Each of the 25 nodes can be one of 4 types with 99 fields: 9,925 fields with the nodes themselves.
   const more = (count: number) => Array.from({ length: count }, (_, i) => `t${i}: __typename`).join(' ');
   dataOf(await query(kit.gateway, text(more(75))));
   expectQueryRefusal(
@@ -46,7 +46,7 @@ it.each([
   ['@include(if: $yes) @skip(if: false)', { yes: true }, true],
   ['@include(if: $yes) @skip(if: true)', { yes: true }, false],
   ['@skip(if: false) @include(if: $yes)', { yes: false }, false],
-])('%s with %j decides about fields and fragments alike', async (directives, variables, isThere) => {
+])('applies %s with %j to fields and fragments alike', async (directives, variables, isSelected) => {
   const definition = 'yes' in variables ? 'query ($yes: Boolean!) ' : '';
   for (const selection of [
     `x: __typename ${directives}`,
@@ -59,7 +59,7 @@ it.each([
     for (let time = 0; time < 2; time++)
       expect(dataOf(await query(kit.gateway, text, variables)), text).toEqual({
         y: 'Query',
-        ...(isThere && { x: 'Query' }),
+        ...(isSelected && { x: 'Query' }),
       });
   }
 });

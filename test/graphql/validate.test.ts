@@ -18,7 +18,7 @@ import { validate } from '../../src/graphql/validate.ts';
 const RUNS = Number(process.env.PROPERTY_RUNS ?? 1_000);
 const RULES = [...specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule), Int64IdsRule];
 
-/** Null where graphql-js throws instead: it reads the directives of a subscription before it has checked them. */
+/** Null if graphql-js throws: it evaluates directives of a subscription before checking them. */
 function expectedOf(document: DocumentNode) {
   try {
     return validateByGraphQLJs(schema, document, RULES, { maxErrors: 100 });
@@ -28,7 +28,7 @@ function expectedOf(document: DocumentNode) {
 }
 const actualOf = (document: DocumentNode) => validate(schema, document, RULES, { max: 100, suggested: 100 });
 
-/** Documents that hold between them whatever a rule looks at. */
+/** Documents that together contain everything that rules check. */
 const DOCUMENTS = [
   '{ pet(id: 1) { id name } __typename }',
   '{ pets(first: 1, filter: {status: [sold, pending], categoryId: "2"}) { nodes { id } } }',
@@ -42,7 +42,7 @@ const DOCUMENTS = [
   'query ($v: [ID!]!) { nodes(nodeIds: $v) { nodeId } } type T { x: Int }',
 ];
 
-/** Tokens that other documents have, so that a change can bring in what a document had nothing of. */
+/** More tokens, so that a change can introduce what a document does not have. */
 const OTHERS =
   '$v $id @skip @skip(if:$v) @include(if:true) @x ... ...F ...X on Pet (id:1) (first:"1") { } id nome name: null 1.5 [ ]'.split(
     ' ',
@@ -82,15 +82,15 @@ function parsed(text: string): DocumentNode | null {
   }
 }
 
-describe('Validation', () => {
-  it('finds what graphql-js finds', () => {
+describe('validation', () => {
+  it('reports the same errors as graphql-js for randomly changed documents', () => {
     let faulty = 0;
     fc.assert(
       fc.property(changed, (text) => {
         const document = parsed(text);
         fc.pre(document !== null);
         const expected = expectedOf(document);
-        // Of the parts of type definitions nothing is said: a document that has one is refused for that.
+        // The contents of type definitions are not checked: a document with one is refused anyway.
         if (!expected || document.definitions.some(({ kind }) => kind === Kind.OBJECT_TYPE_DEFINITION)) {
           expect(actualOf(document).length, text).toBeGreaterThan(0);
           return;
@@ -167,7 +167,7 @@ describe('Validation', () => {
     '{ __typename } query A { __typename }',
     'subscription { events { id } more: events { id } }',
     'mutation { __schema { queryType { name } } }',
-  ])('finds an error wherever it is: %s', (text) => {
+  ])('reports the same errors as graphql-js for %s', (text) => {
     const document = parse(text);
     const expected = expectedOf(document)!.map(({ message, locations }) => ({ message, locations }));
     expect(expected).not.toEqual([]);
@@ -178,13 +178,13 @@ describe('Validation', () => {
     'subscription { events @skip { id } }',
     'subscription { ...F @include } fragment F on Subscription { events { id } }',
     'subscription ($yes: Boolean!) { events @include(if: $yes) { id } }',
-  ])('refuses what graphql-js throws at: %s', (text) => {
+  ])('refuses %s, for which graphql-js throws', (text) => {
     const document = parse(text);
     expect(expectedOf(document)).toBeNull();
     expect(actualOf(document).at(-1)!.message).toContain('Argument "if"');
   });
 
-  it('does not take a bug of a rule for an error of the document', () => {
+  it('rethrows unexpected errors of a rule and restores the stack trace limit', () => {
     const { stackTraceLimit } = Error;
     const broken = () => ({
       Field() {
@@ -197,7 +197,7 @@ describe('Validation', () => {
     expect(Error.stackTraceLimit).toBe(stackTraceLimit);
   });
 
-  it('stops where there are too many errors, and says so', () => {
+  it('stops after 100 errors and makes suggestions only for the first 2', () => {
     const names = Array.from({ length: 200 }, (_, i) => `a${i}: nome`).join(' ');
     const document = parse(`{ pet(id: 1) { ${names} } }`);
     const errors = validate(schema, document, RULES, { max: 100, suggested: 2 });
@@ -206,7 +206,7 @@ describe('Validation', () => {
     expect(errors.map(({ message }) => message.includes('Did you mean')).lastIndexOf(true)).toBe(1);
   });
 
-  it('leaves the stacks of later errors as they were', () => {
+  it('leaves the stack traces of later errors intact', () => {
     validate(schema, parse('{ x }'), RULES, { max: 100, suggested: 20 });
     expect(new Error('later').stack).toContain('validate.test');
   });

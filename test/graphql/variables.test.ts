@@ -15,7 +15,7 @@ import { dataOf, expectQueryRefusal, query, sqlite, useGateway } from '../kit/pe
 
 const RUNS = { numRuns: Number(process.env.PROPERTY_RUNS ?? 100) };
 
-/** Has every kind of input type within every other one. */
+/** Contains every kind of input type within every other. */
 const schema = buildSchema(`
   enum Kind { CAT DOG }
   scalar Odd
@@ -36,7 +36,7 @@ const typeOf = (name: Argument): GraphQLInputType => {
   return typeFromAST(schema, variableDefinitions![0]!.type as never) as unknown as GraphQLInputType;
 };
 
-/** What graphql-js finds wrong with the values, variable by variable. */
+/** The coerced values and the issues of graphql-js, variable by variable. */
 function expectedOf(values: Partial<Record<Argument, unknown>>) {
   const issues: { path: string; message: string }[] = [];
   const coerced: Record<string, unknown> = {};
@@ -48,7 +48,7 @@ function expectedOf(values: Partial<Record<Argument, unknown>>) {
   return { coerced, issues };
 }
 
-/** The coerced values, or the issues that are listed and how many there are in all. */
+/** Our coerced values, or the listed issues and the number of all issues. */
 function actualOf(values: Partial<Record<Argument, unknown>>) {
   const names = Object.keys(values) as Argument[];
   const definitions = names.map((name) => `$${name}: ${TYPES[name]}`);
@@ -102,31 +102,37 @@ const thing = fc.letrec((tie) => ({
   ),
 })).thing;
 
-describe('The issues of variables', () => {
+describe('issues of variables', () => {
   it.each<[what: string, values: Partial<Record<Argument, unknown>>]>([
-    ['none', { thing: { required: 1 }, kinds: ['CAT', 'DOG'], grid: [[1, 2], [3]], odds: [null, 'odd'] }],
+    [
+      'no issues',
+      { thing: { required: 1 }, kinds: ['CAT', 'DOG'], grid: [[1, 2], [3]], odds: [null, 'odd'] },
+    ],
     ['a single value for a list', { kinds: 'CAT', grid: 7, things: { required: 1 } }],
-    ['one in each', { thing: {}, kinds: ['COW'], grid: [[1.5]], odds: ['none'] }],
-    ['20', { kinds: many(20, 'COW') }],
-    ['21', { kinds: many(21, 'COW') }],
-    ['30 among 60', { kinds: many(30, 'COW').flatMap((kind) => [kind, 'CAT']) }],
+    ['one issue per variable', { thing: {}, kinds: ['COW'], grid: [[1.5]], odds: ['none'] }],
+    ['20 issues', { kinds: many(20, 'COW') }],
+    ['21 issues', { kinds: many(21, 'COW') }],
+    ['30 issues among 60 values', { kinds: many(30, 'COW').flatMap((kind) => [kind, 'CAT']) }],
     ['nulls', { kinds: many(30, null), things: many(3, null) }],
-    ['15 and 15', { kinds: many(15, 'COW'), odds: many(15, 'none') }],
-    ['25 and 25', { kinds: many(25, 'COW'), odds: many(25, 'none') }],
-    ['values of another type', { kinds: many(15, 7).concat(many(15, {})), grid: many(30, ['x', 1, null]) }],
+    ['15 issues in each of two variables', { kinds: many(15, 'COW'), odds: many(15, 'none') }],
+    ['25 issues in each of two variables', { kinds: many(25, 'COW'), odds: many(25, 'none') }],
+    ['values of the wrong type', { kinds: many(15, 7).concat(many(15, {})), grid: many(30, ['x', 1, null]) }],
     ['lists instead of objects', { things: many(30, 'x').concat(many(5, [])) }],
     ['objects in objects', { thing: { things: many(25, wrong), thing: { ...wrong, thing: wrong } } }],
     ['unknown fields', { thing: { required: 1, things: many(25, { required: 1, other: 1, more: 2 }) } }],
-    ['fields of every object', { thing: { required: 1, things: many(25, { toString: 1, constructor: 1 }) } }],
+    [
+      'fields named like those of Object.prototype',
+      { thing: { required: 1, things: many(25, { toString: 1, constructor: 1 }) } },
+    ],
     ['missing fields', { things: many(25, {}) }],
     ['objects instead of scalars', { thing: { required: {}, grid: many(30, {}), things: many(9, wrong) } }],
     ['single values in lists of lists', { grid: many(30, 1.5).concat(many(30, 1)) }],
     ['nulls in lists of lists', { things: many(25, { required: 1, grid: [null, [null, 1]] }) }],
-  ])('are those of graphql-js, all of them counted: %s', (_what, values) => {
+  ])('lists and counts the same issues as graphql-js for %s', (_what, values) => {
     expectSame(values);
   });
 
-  it('are those of graphql-js, all of them counted, whatever the values', () => {
+  it('lists and counts the same issues as graphql-js for arbitrary values', () => {
     const values = fc.record(
       {
         things: fc.array(thing, { maxLength: 10 }),
@@ -140,14 +146,14 @@ describe('The issues of variables', () => {
   });
 });
 
-describe('Variables', () => {
+describe('variables', () => {
   const kit = useGateway(sqlite);
   const NODES = 'query ($ids: [ID!]!) { nodes(nodeIds: $ids) { nodeId } }';
   const PETS = 'query ($filter: PetFilter) { pets(filter: $filter) { totalCount } }';
   const ID = 'must be an integer from 1 to 9223372036854775807';
 
   it.each<[text: string, variables: Record<string, unknown>, fields: [path: string, message: string][]]>([
-    // Fields of an input object are named as over REST, items of a list by the variable.
+    // Fields of an input object are named as over REST, list items by their variable.
     [
       PETS,
       { filter: { status: ['sold', 'gone'], categoryId: 1.5 } },
@@ -165,7 +171,7 @@ describe('Variables', () => {
     [NODES, { ids: null }, [['ids', 'must not be null']]],
     [NODES, {}, [['ids', 'is required: a variable of type [ID!]!']]],
     ['query ($id: ID = 1) { pet(id: $id) { id } }', { id: null }, [['id', 'must not be null']]],
-  ])('%s with %j are refused with what is wrong where', async (text, variables, fields) => {
+  ])('refuses %s with %j and reports the path of each issue', async (text, variables, fields) => {
     const sent = await query(kit.gateway, text, variables);
     expectQueryRefusal(
       sent,
@@ -177,7 +183,7 @@ describe('Variables', () => {
     );
   });
 
-  it('are counted where more are wrong than are named, of ids those that are none', async () => {
+  it('lists 20 issues and counts the rest', async () => {
     const ids = Array.from({ length: 30 }, () => [true, 'x', 7, null, 1.5]).flat();
     const sent = await query(kit.gateway, NODES, { ids });
     expectQueryRefusal(sent, 'VALIDATION_FAILED', /^ids\.0: .*; and 70 more\.$/);
@@ -185,7 +191,7 @@ describe('Variables', () => {
     expectQueryRefusal(await query(kit.gateway, PETS, { filter }), 'VALIDATION_FAILED', /; and 132 more\.$/);
   });
 
-  it('may be null where null is allowed, with and without a default', async () => {
+  it('accepts null or no value for a nullable variable with a default', async () => {
     const text =
       'query ($n: Int = 1, $f: PetFilter = {status: sold}) { pets(first: $n, filter: $f) { totalCount } }';
     for (const variables of [{}, { n: null }, { n: null, f: null }])

@@ -48,7 +48,7 @@ export const SLOW = new Set([
   'cuts off who does not read, and nobody else',
   'disconnects only the reader that falls far behind',
   'delivers each acknowledged write of 16 REST and GraphQL writers once, in order per record',
-  'thousands of different documents leave little behind, whatever is kept of each',
-  'documents that come once are not kept',
+  'limits heap growth to 60 MB over thousands of different documents',
+  'does not keep documents that are used once',
   'responds to Expect: 100-continue with the refusal instead of asking for the body',
 ]);
