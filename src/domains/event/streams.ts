@@ -3,7 +3,8 @@ import type { Session } from '../../access/session.ts';
 import { AppError, unavailable } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { EventStore } from '../../store/events.ts';
-import { EventFeed, type EventReader, type FeedEvent, type Selection, SlowReaderError } from './feed.ts';
+import { EventFeed } from './feed.ts';
+import { type EventReader, type FeedEvent, type Selection, SlowReaderError } from './reader.ts';
 
 /** Events covered by one payment. */
 const EVENTS_PER_PAYMENT = 100;

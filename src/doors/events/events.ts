@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { apiKeyFrom } from '../../access/api-keys.ts';
 import type { Session } from '../../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
-import { type FeedEvent, type Selection, SlowReaderError } from '../../domains/event/feed.ts';
+import { type FeedEvent, type Selection, SlowReaderError } from '../../domains/event/reader.ts';
 import {
   CLIENT_DISCONNECTED,
   type EventStream,
@@ -12,6 +12,7 @@ import {
 } from '../../domains/event/streams.ts';
 import { AppError, asAppError, validationFailed } from '../../errors.ts';
 import type { Exchange } from '../../http/exchange.ts';
+import { PacedResponse } from '../../http/paced-response.ts';
 import type { HttpResponse } from '../../http/response.ts';
 
 /** Units per 100 events. */
@@ -66,37 +67,22 @@ export class EventsHandler {
   }
 
   async #write(response: ServerResponse, stream: EventStream): Promise<Record<string, unknown>> {
-    let drained: (() => void) | undefined;
-    response.on('drain', () => drained?.());
-    const { socket } = response;
-    const onDisconnect = () => stream.fail(CLIENT_DISCONNECTED);
-    response.on('close', onDisconnect);
-    // A client that reads indefinitely has no reason to half-close its connection, so it is about to
-    // disconnect.
-    socket?.on('end', onDisconnect);
+    const paced = new PacedResponse(response, () => stream.fail(CLIENT_DISCONNECTED));
     stream.onFailure((error) => {
       // Unsent data would keep the response in memory.
       if (error instanceof SlowReaderError) response.destroy();
-      drained?.();
+      paced.resume();
     });
-    if (response.destroyed || socket?.readableEnded) onDisconnect();
     // A client that does not read gets no comments, since writing them would count as activity.
     const heartbeat = setInterval(() => response.writableNeedDrain || response.write(COMMENT), HEARTBEAT);
     try {
       response.write(RETRY);
-      for (;;) {
-        const events = await stream.take();
-        if (response.write(this.#frames.of(events))) continue;
-        await new Promise<void>((resolve) => {
-          drained = resolve;
-          if (!response.writableNeedDrain) resolve();
-        });
-      }
+      for (;;) await paced.write(this.#frames.of(await stream.take()));
     } catch (error) {
       stream.fail(error);
     } finally {
       clearInterval(heartbeat);
-      socket?.off('end', onDisconnect);
+      paced.release();
       stream.close();
     }
     this.#end(response, stream.failure);

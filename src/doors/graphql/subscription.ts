@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { apiKeyFrom } from '../../access/api-keys.ts';
 import type { Session } from '../../access/session.ts';
-import { SlowReaderError } from '../../domains/event/feed.ts';
+import { SlowReaderError } from '../../domains/event/reader.ts';
 import {
   CLIENT_DISCONNECTED,
   type EventStream,
@@ -17,6 +17,7 @@ import { toJson } from '../../graphql/json.ts';
 import type { PreparedOperation } from '../../graphql/operations.ts';
 import { publicError } from '../../graphql/refusal.ts';
 import type { Exchange } from '../../http/exchange.ts';
+import { PacedResponse } from '../../http/paced-response.ts';
 import type { StoredEvent } from '../../store/events.ts';
 
 /** An open subscription. */
@@ -52,32 +53,20 @@ export class Subscription {
   async write(body: ReadableStream<Uint8Array>, response: ServerResponse): Promise<Record<string, unknown>> {
     const stream = this.#stream;
     const reader = body.getReader();
-    const { socket } = response;
-    let drained: (() => void) | undefined;
-    const onDisconnect = () => stream.fail(CLIENT_DISCONNECTED);
-    response.on('drain', () => drained?.());
-    response.on('close', onDisconnect);
-    // A client that reads indefinitely has no reason to half-close its connection, so it is about to
-    // disconnect.
-    socket?.on('end', onDisconnect);
+    const paced = new PacedResponse(response, () => stream.fail(CLIENT_DISCONNECTED));
     stream.onFailure((error) => {
       // Without `complete`, clients reconnect and resume.
       if (error === SERVER_STOPPING || error instanceof SlowReaderError) response.destroy();
-      drained?.();
+      paced.resume();
     });
-    if (response.destroyed || socket?.readableEnded) onDisconnect();
     try {
       for (;;) {
         const { value, done } = await reader.read();
         if (done) break;
-        if (response.destroyed || response.write(value)) continue;
-        await new Promise<void>((resolve) => {
-          drained = resolve;
-          if (!response.writableNeedDrain || response.destroyed) resolve();
-        });
+        await paced.write(value);
       }
     } finally {
-      socket?.off('end', onDisconnect);
+      paced.release();
       stream.close();
       response.end();
     }

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { EventFeed, type EventReader, type FeedEvent } from '../../../src/domains/event/feed.ts';
+import { EventFeed } from '../../../src/domains/event/feed.ts';
+import type { EventReader, FeedEvent } from '../../../src/domains/event/reader.ts';
 import { eventsGone, unavailable } from '../../../src/errors.ts';
 import type { EventFollower, EventStore } from '../../../src/store/events.ts';
 import type { Store } from '../../../src/store/store.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Session } from '../../../src/access/session.ts';
-import { SlowReaderError } from '../../../src/domains/event/feed.ts';
+import { SlowReaderError } from '../../../src/domains/event/reader.ts';
 import {
   CLIENT_DISCONNECTED,
   type EventStream,
