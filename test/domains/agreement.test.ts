@@ -6,19 +6,21 @@ import type { TestGateway } from '../kit/gateway.ts';
 import { exactly, onEachEngine, query, type Sent, send } from '../kit/petstore.ts';
 
 /**
- * REST and GraphQL agree: a random run of operations is sent over REST to one part of the data and over GraphQL to a twin of
- * it; the answers and faults are the same, but for the ids, and each interface reads what the other wrote.
+ * Sends random sequences of operations over REST to one set of records and over GraphQL to its twin. Results
+ * and errors must be the same except for the ids, and each interface must read what the other wrote.
  */
+
+/** The ids of the records created in one of the two sets, in order. */
 interface Twin {
   categories: string[];
   pets: string[];
   orders: string[];
 }
-type Ask = (gateway: TestGateway, twin: Twin) => Promise<Sent>;
+type SendStep = (gateway: TestGateway, twin: Twin) => Promise<Sent>;
 interface Step {
-  rest: Ask;
-  graphql: Ask;
-  /** Where the id of what this creates goes. */
+  rest: SendStep;
+  graphql: SendStep;
+  /** The list that the id of the created record is added to. */
   creates?: keyof Twin;
   toString(): string;
 }
@@ -46,9 +48,9 @@ const MISSING = '9223372036854775806';
 
 const pick = (ids: readonly string[], index: number): string =>
   index < 0 ? MISSING : (ids[index % Math.max(1, ids.length)] ?? MISSING);
-const bare = (value: string) => BigInt(value);
+const toInteger = (id: string) => BigInt(id);
 
-/** A body whose `categoryId` and `petId` are indexes yet. */
+/** A body whose `categoryId` and `petId` are still indexes into the twin. */
 type Body = Record<string, unknown>;
 const REFERENCES: Record<string, keyof Twin> = { categoryId: 'categories', petId: 'pets' };
 const bodyOf = (body: Body, twin: Twin, write: (id: string) => unknown): Body =>
@@ -60,11 +62,11 @@ const bodyOf = (body: Body, twin: Twin, write: (id: string) => unknown): Body =>
   );
 
 const restOf =
-  (line: (twin: Twin) => string, body?: Body): Ask =>
+  (requestLine: (twin: Twin) => string, body?: Body): SendStep =>
   (gateway, twin) =>
-    send(gateway, line(twin), body && { body: stringify(bodyOf(body, twin, bare)) });
+    send(gateway, requestLine(twin), body && { body: stringify(bodyOf(body, twin, toInteger)) });
 const graphqlOf =
-  (text: string, variables: (twin: Twin) => Record<string, unknown>): Ask =>
+  (text: string, variables: (twin: Twin) => Record<string, unknown>): SendStep =>
   (gateway, twin) =>
     query(gateway, text, variables(twin));
 
@@ -129,7 +131,7 @@ function listPets(
   return {
     rest: restOf((twin) => {
       const parameters = new URLSearchParams({ categoryId: pick(twin.categories, category) });
-      for (const one of status ?? []) parameters.append('status', one);
+      for (const value of status ?? []) parameters.append('status', value);
       if (limit !== undefined) parameters.set('limit', String(limit));
       if (after !== undefined) parameters.set('after', pick(twin.pets, after));
       return `/pets?${parameters}`;
@@ -146,39 +148,45 @@ function listPets(
   };
 }
 
-/** What came of a step, in the words of neither interface, with ids as places in the twin. */
+/** The outcome of a step in a form common to both interfaces, with ids as positions in the twin. */
 function outcomeOf(sent: Sent, twin: Twin): unknown {
-  const places = new Map<string, string>();
+  const positions = new Map<string, string>();
   for (const [kind, ids] of Object.entries(twin))
-    ids.forEach((id: string, place: number) => void places.set(`${kind} ${id}`, `${kind}[${place}]`));
-  const record = (found: Record<string, unknown>, kind: string) =>
+    ids.forEach(
+      (id: string, position: number) => void positions.set(`${kind} ${id}`, `${kind}[${position}]`),
+    );
+  const withPositions = (record: Record<string, unknown>, kind: string) =>
     Object.fromEntries(
-      Object.entries(found).map(([name, value]) => {
+      Object.entries(record).map(([name, value]) => {
         if (!/[iI]d$/.test(name)) return [name, value];
         const list = name === 'id' ? kind : REFERENCES[name]!;
         return [
           name,
-          value === null ? value : (places.get(`${list} ${String(value).replace('#', '')}`) ?? value),
+          value === null ? value : (positions.get(`${list} ${String(value).replace('#', '')}`) ?? value),
         ];
       }),
     );
-  const kindOf = (found: object) =>
-    'categoryId' in found ? 'pets' : 'complete' in found ? 'orders' : 'categories';
-  const present = (found: Record<string, unknown>) =>
-    record(Object.fromEntries(Object.entries(found).filter(([, value]) => value !== null)), kindOf(found));
-  const message = (text: string) => text.replace(/\b\d+\b/g, (id) => (id === MISSING ? id : 'N'));
+  const kindOf = (record: object) =>
+    'categoryId' in record ? 'pets' : 'complete' in record ? 'orders' : 'categories';
+  const normalized = (record: Record<string, unknown>) =>
+    withPositions(
+      Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null)),
+      kindOf(record),
+    );
+  const withoutIds = (text: string) => text.replace(/\b\d+\b/g, (id) => (id === MISSING ? id : 'N'));
 
-  // biome-ignore lint/suspicious/noExplicitAny: an answer of either interface
+  // biome-ignore lint/suspicious/noExplicitAny: a response body of either interface
   const body = sent.text === '' ? null : (exactly(sent.text) as any);
   if (body === null) return { status: sent.status };
-  if (Array.isArray(body)) return { list: body.map(present), more: sent.headers.link !== undefined };
-  if (typeof body.code === 'string') return { code: body.code, message: message(body.message) };
-  if (body.errors) return { code: body.errors[0].extensions.code, message: message(body.errors[0].message) };
+  if (Array.isArray(body)) return { list: body.map(normalized), more: sent.headers.link !== undefined };
+  if (typeof body.code === 'string') return { code: body.code, message: withoutIds(body.message) };
+  if (body.errors)
+    return { code: body.errors[0].extensions.code, message: withoutIds(body.errors[0].message) };
   const { data } = body;
-  if (!data) return { record: present(body) };
-  if (data.list) return { list: data.list.nodes.map(present), more: data.list.pageInfo.hasNextPage };
+  if (!data) return { record: normalized(body) };
+  if (data.list) return { list: data.list.nodes.map(normalized), more: data.list.pageInfo.hasNextPage };
   if ('result' in data)
-    return data.result === null ? { code: 'NOT_FOUND' } : { record: present(data.result) };
+    return data.result === null ? { code: 'NOT_FOUND' } : { record: normalized(data.result) };
   return { status: 204 };
 }
 
@@ -187,30 +195,30 @@ const name = fc.constantFrom('Rex', ' Zoë 🐕 ', '"\\', 'x'.repeat(200));
 const status = fc.constantFrom('available', 'pending', 'sold');
 const quantity = fc.constantFrom(1, 7, 2147483647);
 const shipDate = fc.constantFrom('2026-01-31T09:30:00Z', '2026-01-31T09:30:00.250+02:00');
-const some = <T>(record: Record<string, fc.Arbitrary<T>>) =>
+const optional = <T>(record: Record<string, fc.Arbitrary<T>>) =>
   fc.record(record, { requiredKeys: [] }) as fc.Arbitrary<Body>;
 const nullable = (value: fc.Arbitrary<unknown>) => fc.option(value, { nil: null });
 
-const step: fc.Arbitrary<Step> = fc.oneof(
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
   fc
     .record({ name, description: fc.constantFrom('', 'They bark') }, { requiredKeys: ['name'] })
     .map((body) => create('categories', body)),
   fc
     .record({ name, categoryId: index, status }, { requiredKeys: ['name', 'categoryId'] })
     .map((body) => create('pets', body)),
-  some<unknown>({ petId: index, quantity, shipDate, complete: fc.boolean() }).map((body) =>
+  optional<unknown>({ petId: index, quantity, shipDate, complete: fc.boolean() }).map((body) =>
     create('orders', body),
   ),
   fc
-    .tuple(index, some<unknown>({ name, categoryId: index, status }))
+    .tuple(index, optional<unknown>({ name, categoryId: index, status }))
     .map(([at, body]) => update('pets', at, body)),
   fc
-    .tuple(index, some<unknown>({ name, description: nullable(fc.constantFrom('', 'They purr')) }))
+    .tuple(index, optional<unknown>({ name, description: nullable(fc.constantFrom('', 'They purr')) }))
     .map(([at, body]) => update('categories', at, body)),
   fc
     .tuple(
       index,
-      some<unknown>({
+      optional<unknown>({
         petId: nullable(index),
         quantity: nullable(quantity),
         shipDate: nullable(shipDate),
@@ -236,45 +244,48 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 onEachEngine('REST and GraphQL', (kit, engine) => {
-  it('agree on whatever operations in whatever order', async () => {
+  it('return the same results and errors for random sequences of operations', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 15 }), async (steps) => {
+      fc.asyncProperty(fc.array(anyStep, { minLength: 1, maxLength: 15 }), async (steps) => {
         const { gateway } = kit;
         const twins: Record<'rest' | 'graphql', Twin> = {
           rest: { categories: [], pets: [], orders: [] },
           graphql: { categories: [], pets: [], orders: [] },
         };
-        for (const one of steps) {
+        for (const step of steps) {
           const sent = {
-            rest: await one.rest(gateway, twins.rest),
-            graphql: await one.graphql(gateway, twins.graphql),
+            rest: await step.rest(gateway, twins.rest),
+            graphql: await step.graphql(gateway, twins.graphql),
           };
-          const about = `${one}${sent.rest.about}${sent.graphql.about}`;
+          const about = `${step}${sent.rest.about}${sent.graphql.about}`;
           expect(sent.rest.status, about).toBeLessThan(500);
-          if (one.creates && sent.rest.status === 201) {
-            twins.rest[one.creates].push(sent.rest.headers.location!.split('/').at(-1)!);
-            twins.graphql[one.creates].push(sent.graphql.json.data?.result?.id);
+          if (step.creates && sent.rest.status === 201) {
+            twins.rest[step.creates].push(sent.rest.headers.location!.split('/').at(-1)!);
+            twins.graphql[step.creates].push(sent.graphql.json.data?.result?.id);
           }
           const actual = outcomeOf(sent.graphql, twins.graphql) as { code?: string; message?: string };
           const expected = outcomeOf(sent.rest, twins.rest) as { code?: string; message?: string };
-          // A query answers null for what is not there, without a word.
+          // A GraphQL query returns null for a missing record, without a message.
           if (actual.code === 'NOT_FOUND' && actual.message === undefined) delete expected.message;
           expect(actual, about).toEqual(expected);
         }
-        // Each interface sees the same of what the other wrote.
+        // Each interface reads what the other wrote.
         for (const kind of ['pets', 'categories', 'orders', 'inventory'] as const) {
           const list = kind === 'inventory' ? 'pets' : kind;
           for (let at = 0; at < Math.min(2, twins.rest[list].length); at++) {
-            const one = read(kind, at);
-            const [byRest, byGraphql] = [
-              await one.rest(gateway, twins.graphql),
-              await one.graphql(gateway, twins.rest),
+            const step = read(kind, at);
+            const [overRest, overGraphql] = [
+              await step.rest(gateway, twins.graphql),
+              await step.graphql(gateway, twins.rest),
             ];
-            const [first, second] = [outcomeOf(byRest, twins.graphql), outcomeOf(byGraphql, twins.rest)] as {
+            const [expected, actual] = [
+              outcomeOf(overRest, twins.graphql),
+              outcomeOf(overGraphql, twins.rest),
+            ] as {
               message?: string;
             }[];
-            if (first) delete first.message;
-            expect(second, `${one}${byRest.about}${byGraphql.about}`).toEqual(first);
+            if (expected) delete expected.message;
+            expect(actual, `${step}${overRest.about}${overGraphql.about}`).toEqual(expected);
           }
         }
       }),

@@ -5,7 +5,7 @@ import { parseId } from '../../src/domains/id.ts';
 const LARGEST = 9223372036854775807n;
 
 describe('parseId', () => {
-  it('takes every int64 above 0, written or counted', () => {
+  it('accepts every positive int64 as a bigint or string, and as a number if it is safe', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: LARGEST }), (id) => {
         expect(parseId(id)).toBe(String(id));
@@ -16,7 +16,7 @@ describe('parseId', () => {
     expect(parseId(String(LARGEST))).toBe(String(LARGEST));
   });
 
-  it('takes nothing else', () => {
+  it('rejects everything else', () => {
     fc.assert(
       fc.property(fc.anything({ withBigInt: true }), (value) => {
         const id = parseId(value);

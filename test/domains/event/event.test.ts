@@ -18,7 +18,7 @@ const nextOf = (link: unknown) => /^<([^>]*)>; rel="next"$/.exec(String(link))?.
 onEachEngine('the log of changes', (kit) => {
   const get = (path: string) => send(kit.gateway, path);
 
-  /** Follows the links until nothing comes any more. */
+  /** Follows `Link: rel="next"` until a page is empty. */
   async function drain(path: string): Promise<{ events: Record<string, unknown>[]; next: string }> {
     const events: Record<string, unknown>[] = [];
     for (let next = path; ; ) {
@@ -31,7 +31,7 @@ onEachEngine('the log of changes', (kit) => {
     }
   }
 
-  it('is the same through both interfaces, in pages that go on for ever', async () => {
+  it('lists the same events over REST and GraphQL, and every REST page links to the next', async () => {
     const { next: start } = await drain('/events?limit=100');
     const { C, P } = await makeWorld(kit);
     await kit.gateway.store.updatePet(P, { name: 'Max' });
@@ -81,7 +81,7 @@ onEachEngine('the log of changes', (kit) => {
     expect(rest.pageInfo.hasNextPage).toBe(false);
   });
 
-  it('has the records below it as they are now, null once they are deleted', async () => {
+  it('resolves the record of each event to its current state, or to null once deleted', async () => {
     const { next } = await drain('/events?limit=100');
     const after = new URLSearchParams(next.split('?')[1]).get('after');
     const { P, O, E, F } = await makeWorld(kit);
@@ -91,7 +91,7 @@ onEachEngine('the log of changes', (kit) => {
     const list = `query ($after: ID) { events(after: $after, first: 100) { nodes {
       type pet { name } category { id } order { id pet { id } } inventoryItem { quantity }
     } } }`;
-    // The first two runs are interpreted and compiled.
+    // The first run is interpreted, later ones are compiled.
     for (let i = 0; i < 3; i++) {
       const { nodes } = dataOf(await query(kit.gateway, list, { after })).events;
       const none = { pet: null, category: null, order: null, inventoryItem: null };
@@ -104,7 +104,7 @@ onEachEngine('the log of changes', (kit) => {
     }
   });
 
-  it('is exact beyond 2^53, and gives strings of digits to those who ask for them', async () => {
+  it('keeps ids beyond 2^53 exact, as strings of digits with IEEE754Compatible=true', async () => {
     const { next } = await drain('/events?limit=100');
     await kit.gateway.store.createOrder({ id: LARGEST, complete: true });
     const reply = await get(next);
@@ -126,7 +126,7 @@ onEachEngine('the log of changes', (kit) => {
     }
   });
 
-  it('is filtered by types', async () => {
+  it('filters events by type', async () => {
     const { next } = await drain('/events?limit=100');
     const { C } = await makeWorld(kit);
     const filtered = await drain(`${next}&type=pet.created&type=inventory.updated`);
@@ -158,7 +158,7 @@ onEachEngine('the log of changes', (kit) => {
     ['limit=101', /^limit: /],
     ['since=1', /^since: is not a known/],
     ['after=&limit=0', /^after: must be the id of an event; limit: /],
-  ])('refuses ?%s with the name of what is wrong', async (parameters, message) => {
+  ])('refuses ?%s and names the invalid parameter', async (parameters, message) => {
     expectRefusal(await get(`/events?${parameters}`), 'VALIDATION_FAILED', message);
   });
 
@@ -167,21 +167,21 @@ onEachEngine('the log of changes', (kit) => {
     ['events(first: 0) { nodes { id } }', 'first: must be an integer from 1 to 100.'],
     ['events(after: "x") { nodes { id } }', 'after: must be the id of an event of this log.'],
     ['events(types: []) { nodes { id } }', 'types: must have at least one type.'],
-  ] as const)('refuses { %s }', async (field, fault) => {
+  ] as const)('refuses { %s }', async (field, expected) => {
     const sent = await query(kit.gateway, `{ ${field} }`);
-    if (fault === 'GRAPHQL_VALIDATION_FAILED') expectQueryRefusal(sent, fault);
+    if (expected === 'GRAPHQL_VALIDATION_FAILED') expectQueryRefusal(sent, expected);
     else {
       expect(sent.json.errors[0].extensions.code, sent.about).toBe('VALIDATION_FAILED');
-      expect(sent.json.errors[0].message, sent.about).toBe(fault);
+      expect(sent.json.errors[0].message, sent.about).toBe(expected);
     }
   });
 
-  it('takes null for an argument that is not given', async () => {
+  it('treats null arguments as absent', async () => {
     const list = (args: string) => query(kit.gateway, `{ events${args} { nodes { id } } }`);
     expect(dataOf(await list('(after: null, types: null, first: null)'))).toEqual(dataOf(await list('')));
   });
 
-  it('costs one unit for up to 100 events', async () => {
+  it('charges one unit for a page of up to 100 events, over REST and GraphQL', async () => {
     const key = await kit.gateway.newKey('free');
     await send(kit.gateway, '/events?limit=100', { key });
     const sent = await query(kit.gateway, '{ events(first: 100) { nodes { id type time } } }', {}, { key });
@@ -190,8 +190,8 @@ onEachEngine('the log of changes', (kit) => {
   });
 });
 
-describe('event types', () => {
-  it('have each a kind of record and a change', () => {
+describe('EVENT_TYPES', () => {
+  it('contains only record kinds with a change, such as pet.created', () => {
     for (const type of EVENT_TYPES)
       expect(type).toMatch(/^(pet|category|order)\.(created|updated|deleted)$|^inventory\.updated$/);
   });

@@ -9,9 +9,9 @@ import { engines, type OpenedStore } from '../../kit/stores.ts';
 
 let opened: OpenedStore;
 let store: Store;
-/** What ends the log for each of those who have followed it. */
-let ends: ((error: unknown) => void)[];
-/** What happens while a page is on its way from the store. */
+/** One function for each time the log was followed, in order: ends the log for that follower. */
+let endFollowing: ((error: unknown) => void)[];
+/** Runs after the store has read a page and before the feed receives it. */
 let whileReading: () => unknown;
 let log: EventStore;
 let feed: EventFeed;
@@ -19,7 +19,7 @@ let feed: EventFeed;
 beforeEach(async () => {
   opened = await engines[0]!.open();
   store = opened.store;
-  ends = [];
+  endFollowing = [];
   whileReading = () => {};
   log = {
     async eventPage(request) {
@@ -29,7 +29,7 @@ beforeEach(async () => {
     },
     async followEvents(follower: EventFollower) {
       const following = await store.followEvents(follower);
-      ends.push((error) => {
+      endFollowing.push((error) => {
         following.stop();
         follower.onEnd(error);
       });
@@ -40,7 +40,7 @@ beforeEach(async () => {
 });
 afterEach(() => opened.close());
 
-/** Writes a category of each name at once. */
+/** Creates categories with these names in one transaction. */
 const write = (...names: string[]) =>
   store.transaction((writes) => {
     for (const name of names) writes.createCategory({ name });
@@ -59,19 +59,19 @@ const turn = promisify(setImmediate);
 /** The id of the latest event. */
 const position = async (): Promise<string> => (await store.eventPage({ limit: 100 })).next;
 
-it('follows the log once, however many read, and no more when nobody does', async () => {
+it('follows the log once for all readers, and anew after the last one has closed', async () => {
   const readers = await Promise.all([feed.open({}), feed.open({})]);
   await write('Both');
   for (const reader of readers) expect(await read(reader, 1)).toEqual(['Both']);
-  expect(ends).toHaveLength(1);
+  expect(endFollowing).toHaveLength(1);
   for (const reader of readers) reader.close();
   (await feed.open({})).close();
-  expect(ends).toHaveLength(2);
+  expect(endFollowing).toHaveLength(2);
 });
 
-it('follows the log anew for who comes after its end, while others have not left yet', async () => {
+it('follows the log anew for readers opened after its end, while earlier ones are still open', async () => {
   const old = await feed.open({});
-  ends[0]!(eventsGone());
+  endFollowing[0]!(eventsGone());
   const reader = await feed.open({});
   await write('Heard');
   expect(await read(reader, 1)).toEqual(['Heard']);
@@ -79,17 +79,17 @@ it('follows the log anew for who comes after its end, while others have not left
   old.close();
   const late = await feed.open({ after: await position() });
   await write('Heard too');
-  for (const one of [reader, late]) {
-    expect(await read(one, 1)).toEqual(['Heard too']);
-    one.close();
+  for (const current of [reader, late]) {
+    expect(await read(current, 1)).toEqual(['Heard too']);
+    current.close();
   }
 });
 
 it.each([
-  ['the first to read', 0],
-  ['who comes when the feed has the event', 1],
-  ['who comes when the feed has it and one before', 2],
-])('gives %s what is committed while a page is on its way, once', async (_who, known) => {
+  ['the first reader', 0],
+  ['a reader that starts at the oldest event in the feed', 1],
+  ['a reader that starts at the second event in the feed', 2],
+])('delivers to %s what is committed while a page is being read, once', async (_reader, known) => {
   await write('Old');
   const others: EventReader[] = [];
   for (let i = 2; i > 0; i--) {
@@ -110,12 +110,12 @@ it.each([
   expect(found).toEqual(['A', 'B', 'C', 'D']);
   await write('E');
   expect(await read(reader, 1)).toEqual(['E']);
-  // Once the feed has the last event of a page, the store is read no more, however fast others write.
+  // Once the feed has the last event of a page, the store is not read again, however fast others write.
   expect(pages).toBe(known === 0 ? 2 : 1);
-  for (const one of [reader, ...others]) one.close();
+  for (const each of [reader, ...others]) each.close();
 });
 
-it.each(['none', 'some'])('does not wait to give what came while it read %s of the log', async (which) => {
+it.each(['none', 'some'])('delivers at once what arrived while it read %s of the log', async (which) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
     const other = await feed.open({});
@@ -131,13 +131,13 @@ it.each(['none', 'some'])('does not wait to give what came while it read %s of t
     expect(await read(reader, which === 'some' ? 2 : 1)).toEqual(
       which === 'some' ? ['Read', 'New'] : ['New'],
     );
-    for (const one of [reader, other]) one.close();
+    for (const each of [reader, other]) each.close();
   } finally {
     vi.useRealTimers();
   }
 });
 
-it('gives the types that are asked for, of what was and of what comes', async () => {
+it('filters past and new events by type', async () => {
   const { id } = await store.createCategory({ name: 'Old' });
   const after = await position();
   await write(...numbered(150));
@@ -150,7 +150,7 @@ it('gives the types that are asked for, of what was and of what comes', async ()
   reader.close();
 });
 
-it('reads on behind an empty page that is not the end of the log', async () => {
+it('continues after an empty page that is not the end of the log', async () => {
   await write('Old');
   const after = await position();
   const { eventPage, followEvents } = log;
@@ -173,7 +173,7 @@ it('reads on behind an empty page that is not the end of the log', async () => {
   reader.close();
 });
 
-it('gives once what the log tells its followers late', async () => {
+it('delivers events once when the store notifies its followers late', async () => {
   const { followEvents } = log;
   const late: (() => void)[] = [];
   log.followEvents = async (follower) => ({
@@ -183,7 +183,7 @@ it('gives once what the log tells its followers late', async () => {
     })),
     async caughtUp() {
       await turn();
-      for (const tell of late.splice(0)) tell();
+      for (const notify of late.splice(0)) notify();
     },
   });
   const other = await feed.open({});
@@ -195,12 +195,12 @@ it('gives once what the log tells its followers late', async () => {
   const next = read(reader, 1);
   await turn();
   await write('B');
-  for (const tell of late.splice(0)) tell();
+  for (const notify of late.splice(0)) notify();
   expect(await next).toEqual(['B']);
-  for (const one of [reader, other]) one.close();
+  for (const each of [reader, other]) each.close();
 });
 
-it('hears nothing more of a log that it has left', async () => {
+it('ignores events and the end of a log that it no longer follows', async () => {
   const { followEvents } = log;
   const followers: EventFollower[] = [];
   log.followEvents = (follower) => {
@@ -218,7 +218,7 @@ it('hears nothing more of a log that it has left', async () => {
   reader.close();
 });
 
-it('does not lag behind a log that ended before it could be followed', async () => {
+it('reports no lag for a log that ended before it could be followed', async () => {
   log.followEvents = async (follower) => {
     await turn();
     follower.onEnd(eventsGone());
@@ -230,7 +230,7 @@ it('does not lag behind a log that ended before it could be followed', async () 
   reader.close();
 });
 
-it('reads from the store what the feed dropped while the last page was on its way', async () => {
+it('reads from the store what the feed dropped while the last page was being read', async () => {
   await write('Old');
   const names = numbered(1_050);
   const reader = await feed.open({ after: await position() });
@@ -242,7 +242,7 @@ it('reads from the store what the feed dropped while the last page was on its wa
   reader.close();
 });
 
-it('reads from the store what the feed no longer has for who pauses while catching up', async () => {
+it('reads from the store what the feed dropped while a reader paused in catching up', async () => {
   await write('Old');
   const reader = await feed.open({ after: await position() });
   const names = numbered(1_050);
@@ -256,7 +256,7 @@ it('reads from the store what the feed no longer has for who pauses while catchi
 it.each([
   ['1,000 events', 1_003, ''],
   ['1,000,000 characters', 500, 'x'.repeat(2_000)],
-])('cuts off who is more than %s behind, and nobody else', async (_lag, count, description) => {
+])('cuts off exactly the readers that lag by more than %s', async (_lag, count, description) => {
   const reading = await feed.open({});
   const readers: EventReader[] = [];
   const early = 50;
@@ -295,20 +295,20 @@ it.each([
   reading.close();
 });
 
-it('fails once, whether events are being taken or not', async () => {
-  const [waiting, idle, gone] = await Promise.all([feed.open({}), feed.open({}), feed.open({})]);
+it('fails each open reader once, whether or not it is taking events', async () => {
+  const [waiting, idle, closed] = await Promise.all([feed.open({}), feed.open({}), feed.open({})]);
   const failures: unknown[] = [];
-  for (const reader of [waiting, idle, gone]) reader.onFailure = (error) => failures.push(error);
+  for (const reader of [waiting, idle, closed]) reader.onFailure = (error) => failures.push(error);
   const taken = expect(waiting.take()).rejects.toMatchObject({ code: 'GONE' });
-  gone.close();
-  ends[0]!(eventsGone());
+  closed.close();
+  endFollowing[0]!(eventsGone());
   await taken;
   idle.fail(new Error('A second one'));
   await expect(idle.take()).rejects.toMatchObject({ code: 'GONE' });
   expect(failures).toHaveLength(2);
 });
 
-it('follows the log anew after it could not be followed', async () => {
+it('follows the log again after an attempt to follow it has failed', async () => {
   const { followEvents } = log;
   log.followEvents = () => Promise.reject(unavailable());
   await expect(feed.open({})).rejects.toMatchObject({ code: 'UNAVAILABLE' });
@@ -319,7 +319,7 @@ it('follows the log anew after it could not be followed', async () => {
   reader.close();
 });
 
-it('lags as the store does while there are readers', async () => {
+it('reports the lag of the store while there are readers, otherwise 0', async () => {
   const { followEvents } = log;
   log.followEvents = async (follower) => ({ ...(await followEvents(follower)), lag: () => 7 });
   expect(feed.lag).toBe(0);
@@ -329,7 +329,7 @@ it('lags as the store does while there are readers', async () => {
   expect(feed.lag).toBe(0);
 });
 
-it('wakes its readers at once after a quiet period, then less often the more there are', async () => {
+it('wakes readers at once after a quiet period, then less often the more there are', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   try {
     for (const [count, interval] of [
@@ -353,7 +353,7 @@ it('wakes its readers at once after a quiet period, then less often the more the
       expect(isAwake).toBe(false);
       vi.advanceTimersByTime(1);
       expect((await second).map(nameOf)).toEqual(['Second', 'Third']);
-      for (const one of readers) one.close();
+      for (const each of readers) each.close();
       await turn();
     }
   } finally {

@@ -15,10 +15,10 @@ import { engines, type OpenedStore } from '../../kit/stores.ts';
 let opened: OpenedStore;
 let store: Store;
 let streams: EventStreams;
-/** What was charged, in the order of the charges. */
+/** All charges, in order. */
 let charges: [key: string, units: number][];
-/** What a charge of no units, and a look at a key, end with. */
-let budget: (key: string) => void;
+/** Called before every charge; may throw. */
+let onCharge: (key: string) => void;
 let isValid: (key: string) => boolean;
 let checked: string[];
 let reported: unknown[];
@@ -29,7 +29,7 @@ beforeEach(async () => {
   charges = [];
   checked = [];
   reported = [];
-  budget = () => {};
+  onCharge = () => {};
   isValid = () => true;
   streams = new EventStreams({
     store,
@@ -42,12 +42,12 @@ beforeEach(async () => {
 });
 afterEach(() => opened.close());
 
-/** Opens a stream of a key on the plan Free. */
+/** Opens a stream for a key on the Free plan. */
 function open(key = 'key', after?: string): Promise<EventStream> {
   const session = {
     principal: { id: key, plan: 'free' },
     charge(units: number) {
-      budget(key);
+      onCharge(key);
       charges.push([key, units]);
     },
   } as unknown as Session;
@@ -59,8 +59,8 @@ const write = (count: number) =>
     for (let i = 0; i < count; i++) writes.createCategory({ name: 'N' });
   });
 
-describe('a stream', () => {
-  it('pays before the 1st and the 101st event, however they come', async () => {
+describe('an event stream', () => {
+  it('pays before the 1st, 101st and 201st event, however many are taken at once', async () => {
     const stream = await open();
     for (const [written, taken, paid] of [
       [40, 40, 1],
@@ -78,7 +78,7 @@ describe('a stream', () => {
     stream.close();
   });
 
-  it('gives nothing more once it has failed, and is not charged for it', async () => {
+  it('delivers and charges nothing after its first failure', async () => {
     const stream = await open();
     await write(150);
     await stream.take();
@@ -90,7 +90,7 @@ describe('a stream', () => {
     stream.close();
   });
 
-  it('says at once that its reader fell behind, which is counted', async () => {
+  it('fails at once when its reader falls behind, and is counted as cut off', async () => {
     const [slow, other] = [await open(), await open()];
     const failures: unknown[] = [];
     slow.onFailure((error) => failures.push(error));
@@ -103,7 +103,7 @@ describe('a stream', () => {
     expect(streams.cutOff).toBe(1);
   });
 
-  it('is counted while it is open, and its place is free again once, also where it could not begin', async () => {
+  it('frees its place in the limit of concurrent streams once, even if it failed to open', async () => {
     await expect(open('key', 'nonsense')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
     const [first, second] = [await open(), await open()];
     await expect(open()).rejects.toMatchObject({
@@ -122,7 +122,7 @@ describe('a stream', () => {
     expect([streams.size, streams.lag]).toEqual([0, 0]);
   });
 
-  it('is reported when it ends by a fault of ours, and by nothing else', async () => {
+  it('reports internal errors that end it, and no other reasons', async () => {
     const faults = [new Error('a fault'), new AppError('INTERNAL', 'A fault.'), unavailable()];
     const others = [CLIENT_DISCONNECTED, SERVER_STOPPING, new SlowReaderError(), eventsGone()];
     for (const reason of [...faults, ...others]) {
@@ -134,7 +134,7 @@ describe('a stream', () => {
     expect(reported).toEqual(faults);
   });
 
-  it('ends when the server stops, even while it is being opened; none begins then', async () => {
+  it('ends when the server stops, even while being opened, and none can be opened after that', async () => {
     const early = await open();
     const opening = open();
     streams.stop();
@@ -146,13 +146,13 @@ describe('a stream', () => {
   });
 });
 
-describe('the keys of streams', () => {
+describe('the key check', () => {
   const INTERVAL = 500;
   beforeEach(() => vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
   afterEach(() => vi.useRealTimers());
   const banned = new AppError('API_KEY_BANNED', 'Banned.', { retryAfter: 60 });
 
-  it('are looked at twice a second, and for bans every two seconds, each once', async () => {
+  it('validates each key every 500 ms and checks it for bans every 2 s while streams are open', async () => {
     const all = [await open('a'), await open('b'), await open('a')];
     await vi.advanceTimersByTimeAsync(INTERVAL - 1);
     expect(checked).toEqual([]);
@@ -173,7 +173,7 @@ describe('the keys of streams', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('are still looked at when the last stream of another key has closed', async () => {
+  it('continues for a key when the last stream of another key has closed', async () => {
     const [a, b] = [await open('a'), await open('b')];
     b.close();
     await vi.advanceTimersByTimeAsync(INTERVAL);
@@ -184,10 +184,10 @@ describe('the keys of streams', () => {
   it.each([
     ['revoked', () => {}, { code: 'UNAUTHENTICATED', message: 'The API key is no longer valid.' }],
     ['banned', () => banned, banned],
-  ])('end all of their streams, and no other, when they are %s', async (_what, refusal, failure) => {
+  ])('ends all streams of a key that is %s, and no others', async (_state, refusal, failure) => {
     const [a, b, other] = [await open('a'), await open('a'), await open('b')];
     if (refusal()) {
-      budget = (key) => {
+      onCharge = (key) => {
         if (key === 'a') throw refusal();
       };
     } else isValid = (key) => key !== 'a';
@@ -198,13 +198,13 @@ describe('the keys of streams', () => {
   });
 
   it.each([unavailable(), new Error('a fault')])(
-    'end none when they cannot be looked at: %s',
+    'ends no stream when the check itself fails: %s',
     async (fault) => {
       const stream = await open();
       const fail = () => {
         throw fault;
       };
-      budget = fail;
+      onCharge = fail;
       await vi.advanceTimersByTimeAsync(INTERVAL);
       isValid = fail;
       await vi.advanceTimersByTimeAsync(INTERVAL);
@@ -214,14 +214,14 @@ describe('the keys of streams', () => {
   );
 });
 
-describe('the log says why a stream ended', () => {
+describe('endReason', () => {
   it.each([
     [CLIENT_DISCONNECTED, 'client gone'],
     [SERVER_STOPPING, 'stopping'],
     [new SlowReaderError(), 'fell behind'],
     [new AppError('RATE_LIMITED', 'Enough.'), 'RATE_LIMITED'],
     [new Error('a fault'), 'INTERNAL'],
-  ])('%s is %s', (reason, end) => {
+  ])('maps %s to %s', (reason, end) => {
     expect(endReason(reason)).toBe(end);
   });
 });
