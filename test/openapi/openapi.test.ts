@@ -25,13 +25,14 @@ const generate = (environment: Record<string, string> = {}, indent?: number) =>
   openApiJson(deploymentOf(readConfig(environment)), indent);
 const description = new Description(generate());
 const { document } = description;
-/** Streams refuse what other operations refuse. */
+/** The streams as routes, since they fail with the same errors. */
 const STREAM_ROUTES = STREAMS.map(
   (stream): Route => ({ ...stream, document: '', kind: 'event', status: 200 }),
 );
 const OPERATIONS = [...ROUTES, ...STREAM_ROUTES];
 
-const route = (operationId: string): Route => OPERATIONS.find((one) => one.operationId === operationId)!;
+const routeOf = (operationId: string): Route =>
+  OPERATIONS.find((route) => route.operationId === operationId)!;
 
 describe('the OpenAPI description', () => {
   it('is valid OpenAPI 3.0', async () => {
@@ -44,11 +45,11 @@ describe('the OpenAPI description', () => {
     expect(document.info.version).toBe('1.0.0');
   });
 
-  it('is the one that is kept', async () => {
+  it('matches schema/openapi.json', async () => {
     expect(await readFile('schema/openapi.json', 'utf8')).toBe(`${generate({}, 2)}\n`);
   });
 
-  it('has every operation of the table, under its tag, and no other', () => {
+  it('contains exactly the operations of the route table, each under its tag', () => {
     const described = description
       .operations()
       .map(({ operationId, method, path, operation }) => [
@@ -65,33 +66,33 @@ describe('the OpenAPI description', () => {
     expect(tags).toEqual(expect.arrayContaining(OPERATIONS.map(({ tag }) => tag)));
   });
 
-  it('tells how long operations will stay, and which of them has no try-it panel', () => {
-    const of = (extension: string) =>
+  it('states deprecation, sunset date and stability, and which operation has no try-it panel', () => {
+    const valuesOf = (extension: string) =>
       Object.fromEntries(
         description
           .operations()
           .filter(({ operation }) => operation[extension] !== undefined)
           .map(({ operationId, operation }) => [operationId, operation[extension]]),
       );
-    expect(of('deprecated')).toEqual({ getPet: true });
-    expect(of('x-sunset')).toEqual({ getPet: '2027-06-30' });
-    expect(of('x-explorer-enabled')).toEqual({ listOrders: false });
-    expect(of('x-stability')).toEqual(
+    expect(valuesOf('deprecated')).toEqual({ getPet: true });
+    expect(valuesOf('x-sunset')).toEqual({ getPet: '2027-06-30' });
+    expect(valuesOf('x-explorer-enabled')).toEqual({ listOrders: false });
+    expect(valuesOf('x-stability')).toEqual(
       Object.fromEntries(OPERATIONS.map(({ operationId, stability }) => [operationId, stability])),
     );
   });
 
-  it('says something of every operation', () => {
+  it('describes every operation in more than 30 characters', () => {
     for (const { operationId, operation } of description.operations()) {
       expect(operation.description, operationId).toMatch(/^(\*\*)?[A-Z].{30,}/s);
     }
   });
 
-  it('has the one Error for every refusal, with the codes in words and examples', () => {
-    for (const one of ROUTES) {
-      for (const code of errorsOf(one)) {
+  it('documents every error code of every route with the Error schema, a text and an example', () => {
+    for (const route of ROUTES) {
+      for (const code of errorsOf(route)) {
         const { status } = ERRORS[code];
-        const response = description.response(one.operationId, status);
+        const response = description.response(route.operationId, status);
         const { schema, examples } = response.content['application/json'];
         expect(schema).toEqual({ $ref: '#/components/schemas/Error' });
         expect(response.description).toContain(`\`${code}\`: `);
@@ -101,14 +102,14 @@ describe('the OpenAPI description', () => {
     }
   });
 
-  it('follows the configuration', () => {
+  it('uses the base path and the sunset date of the configuration', () => {
     const configured = JSON.parse(generate({ REST_BASE_PATH: '/api/v1', SUNSET_DATE: '2028-02-29' }));
     expect(configured.servers).toMatchObject([{ url: '/api/v1' }]);
     expect(configured.paths['/pets/{petId}'].get['x-sunset']).toBe('2028-02-29');
     expect(document.servers).toMatchObject([{ url: '/' }]);
   });
 
-  it('has the shapes of the specification', () => {
+  it('has the fields of the specification, and requires those that it requires', () => {
     const fields = (name: string) => Object.keys(document.components.schemas[name].properties);
     const required = (name: string) => document.components.schemas[name].required;
     expect(fields('Pet')).toEqual(['id', 'name', 'categoryId', 'status']);
@@ -121,17 +122,17 @@ describe('the OpenAPI description', () => {
     expect(required('InventoryItem')).toEqual(['petId', 'quantity', 'status']);
     expect(fields('InventoryUpdate')).toEqual(['quantity']);
     expect(required('InventoryUpdate')).toEqual(['quantity']);
-    // A stored order has them, a new one may.
+    // A stored order always has them; a new one may omit them.
     expect(required('StoredOrder')).toEqual(['id', 'complete']);
     expect(fields('Error')).toEqual(['code', 'message', 'status']);
     expect(required('Error')).toEqual(['code', 'message', 'status']);
     expect(document.components.schemas.Pets).toMatchObject({ type: 'array' });
-    // The largest id is no double: it has to be there digit by digit.
+    // A double cannot hold the largest id exactly, so it must be written digit by digit.
     expect(generate()).toContain('"maximum":9223372036854775807}');
   });
 });
 
-/** Values at and beyond the limits of the rules. */
+/** Values within, at and beyond the limits of the rules. */
 const PROBES: readonly unknown[] = [
   undefined,
   null,
@@ -174,30 +175,30 @@ const PROBES: readonly unknown[] = [
   {},
 ];
 
-describe('the schemas of bodies', () => {
-  it.each(ROUTES.filter(({ body }) => body).map((one) => [one.operationId, one] as const))(
-    '%s takes what its rules take',
+describe('request body schemas', () => {
+  it.each(ROUTES.filter(({ body }) => body).map((route) => [route.operationId, route] as const))(
+    'accept for %s exactly what the validation rules accept',
     (operationId, { body, method }) => {
-      const { operation } = description.operations().find((one) => one.operationId === operationId)!;
+      const { operation } = description.operations().find((found) => found.operationId === operationId)!;
       const { content } = operation.requestBody;
       const { schema, example } = content['application/json'];
       expect(Object.keys(content)).toEqual([
         'application/json',
         ...(method === 'PATCH' ? ['application/merge-patch+json'] : []),
       ]);
-      const agrees = (fields: object) => {
-        // Without what is undefined, as it would be sent.
+      const expectAgreement = (fields: object) => {
+        // As it would be sent: without undefined fields.
         const value = JSON.parse(JSON.stringify(fields));
         const accepted = body!.rules.safeParse(value).success;
         const violations = description.violations(schema, value);
         expect(violations.length === 0, `${JSON.stringify(value)}: ${violations.join()}`).toBe(accepted);
       };
       expect(description.violations(schema, example)).toEqual([]);
-      agrees({});
+      expectAgreement({});
       const { properties } = description.resolve(schema);
       for (const field of [...Object.keys(properties), 'unknown'])
-        for (const probe of PROBES) agrees({ ...example, [field]: probe });
-      // What a body may only repeat is said in words, and takes no place in the types of clients.
+        for (const probe of PROBES) expectAgreement({ ...example, [field]: probe });
+      // Fields that a body may only repeat are described in text, to keep them out of the types of clients.
       const { ownId, mirrors = [] } = body!;
       for (const field of [ownId ?? [], mirrors].flat()) {
         expect(operation.description).toContain(`\`${field}\``);
@@ -213,7 +214,7 @@ describe('the Idempotency-Key parameter', () => {
   const { schema } = description.document.components.parameters['Idempotency-Key'];
   const character = fc.constantFrom('a', '"', '\\', ' ', '!', '~', '[', ']', 'é', '\t');
 
-  it('takes what the gateway takes', () => {
+  it('accepts exactly what the gateway accepts', () => {
     fc.assert(
       fc.property(fc.array(character, { maxLength: 6 }), fc.boolean(), (characters, quoted) => {
         const text = characters.join('');
@@ -227,17 +228,18 @@ describe('the Idempotency-Key parameter', () => {
   });
 });
 
-/** How to provoke each status of an operation, on a single machine. */
+/** A request that provokes a status of an operation. */
 interface Attempt extends Call {
+  /** The gateway: `ended` is past the sunset date, and the store of `faulty` throws `fault`. */
   on?: 'usual' | 'ended' | 'faulty';
   query?: string;
-  /** Instead of the id of a record that is there. */
+  /** Replaces the id of an existing record. */
   id?: string;
-  /** What the store throws at whatever is asked of it but keys and budgets. */
+  /** Thrown by every call to the store except those for keys and budgets. */
   fault?: Error;
-  /** Whose budget it is; else a key without practical limits. */
+  /** The key to use; by default one with practically no limits. */
   by?: 'exhausted' | 'banned' | 'nobody';
-  /** Sent before it. */
+  /** A request to send first. */
   first?: Call;
 }
 
@@ -279,7 +281,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
   ],
   406: () => [{ headers: { accept: 'text/html' } }],
   409: ({ operationId, method }) => [
-    // The embedded engine runs one call after the other, so the store has to say that one is still running.
+    // The embedded engine runs one call after the other, so the store must pretend that one is still running.
     ...(acceptsIdempotencyKey(method)
       ? [{ on: 'faulty' as const, fault: idempotentCallRunning(), headers: { 'idempotency-key': 'b' } }]
       : []),
@@ -315,7 +317,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
   503: () => [{ on: 'faulty', fault: unavailable() }],
 };
 
-describe('live answers', () => {
+describe('live responses', () => {
   const usual = useGateway(sqlite);
   const gateways = {} as Record<'usual' | 'ended' | 'faulty', TestGateway>;
   const keys = {} as Record<'exhausted' | 'banned', string>;
@@ -348,49 +350,49 @@ describe('live answers', () => {
     .flatMap(({ operationId, operation }) =>
       Object.keys(operation.responses).map((status) => [operationId, Number(status)] as const),
     )
-    // What goes on for ever is held against its description by events.test.ts.
-    .filter(([operationId, status]) => status >= 400 || !STREAM_ROUTES.includes(route(operationId)));
+    // Streams never end; events.test.ts compares them with their description.
+    .filter(([operationId, status]) => status >= 400 || !STREAM_ROUTES.includes(routeOf(operationId)));
 
-  it.each(cases)('%s: %i is as described', async (operationId, status) => {
-    const one = route(operationId);
-    const attempts = PROVOCATIONS[status]?.(one) ?? [];
-    expect(attempts.length, 'nothing provokes this status').toBeGreaterThan(0);
+  it.each(cases)('match the description of %s with status %i', async (operationId, status) => {
+    const route = routeOf(operationId);
+    const attempts = PROVOCATIONS[status]?.(route) ?? [];
+    expect(attempts.length, 'no request provokes this status').toBeGreaterThan(0);
     const codes = new Set<string>();
     for (const attempt of attempts) {
       const world = await makeWorld(usual);
       fault = attempt.fault;
-      if (attempt.first) await perform(one, attempt.first, world);
-      // A new one each time: asking again too early is a strike.
+      if (attempt.first) await perform(route, attempt.first, world);
+      // A new key each time, because retrying too early is a strike.
       if (attempt.by === 'exhausted') keys.exhausted = await keyAfter(1);
-      const sent = await perform(one, attempt, world);
+      const sent = await perform(route, attempt, world);
       expect(sent.status, sent.about).toBe(status);
       expect(description.differences(operationId, sent), sent.about).toEqual([]);
       if (status >= 400) codes.add(sent.json.code);
     }
-    // Not only the status: every code that is described for it has been seen.
+    // Every code described for this status must have occurred.
     if (status >= 400) {
-      const described = errorsOf(one).filter((code) => ERRORS[code].status === status);
+      const described = errorsOf(route).filter((code) => ERRORS[code].status === status);
       expect([...codes].sort()).toEqual([...described].sort());
     }
     covered.push(`${operationId} ${status}`);
   });
 
-  it.each(ROUTES.map((one) => [one.operationId, one] as const))(
-    '%s answers nothing else',
-    async (operationId, one) => {
-      for (const attempt of Object.values(PROVOCATIONS).flatMap((provoke) => provoke(one))) {
+  it.each(ROUTES.map((route) => [route.operationId, route] as const))(
+    'match the description of %s whatever is sent',
+    async (operationId, route) => {
+      for (const attempt of Object.values(PROVOCATIONS).flatMap((provoke) => provoke(route))) {
         const world = await makeWorld(usual);
         fault = attempt.fault;
         if (attempt.by === 'exhausted') keys.exhausted = await keyAfter(1);
-        const sent = await perform(one, attempt, world);
+        const sent = await perform(route, attempt, world);
         expect(description.differences(operationId, sent), sent.about).toEqual([]);
       }
     },
   );
 
-  it('cover every operation and status that is described', () => {
+  it('cover every operation and status in the description', () => {
     const described = cases.map(([operationId, status]) => `${operationId} ${status}`);
-    expect(described.filter((one) => !covered.includes(one))).toEqual([]);
+    expect(described.filter((pair) => !covered.includes(pair))).toEqual([]);
     const statuses = [...new Set(cases.map(([, status]) => status))].sort();
     const rows = OPERATIONS.map(({ operationId }) => {
       const marks = statuses.map((status) =>
@@ -398,44 +400,50 @@ describe('live answers', () => {
       );
       return `${operationId.padEnd(18)} ${marks.join(' ')}`;
     });
-    console.info([`${covered.length} operation × status answers validated live`, ...rows, ''].join('\n'));
+    console.info([`${covered.length} operation × status responses validated live`, ...rows, ''].join('\n'));
   });
 
-  /** A key for one request a minute that was used for some. */
+  /** A key with a limit of one request a minute, after this many requests. */
   async function keyAfter(requests: number): Promise<string> {
     const key = await usual.gateway.newKey('enterprise', { perMinute: 1, perDay: 1000 });
     for (let i = 0; i < requests; i++) await usual.gateway.call('/pets', { key });
     return key;
   }
 
-  async function perform(one: Route, attempt: Attempt, world: World) {
-    const { on = 'usual', query, id, by, headers, body = BODIES[one.operationId] } = attempt;
-    const path = one.path.replace(/\{(\w+)\}/, fill(id ?? idFor(one), world));
+  async function perform(route: Route, attempt: Attempt, world: World) {
+    const { on = 'usual', query, id, by, headers, body = BODIES[route.operationId] } = attempt;
+    const path = route.path.replace(/\{(\w+)\}/, fill(id ?? idFor(route), world));
     const gateway = gateways[on];
-    return send(gateway, `${one.method} ${path}${query ? `?${query}` : ''}`, {
+    return send(gateway, `${route.method} ${path}${query ? `?${query}` : ''}`, {
       ...(headers && { headers }),
-      ...(one.body && { body: fill(body as string, world) }),
+      ...(route.body && { body: fill(body as string, world) }),
       key: by === 'nobody' ? null : by === undefined ? gateway.key : keys[by],
     });
   }
 });
 
-/** A record of the world that the operation can work on. */
+/** The record of the world that an operation can succeed with. */
 function idFor({ operationId, pathParameter }: Route): string {
   if (operationId === 'deletePet') return '$F';
   if (operationId === 'deleteCategory') return '$E';
   return { petId: '$P', categoryId: '$C', orderId: '$O' }[pathParameter ?? 'petId']!;
 }
 
-/** The store, but for a fault that its reads and writes run into. */
+/** A store that throws `fault` from every call except those for keys and budgets. */
 function faulty(store: Store, fault: () => Error | AppError | undefined): Store {
-  const sound = new Set<PropertyKey>(['apiKeyBySecretHash', 'createApiKey', 'charge', 'usage', 'engine']);
+  const unaffected = new Set<PropertyKey>([
+    'apiKeyBySecretHash',
+    'createApiKey',
+    'charge',
+    'usage',
+    'engine',
+  ]);
   return new Proxy(store, {
     get(target, name) {
       const value = Reflect.get(target, name);
       if (typeof value !== 'function') return value;
       return (...parameters: unknown[]) => {
-        const thrown = sound.has(name) ? undefined : fault();
+        const thrown = unaffected.has(name) ? undefined : fault();
         if (thrown) throw thrown;
         return value.apply(target, parameters);
       };
