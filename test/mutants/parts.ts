@@ -45,7 +45,7 @@ export const PARTS: Record<string, Part> = {
 export const SLOW = new Set([
   'keeps all acknowledged writes when the process is killed, and can be reopened at once',
   'has exactly one event per committed write, whenever the process is killed',
-  'cuts off who does not read, and nobody else',
+  'cuts off a client that does not read, and no other',
   'disconnects only the reader that falls far behind',
   'delivers each acknowledged write of 16 REST and GraphQL writers once, in order per record',
   'limits heap growth to 60 MB over thousands of different documents',

@@ -177,7 +177,7 @@ const PROBES: readonly unknown[] = [
 
 describe('request body schemas', () => {
   it.each(ROUTES.filter(({ body }) => body).map((route) => [route.operationId, route] as const))(
-    'accept for %s exactly what the validation rules accept',
+    'accepts for %s exactly what the validation rules accept',
     (operationId, { body, method }) => {
       const { operation } = description.operations().find((found) => found.operationId === operationId)!;
       const { content } = operation.requestBody;
@@ -353,7 +353,7 @@ describe('live responses', () => {
     // Streams never end; events.test.ts compares them with their description.
     .filter(([operationId, status]) => status >= 400 || !STREAM_ROUTES.includes(routeOf(operationId)));
 
-  it.each(cases)('match the description of %s with status %i', async (operationId, status) => {
+  it.each(cases)('responds to %s with %i as described', async (operationId, status) => {
     const route = routeOf(operationId);
     const attempts = PROVOCATIONS[status]?.(route) ?? [];
     expect(attempts.length, 'no request provokes this status').toBeGreaterThan(0);
@@ -378,7 +378,7 @@ describe('live responses', () => {
   });
 
   it.each(ROUTES.map((route) => [route.operationId, route] as const))(
-    'match the description of %s whatever is sent',
+    'responds to %s as described whatever is sent',
     async (operationId, route) => {
       for (const attempt of Object.values(PROVOCATIONS).flatMap((provoke) => provoke(route))) {
         const world = await makeWorld(usual);
@@ -390,7 +390,7 @@ describe('live responses', () => {
     },
   );
 
-  it('cover every operation and status in the description', () => {
+  it('covers every operation and status in the description', () => {
     const described = cases.map(([operationId, status]) => `${operationId} ${status}`);
     expect(described.filter((pair) => !covered.includes(pair))).toEqual([]);
     const statuses = [...new Set(cases.map(([, status]) => status))].sort();

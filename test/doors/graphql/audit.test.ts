@@ -2,16 +2,15 @@ import { serverAudits } from 'graphql-http';
 import { describe, expect, it } from 'vitest';
 import { sqlite, useGateway } from '../../kit/petstore.ts';
 
-/** What the specification recommends and the gateway doesn't do, by the name of the audit, and why. */
-const REAL_STATUS =
-  'a refusal has its real status under every Accept: proxies, logs and retries go by the status';
+const REAL_STATUS = 'errors have their own status under every Accept: proxies, logs and retries rely on it';
+/** Recommendations of the specification that the gateway does not follow, and why. Keys are names of audits. */
 const RECOMMENDATIONS_NOT_FOLLOWED: Record<string, string> = {
   'SHOULD use 200 status code on document parsing failure when accepting application/json': REAL_STATUS,
   'SHOULD use 200 status code on document validation failure when accepting application/json': REAL_STATUS,
   'SHOULD use a status code of 200 on variable coercion failure when accepting application/json': REAL_STATUS,
 };
 
-describe('GraphQL over HTTP, by the audits of graphql-http', () => {
+describe('the graphql-http audit suite', () => {
   const kit = useGateway(sqlite);
   const audits = serverAudits({
     url: () => `${kit.gateway.url}/graphql`,
@@ -22,7 +21,7 @@ describe('GraphQL over HTTP, by the audits of graphql-http', () => {
       }),
   });
 
-  it('knows each exception', () => {
+  it('contains an audit for each exception', () => {
     expect(audits.map(({ name }) => name)).toEqual(
       expect.arrayContaining(Object.keys(RECOMMENDATIONS_NOT_FOLLOWED)),
     );
@@ -30,15 +29,15 @@ describe('GraphQL over HTTP, by the audits of graphql-http', () => {
 
   it.each(audits.map((audit) => [audit.name, audit] as const))('%s', async (name, audit) => {
     const result = await audit.fn();
-    const why = 'reason' in result ? `${audit.id}: ${result.reason}` : '';
+    const reason = 'reason' in result ? `${audit.id}: ${result.reason}` : '';
     if (Object.hasOwn(RECOMMENDATIONS_NOT_FOLLOWED, name)) {
-      // Once it is followed, the exception must go.
+      // Fails once the recommendation is followed, so that the exception is removed.
       expect([result.status, name.startsWith('MUST')], RECOMMENDATIONS_NOT_FOLLOWED[name]).toEqual([
         'warn',
         false,
       ]);
     } else {
-      expect(result.status, why).toBe('ok');
+      expect(result.status, reason).toBe('ok');
     }
   });
 });

@@ -22,19 +22,19 @@ onEachEngine('POST /graphql/cost', (kit) => {
     });
   const instant = (ms: number) => new Date(ms).toISOString().replace('.000', '');
 
-  it('tells the cost and what is left, and neither charges nor runs anything', async () => {
+  it('returns the cost and the remaining budget without charging or executing anything', async () => {
     const { gateway, clock } = kit;
     await makeWorld(kit);
     const key = await gateway.newKey('free');
     await send(gateway, '/pets', { key });
-    const opened = clock.time;
+    const windowStart = clock.time;
     clock.time += 10_000;
     const count = async () => dataOf(await query(gateway, '{ categories { totalCount } }'));
     const before = await count();
     const budget = {
       plan: 'free',
-      minute: { limit: 60, remaining: 59, resetAt: instant(opened + MINUTE) },
-      day: { limit: 1000, remaining: 999, resetAt: instant(opened + 24 * 60 * MINUTE) },
+      minute: { limit: 60, remaining: 59, resetAt: instant(windowStart + MINUTE) },
+      day: { limit: 1000, remaining: 999, resetAt: instant(windowStart + 24 * 60 * MINUTE) },
     };
     const wide = `query ($n: Int!) { ${CATEGORIES} }`;
     for (const [body, expected] of [
@@ -62,15 +62,15 @@ onEachEngine('POST /graphql/cost', (kit) => {
       expect(sent.headers['x-ratelimit-remaining'], sent.about).toBe('59');
     }
     expect(await count()).toEqual(before);
-    const asked = `{ rateLimit { cost minute { remaining resetAt } } ${CATEGORIES.replace('$n', '50')} }`;
-    const run = await query(gateway, asked, undefined, { key });
-    expect(dataOf(run).rateLimit, run.about).toEqual({
+    const document = `{ rateLimit { cost minute { remaining resetAt } } ${CATEGORIES.replace('$n', '50')} }`;
+    const executed = await query(gateway, document, undefined, { key });
+    expect(dataOf(executed).rateLimit, executed.about).toEqual({
       cost: 6,
       minute: { remaining: 53, resetAt: budget.minute.resetAt },
     });
   });
 
-  it('has the errors of /graphql for what cannot run, for nothing', async () => {
+  it('returns the same errors as /graphql without charging for them', async () => {
     const { gateway, clock } = kit;
     const key = await gateway.newKey('pro');
     for (const [body, code] of [
@@ -90,8 +90,8 @@ onEachEngine('POST /graphql/cost', (kit) => {
       clock.time += 1_000;
       const sent = await cost(body, key);
       expectQueryRefusal(sent, code);
-      const asked = await send(gateway, 'POST /graphql', { headers: JSON_BODY, body });
-      expect(asked.json, sent.about).toEqual(sent.json);
+      const executed = await send(gateway, 'POST /graphql', { headers: JSON_BODY, body });
+      expect(executed.json, sent.about).toEqual(sent.json);
       expect(sent.headers['x-ratelimit-remaining'], sent.about).toBe('300');
     }
     expectQueryRefusal(await cost('{}', key, { 'content-type': 'text/plain' }), 'UNSUPPORTED_MEDIA_TYPE');
@@ -106,11 +106,11 @@ onEachEngine('POST /graphql/cost', (kit) => {
     const options = await send(gateway, 'OPTIONS /graphql/cost', { key });
     expect([options.status, options.headers.allow, options.text]).toEqual([204, 'POST, OPTIONS', '']);
     const named = await cost({ query: 'query Named { __typename }' }, key);
-    const line = gateway.logs.find((each) => each.includes(named.headers['x-request-id'] as string));
+    const line = gateway.logs.find((entry) => entry.includes(named.headers['x-request-id'] as string));
     expect(JSON.parse(line!)).toMatchObject({ path: '/graphql/cost', operation: 'Named', units: 0 });
   });
 
-  it('answers ten times a second and key, errors counted, when the budget is empty too, but not during a ban', async () => {
+  it('allows 10 requests per second and key, even with an exhausted budget, but none during a ban', async () => {
     const { gateway, clock } = kit;
     const key = await gateway.newKey('enterprise', { perMinute: 1, perDay: 9 });
     const other = await gateway.newKey('free');

@@ -34,9 +34,10 @@ import { sqlite } from '../../kit/petstore.ts';
 import type { OpenedStore } from '../../kit/stores.ts';
 
 /**
- * The common path (JSON in a POST, compiled from the second use on) against Yoga with the interpreter of graphql-js. Each
- * has a store of its own with the same content, so that mutations can be compared too.
+ * Compares the common path (a POST with JSON, compiled from the second use on) with Yoga and the interpreter of
+ * graphql-js. Each side has its own store with the same content, so that mutations can be compared too.
  */
+
 interface Request {
   method?: string;
   url?: string;
@@ -52,7 +53,7 @@ const principal: Principal = {
   limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 },
 };
 
-/** Executes with graphql-js and writes answers with JSON.stringify. */
+/** Executes with graphql-js and serializes results with JSON.stringify. */
 class Interpreted extends Operations {
   override prepare(request: OperationRequest): PreparedOperation {
     const prepared = super.prepare(request);
@@ -60,7 +61,7 @@ class Interpreted extends Operations {
   }
 }
 
-/** The body, however it is sent. */
+/** The whole body, streamed or not. */
 async function bodyOf({ body, stream }: HttpResponse): Promise<string> {
   if (!stream) return String(body);
   const sink = new PassThrough();
@@ -72,13 +73,16 @@ class Side {
   readonly reported: unknown[] = [];
   readonly #store: Store;
   readonly #handler: GraphQLHandler;
-  #asked = 0;
-  /** Shared, since making them takes longer than a request; each request comes a second later, so that none is one too many. */
+  #requests = 0;
+  /**
+   * Shared because creating them takes longer than a request. Each request comes one second after the previous
+   * one, so that the guards refuse none.
+   */
   readonly #counters = {
     limiter: new Limiter(),
     burstGuard: new BurstGuard(),
-    freeGuard: new FreeGuard(() => NOW + 1_000 * this.#asked),
-    exhaustedGuard: new FreeGuard(() => NOW + 1_000 * this.#asked),
+    freeGuard: new FreeGuard(() => NOW + 1_000 * this.#requests),
+    exhaustedGuard: new FreeGuard(() => NOW + 1_000 * this.#requests),
   };
 
   constructor(store: Store, alwaysYoga: boolean) {
@@ -89,14 +93,14 @@ class Side {
     this.#handler = new GraphQLHandler(operations, streams, { alwaysYoga });
   }
 
-  /** Everything that a client sees of the answer, and what it cost. */
-  async ask({ method = 'POST', url = '/graphql', headers = {}, body = '' }: Request) {
-    this.#asked += 1;
+  /** Returns what a client sees of the response, and the cost. */
+  async call({ method = 'POST', url = '/graphql', headers = {}, body = '' }: Request) {
+    this.#requests += 1;
     const request = Object.assign(Readable.from(body.length > 0 ? [Buffer.from(body)] : []), {
       method,
       url,
       headers: { 'content-type': 'application/json', ...headers },
-      // No client behind it that could depart.
+      // HTTP/1.0, for which disconnects are not detected: there is no socket.
       httpVersionMinor: 0,
     });
     const exchange = new Exchange(request as unknown as IncomingMessage, {} as ServerResponse, 'test');
@@ -107,17 +111,17 @@ class Side {
       counters: this.#counters,
       now: () => NOW,
     });
-    const answer = await this.#handler.handle(exchange, session).catch((error: unknown) => {
+    const response = await this.#handler.handle(exchange, session).catch((error: unknown) => {
       if (error instanceof AppError) return graphqlErrorResponse(error, exchange);
       throw error;
     });
-    const contentType = answer.contentType?.replace(/\s/g, '');
+    const contentType = response.contentType?.replace(/\s/g, '');
     return {
-      status: answer.status,
+      status: response.status,
       contentType,
-      // The ids of events bear the name of their store's log.
-      body: (await bodyOf(answer)).replace(/"[0-9a-f]{8}-(\d+)"/g, '"log-$1"'),
-      headers: answer.headers,
+      // Event ids contain the id of the log, which differs between the stores.
+      body: (await bodyOf(response)).replace(/"[0-9a-f]{8}-(\d+)"/g, '"log-$1"'),
+      headers: response.headers,
       cost: session.units,
       operation: exchange.operation,
     };
@@ -131,9 +135,9 @@ let reference: Side;
 beforeAll(async () => {
   const sides = [];
   for (const alwaysYoga of [false, true]) {
-    const one = await sqlite.open(() => NOW);
-    opened.push(one);
-    const { store } = one;
+    const current = await sqlite.open(() => NOW);
+    opened.push(current);
+    const { store } = current;
     for (let c = 1; c <= 3; c++)
       await store.createCategory({ name: `C${c}`, ...(c === 1 && { description: 'First' }) });
     for (let p = 1; p <= 6; p++)
@@ -150,15 +154,18 @@ beforeAll(async () => {
   [common, reference] = sides as [Side, Side];
 });
 afterAll(async () => {
-  for (const one of opened) await one.close();
+  for (const current of opened) await current.close();
 });
 
-/** Asks both, three times: the common path interprets the first time and runs compiled code after that. */
+/**
+ * Sends the request to both sides three times. The common path interprets the first one and runs compiled code
+ * after that.
+ */
 async function expectSame(request: Request, simplify = (body: string): unknown => body): Promise<void> {
   for (let time = 1; time <= 3; time++) {
     for (const { reported } of [common, reference]) reported.length = 0;
-    const expected = await reference.ask(request);
-    const actual = await common.ask(request);
+    const expected = await reference.call(request);
+    const actual = await common.call(request);
     const about = `${JSON.stringify(request).slice(0, 3_000)}\ntime ${time}\nYoga → ${expected.status} ${expected.body.slice(0, 2_000)}`;
     const isSame = actual.body === expected.body;
     if (!isSame) expect(simplify(actual.body), about).toEqual(simplify(expected.body));
@@ -168,12 +175,12 @@ async function expectSame(request: Request, simplify = (body: string): unknown =
 }
 
 /**
- * Where several fields below the same null fail, graphql-js tells those that failed before it was done, which depends on
- * timing; so only the places of the nulls are compared then, and the data.
+ * If several fields below the same null fail, graphql-js reports those that failed before it was done, which
+ * depends on timing. So this keeps only the data and the positions of the nulls.
  */
-function withoutRivals(body: string): unknown {
+function withNullPositions(body: string): unknown {
   const { data, errors, ...others } = JSON.parse(body);
-  const places = errors?.map(({ path = [] }: { path?: (string | number)[] }) => {
+  const positions = errors?.map(({ path = [] }: { path?: (string | number)[] }) => {
     let value = data;
     const isNull = path.findIndex((part) => {
       value = value?.[part];
@@ -181,7 +188,7 @@ function withoutRivals(body: string): unknown {
     });
     return (data === null ? [] : path.slice(0, isNull + 1)).join('.');
   });
-  return { data, places: [...new Set(places)].sort(), ...others };
+  return { data, positions: [...new Set(positions)].sort(), ...others };
 }
 
 const post = (
@@ -332,16 +339,16 @@ const ACCEPTS = [
   'APPLICATION/JSON',
 ];
 
-describe('The common path of GraphQL answers as Yoga does', () => {
+describe('the common path', () => {
   it.each(
     OPERATIONS.map(
       ([query, variables]) => [query.slice(0, 150).replace(/\s+/g, ' '), query, variables] as const,
     ),
-  )('to %s', async (_, query, variables) => {
+  )('responds as Yoga does to %s', async (_, query, variables) => {
     await expectSame(post(query, variables));
   });
 
-  it.each(ACCEPTS)('under Accept: %s', async (accept) => {
+  it.each(ACCEPTS)('responds as Yoga does under Accept: %s', async (accept) => {
     const headers: Record<string, string> = accept === undefined ? {} : { accept };
     for (const [query, variables] of OPERATIONS.slice(0, 4))
       await expectSame(post(query, variables, headers));
@@ -391,7 +398,7 @@ describe('The common path of GraphQL answers as Yoga does', () => {
     `[${Array.from({ length: 10 }, () => '{"query":"{ __typename }"}').join()}]`,
     `[${Array.from({ length: 11 }, () => '{"query":"{ __typename }"}').join()}]`,
     '\ufeff{"query":"{ __typename }"}',
-  ])('to the body %.100s', async (body) => {
+  ])('responds as Yoga does to the body %.100s', async (body) => {
     await expectSame({ body });
   });
 
@@ -402,33 +409,33 @@ describe('The common path of GraphQL answers as Yoga does', () => {
     'text/plain',
     'application/json; charset=latin1',
     'multipart/form-data; boundary=x',
-  ])('to a body of type %s', async (contentType) => {
+  ])('responds as Yoga does to Content-Type: %s', async (contentType) => {
     await expectSame(post('{ pet(id: 1) { name } }', undefined, { 'content-type': contentType }));
   });
 
   const numRuns = Number(process.env.FUZZ_RUNS ?? 300);
 
-  it('to whatever query can be made of the schema', { timeout: 120_000 }, async () => {
+  it('responds as Yoga does to random queries', { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(operationOf('query', 5), async (request) => {
-        await expectSame(post(request.query, request.variables), withoutRivals);
+        await expectSame(post(request.query, request.variables), withNullPositions);
       }),
       { numRuns },
     );
   });
 
-  it('to whatever mutation can be made of the schema', { timeout: 120_000 }, async () => {
+  it('responds as Yoga does to random mutations', { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(operationOf('mutation', 3), async (request) => {
-        await expectSame(post(request.query, request.variables), withoutRivals);
+        await expectSame(post(request.query, request.variables), withNullPositions);
       }),
-      // Once the two have answered differently their stores may differ too.
+      // After the first difference the stores may differ too, so there is nothing to shrink.
       { numRuns: Math.ceil(numRuns / 3), endOnFailure: true },
     );
   });
 });
 
-/** Variables that generated operations may use, some of values that break a rule. */
+/** Variables for generated operations, some with invalid values. */
 const VARIABLES: Record<string, [type: string, values: fc.Arbitrary<unknown>]> = {
   id: ['ID!', fc.constantFrom<unknown>('1', 2, 9, '0')],
   node: ['ID!', fc.constantFrom<unknown>('UGV0OjI', 'Q2F0ZWdvcnk6MQ', 'T3JkZXI6NA', 'y')],
@@ -534,11 +541,11 @@ function argumentsOf(args: readonly GraphQLArgument[]): fc.Arbitrary<string> {
   });
 }
 
-/** A selection of fields of this type; each response key is used once, so that fields can't conflict. */
+/** A selection of fields of this type. Each response key is used once, so that fields cannot conflict. */
 function selectionOf(
   type: GraphQLObjectType | GraphQLInterfaceType,
   depth: number,
-  most = 4,
+  maxFields = 4,
 ): fc.Arbitrary<string> {
   const isComposite = (type: unknown) => isObjectType(type) || isInterfaceType(type);
   const fields = Object.values(type.getFields()).filter(
@@ -555,20 +562,22 @@ function selectionOf(
       .map(([args, when, selection]) => `${chosen.name}${args}${when} ${selection}`);
   });
   if (isInterfaceType(type) && depth > 0) {
-    const ofTypes = schema.getPossibleTypes(type).map((one) => selectionOf(one, Math.min(depth - 1, 2), 2));
+    const ofTypes = schema
+      .getPossibleTypes(type)
+      .map((possible) => selectionOf(possible, Math.min(depth - 1, 2), 2));
     return fc.tuple(...ofTypes, directive).map((parts) => {
       const when = parts.pop();
-      // Keys of different types apart, which may not be of different types themselves.
-      const texts = schema.getPossibleTypes(type).map((one, index) => {
-        const text = (parts[index] as string).replace(/\bf(\d+):/g, `${one.name.toLowerCase()}$1:`);
-        return `... on ${one.name}${index === 0 ? when : ''} ${text}`;
+      // Each possible type has its own response keys, since equal keys would need equal types.
+      const texts = schema.getPossibleTypes(type).map((possible, index) => {
+        const text = (parts[index] as string).replace(/\bf(\d+):/g, `${possible.name.toLowerCase()}$1:`);
+        return `... on ${possible.name}${index === 0 ? when : ''} ${text}`;
       });
       return `{ nodeId ${texts.join(' ')} }`;
     });
   }
   const selected = fc.array(fc.oneof({ weight: 8, arbitrary: field }, { weight: 1, arbitrary: leaf }), {
     minLength: 1,
-    maxLength: most,
+    maxLength: maxFields,
   });
   return fc.tuple(selected, fc.boolean(), directive).map(([texts, wrapped, when]) => {
     const [first, ...others] = texts.map((text, index) => `f${index}: ${text}`);

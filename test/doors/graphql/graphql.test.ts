@@ -21,12 +21,12 @@ describe('GraphQL over HTTP', () => {
   const kit = useGateway(sqlite);
   const PET = 'query ($id: ID!) { pet(id: $id) { id } }';
 
-  it.each(ACCEPTS)('has a real status for every failure under Accept: %s', async (accept) => {
+  it.each(ACCEPTS)('responds to each refusal with its status under Accept: %s', async (accept) => {
     const { gateway } = kit;
     const { P } = await makeWorld(kit);
     const headers = { ...(accept !== undefined && { accept }) };
-    const poor = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1 });
-    await send(gateway, '/pets', { key: poor });
+    const exhausted = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1 });
+    await send(gateway, '/pets', { key: exhausted });
     const body = (text: string, variables?: object) => JSON.stringify({ query: text, variables });
     const failures: [code: ErrorCode, request: string, call: Parameters<typeof send>[2]][] = [
       ['GRAPHQL_PARSE_FAILED', 'POST /graphql', { body: body('{') }],
@@ -53,8 +53,8 @@ describe('GraphQL over HTTP', () => {
       ['METHOD_NOT_ALLOWED', 'PUT /graphql', { body: body('{ __typename }') }],
       ['UNAUTHENTICATED', 'POST /graphql', { body: body('{ __typename }'), key: null }],
       ['UNAUTHENTICATED', 'POST /graphql', { body: body('{'), key: 'wrong' }],
-      ['RATE_LIMITED', 'POST /graphql', { body: body('{ pets { totalCount } }'), key: poor }],
-      ['RATE_LIMITED', 'POST /graphql', { body: body('{'), key: poor }],
+      ['RATE_LIMITED', 'POST /graphql', { body: body('{ pets { totalCount } }'), key: exhausted }],
+      ['RATE_LIMITED', 'POST /graphql', { body: body('{'), key: exhausted }],
       ['PAYLOAD_TOO_LARGE', 'POST /graphql', { body: body(`{ __typename } #${'x'.repeat(100_000)}`) }],
       [
         'UNSUPPORTED_MEDIA_TYPE',
@@ -84,21 +84,21 @@ describe('GraphQL over HTTP', () => {
       expect(sent.headers['www-authenticate'] !== undefined, sent.about).toBe(code === 'UNAUTHENTICATED');
     }
     dataOf(await query(gateway, `{ pet(id: ${P}) { id } }`, undefined, { headers }));
-    const partly = await query(
+    const partial = await query(
       gateway,
       '{ __typename pet(id: 1) { orders(first: 0) { totalCount } } }',
       undefined,
       { headers },
     );
-    expect([partly.status, partly.json.data, partly.json.errors.length], partly.about).toEqual([
+    expect([partial.status, partial.json.data, partial.json.errors.length], partial.about).toEqual([
       200,
       { __typename: 'Query', pet: null },
       1,
     ]);
-    expect(partly.headers['content-type'], partly.about).toBe(`${typeOf(accept)}; charset=utf-8`);
+    expect(partial.headers['content-type'], partial.about).toBe(`${typeOf(accept)}; charset=utf-8`);
   });
 
-  it('answers queries over GET, with exact integers', async () => {
+  it('runs queries over GET, with ids beyond 2^53 exact', async () => {
     const id = '9223372036854775807';
     await kit.gateway.store.createOrder({ id, complete: true });
     const get = (parameters: object) =>
@@ -133,7 +133,7 @@ describe('GraphQL over HTTP', () => {
     ['text/plain', '{"query":"{ __typename }"}'],
     ['multipart/form-data; boundary=x', '--x--'],
     ['application/json; charset=latin1', '{"query":"{ __typename }"}'],
-  ])('refuses a body of type %s and says what to set', async (contentType, body) => {
+  ])('responds 415 to a body of type %s and names the header to set', async (contentType, body) => {
     for (const method of ['POST', 'QUERY']) {
       const sent = await send(kit.gateway, `${method} /graphql`, {
         body,
@@ -145,7 +145,7 @@ describe('GraphQL over HTTP', () => {
   });
 
   it.each(['application/graphql+json', 'APPLICATION/JSON; charset="utf-8"', undefined])(
-    'reads a body of type %s',
+    'accepts a body of type %s',
     async (type) => {
       const headers = { ...(type !== undefined && { 'content-type': type }), 'content-encoding': 'identity' };
       const body = '{"query":"{ __typename }"}';
@@ -155,7 +155,7 @@ describe('GraphQL over HTTP', () => {
     },
   );
 
-  it('says that it reads nothing compressed', async () => {
+  it('responds 415 to a compressed body and names its Content-Encoding', async () => {
     const sent = await send(kit.gateway, 'POST /graphql', {
       body: { query: '{ __typename }' },
       headers: { 'content-encoding': 'gzip' },
@@ -167,7 +167,7 @@ describe('GraphQL over HTTP', () => {
     );
   });
 
-  it('takes parameters of a URL that are empty as not given', async () => {
+  it('treats empty query parameters as absent', async () => {
     const sent = await send(
       kit.gateway,
       '/graphql?query=%7B__typename%7D&operationName=&variables=&extensions=',
@@ -175,54 +175,54 @@ describe('GraphQL over HTTP', () => {
     expect(dataOf(sent)).toEqual({ __typename: 'Query' });
   });
 
-  it('shows cost and rest in extensions when asked to, whatever the answer', async () => {
+  it('adds rateLimit to the extensions of results and errors with X-RateLimit-Extension: on', async () => {
     const key = await kit.gateway.newKey('pro');
     const headers = { 'x-ratelimit-extension': 'on' };
-    const one = { query: '{ pet(id: 404404) { name } }' };
+    const pet = { query: '{ pet(id: 404404) { name } }' };
     const post = (body: unknown, more: object = headers) =>
       send(kit.gateway, 'POST /graphql', { key, body, headers: { ...more } });
-    const shown = (cost: number, remaining: number) => ({
+    const rateLimit = (cost: number, remaining: number) => ({
       cost,
       plan: 'pro',
       minute: { limit: 300, remaining, resetAt: expect.any(String) },
       day: { limit: 10_000, remaining: remaining + 9_700, resetAt: expect.any(String) },
     });
-    expect((await post(one)).json).toEqual({
+    expect((await post(pet)).json).toEqual({
       data: { pet: null },
-      extensions: { rateLimit: shown(1, 299) },
+      extensions: { rateLimit: rateLimit(1, 299) },
     });
-    const throughYoga = await post(one, { ...headers, accept: 'multipart/mixed' });
+    const throughYoga = await post(pet, { ...headers, accept: 'multipart/mixed' });
     expect(throughYoga.headers['content-type']).toMatch(/^multipart\/mixed/);
     expect(throughYoga.text).toContain('"remaining":298');
-    const batch = await post([one, one]);
-    expect(batch.json[1].extensions.rateLimit).toEqual(shown(2, 296));
+    const batch = await post([pet, pet]);
+    expect(batch.json[1].extensions.rateLimit).toEqual(rateLimit(2, 296));
     const refused = await post({ query: '{' });
     expect(refused.json).toEqual({
       errors: [expect.anything()],
-      extensions: { rateLimit: shown(1, 295) },
+      extensions: { rateLimit: rateLimit(1, 295) },
     });
     const failed = await post({ query: '{ categories(first: 0) { totalCount } }' });
     expect(failed.json).toEqual({
       errors: [expect.anything()],
       data: null,
-      extensions: { rateLimit: shown(1, 294) },
+      extensions: { rateLimit: rateLimit(1, 294) },
     });
-    expect((await post(one, {})).json.extensions).toBeUndefined();
-    expect((await post(one, { 'x-ratelimit-extension': 'off' })).json.extensions).toBeUndefined();
+    expect((await post(pet, {})).json.extensions).toBeUndefined();
+    expect((await post(pet, { 'x-ratelimit-extension': 'off' })).json.extensions).toBeUndefined();
   });
 
-  it('is named in the log by its operations', async () => {
+  it('logs the names of the operations', async () => {
     const body = [
       { query: 'query Pets { __typename }' },
       { query: '{ __typename }' },
       { query: 'query All { __typename }' },
     ];
     const { headers } = await send(kit.gateway, 'POST /graphql', { body });
-    const line = kit.gateway.logs.find((each) => each.includes(headers['x-request-id'] as string));
+    const line = kit.gateway.logs.find((entry) => entry.includes(headers['x-request-id'] as string));
     expect(JSON.parse(line!)).toMatchObject({ msg: 'request', transport: 'graphql', operation: 'Pets,All' });
   });
 
-  it('ignores properties of a request that it does not know', async () => {
+  it('ignores unknown properties and parameters of a request', async () => {
     const request = { query: '{ __typename }', operationName: '', x: 1, $schema: 'y' };
     expect(dataOf(await send(kit.gateway, 'POST /graphql', { body: request }))).toEqual({
       __typename: 'Query',
@@ -250,7 +250,7 @@ describe('GraphQL over HTTP', () => {
       'application/graphql-response+json; charset=utf-8, application/json; charset=utf-8',
       'application/graphql-response+json',
     ],
-  ])('answers Accept: %s with %s', async (accept, type) => {
+  ])('responds to Accept: %s with %s', async (accept, type) => {
     for (const body of ['{"query":"{ __typename }"}', '{"query":"{"}']) {
       for (const method of ['POST', 'QUERY']) {
         const sent = await send(kit.gateway, `${method} /graphql`, {
@@ -267,7 +267,7 @@ describe('GraphQL over HTTP', () => {
     'text/html',
     '*/*;q=0',
     'application/json;q=0, application/graphql-response+json;q=0.0',
-  ])('is not acceptable to Accept: %s', async (accept) => {
+  ])('responds 406 to Accept: %s', async (accept) => {
     const sent = await send(kit.gateway, 'POST /graphql', {
       body: { query: '{ __typename }' },
       headers: { accept },
@@ -275,7 +275,7 @@ describe('GraphQL over HTTP', () => {
     expectQueryRefusal(sent, 'NOT_ACCEPTABLE', /application\/json or application\/graphql-response\+json/);
   });
 
-  it('answers with parts where the client takes nothing else', async () => {
+  it('responds with multipart/mixed if the client accepts nothing else', async () => {
     const accept = 'application/json;q=0, application/graphql-response+json;q=0, multipart/mixed';
     const sent = await send(kit.gateway, 'POST /graphql', {
       body: { query: '{ __typename }' },
@@ -288,7 +288,7 @@ describe('GraphQL over HTTP', () => {
     expect(sent.text).toContain('{"data":{"__typename":"Query"}}');
   });
 
-  it('refuses several writing fields where the store cannot write them together', async () => {
+  it('responds 400 to several writing fields if the store has no transactions', async () => {
     const { store, clock } = kit.gateway;
     const other = await TestGateway.start({ ...store, hasTransactions: () => false }, {}, clock);
     try {
@@ -302,35 +302,36 @@ describe('GraphQL over HTTP', () => {
     }
   });
 
-  it('tells a key with nothing left so, 10 times a second', async () => {
+  it('lets an exhausted key query rateLimit 10 times a second', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 100 });
     await send(kit.gateway, '/pets', { key });
-    const ask = () => query(kit.gateway, '{ rateLimit { minute { remaining } } }', undefined, { key });
+    const queryRateLimit = () =>
+      query(kit.gateway, '{ rateLimit { minute { remaining } } }', undefined, { key });
     for (let time = 1; time <= 10; time++)
-      expect(dataOf(await ask())).toEqual({ rateLimit: { minute: { remaining: 0 } } });
-    expectQueryRefusal(await ask(), 'RATE_LIMITED');
+      expect(dataOf(await queryRateLimit())).toEqual({ rateLimit: { minute: { remaining: 0 } } });
+    expectQueryRefusal(await queryRateLimit(), 'RATE_LIMITED');
   });
 
-  it('answers QUERY as POST, but runs no mutation', async () => {
+  it('handles QUERY like POST, but refuses mutations', async () => {
     const id = '9223372036854775805';
     await kit.gateway.store.createOrder({ id, complete: true });
     const headers = { 'content-type': 'application/json' };
-    const ask = (body: string) => send(kit.gateway, 'QUERY /graphql', { body, headers });
-    const asked = await ask(
+    const sendQuery = (body: string) => send(kit.gateway, 'QUERY /graphql', { body, headers });
+    const single = await sendQuery(
       `{"query":"query ($id: ID!) { order(id: $id) { id } }","variables":{"id":${id}}}`,
     );
-    expect(dataOf(asked), asked.about).toEqual({ order: { id } });
-    const batch = await ask('[{"query":"{ __typename }"},{"query":"{"}]');
+    expect(dataOf(single), single.about).toEqual({ order: { id } });
+    const batch = await sendQuery('[{"query":"{ __typename }"},{"query":"{"}]');
     expect([batch.status, batch.json[0], batch.json[1].errors[0].extensions.code], batch.about).toEqual([
       200,
       { data: { __typename: 'Query' } },
       'GRAPHQL_PARSE_FAILED',
     ]);
-    const mutation = await ask(`{"query":"mutation { deleteOrder(id: ${id}) }"}`);
+    const mutation = await sendQuery(`{"query":"mutation { deleteOrder(id: ${id}) }"}`);
     expectQueryRefusal(mutation, 'METHOD_NOT_ALLOWED');
     expect(mutation.headers.allow).toBe('GET, HEAD, POST, QUERY, OPTIONS');
-    expectQueryRefusal(await ask('{'), 'BAD_REQUEST');
-    expectQueryRefusal(await ask('{"query":"{"}'), 'GRAPHQL_PARSE_FAILED');
+    expectQueryRefusal(await sendQuery('{'), 'BAD_REQUEST');
+    expectQueryRefusal(await sendQuery('{"query":"{"}'), 'GRAPHQL_PARSE_FAILED');
     const untyped = await send(kit.gateway, 'QUERY /graphql', { body: '{"query":"{ __typename }"}' });
     expectQueryRefusal(
       untyped,
@@ -346,11 +347,11 @@ describe('GraphQL over HTTP', () => {
     expect((await send(kit.gateway, 'QUERY /pets')).status).toBe(405);
   });
 
-  it('revalidates answers of GET and QUERY by their ETag', async () => {
+  it('responds 304 to GET, HEAD and QUERY if If-None-Match contains the current ETag', async () => {
     const { P } = await makeWorld(kit);
     const text = `{ pet(id: ${P}) { name } }`;
     const headers = { 'content-type': 'application/json' };
-    const ask = (method: string, more: Record<string, string> = {}) =>
+    const call = (method: string, more: Record<string, string> = {}) =>
       method === 'QUERY'
         ? send(kit.gateway, 'QUERY /graphql', {
             body: JSON.stringify({ query: text }),
@@ -358,16 +359,16 @@ describe('GraphQL over HTTP', () => {
           })
         : send(kit.gateway, `${method} /graphql?query=${encodeURIComponent(text)}`, { headers: more });
     for (const method of ['GET', 'HEAD', 'QUERY']) {
-      const first = await ask(method);
+      const first = await call(method);
       const { etag } = first.headers;
       expect(etag, first.about).toMatch(/^"[\w-]{43}"$/);
       expect(first.headers, first.about).toMatchObject({ 'cache-control': 'private, no-cache' });
       expect(first.headers.vary, first.about).toContain('X-API-Key, Authorization');
-      const again = await ask(method, { 'if-none-match': `"x", W/${etag}` });
+      const again = await call(method, { 'if-none-match': `"x", W/${etag}` });
       expect([again.status, again.text, again.headers.etag], again.about).toEqual([304, '', etag]);
       expect(again.headers['x-ratelimit-remaining'], again.about).toBeDefined();
       await kit.gateway.store.updatePet(P, { name: `After ${method}` });
-      const changed = await ask(method, { 'if-none-match': etag! });
+      const changed = await call(method, { 'if-none-match': etag! });
       expect([changed.status, changed.headers.etag === etag], changed.about).toEqual([200, false]);
     }
     const post = await send(kit.gateway, 'POST /graphql', { body: { query: text } });
@@ -376,7 +377,7 @@ describe('GraphQL over HTTP', () => {
     expect([broken.status, broken.headers.etag], broken.about).toEqual([400, undefined]);
   });
 
-  it('tells its methods', async () => {
+  it('lists its methods in Allow', async () => {
     for (const method of ['PUT', 'PATCH', 'DELETE']) {
       const sent = await send(kit.gateway, `${method} /graphql`);
       const allowed = 'GET, HEAD, POST, QUERY, OPTIONS';
@@ -393,48 +394,48 @@ describe('GraphQL over HTTP', () => {
   });
 });
 
-describe('A batch', () => {
+describe('GraphQL batches', () => {
   const kit = useGateway(sqlite);
   const batch = (operations: unknown[], headers: Record<string, string> = {}) =>
     send(kit.gateway, 'POST /graphql', { body: operations, headers });
-  const one = { query: '{ __typename }' };
-  const answer = { data: { __typename: 'Query' } };
+  const operation = { query: '{ __typename }' };
+  const result = { data: { __typename: 'Query' } };
 
-  it('of up to 10 operations is answered in their order', async () => {
+  it('returns the results of 10 operations in their order', async () => {
     const { P, C } = await makeWorld(kit);
     const operations = [
       { query: `{ pet(id: ${P}) { name } }` },
       { query: 'query ($id: ID!) { category(id: $id) { name } }', variables: { id: C } },
-      ...Array.from({ length: 8 }, () => one),
+      ...Array.from({ length: 8 }, () => operation),
     ];
     const sent = await batch(operations);
     expect(sent.status, sent.about).toBe(200);
     expect(sent.json, sent.about).toEqual([
       { data: { pet: { name: 'Rex' } } },
       { data: { category: { name: 'Dogs' } } },
-      ...Array.from({ length: 8 }, () => answer),
+      ...Array.from({ length: 8 }, () => result),
     ]);
   });
 
-  it('of 11 is refused', async () => {
-    expectQueryRefusal(await batch(Array.from({ length: 11 }, () => one)), 'PAYLOAD_TOO_LARGE');
+  it('responds 413 to 11 operations', async () => {
+    expectQueryRefusal(await batch(Array.from({ length: 11 }, () => operation)), 'PAYLOAD_TOO_LARGE');
   });
 
-  it('of none is refused', async () => {
+  it('responds 400 to an empty batch', async () => {
     expectQueryRefusal(await batch([]), 'BAD_REQUEST');
   });
 
-  it('answers the others beside one that fails', async () => {
+  it('returns the results of the other operations if some fail', async () => {
     const sent = await batch([
-      one,
+      operation,
       { query: '{ nothing }' },
       { query: '{' },
       { query: '{ pets(first: 0) { totalCount } }' },
-      one,
+      operation,
     ]);
     expect(sent.status, sent.about).toBe(200);
-    expect(sent.json[0], sent.about).toEqual(answer);
-    expect(sent.json[4], sent.about).toEqual(answer);
+    expect(sent.json[0], sent.about).toEqual(result);
+    expect(sent.json[4], sent.about).toEqual(result);
     expect(
       sent.json.slice(1, 4).map(({ errors }: { errors: { extensions: unknown }[] }) => errors[0]!.extensions),
       sent.about,
@@ -451,32 +452,32 @@ describe('A batch', () => {
     expect(sent.json[3], sent.about).toHaveProperty('data', null);
   });
 
-  it('with something that is no operation is refused as a whole', async () => {
+  it('responds 400 and runs nothing if an entry is not an operation', async () => {
     const { P } = await makeWorld(kit);
     const rename = { query: `mutation { updatePet(id: ${P}, input: {name: "never"}) { id } }` };
-    for (const odd of [7, null, [], 'x', {}, { query: 7 }, { query: '{ a: __typename }', variables: [] }]) {
-      expectQueryRefusal(await batch([rename, odd]), 'BAD_REQUEST');
+    for (const entry of [7, null, [], 'x', {}, { query: 7 }, { query: '{ a: __typename }', variables: [] }]) {
+      expectQueryRefusal(await batch([rename, entry]), 'BAD_REQUEST');
     }
     expect((await kit.gateway.store.petsById([P]))[0]!.name).toBe('Rex');
   });
 
-  it('of at most 5 units can be revalidated, a dearer one is sent as it is made', async () => {
+  it('sends an ETag for QUERY and a Content-Length for POST up to 5 units, and neither above', async () => {
     const pet = { query: '{ pet(id: 404404) { id } }' };
     for (const [units, isWhole] of [
       [5, true],
       [6, false],
     ] as const) {
       const operations = Array.from({ length: units }, () => pet);
-      const answers = operations.map(() => ({ data: { pet: null } }));
+      const results = operations.map(() => ({ data: { pet: null } }));
       const posted = await batch(operations);
       const queried = await send(kit.gateway, 'QUERY /graphql', { body: operations });
-      expect([posted.json, queried.json]).toEqual([answers, answers]);
+      expect([posted.json, queried.json]).toEqual([results, results]);
       expect(queried.headers.etag !== undefined, queried.about).toBe(isWhole);
       expect(posted.headers['content-length'] !== undefined, posted.about).toBe(isWhole);
     }
   });
 
-  it('of many mutations says that it is a repetition', async () => {
+  it('sets Idempotency-Replayed when 10 mutations are repeated', async () => {
     const create = { query: 'mutation { createCategory(input: {name: "Many"}) { id } }' };
     const operations = Array.from({ length: 10 }, () => create);
     const headers = { 'idempotency-key': 'batch-of-many' };
@@ -485,7 +486,7 @@ describe('A batch', () => {
     expect([again.text, again.headers['idempotency-replayed']], again.about).toEqual([first.text, 'true']);
   });
 
-  it('makes each of its mutations safe to repeat', async () => {
+  it('runs equal mutations separately, and replays all of them when repeated', async () => {
     const headers = { 'idempotency-key': 'batch-1' };
     const create = { query: 'mutation { createCategory(input: {name: "B"}) { id } }' };
     const first = await batch([create, create], headers);
@@ -498,11 +499,11 @@ describe('A batch', () => {
   });
 });
 
-describe('An error that nobody foresaw', () => {
+describe('store failures', () => {
   const kit = useGateway(sqlite);
   kit.faultsExpected = true;
 
-  /** A gateway on a store whose reads and writes of pets fail so. */
+  /** Runs a test on a gateway whose store fails in reading and writing pets. */
   async function withFault(fault: () => unknown, test: (gateway: TestGateway) => Promise<void>) {
     const broken = new Proxy(kit.gateway.store, {
       get(target, name) {
@@ -523,30 +524,30 @@ describe('An error that nobody foresaw', () => {
 
   it.each([
     [
-      'thrown',
+      'a thrown error',
       () => {
         throw new Error('secret at /etc/passwd');
       },
     ],
     [
-      'rejected',
+      'a rejection',
       async () => {
         throw new TypeError('secret');
       },
     ],
     [
-      'of no class',
+      'a thrown string',
       () => {
         throw 'secret';
       },
     ],
     [
-      'an AppError of ours',
+      'an AppError with a cause',
       () => {
         throw new AppError('INTERNAL', 'Something went wrong on our side.', { cause: new Error('secret') });
       },
     ],
-  ] as const)('is masked and logged with the request id: %s', async (_, fault) => {
+  ] as const)('masks %s in responses and logs it', async (_, fault) => {
     await withFault(fault, async (gateway) => {
       const message = 'Something went wrong on our side.';
       for (let time = 0; time < 2; time++) {
@@ -577,7 +578,7 @@ describe('An error that nobody foresaw', () => {
     });
   });
 
-  it('of an unreachable database is 503 with Retry-After', async () => {
+  it('responds UNAVAILABLE over both interfaces if the database cannot be reached', async () => {
     await withFault(
       () => {
         throw unavailable(new Error('secret'));
@@ -597,7 +598,7 @@ describe('An error that nobody foresaw', () => {
     );
   });
 
-  it('of the database before execution is a real 503 through both interfaces', async () => {
+  it('responds 503 over both interfaces if the budget cannot be charged', async () => {
     const broken = new Proxy(kit.gateway.store, {
       get(target, name) {
         const member = Reflect.get(target, name);

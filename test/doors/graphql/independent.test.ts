@@ -23,9 +23,10 @@ import { sqlite } from '../../kit/petstore.ts';
 import type { OpenedStore } from '../../kit/stores.ts';
 
 /**
- * The gateway against a Yoga that shares only the schema with its resolvers, the rules of variables and the cost: it parses,
- * validates, executes and answers by itself.
+ * Compares the gateway with a Yoga that shares only the schema with its resolvers, the coercion of variables
+ * and the cost model. That Yoga parses, validates, executes and responds on its own.
  */
+
 const costs = new CostModel(schema);
 const schemas = executionSchemas(schema);
 
@@ -132,7 +133,10 @@ function contextOf(store: Store, cost: number): Context {
   } as unknown as Context;
 }
 
-/** What both sides must agree in. Faults of variables and ids have the gateway's own words. */
+/**
+ * What both sides must agree on. Messages are left out, and so are the locations of invalid variables and ids,
+ * because the gateway has its own.
+ */
 function comparable(json: unknown): unknown {
   if (Array.isArray(json)) return json.map(comparable);
   const { data, errors } = json as { data?: unknown; errors?: GraphQLFormattedError[] };
@@ -185,35 +189,39 @@ const REQUESTS: [query: string, variables?: Record<string, unknown>][] = [
   ['mutation { createPet(input: {name: "", categoryId: 1}) { id } }'],
 ];
 
-describe('The gateway answers as a Yoga of its own does', () => {
+describe('the gateway', () => {
   const opened: OpenedStore[] = [];
   let gateway: TestGateway;
-  let ask: ReturnType<typeof reference>;
+  let callReference: ReturnType<typeof reference>;
 
   beforeAll(async () => {
     for (let side = 0; side < 2; side++) {
-      const one = await sqlite.open();
-      opened.push(one);
-      for (const name of ['Dogs', 'Cats']) await one.store.createCategory({ name });
+      const current = await sqlite.open();
+      opened.push(current);
+      for (const name of ['Dogs', 'Cats']) await current.store.createCategory({ name });
       for (let p = 1; p <= 4; p++)
-        await one.store.createPet({ name: `P${p}`, categoryId: String((p % 2) + 1), status: 'available' });
-      await one.store.createOrder({ petId: '1', complete: false });
+        await current.store.createPet({
+          name: `P${p}`,
+          categoryId: String((p % 2) + 1),
+          status: 'available',
+        });
+      await current.store.createOrder({ petId: '1', complete: false });
     }
     gateway = await TestGateway.start(opened[0]!.store);
-    ask = reference(opened[1]!.store);
+    callReference = reference(opened[1]!.store);
   });
   afterAll(async () => {
     await gateway?.close();
-    for (const one of opened) await one.close();
+    for (const current of opened) await current.close();
   });
 
   it.each(['application/json', 'application/graphql-response+json', '*/*'])(
-    'under Accept: %s',
+    'responds like an independent Yoga under Accept: %s',
     async (accept) => {
       const bodies: unknown[] = REQUESTS.map(([query, variables]) => ({ query, variables }));
       bodies.push(REQUESTS.slice(0, 10).map(([query, variables]) => ({ query, variables })));
       for (const body of bodies) {
-        // Compiled code answers from the second time on.
+        // The gateway runs compiled code from the second time on.
         for (let time = 1; time <= 2; time++) {
           const key = await gateway.newKey('enterprise', { perMinute: 1_000, perDay: 1_000 });
           const actual = await gateway.call('/graphql', {
@@ -222,10 +230,11 @@ describe('The gateway answers as a Yoga of its own does', () => {
             body,
             headers: { accept, 'content-type': 'application/json' },
           });
-          const expected = await ask({ body, headers: { accept } });
+          const expected = await callReference({ body, headers: { accept } });
           const about = `${JSON.stringify(body)}\ntime ${time}\n${actual.text}\n${JSON.stringify(expected.json)}`;
           expect(comparable(actual.json), about).toEqual(comparable(expected.json));
-          // Of what can't run Yoga says 200 under application/json, as the specification recommends; the gateway doesn't.
+          // If nothing ran, Yoga responds 200 under application/json, as the specification recommends.
+          // The gateway responds 400.
           const ran = Array.isArray(body) || 'data' in actual.json;
           expect(actual.status, about).toBe(ran ? expected.status : 400);
           expect(actual.headers['content-type'], about).toBe(expected.type);

@@ -10,16 +10,16 @@ import { engines, type OpenedStore } from '../../kit/stores.ts';
 
 const LARGE = '{ categories(first: 10) { nodes { id name pets(first: 100) { nodes { id name } } } } }';
 
-describe.each(engines)('A large GraphQL answer on $name', (engine) => {
+describe.each(engines)('a large GraphQL response ($name)', (engine) => {
   let opened: OpenedStore;
   let gateway: TestGateway;
-  /** Called before a request is charged, and when its categories are read and before its pets are. */
+  /** Called before a request is charged, and after its categories are read but before its pets are. */
   const steps: Record<'beforeCharge' | 'beforePages', () => void | Promise<void>> = {
     beforeCharge: () => {},
     beforePages: () => {},
   };
   let pagesRead = 0;
-  /** Those of the gateway, in order. */
+  /** The responses of the gateway, in order. */
   const responses: ServerResponse[] = [];
 
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe.each(engines)('A large GraphQL answer on $name', (engine) => {
     await opened.close();
   });
 
-  it('is the same alone and in a batch, which goes out an operation at a time', async () => {
+  it('is the same alone and in a batch, which is sent without Content-Length and ETag', async () => {
     const small = await gateway.graphql(LARGE.replace('100', '3'));
     const large = await gateway.graphql(LARGE);
     expect(large.status).toBe(200);
@@ -76,8 +76,8 @@ describe.each(engines)('A large GraphQL answer on $name', (engine) => {
     expect(batch.json[2]).toEqual(small.json);
   });
 
-  /** Sends a request, and calls `act` at a step of it. */
-  async function askAnd(
+  /** Sends a request and calls `act` at one of its steps. */
+  async function sendAnd(
     act: (socket: Socket) => void | Promise<void>,
     request: object = { query: LARGE },
     when: 'beforeCharge' | 'beforePages' = 'beforePages',
@@ -102,12 +102,12 @@ describe.each(engines)('A large GraphQL answer on $name', (engine) => {
   it.each<[string, (socket: Socket) => void]>([
     ['closed the connection', (socket) => socket.destroy()],
     ['reset the connection', (socket) => socket.resetAndDestroy()],
-  ])('is not read on once the client has %s', async (_how, leave) => {
+  ])('is abandoned once the client has %s', async (_how, disconnect) => {
     const logged = gateway.logs.length;
-    await askAnd(async (socket) => {
-      const gone = new Promise((resolve) => responses.at(-1)!.once('close', resolve));
-      leave(socket);
-      await gone;
+    await sendAnd(async (socket) => {
+      const closed = new Promise((resolve) => responses.at(-1)!.once('close', resolve));
+      disconnect(socket);
+      await closed;
     });
     const lines = () => gateway.logs.slice(logged);
     await expect
@@ -117,25 +117,25 @@ describe.each(engines)('A large GraphQL answer on $name', (engine) => {
     expect(lines().filter((line) => line.includes('"level":50'))).toEqual([]);
   });
 
-  it('goes to a client that has closed its half of the connection only, which is asked whether it is there', async () => {
-    let asked = '';
-    const socket = await askAnd(async (socket) => {
+  it('reaches a client with a half-closed connection, preceded by 100 Continue', async () => {
+    let probes = '';
+    const socket = await sendAnd(async (socket) => {
       const first = new Promise<Buffer>((resolve) => socket.once('data', resolve));
       socket.end();
-      asked = String(await first);
+      probes = String(await first);
     });
-    expect(asked).toMatch(/^(?:HTTP\/1\.1 100 Continue\r\n\r\n)+$/);
-    const answer = await text(socket);
-    expect(answer).toMatch(/^(?:HTTP\/1\.1 100 Continue\r\n\r\n)*HTTP\/1\.1 200 OK\r\n/);
-    expect(answer).toContain('"name":"P1"');
+    expect(probes).toMatch(/^(?:HTTP\/1\.1 100 Continue\r\n\r\n)+$/);
+    const response = await text(socket);
+    expect(response).toMatch(/^(?:HTTP\/1\.1 100 Continue\r\n\r\n)*HTTP\/1\.1 200 OK\r\n/);
+    expect(response).toContain('"name":"P1"');
     expect(pagesRead).toBe(1);
   });
 
-  it('goes to such a client without a question if it costs 5 units at most', async () => {
+  it('reaches a client with a half-closed connection without 100 Continue if it costs 5 units', async () => {
     const query = '{ categories(first: 4) { nodes { id pets(first: 100) { nodes { id } } } } }';
     const cost = await gateway.call('/graphql/cost', { method: 'POST', body: { query } });
     expect(cost.json.cost).toBe(5);
-    const small = await askAnd(
+    const small = await sendAnd(
       async (socket) => {
         const halfClosed = new Promise((resolve) => responses.at(-1)!.socket!.once('end', resolve));
         socket.end();
@@ -147,18 +147,18 @@ describe.each(engines)('A large GraphQL answer on $name', (engine) => {
   });
 
   it.each(['beforeCharge', 'beforePages'] as const)(
-    'to a batch goes no further once the client is gone, %s',
+    'is abandoned in a batch when the client resets the connection %s',
     async (when) => {
       const logged = gateway.logs.length;
-      let read = false;
-      await askAnd(
+      let wasRead = false;
+      await sendAnd(
         async (socket) => {
-          const gone = new Promise((resolve) => responses.at(-1)!.once('close', resolve));
+          const closed = new Promise((resolve) => responses.at(-1)!.once('close', resolve));
           socket.resetAndDestroy();
-          await gone;
+          await closed;
           if (when === 'beforePages') return;
           steps.beforePages = () => {
-            read = true;
+            wasRead = true;
           };
         },
         [{ query: LARGE }, { query: LARGE }],
@@ -168,7 +168,7 @@ describe.each(engines)('A large GraphQL answer on $name', (engine) => {
       await expect
         .poll(() => lines().filter(({ msg }) => msg === 'stream ended'), { timeout: 5_000 })
         .toMatchObject([{ aborted: true }]);
-      expect([pagesRead, read]).toEqual([0, false]);
+      expect([pagesRead, wasRead]).toEqual([0, false]);
       steps.beforePages = () => {};
       expect(lines().filter(({ level }) => level >= 50)).toEqual([]);
     },

@@ -10,15 +10,15 @@ import {
   useGateway,
 } from '../../kit/petstore.ts';
 
-describe('Automatic persisted queries', () => {
+describe('automatic persisted queries', () => {
   const kit = useGateway(sqlite);
   const hashOf = (query: string) => createHash('sha256').update(query).digest('hex');
   const extensionsOf = (sha256Hash: unknown, version: unknown = 1) => ({
     persistedQuery: { version, sha256Hash },
   });
 
-  /** The same request over each method. */
-  const INTERFACES: [string, (request: Record<string, unknown>) => Promise<Sent>][] = [
+  /** Sends the same request with each method. */
+  const METHODS: [string, (request: Record<string, unknown>) => Promise<Sent>][] = [
     ['POST', (body) => send(kit.gateway, 'POST /graphql', { body })],
     ['QUERY', (body) => send(kit.gateway, 'QUERY /graphql', { body })],
     [
@@ -33,47 +33,50 @@ describe('Automatic persisted queries', () => {
     ],
   ];
 
-  it.each(INTERFACES)('are learnt and then known by their hash over %s', async (name, ask) => {
+  it.each(METHODS)('runs a query by its hash over %s after it was sent in full', async (name, call) => {
     const { P } = await makeWorld(kit);
     const query = `query ${name}($id: ID!) { pet(id: $id) { name } }`;
     const extensions = extensionsOf(hashOf(query));
-    const unknown = await ask({ variables: { id: P }, extensions });
+    const unknown = await call({ variables: { id: P }, extensions });
     expectQueryRefusal(unknown, 'PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
     const pet = { pet: { name: 'Rex' } };
-    expect(dataOf(await ask({ query, variables: { id: P }, extensions }))).toEqual(pet);
+    expect(dataOf(await call({ query, variables: { id: P }, extensions }))).toEqual(pet);
     for (let use = 1; use <= 3; use++)
-      expect(dataOf(await ask({ variables: { id: P }, extensions }))).toEqual(pet);
+      expect(dataOf(await call({ variables: { id: P }, extensions }))).toEqual(pet);
     const upper = extensionsOf(hashOf(query).toUpperCase());
-    expect(dataOf(await ask({ variables: { id: P }, extensions: upper }))).toEqual(pet);
+    expect(dataOf(await call({ variables: { id: P }, extensions: upper }))).toEqual(pet);
     expectQueryRefusal(
-      await ask({ extensions }),
+      await call({ extensions }),
       'VALIDATION_FAILED',
       'id: is required: a variable of type ID!.',
     );
   });
 
-  it.each(INTERFACES)('with a wrong hash are refused over %s, and not learnt', async (_name, ask) => {
-    const query = '{ categories { totalCount } }';
-    const wrong = hashOf('{ __typename }');
-    for (const extensions of [
-      extensionsOf(wrong),
-      extensionsOf(hashOf(query).slice(1)),
-      extensionsOf(7),
-      extensionsOf(hashOf(query), 2),
-      extensionsOf(hashOf(query), '1'),
-      { persistedQuery: 'x' },
-    ]) {
-      expectQueryRefusal(await ask({ query, extensions }), 'BAD_REQUEST', /persistedQuery/);
-    }
-    expectQueryRefusal(await ask({ extensions: extensionsOf(wrong) }), 'PERSISTED_QUERY_NOT_FOUND');
-    dataOf(await ask({ query, extensions: extensionsOf(hashOf(query)) }));
-    expectQueryRefusal(
-      await ask({ query: `${query} `, extensions: extensionsOf(hashOf(query)) }),
-      'BAD_REQUEST',
-    );
-  });
+  it.each(METHODS)(
+    'responds 400 to a wrong hash over %s and does not store the query',
+    async (_name, call) => {
+      const query = '{ categories { totalCount } }';
+      const wrong = hashOf('{ __typename }');
+      for (const extensions of [
+        extensionsOf(wrong),
+        extensionsOf(hashOf(query).slice(1)),
+        extensionsOf(7),
+        extensionsOf(hashOf(query), 2),
+        extensionsOf(hashOf(query), '1'),
+        { persistedQuery: 'x' },
+      ]) {
+        expectQueryRefusal(await call({ query, extensions }), 'BAD_REQUEST', /persistedQuery/);
+      }
+      expectQueryRefusal(await call({ extensions: extensionsOf(wrong) }), 'PERSISTED_QUERY_NOT_FOUND');
+      dataOf(await call({ query, extensions: extensionsOf(hashOf(query)) }));
+      expectQueryRefusal(
+        await call({ query: `${query} `, extensions: extensionsOf(hashOf(query)) }),
+        'BAD_REQUEST',
+      );
+    },
+  );
 
-  it('cost a unit when they are unknown, and a mutation known by its hash stays one', async () => {
+  it('charges one unit for an unknown hash, and responds 405 to a mutation by its hash over GET', async () => {
     const key = await kit.gateway.newKey('free');
     const remaining = (sent: Sent) => Number(sent.headers['x-ratelimit-remaining']);
     const unknown = await send(kit.gateway, 'POST /graphql', {
@@ -92,7 +95,7 @@ describe('Automatic persisted queries', () => {
     dataOf(await send(kit.gateway, 'POST /graphql', { body: { extensions } }));
   });
 
-  it('may stand in a batch, where one that is unknown leaves the others alone', async () => {
+  it('runs the other operations of a batch if one has an unknown hash', async () => {
     const known = '{ a: __typename }';
     const body = [
       { query: known, extensions: extensionsOf(hashOf(known)) },
@@ -108,16 +111,16 @@ describe('Automatic persisted queries', () => {
     expect(sent.json[2].data, sent.about).toEqual({ a: 'Query' });
   });
 
-  it('are kept within bounds: the oldest are unknown again', async () => {
+  it('forgets the oldest query after 100 large ones', async () => {
     const text = (n: number) => `{ t${n}: __typename } # ${'x'.repeat(50_000)}`;
-    const learn = (n: number) =>
+    const register = (n: number) =>
       send(kit.gateway, 'POST /graphql', {
         body: { query: text(n), extensions: extensionsOf(hashOf(text(n))) },
       });
-    for (let n = 0; n < 100; n++) dataOf(await learn(n));
-    const ask = (n: number) =>
+    for (let n = 0; n < 100; n++) dataOf(await register(n));
+    const callByHash = (n: number) =>
       send(kit.gateway, 'POST /graphql', { body: { extensions: extensionsOf(hashOf(text(n))) } });
-    expectQueryRefusal(await ask(0), 'PERSISTED_QUERY_NOT_FOUND');
-    dataOf(await ask(99));
+    expectQueryRefusal(await callByHash(0), 'PERSISTED_QUERY_NOT_FOUND');
+    dataOf(await callByHash(99));
   });
 });

@@ -4,9 +4,9 @@ import { afterEach, expect, it } from 'vitest';
 import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
 import { dataOf, exactly, expectQueryRefusal, onEachEngine, query, send } from '../../kit/petstore.ts';
 
-const open: EventStreamClient[] = [];
+const clients: EventStreamClient[] = [];
 afterEach(() => {
-  for (const client of open.splice(0)) client.close();
+  for (const client of clients.splice(0)) client.close();
 });
 
 onEachEngine('subscription { events }', (kit, engine) => {
@@ -17,14 +17,14 @@ onEachEngine('subscription { events }', (kit, engine) => {
       ...call,
       headers: { 'content-type': 'application/json', ...call.headers },
     });
-    open.push(client);
+    clients.push(client);
     return client;
   };
-  const nextOf = (client: EventStreamClient) =>
+  const resultsOf = (client: EventStreamClient) =>
     client.messages.filter(({ event }) => event === 'next').map(({ data }) => JSON.parse(data!));
   const create = (name: string) => kit.gateway.store.createCategory({ name });
 
-  it('sends each write as it is committed, with the records below as they are now', async () => {
+  it('sends each event when it is committed, with its record in the current state', async () => {
     const client = await subscribe(`subscription {
       events(types: [pet_created, pet_deleted, inventory_updated]) {
         id type time data pet { name category { name } } inventoryItem { quantity pet { id } } order { id }
@@ -43,7 +43,7 @@ onEachEngine('subscription { events }', (kit, engine) => {
     await client.until(2);
     await store.deletePet(rex.id);
     await client.until(3);
-    const events = nextOf(client).map((result) => dataOf({ status: 200, json: result } as never).events);
+    const events = resultsOf(client).map((result) => dataOf({ status: 200, json: result } as never).events);
     const id = Number(rex.id);
     const envelope = { id: expect.any(String), time: expect.stringMatching(/Z$/), order: null };
     expect(events).toEqual([
@@ -65,25 +65,25 @@ onEachEngine('subscription { events }', (kit, engine) => {
     ]);
   });
 
-  it('goes on behind an event, which both interfaces know', async () => {
+  it('resumes after the id of an event, which REST accepts too', async () => {
     const first = await subscribe('subscription { events { id data } }');
     for (const name of ['A', 'B', 'C']) await create(name);
     await first.until(3);
-    const [a] = nextOf(first).map(({ data }) => data.events);
+    const [a] = resultsOf(first).map(({ data }) => data.events);
     first.close();
     const text = 'subscription ($after: ID) { events(after: $after) { data } }';
     const second = await subscribe(text, { after: a.id });
     await second.until(2);
     await create('D');
     await second.until(3);
-    expect(nextOf(second).map(({ data }) => data.events.data.name)).toEqual(['B', 'C', 'D']);
+    expect(resultsOf(second).map(({ data }) => data.events.data.name)).toEqual(['B', 'C', 'D']);
     const listed = await send(kit.gateway, `/events?after=${a.id}`);
     expect(listed.json.map(({ data }: { data: object }) => data)).toEqual(
-      nextOf(second).map(({ data }) => data.events.data),
+      resultsOf(second).map(({ data }) => data.events.data),
     );
   });
 
-  it('is exact beyond 2^53', async () => {
+  it('keeps ids beyond 2^53 exact', async () => {
     const client = await subscribe('subscription { events(types: [order_created]) { data order { id } } }');
     await kit.gateway.store.createOrder({ id: '9223372036854775806', complete: true });
     const [message] = await client.until(1);
@@ -97,22 +97,22 @@ onEachEngine('subscription { events }', (kit, engine) => {
     });
   });
 
-  it('sends large results one by one, as fast as they are read', async () => {
-    // More than a connection takes at once: the next is sent when this one is on its way.
+  it('sends large results in order', async () => {
+    // With Node.js 20 each result exceeds the write buffer (16 KiB), so the next one waits for `drain`.
     const texts = Array.from({ length: 12 }, (_, i) => `t${i}: description`).join(' ');
     const client = await subscribe(`subscription { events { category { name ${texts} } } }`);
     const description = 'x'.repeat(2_000);
     const names = ['A', 'B', 'C', 'D'];
     for (const name of names) await kit.gateway.store.createCategory({ name, description });
     await client.until(names.length);
-    const categories = nextOf(client).map(({ data }) => data.events.category);
+    const categories = resultsOf(client).map(({ data }) => data.events.category);
     expect(categories.map(({ name }) => name)).toEqual(names);
     expect(categories.every(({ t11 }) => t11 === description)).toBe(true);
   });
 
-  it('costs a unit to open, and before every 100 events what 100 rows cost', async () => {
+  it('charges one unit to open, and the cost of 100 rows before every 100 events', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 4, perDay: 1_000 });
-    // 100 rows with 26 times 2 for the name, and the object itself: 53 for each row, 3 units.
+    // A row weighs 53: 2 for each of the 26 names, and 1 for the object. 100 rows cost 3 units.
     const names = Array.from({ length: 26 }, (_, i) => `n${i}: name`).join(' ');
     const text = `subscription { events { category { ${names} } } }`;
     const cost = await send(kit.gateway, 'POST /graphql/cost', {
@@ -124,24 +124,24 @@ onEachEngine('subscription { events }', (kit, engine) => {
     expect(client.response.headers['x-ratelimit-remaining']).toBe('3');
     await Promise.all(Array.from({ length: 102 }, (_, i) => create(`N${i}`)));
     await client.ended;
-    const results = nextOf(client);
+    const results = resultsOf(client);
     expect(results).toHaveLength(101);
     expect(results.at(-1).errors).toMatchObject([{ extensions: { code: 'RATE_LIMITED', status: 429 } }]);
     expect(client.messages.at(-1)).toEqual({ event: 'complete', data: '' });
   });
 
-  it('ends with an error and complete when the key is banned', async () => {
+  it('ends with an error and a complete message when the key is banned', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
     const client = await subscribe('subscription { events { id } }', {}, { key });
     while ((await kit.gateway.call('/pets', { key })).status !== 403);
     await client.ended;
-    expect(nextOf(client)).toMatchObject([
+    expect(resultsOf(client)).toMatchObject([
       { errors: [{ extensions: { code: 'API_KEY_BANNED', status: 403 } }] },
     ]);
     expect(client.messages.at(-1)!.event).toBe('complete');
   });
 
-  it('ends without complete when the server stops, so that clients go on elsewhere', async () => {
+  it('ends without a complete message when the server stops, so that clients reconnect', async () => {
     const { TestGateway } = await import('../../kit/gateway.ts');
     const other = await TestGateway.start(kit.gateway.store, {}, kit.clock);
     const client = await EventStreamClient.open(other, '/graphql', {
@@ -172,7 +172,7 @@ onEachEngine('subscription { events }', (kit, engine) => {
     if (code === 'NOT_ACCEPTABLE') expect(sent.json.errors[0].message).toContain('text/event-stream');
   });
 
-  it('refuses it over GET and in a batch', async () => {
+  it('refuses a subscription over GET and in a batch', async () => {
     const text = 'subscription { events { id } }';
     const headers = { accept: 'text/event-stream' };
     expectQueryRefusal(
@@ -188,7 +188,7 @@ onEachEngine('subscription { events }', (kit, engine) => {
     );
   });
 
-  it('is closed when the client is gone', async () => {
+  it('closes the stream when the client disconnects', async () => {
     const openStreams = async () =>
       Number(/^petstore_event_streams (.*)$/m.exec((await kit.gateway.call('/metrics')).text)?.[1]);
     while ((await openStreams()) > 0) await sleep(5);
@@ -200,7 +200,7 @@ onEachEngine('subscription { events }', (kit, engine) => {
     expect(JSON.parse(last!)).toMatchObject({ end: 'client gone', events: 0 });
   });
 
-  it.runIf(engine.name === 'sqlite')('cuts off who does not read, and nobody else', async () => {
+  it.runIf(engine.name === 'sqlite')('cuts off a client that does not read, and no other', async () => {
     const cutOff = async () =>
       Number(
         /^petstore_event_readers_cut_off_total (.*)$/m.exec((await kit.gateway.call('/metrics')).text)?.[1],
@@ -224,7 +224,7 @@ onEachEngine('subscription { events }', (kit, engine) => {
       ].join('\r\n'),
     );
     await new Promise((resolve) => socket.once('readable', resolve));
-    // What systems keep between two processes comes on top: megabytes.
+    // The operating system buffers megabytes before the client begins to lag.
     const description = 'x'.repeat(2_000);
     let written = 0;
     while ((await cutOff()) === before && written < 20_000) {
@@ -239,6 +239,6 @@ onEachEngine('subscription { events }', (kit, engine) => {
     socket.resume();
     await closed;
     expect(reading.isOpen).toBe(true);
-    expect(nextOf(reading)).toHaveLength(written);
+    expect(resultsOf(reading)).toHaveLength(written);
   });
 });
