@@ -1,12 +1,12 @@
 import type { RunnerTestCase, RunnerTestFile } from 'vitest';
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** What Vitest keeps of a file, which its types leave out. */
+/** The task of a test file, which Vitest's types omit. */
 type Internal = TestModule & { task: RunnerTestFile };
 
 /**
- * A file that doesn't load has no tests, so Stryker would take a mutant that breaks loading for one that no test
- * noticed: it is shown a test that failed.
+ * Reports a failed test for a file that does not load. Such a file has no tests, so Stryker would otherwise count a
+ * mutant that breaks loading as survived.
  */
 export const loading: Reporter = {
   onTestModuleEnd(module) {

@@ -1,10 +1,10 @@
-/** What is mutated together, and the tests that are to notice. */
+/** Sources that are mutated together, and the tests that should detect the mutants. */
 export interface Part {
-  /** Globs of sources, as Stryker takes them. */
+  /** Globs of sources, in Stryker's syntax. */
   sources: string[];
   /** Globs of test files. */
   tests: string[];
-  /** The files that notice most, to be run first. */
+  /** The test files that detect the most mutants, to be run first. */
   first?: string[];
 }
 
@@ -35,13 +35,13 @@ export const PARTS: Record<string, Part> = {
     tests: ['test/doors/**/*.test.ts', 'test/http/**/*.test.ts'],
   },
   sqlite: {
-    // What starts a process of its own is tested with real processes, which run no mutants.
+    // integrity.ts starts processes and is tested with real ones, where mutants are not active.
     sources: ['src/store/sqlite/**/*.ts', '!src/store/sqlite/integrity.ts'],
     tests: ['test/store/**/*.test.ts'],
   },
 };
 
-/** Names of tests that take seconds by their nature and would be run for most mutants. */
+/** Names of tests that necessarily take seconds and would run for most mutants. */
 export const SLOW = new Set([
   'keeps all acknowledged writes when the process is killed, and can be reopened at once',
   'has exactly one event per committed write, whenever the process is killed',

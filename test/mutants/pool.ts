@@ -3,19 +3,19 @@ import { fileURLToPath } from 'node:url';
 import type { PoolOptions, PoolRunnerInitializer, PoolWorker } from 'vitest/node';
 
 const ENTRY = fileURLToPath(new URL('./worker.mjs', import.meta.url));
-/** Runs after which the process is replaced: whatever mutants leave behind is gone with it. */
-const RUNS_OF_A_PROCESS = 100;
-/** A run that takes longer, in milliseconds, may have left something that still runs. */
+/** Runs after which the process is replaced, which removes whatever mutants left behind. */
+const RUNS_PER_PROCESS = 100;
+/** A run that takes longer, in milliseconds, may have left something running. */
 const SUSPICIOUS_MS = 15_000;
 
 let child: ChildProcess | undefined;
 let runs = 0;
-/** Vitest starts the next worker while the one before is still stopping. */
+/** Vitest starts the next worker while the previous one is still stopping. */
 let isFree: Promise<void> = Promise.resolve();
 
 /**
- * Vitest's pool of processes, except that the process outlives the run: one for each mutant would spend most of the time
- * on loading the libraries. `worker.mjs` says what keeps one run from seeing the mutant of another.
+ * Like Vitest's pool of processes, but the process is reused for further runs. A process per mutant would spend most of
+ * the time loading libraries. `worker.mjs` keeps one run from seeing the mutant of another.
  */
 export const pool: PoolRunnerInitializer = {
   name: 'mutants',
@@ -60,7 +60,7 @@ class ReusedWorker implements PoolWorker {
   stop(): Promise<void> {
     for (const [event, listener] of this.#listeners) this.#child?.off(event, listener);
     const { mode } = this.#options.project.getProvidedContext() as { mode?: string };
-    const isUsedUp = runs >= RUNS_OF_A_PROCESS || Date.now() - this.#startedAt > SUSPICIOUS_MS;
+    const isUsedUp = runs >= RUNS_PER_PROCESS || Date.now() - this.#startedAt > SUSPICIOUS_MS;
     if (isUsedUp || mode !== 'mutant') {
       this.#child?.kill('SIGKILL');
       if (child === this.#child) child = undefined;

@@ -3,14 +3,14 @@ import { PARTS } from './parts.ts';
 
 const FIRST = PARTS[process.env.MUTANTS_OF!]?.first ?? [];
 
-/** The files that notice most, then the quick ones: the first test that fails ends the run. */
+/** Runs the files that detect the most mutants first, then the quickest. The first failing test ends the run. */
 export class QuickFirst extends BaseSequencer {
   override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return Promise.resolve(files.toSorted((one, other) => orderOf(one) - orderOf(other)));
+    return Promise.resolve(files.toSorted((a, b) => orderOf(a) - orderOf(b)));
   }
 }
 
-/** A negative number for a file that is to be first, else the milliseconds that it took the last time. */
+/** Negative for a file to be run first, otherwise its last duration in milliseconds. */
 function orderOf({ project, moduleId }: TestSpecification): number {
   const { vitest } = project;
   const path = moduleId.slice(vitest.config.root.length + 1);

@@ -8,12 +8,12 @@ import { QuickFirst } from './sequencer.ts';
 
 const { tests } = PARTS[process.env.MUTANTS_OF ?? 'access']!;
 
-/** The tests that Stryker runs: in this process and on the embedded engine alone, since other processes run no mutants. */
+/** The tests that Stryker runs: those within one process on the embedded engine, because mutants are not active elsewhere. */
 const config = mergeConfig(base, {
   plugins: [
     {
       name: 'processes',
-      // Stryker asks for worker threads, which libsql's native part does not want.
+      // Stryker configures worker threads, which libsql's native module does not support.
       configureVitest: ({ project: { config } }: { project: TestProject }) => {
         config.pool = pool.name;
         config.poolRunner = pool;

@@ -1,11 +1,11 @@
 import { init, runBaseTests, setupEnvironment } from 'vitest/worker';
 
-// Tests may replace these.
+// Kept here because tests may replace them.
 const send = process.send.bind(process);
 const exit = process.exit.bind(process);
 process.once('disconnect', () => exit());
 
-/** Whether the modules of the run before were loaded with a mutant in them. */
+/** Whether the previous run loaded modules with an active mutant. */
 let isDirty = false;
 
 init({
@@ -15,10 +15,10 @@ init({
   setup: setupEnvironment,
   runTests(state, traces) {
     const { globalNamespace, mutantActivation } = state.ctx.providedContext;
-    // What loads before the first test must not see the mutant of the run before.
+    // Modules loaded before the first test must not see the mutant of the previous run.
     const stryker = globalThis[globalNamespace];
     if (stryker) stryker.activeMutant = undefined;
-    // A mutant of what runs at loading time needs the sources to be loaded anew, and so does the run after it.
+    // A mutant in code that runs on load requires the sources to be reloaded, for this run and the next.
     const isStatic = mutantActivation === 'static';
     if (isStatic || isDirty) state.ctx.config.isolate = true;
     isDirty = isStatic;
