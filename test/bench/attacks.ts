@@ -1,13 +1,16 @@
 import { getIntrospectionQuery } from 'graphql';
 import { PET_STATUSES } from '../../src/domains/pet/pet.ts';
 
-/** A request that is meant to cost more than it pays for. `n` makes each of them another one, where that is dearer. */
+/** A request designed to cost more than it is charged. */
 export interface Attack {
   name: string;
-  /** `/graphql` if missing. */
+  /** Defaults to `/graphql`. */
   path?: string;
   headers?: Readonly<Record<string, string>>;
-  /** What is sent as JSON: mostly the parameters of one GraphQL request. */
+  /**
+   * The JSON body, usually the parameters of one GraphQL request. `n` differs for each request, so that an attack can make
+   * every one unique.
+   */
   parameters: (n: number) => unknown;
 }
 
@@ -18,14 +21,14 @@ const longNames = (count: number, field: string): string =>
 const fragments = (count: number, on: string, selection: (i: number) => string): string =>
   Array.from({ length: count }, (_, i) => `fragment F${i} on ${on} { ${selection(i)} }`).join(' ');
 const spreads = (count: number): string => Array.from({ length: count }, (_, i) => `...F${i}`).join(' ');
-const wrong = (count: number): string[] => Array.from({ length: count }, (_, i) => i.toString(36));
+const distinctTexts = (count: number): string[] => Array.from({ length: count }, (_, i) => i.toString(36));
 
-/** A document that nobody has sent before: it is parsed, validated, weighed and interpreted. */
-const fresh = (name: string, query: string, variables?: unknown): Attack => ({
+/** A document that differs every time, so that it is parsed, validated, assigned a cost and interpreted. */
+const unique = (name: string, query: string, variables?: unknown): Attack => ({
   name,
   parameters: (n) => ({ query: `${query} #${n}`, variables }),
 });
-/** One that is sent again and again: it is compiled, if that is thought to pay. */
+/** The same document every time, so that it may be compiled. */
 const repeated = (name: string, query: string): Attack => ({ name, parameters: () => ({ query }) });
 
 const STATUSES = 'query ($s: [PetStatus!]) { pets(filter: {status: $s}) { nodes { id } } }';
@@ -40,151 +43,154 @@ const NESTED = (first: number) =>
 const KEYS = `{ categories(first: 20) { nodes { pets(first: 20) { nodes { ${longNames(300, 'id')} } } } } }`;
 const DESCRIPTIONS = `{ categories(first: 100) { nodes { ${names(62, 'description')} } } }`;
 
-/** Answers of that kind are written by Yoga. */
+/** Responses with this media type are written by Yoga. */
 const MULTIPART = { accept: 'multipart/mixed' };
 
-/** The most expensive requests that were found, of every kind. */
+/** The most expensive requests found of each kind. */
 export const ATTACKS: readonly Attack[] = [
-  fresh('1 unit of light fields, new each time', `{ pets(first: 100) { nodes { ${names(25, 'status')} } } }`),
-  repeated('1 unit of light fields, repeated', `{ pets(first: 100) { nodes { ${names(25, 'status')} } } }`),
-  fresh('one row of 600 names', `{ pet(id: 1) { ${names(600, 'name')} } }`),
-  repeated('one row of 280 names, compiled', `{ pet(id: 1) { ${names(280, 'name')} } }`),
-  fresh('descriptions', `{ categories(first: 100) { nodes { description } } }`),
-  fresh(
-    'one-to-one, round and round',
+  unique('1 unit of cheap fields, unique', `{ pets(first: 100) { nodes { ${names(25, 'status')} } } }`),
+  repeated('1 unit of cheap fields, repeated', `{ pets(first: 100) { nodes { ${names(25, 'status')} } } }`),
+  unique('one record with 600 names', `{ pet(id: 1) { ${names(600, 'name')} } }`),
+  repeated('one record with 280 names, compiled', `{ pet(id: 1) { ${names(280, 'name')} } }`),
+  unique('descriptions', `{ categories(first: 100) { nodes { description } } }`),
+  unique(
+    'circular one-to-one relations',
     `{ pets(first: 100) { nodes { ${names(6, 'inventory { pet { inventory { pet { id } } } }')} } } }`,
   ),
-  fresh('categories of pets', `{ pets(first: 100) { nodes { ${names(12, 'category { id }')} } } }`),
-  fresh(
+  unique('categories of pets', `{ pets(first: 100) { nodes { ${names(12, 'category { id }')} } } }`),
+  unique(
     '100 pages of one entry',
     `{ category(id: 1) { ${names(100, (i) => `pets(first: 1, after: "${i}") { nodes { id } }`)} } }`,
   ),
-  fresh(
-    'counts below 50 rows',
+  unique(
+    'counts for 50 records',
     '{ pets(first: 50) { nodes { orders(first: 1) { totalCount pageInfo { hasNextPage hasPreviousPage } } } } }',
   ),
-  fresh(
-    'page information to both sides',
+  unique(
+    'page information in both directions',
     '{ pets(first: 50) { nodes { orders(first: 1, after: "0") { pageInfo { hasNextPage hasPreviousPage } } } } }',
   ),
-  fresh(
+  unique(
     'nodes and edges',
     '{ pets(first: 50) { nodes { id name } edges { cursor node { id name } } pageInfo { endCursor } totalCount } }',
   ),
-  fresh(
+  unique(
     'nodes of all types',
     `{ nodes(nodeIds: [${Array.from({ length: 100 }, (_, i) => `"${Buffer.from(`Pet:${i + 1}`).toString('base64url')}"`)}]) { nodeId ... on Pet { name category { id } } } }`,
   ),
-  fresh(
+  unique(
     '50 units at three levels',
     '{ categories(first: 10) { nodes { pets(first: 40) { nodes { name orders(first: 11) { nodes { id quantity shipDate } } } } } } }',
   ),
-  fresh('50 units of light fields', NESTED(50)),
-  repeated('50 units of light fields, repeated', NESTED(50)),
-  fresh('50 units of long response keys', KEYS),
-  fresh('50 units of descriptions', DESCRIPTIONS),
+  unique('50 units of cheap fields', NESTED(50)),
+  repeated('50 units of cheap fields, repeated', NESTED(50)),
+  unique('50 units of long response keys', KEYS),
+  unique('50 units of descriptions', DESCRIPTIONS),
   {
     name: 'a batch of 10 × 50 units of descriptions',
     parameters: (n) => Array.from({ length: 10 }, (_, i) => ({ query: `${DESCRIPTIONS} #${n} ${i}` })),
   },
   repeated('introspection, repeated', FULL_INTROSPECTION),
-  fresh('introspection, new each time', FULL_INTROSPECTION),
-  fresh(
-    'introspection with something else',
+  unique('introspection, unique', FULL_INTROSPECTION),
+  unique(
+    'introspection with another field',
     FULL_INTROSPECTION.replace('__schema', '__typename pet(id: 1) { id } __schema'),
   ),
-  fresh(
-    'as much introspection as is allowed',
+  unique(
+    'the most introspection allowed',
     `{ __schema { types { ${names(40, 'description')} fields { name description } } } }`,
   ),
-  fresh(
+  unique(
     'too much introspection',
     `{ __schema { types { ${'interfaces { possibleTypes { '.repeat(7)} name ${'} }'.repeat(7)} } } }`,
   ),
-  fresh('2,000 tokens that are refused', `{ pet(id: 1) { ${'id '.repeat(1_980)} } }`),
-  fresh('too many tokens', `{ pet(id: 1) { ${'id '.repeat(30_000)} } }`),
-  fresh(
+  unique('2,000 tokens, refused', `{ pet(id: 1) { ${'id '.repeat(1_980)} } }`),
+  unique('too many tokens', `{ pet(id: 1) { ${'id '.repeat(30_000)} } }`),
+  unique(
     'the same field 200 times, at two levels',
     `{ ${names(1, 'pet(id: 1)')} { ${'category { id } '.repeat(200)} } }`,
   ),
-  fresh(
-    'as many pairs to compare as are allowed',
-    `{ pet(id: 1) { ${'category { id name } '.repeat(120)} } }`,
-  ),
-  fresh(
-    'arguments to compare',
+  unique('the most pairs of fields to merge', `{ pet(id: 1) { ${'category { id name } '.repeat(120)} } }`),
+  unique(
+    'arguments to compare when merging',
     `{ ${'pets(first: 1, after: "0", filter: {status: [sold, pending], categoryId: 1}) { nodes { id } } '.repeat(60)} }`,
   ),
-  fresh(
+  unique(
     '180 fragments side by side',
     `{ pet(id: 1) { ${spreads(180)} } } ${fragments(180, 'Pet', (i) => `a${i}:id`)}`,
   ),
-  fresh(
-    '180 fragments one in another',
+  unique(
+    '180 nested fragments',
     `{ pet(id: 1) { ...F0 } } ${fragments(180, 'Pet', (i) => (i < 179 ? `id ...F${i + 1}` : 'id'))}`,
   ),
-  fresh(
-    '100 operations that share fragments',
+  unique(
+    '90 operations that share fragments',
     `${Array.from({ length: 90 }, (_, i) => `query Q${i} { pet(id: 1) { ...F0 } }`).join(' ')} ${fragments(60, 'Pet', (i) => (i < 59 ? `a${i}:id ...F${i + 1}` : 'id'))}`,
   ),
-  fresh(
-    '100 operations that share variables',
+  unique(
+    '80 operations that share variables',
     `${Array.from({ length: 80 }, (_, i) => `query Q${i}($v: ID!) { ...F0 }`).join(' ')} fragment F0 on Query { ${names(80, 'pet(id: $v) { id }')} }`,
   ),
-  fresh(
+  unique(
     '300 variables',
     `query (${Array.from({ length: 300 }, (_, i) => `$v${i}: Int`).join(' ')}) { pet(id: 1) { id } }`,
   ),
-  fresh('unknown fields', `{ pet(id: 1) { ${names(600, 'nome')} } }`),
-  fresh('50 deep', `{ pet(id: 1) { ${'inventory { pet { '.repeat(40)} id ${'} }'.repeat(40)} } }`),
-  fresh('24,000 wrong values of an enum', STATUSES, { s: wrong(16_000) }),
-  fresh('49,000 nulls', STATUSES, { s: new Array(19_000).fill(null) }),
-  fresh('11,000 right values of an enum', STATUSES, {
+  unique('unknown fields', `{ pet(id: 1) { ${names(600, 'nome')} } }`),
+  unique('80 levels deep', `{ pet(id: 1) { ${'inventory { pet { '.repeat(40)} id ${'} }'.repeat(40)} } }`),
+  unique('16,000 invalid enum values', STATUSES, { s: distinctTexts(16_000) }),
+  unique('19,000 nulls', STATUSES, { s: new Array(19_000).fill(null) }),
+  unique('8,500 valid enum values', STATUSES, {
     s: Array.from({ length: 8_500 }, (_, i) => PET_STATUSES[i % 3]),
   }),
-  fresh('8,000 unknown fields of an input', 'query ($f: PetFilter) { pets(filter: $f) { nodes { id } } }', {
-    f: Object.fromEntries(wrong(9_000).map((name) => [`x${name}`, 1])),
+  unique('9,000 unknown fields in an input', 'query ($f: PetFilter) { pets(filter: $f) { nodes { id } } }', {
+    f: Object.fromEntries(distinctTexts(9_000).map((name) => [`x${name}`, 1])),
   }),
-  fresh('8,000 unknown fields of a new pet', 'mutation ($p: NewPet!) { createPet(input: $p) { id } }', {
-    p: Object.fromEntries(wrong(9_000).map((name) => [`x${name}`, 1])),
+  unique('9,000 unknown fields in a new pet', 'mutation ($p: NewPet!) { createPet(input: $p) { id } }', {
+    p: Object.fromEntries(distinctTexts(9_000).map((name) => [`x${name}`, 1])),
   }),
-  fresh('20,000 nodeIds', 'query ($i: [ID!]!) { nodes(nodeIds: $i) { nodeId } }', { i: wrong(14_000) }),
-  fresh('20,000 nodeIds of a wrong kind', 'query ($i: [ID!]!) { nodes(nodeIds: $i) { nodeId } }', {
+  unique('14,000 nodeIds', 'query ($i: [ID!]!) { nodes(nodeIds: $i) { nodeId } }', {
+    i: distinctTexts(14_000),
+  }),
+  unique('14,000 nodeIds of the wrong type', 'query ($i: [ID!]!) { nodes(nodeIds: $i) { nodeId } }', {
     i: Array.from({ length: 14_000 }, (_, i) => i + 0.5),
   }),
   {
-    name: 'a new pet with 7,000 unknown fields, by REST',
+    name: '7,000 unknown fields in a new pet, over REST',
     path: '/pets',
-    parameters: (n) => Object.fromEntries(wrong(7_000).map((name) => [`x${name}_${n}`, 1])),
+    parameters: (n) => Object.fromEntries(distinctTexts(7_000).map((name) => [`x${name}_${n}`, 1])),
   },
-  fresh('names for nothing', `{ ${names(100, '__typename')} }`),
-  { ...fresh('names for nothing, by Yoga', `{ ${names(100, '__typename')} }`), headers: MULTIPART },
-  fresh('the budget for nothing', `{ rateLimit { ${names(99, 'plan')} } }`),
-  fresh(
-    'long names for nothing',
+  unique('free names', `{ ${names(100, '__typename')} }`),
+  { ...unique('free names, written by Yoga', `{ ${names(100, '__typename')} }`), headers: MULTIPART },
+  unique('the free rateLimit field', `{ rateLimit { ${names(99, 'plan')} } }`),
+  unique(
+    'free long names',
     `{ ${Array.from({ length: 100 }, (_, i) => `${'k'.repeat(97)}${i}: __typename`).join(' ')} }`,
   ),
-  fresh('skipped for nothing', `{ __typename pet(id: 1) @skip(if: true) { ${names(110, 'id')} } }`),
-  fresh(
-    'skipped for nothing, with arguments',
+  unique('free skipped fields', `{ __typename pet(id: 1) @skip(if: true) { ${names(110, 'id')} } }`),
+  unique(
+    'free skipped fields with arguments',
     `query ($s: Boolean = true) { __typename ${names(17, 'pets(filter: {status: [sold, pending], categoryId: 1}) @skip(if: $s) { nodes { id } }')} }`,
   ),
-  fresh('variables for nothing', '{ __typename }', Object.fromEntries(wrong(1_000).map((name) => [name, 1]))),
-  fresh('fractions for nothing', '{ __typename }', { a: new Array(2_700).fill(1.5) }),
-  fresh(
-    'many variables for nothing',
+  unique(
+    'free variables',
     '{ __typename }',
-    Object.fromEntries(wrong(9_000).map((name) => [`x${name}`, 1])),
+    Object.fromEntries(distinctTexts(1_000).map((name) => [name, 1])),
+  ),
+  unique('free fractions', '{ __typename }', { a: new Array(2_700).fill(1.5) }),
+  unique(
+    'many free variables',
+    '{ __typename }',
+    Object.fromEntries(distinctTexts(9_000).map((name) => [`x${name}`, 1])),
   ),
   {
-    name: 'a batch of 10 × nothing',
+    name: 'a batch of 10 free operations',
     parameters: (n) =>
       Array.from({ length: 10 }, (_, i) => ({
         query: `{ __typename pet(id: 1) @skip(if: true) { ${names(110, 'id')} } } #${n} ${i}`,
       })),
   },
   {
-    name: 'a batch of 10 refusals',
+    name: 'a batch of 10 refused operations',
     parameters: (n) =>
       Array.from({ length: 10 }, (_, i) => ({ query: `{ ${names(600, '__typeName')} } #${n} ${i}` })),
   },

@@ -9,14 +9,14 @@ import findMongo, { dropDatabase, freePort, mongoUri } from '../kit/mongo.ts';
 import { countingProxy, type Traffic } from './counting-proxy.ts';
 import { load } from './load.ts';
 import { unlimitedKey } from './seed.ts';
-import { type MeasuredServer, processorMilliseconds, startServer } from './server.ts';
+import { cpuMilliseconds, type MeasuredServer, startServer } from './server.ts';
 import { WORKLOADS } from './workloads.ts';
 
 /**
- * `npm run costs [-- --requests 5000 --warm-up 10000]`: what one request costs on each engine, when the code is warm: the
- * processor time of the gateway, which doesn't depend on how fast the database is, and the commands and bytes that it
- * exchanges with MongoDB. Then how many pets a second one and two instances create in one category, which does depend on
- * it. Figures for the arithmetic of docs/growing.md. Looks for a MongoDB as the tests do.
+ * `npm run costs [-- --requests 5000 --warm-up 10000]`: the cost of a request on each engine once the code is warm: the
+ * CPU time of the gateway, which does not depend on the speed of the database, and the commands and bytes exchanged with
+ * MongoDB. Then how many pets per second one and two instances create in one category, which does depend on it. The
+ * figures are for docs/growing.md. Finds a MongoDB in the same way as the tests.
  */
 const { values } = parseArgs({
   options: {
@@ -27,16 +27,16 @@ const { values } = parseArgs({
 const requests = Math.min(50_000, Number(values.requests));
 const warmUp = Math.min(50_000, Number(values['warm-up']));
 const CONNECTIONS = 32;
-/** At most, in seconds: a slow database answers fewer requests in that time, which cost the same. */
+/** At most, in seconds. A slow database handles fewer requests in that time, at the same cost. */
 const WARM_UP_SECONDS = 15;
 const LOAD_SECONDS = 15;
 const CREATION_SECONDS = 5;
 const PETS = 500;
 const CATEGORIES = 50;
 
-/** What one request of a kind costs. */
+/** The cost of one request of a kind. */
 interface Cost {
-  /** Processor time in microseconds. */
+  /** CPU time in microseconds. */
   time: number;
   commands: number;
   bytes: number;
@@ -56,24 +56,24 @@ try {
   const key = await fill(store);
   await store.close();
 
-  const onEmbedded = await costsOf({ DATA_FILE: file }, embeddedKey);
-  const onMongo = await costsOf({ MONGODB_URI: proxy.uri }, key, proxy.traffic);
+  const embeddedCosts = await costsOf({ DATA_FILE: file }, embeddedKey);
+  const mongoCosts = await costsOf({ MONGODB_URI: proxy.uri }, key, proxy.traffic);
   const creations = [await creationsPerSecond(1, key), await creationsPerSecond(2, key)];
 
   console.log(
-    `\nup to ${requests} requests of each kind after ${warmUp}, ${CONNECTIONS} connections, one key; processor time of the gateway in µs per request; commands and bytes per request to and from MongoDB\n`,
+    `\nup to ${requests} requests of each kind after ${warmUp} to warm up, ${CONNECTIONS} connections, one key; CPU time of the gateway in µs per request; commands to MongoDB and bytes exchanged with it per request\n`,
   );
   console.log('| request | embedded µs | MongoDB µs | commands | bytes |\n|---|--:|--:|--:|--:|');
   for (const { name, what } of WORKLOADS) {
-    const { time, commands, bytes } = onMongo.get(name)!;
+    const { time, commands, bytes } = mongoCosts.get(name)!;
     const cells = [
-      ...[onEmbedded.get(name)!.time.toFixed(0), time.toFixed(0)],
+      ...[embeddedCosts.get(name)!.time.toFixed(0), time.toFixed(0)],
       ...[commands.toFixed(2), bytes.toFixed(0)],
     ];
     console.log(`| ${name} ${what} | ${cells.join(' | ')} |`);
   }
   console.log(
-    `\nCreations per second in one category: ${creations[0]!.toFixed(0)} by one instance, ${creations[1]!.toFixed(0)} by two`,
+    `\nCreations per second in one category: ${creations[0]!.toFixed(0)} with one instance, ${creations[1]!.toFixed(0)} with two`,
   );
 } finally {
   proxy.close();
@@ -82,7 +82,7 @@ try {
   rmSync(home, { recursive: true, force: true });
 }
 
-/** @returns a key that no limit stops */
+/** @returns a key without effective limits */
 async function fill(store: Store): Promise<string> {
   for (let n = 1; n <= CATEGORIES; n++) await store.createCategory({ name: `Category ${n}` });
   const pet = (n: number) => ({
@@ -96,7 +96,7 @@ async function fill(store: Store): Promise<string> {
   return await unlimitedKey(store);
 }
 
-/** What each kind of request costs a server of its own. */
+/** The cost of each kind of request on a new server. */
 async function costsOf(
   settings: Record<string, string>,
   key: string,
@@ -109,12 +109,12 @@ async function costsOf(
       const send = (amount: number, maxSeconds: number) =>
         load(server.url, workload, key, { connections: CONNECTIONS, amount, maxSeconds });
       await send(warmUp, WARM_UP_SECONDS);
-      const before = processorMilliseconds(server.child);
+      const before = cpuMilliseconds(server.child);
       traffic();
-      const { answers } = await send(requests, LOAD_SECONDS);
+      const { responses } = await send(requests, LOAD_SECONDS);
       const { commands, bytes } = traffic();
-      const time = ((processorMilliseconds(server.child) - before) / answers) * 1_000;
-      costs.set(workload.name, { time, commands: commands / answers, bytes: bytes / answers });
+      const time = ((cpuMilliseconds(server.child) - before) / responses) * 1_000;
+      costs.set(workload.name, { time, commands: commands / responses, bytes: bytes / responses });
     }
     return costs;
   } finally {
@@ -130,7 +130,7 @@ async function creationsPerSecond(instances: number, key: string): Promise<numbe
     const loads = servers.map(({ url }) =>
       load(url, creation, key, { connections: CONNECTIONS, duration: CREATION_SECONDS }),
     );
-    return (await Promise.all(loads)).reduce((sum, { answers, seconds }) => sum + answers / seconds, 0);
+    return (await Promise.all(loads)).reduce((sum, { responses, seconds }) => sum + responses / seconds, 0);
   } finally {
     for (const server of servers) await server.stop();
   }

@@ -1,16 +1,16 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** What has gone through since it was last asked: commands that clients sent, and bytes both ways. */
+/** The traffic since the last reading: commands from clients, and bytes in both directions. */
 export interface Traffic {
   commands: number;
   bytes: number;
 }
 
 /**
- * A way to a MongoDB server that counts what goes through it.
+ * A proxy to a MongoDB server that counts its traffic.
  *
- * @param uri of a server or one node, with a database; the clients of the proxy see nothing else of its cluster
- * @returns the same address through the proxy
+ * @param uri of a server or a single node, with a database; clients of the proxy do not see the rest of its cluster
+ * @returns the same URI through the proxy
  */
 export async function countingProxy(uri: string) {
   const { hostname, port, pathname } = new URL(uri);
@@ -51,7 +51,7 @@ export async function countingProxy(uri: string) {
   };
 }
 
-/** Counts the messages of a stream that begin in each chunk: each starts with its length, as int32. */
+/** Counts the messages that begin in each chunk of a stream. A message starts with its length as int32. */
 function commandCounter(): (chunk: Buffer) => number {
   let rest = Buffer.alloc(0);
   let skip = 0;

@@ -1,21 +1,21 @@
 import autocannon from 'autocannon';
 import type { Workload } from './workloads.ts';
 
-/** For so many seconds, or so many times, in at most so many seconds: a slow server answers fewer requests in that time. */
+/** A number of seconds, or a number of requests within `maxSeconds`. A slow server handles fewer of them in that time. */
 type Length = { duration: number } | { amount: number; maxSeconds?: number };
 
 /**
- * Sends one kind of request over so many connections.
+ * Repeats a request over several connections.
  *
- * @returns how many were answered, and in how many seconds
- * @throws if any was refused or failed
+ * @returns the number of responses and the seconds they took
+ * @throws if any request was refused or failed
  */
 export async function load(
   url: string,
   { path, body }: Workload,
   key: string,
   { connections, ...length }: { connections: number } & Length,
-): Promise<{ answers: number; seconds: number }> {
+): Promise<{ responses: number; seconds: number }> {
   const result = await run(
     {
       url: url + path,
@@ -33,7 +33,7 @@ export async function load(
   );
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${path}: ${result.non2xx} refused, ${result.errors} failed`);
-  return { answers: result['2xx'], seconds: result.duration };
+  return { responses: result['2xx'], seconds: result.duration };
 }
 
 function run(options: autocannon.Options, maxSeconds: number | undefined): Promise<autocannon.Result> {

@@ -7,26 +7,26 @@ import { createInterface } from 'node:readline';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { ATTACKS, type Attack } from './attacks.ts';
 import { unlimitedKey } from './seed.ts';
-import { median, memoryOf, processorMilliseconds, startServer } from './server.ts';
+import { cpuMilliseconds, median, memoryOf, startServer } from './server.ts';
 
 /**
- * The first table of `npm run costs`: what the most expensive GraphQL requests that were found cost the built product for each
- * unit that they pay, in processor time and in memory, against the most expensive REST call. No unit may cost more than 10 times
- * that call's time, what is free must cost less than the call, and no request may hold more than 32 MB; one that does ends
- * the run with 1. Each is compared with the call in several rounds, one after the other, and the middle one counts, so that
- * what else the machine does changes little. Reads /proc, so only on Linux.
+ * The first table of `npm run costs`: the CPU time and memory per unit of the most expensive GraphQL requests found, on the
+ * built gateway, compared with the most expensive REST call. A unit may cost at most 10 times the CPU time of that call, a
+ * free request must cost less than the call, and no request may hold more than 32 MB; otherwise the exit code is 1. Each is
+ * compared with the call in several alternating rounds, of which the median counts, to reduce the influence of other
+ * processes. Linux only, because it reads /proc.
  */
 const PORT = Number(process.env.PORT ?? 4172);
 const RECORDS = 2_000;
 const MAX_TIMES = 10;
 const MAX_MEGABYTES = 32;
 const ROUNDS = 5;
-/** Requests of each kind before the first one that counts. */
+/** Requests of each kind before the measurement. */
 const WARM_UP = 10;
-/** Processor time to spend on one kind of request in one round, in milliseconds. */
-const ENOUGH = 40;
+/** CPU time to spend on one kind of request per round, in milliseconds. */
+const ROUND_CPU_TIME = 40;
 
-/** Calls that are answered as they are meant to be: the most expensive of them is what a unit is worth. */
+/** Ordinary calls, the most expensive of which defines the value of a unit. */
 const REST: readonly (readonly [name: string, path: string, body?: string])[] = [
   ['GET /pets?limit=100', '/pets?limit=100'],
   ['GET /pets?status=sold&limit=100', '/pets?status=sold&limit=100'],
@@ -44,8 +44,8 @@ const REST: readonly (readonly [name: string, path: string, body?: string])[] = 
   ],
 ];
 
-/** A server that says what each full collection of garbage leaves, makes many, and takes none of it for alive. */
-const TRACED = ['--trace-gc', '--max-old-space-size=128', '--no-incremental-marking'];
+/** Flags of a server that collects garbage often, precisely, and reports what each full collection leaves. */
+const TRACE_GC_FLAGS = ['--trace-gc', '--max-old-space-size=128', '--no-incremental-marking'];
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 const home = mkdtempSync(join(tmpdir(), 'petstore-expensive-'));
@@ -53,7 +53,7 @@ try {
   const file = join(home, 'petstore.db');
   const key = await fill(file);
   const large = await withServer(file, [], (child) => measure(child, key));
-  if (large.length > 0) await withServer(file, TRACED, (child) => measureHeld(child, key, large));
+  if (large.length > 0) await withServer(file, TRACE_GC_FLAGS, (child) => measureHeld(child, key, large));
 } finally {
   agent.destroy();
   rmSync(home, { recursive: true, force: true });
@@ -72,7 +72,7 @@ async function withServer<R>(
   }
 }
 
-/** Records as long as they may be. @returns a key that no limit stops */
+/** Adds records of the maximum length. @returns a key without effective limits */
 async function fill(file: string): Promise<string> {
   const store = openSqliteStore({ file, role: 'server' });
   for (let n = 1; n <= 100; n++)
@@ -103,46 +103,50 @@ async function fill(file: string): Promise<string> {
 interface Cost {
   status: number;
   units: number;
-  /** Megabytes that the process has more while the first of these requests runs. */
+  /** Peak growth of the process in megabytes during the first of these requests. */
   megabytes: number;
-  /** Milliseconds of processor time of one request. */
+  /** CPU time of one request in milliseconds. */
   milliseconds: number;
 }
 
-type Ask = () => Promise<{ status: number; remaining: number }>;
+type Send = () => Promise<{ status: number; remaining: number }>;
 
-/** @returns those during which the process has grown by more than a request may hold, be it garbage or not */
+/** @returns the attacks during which the process grew by more than a request may hold, including garbage */
 async function measure(child: ChildProcess, key: string): Promise<Attack[]> {
   const calls = [];
   for (const [name, path, body] of REST) {
-    const ask = () => call(key, path, body);
-    for (let i = 0; i < 300; i++) await ask();
-    const { medians } = await compare(child, [ask]);
-    calls.push({ name, ask, cost: { ...(await firstOf(child, key, ask)), milliseconds: medians[0]! } });
+    const send = () => call(key, path, body);
+    for (let i = 0; i < 300; i++) await send();
+    const { medians } = await compare(child, [send]);
+    calls.push({
+      name,
+      send,
+      cost: { ...(await measureFirst(child, key, send)), milliseconds: medians[0]! },
+    });
   }
   const worst = calls.reduce((a, b) => (a.cost.milliseconds > b.cost.milliseconds ? a : b));
-  const bar = worst.cost.milliseconds;
-  console.log(`Processor time of one unit against that of ${worst.name}\n`);
-  console.log('| request | status | units | ms | ms a unit | times | MB |\n|---|--:|--:|--:|--:|--:|--:|');
-  for (const { name, cost } of calls) console.log(row(name, cost, cost.milliseconds / bar));
-  let isWithin = true;
+  const unitTime = worst.cost.milliseconds;
+  console.log(`CPU time per unit, compared with ${worst.name}\n`);
+  console.log('| request | status | units | ms | ms per unit | ratio | MB |\n|---|--:|--:|--:|--:|--:|--:|');
+  for (const { name, cost } of calls) console.log(row(name, cost, cost.milliseconds / unitTime));
+  let passed = true;
   const large: Attack[] = [];
   for (const attack of ATTACKS) {
     const { name } = attack;
-    const ask = askOf(attack, key);
-    const first = await firstOf(child, key, ask);
-    for (let i = 0; i < WARM_UP; i++) await ask();
-    const { medians, ratio } = await compare(child, [worst.ask, ask]);
+    const send = senderOf(attack, key);
+    const first = await measureFirst(child, key, send);
+    for (let i = 0; i < WARM_UP; i++) await send();
+    const { medians, ratio } = await compare(child, [worst.send, send]);
     const times = ratio / Math.max(first.units, 1);
     console.log(row(name, { ...first, milliseconds: medians[1]! }, times));
-    if (times > (first.units === 0 ? 1 : MAX_TIMES)) isWithin = false;
+    if (times > (first.units === 0 ? 1 : MAX_TIMES)) passed = false;
     if (first.megabytes > MAX_MEGABYTES) large.push(attack);
   }
-  if (!isWithin) process.exitCode = 1;
+  if (!passed) process.exitCode = 1;
   return large;
 }
 
-/** How much of the memory is no garbage: the difference between the least and the most that collections leave. */
+/** Measures the memory that is not garbage: the difference between the least and the most that collections leave. */
 async function measureHeld(child: ChildProcess, key: string, attacks: readonly Attack[]): Promise<void> {
   const left: number[] = [];
   createInterface(child.stdout!).on('line', (line) => {
@@ -151,17 +155,17 @@ async function measureHeld(child: ChildProcess, key: string, attacks: readonly A
   });
   console.log('\n| request | MB held |\n|---|--:|');
   for (const attack of attacks) {
-    const ask = askOf(attack, key);
-    await ask();
+    const send = senderOf(attack, key);
+    await send();
     left.length = 0;
-    for (let i = 0; i < 3; i++) await ask();
+    for (let i = 0; i < 3; i++) await send();
     const held = left.length > 0 ? Math.max(...left) - Math.min(...left) : Number.NaN;
     console.log(`| ${attack.name} | ${held.toFixed(2)} |`);
     if (!(held <= MAX_MEGABYTES)) process.exitCode = 1;
   }
 }
 
-function askOf({ path = '/graphql', headers, parameters }: Attack, key: string): Ask {
+function senderOf({ path = '/graphql', headers, parameters }: Attack, key: string): Send {
   let n = 0;
   return () => call(key, path, JSON.stringify(parameters(n++)), headers);
 }
@@ -171,47 +175,51 @@ function row(name: string, { status, units, megabytes, milliseconds }: Cost, tim
   return `| ${name} | ${status} | ${units} | ${figures.map((figure) => figure.toFixed(figure < 100 ? 2 : 0)).join(' | ')} |`;
 }
 
-async function firstOf(child: ChildProcess, key: string, ask: Ask): Promise<Omit<Cost, 'milliseconds'>> {
+async function measureFirst(
+  child: ChildProcess,
+  key: string,
+  send: Send,
+): Promise<Omit<Cost, 'milliseconds'>> {
   const before = await call(key, '/pets/1');
   const held = memoryOf(child);
   writeFileSync(`/proc/${child.pid}/clear_refs`, '5');
-  const { status, remaining } = await ask();
+  const { status, remaining } = await send();
   const megabytes = Math.max(0, memoryOf(child, 'VmHWM') - held);
   return { status, units: before.remaining - remaining, megabytes };
 }
 
 /**
- * Sends requests of each kind in turns.
+ * Sends requests of each kind in alternation.
  *
- * @returns milliseconds of one request of each kind, and how many times the first the last one takes, both in the middle round
+ * @returns the median CPU milliseconds per request of each kind, and the median ratio of the last kind to the first
  */
 async function compare(
   child: ChildProcess,
-  kinds: readonly Ask[],
+  kinds: readonly Send[],
 ): Promise<{ medians: number[]; ratio: number }> {
   const rounds: number[][] = [];
   for (let i = 0; i < ROUNDS; i++) {
     const round = [];
-    for (const ask of kinds) round.push(await burst(child, ask));
+    for (const send of kinds) round.push(await burst(child, send));
     rounds.push(round);
   }
   const medians = kinds.map((_, kind) => median(rounds.map((round) => round[kind]!)));
   return { medians, ratio: median(rounds.map((round) => round.at(-1)! / round[0]!)) };
 }
 
-async function burst(child: ChildProcess, ask: Ask): Promise<number> {
-  const began = processorMilliseconds(child);
+async function burst(child: ChildProcess, send: Send): Promise<number> {
+  const began = cpuMilliseconds(child);
   let spent = 0;
   let requests = 0;
-  while (spent < ENOUGH) {
-    await ask();
+  while (spent < ROUND_CPU_TIME) {
+    await send();
     requests++;
-    spent = processorMilliseconds(child) - began;
+    spent = cpuMilliseconds(child) - began;
   }
   return spent / requests;
 }
 
-/** Reads the whole answer and keeps nothing of it. */
+/** Reads the whole response and discards it. */
 function call(
   key: string,
   path: string,

@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import Database from 'libsql';
 
 /**
- * The baseline: REST by hand on node:http over the same data file, with no keys, limits, validation or logs. What a gateway
- * adds shows as its ratio to this.
+ * The baseline: handwritten REST on node:http over the same data file, without keys, limits, validation or logs. The
+ * gateway's ratio to it shows what the gateway adds.
  */
 const db = new Database(process.env.DATA_FILE!);
 db.exec('pragma journal_mode = wal; pragma synchronous = normal');

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { load } from './load.ts';
 import { seed } from './seed.ts';
-import { type MeasuredServer, median, memoryOf, processorMilliseconds, startServer } from './server.ts';
+import { cpuMilliseconds, type MeasuredServer, median, memoryOf, startServer } from './server.ts';
 import { WORKLOADS } from './workloads.ts';
 
 /**
- * `npm run bench [-- --pets 10000 --rounds 3 --seconds 4]`: the built gateway with everything on, over the embedded store,
- * against a raw node:http server over the same data, and against itself without the limiter, in the same run. Prints requests
- * per second as medians, each with its ratio to the raw server's GET of one pet, as a table and as JSON. At last what the log
- * of changes costs a write, in processor time: ends with 1 where that is more than {@link MOST_FOR_LOG}.
+ * `npm run bench [-- --pets 10000 --rounds 3 --seconds 4]`: compares the built gateway with everything enabled on the
+ * embedded store, the same without the limiter, and a raw node:http server, on the same data and in the same run. Prints
+ * median requests per second, each with its ratio to the raw server's GET of one pet, as a table and as JSON. Then prints
+ * the CPU time that the event log adds to a write, and exits with 1 if it exceeds {@link MAX_LOG_RATIO}.
  */
 const { values: options } = parseArgs({
   options: {
@@ -33,8 +33,8 @@ const SERVERS = {
 } as const;
 type ServerName = keyof typeof SERVERS;
 const PORT = 4170;
-/** Processor time of a write, as a ratio to that of one that leaves no event. */
-const MOST_FOR_LOG = 1.1;
+/** CPU time of a write relative to one that is not logged. */
+const MAX_LOG_RATIO = 1.1;
 const LOG_ROUNDS = { rounds: 20, writes: 2_500 };
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-bench-'));
@@ -52,7 +52,7 @@ for (let round = 1; round <= rounds; round++) {
 }
 report(await costOfLog());
 
-/** A new copy of the data. */
+/** Makes a new copy of the data. */
 function freshData(name: string): string {
   const file = join(home, name);
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
@@ -70,8 +70,8 @@ async function measure(name: ServerName): Promise<void> {
     for (const workload of WORKLOADS) {
       if (name === 'raw' && !workload.raw) continue;
       await load(server.url, workload, key, { connections, duration: 1 });
-      const done = await load(server.url, workload, key, { connections, duration: seconds });
-      const rate = done.answers / done.seconds;
+      const result = await load(server.url, workload, key, { connections, duration: seconds });
+      const rate = result.responses / result.seconds;
       const sample = `${name} ${workload.name}`;
       samples.set(sample, [...(samples.get(sample) ?? []), rate]);
       console.error(`${sample}: ${rate.toFixed(0)}/s`);
@@ -82,7 +82,7 @@ async function measure(name: ServerName): Promise<void> {
   }
 }
 
-/** Two servers that differ in nothing else take turns. @returns the ratio of their processor time a write */
+/** Compares two servers that differ only in the log, in alternation. @returns the ratio of their CPU times per write */
 async function costOfLog(): Promise<number> {
   const write = WORKLOADS.find(({ name }) => name === 'R3')!;
   const servers: MeasuredServer[] = [];
@@ -92,18 +92,20 @@ async function costOfLog(): Promise<number> {
       servers.push(await startServer(['--import', 'tsx', program], PORT + 1 + i, settings));
     }
     const ratios: number[] = [];
-    // The first round is for the code to get warm.
+    // The first round warms up the code.
     for (let round = 0; round <= LOG_ROUNDS.rounds; round++) {
       const times: [number, number] = [0, 0];
       for (const i of round % 2 ? ([0, 1] as const) : ([1, 0] as const)) {
         const { child, url } = servers[i]!;
-        const before = processorMilliseconds(child);
+        const before = cpuMilliseconds(child);
         await load(url, write, key, { connections, amount: LOG_ROUNDS.writes * (round === 0 ? 4 : 1) });
-        times[i] = processorMilliseconds(child) - before;
+        times[i] = cpuMilliseconds(child) - before;
       }
       if (round > 0) ratios.push(times[0] / times[1]);
     }
-    console.error(`with the log, as ratios to without: ${ratios.map((one) => one.toFixed(2)).join(' ')}`);
+    console.error(
+      `CPU time with the log relative to without: ${ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`,
+    );
     return median(ratios);
   } finally {
     for (const server of servers) await server.stop();
@@ -123,7 +125,7 @@ function report(logRatio: number): void {
     `\n${pets} pets, ${rounds} rounds of ${seconds} s, ${connections} connections, ${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}, Node ${process.version}\n`,
   );
   console.log(
-    '| server and workload | what | requests/s | ratio to raw R1 | spread |\n|---|---|--:|--:|--:|',
+    '| server and workload | description | requests/s | ratio to raw R1 | spread |\n|---|---|--:|--:|--:|',
   );
   for (const row of rows) {
     console.log(
@@ -135,12 +137,10 @@ function report(logRatio: number): void {
     ratio: median(samples.get(`gateway ${name}`)!) / median(samples.get(`unlimited ${name}`)!),
   }));
   const ratios = withLimiter.map(({ name, ratio }) => `${name} ${ratio.toFixed(2)}`).join(', ');
-  console.log(`\nthroughput with the limiter, as a ratio to that without: ${ratios}`);
-  console.log(
-    `processor time of a write with the log of changes, as a ratio to that without: ${logRatio.toFixed(3)}`,
-  );
-  if (logRatio > MOST_FOR_LOG) {
-    console.log(`that is more than ${MOST_FOR_LOG}`);
+  console.log(`\nthroughput with the limiter relative to without: ${ratios}`);
+  console.log(`CPU time of a write with the event log relative to without: ${logRatio.toFixed(3)}`);
+  if (logRatio > MAX_LOG_RATIO) {
+    console.log(`the limit is ${MAX_LOG_RATIO}`);
     process.exitCode = 1;
   }
   const summary = {
@@ -148,6 +148,8 @@ function report(logRatio: number): void {
     startMs: Math.round(median(figures.startMs)),
     memoryMB: Math.round(median(figures.memoryMB)),
   };
-  console.log(`\nstart to ready ${summary.startMs} ms, memory after the run ${summary.memoryMB} MB\n`);
+  console.log(
+    `\nready ${summary.startMs} ms after the start, ${summary.memoryMB} MB of memory after the run\n`,
+  );
   console.log(JSON.stringify({ pets, rounds, seconds, connections, rows, ...summary }));
 }

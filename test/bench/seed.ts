@@ -5,7 +5,7 @@ import type { AccessStore } from '../../src/store/store.ts';
 
 const CATEGORIES = 50;
 const NAMES = ['Cat', 'Dog', 'Bird', 'Fish', 'Horse'];
-/** More than any run can use, so that the limiter counts and never refuses. */
+/** More than any run can use, so that the limiter counts but never refuses. */
 const NO_LIMITS = { perMinute: 2_000_000_000, perDay: 2_000_000_000 };
 
 /**
@@ -25,7 +25,7 @@ export async function seed(file: string, pets: number): Promise<string> {
         status: PET_STATUSES[n % 3]!,
       });
       const stock = store.updatePet(String(n), { quantity: (n * 7) % 100 });
-      // Writes of one turn are committed together; a bounded number of them keeps the memory flat.
+      // Writes of one turn are committed together. Limiting their number limits the memory.
       if (n % 1_000 === 0 || n === pets) await Promise.all([pet, stock]);
     }
     return await unlimitedKey(store);
@@ -34,7 +34,7 @@ export async function seed(file: string, pets: number): Promise<string> {
   }
 }
 
-/** Makes a key of the Enterprise plan that the limiter counts for and never refuses. */
+/** Creates a key of the Enterprise plan that the limiter counts but never refuses. */
 export async function unlimitedKey(store: AccessStore): Promise<string> {
   const { key, apiKey } = newApiKey({
     name: 'bench',

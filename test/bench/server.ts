@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A server under measurement, as a process of its own. */
+/** A server under measurement, in its own process. */
 export interface MeasuredServer {
   child: ChildProcess;
   url: string;
@@ -11,10 +11,10 @@ export interface MeasuredServer {
 }
 
 /**
- * Starts a program that listens at PORT; ready when the promise resolves.
+ * Starts a program that listens on PORT, and resolves when it is ready.
  *
  * @param args of node
- * @param path one that the program answers once it is ready
+ * @param path a path that returns 2xx once the program is ready
  */
 export async function startServer(
   args: readonly string[],
@@ -45,16 +45,16 @@ export async function startServer(
   throw new Error('The server did not start.');
 }
 
-/** The processor time that a process has used so far, in milliseconds, all of its threads. */
-export function processorMilliseconds({ pid }: ChildProcess): number {
+/** The CPU time that all threads of a process have used so far, in milliseconds. */
+export function cpuMilliseconds({ pid }: ChildProcess): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const nanoseconds = threads.map((thread) =>
     Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
   );
-  return nanoseconds.reduce((sum, one) => sum + one, 0) / 1e6;
+  return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6;
 }
 
-/** The memory that a process holds, or the most that it has held, in megabytes. */
+/** The current or peak memory of a process in megabytes. */
 export function memoryOf({ pid }: ChildProcess, which: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(new RegExp(`^${which}:\\s+(\\d+) kB`, 'm').exec(status)![1]) / 1024;

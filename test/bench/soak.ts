@@ -10,8 +10,8 @@ import { seed } from './seed.ts';
 import { memoryOf, startServer } from './server.ts';
 
 /**
- * `npm run soak [-- --minutes 10 --rate 100]`: mixed load at a bounded rate on the built gateway. Fails on any 5xx, on a broken
- * limit, and on memory that still grows after the first fifth of the time.
+ * `npm run soak [-- --minutes 10 --rate 100]`: mixed load at a bounded rate on the built gateway. Fails on any 5xx, on an
+ * exceeded limit, and if the memory still grows after the first fifth of the time.
  */
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '10' }, rate: { type: 'string', default: '100' } },
@@ -19,7 +19,7 @@ const { values } = parseArgs({
 const minutes = Math.min(60, Number(values.minutes));
 const rate = Math.min(500, Number(values.rate));
 const PORT = 4180;
-/** The garbage collector's slack: growth beyond this is a leak. */
+/** Leaves room for garbage. Growth beyond this is a leak. */
 const MAX_GROWTH = 1.3;
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-soak-'));
@@ -56,7 +56,7 @@ const MIX = [
     graphql(
       '{ categories(first: 10) { nodes { name pets(first: 5) { nodes { name category { name } orders { totalCount } } } } } }',
     ),
-  // Every text is another one, so that the caches of documents must let go of some.
+  // Each document is different, so that the document caches must evict some.
   () =>
     graphql(
       `{ pet(id: ${1 + Math.floor(Math.random() * 10_000)}) { a${Math.floor(Math.random() * 1e9)}: name } }`,
@@ -66,18 +66,18 @@ const MIX = [
 
 const ends = Date.now() + minutes * 60_000;
 const memory: number[] = [];
-const underWay = new Set<Promise<void>>();
+const inFlight = new Set<Promise<void>>();
 let sent = 0;
 const began = Date.now();
 let nextLimited = began;
 let nextMemory = began;
 while (Date.now() < ends) {
   const due = Math.floor(((Date.now() - began) / 1000) * rate);
-  for (; sent < due; sent++) start(send(MIX[sent % MIX.length]!(), key));
+  for (; sent < due; sent++) track(send(MIX[sent % MIX.length]!(), key));
   if (Date.now() >= nextLimited) {
-    // 144 calls a minute on a key that has 60.
+    // 144 calls per minute on a key with a limit of 60.
     for (let i = 0; i < 12; i++)
-      start(send({ path: '/pets/1' }, limitedKey).then((status) => void (status === 200 && limitedPassed++)));
+      track(send({ path: '/pets/1' }, limitedKey).then((status) => void (status === 200 && limitedPassed++)));
     nextLimited += 5_000;
   }
   if (Date.now() >= nextMemory) {
@@ -86,18 +86,18 @@ while (Date.now() < ends) {
   }
   await sleep(5);
 }
-await Promise.all(underWay);
+await Promise.all(inFlight);
 report();
 
-function start(call: Promise<unknown>): void {
+function track(call: Promise<unknown>): void {
   const tracked = call.then(
     () => {},
     (error: Error) => {
       counts[error.message] = (counts[error.message] ?? 0) + 1;
     },
   );
-  underWay.add(tracked);
-  void tracked.then(() => underWay.delete(tracked));
+  inFlight.add(tracked);
+  void tracked.then(() => inFlight.delete(tracked));
 }
 
 function send(call: { method?: string; path: string; body?: string }, apiKey: string): Promise<number> {
@@ -131,18 +131,23 @@ function send(call: { method?: string; path: string; body?: string }, apiKey: st
 function addLimitedKey(): string {
   const store = openSqliteStore({ file, role: 'tool' });
   const limits = { perMinute: 60, perDay: 1_000_000 };
-  const { key: made, apiKey } = newApiKey({ name: 'limited', plan: 'enterprise', limits, now: Date.now() });
+  const { key: limited, apiKey } = newApiKey({
+    name: 'limited',
+    plan: 'enterprise',
+    limits,
+    now: Date.now(),
+  });
   store.createApiKey(apiKey);
   store.close();
-  return made;
+  return limited;
 }
 
 function report(): void {
   const warm = memory.slice(Math.floor(memory.length / 5), Math.floor(memory.length / 5) + 3);
-  const warmMB = warm.reduce((sum, one) => sum + one, 0) / warm.length;
-  const endMB = memory.slice(-3).reduce((sum, one) => sum + one, 0) / 3;
+  const warmMB = warm.reduce((sum, value) => sum + value, 0) / warm.length;
+  const endMB = memory.slice(-3).reduce((sum, value) => sum + value, 0) / 3;
   const windows = Math.ceil(minutes);
-  const faults = Object.entries(counts).filter(([status]) => !/^[234]\d\d$/.test(status));
+  const failures = Object.entries(counts).filter(([status]) => !/^[234]\d\d$/.test(status));
   console.log(
     JSON.stringify({
       minutes,
@@ -155,7 +160,7 @@ function report(): void {
     }),
   );
   const problems = [
-    ...faults.map(([what, n]) => `${n} times ${what}`),
+    ...failures.map(([what, n]) => `${what}: ${n} times`),
     ...(limitedPassed > (windows + 1) * 60
       ? [`the limited key passed ${limitedPassed} times in ${windows} windows of 60`]
       : []),
@@ -163,6 +168,6 @@ function report(): void {
       ? [`memory grew from ${Math.round(warmMB)} to ${Math.round(endMB)} MB`]
       : []),
   ];
-  console.log(problems.length === 0 ? 'all well' : problems.join('\n'));
+  console.log(problems.length === 0 ? 'passed' : problems.join('\n'));
   process.exit(problems.length === 0 ? 0 : 1);
 }

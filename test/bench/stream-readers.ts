@@ -1,38 +1,38 @@
 import { connect, type Socket } from 'node:net';
 
 /**
- * Reads many streams of events as cheaply as can be, in a process of its own: it finds the `id` lines in what comes and takes
- * down when they came, and parses nothing. Its parent tells it what to do by {@link Order}s, and gets one {@link Report} each.
+ * A process that reads many event streams as cheaply as possible: it finds the `id` lines in the bytes received and records
+ * their times of arrival, but parses nothing. Its parent sends {@link Command}s and receives one {@link Report} for each.
  */
-export type Order =
+export type Command =
   | { do: 'open'; port: number; key: string; streams: number }
   | { do: 'count' }
   | { do: 'report' }
   | { do: 'close' };
 
 export interface Report {
-  /** Streams that are open. */
+  /** Number of open streams. */
   open: number;
-  /** Events that arrived, on all of them. */
+  /** Number of events that arrived on all streams. */
   arrived: number;
-  /** How many streams have each number of events: `{"1000": 998, "997": 2}`. */
+  /** How many streams received each number of events, for example `{"1000": 998, "997": 2}`. */
   streamsByEvents?: Record<string, number>;
-  /** When the events came on each stream, in milliseconds since 1970, the n-th event at index n. */
+  /** Times of arrival per stream in milliseconds since 1970, with the n-th event at index n. */
   arrivals?: Float64Array[];
 }
 
 const MARK = Buffer.from('\nid: ');
-const MOST_EVENTS = 20_000;
+const MAX_EVENTS = 20_000;
 
-/** The events of one stream by their times; what comes is looked at and forgotten. */
+/** Records when the events of one stream arrive, and discards their content. */
 class Reader {
   readonly #socket: Socket;
-  /** Resolves when the stream has begun. */
-  readonly begun: Promise<void>;
+  /** Resolves when the stream has started. */
+  readonly started: Promise<void>;
   #times = new Float64Array(1_024);
   events = 0;
   isOpen = true;
-  /** The end of the last bytes, in which a mark may have begun. */
+  /** The last bytes received, in which a mark may have begun. */
   #tail = Buffer.alloc(0);
 
   constructor(port: number, key: string) {
@@ -43,18 +43,18 @@ class Reader {
       this.isOpen = false;
     });
     socket.on('error', () => {});
-    this.begun = new Promise((resolve, reject) => {
+    this.started = new Promise((resolve, reject) => {
       let head = '';
-      const begin = (bytes: Buffer) => {
+      const onHead = (bytes: Buffer) => {
         head += bytes.toString('latin1');
         if (!head.includes('retry: ')) return;
         this.#tail = Buffer.from(head.slice(1 - MARK.length), 'latin1');
-        socket.off('data', begin);
+        socket.off('data', onHead);
         socket.on('data', (more: Buffer) => this.#take(more));
         if (head.startsWith('HTTP/1.1 200 ')) resolve();
         else reject(new Error(head));
       };
-      socket.on('data', begin);
+      socket.on('data', onHead);
       socket.once('close', () => reject(new Error(head || 'The connection was closed.')));
     });
   }
@@ -69,14 +69,14 @@ class Reader {
 
   #take(bytes: Buffer): void {
     const now = performance.timeOrigin + performance.now();
-    const most = MARK.length - 1;
-    // A mark may begin in what came before and end in this.
-    const seam = Buffer.concat([this.#tail, bytes.subarray(0, most)]);
+    const maxTail = MARK.length - 1;
+    // A mark may begin in the previous chunk and end in this one.
+    const seam = Buffer.concat([this.#tail, bytes.subarray(0, maxTail)]);
     let found = seam.indexOf(MARK) < 0 ? 0 : 1;
     for (let at = bytes.indexOf(MARK); at >= 0; at = bytes.indexOf(MARK, at + MARK.length)) found++;
     this.#tail =
-      bytes.length >= most ? Buffer.from(bytes.subarray(-most)) : Buffer.from(seam.subarray(-most));
-    for (; found > 0 && this.events < MOST_EVENTS; found--) this.#add(now);
+      bytes.length >= maxTail ? Buffer.from(bytes.subarray(-maxTail)) : Buffer.from(seam.subarray(-maxTail));
+    for (; found > 0 && this.events < MAX_EVENTS; found--) this.#add(now);
   }
 
   #add(time: number): void {
@@ -91,36 +91,39 @@ class Reader {
 
 let readers: Reader[] = [];
 
-async function carryOut(order: Order): Promise<Report> {
-  switch (order.do) {
+async function execute(command: Command): Promise<Report> {
+  switch (command.do) {
     case 'open':
-      for (let left = order.streams; left > 0; left -= 50) {
-        const some = Array.from({ length: Math.min(50, left) }, () => new Reader(order.port, order.key));
-        readers.push(...some);
-        await Promise.all(some.map(({ begun }) => begun));
+      for (let left = command.streams; left > 0; left -= 50) {
+        const opened = Array.from(
+          { length: Math.min(50, left) },
+          () => new Reader(command.port, command.key),
+        );
+        readers.push(...opened);
+        await Promise.all(opened.map(({ started }) => started));
       }
-      return figures();
+      return counts();
     case 'count':
-      return figures();
+      return counts();
     case 'report': {
       const streamsByEvents: Record<string, number> = {};
       for (const { events } of readers) streamsByEvents[events] = (streamsByEvents[events] ?? 0) + 1;
-      return { ...figures(), streamsByEvents, arrivals: readers.map(({ times }) => times) };
+      return { ...counts(), streamsByEvents, arrivals: readers.map(({ times }) => times) };
     }
     case 'close':
       for (const reader of readers) reader.close();
       readers = [];
-      return figures();
+      return counts();
   }
 }
 
-const figures = (): Report => ({
+const counts = (): Report => ({
   open: readers.filter(({ isOpen }) => isOpen).length,
   arrived: readers.reduce((sum, { events }) => sum + events, 0),
 });
 
-process.on('message', (order: Order) => {
-  carryOut(order).then(
+process.on('message', (command: Command) => {
+  execute(command).then(
     (report) => process.send!(report),
     (error) => {
       console.error(error);

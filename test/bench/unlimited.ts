@@ -7,13 +7,15 @@ import { Metrics } from '../../src/observability/metrics.ts';
 import { createHttpServer, listen } from '../../src/server.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 
-/** The gateway as it is but for counting: every charge passes at once. What it gains over the real one is the limiter's cost. */
+/** The gateway without counting: every charge passes immediately. Its gain over the real one is the limiter's cost. */
 const config = readConfig(process.env);
 const store = openSqliteStore({ file: config.DATA_FILE, role: 'server' });
 const usage = initialUsage();
 const log = pino({ base: null }, new LogOutput());
-const uncounted = { ...store, charge: () => ({ outcome: 'passed' as const, usage }) };
-const server = createHttpServer(createGateway({ store: uncounted, config, log, metrics: new Metrics() }));
+const uncountedStore = { ...store, charge: () => ({ outcome: 'passed' as const, usage }) };
+const server = createHttpServer(
+  createGateway({ store: uncountedStore, config, log, metrics: new Metrics() }),
+);
 await listen(server, config.PORT, config.HOST);
 process.on('SIGTERM', () => {
   store.close();

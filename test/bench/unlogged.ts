@@ -1,6 +1,6 @@
 import type { Connection as Source } from '../../src/store/sqlite/connection.ts';
 
-/** The built gateway as it is, but that nothing is written to the log of changes. What it saves is what the log costs. */
+/** The built gateway without writes to the event log. What it saves is the cost of the log. */
 const { Connection } = (await import(
   new URL('../../dist/store/sqlite/connection.js', import.meta.url).href
 )) as { Connection: typeof Source };

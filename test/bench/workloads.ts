@@ -4,7 +4,7 @@ export interface Workload {
   what: string;
   path: string;
   body?: string;
-  /** Whether the raw server has it too. */
+  /** Whether the raw server supports it. */
   raw: boolean;
 }
 
@@ -16,15 +16,15 @@ const graphql = (name: string, what: string, query: string): Workload => ({
   raw: false,
 });
 export const WORKLOADS: Workload[] = [
-  graphql('G1', 'one pet', '{ pet(id: "42") { id name status } }'),
+  graphql('G1', 'query of one pet', '{ pet(id: "42") { id name status } }'),
   graphql(
     'G2',
-    '20 pets, category, inventory',
+    'query of 20 pets with category and inventory',
     '{ pets(first: 20) { nodes { id name status category { id name } inventory { quantity } } } }',
   ),
   graphql(
     'G3',
-    '50 categories x 10 pets x category',
+    'query of 50 categories with 10 pets each',
     '{ categories(first: 50) { nodes { id name pets(first: 10) { nodes { id name category { id name } } } } } }',
   ),
   { name: 'R1', what: 'GET one pet', path: '/pets/42', raw: true },
