@@ -22,11 +22,11 @@ import { engines } from './kit/stores.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FIXTURE = join(ROOT, 'test/fixtures/supplier');
-const page = readFileSync(join(ROOT, 'docs/adding-a-domain.md'), 'utf8');
+const guide = readFileSync(join(ROOT, 'docs/adding-a-domain.md'), 'utf8');
 
-/** What the page says is to be written, and which lists to extend by what. */
-const written = [...page.matchAll(/^\| `(src\/[^`]+)` \|/gm)].map(([, file]) => file!).toSorted();
-const lists = [...page.matchAll(/```diff\n--- (\S+)\n([\s\S]*?)```/g)].map(([, file, diff]) => ({
+/** The files that the guide says to write, and its changes to existing lists. */
+const newFiles = [...guide.matchAll(/^\| `(src\/[^`]+)` \|/gm)].map(([, file]) => file!).toSorted();
+const lists = [...guide.matchAll(/```diff\n--- (\S+)\n([\s\S]*?)```/g)].map(([, file, diff]) => ({
   file: file!,
   hunks: diff!
     .split('@@\n')
@@ -40,7 +40,7 @@ const filesBelow = (folder: string): string[] =>
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
     .toSorted();
 
-/** The text with a hunk applied, whose lines it must have once, one after the other. */
+/** Applies a hunk to a text, which must contain its old lines exactly once. */
 function patched(text: string, hunk: readonly string[]): string {
   const side = (...signs: string[]) =>
     hunk
@@ -48,27 +48,27 @@ function patched(text: string, hunk: readonly string[]): string {
       .map((line) => `${line.slice(1)}\n`)
       .join('');
   const parts = text.split(side(' ', '-'));
-  expect(parts, `the sources have once:\n${side(' ', '-')}`).toHaveLength(2);
+  expect(parts, `the sources contain once:\n${side(' ', '-')}`).toHaveLength(2);
   return parts.join(side(' ', '+'));
 }
 
-/** A key in MongoDB, where a start makes none. */
+/** Creates a key in MongoDB, where the server creates none on its own. */
 async function newKey(settings: Record<string, string>): Promise<string> {
   const { stdout } = await runKeys(settings, 'create', '--name', 'test', '--plan', 'business', '--json');
   return JSON.parse(stdout).key;
 }
 
-/** The sources as they are when somebody has done what the page says. */
+/** A copy of the sources with the domain added as the guide says. */
 let home: string;
-/** What the compiler has to say about them. */
-let complaint: string;
+/** What the compiler prints about that copy. */
+let compilerOutput: string;
 
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'petstore-supplier-'));
   for (const name of ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'biome.json'])
     cpSync(join(ROOT, name), join(home, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(home, 'node_modules'));
-  for (const file of written) {
+  for (const file of newFiles) {
     expect(existsSync(join(home, file)), file).toBe(false);
     cpSync(join(FIXTURE, file), join(home, file));
   }
@@ -76,12 +76,12 @@ beforeAll(async () => {
     const path = join(home, file);
     writeFileSync(path, hunks.reduce(patched, readFileSync(path, 'utf8')));
   }
-  complaint = await compile();
+  compilerOutput = await compile();
 }, 120_000);
 
 afterAll(() => rmSync(home, { recursive: true }));
 
-/** Runs a tool of the repository on the sources with the domain. @returns what it says if it fails, else nothing */
+/** Runs a tool of the repository on the copy. @returns its output if it fails, otherwise an empty string */
 const run = (tool: string, ...args: string[]): Promise<string> =>
   promisify(execFile)(process.execPath, [join(ROOT, 'node_modules', tool), ...args], { cwd: home }).then(
     () => '',
@@ -91,28 +91,28 @@ const run = (tool: string, ...args: string[]): Promise<string> =>
 const compile = (...more: string[]): Promise<string> =>
   run('typescript/bin/tsc', '-p', 'tsconfig.build.json', ...more);
 
-describe('a domain that is added as the page says', () => {
-  it('takes at most eight files that are written by hand, all of them named', () => {
-    expect(written).toEqual(filesBelow(FIXTURE));
+describe('a domain added as docs/adding-a-domain.md says', () => {
+  it('takes at most 8 new or changed files, all named in the guide', () => {
+    expect(newFiles).toEqual(filesBelow(FIXTURE));
     expect(lists.map(({ file }) => file)).toEqual([
       'src/domains/index.ts',
       'src/store/sqlite/domains.ts',
       'src/store/mongo/domains.ts',
     ]);
-    expect(written.length + lists.length).toBeLessThanOrEqual(8);
+    expect(newFiles.length + lists.length).toBeLessThanOrEqual(8);
   });
 
-  it('has all its types right', () => {
-    expect(complaint).toBe('');
+  it('compiles', () => {
+    expect(compilerOutput).toBe('');
   });
 
-  it('brings data files to the version after the latest', () => {
+  it('has a migration for the version after the latest', () => {
     expect(readFileSync(join(FIXTURE, 'src/store/sqlite/supplier.ts'), 'utf8')).toContain(
       `const migrations = {\n  ${LATEST + 1}: `,
     );
   });
 
-  it('imports only what it may', { timeout: 120_000 }, async () => {
+  it('passes the lint rules, including those for imports', { timeout: 120_000 }, async () => {
     expect(await run('@biomejs/biome/bin/biome', 'lint', '--error-on-warnings', 'src')).toBe('');
   });
 
@@ -120,17 +120,17 @@ describe('a domain that is added as the page says', () => {
     ['src/domains/index.ts', /domains\/event\/event\.ts.*[\s\S]*supplier\.created/],
     ['src/store/sqlite/domains.ts', /sqlite-store\.ts.*[\s\S]*createSupplier/],
     ['src/store/mongo/domains.ts', /mongo-store\.ts.*[\s\S]*createSupplier/],
-  ])('is missed by the compiler in %s', { timeout: 120_000 }, async (file, error) => {
+  ])('does not compile without its entry in %s', { timeout: 120_000 }, async (file, error) => {
     const path = join(home, file);
     const list = readFileSync(path, 'utf8');
     writeFileSync(path, readFileSync(join(ROOT, file)));
-    const complaint = await compile('--noEmit');
+    const output = await compile('--noEmit');
     writeFileSync(path, list);
-    expect(complaint).toMatch(error);
+    expect(output).toMatch(error);
   });
 });
 
-describe.each(engines)('the domain in $name', ({ name }) => {
+describe.each(engines)('the added domain in $name', ({ name }) => {
   const database = `supplier-${randomUUID().slice(0, 8)}`;
   let server: ServerProcess;
   let call: (
@@ -147,10 +147,10 @@ describe.each(engines)('the domain in $name', ({ name }) => {
         ? { MONGODB_URI: mongoUri(database) }
         : { DATA_FILE: join(home, `${database}.db`) }),
     };
-    // Data that was there before the domain was.
-    const former = await startServer(settings);
-    former.child.kill();
-    await former.exited;
+    // Existing data from a server without the domain.
+    const serverWithoutDomain = await startServer(settings);
+    serverWithoutDomain.child.kill();
+    await serverWithoutDomain.exited;
 
     server = await startServer(settings, { home });
     const key = name === 'mongodb' ? await newKey(settings) : printedKey(server);
@@ -181,12 +181,12 @@ describe.each(engines)('the domain in $name', ({ name }) => {
     return json.data;
   };
 
-  it('leaves what was there', async () => {
+  it('keeps existing pets and starts without suppliers', async () => {
     expect((await call('GET', '/pets?limit=100')).json).toHaveLength(10);
     expect((await call('GET', '/suppliers')).json).toEqual([]);
   });
 
-  it('is created, read, listed, replaced, changed and deleted over REST', async () => {
+  it('creates, reads, lists, replaces, updates and deletes suppliers over REST', async () => {
     const created = await call('POST', '/suppliers', { name: '  North ' });
     expect(created.status).toBe(201);
     const { id } = created.json;
@@ -215,7 +215,7 @@ describe.each(engines)('the domain in $name', ({ name }) => {
     expect((await call('GET', '/suppliers')).json).toEqual([]);
   });
 
-  it.each(['GET', 'DELETE', 'PUT', 'PATCH'])('is not found under an unknown id by %s', async (method) => {
+  it.each(['GET', 'DELETE', 'PUT', 'PATCH'])('responds 404 to %s of an unknown id', async (method) => {
     const body = method.startsWith('P') ? { name: 'Nobody' } : undefined;
     const { status, json } = await call(method, '/suppliers/4711', body);
     expect({ status, json }).toEqual({
@@ -231,12 +231,12 @@ describe.each(engines)('the domain in $name', ({ name }) => {
     ['PATCH', '/suppliers/1', { name: null }, 'name: must be a string.'],
     ['GET', '/suppliers?limit=0', undefined, 'limit: must be an integer from 1 to 100.'],
     ['GET', '/suppliers/x', undefined, 'supplierId: must be an integer from 1 to 9223372036854775807.'],
-  ])('refuses %s %s with %j', async (method, path, body, message) => {
+  ])('rejects %s %s with %j', async (method, path, body, message) => {
     const { json } = await call(method, path, body);
     expect(json).toEqual({ code: 'VALIDATION_FAILED', message, status: 400 });
   });
 
-  it('is created, read, listed, changed and deleted over GraphQL', async () => {
+  it('creates, reads, lists, updates and deletes suppliers over GraphQL', async () => {
     const { north, south } = await graphql(
       'mutation { north: createSupplier(input: { name: "North" }) { id } south: createSupplier(input: { name: "South" }) { id nodeId } }',
     );
@@ -277,7 +277,7 @@ describe.each(engines)('the domain in $name', ({ name }) => {
     expect(unknown.errors[0].extensions).toEqual({ code: 'NOT_FOUND', status: 404 });
   });
 
-  it('has each of its writes in the log of changes, once', async () => {
+  it('logs each change as one event, and none for a write that changes nothing', async () => {
     const types = ['created', 'updated', 'deleted'].map((change) => `supplier.${change}`);
     const before = (await call('GET', `/events?limit=100&type=${types.join('&type=')}`)).json.at(-1).id;
     const { id } = (await call('POST', '/suppliers', { name: 'North' })).json;
@@ -289,8 +289,8 @@ describe.each(engines)('the domain in $name', ({ name }) => {
         nodes { type data supplier { name } pet { id } }
       }
     }`;
-    const told = (await graphql(read, { after: before })).events.nodes;
-    expect(told).toEqual([
+    const nodes = (await graphql(read, { after: before })).events.nodes;
+    expect(nodes).toEqual([
       { type: 'supplier_created', data: { id, name: 'North' }, supplier: { name: 'South' }, pet: null },
       { type: 'supplier_updated', data: { id, name: 'South' }, supplier: { name: 'South' }, pet: null },
     ]);
@@ -303,7 +303,7 @@ describe.each(engines)('the domain in $name', ({ name }) => {
     ]);
   });
 
-  it('is in the OpenAPI description', async () => {
+  it('appears in the OpenAPI description', async () => {
     const { paths, components, tags } = (await call('GET', '/openapi.json')).json;
     expect(tags).toContainEqual({ name: 'Suppliers', description: 'The suppliers of the store.' });
     expect(paths['/suppliers'].get.tags).toEqual(['Suppliers']);

@@ -22,30 +22,30 @@ const DEFAULTS = {
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
 };
 
-/** A value for every variable, what it is read as, and values that are refused. */
-const VARIABLES: Record<string, { good: [text: string, value: unknown][]; bad: string[] }> = {
-  NODE_ENV: { good: [['production', 'production']], bad: [] },
+/** For each variable: valid texts with the values they are parsed to, and invalid texts. */
+const VARIABLES: Record<string, { valid: [text: string, value: unknown][]; invalid: string[] }> = {
+  NODE_ENV: { valid: [['production', 'production']], invalid: [] },
   PORT: {
-    good: [
+    valid: [
       ['0', 0],
       ['65535', 65535],
     ],
-    bad: ['65536', '-1', '80.0', 'http', '1e3', ' 80', '0x50'],
+    invalid: ['65536', '-1', '80.0', 'http', '1e3', ' 80', '0x50'],
   },
   HOST: {
-    good: [
+    valid: [
       ['0.0.0.0', '0.0.0.0'],
       ['::', '::'],
     ],
-    bad: [],
+    invalid: [],
   },
   MONGODB_URI: {
-    good: [
+    valid: [
       'mongodb://localhost:27017/petstore',
       'mongodb://a:1,b:2/petstore?replicaSet=rs0',
       'mongodb+srv://u:p@cluster.example/petstore?w=majority',
     ].map((uri): [string, string] => [uri, uri]),
-    bad: [
+    invalid: [
       'localhost',
       'http://localhost/petstore',
       'mongodb://localhost',
@@ -54,64 +54,64 @@ const VARIABLES: Record<string, { good: [text: string, value: unknown][]; bad: s
       'mongodb:///petstore',
     ],
   },
-  DATA_FILE: { good: [['/tmp/x.db', '/tmp/x.db']], bad: [] },
+  DATA_FILE: { valid: [['/tmp/x.db', '/tmp/x.db']], invalid: [] },
   EVENTS_KEEP: {
-    good: [
+    valid: [
       ['30s', 30_000],
       ['12h', 43_200_000],
       ['30d', 2_592_000_000],
     ],
-    bad: ['0', '0d', '7', 'd', '-1d', '1.5d', '7 d', '1w', 'forever'],
+    invalid: ['0', '0d', '7', 'd', '-1d', '1.5d', '7 d', '1w', 'forever'],
   },
   SAMPLE_DATA: {
-    good: [
+    valid: [
       ['on', 'on'],
       ['off', 'off'],
     ],
-    bad: ['yes', 'ON', 'true', '1'],
+    invalid: ['yes', 'ON', 'true', '1'],
   },
   REST_BASE_PATH: {
-    good: [
+    valid: [
       ['/api', '/api'],
       ['/api/v1.0_x~-', '/api/v1.0_x~-'],
     ],
-    bad: ['api', '/', '/api/', '/a//b', '/a b', '/{x}', '/:x', 'https://x.example'],
+    invalid: ['api', '/', '/api/', '/a//b', '/a b', '/{x}', '/:x', 'https://x.example'],
   },
   LOG_LEVEL: {
-    good: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].map((level): [string, string] => [
+    valid: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].map((level): [string, string] => [
       level,
       level,
     ]),
-    bad: ['INFO', 'verbose'],
+    invalid: ['INFO', 'verbose'],
   },
   GRAPHIQL: {
-    good: [
+    valid: [
       ['on', true],
       ['off', false],
     ],
-    bad: ['true', 'On'],
+    invalid: ['true', 'On'],
   },
   INTROSPECTION: {
-    good: [
+    valid: [
       ['on', true],
       ['off', false],
     ],
-    bad: ['yes'],
+    invalid: ['yes'],
   },
   METRICS: {
-    good: [
+    valid: [
       ['on', true],
       ['off', false],
     ],
-    bad: ['1'],
+    invalid: ['1'],
   },
   CORS_ORIGIN: {
-    good: [
+    valid: [
       ['*', ['*']],
       ['https://a.example', ['https://a.example']],
       ['https://a.example , http://localhost:3000', ['https://a.example', 'http://localhost:3000']],
     ],
-    bad: [
+    invalid: [
       'a.example',
       'https://a.example/',
       'https://a.example/x',
@@ -121,37 +121,37 @@ const VARIABLES: Record<string, { good: [text: string, value: unknown][]; bad: s
     ],
   },
   TRUST_PROXY: {
-    good: [
+    valid: [
       ['0', 0],
       ['2', 2],
     ],
-    bad: ['11', '-1', 'true', 'loopback'],
+    invalid: ['11', '-1', 'true', 'loopback'],
   },
   SUNSET_ENFORCED: {
-    good: [
+    valid: [
       ['on', true],
       ['off', false],
     ],
-    bad: ['no'],
+    invalid: ['no'],
   },
   DEPRECATION_DATE: {
-    good: [['2026-01-02', Date.parse('2026-01-02')]],
-    bad: ['2026-02-30', '2026-1-2', 'tomorrow', '2026-01-02T00:00:00Z'],
+    valid: [['2026-01-02', Date.parse('2026-01-02')]],
+    invalid: ['2026-02-30', '2026-1-2', 'tomorrow', '2026-01-02T00:00:00Z'],
   },
-  SUNSET_DATE: { good: [['2028-02-29', Date.parse('2028-02-29')]], bad: ['2027-02-29', '30.06.2027'] },
-  WORKERS: { good: [['1', 1]], bad: ['0', '2', '129', 'auto'] },
-  OTEL_SDK_DISABLED: { good: [['true', 'true']], bad: ['yes'] },
-  OTEL_TRACES_EXPORTER: { good: [['none', 'none']], bad: ['zipkin'] },
+  SUNSET_DATE: { valid: [['2028-02-29', Date.parse('2028-02-29')]], invalid: ['2027-02-29', '30.06.2027'] },
+  WORKERS: { valid: [['1', 1]], invalid: ['0', '2', '129', 'auto'] },
+  OTEL_SDK_DISABLED: { valid: [['true', 'true']], invalid: ['yes'] },
+  OTEL_TRACES_EXPORTER: { valid: [['none', 'none']], invalid: ['zipkin'] },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
-    good: [['http://collector:4318', 'http://collector:4318']],
-    bad: ['collector:4318', 'grpc://collector', 'http://'],
+    valid: [['http://collector:4318', 'http://collector:4318']],
+    invalid: ['collector:4318', 'grpc://collector', 'http://'],
   },
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
-    good: [['https://collector/v1/traces', 'https://collector/v1/traces']],
-    bad: ['collector'],
+    valid: [['https://collector/v1/traces', 'https://collector/v1/traces']],
+    invalid: ['collector'],
   },
-  OTEL_EXPORTER_OTLP_PROTOCOL: { good: [['http/json', 'http/json']], bad: ['grpc'] },
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: { good: [['http/protobuf', 'http/protobuf']], bad: ['grpc'] },
+  OTEL_EXPORTER_OTLP_PROTOCOL: { valid: [['http/json', 'http/json']], invalid: ['grpc'] },
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: { valid: [['http/protobuf', 'http/protobuf']], invalid: ['grpc'] },
 };
 
 function messageOf(environment: NodeJS.ProcessEnv): string {
@@ -163,34 +163,39 @@ function messageOf(environment: NodeJS.ProcessEnv): string {
   throw new Error(`accepted ${JSON.stringify(environment)}`);
 }
 
-describe('The configuration', () => {
-  it('has a default for everything', () => {
+describe('readConfig', () => {
+  it('returns the defaults for an empty environment and ignores unknown variables', () => {
     expect(readConfig({})).toEqual(DEFAULTS);
     expect(readConfig({ PATH: '/bin', port: '1', GRAPHIQL: '' })).toEqual(DEFAULTS);
   });
 
-  it('takes an empty variable for none', () => {
+  it('treats an empty variable as unset', () => {
     expect(readConfig(Object.fromEntries(VARIABLE_NAMES.map((name) => [name, ''])))).toEqual(DEFAULTS);
   });
 
-  it('is tested here as a whole', () => {
+  it('has test values for every variable', () => {
     expect(Object.keys(VARIABLES).sort()).toEqual([...VARIABLE_NAMES].sort());
   });
 
-  it.each(Object.entries(VARIABLES))('reads %s', (name, { good, bad }) => {
-    for (const [text, value] of good) {
-      expect(readConfig({ [name]: text }), `${name}=${text}`).toEqual({ ...DEFAULTS, [name]: value });
-    }
-    for (const text of bad) {
-      expect(messageOf({ [name]: text }), `${name}=${text}`).toMatch(
-        new RegExp(`^Invalid configuration:\\n  ${name} must .+$`),
-      );
-    }
-  });
+  it.each(Object.entries(VARIABLES))(
+    'parses valid values of %s and rejects invalid ones',
+    (name, { valid, invalid }) => {
+      for (const [text, value] of valid) {
+        expect(readConfig({ [name]: text }), `${name}=${text}`).toEqual({ ...DEFAULTS, [name]: value });
+      }
+      for (const text of invalid) {
+        expect(messageOf({ [name]: text }), `${name}=${text}`).toMatch(
+          new RegExp(`^Invalid configuration:\\n  ${name} must .+$`),
+        );
+      }
+    },
+  );
 
-  it('names every variable that is wrong in one message', () => {
+  it('names every invalid variable in one message', () => {
     const environment = Object.fromEntries(
-      Object.entries(VARIABLES).flatMap(([name, { bad }]) => (bad[0] === undefined ? [] : [[name, bad[0]]])),
+      Object.entries(VARIABLES).flatMap(([name, { invalid }]) =>
+        invalid[0] === undefined ? [] : [[name, invalid[0]]],
+      ),
     );
     const lines = messageOf({ ...environment, HOST: '127.0.0.1' })
       .split('\n')
@@ -198,14 +203,14 @@ describe('The configuration', () => {
     expect(lines.map((line) => line.trim().split(' ')[0]).sort()).toEqual(Object.keys(environment).sort());
   });
 
-  it('takes several workers with MongoDB only', () => {
+  it('allows several workers with MongoDB only', () => {
     const MONGODB_URI = 'mongodb://localhost/petstore';
     expect(readConfig({ WORKERS: '4', MONGODB_URI })).toEqual({ ...DEFAULTS, WORKERS: 4, MONGODB_URI });
     expect(messageOf({ WORKERS: '4', PORT: 'x' })).toMatch(/WORKERS must be 1 unless MONGODB_URI/);
     expect(messageOf({ WORKERS: '4', PORT: 'x' })).toMatch(/PORT must be/);
   });
 
-  it('never tells the values, which may be secret', () => {
+  it('leaves values, which may be secret, out of the message', () => {
     expect(messageOf({ MONGODB_URI: 'mongodb://user:secret@host' })).not.toContain('secret');
   });
 });

@@ -5,24 +5,24 @@ import { TestGateway } from './kit/gateway.ts';
 import { fill, makeWorld, query, type Sent, send, sqlite, useGateway } from './kit/petstore.ts';
 
 type Call = Parameters<typeof send>[2];
-type Ask = (gateway: TestGateway, call: Call) => Promise<Sent>;
+type SendRequest = (gateway: TestGateway, call: Call) => Promise<Sent>;
 interface Row {
   code: ErrorCode;
   name: string;
-  rest: Ask;
-  graphql: Ask;
-  /** The message differs, because it is about something that differs between the interfaces. */
-  ownWords?: true;
+  rest: SendRequest;
+  graphql: SendRequest;
+  /** The messages differ, because they name something that differs between the interfaces. */
+  differentMessages?: true;
   prepare?: (gateway: TestGateway) => Promise<Call>;
   store?: (store: Store) => Store;
 }
 
 const rest =
-  (request: string, body?: string | Buffer, call: Call = {}): Ask =>
+  (request: string, body?: string | Buffer, call: Call = {}): SendRequest =>
   (gateway, more) =>
     send(gateway, request, { body, ...call, ...more, headers: { ...call?.headers, ...more?.headers } });
 const graphql =
-  (text: string, variables?: Record<string, unknown>, call: Call = {}): Ask =>
+  (text: string, variables?: Record<string, unknown>, call: Call = {}): SendRequest =>
   (gateway, more) =>
     query(gateway, text, variables, { ...call, ...more, headers: { ...call?.headers, ...more?.headers } });
 
@@ -30,16 +30,16 @@ const MISSING = '9223372036854775806';
 const CREATE_PET = 'mutation ($input: NewPet!) { createPet(input: $input) { id } }';
 const CREATE_ORDER = 'mutation ($input: NewOrder!) { createOrder(input: $input) { id } }';
 
-/** The store with one method replaced. */
+/** Replaces the methods with matching names by one that throws. */
 const failing =
-  (names: RegExp, fault: () => never) =>
+  (names: RegExp, fail: () => never) =>
   (store: Store): Store =>
     new Proxy(store, {
       get(target, name) {
         const member = Reflect.get(target, name);
         if (name === 'peekPet') return undefined;
         if (typeof member !== 'function') return member;
-        return names.test(String(name)) ? fault : member.bind(target);
+        return names.test(String(name)) ? fail : member.bind(target);
       },
     });
 
@@ -55,7 +55,7 @@ async function bannedKey(gateway: TestGateway): Promise<Call> {
   return call;
 }
 
-/** Holds the clock of the machine until the test is over: the guard counts within one second of it. */
+/** Freezes the system clock for the rest of the test, because the burst guard counts per second. */
 async function burstingKey(gateway: TestGateway): Promise<Call> {
   vi.useFakeTimers({ toFake: ['Date'] });
   const key = await gateway.newKey('free');
@@ -78,14 +78,14 @@ const BOTH: readonly Row[] = [
   },
   {
     code: 'BAD_REQUEST',
-    name: 'no UTF-8',
+    name: 'invalid UTF-8',
     rest: rest('POST /pets', Buffer.from([0x22, 0xff, 0x22])),
     graphql: rest('POST /graphql', Buffer.from([0x22, 0xff, 0x22])),
   },
   {
     code: 'BAD_REQUEST',
-    name: 'no object',
-    ownWords: true,
+    name: 'a body that is not an object',
+    differentMessages: true,
     rest: rest('POST /pets', '7'),
     graphql: rest('POST /graphql', '7'),
   },
@@ -97,62 +97,62 @@ const BOTH: readonly Row[] = [
   },
   {
     code: 'VALIDATION_FAILED',
-    name: 'bad fields',
+    name: 'invalid fields',
     rest: rest('POST /pets', '{"name":" ","categoryId":0,"status":"gone","age":1}'),
     graphql: graphql(CREATE_PET, { input: { name: ' ', categoryId: 0, status: 'gone', age: 1 } }),
   },
   {
     code: 'VALIDATION_FAILED',
-    name: 'bad fields of literals',
+    name: 'invalid fields in a literal',
     rest: rest('POST /store/orders', '{"quantity":0}'),
     graphql: graphql('mutation { createOrder(input: {quantity: 0}) { id } }'),
   },
   {
     code: 'VALIDATION_FAILED',
-    name: 'a bad date',
+    name: 'an invalid date',
     rest: rest('POST /store/orders', '{"shipDate":"x"}'),
     graphql: graphql(CREATE_ORDER, { input: { shipDate: 'x' } }),
   },
   {
     code: 'VALIDATION_FAILED',
-    name: 'null for what is required',
+    name: 'null for a required field',
     rest: rest('PATCH /categories/$C', '{"name":null}'),
     graphql: graphql('mutation { updateCategory(id: $C, input: {name: null}) { id } }'),
   },
   {
     code: 'VALIDATION_FAILED',
-    name: 'a bad id',
+    name: 'an invalid id',
     rest: rest('GET /store/inventory/0'),
     graphql: graphql('{ inventoryItem(petId: 0) { petId } }'),
   },
   {
     code: 'VALIDATION_FAILED',
-    name: 'a bad id in a variable',
+    name: 'an invalid id in a variable',
     rest: rest('GET /store/inventory/x'),
     graphql: graphql('query ($petId: ID!) { inventoryItem(petId: $petId) { petId } }', { petId: 'x' }),
   },
   {
     code: 'VALIDATION_FAILED',
-    name: 'a bad filter',
+    name: 'an invalid filter',
     rest: rest('GET /pets?categoryId=0'),
     graphql: graphql('{ pets(filter: {categoryId: 0}) { totalCount } }'),
   },
   {
     code: 'VALIDATION_FAILED',
-    name: 'a bad page size',
-    ownWords: true,
+    name: 'an invalid page size',
+    differentMessages: true,
     rest: rest('GET /pets?limit=101'),
     graphql: graphql('{ pets(first: 101) { totalCount } }'),
   },
   {
     code: 'VALIDATION_FAILED',
-    name: 'a bad Idempotency-Key',
+    name: 'an invalid Idempotency-Key',
     rest: rest('POST /store/orders', '{}', { headers: { 'idempotency-key': 'a b' } }),
     graphql: graphql(CREATE_ORDER, { input: {} }, { headers: { 'idempotency-key': 'a b' } }),
   },
   {
     code: 'UNAUTHENTICATED',
-    name: 'no key',
+    name: 'a missing key',
     rest: rest('GET /pets', undefined, { key: null }),
     graphql: graphql('{ pets { totalCount } }', undefined, { key: null }),
   },
@@ -164,59 +164,59 @@ const BOTH: readonly Row[] = [
   },
   {
     code: 'API_KEY_BANNED',
-    name: 'a ban',
+    name: 'a banned key',
     prepare: bannedKey,
     rest: rest('GET /pets'),
     graphql: graphql('{ pets { totalCount } }'),
   },
   {
     code: 'NOT_FOUND',
-    name: 'no such pet',
+    name: 'a missing pet',
     rest: rest(`DELETE /pets/${MISSING}`),
     graphql: graphql(`mutation { deletePet(id: ${MISSING}) }`),
   },
   {
     code: 'NOT_FOUND',
-    name: 'no such category',
+    name: 'a missing category',
     rest: rest(`PATCH /categories/${MISSING}`, '{"name":"x"}'),
     graphql: graphql(`mutation { updateCategory(id: ${MISSING}, input: {name: "x"}) { id } }`),
   },
   {
     code: 'NOT_FOUND',
-    name: 'no such order',
+    name: 'a missing order',
     rest: rest(`DELETE /store/orders/${MISSING}`),
     graphql: graphql(`mutation { deleteOrder(id: ${MISSING}) }`),
   },
   {
     code: 'NOT_FOUND',
-    name: 'no such stock',
+    name: 'a missing inventory entry',
     rest: rest(`PUT /store/inventory/${MISSING}`, '{"quantity":1}'),
     graphql: graphql(`mutation { updateInventory(petId: ${MISSING}, input: {quantity: 1}) { petId } }`),
   },
   {
     code: 'METHOD_NOT_ALLOWED',
-    name: 'a wrong method',
-    ownWords: true,
+    name: 'an unsupported method',
+    differentMessages: true,
     rest: rest('PUT /pets'),
     graphql: rest('PUT /graphql'),
   },
   {
     code: 'NOT_ACCEPTABLE',
-    name: 'HTML',
-    ownWords: true,
+    name: 'Accept: text/html',
+    differentMessages: true,
     rest: rest('GET /pets', undefined, { headers: { accept: 'text/html' } }),
     graphql: graphql('{ pets { totalCount } }', undefined, { headers: { accept: 'text/html' } }),
   },
   {
     code: 'PAYLOAD_TOO_LARGE',
-    name: 'a large body',
+    name: 'an oversized body',
     rest: rest('POST /pets', 'x'.repeat(100_001)),
     graphql: rest('POST /graphql', 'x'.repeat(100_001)),
   },
   {
     code: 'UNSUPPORTED_MEDIA_TYPE',
-    name: 'text',
-    ownWords: true,
+    name: 'Content-Type: text/plain',
+    differentMessages: true,
     rest: rest('POST /pets', '{}', { headers: { 'content-type': 'text/plain' } }),
     graphql: rest('POST /graphql', '{}', { headers: { 'content-type': 'text/plain' } }),
   },
@@ -228,7 +228,7 @@ const BOTH: readonly Row[] = [
   },
   {
     code: 'CONFLICT',
-    name: 'a category in use',
+    name: 'a category with pets',
     rest: rest('DELETE /categories/$C'),
     graphql: graphql('mutation { deleteCategory(id: $C) }'),
   },
@@ -252,28 +252,28 @@ const BOTH: readonly Row[] = [
   },
   {
     code: 'IDEMPOTENCY_KEY_REUSED',
-    name: 'another payload',
+    name: 'the same Idempotency-Key with another payload',
     prepare: usedIdempotencyKey,
     rest: rest('POST /categories', '{"name":"y"}'),
     graphql: graphql('mutation { createCategory(input: {name: "y"}) { id } }'),
   },
   {
     code: 'RATE_LIMITED',
-    name: 'the limit of the plan',
+    name: 'an exhausted plan limit',
     prepare: spentKey,
     rest: rest('GET /pets'),
     graphql: graphql('{ pets { totalCount } }'),
   },
   {
     code: 'RATE_LIMITED',
-    name: 'the burst guard',
+    name: 'a burst of mutations',
     prepare: burstingKey,
     rest: rest('POST /store/orders', '{}'),
     graphql: graphql(CREATE_ORDER, { input: {} }),
   },
   {
     code: 'INTERNAL',
-    name: 'an error of ours',
+    name: 'an unexpected error',
     store: failing(/^petsById$/, () => {
       throw new Error('secret');
     }),
@@ -282,7 +282,7 @@ const BOTH: readonly Row[] = [
   },
   {
     code: 'UNAVAILABLE',
-    name: 'the database in a resolver',
+    name: 'an unreachable database in a resolver',
     store: failing(/^petsById$/, () => {
       throw unavailable();
     }),
@@ -291,7 +291,7 @@ const BOTH: readonly Row[] = [
   },
   {
     code: 'UNAVAILABLE',
-    name: 'the database on the way',
+    name: 'an unreachable database while charging',
     store: failing(/^charge$/, () => {
       throw unavailable();
     }),
@@ -308,7 +308,7 @@ const GRAPHQL_ONLY: ErrorCode[] = [
   'QUERY_TOO_COMPLEX',
 ];
 
-describe('The error table', () => {
+describe('error codes', () => {
   const kit = useGateway(sqlite);
   kit.faultsExpected = true;
 
@@ -316,12 +316,12 @@ describe('The error table', () => {
     vi.useRealTimers();
   });
 
-  it('has no code that is not tested here or belongs to one interface', () => {
+  it('covers every code here, except those of one interface only', () => {
     const codes = new Set([...BOTH.map(({ code }) => code), ...REST_ONLY, ...GRAPHQL_ONLY]);
     expect([...codes].sort()).toEqual(Object.keys(ERRORS).sort());
   });
 
-  it('says what status AppError has', () => {
+  it('gives AppError the status of its code in both formats', () => {
     for (const [code, { status }] of Object.entries(ERRORS)) {
       const error = new AppError(code as ErrorCode, 'why');
       expect(error.toPublic()).toEqual({ code, message: 'why', status });
@@ -330,11 +330,11 @@ describe('The error table', () => {
   });
 
   it.each(BOTH)(
-    '$code is the same through both interfaces: $name',
-    async ({ code, rest, graphql, ownWords, prepare, store }) => {
+    'responds $code over REST and GraphQL alike: $name',
+    async ({ code, rest, graphql, differentMessages, prepare, store }) => {
       const gateway = store ? await TestGateway.start(store(kit.gateway.store), {}, kit.clock) : kit.gateway;
       const world = await makeWorld(kit);
-      // Ids are put into the texts on their way out.
+      // Fills the ids into paths and bodies as they are sent.
       const filled = new Proxy(gateway, {
         get(target, name) {
           if (name !== 'call') return Reflect.get(target, name);
@@ -354,9 +354,9 @@ describe('The error table', () => {
       const [error] = second.json.errors;
       const fields = code === 'VALIDATION_FAILED' && { fields: expect.any(Array) };
       expect(error.extensions, second.about).toEqual({ code, status, ...fields });
-      // What failed before the operation ran has its own HTTP status.
+      // An error before the operation runs determines the HTTP status.
       expect(second.status, second.about).toBe('data' in second.json ? 200 : status);
-      if (!ownWords) expect(error.message, first.about + second.about).toBe(first.json.message);
+      if (!differentMessages) expect(error.message, first.about + second.about).toBe(first.json.message);
       if (code === 'INTERNAL') expect(first.json.message).toBe('Something went wrong on our side.');
       if (!('data' in second.json)) {
         for (const name of ['retry-after', 'www-authenticate'])

@@ -19,7 +19,7 @@ const start = async (more: Record<string, string> = {}): Promise<ServerProcess> 
 const get = (server: ServerProcess, path: string, key = printedKey(server)) =>
   fetch(server.url + path, { headers: { 'x-api-key': key } });
 
-/** Without a burst guard either. */
+/** Creates an Enterprise key, which has no burst guard either. */
 const unlimitedKey = async (): Promise<string> => {
   const plan = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
   return JSON.parse((await runKeys(settings, 'create', '--name', 'test', ...plan, '--json')).stdout).key;
@@ -37,8 +37,8 @@ afterEach(async () => {
   rmSync(home, { recursive: true });
 });
 
-describe('a start', () => {
-  it('prints the address, a key and a curl line that works', async () => {
+describe('startup', () => {
+  it('prints the address, a key and a working curl command', async () => {
     const server = await start();
     const port = new URL(server.url).port;
     expect(server.output()).toContain(`Petstore gateway on http://localhost:${port}`);
@@ -48,7 +48,7 @@ describe('a start', () => {
     expect(await reply.json()).toHaveLength(2);
   }, 60_000);
 
-  it('keeps data over a restart, and prints a key that works; the one before works too', async () => {
+  it('keeps data across a restart and prints a new key, while the previous one stays valid', async () => {
     const first = await start();
     const created = await fetch(`${first.url}/categories`, {
       method: 'POST',
@@ -63,24 +63,24 @@ describe('a start', () => {
     for (const key of [printedKey(first), printedKey(second)]) {
       expect(await (await get(second, location, key)).json()).toMatchObject({ name: 'Snakes' });
     }
-    // The sample is for new stores only.
+    // The sample data is not added again.
     expect(await (await get(second, '/categories')).json()).toHaveLength(5);
   }, 60_000);
 
-  it('gives no key in production, and no sample where it is switched off', async () => {
+  it('prints no key in production and adds no sample data with SAMPLE_DATA=off', async () => {
     const production = await start({ NODE_ENV: 'production' });
     expect(production.output()).not.toContain('petstore_');
     const bare = await start({ DATA_FILE: join(home, 'bare.db'), SAMPLE_DATA: 'off' });
     expect(await (await get(bare, '/categories')).json()).toEqual([]);
   }, 60_000);
 
-  it('fills a new store with the sample, even if keys were made before', async () => {
+  it('adds sample data to a new store even if it already has a key', async () => {
     const made = await runKeys(settings, 'create', '--name', 'first', '--plan', 'free', '--json');
     const server = await start();
     expect(await (await get(server, '/categories', JSON.parse(made.stdout).key)).json()).toHaveLength(4);
   }, 60_000);
 
-  it('is refused for bad settings, all named at once', async () => {
+  it('exits with 1 on invalid settings and names all of them', async () => {
     const started = start({
       PORT: 'http',
       GRAPHIQL: 'yes',
@@ -92,7 +92,7 @@ describe('a start', () => {
     );
   }, 60_000);
 
-  it('is refused in one line where another program has the port', async () => {
+  it('exits with 1 and a one-line explanation if the port is in use', async () => {
     const first = await start();
     const PORT = new URL(first.url).port;
     const failure = await start({ PORT, DATA_FILE: join(home, 'other.db') }).catch((error) => error);
@@ -101,7 +101,7 @@ describe('a start', () => {
     );
   }, 60_000);
 
-  it('is refused while another server has the data file', async () => {
+  it('exits with 1 while another server uses the data file', async () => {
     const first = await start();
     await expect(start()).rejects.toThrow(/ended with 1[\s\S]*in use by another server/);
     expect((await get(first, '/pets')).status).toBe(200);
@@ -109,17 +109,17 @@ describe('a start', () => {
 });
 
 describe('SIGTERM', () => {
-  it('finishes what is under way and exits with 0', async () => {
+  it('finishes requests in progress and exits with 0', async () => {
     const server = await start();
     const agent = new Agent({ keepAlive: true });
     const key = printedKey(server);
-    // Under way: its body is not complete when the signal comes.
+    // In progress: its body is incomplete when the signal arrives.
     const open = request(`${server.url}/categories`, {
       method: 'POST',
       agent,
       headers: { 'x-api-key': key, 'content-type': 'application/json', 'content-length': 16 },
     });
-    const answered = new Promise<number>((resolve, reject) => {
+    const responded = new Promise<number>((resolve, reject) => {
       open.on('response', (response) => {
         response.resume();
         resolve(response.statusCode!);
@@ -127,7 +127,7 @@ describe('SIGTERM', () => {
       open.on('error', reject);
     });
     open.write('{"name":');
-    // Answered after the server has seen the open request, on a connection that then stays idle.
+    // Its response shows that the server has seen the open request. Its connection then stays idle.
     await new Promise<void>((resolve, reject) => {
       const other = request(`${server.url}/pets`, { agent, headers: { 'x-api-key': key } }, (response) => {
         response.resume();
@@ -146,7 +146,7 @@ describe('SIGTERM', () => {
     )
       expect(Date.now() - began).toBeLessThan(5_000);
     open.end('"Lions"}');
-    expect(await answered).toBe(201);
+    expect(await responded).toBe(201);
     expect(await server.exited).toBe(0);
     expect(Date.now() - began).toBeLessThan(10_000);
     agent.destroy();
@@ -154,10 +154,10 @@ describe('SIGTERM', () => {
 });
 
 describe('SIGTERM under load', () => {
-  it('cuts no request, and exits with 0', async () => {
+  it('drops no request and exits with 0', async () => {
     const server = await start();
     const key = printedKey(server);
-    const answered: Record<string, number> = {};
+    const statuses: Record<string, number> = {};
     let requests = 0;
     const call = (agent: Agent, method: string, path: string, body?: string) =>
       new Promise<void>((resolve, reject) => {
@@ -170,7 +170,7 @@ describe('SIGTERM under load', () => {
           response.on('error', reject);
           response.on('end', () => {
             JSON.parse(text);
-            answered[response.statusCode!] = (answered[response.statusCode!] ?? 0) + 1;
+            statuses[response.statusCode!] = (statuses[response.statusCode!] ?? 0) + 1;
             resolve();
           });
         });
@@ -195,24 +195,24 @@ describe('SIGTERM under load', () => {
     await expect.poll(() => requests, { timeout: 10_000 }).toBeGreaterThan(500);
     const began = Date.now();
     server.child.kill('SIGTERM');
-    // Nobody is there any more; but no answer came in part, and no request that was taken stayed without one.
+    // Connections are refused now, but every accepted request got a complete response.
     expect(new Set(await Promise.all(clients))).toEqual(new Set(['ECONNREFUSED']));
     expect(await server.exited).toBe(0);
     expect(Date.now() - began).toBeLessThan(10_000);
-    expect(Object.values(answered).reduce((sum, count) => sum + count)).toBe(requests - clients.length);
-    expect(Object.keys(answered).filter((status) => !['200', '201', '429', '403'].includes(status))).toEqual(
+    expect(Object.values(statuses).reduce((sum, count) => sum + count)).toBe(requests - clients.length);
+    expect(Object.keys(statuses).filter((status) => !['200', '201', '429', '403'].includes(status))).toEqual(
       [],
     );
   }, 60_000);
 });
 
-describe.runIf(process.platform === 'linux')('a server that can open no more files', () => {
-  it('serves on what is open, and everything again afterwards', async () => {
+describe.runIf(process.platform === 'linux')('a server out of file descriptors', () => {
+  it('serves an open connection, and /docs once files can be opened again', async () => {
     const server = await startServer(settings, { limits: '-Sn 70' });
     running.push(server);
     const { port } = new URL(server.url);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const ask = (path: string) =>
+    const statusOf = (path: string) =>
       new Promise<number>((resolve, reject) => {
         const headers = { 'x-api-key': printedKey(server) };
         const sent = request(server.url + path, { agent, headers }, (response) => {
@@ -222,28 +222,28 @@ describe.runIf(process.platform === 'linux')('a server that can open no more fil
         sent.on('error', reject);
         sent.end();
       });
-    expect(await ask('/health/live')).toBe(200);
+    expect(await statusOf('/health/live')).toBe(200);
     const others = Array.from({ length: 100 }, () => connect(Number(port), '127.0.0.1'));
     for (const other of others) other.on('error', () => {});
     await expect.poll(() => readdirSync(`/proc/${server.child.pid}/fd`).length).toBeGreaterThanOrEqual(70);
-    // Seldom used parts of the program can't be loaded now; they were before.
-    expect(await ask('/graphql?query=%7B__typename%7D')).toBe(200);
-    expect(await ask('/pets')).toBe(200);
+    // Modules can't be loaded now, so even rarely used ones must have been loaded at startup.
+    expect(await statusOf('/graphql?query=%7B__typename%7D')).toBe(200);
+    expect(await statusOf('/pets')).toBe(200);
     for (const other of others) other.destroy();
-    await expect.poll(() => ask('/docs')).toBe(200);
+    await expect.poll(() => statusOf('/docs')).toBe(200);
     agent.destroy();
   }, 60_000);
 });
 
-// The limits of a process are set as on Linux, and so is what cannot be written.
+// Process limits and unwritable paths work as on Linux.
 describe.runIf(process.platform === 'linux')('the data file', () => {
   it.each([
-    ['cannot be made', '/proc/petstore.db'],
-    ['is below a file', '/dev/null/petstore.db'],
-    ['is no database', 'notes.txt'],
+    ['cannot be created', '/proc/petstore.db'],
+    ['has a file as its parent folder', '/dev/null/petstore.db'],
+    ['is not a database', 'notes.txt'],
   ])(
-    'that %s ends the start with a message',
-    async (_what, name) => {
+    'makes the server exit with 1 and an explanation if it %s',
+    async (_reason, name) => {
       const DATA_FILE = resolve(home, name);
       writeFileSync(join(home, 'notes.txt'), 'These are notes. '.repeat(100));
       const failure: Error = await start({ DATA_FILE }).then(
@@ -257,7 +257,7 @@ describe.runIf(process.platform === 'linux')('the data file', () => {
     60_000,
   );
 
-  it('that meets a full disk refuses writes, answers reads, and takes writes again when there is room', async () => {
+  it('refuses writes with 503 on a full disk, still serves reads, and recovers with its data', async () => {
     const server = await startServer(settings, { limits: '-Sf 1000' });
     running.push(server);
     const key = await unlimitedKey();
@@ -289,28 +289,28 @@ describe.runIf(process.platform === 'linux')('the data file', () => {
   }, 60_000);
 });
 
-describe('a query', () => {
+describe('a query with errors in nested lists', () => {
   it.each([
     '{ pets(first: 10) { nodes { category { pets(before: "no cursor") { totalCount } } } } }',
     '{ pets(first: 10) { nodes { category { pets(first: 101) { totalCount } } } } }',
   ])(
-    'ends no process where some records fail at once and others later: %s',
+    'does not end the process if some records fail synchronously and others later: %s',
     async (query) => {
       await start({ SAMPLE_DATA: 'on' }).then(({ child, exited }) => {
         child.kill('SIGTERM');
         return exited;
       });
       const server = await start();
-      const ask = (text: string) =>
+      const post = (text: string) =>
         fetch(`${server.url}/graphql`, {
           method: 'POST',
           headers: { 'x-api-key': printedKey(server), 'content-type': 'application/json' },
           body: JSON.stringify({ query: text }),
         });
-      // In memory from now on, while all the others have to be read.
-      expect((await ask('{ category(id: 2) { id } }')).status).toBe(200);
-      // Interpreted, then compiled.
-      for (let i = 0; i < 3; i++) expect((await (await ask(query)).json()).errors).toHaveLength(1);
+      // This record is cached from now on, while all others have to be read.
+      expect((await post('{ category(id: 2) { id } }')).status).toBe(200);
+      // Interpreted at first, then compiled.
+      for (let i = 0; i < 3; i++) expect((await (await post(query)).json()).errors).toHaveLength(1);
       expect((await get(server, '/pets?limit=1')).status).toBe(200);
       expect(server.child.exitCode).toBeNull();
     },
@@ -318,8 +318,8 @@ describe('a query', () => {
   );
 });
 
-describe('kill -9', () => {
-  it('loses no acknowledged write, and repeats no id, however often it comes', async () => {
+describe('SIGKILL', () => {
+  it('loses no acknowledged write and leads to no repeated id', async () => {
     const key = await unlimitedKey();
     let acknowledged: string[] = [];
     for (let round = 0; round < Number(process.env.KILL_ROUNDS ?? 4); round++) {
@@ -334,7 +334,7 @@ describe('kill -9', () => {
           if (reply.status === 201) acknowledged.push(String((await reply.json()).id));
         }
       });
-      // At another moment each time, from the first writes on.
+      // Kill at a different moment each time, after the first writes.
       const before = acknowledged.length;
       await expect.poll(() => acknowledged.length, { timeout: 10_000, interval: 5 }).toBeGreaterThan(before);
       setTimeout(() => server.child.kill('SIGKILL'), (round * 137) % 500);

@@ -14,7 +14,7 @@ import { engines } from './kit/stores.ts';
 
 const page = (name: string) => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8');
 const readme = page('README.md');
-const contract = page('docs/interface.md');
+const interfacePage = page('docs/interface.md');
 const clients = page('docs/clients.md');
 const [embedded] = engines;
 let gateway: TestGateway;
@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => close());
 
-describe('the commands of the first page', () => {
+describe('the README', () => {
   const examples = [...readme.matchAll(/```sh\n(curl[\s\S]*?)```\n+```json\n([\s\S]*?)```/g)].map(
     ([, command, output]) => ({
       command: command!,
@@ -40,11 +40,11 @@ describe('the commands of the first page', () => {
     }),
   );
 
-  it('are there', () => {
+  it('has two curl examples with their output', () => {
     expect(examples).toHaveLength(2);
   });
 
-  it.each(examples)('answer what the README says: $command', async ({ command, output }) => {
+  it.each(examples)('shows the actual output of $command', async ({ command, output }) => {
     const { stdout } = await promisify(execFile)(
       'bash',
       ['-c', command.replaceAll('http://localhost:4000', gateway.url)],
@@ -56,7 +56,7 @@ describe('the commands of the first page', () => {
   });
 });
 
-describe('the clients', () => {
+describe('docs/clients.md', () => {
   it.each([
     'graphql-client',
     'codegen-config',
@@ -67,19 +67,19 @@ describe('the clients', () => {
     'exact-types',
     'event-source',
     'urql-live-client',
-  ])('%s is printed as it is', (name) => {
+  ])('includes %s.ts verbatim', (name) => {
     const source = readFileSync(new URL(`clients/${name}.ts`, import.meta.url), 'utf8');
     expect(clients).toContain(`<!-- test/clients/${name}.ts -->\n\`\`\`ts\n${source}\`\`\``);
   });
 
-  it('read nested data with a typed document', async () => {
+  it('has a GraphQL client that reads nested data with a typed document', async () => {
     expect(await stockByCategory(gateway.url, gateway.key)).toEqual([
       'Dogs: Rex 3, Bella 1',
       'Cats: Mimi 2, Tom 5',
     ]);
   });
 
-  it('create a pet once with the generated REST client', async () => {
+  it('has a REST client that creates one pet for two calls', async () => {
     const before = await gateway.store.petCount({});
     expect(await adopt(gateway.url, gateway.key)).toBe('Oscar is available');
     expect(await adopt(gateway.url, gateway.key)).toBe('Oscar is available');
@@ -87,54 +87,54 @@ describe('the clients', () => {
   });
 });
 
-describe('the migration table', () => {
-  const rows = [...contract.matchAll(/^\| `(GET|POST|PUT|PATCH|DELETE) [^|]*\| `([^`]+)` \|$/gm)];
+describe('the table "From REST to GraphQL"', () => {
+  const rows = [...interfacePage.matchAll(/^\| `(GET|POST|PUT|PATCH|DELETE) [^|]*\| `([^`]+)` \|$/gm)];
   const queries = rows.map(([, method, selection]) => ({
     operation: method === 'GET' ? 'query' : 'mutation',
     selection,
   }));
 
-  it('has rows', () => {
+  it('has more than 8 rows', () => {
     expect(rows.length).toBeGreaterThan(8);
   });
 
-  // Deleting is asked last, so that the other rows find what they name.
+  // Deletions run last, so that the other rows find their records.
   it.each(
     queries.toSorted(
       (a, b) => Number(a.selection!.startsWith('delete')) - Number(b.selection!.startsWith('delete')),
     ),
-  )('has a valid $operation: $selection', async ({ operation, selection }) => {
+  )('lists a working $operation: $selection', async ({ operation, selection }) => {
     const reply = await gateway.graphql(`${operation} { ${selection} }`);
     expect({ status: reply.status, refusal: reply.json.errors?.[0].extensions.code }).toEqual({
       status: 200,
-      // The sample's first pet is on an order, which is what the refusal is for.
+      // An incomplete order refers to the first sample pet, so it cannot be deleted.
       refusal: selection!.startsWith('deletePet') ? 'CONFLICT' : undefined,
     });
   });
 });
 
-it('lists every variable with its default, and no other', () => {
+it('lists exactly the configuration variables, with their defaults, in the README', () => {
   const table = readme.slice(readme.indexOf('## Configuration'), readme.indexOf('## More'));
   const rows = [...table.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)];
   expect(rows.map(([, name]) => name).toSorted()).toEqual([...VARIABLE_NAMES].toSorted());
   const defaults = readConfig({}) as Record<string, unknown>;
   for (const [, name, text] of rows) {
-    const given = /^`([^`]*)`$/.exec(text!)?.[1];
-    if (given === undefined) continue;
-    expect(readConfig({ [name!]: given }), name).toEqual(defaults);
+    const documented = /^`([^`]*)`$/.exec(text!)?.[1];
+    if (documented === undefined) continue;
+    expect(readConfig({ [name!]: documented }), name).toEqual(defaults);
   }
 });
 
-it('lists every error code with its status and its meaning', () => {
-  const rows = [...contract.matchAll(/^\| (\d{3}) \| `([A-Z_]+)` \| (.+) \|$/gm)];
+it('lists every error code with its status and meaning in docs/interface.md', () => {
+  const rows = [...interfacePage.matchAll(/^\| (\d{3}) \| `([A-Z_]+)` \| (.+) \|$/gm)];
   expect(
     Object.fromEntries(rows.map(([, status, code, when]) => [code, { status: Number(status), when }])),
   ).toEqual(ERRORS);
 });
 
-it('gives the numbers of the plans as they are, wherever it gives them', () => {
+it('states the limits of the plans in the README and docs/interface.md', () => {
   const number = (value: number | undefined) => value?.toLocaleString('en');
-  for (const text of [readme, contract]) {
+  for (const text of [readme, interfacePage]) {
     const rows = [...text.matchAll(/^\| (free|pro|business) \| ([\d,]+) \| ([\d,]+)/gm)];
     expect(rows.map(([, ...row]) => row)).toEqual(
       (['free', 'pro', 'business'] as const).map((plan) => [
@@ -146,8 +146,8 @@ it('gives the numbers of the plans as they are, wherever it gives them', () => {
   }
 });
 
-it('lists every event type with its data', () => {
-  const rows = [...contract.matchAll(/^\| `([a-z]+\.[a-z]+)` \| (\w+) \|$/gm)].map(([, type, data]) => [
+it('lists every event type with its data in docs/interface.md', () => {
+  const rows = [...interfacePage.matchAll(/^\| `([a-z]+\.[a-z]+)` \| (\w+) \|$/gm)].map(([, type, data]) => [
     type,
     data,
   ]);
@@ -156,13 +156,13 @@ it('lists every event type with its data', () => {
   );
 });
 
-it('fits on a screen', () => {
+it('keeps the README within 201 lines of at most 120 characters', () => {
   const lines = readme.split('\n');
   expect(lines.length).toBeLessThanOrEqual(201);
   expect(lines.filter((line) => line.length > 120)).toEqual([]);
 });
 
-it('leads nowhere that does not exist', () => {
+it('links only to existing files from the README and docs', () => {
   for (const name of [
     'README.md',
     'docs/interface.md',

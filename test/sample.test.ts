@@ -12,7 +12,7 @@ import { engines, type OpenedStore } from './kit/stores.ts';
 
 class Killed extends Error {}
 
-/** The store of a process that is killed before its nth write. */
+/** A store whose process is killed after this many writes. */
 function untilKilled(store: Store, writes: number): Store {
   let left = writes;
   return new Proxy(store, {
@@ -28,9 +28,9 @@ function untilKilled(store: Store, writes: number): Store {
 }
 
 const fill = async (store: Store): Promise<string | null> => {
-  const begun = await sampleProgress(store);
-  if (begun) await addSampleData(store, begun);
-  return developmentKey(store, begun !== null, Date.now());
+  const progress = await sampleProgress(store);
+  if (progress) await addSampleData(store, progress);
+  return developmentKey(store, progress !== null, Date.now());
 };
 
 const contentOf = async (store: Store) => {
@@ -57,7 +57,7 @@ const inStock = (name: string, status: string, quantity: number) => ({
   status,
   inventory: { quantity },
 });
-const SHOWN = {
+const SAMPLE = {
   categories: {
     nodes: [
       {
@@ -103,13 +103,13 @@ const SHOWN = {
   },
 };
 
-describe.each(engines)('the sample in $name', (engine) => {
+describe.each(engines)('sample data in $name', (engine) => {
   let opened: OpenedStore;
-  let whole: Awaited<ReturnType<typeof contentOf>>;
+  let complete: Awaited<ReturnType<typeof contentOf>>;
   beforeAll(async () => {
     opened = await engine.open();
     await fill(opened.store);
-    whole = await contentOf(opened.store);
+    complete = await contentOf(opened.store);
     await opened.close();
   });
   beforeEach(async () => {
@@ -117,7 +117,7 @@ describe.each(engines)('the sample in $name', (engine) => {
   });
   afterEach(() => opened.close());
 
-  it('is what is shown to those who try the gateway out', async () => {
+  it('has the expected categories, pets, stock and orders, and one key', async () => {
     await fill(opened.store);
     const gateway = await TestGateway.start(opened.store);
     const { text } = await gateway.graphql(`{
@@ -125,8 +125,8 @@ describe.each(engines)('the sample in $name', (engine) => {
       orders { nodes { pet { name } quantity shipDate complete } }
     }`);
     await gateway.close();
-    expect(JSON.parse(text)).toStrictEqual({ data: SHOWN });
-    expect(whole.keys).toBe(1);
+    expect(JSON.parse(text)).toStrictEqual({ data: SAMPLE });
+    expect(complete.keys).toBe(1);
   });
 
   it.each([0, 1, 5, 13, 24, 27])(
@@ -136,19 +136,19 @@ describe.each(engines)('the sample in $name', (engine) => {
       await expect(fill(untilKilled(opened.store, writes))).rejects.toThrow(Killed);
       const store = await opened.reopen();
       expect(await fill(store)).toMatch(/^petstore_/);
-      expect(await contentOf(store)).toEqual(whole);
+      expect(await contentOf(store)).toEqual(complete);
       await fill(store);
-      expect(await contentOf(store)).toEqual(whole);
+      expect(await contentOf(store)).toEqual(complete);
     },
   );
 
-  it('is left alone while a record differs from it or is one too many', async () => {
+  it('is not completed once a record was changed or added', async () => {
     const { store } = opened;
     await fill(store);
-    const one = { limit: 1 };
-    const [category] = (await store.categoryPage(one)).items as [Category];
-    const [pet] = (await store.petPage({}, one)).items as [Pet];
-    const [order] = (await store.orderPage({}, one)).items as [Order];
+    const first = { limit: 1 };
+    const [category] = (await store.categoryPage(first)).items as [Category];
+    const [pet] = (await store.petPage({}, first)).items as [Pet];
+    const [order] = (await store.orderPage({}, first)).items as [Order];
     const changes: [change: () => MaybePromise<{ id: string }>, undo: (id: string) => unknown][] = [
       [
         () => store.updateCategory(category.id, { name: 'Cats' }),
@@ -175,14 +175,14 @@ describe.each(engines)('the sample in $name', (engine) => {
     }
   });
 
-  it('is made once where several processes make it', { timeout: 60_000 }, async () => {
+  it('is created once by two concurrent calls', { timeout: 60_000 }, async () => {
     const results = await Promise.allSettled([addSampleData(opened.store), addSampleData(opened.store)]);
-    // One may find the other at it, and tries again.
+    // One call may fail with a conflict and is repeated.
     if (results.some(({ status }) => status === 'rejected')) await addSampleData(opened.store);
-    expect({ ...(await contentOf(opened.store)), keys: 1 }).toEqual(whole);
+    expect({ ...(await contentOf(opened.store)), keys: 1 }).toEqual(complete);
   });
 
-  it('is not put beside what people have made, nor made anew when they have deleted it', async () => {
+  it('is not added to existing records, nor to an empty store with a used key', async () => {
     const { store } = opened;
     await store.createCategory({ name: 'Snakes' });
     expect(await sampleProgress(store)).toBe(null);

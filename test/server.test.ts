@@ -14,7 +14,7 @@ const PATIENT: Timeouts = {
   idle: 60_000,
   keepAlive: 60_000,
 };
-/** More than the kernel keeps for a client that doesn't read. */
+/** More than the kernel buffers for a client that doesn't read. */
 const LARGE = 64_000_000;
 
 const servers: Server[] = [];
@@ -34,14 +34,14 @@ const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 const connectionsTo = (server: Server) =>
   new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)));
 
-const speak = async (port: number, bytes: string): Promise<Socket> => {
+const connectAndSend = async (port: number, bytes: string): Promise<Socket> => {
   const socket = connect(port, '127.0.0.1');
   await new Promise((resolve) => socket.once('connect', resolve));
   socket.write(bytes);
   return socket;
 };
 
-/** Answers when the body is there. */
+/** Responds with the body of the request. */
 const echo: RequestHandler = (request, response) => {
   text(request).then(
     (body) => response.end(body),
@@ -49,40 +49,40 @@ const echo: RequestHandler = (request, response) => {
   );
 };
 
-describe('a client that is slow', () => {
-  const refusal = async (port: number, bytes: string) => {
-    const answer = await text(await speak(port, bytes));
-    expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
-    expect(answer).toContain('Content-Type: application/json');
-    return JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4));
+describe('slow clients', () => {
+  const rejection = async (port: number, bytes: string) => {
+    const response = await text(await connectAndSend(port, bytes));
+    expect(response).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(response).toContain('Content-Type: application/json');
+    return JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4));
   };
   const late = { code: 'BAD_REQUEST', message: 'The request did not arrive in time.', status: 400 };
 
-  it('with its header is told so and cut off', async () => {
+  it('responds 400 and closes the connection when the request header is late', async () => {
     const { port } = await open(echo, { headers: 200 });
-    expect(await refusal(port, 'GET / HTTP/1.1\r\nhost: x\r\nx: ')).toEqual(late);
+    expect(await rejection(port, 'GET / HTTP/1.1\r\nhost: x\r\nx: ')).toEqual(late);
   });
 
-  it('with its body is told so and cut off', async () => {
+  it('responds 400 and closes the connection when the body is late', async () => {
     const { port } = await open(echo, { headers: 200, request: 400 });
-    expect(await refusal(port, 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{')).toEqual(late);
+    expect(await rejection(port, 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{')).toEqual(late);
   });
 
-  it('to say anything is cut off', async () => {
+  it('responds 400 and closes the connection when nothing is sent', async () => {
     const { port } = await open(echo, { headers: 200 });
-    expect(await refusal(port, '')).toEqual(late);
+    expect(await rejection(port, '')).toEqual(late);
   });
 
-  it('to read its answer is cut off', async () => {
+  it('disconnects a client that reads nothing of its response, even if it keeps sending', async () => {
     const { server, port } = await open((_request, response) => response.end(Buffer.alloc(LARGE)), {
       unread: 300,
     });
-    const socket = await speak(port, GET);
+    const socket = await connectAndSend(port, GET);
     socket.on('error', () => {});
-    // It reads nothing until the server has given it up; nor does it help to send something now and then.
-    const chatter = setInterval(() => socket.write(GET), 50);
+    // It reads nothing until it is disconnected. Sending further requests does not help.
+    const sending = setInterval(() => socket.write(GET), 50);
     await expect.poll(() => connectionsTo(server), { timeout: 10_000 }).toBe(0);
-    clearInterval(chatter);
+    clearInterval(sending);
     let received = 0;
     socket.on('data', (chunk) => {
       received += chunk.length;
@@ -91,11 +91,11 @@ describe('a client that is slow', () => {
     expect(received).toBeLessThan(LARGE);
   });
 
-  it('to read its answer may be so as long as it reads', { timeout: 30_000 }, async () => {
+  it('does not disconnect a client that reads slowly', { timeout: 30_000 }, async () => {
     const { port } = await open((_request, response) => response.end(Buffer.alloc(LARGE / 2)), {
       unread: 1_000,
     });
-    const socket = await speak(port, GET);
+    const socket = await connectAndSend(port, GET);
     const began = performance.now();
     let received = 0;
     while (received < LARGE / 2) {
@@ -107,10 +107,10 @@ describe('a client that is slow', () => {
     socket.destroy();
   });
 
-  it('holds up nobody else', async () => {
+  it('serves another client while 200 have not completed their headers', async () => {
     const { port } = await open(echo, { headers: 5_000 });
     const slow = await Promise.all(
-      Array.from({ length: 200 }, () => speak(port, 'GET / HTTP/1.1\r\nhost: x\r\n')),
+      Array.from({ length: 200 }, () => connectAndSend(port, 'GET / HTTP/1.1\r\nhost: x\r\n')),
     );
     const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: 'here' });
     expect(await response.text()).toBe('here');
@@ -118,37 +118,37 @@ describe('a client that is slow', () => {
   });
 });
 
-it('a header that is too long is told so', async () => {
+it('rejects a request header of more than 16384 bytes with a message', async () => {
   const { port } = await open(echo);
-  const answer = await text(
-    await speak(port, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`),
+  const response = await text(
+    await connectAndSend(port, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`),
   );
-  expect(answer).toContain('The request headers exceed 16384 bytes.');
+  expect(response).toContain('The request headers exceed 16384 bytes.');
 });
 
-describe('answers that nobody reads', () => {
+describe('unread responses', () => {
   const SIZE = 16_000_000;
-  const MOST = 50_000_000;
+  const MAX_UNREAD = 50_000_000;
   const CLIENTS = 20;
 
-  /** Clients one after another, none of which reads; how many of them the server still has. */
-  const left = async (body: string | Buffer) => {
+  /** Connects clients that do not read, one after another. @returns how many stay connected */
+  const connectionsKept = async (body: string | Buffer) => {
     const { server, port } = await open(
       (_request, response) => response.end(body),
       {},
-      new UnreadResponses(MOST),
+      new UnreadResponses(MAX_UNREAD),
     );
-    let answered = 0;
-    server.prependListener('request', () => answered++);
+    let requests = 0;
+    server.prependListener('request', () => requests++);
     const sockets: Socket[] = [];
     for (let i = 0; i < CLIENTS; i++) {
-      const socket = await speak(port, GET);
+      const socket = await connectAndSend(port, GET);
       socket.on('error', () => {});
       sockets.push(socket);
     }
-    await expect.poll(() => answered).toBe(CLIENTS);
+    await expect.poll(() => requests).toBe(CLIENTS);
     const count = await connectionsTo(server);
-    // The one that came last is still served.
+    // The latest client is still served.
     let received = 0;
     sockets.at(-1)!.on('data', (chunk) => {
       received += chunk.length;
@@ -158,20 +158,20 @@ describe('answers that nobody reads', () => {
     return count;
   };
 
-  it('are bounded in total: who has been slow for longest is cut off', async () => {
-    const count = await left('x'.repeat(SIZE));
+  it('disconnects clients when they exceed the limit in total, but not the latest one', async () => {
+    const count = await connectionsKept('x'.repeat(SIZE));
     expect(count).toBeGreaterThanOrEqual(2);
-    // The kernel takes some of each.
+    // The kernel buffers a part of each response.
     expect(count).toBeLessThan(CLIENTS / 2);
   });
 
-  it('count nothing where they share their bytes', async () => {
-    expect(await left(Buffer.alloc(SIZE))).toBe(CLIENTS);
+  it('does not count responses that share one buffer', async () => {
+    expect(await connectionsKept(Buffer.alloc(SIZE))).toBe(CLIENTS);
   });
 });
 
-describe('requests that are sent without waiting for answers', () => {
-  it('are handled one after another, and answered in their order', async () => {
+describe('pipelined requests', () => {
+  it('handles them one after another and responds in order', async () => {
     const handled: string[] = [];
     const { port } = await open((request, response) => {
       handled.push(`${request.url} begins`);
@@ -180,23 +180,23 @@ describe('requests that are sent without waiting for answers', () => {
         response.end(request.url);
       }, 20);
     });
-    const socket = await speak(
+    const socket = await connectAndSend(
       port,
       ['/1', '/2', '/3'].map((path) => GET.replace('/', path)).join('') +
         GET.replace('host', 'connection: close\r\nhost'),
     );
-    const answers = await text(socket);
-    expect(answers.match(/^\/\d?(?=HTTP|$)/gm)).toEqual(['/1', '/2', '/3', '/']);
+    const responses = await text(socket);
+    expect(responses.match(/^\/\d?(?=HTTP|$)/gm)).toEqual(['/1', '/2', '/3', '/']);
     expect(handled).toEqual(['/1', '/2', '/3', '/'].flatMap((url) => [`${url} begins`, `${url} ends`]));
   });
 
-  it('wait as long as the answers before them are not read', async () => {
+  it('handles the next one only once the previous response has been read', async () => {
     let handled = 0;
     const { port } = await open((_request, response) => {
       handled++;
       response.end(Buffer.alloc(LARGE / 4));
     });
-    const socket = await speak(port, GET.repeat(5));
+    const socket = await connectAndSend(port, GET.repeat(5));
     await sleep(300);
     expect(handled).toBe(1);
     let received = 0;
@@ -208,19 +208,19 @@ describe('requests that are sent without waiting for answers', () => {
     socket.destroy();
   });
 
-  it('keep their bodies', async () => {
+  it('keeps their bodies intact', async () => {
     const { port } = await open(echo);
     const post = (body: string) =>
       `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
     const bodies = ['a'.repeat(100_000), 'b', 'c'.repeat(200_000), 'd'];
-    const socket = await speak(port, bodies.map(post).join(''));
-    let answers = '';
+    const socket = await connectAndSend(port, bodies.map(post).join(''));
+    let responses = '';
     socket.on('data', (chunk) => {
-      answers += chunk;
+      responses += chunk;
     });
     const received = () =>
-      answers.split('HTTP/1.1 200 OK').map((one) => one.slice(one.indexOf('\r\n\r\n') + 4));
-    await expect.poll(() => answers.at(-1), { timeout: 10_000 }).toBe('d');
+      responses.split('HTTP/1.1 200 OK').map((response) => response.slice(response.indexOf('\r\n\r\n') + 4));
+    await expect.poll(() => responses.at(-1), { timeout: 10_000 }).toBe('d');
     expect(
       received()
         .slice(1)
@@ -229,14 +229,14 @@ describe('requests that are sent without waiting for answers', () => {
     socket.destroy();
   });
 
-  it('are bounded in number over all connections', async () => {
+  it('limits their number over all connections by disconnecting clients', async () => {
     const held: ServerResponse[] = [];
     const { server, port } = await open((_request, response) => void held.push(response));
     const short = 'GET / HTTP/1.1\r\nhost:x\r\n\r\n';
     let closed = 0;
     const sockets = await Promise.all(
       Array.from({ length: 20 }, async () => {
-        const socket = await speak(port, short.repeat(2_000));
+        const socket = await connectAndSend(port, short.repeat(2_000));
         socket.on('error', () => {});
         socket.on('close', () => closed++);
         return socket.resume();
@@ -244,20 +244,20 @@ describe('requests that are sent without waiting for answers', () => {
     );
     await expect.poll(() => closed, { timeout: 10_000 }).toBeGreaterThanOrEqual(9);
     expect(await connectionsTo(server)).toBeGreaterThanOrEqual(9);
-    // One that asks for less is served all the same.
-    const modest = await speak(port, short.repeat(10));
-    let answers = 0;
+    // A client with only 10 requests is still served.
+    const modest = await connectAndSend(port, short.repeat(10));
+    let responses = 0;
     modest.on('data', (chunk) => {
-      answers += String(chunk).split('HTTP/1.1 200').length - 1;
+      responses += String(chunk).split('HTTP/1.1 200').length - 1;
     });
-    const answering = setInterval(() => held.splice(0).forEach((response) => void response.end()), 5);
-    await expect.poll(() => answers).toBe(10);
-    clearInterval(answering);
+    const responding = setInterval(() => held.splice(0).forEach((response) => void response.end()), 5);
+    await expect.poll(() => responses).toBe(10);
+    clearInterval(responding);
     for (const socket of [...sockets, modest]) socket.destroy();
   });
 });
 
-describe('what is no HTTP', () => {
+describe('malformed requests', () => {
   const POST = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nab';
   const delayed: RequestHandler = (request, response) => {
     text(request).then(
@@ -265,53 +265,57 @@ describe('what is no HTTP', () => {
       () => response.destroy(),
     );
   };
-  const REFUSED = 'HTTP/1.1 400 Bad Request';
+  const BAD_REQUEST = 'HTTP/1.1 400 Bad Request';
 
   it.each([
-    ['at once', 0],
+    ['together with them', 0],
     ['later', 20],
-  ])('after a request, %s, is refused after the answer to that', async (_when, delay) => {
+  ])('responds 400 to garbage after the responses to valid requests, if sent %s', async (_when, delay) => {
     const { port } = await open(delayed);
-    const socket = await speak(port, POST + POST + (delay ? '' : 'GARBAGE\r\n\r\n'));
+    const socket = await connectAndSend(port, POST + POST + (delay ? '' : 'GARBAGE\r\n\r\n'));
     if (delay) setTimeout(() => socket.write('GARBAGE\r\n\r\n'), delay);
-    const answers = await text(socket);
-    expect(answers.match(/^(HTTP\/1\.1 .*|done ab)/gm)).toHaveLength(3);
-    expect(answers).toMatch(/200 OK[\s\S]*done abHTTP\/1\.1 200 OK[\s\S]*done abHTTP\/1\.1 400 Bad Request/);
+    const responses = await text(socket);
+    expect(responses.match(/^(HTTP\/1\.1 .*|done ab)/gm)).toHaveLength(3);
+    expect(responses).toMatch(
+      /200 OK[\s\S]*done abHTTP\/1\.1 200 OK[\s\S]*done abHTTP\/1\.1 400 Bad Request/,
+    );
   });
 
-  it('in the middle of a body is refused after the answers before it', async () => {
+  it('responds 400 to an invalid chunk after the responses to earlier requests', async () => {
     const { port } = await open(delayed);
     const chunked = 'POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nnonsense\r\n';
-    const answers = await text(await speak(port, POST + chunked));
-    expect(answers).toMatch(/200 OK[\s\S]*done abHTTP\/1\.1 400 Bad Request/);
-    expect((await text(await speak(port, chunked))).startsWith(REFUSED)).toBe(true);
+    const responses = await text(await connectAndSend(port, POST + chunked));
+    expect(responses).toMatch(/200 OK[\s\S]*done abHTTP\/1\.1 400 Bad Request/);
+    expect((await text(await connectAndSend(port, chunked))).startsWith(BAD_REQUEST)).toBe(true);
   });
 
-  it('is a tunnel: CONNECT is refused after the answers before it', async () => {
+  it('responds 400 to CONNECT after the responses to earlier requests', async () => {
     const { port } = await open(delayed);
     const TUNNEL = 'CONNECT a:80 HTTP/1.1\r\nhost: a:80\r\n\r\n';
-    expect((await text(await speak(port, TUNNEL))).startsWith(REFUSED)).toBe(true);
-    const answers = await text(await speak(port, POST + TUNNEL));
-    expect(answers).toMatch(/200 OK[\s\S]*done abHTTP\/1\.1 400 Bad Request[\s\S]*CONNECT/);
-    // Nobody but the server looks after the socket of a CONNECT: a reset must not end the process.
-    const gone = await speak(port, POST + TUNNEL);
-    setTimeout(() => gone.resetAndDestroy(), 20);
-    await new Promise((resolve) => gone.once('close', resolve));
-    expect(await text(await speak(port, POST + TUNNEL))).toContain('done abHTTP/1.1 400 Bad Request');
+    expect((await text(await connectAndSend(port, TUNNEL))).startsWith(BAD_REQUEST)).toBe(true);
+    const responses = await text(await connectAndSend(port, POST + TUNNEL));
+    expect(responses).toMatch(/200 OK[\s\S]*done abHTTP\/1\.1 400 Bad Request[\s\S]*CONNECT/);
+    // Node leaves the socket of a CONNECT to us: a reset must not end the process.
+    const reset = await connectAndSend(port, POST + TUNNEL);
+    setTimeout(() => reset.resetAndDestroy(), 20);
+    await new Promise((resolve) => reset.once('close', resolve));
+    expect(await text(await connectAndSend(port, POST + TUNNEL))).toContain(
+      'done abHTTP/1.1 400 Bad Request',
+    );
   });
 
-  it('is a header with more fields than are read', async () => {
+  it('responds 400 to a request with more than 2000 header fields', async () => {
     const { port } = await open(echo);
     const fields = (count: number) =>
       `GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${'a:\r\n'.repeat(count)}\r\n`;
-    expect(await text(await speak(port, fields(1_998)))).toContain('200 OK');
-    const refusal = await text(await speak(port, fields(1_999)));
-    expect(refusal.startsWith(REFUSED)).toBe(true);
-    expect(refusal).toContain('The request has more than 2000 header fields.');
+    expect(await text(await connectAndSend(port, fields(1_998)))).toContain('200 OK');
+    const rejection = await text(await connectAndSend(port, fields(1_999)));
+    expect(rejection.startsWith(BAD_REQUEST)).toBe(true);
+    expect(rejection).toContain('The request has more than 2000 header fields.');
   });
 });
 
-it('a client that closes its half of the connection gets its answer', async () => {
+it('responds to a client that has half-closed its connection', async () => {
   const { port } = await open((_request, response) => {
     setTimeout(() => response.end('here'), 50);
   });
@@ -320,10 +324,10 @@ it('a client that closes its half of the connection gets its answer', async () =
   expect(await text(socket)).toMatch(/here$/);
 });
 
-describe('the end of a server', () => {
-  it('cuts off no answer that is still being sent', async () => {
+describe('drain', () => {
+  it('completes a response that is still being sent', async () => {
     const { server, port } = await open((_request, response) => response.end(Buffer.alloc(LARGE)));
-    const socket = await speak(port, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    const socket = await connectAndSend(port, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
     await new Promise((resolve) => socket.once('readable', resolve));
     const drained = drain(server);
     await sleep(1_000);
@@ -336,9 +340,9 @@ describe('the end of a server', () => {
     expect(received).toBeGreaterThan(LARGE);
   });
 
-  it('tells connected clients that an answer is the last', async () => {
+  it('sends Connection: close with the response to a further request', async () => {
     const { server, port } = await open(echo);
-    const socket = await speak(port, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    const socket = await connectAndSend(port, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
     const first = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
     expect(first.toString()).toContain('Connection: keep-alive');
     const drained = drain(server);
@@ -347,9 +351,9 @@ describe('the end of a server', () => {
     await drained;
   });
 
-  it('comes in time, whatever clients do', async () => {
+  it('finishes in time although a request is incomplete', async () => {
     const { server, port } = await open(echo);
-    const socket = await speak(port, 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{');
+    const socket = await connectAndSend(port, 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{');
     await new Promise((resolve) => server.once('request', resolve));
     const began = performance.now();
     await drain(server, 700);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dropDatabase, mongoUri } from './kit/mongo.ts';
 import { runKeys, type ServerProcess, startServer } from './kit/process.ts';
 
-/** The processes that a process has started, by Linux's own list. */
+/** The child processes of a process, as listed by Linux. */
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 
@@ -16,10 +16,10 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WO
 
   const newKey = async (...plan: string[]): Promise<string> =>
     JSON.parse((await runKeys(store(), 'create', '--name', 'test', '--plan', ...plan, '--json')).stdout).key;
-  /** On a connection of its own, so that any worker may get it. */
+  /** Uses a new connection, so that any worker may serve it. */
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(server.url + path, { headers: { 'x-api-key': key, connection: 'close', ...headers } });
-  /** The workers that answered so far, by the lines of the log. */
+  /** The workers that have served requests so far, according to the log. */
   const workers = () =>
     new Set([...server.output().matchAll(/"worker":(\d+),"requestId"/g)].map(([, id]) => id));
 
@@ -33,12 +33,12 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WO
     await dropDatabase(database);
   });
 
-  it('greets once, and fills an empty database once', async () => {
+  it('prints its banner once and fills an empty database once', async () => {
     expect(server.output().match(/Petstore gateway on/g)).toHaveLength(1);
     expect(await (await get('/categories')).json()).toHaveLength(4);
   });
 
-  it('serves from both, on one exact budget', async () => {
+  it('serves from both workers, on one exact budget', async () => {
     const free = await newKey('free');
     const replies = await Promise.all(
       Array.from({ length: 80 }, () => get('/pets?limit=1', { 'x-api-key': free })),
@@ -47,7 +47,7 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WO
     await expect.poll(() => workers().size).toBe(2);
   });
 
-  it('tells the metrics of both, whoever is asked', async () => {
+  it('reports the metrics of both workers together, whichever responds', async () => {
     const count = async () => {
       const text = await (await get('/metrics')).text();
       return Number(
@@ -58,13 +58,13 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WO
     for (let i = 0; i < 4; i++) expect(await count()).toBe(10);
   });
 
-  it('starts another worker where one is killed', { timeout: 60_000 }, async () => {
+  it('replaces a killed worker while the other keeps serving', { timeout: 60_000 }, async () => {
     const lines = [...server.output().matchAll(/"worker":(\d+)/g)].map(([, id]) => Number(id));
     const before = Math.max(...lines);
     const children = childrenOf(server.child.pid!);
     expect(children).toHaveLength(2);
     process.kill(children[0]!, 'SIGKILL');
-    // The other one serves on.
+    // The other worker keeps serving.
     for (let i = 0; i < 5; i++) expect((await get('/pets')).status).toBe(200);
     await expect
       .poll(
@@ -78,7 +78,7 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WO
     expect(server.output()).toContain('exited and will be replaced');
   });
 
-  it('ends with all of them at SIGTERM, and with 0', { timeout: 30_000 }, async () => {
+  it('stops its workers on SIGTERM and exits with 0', { timeout: 30_000 }, async () => {
     const children = childrenOf(server.child.pid!);
     expect(children).toHaveLength(2);
     server.child.kill('SIGTERM');
@@ -86,7 +86,7 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WO
     for (const child of children) expect(() => process.kill(child, 0)).toThrow('ESRCH');
   });
 
-  it('ends the workers where the process that looks after them is killed', { timeout: 60_000 }, async () => {
+  it('stops its workers if the primary process is killed', { timeout: 60_000 }, async () => {
     server = await startServer({ ...store(), WORKERS: '2' });
     const children = childrenOf(server.child.pid!);
     server.child.kill('SIGKILL');
@@ -106,7 +106,7 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WO
     }
   });
 
-  it('that cannot start ends with the reason', { timeout: 60_000 }, async () => {
+  it('exits with the reason if it cannot start', { timeout: 60_000 }, async () => {
     const taken = await startServer({ ...store() });
     const PORT = new URL(taken.url).port;
     await expect(startServer({ ...store(), WORKERS: '2', PORT })).rejects.toThrow(

@@ -223,12 +223,12 @@ describe('graphql-rate-limit', () => {
     expect(calls).toEqual([]);
   });
 
-  it('passes every mutation that it lets through', async () => {
+  it('decides alone: if it passes 30 mutations at once, all of them run', async () => {
     override = () => undefined;
     expect(withStatus(await times(30, () => create(gateway, key)), 201)).toHaveLength(30);
   });
 
-  it('refuses mutations with its own message and charges nothing', async () => {
+  it('decides alone: if it refuses a mutation, its message is sent and nothing is charged', async () => {
     override = () => 'Not now.';
     const reply = await create(gateway, key);
     expect(reply.status).toBe(429);

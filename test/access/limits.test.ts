@@ -236,7 +236,7 @@ onEachEngine('bans', (kit) => {
 });
 
 describe('the rate-limit headers', () => {
-  onEachEngine('on every response that needs a key', (kit) => {
+  onEachEngine('on operations that need a key', (kit) => {
     it.each<[string, number, Parameters<TestGateway['call']>]>([
       ['a success', 200, ['/pets']],
       ['an unchanged resource', 304, ['/pets', { headers: { 'if-none-match': '*' } }]],
