@@ -41,7 +41,7 @@ describe('Apollo Client', () => {
     }
   `;
 
-  /** What a component that watches the query shows, as it is now. */
+  /** Tracks what a component that watches the query currently shows. */
   function show(query: ObservableQuery<{ category: { pets: { nodes: object[]; totalCount: number } } }>) {
     let shown: object[] | undefined;
     const subscription = query.subscribe(({ data, dataState }) => {
@@ -56,7 +56,7 @@ describe('Apollo Client', () => {
     };
   }
 
-  it('shows what mutations have changed', async () => {
+  it('updates a watched query after mutations, and after a deletion with refetchQueries', async () => {
     const { C, P, F } = await makeWorld(kit);
     const client = newClient();
     const screen = show(client.watchQuery({ query: CATEGORY, variables: { id: C } }));
@@ -107,7 +107,7 @@ describe('Apollo Client', () => {
         }
       `,
       variables: { id: F },
-      // What a list holds only the server knows.
+      // Only the server knows which records a list contains.
       refetchQueries: ['Screen'],
     });
     await screen.until([max]);
@@ -115,7 +115,7 @@ describe('Apollo Client', () => {
     client.stop();
   });
 
-  it('sends the hash of a query over GET, and the query itself only where that is unknown', async () => {
+  it('sends the hash of a query over GET, and the query only if the hash is unknown', async () => {
     const { P } = await makeWorld(kit);
     const query = gql(`query ByHash($id: ID!) { pet(id: $id) { id name } }`);
     requests.length = 0;

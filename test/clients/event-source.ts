@@ -7,7 +7,7 @@ interface CategoryEvent {
   data: { id: number; name?: string };
 }
 
-/** After a break it connects again by itself, and sends the id of the last event that it had. */
+/** Reconnects automatically and resumes after the last event received. */
 export function followStream(url: string, key: string, onEvent: (event: CategoryEvent) => void): EventSource {
   const source = new EventSource(`${url}/events/stream?type=category.created&type=category.updated`, {
     fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, 'X-API-Key': key } }),

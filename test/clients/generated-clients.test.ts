@@ -12,8 +12,8 @@ import { sqlite, useGateway } from '../kit/petstore.ts';
 import { exactTypes } from './exact-types.ts';
 
 /**
- * Clients as people make them: generated from the description, compiled by their own rules, and used against a gateway.
- * The generator of Python clients comes from PyPI: OPENAPI_PYTHON_CLIENT names its executable, beside which its Python is.
+ * Generates clients from the OpenAPI description, compiles them with their own settings and runs them against a gateway.
+ * The Python generator comes from PyPI: OPENAPI_PYTHON_CLIENT is the path of its executable, next to its Python.
  */
 const run = promisify(execFile);
 const description = fileURLToPath(new URL('../../schema/openapi.json', import.meta.url));
@@ -26,7 +26,7 @@ interface Program {
   roundTrip(baseUrl: string, key: string): Promise<{ orders: Record<string, unknown>[]; refusals: string[] }>;
 }
 
-describe('TypeScript clients', () => {
+describe('TypeScript client generation', () => {
   const kit = useGateway(sqlite);
   const program = (name: string): Promise<Program> =>
     import(pathToFileURL(join(programs, `${name}.ts`)).href);
@@ -43,7 +43,7 @@ describe('TypeScript clients', () => {
   }, MINUTE);
 
   it(
-    'compile',
+    'produces clients that compile with their own settings',
     async () => {
       const compiler = createRequire(import.meta.url).resolve('typescript/lib/tsc.js');
       const { stdout } = await run(process.execPath, [compiler, '-p', programs]).catch((error) => error);
@@ -52,7 +52,7 @@ describe('TypeScript clients', () => {
     MINUTE,
   );
 
-  it('of openapi-fetch create, read, list, replace, change and delete, with exact ids', async () => {
+  it('produces an openapi-fetch client that handles orders with exact ids', async () => {
     const { roundTrip } = await program('openapi-fetch');
     const { orders, refusals } = await roundTrip(kit.gateway.url, kit.gateway.key);
     const petId = expect.stringMatching(/^\d+$/);
@@ -66,7 +66,7 @@ describe('TypeScript clients', () => {
     expect(refusals).toEqual(['PRECONDITION_FAILED', 'NOT_FOUND', 'name: is required.']);
   });
 
-  it('of Hey API create, read, list, replace, change and delete', async () => {
+  it('produces a Hey API client that handles orders', async () => {
     const { roundTrip } = await program('hey-api');
     const { orders, refusals } = await roundTrip(kit.gateway.url, kit.gateway.key);
     const [id, petId] = [expect.any(Number), expect.any(Number)];
@@ -90,7 +90,7 @@ if (!pythonGenerator) {
     '\n!!! NO PYTHON CLIENT IS TESTED: set OPENAPI_PYTHON_CLIENT to the openapi-python-client executable.',
   );
 } else {
-  describe('a Python client', () => {
+  describe('the generated Python client', () => {
     const kit = useGateway(sqlite);
     const home = mkdtempSync(join(tmpdir(), 'petstore-python-'));
     const client = join(home, 'petstore_client');
@@ -101,14 +101,14 @@ if (!pythonGenerator) {
     }, MINUTE);
     afterAll(() => rmSync(home, { recursive: true }));
 
-    it('has the models of the API, and none for each of its errors', () => {
+    it('has fewer than 30 models, only 2 of them for errors', () => {
       const models = readdirSync(join(client, 'models')).filter((name) => !name.startsWith('__'));
       expect(models.filter((name) => name.startsWith('error')).sort()).toEqual(['error.py', 'error_code.py']);
       expect(models.length).toBeLessThan(30);
     });
 
     it(
-      'creates, reads, lists, replaces, changes and deletes',
+      'creates, reads, lists, replaces, updates and deletes orders with exact ids',
       async () => {
         const { url, key } = kit.gateway;
         const { stdout } = await run(
@@ -116,7 +116,7 @@ if (!pythonGenerator) {
           [join(programs, 'round_trip.py'), url, key],
           { env: { ...process.env, PYTHONPATH: home, PYTHONDONTWRITEBYTECODE: '1' } },
         );
-        // As text: the largest id is no JavaScript number.
+        // Compared as text, because JavaScript numbers cannot represent the largest id.
         const order = `{"id": ${LARGEST}, "complete": false, "petId": 1}`;
         expect(stdout.trim()).toBe(
           [

@@ -13,7 +13,7 @@ import {
 import { followStream } from './event-source.ts';
 import { followPets } from './urql-live-client.ts';
 
-/** The log of changes as existing clients read it: two instances share a database where the engine allows that. */
+/** Existing clients read the log of changes from two gateways that share a store. */
 describe.each(engines)('clients of the log of changes ($name)', (engine) => {
   let opened: OpenedStore;
   let gateways: TestGateway[];
@@ -27,7 +27,7 @@ describe.each(engines)('clients of the log of changes ($name)', (engine) => {
     await opened.close();
   });
 
-  it("graphql-sse's own client subscribes, and goes on at another instance", async () => {
+  it('lets the graphql-sse client resume a subscription at another gateway', async () => {
     const names: string[] = [];
     let after: string | undefined;
     for (const { url, key } of gateways) {
@@ -37,7 +37,7 @@ describe.each(engines)('clients of the log of changes ($name)', (engine) => {
         variables: { after },
       });
       const first = results.next();
-      if (after === undefined) while ((await opensOf(gateways[0]!)) === 0);
+      if (after === undefined) while ((await openStreams(gateways[0]!)) === 0);
       await opened.store.createCategory({ name: `At ${names.length}` });
       const { value } = await first;
       names.push(value!.data!.events.category.name);
@@ -45,28 +45,28 @@ describe.each(engines)('clients of the log of changes ($name)', (engine) => {
       await opened.store.createCategory({ name: 'Between' });
       client.dispose();
     }
-    // The second one has what was written while nobody read.
+    // The second subscription starts with the record written while no client was connected.
     expect(names).toEqual(['At 0', 'Between']);
   });
 
-  it('EventSource follows the stream, with its key in a header', async () => {
+  it('lets EventSource follow the stream with its key in a header', async () => {
     const [{ url, key }] = gateways as [TestGateway];
-    const ids: string[] = [];
-    const seen = (count: number) => expect.poll(() => ids.length, { timeout: 10_000 }).toBe(count);
-    const source = followStream(url, key, (event) => ids.push(`${event.type} ${event.data.name}`));
+    const events: string[] = [];
+    const received = (count: number) => expect.poll(() => events.length, { timeout: 10_000 }).toBe(count);
+    const source = followStream(url, key, (event) => events.push(`${event.type} ${event.data.name}`));
     try {
       await expect.poll(() => source.readyState, { timeout: 10_000 }).toBe(source.OPEN);
       await opened.store.createCategory({ name: 'First' });
-      await seen(1);
+      await received(1);
       await opened.store.createCategory({ name: 'Second' });
-      await seen(2);
+      await received(2);
     } finally {
       source.close();
     }
-    expect(ids).toEqual(['category.created First', 'category.created Second']);
+    expect(events).toEqual(['category.created First', 'category.created Second']);
   });
 
-  it('urql subscribes over server-sent events', async () => {
+  it('lets urql subscribe over server-sent events', async () => {
     const [{ url, key }] = gateways as [TestGateway];
     const category = await opened.store.createCategory({ name: 'For urql' });
     const { next } = await opened.store.eventPage({ limit: 100 });
@@ -82,10 +82,10 @@ describe.each(engines)('clients of the log of changes ($name)', (engine) => {
     }
   });
 
-  it('GraphQL Code Generator has types for ids, times and data, as they are documented', async () => {
+  it('matches the types that GraphQL Code Generator generates for ids, times and data', async () => {
     const [{ url, key }] = gateways as [TestGateway];
     const made = await opened.store.createCategory({ name: 'Typed' });
-    // An id may be given as a string or a number, and comes as a string.
+    // An id may be sent as a string or a number and is returned as a string.
     const asString: CategoryWithLatestChangesQueryVariables = { id: made.id };
     const asNumber: CategoryWithLatestChangesQueryVariables = { id: Number(made.id) };
     for (const variables of [asString, asNumber]) {
@@ -105,7 +105,7 @@ describe.each(engines)('clients of the log of changes ($name)', (engine) => {
     }
   });
 
-  it('curl follows the stream', async () => {
+  it('lets curl follow the stream from Last-Event-ID on', async () => {
     const [{ url, key }] = gateways as [TestGateway];
     const { next } = await opened.store.eventPage({ limit: 100 });
     await opened.store.createCategory({ name: 'For curl' });
@@ -117,5 +117,5 @@ describe.each(engines)('clients of the log of changes ($name)', (engine) => {
   });
 });
 
-const opensOf = async (gateway: TestGateway): Promise<number> =>
+const openStreams = async (gateway: TestGateway): Promise<number> =>
   Number(/^petstore_event_streams (.*)$/m.exec((await gateway.call('/metrics')).text)?.[1]);

@@ -32,7 +32,7 @@ const artifact = async (name: string) =>
 describe('Relay', () => {
   const kit = useGateway(sqlite);
 
-  it('shows pet 1, category 1 and order 1 as three records, and what a mutation changes of one', async () => {
+  it('stores pet 1, category 1 and order 1 as separate records and updates one after a mutation', async () => {
     await makeWorld(kit);
     const environment = relayEnvironment(kit.gateway.url, kit.gateway.key);
     const records = await artifact('screensRecordsQuery');
@@ -57,7 +57,7 @@ describe('Relay', () => {
     expect(shown()).toMatchObject({ pet: { name: 'Max' }, category: { name: 'Dogs' } });
   });
 
-  it('pages through the root and below a category', async () => {
+  it('pages through root connections and those of a category', async () => {
     const { C } = await makeWorld(kit);
     const environment = relayEnvironment(kit.gateway.url, kit.gateway.key);
     const categories = await artifact('screensCategoriesQuery');
@@ -79,7 +79,7 @@ describe('Relay', () => {
     expect(shown().edges.map(({ node }: { node: { name: string } }) => node.name)).toEqual(['Rex']);
     const { endCursor, hasNextPage } = shown().pageInfo;
     expect(hasNextPage).toBe(true);
-    // As usePaginationFragment asks for the next page: by the nodeId that the compiler has added.
+    // Like usePaginationFragment, requests the next page by the nodeId that the compiler adds.
     const { identifierField, identifierQueryVariableName } = pets.metadata.refetch.identifierInfo;
     const { data: category } = environment.lookup(getSingularSelector(pets, node)!);
     const next = {

@@ -1,7 +1,7 @@
 import { Client, fetchExchange } from '@urql/core';
 import { type CacheExchangeOpts, cacheExchange } from '@urql/exchange-graphcache';
 
-/** @param schema what introspection answers */
+/** @param schema the result of an introspection query */
 export const urqlClient = (url: string, key: string, schema: CacheExchangeOpts['schema']): Client =>
   new Client({
     url: `${url}/graphql`,
@@ -10,7 +10,7 @@ export const urqlClient = (url: string, key: string, schema: CacheExchangeOpts['
     exchanges: [
       cacheExchange({
         ...(schema && { schema }),
-        // Pages are no records; what is deleted must go from them.
+        // Pages have no id. Deleted records must disappear from them.
         keys: { CategoryPetsConnection: () => null },
         updates: {
           Mutation: {

@@ -10,7 +10,7 @@ const PETS = gql`
   }
 `;
 
-/** @param after the last event that was seen. @returns ends the subscription */
+/** @param after the id of the last event seen. @returns a function that ends the subscription */
 export function followPets(
   url: string,
   key: string,

@@ -27,7 +27,7 @@ describe('urql with its normalised cache', () => {
     }
   `;
 
-  it('shows what mutations have changed', async () => {
+  it('updates a query after mutations, a deletion included, without warnings', async () => {
     const { C, P, F } = await makeWorld(kit);
     const warnings = vi.spyOn(console, 'warn').mockImplementation(() => {});
     const schema = dataOf(await query(kit.gateway, getIntrospectionQuery()));
