@@ -238,7 +238,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('both engines', () => {
     );
   });
 
-  it('agree on the life of API keys', async () => {
+  it('agree on creating, rotating and revoking API keys', async () => {
     const limits = { perMinute: 60, perDay: 1e10 };
     const key = { id: 'k1', name: '$x', plan: 'enterprise' as const, limits, createdAt: START };
     await agree([

@@ -235,7 +235,7 @@ describe.each(engines)('$name', (engine) => {
       );
     });
 
-    it('returns categories and orders by the same rules', async () => {
+    it('pages through categories and orders by the same rules', async () => {
       const [first, second, third] = await Promise.all([newCategory(), newCategory(), newCategory()]).then(
         (made) => made.sort(byId),
       );

@@ -112,7 +112,7 @@ it('removes a long log in batches with pauses, and checks again every 10 s', asy
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('stores events committed groupSizes in few rows and pages through them from any position', async () => {
+it('stores events committed together in few rows and pages through them from any position', async () => {
   const db = new Connection(join(home, 'log.db'), 10);
   migrate(db);
   const { append, store, close } = eventLog(db, () => time);

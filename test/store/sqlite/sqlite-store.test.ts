@@ -78,7 +78,7 @@ describe('the data file', () => {
     expect(open().categoriesById([id])[0]?.name).toBe('Dogs');
   });
 
-  it('lets tools beside a server read everything but write only API keys', async () => {
+  it('lets tools beside a server read records but write only API keys', async () => {
     const tool = open({ role: 'tool' });
     const server = open();
     const key = {
