@@ -160,7 +160,7 @@ export const eventsGone = () =>
   );
 
 /** @param why what the database lacks */
-export const noEventLog = (why: string) => new AppError('NOT_FOUND', `There is no log of changes: ${why}.`);
+export const noEventLog = (why: string) => new AppError('NOT_FOUND', `There is no event log: ${why}.`);
 
 /** An `after` that is not the id of any event in this log. */
 export const unknownEvent = () =>

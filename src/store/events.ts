@@ -59,7 +59,7 @@ export interface Following {
 }
 
 /**
- * The log of changes: every write that changed something, once, in commit order. Writes that were rolled back
+ * The event log: every write that changed something, once, in commit order. Writes that were rolled back
  * are not in it.
  */
 export interface EventStore {

@@ -13,8 +13,8 @@ import {
 import { followStream } from './event-source.ts';
 import { followPets } from './urql-live-client.ts';
 
-/** Existing clients read the log of changes from two gateways that share a store. */
-describe.each(engines)('clients of the log of changes ($name)', (engine) => {
+/** Existing clients read the event log from two gateways that share a store. */
+describe.each(engines)('clients of the event log ($name)', (engine) => {
   let opened: OpenedStore;
   let gateways: TestGateway[];
 

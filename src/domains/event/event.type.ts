@@ -144,7 +144,8 @@ builder.subscriptionFields((t) => ({
 builder.queryFields((t) => ({
   events: t.field({
     type: EventConnection,
-    description: 'The log of changes. To miss nothing, pass the `endCursor` of the last page as `after`.',
+    description:
+      'The event log: every change, once, in commit order. To miss nothing, pass the `endCursor` of the last page as `after`.',
     args: {
       after: t.arg.id({
         description: `${eventArgs.after}; by default, from the oldest event kept.`,

@@ -15,7 +15,7 @@ const MAX_NOTIFY_INTERVAL = 50;
 const NOTIFY_INTERVAL_PER_READER = 0.05;
 
 /**
- * The log of changes for the readers of this process. The store is followed once, however many readers there
+ * The event log for the readers of this process. The store is followed once, however many readers there
  * are. The latest events are kept for as far back as a reader may lag; one further back reads pages from the
  * store until it has caught up.
  */

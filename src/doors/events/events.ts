@@ -24,7 +24,7 @@ const COMMENT = ':\n\n';
 const RETRY = 'retry: 3000\n\n';
 
 /**
- * Serves the log of changes as server-sent events
+ * Serves the event log as server-sent events
  * (https://html.spec.whatwg.org/multipage/server-sent-events.html). Each event is encoded once for all
  * readers.
  */

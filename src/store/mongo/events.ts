@@ -39,7 +39,7 @@ const HISTORY_LOST = 286;
 const CURSOR_NOT_FOUND = 43;
 
 /**
- * The log of changes, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
+ * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
  * serve as event ids.
  */
 export function mongoEvents(database: Database): EventStore & { stopFollowing(): void } {

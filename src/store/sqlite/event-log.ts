@@ -35,7 +35,7 @@ type LoggedEvent = [type: EventType, time: number, record: Record];
 export type Append = <T extends EventType>(type: T, record: EventTypes[T]) => void;
 
 /**
- * The log of changes. Events are written in the transaction of the writes they describe, and become visible
+ * The event log. Events are written in the transaction of the writes they describe, and become visible
  * once it is committed.
  *
  * @param now milliseconds since 1970

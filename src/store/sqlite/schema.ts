@@ -5,7 +5,7 @@ import { DOMAINS } from './domains.ts';
 /**
  * Tables that belong to no domain.
  *
- * `event_groups` is the log of changes. A row has events written together, as `[type, time, record]`, with
+ * `event_groups` is the event log. A row has events written together, as `[type, time, record]`, with
  * the position of the first and the time of the last. Positions have no gaps. The newest row is never
  * removed, so that no position is reused. `event_log` has a name that identifies this log, and the last
  * position removed.

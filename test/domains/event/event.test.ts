@@ -15,7 +15,7 @@ import {
 const LARGEST = '9223372036854775807';
 const nextOf = (link: unknown) => /^<([^>]*)>; rel="next"$/.exec(String(link))?.[1];
 
-onEachEngine('the log of changes', (kit) => {
+onEachEngine('the event log', (kit) => {
   const get = (path: string) => send(kit.gateway, path);
 
   /** Follows `Link: rel="next"` until a page is empty. */

@@ -11,7 +11,7 @@ interface Written {
   record: Record<string, unknown>;
 }
 
-onEachEngine('the log of changes under load', (kit, engine) => {
+onEachEngine('the event log under load', (kit, engine) => {
   const writes = engine.name === 'sqlite' ? 40 : 8;
 
   /** Reads the stream until `enough` and to the end of the log, reconnecting at random moments. */

@@ -395,7 +395,7 @@ onEachEngine('REST operations', (kit) => {
       const form = new RegExp(`^${pattern.replace(/\{\w+\}/g, '[^/]+')}$`);
       return !tested.some((request) => form.test(request));
     });
-    // Unfiltered lists are tested in lists.test.ts, the log of changes in event.test.ts.
+    // Unfiltered lists are tested in lists.test.ts, the event log in event.test.ts.
     expect(untested).toEqual(['GET /categories', 'GET /store/inventory', 'GET /events']);
   });
 
