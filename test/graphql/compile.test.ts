@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { buildSchema, execute, type GraphQLError, parse, validate } from 'graphql';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Compiler } from '../../src/graphql/compile.ts';
 import type { Context } from '../../src/graphql/context.ts';
 import { Documents, type ValidDocument } from '../../src/graphql/documents.ts';
@@ -449,6 +449,38 @@ describe('compilation', () => {
     expect(compiler.compile(only!, plans.planOf(only!, {}).selected, { stringify: true })).toBeNull();
     expect(reported[0]!.message).toBe('An operation could not be compiled');
     expect(reported[0]!.cause).toHaveLength(1);
+  });
+
+  it('interprets an operation on every use if compilation fails', async () => {
+    const request = { query: '{ pet(id: 1) { n: name category { name } } }', variables: {} };
+    const compile = vi.spyOn(Compiler.prototype, 'compile').mockReturnValue(null);
+    try {
+      await expectSame(request);
+      // Neither the second use nor the third compiles again.
+      expect(compile).toHaveBeenCalledTimes(1);
+    } finally {
+      compile.mockRestore();
+    }
+  });
+
+  it('locates the errors of compiled mutations', async () => {
+    const text = `mutation ($a: Int, $b: Int) {
+      a: updatePet(id: 1, input: {}) { category { pets(first: $a) { totalCount } } }
+      b: updatePet(id: 1, input: {}) { category { pets(first: $b) { totalCount } } }
+    }`;
+    expect(uses([text], [text])).toEqual([false, true]);
+    for (let time = 1; time <= 3; time++) {
+      for (const [key, line] of [
+        ['a', 2],
+        ['b', 3],
+      ] as const) {
+        const prepared = operations.prepare({ query: text, variables: { [key]: 0 } });
+        const { errors } = await prepared.execute(newContext(opened.store));
+        expect(errors).toMatchObject([
+          { path: [key, 'category', 'pets'], locations: [{ line, column: 51 }] },
+        ]);
+      }
+    }
   });
 
   it('locates errors correctly when response keys joined by underscores are ambiguous', async () => {

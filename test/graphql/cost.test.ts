@@ -133,6 +133,12 @@ describe('operation cost', () => {
     [`{ ${aliases(33, 'rateLimit { plan minute { limit } }')} __typename }`, 0],
     [`{ ${aliases(101, '__typename')} pet(id: 1) { id } }`, 2],
     ['{ a: __schema { types { name } } b: __schema { types { name } } __typename }', 2],
+    // Introspection costs 1 unit per root field, whatever its entries, and takes none of the free weight.
+    [`{ __schema { ${aliases(101, 'directives { name }')} } }`, 1],
+    [
+      `{ __schema { ${aliases(101, 'directives { name }')} } __type(name: "Pet") { ${aliases(101, 'fields { name }')} } pet(id: 1) { id } ${aliases(100, '__typename')} }`,
+      3,
+    ],
     // A page counts once, whether or not its items are selected.
     ['{ categories(first: 100) { nodes { pets(first: 10) { totalCount } } } }', 11],
     ['{ categories(first: 100) { nodes { pets(first: 10) { pageInfo { hasNextPage } } } } }', 11],

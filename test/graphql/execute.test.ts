@@ -19,20 +19,22 @@ it('returns a result without errors unchanged', () => {
   expect(publicResult(result, () => {})).toBe(result);
 });
 
-it('passes application errors to the client and also reports INTERNAL ones', () => {
-  const [client, ours] = [
+it('passes application errors to the client and also reports INTERNAL and UNAVAILABLE ones', () => {
+  const [client, ours, away] = [
     new AppError('NOT_FOUND', 'There is no pet 1.'),
     new AppError('INTERNAL', 'Broken.'),
+    new AppError('UNAVAILABLE', 'Away.'),
   ];
-  const { result, reported } = publish([located(client), located(ours)], { a: null });
+  const { result, reported } = publish([located(client), located(ours), located(away)], { a: null });
   expect(result).toEqual({
     data: { a: null },
     errors: [
       { message: 'There is no pet 1.', path: ['a'], extensions: { code: 'NOT_FOUND', status: 404 } },
       { message: 'Broken.', path: ['a'], extensions: { code: 'INTERNAL', status: 500 } },
+      { message: 'Away.', path: ['a'], extensions: { code: 'UNAVAILABLE', status: 503 } },
     ],
   });
-  expect(reported).toEqual([ours]);
+  expect(reported).toEqual([ours, away]);
 });
 
 it('masks other errors and reports their cause if they have one', () => {

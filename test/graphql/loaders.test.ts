@@ -67,15 +67,15 @@ const COUNTS: readonly [operation: string, reads: string[]][] = [
     ['orderPage', 'petsById', 'categoriesById'],
   ],
   ['{ inventory { nodes { pet { category { name } } } } }', ['petPage', 'categoriesById']],
-  ['{ pets { nodes { orders { totalCount } } } }', ['petPage', 'orderCountsByPet', 'orderPagesByPet']],
+  ['{ pets { nodes { orders { totalCount } } } }', ['petPage', 'orderPagesByPet', 'orderCountsByPet']],
   [
     '{ categories { nodes { pets { totalCount } } } }',
-    ['categoryPage', 'petCountsByCategory', 'petPagesByCategory'],
+    ['categoryPage', 'petPagesByCategory', 'petCountsByCategory'],
   ],
-  ['{ pets { totalCount } }', ['petCount', 'petPage']],
+  ['{ pets { totalCount } }', ['petPage', 'petCount']],
   [
     '{ categories { totalCount } orders { totalCount } inventory { totalCount } }',
-    ['categoryCount', 'categoryPage', 'orderCount', 'orderPage', 'petCount', 'petPage'],
+    ['categoryPage', 'orderPage', 'petPage', 'categoryCount', 'orderCount', 'petCount'],
   ],
   [
     '{ pets(first: 2) { nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }',
@@ -127,6 +127,7 @@ describe.each(engines)('reads ($name)', (engine: Engine) => {
       calls.length = 0;
       const sent = await query(gateway, operation);
       dataOf(sent);
+      // The engine decides the order within a level.
       expect([...calls].sort(), sent.about).toEqual([...reads].sort());
     }
   });
@@ -175,11 +176,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
         ['find', 'aggregate', 'getMore', 'count', 'distinct'].includes(commandName),
       )
       .map(({ commandName, command }) => `${commandName} ${command[commandName]}`);
-    expect(reads, sent.about).toHaveLength(expected.length);
-    expect(
-      reads.map((read) => read.split(' ')[0]),
-      sent.about,
-    ).toEqual(expected.map((read) => read.split(' ')[0]));
+    expect(reads, sent.about).toEqual(expected);
     // Holds of earlier writes may be released, and the server's clock read, at any time.
     const others = commands.filter(
       ({ commandName, command }) =>

@@ -55,7 +55,11 @@ onEachEngine('nodeId', (kit) => {
         n: [...all, 'nothing', all[0]],
       });
       const records = Object.entries(ids).map(([type, nodeId]) => ({ ...expected[type], nodeId }));
-      expect(dataOf(many), many.about).toEqual({ nodes: [...records, null, records[0]] });
+      const found = { nodes: [...records, null, records[0]] };
+      expect(dataOf(many), many.about).toEqual(found);
+      const list = JSON.stringify([...all, 'nothing', all[0]]);
+      const literals = await run(`{ nodes(nodeIds: ${list}) { ${fields} } } ${fragment}`);
+      expect(dataOf(literals), literals.about).toEqual(found);
     }
   });
 
@@ -94,8 +98,10 @@ onEachEngine('nodeId', (kit) => {
       `{ node(nodeId: "x") { nodeId } a: node(nodeId: 7) { nodeId } nodes(nodeIds: "y") { nodeId } }`,
     );
     expect(dataOf(literal)).toEqual({ node: null, a: null, nodes: [null] });
-    const { node } = dataOf(await run(`mutation { deletePet(id: ${F}) }`)) && { node: encoded(`Pet:${F}`) };
-    expect(dataOf(await run(`{ node(nodeId: "${node}") { nodeId } }`))).toEqual({ node: null });
+    const find = `{ node(nodeId: "${encoded(`Pet:${F}`)}") { __typename } }`;
+    expect(dataOf(await run(find))).toEqual({ node: { __typename: 'Pet' } });
+    dataOf(await run(`mutation { deletePet(id: ${F}) }`));
+    expect(dataOf(await run(find))).toEqual({ node: null });
   });
 
   it('requires every other id to be an int64, in literals, defaults and variables', async () => {

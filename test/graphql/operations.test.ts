@@ -130,6 +130,39 @@ describe('operations of a document', () => {
       expect(dataOf(await run(name, 'query A { a: __typename }'))).toEqual({ a: 'Query' });
   });
 
+  it('never shares a plan between combinations of the variables of @skip and @include', async () => {
+    const text = `query ($all: Boolean!, $few: Boolean!) {
+      a: pet(id: 1) @include(if: $all) { id }
+      b: pets(first: 100) @skip(if: $few) { nodes { id category { __typename } } totalCount }
+      rateLimit { cost }
+    }`;
+    const pet = { a: null };
+    const pets = { b: { nodes: [], totalCount: 0 } };
+    const [both, none] = [
+      [true, false],
+      [false, true],
+    ] as const;
+    const [onlyPet, onlyPets] = [
+      [true, true],
+      [false, false],
+    ] as const;
+    for (const order of [
+      [onlyPet, onlyPets, both, none],
+      [none, both, onlyPets, onlyPet],
+      [both, onlyPet, none, onlyPets],
+    ]) {
+      for (const [all, few] of order) {
+        const cost = Number(all) + Number(!few);
+        const sent = await query(kit.gateway, text, { all, few });
+        expect(dataOf(sent), sent.about).toEqual({
+          ...(all && pet),
+          ...(!few && pets),
+          rateLimit: { cost },
+        });
+      }
+    }
+  });
+
   it('returns the budget in extensions on every use if the request asks for it', async () => {
     const headers = { 'x-ratelimit-extension': 'on' };
     for (let time = 1; time <= 3; time++) {

@@ -293,7 +293,7 @@ onEachEngine('GraphQL operations', (kit) => {
         [`{ order(id: "${id}") { id } }`],
         ['query ($id: ID!) { order(id: $id) { id } }', { id }],
         ['query ($id: ID!) { order(id: $id) { id } }', { id: BigInt(id) }],
-        [`query ($id: ID = ${id}) { order(id: $id) { id } }`.replace('ID =', 'ID! ='), {}],
+        [`query ($id: ID! = ${id}) { order(id: $id) { id } }`, {}],
       ] as const) {
         const sent = await query(gateway, text, variables);
         expect(dataOf(sent), sent.about).toEqual({ order: { id } });
@@ -315,14 +315,13 @@ onEachEngine('GraphQL operations', (kit) => {
       `mutation {
         a: updatePet(id: ${P}, input: {name: "A"}) { name category { pets { nodes { name } } } }
         b: updateInventory(petId: ${P}, input: {quantity: 8}) { pet { name inventory { quantity } } }
-        c: deletePet(id: ${MISSING})
-        d: updateCategory(id: ${C}, input: {name: "D"}) { name pets(first: 1) { nodes { name category { name } } } }
-      }`.replace(`c: deletePet(id: ${MISSING})`, ''),
+        c: updateCategory(id: ${C}, input: {name: "C"}) { name pets(first: 1) { nodes { name category { name } } } }
+      }`,
     );
     expect(dataOf(sent), sent.about).toEqual({
       a: { name: 'A', category: { pets: { nodes: [{ name: 'A' }, { name: 'Fifi' }] } } },
       b: { pet: { name: 'A', inventory: { quantity: 8 } } },
-      d: { name: 'D', pets: { nodes: [{ name: 'A', category: { name: 'D' } }] } },
+      c: { name: 'C', pets: { nodes: [{ name: 'A', category: { name: 'C' } }] } },
     });
   });
 
@@ -495,25 +494,14 @@ describe('validation before execution', () => {
       [`{ pets(filter: ${'['.repeat(2_400)}${']'.repeat(2_400)}) { totalCount } }`, 'QUERY_TOO_COMPLEX'],
     ].map(([text, code]) => [text!.slice(0, 60), code as ErrorCode, text!] as const),
   )('refuses %j as %s', async (_, code, text) => {
-    // Twice: the second use caches the refusal.
-    for (let time = 0; time < 2; time++) expectQueryRefusal(await query(kit.gateway, text), code);
+    // The second use caches the refusal, so only the third returns it from the cache.
+    for (let time = 0; time < 3; time++) expectQueryRefusal(await query(kit.gateway, text), code);
   });
 
   it('refuses integers outside the id range in variables', async () => {
     for (const id of [9223372036854775808n, -9223372036854775808n, 10n ** 30n]) {
       expectQueryRefusal(await query(kit.gateway, PET, { id }), 'VALIDATION_FAILED', `id: ${ID_RULE}.`);
     }
-  });
-
-  it('names an unknown operation in the error', async () => {
-    const body = JSON.stringify({
-      query: 'query A { __typename } query B { a: __typename }',
-      operationName: 'C',
-    });
-    const sent = await kit.gateway.call('/graphql', { method: 'POST', body });
-    expect([sent.status, sent.json.errors[0].message]).toEqual([400, 'Unknown operation named "C".']);
-    const found = await kit.gateway.call('/graphql', { method: 'POST', body: body.replace('"C"', '"B"') });
-    expect(found.json).toEqual({ data: { a: 'Query' } });
   });
 
   it('resolves a chain of 241 fragments', async () => {
