@@ -102,6 +102,9 @@ onEachEngine('REST lists', (kit) => {
     const { id: petId } = pets[0]!;
     for (let i = 0; i < 25; i++) await store.createOrder({ petId, complete: i % 5 === 0 });
     const from = `after=${BigInt(petId) - 1n}`;
+    // With the category of the pets 101, one more than the largest page.
+    await Promise.all(Array.from({ length: 100 }, (_, i) => store.createCategory({ name: `C${i}` })));
+    const fromCategory = `after=${BigInt(category) - 1n}`;
     const rows: [path: string, limit: number, sizes: number[]][] = [
       [`/pets?categoryId=${category}`, 20, [20, 20, 5]],
       [`/pets?categoryId=${category}&after=0`, 20, [20, 20, 5]],
@@ -110,6 +113,8 @@ onEachEngine('REST lists', (kit) => {
       [`/pets?status=sold&categoryId=${category}&limit=10`, 10, [10, 5]],
       [`/pets?status=sold&status=pending&categoryId=${category}`, 20, [20, 10]],
       [`/pets?status=sold&status=sold&categoryId=${category}`, 20, [15]],
+      [`/categories?${fromCategory}`, 20, [20, 20, 20, 20, 20, 1]],
+      [`/categories?${fromCategory}&limit=100`, 100, [100, 1]],
       [`/categories/${category}/pets`, 20, [20, 20, 5]],
       [`/categories/${category}/pets?status=available&limit=14`, 14, [14, 1]],
       [`/store/orders?petId=${petId}`, 20, [20, 5]],
@@ -209,11 +214,19 @@ onEachEngine('REST lists', (kit) => {
       ['/pets?&', '/pets'],
       ['/pets?lim%69t=1', '/pets?limit=1'],
       ['/pets?status=s%6Fld', '/pets?status=sold'],
-      [`/pets?categoryId=${LARGEST}`, `/store/orders?petId=${LARGEST}`],
     ])('responds to %s with the same body as to %s', async (path, same) => {
       await makeWorld(kit);
       const expected = await send(kit.gateway, same);
+      expect(expected.json, expected.about).not.toEqual([]);
       expectAnswer(await send(kit.gateway, path), 200, expected.text);
     });
+
+    it.each([`/pets?categoryId=${LARGEST}`, `/store/orders?petId=${LARGEST}`])(
+      'responds to the largest id in %s with an empty list',
+      async (path) => {
+        await makeWorld(kit);
+        expectAnswer(await send(kit.gateway, path), 200, '[]');
+      },
+    );
   });
 });
