@@ -443,6 +443,13 @@ onEachEngine('REST operations', (kit) => {
     );
   });
 
+  it('deletes a pet once its order is deleted', async () => {
+    const { P, O } = await makeWorld(kit);
+    expectAnswer(await send(kit.gateway, `DELETE /store/orders/${O}`), 204);
+    expectAnswer(await send(kit.gateway, `DELETE /pets/${P}`), 204);
+    expectRefusal(await send(kit.gateway, `/pets/${P}`), 'NOT_FOUND');
+  });
+
   it('shows the status of the pet in its inventory entry and does not change the stock on orders', async () => {
     const { P } = await makeWorld(kit);
     await send(kit.gateway, `PATCH /pets/${P}`, { body: { status: 'pending' } });
