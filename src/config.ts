@@ -48,7 +48,7 @@ const origin = z.string().refine((value) => {
 const VARIABLES = z.object({
   NODE_ENV: z.string().default('development'),
   PORT: integer(0, 65535).default(4000),
-  HOST: z.string().min(1).default('127.0.0.1'),
+  HOST: z.string().default('127.0.0.1'),
   MONGODB_URI: z
     .string()
     .regex(
@@ -56,7 +56,7 @@ const VARIABLES = z.object({
       'must be a mongodb:// or mongodb+srv:// address that names a database',
     )
     .optional(),
-  DATA_FILE: z.string().min(1).default('data/petstore.db'),
+  DATA_FILE: z.string().default('data/petstore.db'),
   EVENTS_KEEP: retention.default(7 * 86_400_000),
   SAMPLE_DATA: z.enum(['on', 'off'], 'must be on or off').optional(),
   REST_BASE_PATH: z

@@ -22,9 +22,15 @@ const DEFAULTS = {
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
 };
 
-/** For each variable: valid texts with the values they are parsed to, and invalid texts. */
+/**
+ * For each variable: valid texts with the values they are parsed to, and invalid texts. Only the operating
+ * system knows whether a HOST or a DATA_FILE can be used, and any NODE_ENV but production means development.
+ */
 const VARIABLES: Record<string, { valid: [text: string, value: unknown][]; invalid: string[] }> = {
-  NODE_ENV: { valid: [['production', 'production']], invalid: [] },
+  NODE_ENV: {
+    valid: ['production', 'test', 'a b'].map((text): [string, string] => [text, text]),
+    invalid: [],
+  },
   PORT: {
     valid: [
       ['0', 0],
@@ -36,6 +42,7 @@ const VARIABLES: Record<string, { valid: [text: string, value: unknown][]; inval
     valid: [
       ['0.0.0.0', '0.0.0.0'],
       ['::', '::'],
+      ['a b', 'a b'],
     ],
     invalid: [],
   },
@@ -54,7 +61,10 @@ const VARIABLES: Record<string, { valid: [text: string, value: unknown][]; inval
       'mongodb:///petstore',
     ],
   },
-  DATA_FILE: { valid: [['/tmp/x.db', '/tmp/x.db']], invalid: [] },
+  DATA_FILE: {
+    valid: ['/tmp/x.db', ' a b/'].map((text): [string, string] => [text, text]),
+    invalid: [],
+  },
   EVENTS_KEEP: {
     valid: [
       ['30s', 30_000],
@@ -177,12 +187,15 @@ describe('readConfig', () => {
     expect(Object.keys(VARIABLES).sort()).toEqual([...VARIABLE_NAMES].sort());
   });
 
-  it.each(Object.entries(VARIABLES))(
-    'parses valid values of %s and rejects invalid ones',
-    (name, { valid, invalid }) => {
-      for (const [text, value] of valid) {
-        expect(readConfig({ [name]: text }), `${name}=${text}`).toEqual({ ...DEFAULTS, [name]: value });
-      }
+  it.each(Object.entries(VARIABLES))('parses valid values of %s', (name, { valid }) => {
+    for (const [text, value] of valid) {
+      expect(readConfig({ [name]: text }), `${name}=${text}`).toEqual({ ...DEFAULTS, [name]: value });
+    }
+  });
+
+  it.each(Object.entries(VARIABLES).filter(([, { invalid }]) => invalid.length > 0))(
+    'rejects invalid values of %s',
+    (name, { invalid }) => {
       for (const text of invalid) {
         expect(messageOf({ [name]: text }), `${name}=${text}`).toMatch(
           new RegExp(`^Invalid configuration:\\n  ${name} must .+$`),
@@ -190,6 +203,11 @@ describe('readConfig', () => {
       }
     },
   );
+
+  it('has invalid values to test for every variable but NODE_ENV, HOST and DATA_FILE', () => {
+    const names = Object.keys(VARIABLES).filter((name) => VARIABLES[name]!.invalid.length === 0);
+    expect(names).toEqual(['NODE_ENV', 'HOST', 'DATA_FILE']);
+  });
 
   it('names every invalid variable in one message', () => {
     const environment = Object.fromEntries(
