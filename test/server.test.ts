@@ -118,6 +118,17 @@ describe('slow clients', () => {
   });
 });
 
+describe('listen', () => {
+  it('rejects with an explanation if the machine does not have the address', async () => {
+    // Reserved for documentation (RFC 5737), so no machine has it.
+    const server = createHttpServer(echo);
+    servers.push(server);
+    await expect(listen(server, 8080, '192.0.2.1')).rejects.toThrow(
+      'The server cannot listen on port 8080 of 192.0.2.1: this machine does not have that address. Set HOST to one of its addresses (EADDRNOTAVAIL).',
+    );
+  });
+});
+
 it('rejects a request header of more than 16384 bytes with a message', async () => {
   const { port } = await open(echo);
   const response = await text(
