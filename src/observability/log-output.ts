@@ -119,6 +119,8 @@ export class LogOutput {
     this.#isBusy = false;
     const gap = this.#dropped - this.#reported;
     if (gap > 0) {
+      // The report needs room in the buffer.
+      this.flush();
       this.#reported = this.#dropped;
       this.#onGap(gap);
     }
