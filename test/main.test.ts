@@ -207,7 +207,7 @@ describe('SIGTERM under load', () => {
 });
 
 describe.runIf(process.platform === 'linux')('a server out of file descriptors', () => {
-  it('serves an open connection, and /docs once files can be opened again', async () => {
+  it('serves an open connection, and new ones and /docs as soon as files can be opened again', async () => {
     const server = await startServer(settings, { limits: '-Sn 70' });
     running.push(server);
     const { port } = new URL(server.url);
@@ -231,6 +231,7 @@ describe.runIf(process.platform === 'linux')('a server out of file descriptors',
     expect(await statusOf('/pets')).toBe(200);
     for (const other of others) other.destroy();
     await expect.poll(() => statusOf('/docs')).toBe(200);
+    expect((await get(server, '/pets')).status).toBe(200);
     agent.destroy();
   }, 60_000);
 });

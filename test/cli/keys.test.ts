@@ -154,14 +154,33 @@ describe('the keys command', () => {
     expect(listed).toMatchObject({ id: JSON.parse(stdout).id, name: 'first', plan: 'pro' });
   }, 30_000);
 
-  it('lists its commands without arguments and explains create --help', async () => {
+  it('lists its commands without arguments', async () => {
     const { code, stdout } = await runKeys({});
     expect(code).toBe(0);
-    for (const command of ['create', 'list', 'revoke', 'rotate']) expect(stdout).toContain(`\n  ${command} `);
-    const create = await runKeys({}, 'create', '--help');
-    expect(create.code).toBe(0);
-    expect(create.stdout).toMatch(/^Usage: .* create --name NAME --plan free\|pro\|business\|enterprise/);
-    for (const option of ['--name', '--plan', '--per-minute', '--per-day'])
-      expect(create.stdout).toContain(`\n  ${option} `);
+    expect(stdout).toMatch(/^Usage: npm run --silent keys -- COMMAND\n/);
+    const listed = [...stdout.matchAll(/^ {2}(\w+) /gm)].map(([, command]) => command);
+    expect(listed).toEqual(['create', 'list', 'revoke', 'rotate']);
   }, 30_000);
+
+  it.each([
+    [
+      'create',
+      '--name NAME --plan free|pro|business|enterprise [--per-minute N --per-day N] [--json]',
+      'Creates a key and prints it.',
+      ['--name', '--plan', '--per-minute', '--per-day'],
+    ],
+    ['list', '[--json]', 'Lists all keys with their usage today.', []],
+    ['revoke', 'ID [--json]', 'Revokes a key permanently, within 5 seconds on every instance.', []],
+    ['rotate', 'ID [--grace 24h] [--json]', 'Gives a key a new secret and prints it.', ['--grace']],
+  ])(
+    'explains %s and its options with --help and -h',
+    async (command, usage, purpose, options) => {
+      const { code, stdout } = await runKeys({}, command, '--help');
+      expect(code).toBe(0);
+      expect(stdout).toContain(`Usage: npm run --silent keys -- ${command} ${usage}\n\n${purpose}`);
+      expect([...stdout.matchAll(/^ {2}(--[\w-]+) +\S/gm)].map(([, option]) => option)).toEqual(options);
+      expect(await runKeys({}, command, '-h')).toEqual({ code, stdout, stderr: '' });
+    },
+    30_000,
+  );
 });
