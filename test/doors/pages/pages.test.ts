@@ -166,27 +166,36 @@ describe('pages', () => {
     expect(response.headers['x-frame-options']).toBe('DENY');
   });
 
-  it.each([...PAGES, '/openapi.json'])('compresses %s only if Accept-Encoding allows gzip', async (path) => {
-    const plain = await send(kit.gateway, path, browse);
-    expect(plain.headers['content-encoding']).toBeUndefined();
-    const none = await send(kit.gateway, path, {
-      key: null,
-      headers: { ...BROWSER, 'accept-encoding': 'br, gzip;q=0' },
-    });
-    expect(none.headers['content-encoding']).toBeUndefined();
-    expect(none.text).toBe(plain.text);
-    if (path === '/') return;
-    expect(plain.headers.vary).toContain('Accept-Encoding');
-    const url = kit.gateway.url + path;
-    const { headers, body } = await raw(url, { ...BROWSER, 'accept-encoding': 'gzip, deflate, br' });
-    expect(headers['content-encoding']).toBe('gzip');
-    expect(Number(headers['content-length'])).toBe(body.length);
-    expect(gunzipSync(body).toString()).toBe(plain.text);
-    const again = await send(kit.gateway, path, {
-      key: null,
-      headers: { ...BROWSER, 'if-none-match': headers.etag as string },
-    });
-    expect([again.status, again.text, again.headers['content-encoding']]).toEqual([304, '', undefined]);
+  it.each(['/docs', '/graphql', '/openapi.json'])(
+    'compresses %s only if Accept-Encoding allows gzip',
+    async (path) => {
+      const plain = await send(kit.gateway, path, browse);
+      expect(plain.headers['content-encoding']).toBeUndefined();
+      const none = await send(kit.gateway, path, {
+        key: null,
+        headers: { ...BROWSER, 'accept-encoding': 'br, gzip;q=0' },
+      });
+      expect(none.headers['content-encoding']).toBeUndefined();
+      expect(none.text).toBe(plain.text);
+      expect(plain.headers.vary).toContain('Accept-Encoding');
+      const url = kit.gateway.url + path;
+      const { headers, body } = await raw(url, { ...BROWSER, 'accept-encoding': 'gzip, deflate, br' });
+      expect(headers['content-encoding']).toBe('gzip');
+      expect(Number(headers['content-length'])).toBe(body.length);
+      expect(gunzipSync(body).toString()).toBe(plain.text);
+      const again = await send(kit.gateway, path, {
+        key: null,
+        headers: { ...BROWSER, 'if-none-match': headers.etag as string },
+      });
+      expect([again.status, again.text, again.headers['content-encoding']]).toEqual([304, '', undefined]);
+    },
+  );
+
+  it('serves / uncompressed, because its content depends on the request', async () => {
+    const plain = await send(kit.gateway, '/', browse);
+    const { headers, body } = await raw(`${kit.gateway.url}/`, { ...BROWSER, 'accept-encoding': 'gzip, br' });
+    expect([headers['content-encoding'], headers.vary]).toEqual([undefined, 'Accept']);
+    expect(body.toString()).toBe(plain.text);
   });
 
   it.each(PAGES)(
