@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasBrowser, launch, openTab, SCHEMES, WIDTHS, withBrowser } from '../../kit/browser.ts';
@@ -25,12 +27,15 @@ describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  it('shows three cards whose GraphiQL and REST links work without entering a key', async () => {
+  it('shows three cards whose command, GraphiQL link and REST link work without entering a key', async () => {
     const tab = await openTab(browser, server.url, '/');
     const { page } = tab;
     await tab.see('Key accepted: plan business.', '#key-status');
     expect(await page.locator('.cards li').count()).toBe(3);
     await tab.picture('landing');
+    const command = await page.locator('.cards pre').innerText();
+    const { stdout } = await promisify(execFile)('bash', ['-c', command]);
+    expect(JSON.parse(stdout)).toMatchObject([{ name: 'Rex' }, { id: 2 }]);
     await page.getByRole('link', { name: 'Open the query in GraphiQL' }).click();
     await tab.see('Costs 1 unit', '.cost-strip');
     await tab.run();
