@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { type Tab, withBrowser } from '../../kit/browser.ts';
+import { Description } from '../../kit/openapi.ts';
 
 /** The browser's own message about a 4xx response. */
 const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/;
@@ -41,29 +42,54 @@ withBrowser('REST docs', (kit) => {
     await tab.leave('docs-exact');
   }, 60_000);
 
-  it('marks an id beyond int64 as invalid, and sends the largest id', async () => {
+  it('sends the largest id, but marks larger and malformed ones as invalid instead', async () => {
     const tab = await kit.open('/docs', { key: kit.gateway.key });
+    const sent: string[] = [];
+    tab.page.on('request', (request) => sent.push(new URL(request.url()).pathname));
     await unfold(tab, 'getOrder');
     const get = panel(tab, 'getOrder');
     await get.locator('.try-out__btn').click();
     const input = get.locator('input[placeholder="orderId"]');
-    await input.fill('9223372036854775808');
-    await get.locator('.execute').click();
-    await get.locator('input.invalid').waitFor();
+    for (const id of ['9223372036854775808', '0', '-1', '1.5', 'one']) {
+      await input.fill(id);
+      await get.locator('.execute').click();
+      await get.locator('input.invalid').waitFor();
+    }
     await input.fill('9223372036854775807');
     await get.locator('.execute').click();
     await get.locator('.live-responses-table', { hasText: '"NOT_FOUND"' }).waitFor();
+    expect(sent.filter((path) => path.startsWith('/store/'))).toEqual(['/store/orders/9223372036854775807']);
     await tab.leave('docs-limits', REFUSED);
   }, 60_000);
 
-  it('hides "try it out" where the specification disables it, and explains why', async () => {
+  it('hides "try it out" exactly where the specification disables it, and explains why', async () => {
     const tab = await kit.open('/docs');
-    await tab.page.locator('.opblock').first().waitFor();
-    for (const [operationId, buttons] of Object.entries({ listOrders: 0, createOrder: 1, getPet: 1 })) {
-      await unfold(tab, operationId);
-      expect(await panel(tab, operationId).locator('.try-out__btn').count(), operationId).toBe(buttons);
-      expect(await panel(tab, operationId).locator('.not-tried').count(), operationId).toBe(1 - buttons);
-    }
+    const { page } = tab;
+    const description = new Description((await kit.gateway.call('/openapi.json')).text);
+    const expected = Object.fromEntries(
+      description.operations().map(({ operationId, operation }) => {
+        const buttons = operation['x-explorer-enabled'] === false ? 0 : 1;
+        return [operationId, { buttons, reasons: 1 - buttons }];
+      }),
+    );
+    expect(expected).toMatchObject({ listOrders: { buttons: 0 }, createOrder: { buttons: 1 } });
+    await panel(tab, 'getPet').waitFor();
+    await page.locator('.opblock-summary-control').evaluateAll((controls) => {
+      for (const control of controls) (control as HTMLElement).click();
+    });
+    await expect
+      .poll(() => page.locator('.opblock .responses-wrapper').count(), { timeout: 15_000 })
+      .toBe(Object.keys(expected).length);
+    const shown = await page.locator('.opblock').evaluateAll((blocks) =>
+      blocks.map((block) => [
+        block.id.split('-').at(-1)!,
+        {
+          buttons: block.querySelectorAll('.try-out__btn').length,
+          reasons: block.querySelectorAll('.not-tried').length,
+        },
+      ]),
+    );
+    expect(Object.fromEntries(shown)).toEqual(expected);
     await tab.see('The specification disables the try-it panel', '.not-tried');
     await tab.leave('docs-not-tried');
   }, 60_000);
