@@ -100,6 +100,9 @@ export class AppError extends Error {
   }
 }
 
+/** An error whose cause, if it is ours, is already in the log. */
+export class ReportedError extends AppError {}
+
 /** The error that clients see of any other: itself if it is meant for them, else `INTERNAL`. */
 export const asAppError = (error: unknown): AppError =>
   error instanceof AppError ? error : new AppError('INTERNAL', ERRORS.INTERNAL.when);

@@ -12,7 +12,7 @@ import { EventsHandler } from './doors/events/events.ts';
 import { COST_PATH, GraphQLHandler, graphqlErrorResponse } from './doors/graphql/graphql.ts';
 import { type Page, Pages } from './doors/pages/pages.ts';
 import { RestHandler } from './doors/rest/rest.ts';
-import { AppError, asAppError } from './errors.ts';
+import { AppError, asAppError, ReportedError } from './errors.ts';
 import { Operations } from './graphql/operations.ts';
 import { schema } from './graphql/schema.ts';
 import { mustCloseConnection, respondAndClose } from './http/body.ts';
@@ -97,7 +97,7 @@ class Gateway {
     this.#cors = new Cors(config.CORS_ORIGIN);
     this.#pages = new Pages({ store, config, metrics, schema, routes: options.routes, developmentKey });
     this.#access = new Access(clock);
-    const operations = new Operations(schema, (error) => this.#reportError(error), {
+    const operations = new Operations(schema, (error, requestId) => this.#reportError(error, requestId), {
       introspection: config.INTROSPECTION,
     });
     const lifecycle = {
@@ -222,7 +222,8 @@ class Gateway {
 
   #errorResponse(exchange: Exchange, error: unknown): HttpResponse {
     const known = asAppError(error);
-    if (known.status >= 500) this.#reportError(error, exchange.requestId);
+    if (known.status >= 500 && !(error instanceof ReportedError))
+      this.#reportError(error, exchange.requestId);
     return exchange.transport === 'graphql'
       ? graphqlErrorResponse(known, exchange)
       : errorResponse(known, exchange);

@@ -25,6 +25,8 @@ export interface Context {
   /** Replaced after each write, so that later reads are fresh. */
   loaders: Loaders;
   now: () => number;
+  /** Names the call in the log. */
+  requestId?: string | undefined;
   /** The budget after this request's charge. */
   rateLimit: () => RateLimitView;
   precondition?: Precondition | undefined;
@@ -45,7 +47,10 @@ const MAX_UNINTERRUPTED_COST = 20;
  */
 export const newContext = (
   session: Session,
-  call: { cost: number; isDisconnected?: () => boolean } & Pick<Context, 'precondition' | 'idempotency'>,
+  call: { cost: number; isDisconnected?: () => boolean } & Pick<
+    Context,
+    'requestId' | 'precondition' | 'idempotency'
+  >,
 ): Context => ({
   principal: session.principal,
   store: session.store,
@@ -56,6 +61,7 @@ export const newContext = (
       })
     : new Loaders(session.store),
   now: session.now,
+  requestId: call.requestId,
   rateLimit: () => session.budget(call.cost),
   precondition: call.precondition,
   idempotency: call.idempotency,

@@ -149,7 +149,10 @@ export class Operations {
           throw error.originalError ?? error;
         }
         const resolve = (event: unknown) =>
-          this.#finish(execute({ ...args, contextValue: contextOfEvent(), rootValue: event }));
+          this.#finish(
+            execute({ ...args, contextValue: contextOfEvent(), rootValue: event }),
+            context.requestId,
+          );
         return resultsOf(source, resolve);
       },
       stringify: (result) =>
@@ -197,7 +200,10 @@ export class Operations {
     context: Context,
     execute: (root: object) => MaybePromise<ExecutionResult>,
   ): MaybePromise<PublicResult> {
-    return this.#finish(node.operation === 'mutation' ? mutate(context, mutations, execute) : execute(ROOT));
+    return this.#finish(
+      node.operation === 'mutation' ? mutate(context, mutations, execute) : execute(ROOT),
+      context.requestId,
+    );
   }
 
   /** @throws QUERY_TOO_COMPLEX */
@@ -217,10 +223,10 @@ export class Operations {
     return data;
   }
 
-  #finish(result: MaybePromise<ExecutionResult>): MaybePromise<PublicResult> {
+  #finish(result: MaybePromise<ExecutionResult>, requestId?: string): MaybePromise<PublicResult> {
     return result instanceof Promise
-      ? result.then((settled) => publicResult(settled, this.#report))
-      : publicResult(result, this.#report);
+      ? result.then((settled) => publicResult(settled, this.#report, requestId))
+      : publicResult(result, this.#report, requestId);
   }
 }
 

@@ -19,6 +19,7 @@ export async function run(
   if (operation instanceof OperationRefused) return { errors: [...operation.errors], ...more };
   const context = newContext(session, {
     cost: operation.cost,
+    requestId: exchange.requestId,
     isDisconnected: () => exchange.response.destroyed,
     idempotency: idempotencyFor(exchange, index),
   });

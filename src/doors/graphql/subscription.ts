@@ -39,7 +39,8 @@ export class Subscription {
     operation: PreparedOperation,
   ): Promise<Subscription> {
     let stream: EventStream | undefined;
-    const contextOfEvent = () => newContext(session, { cost: operation.cost });
+    const { requestId } = exchange;
+    const contextOfEvent = () => newContext(session, { cost: operation.cost, requestId });
     const key = apiKeyFrom(exchange.headers)!;
     const followEvents = async (selection: StreamOptions['selection']) => {
       stream = await streams.open({ session, key, selection, cost: operation.cost });

@@ -1,6 +1,6 @@
 import type { Route } from '../../domains/route.ts';
 import type { Shape } from '../../domains/shape.ts';
-import { AppError, notFound } from '../../errors.ts';
+import { type AppError, notFound, ReportedError } from '../../errors.ts';
 import type { PublicResult } from '../../graphql/execute.ts';
 import { etagOf, matchesWeakly } from '../../http/etag.ts';
 import type { Exchange, Headers } from '../../http/exchange.ts';
@@ -85,8 +85,8 @@ function withEtag(
 
 const isRead = ({ method }: Exchange): boolean => method === 'GET' || method === 'HEAD';
 
-function errorOf({ errors, retryAfter }: PublicResult): AppError {
+function errorOf({ errors, retryAfter }: PublicResult): ReportedError {
   const { message, extensions } = errors![0]!;
   const options = retryAfter === undefined ? {} : { retryAfter };
-  return new AppError((extensions as AppError['extensions']).code, message, options);
+  return new ReportedError((extensions as AppError['extensions']).code, message, options);
 }

@@ -199,6 +199,7 @@ function pathNotFound(path: string): AppError {
 const contextOf = (exchange: Exchange, session: Session): Context =>
   newContext(session, {
     cost: COST,
+    requestId: exchange.requestId,
     precondition: preconditionOf(exchange.header('if-match')),
     idempotency: idempotencyFor(exchange, 0),
   });
