@@ -750,8 +750,12 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.apiKeyBySecretHash(newer.secrets[0]!.hash)).toStrictEqual(newer);
       expect(await store.apiKeyBySecretHash(older.secrets[0]!.hash)).toStrictEqual(older);
       expect(await store.apiKeyBySecretHash('nothing')).toBeNull();
-      const listed = (await store.apiKeys()).filter(({ id }) => id === newer.id || id === older.id);
-      expect(listed).toStrictEqual([older, newer]);
+      const others = [3_000, 1_000, 4_000, 2_000].map((age) => newKey({ createdAt: T + age }));
+      for (const key of others) await store.createApiKey(key);
+      const created = new Set([newer, older, ...others].map(({ id }) => id));
+      const listed = (await store.apiKeys()).filter(({ id }) => created.has(id));
+      const [third, first, fourth, second] = others;
+      expect(listed).toStrictEqual([older, first, second, third, fourth, newer]);
     });
 
     it('revokes a key once, after which it cannot be rotated', async () => {

@@ -11,6 +11,8 @@ let opened: OpenedStore;
 let store: Store;
 /** One function for each time the log was followed, in order: ends the log for that follower. */
 let endFollowing: ((error: unknown) => void)[];
+/** How often the feed stopped following the log. */
+let stops: number;
 /** Runs after the store has read a page and before the feed receives it. */
 let whileReading: () => unknown;
 let log: EventStore;
@@ -20,6 +22,7 @@ beforeEach(async () => {
   opened = await engines[0]!.open();
   store = opened.store;
   endFollowing = [];
+  stops = 0;
   whileReading = () => {};
   log = {
     async eventPage(request) {
@@ -33,7 +36,11 @@ beforeEach(async () => {
         following.stop();
         follower.onEnd(error);
       });
-      return following;
+      const stop = () => {
+        stops++;
+        following.stop();
+      };
+      return { ...following, stop };
     },
   };
   feed = new EventFeed(log);
@@ -64,9 +71,15 @@ it('follows the log once for all readers, and anew after the last one has closed
   await write('Both');
   for (const reader of readers) expect(await read(reader, 1)).toEqual(['Both']);
   expect(endFollowing).toHaveLength(1);
-  for (const reader of readers) reader.close();
+  readers[0]!.close();
+  await turn();
+  expect(stops).toBe(0);
+  readers[1]!.close();
+  await turn();
+  expect(stops).toBe(1);
   (await feed.open({})).close();
-  expect(endFollowing).toHaveLength(2);
+  await turn();
+  expect([endFollowing.length, stops]).toEqual([2, 2]);
 });
 
 it('follows the log anew for readers opened after its end, while earlier ones are still open', async () => {

@@ -6,11 +6,8 @@ import { codeOf, newDatabase } from './database.ts';
 describe.runIf(process.env.TEST_MONGODB_URI)('assignment of ids', () => {
   const database = newDatabase();
   const create = async (store: MongoStore) => (await store.createCategory({ name: 'Dogs' })).id;
-  const setCounter = (store: MongoStore, value: bigint) =>
-    store.client
-      .db()
-      .collection<{ _id: string }>('counters')
-      .updateOne({ _id: 'categories' }, { $set: { value } });
+  const setCounter = (store: MongoStore, value: bigint, name = 'categories') =>
+    store.client.db().collection<{ _id: string }>('counters').updateOne({ _id: name }, { $set: { value } });
 
   it('reserves one block of ids for 100 concurrent creations', async () => {
     const store = await database.open({ monitorCommands: true });
@@ -41,5 +38,31 @@ describe.runIf(process.env.TEST_MONGODB_URI)('assignment of ids', () => {
     const codes = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []));
     expect(codes).toEqual(new Array(7).fill('CONFLICT'));
     expect(await codeOf(create(store))).toBe('CONFLICT');
+  });
+
+  it('skips chosen order ids up to the largest and throws CONFLICT when none are left', async () => {
+    const store = await database.open();
+    const max = 2n ** 63n - 1n;
+    const order = (id?: bigint) =>
+      Promise.resolve(store.createOrder({ ...(id && { id: `${id}` }), complete: true }));
+    await setCounter(store, max - 4n, 'orders');
+    for (const chosen of [max - 3n, max - 1n]) await order(chosen);
+    await store.deleteOrder(`${max - 3n}`);
+    expect([(await order()).id, (await order()).id]).toEqual([`${max - 2n}`, `${max}`]);
+    for (let time = 0; time < 2; time++)
+      await expect(order()).rejects.toMatchObject({
+        code: 'CONFLICT',
+        message: 'There are no ids left to assign.',
+      });
+    expect((await order(7n)).id).toBe('7');
+  });
+
+  it('throws CONFLICT if the largest order id was chosen', async () => {
+    const store = await database.open();
+    const largest = String(2n ** 63n - 1n);
+    await store.deleteOrder(largest);
+    await store.createOrder({ id: largest, complete: true });
+    await setCounter(store, 2n ** 63n - 2n, 'orders');
+    expect(await codeOf(Promise.resolve(store.createOrder({ complete: true })))).toBe('CONFLICT');
   });
 });

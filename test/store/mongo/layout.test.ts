@@ -1,8 +1,11 @@
 import { type Document, Int32, MongoClient } from 'mongodb';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
+import type { Database } from '../../../src/store/mongo/database.ts';
+import { prepareLayout } from '../../../src/store/mongo/layout.ts';
+import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { mongoUri } from '../../kit/mongo.ts';
 import { codeOf, newDatabase } from './database.ts';
+import { openProxy } from './proxy.ts';
 
 /** A document as it is stored. */
 interface Stored {
@@ -32,7 +35,6 @@ describe.runIf(process.env.TEST_MONGODB_URI)('collections', () => {
     ];
   });
 
-  const { id: _, ...without } = { id: 0 };
   it.each<[string, string, Document]>([
     ['pets', 'an id that is not int64', { ...pet, _id: new Int32(5) }],
     ['pets', 'the id 0', { ...pet, _id: 0n }],
@@ -41,7 +43,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('collections', () => {
     ['pets', 'a negative quantity', { ...pet, quantity: -1 }],
     ['pets', 'a quantity beyond int32', { ...pet, quantity: 2147483648 }],
     ['pets', 'a fractional quantity', { ...pet, quantity: 1.5 }],
-    ['pets', 'an unknown field', { ...pet, colour: 'red', ...without }],
+    ['pets', 'an unknown field', { ...pet, colour: 'red' }],
     ['categories', 'a missing version', { _id: 900n, name: 'C' }],
     ['categories', 'the reference count of an earlier layout', { _id: 900n, name: 'C', version: 0, pets: 0 }],
     ['orders', 'a shipDate that is text', { ...order, shipDate: '2026-01-31T09:30:00Z' }],
@@ -149,5 +151,34 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a database of the earlier layout',
     for (const id of ['9', '13']) await store.deletePet(id);
     expect(await store.deleteCategory('4')).toBe('4');
     await client.close();
+  });
+});
+
+describe('the version of MongoDB', () => {
+  const read = new Error('The layout is read.');
+  const database = {
+    get db(): never {
+      throw read;
+    },
+  } as unknown as Database;
+
+  it.each([
+    ['a replica set', {}, 13, '5.0'],
+    ['a sharded cluster', { msg: 'isdbgrid' }, 14, '5.1'],
+  ])('has to be recent enough for %s', async (_kind, hello, first, version) => {
+    const prepare = (maxWireVersion: number) => prepareLayout(database, { ...hello, maxWireVersion });
+    await expect(prepare(first - 1)).rejects.toThrow(`MongoDB ${version} or later is required.`);
+    await expect(prepare(first)).rejects.toBe(read);
+  });
+
+  it.runIf(process.env.TEST_MONGODB_URI)('is checked before a store opens', async () => {
+    const proxy = await openProxy('too_old', (bytes) => {
+      const name = Buffer.from('\x10maxWireVersion\0');
+      const start = bytes.indexOf(name);
+      if (start >= 0) bytes.writeInt32LE(12, start + name.length);
+      return bytes;
+    });
+    await expect(openMongoStore({ uri: proxy.uri })).rejects.toThrow('MongoDB 5.0 or later is required.');
+    await proxy.close();
   });
 });

@@ -1,8 +1,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { mongoUri, serverUri } from '../../kit/mongo.ts';
 
-/** A proxy to the test server that can be closed (refuses connections), frozen (forwards nothing) and reopened. */
-export async function openProxy(database: string) {
+/**
+ * A proxy to the test server that can be closed (refuses connections), frozen (forwards nothing) and reopened.
+ *
+ * @param altered changes what the server sends
+ */
+export async function openProxy(database: string, altered = (bytes: Buffer): Buffer => bytes) {
   const target = /^mongodb:\/\/(?:[^@/]*@)?([^:/,]+):(\d+)/.exec(serverUri());
   if (!target) throw new Error('The proxy needs a TEST_MONGODB_URI with host and port.');
   const [, host, port] = target;
@@ -11,7 +15,7 @@ export async function openProxy(database: string) {
   let server: Server;
   let ownPort = 0;
 
-  function track(socket: Socket, peer: Socket): void {
+  function track(socket: Socket, peer: Socket, forwarded = (bytes: Buffer): Buffer => bytes): void {
     sockets.add(socket);
     socket.on('error', () => {});
     socket.on('close', () => {
@@ -19,7 +23,7 @@ export async function openProxy(database: string) {
       peer.destroy();
     });
     socket.on('data', (bytes) => {
-      if (!frozen) peer.write(bytes);
+      if (!frozen) peer.write(forwarded(bytes));
     });
   }
 
@@ -28,7 +32,7 @@ export async function openProxy(database: string) {
     server = createServer((near) => {
       const far = connect(Number(port), host);
       track(near, far);
-      track(far, near);
+      track(far, near, altered);
     });
     await new Promise<void>((resolve) => server.listen(ownPort, '127.0.0.1', resolve));
     ownPort = (server.address() as { port: number }).port;

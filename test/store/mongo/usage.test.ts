@@ -101,6 +101,20 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
     expect(await forgetAt()).toBe(first);
   });
 
+  it('postpones the expiry of usage by a day for a charge a day later', async () => {
+    // The estimate of the server's clock is based on this one.
+    let passed = 0;
+    const store = await database.open({ now: () => Date.now() + passed });
+    const forgetAt = async () => (await documentsOf(store).findOne({ _id: 'daily' }))!.forgetAt.getTime();
+    const charge = { apiKeyId: 'daily', limits: { perMinute: 5, perDay: 99 }, cost: 1 };
+    await store.charge({ ...charge, now: NOW });
+    const first = await forgetAt();
+    passed = DAY;
+    await store.charge({ ...charge, now: NOW + DAY });
+    // Midnight may have passed in between.
+    expect([first + DAY, first + 2 * DAY]).toContain(await forgetAt());
+  });
+
   it('passes exactly 60 of 200 concurrent charges on two instances', { timeout: 60_000 }, async () => {
     const stores = [await database.open(), await database.open()] as const;
     for (let round = 0; round < 5; round++) {
