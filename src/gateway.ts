@@ -108,7 +108,7 @@ class Gateway {
     this.#streams = new EventStreams({
       store,
       isValid: (key) => andThen(this.#access.authenticate(key, store), (session) => session !== null),
-      report: (error) => this.#reportError(error),
+      report: (error, requestId) => this.#reportError(error, requestId),
     });
     metrics?.watchStreams(this.#streams);
     const events = new EventsHandler(this.#streams);

@@ -158,7 +158,8 @@ describe.each([
     });
     expect(client.text).not.toContain('secret');
     expect(logged('stream ended')).toMatchObject([{ end: 'INTERNAL' }]);
-    expect(logged('error')).toMatchObject([{ err: { type: 'TypeError', message: 'secret' } }]);
+    const requestId = client.response.headers['x-request-id'];
+    expect(logged('error')).toMatchObject([{ requestId, err: { type: 'TypeError', message: 'secret' } }]);
   });
 
   it('ends with UNAVAILABLE when the database is away, and the log says why', async () => {

@@ -39,6 +39,8 @@ export interface StreamOptions {
   selection: Selection;
   /** Units per {@link EVENTS_PER_PAYMENT} events. */
   cost: number;
+  /** Names the stream in the log. */
+  requestId?: string;
 }
 
 export interface EventStreamsOptions {
@@ -46,7 +48,7 @@ export interface EventStreamsOptions {
   /** Whether the key is still valid. */
   isValid: (key: string) => MaybePromise<boolean>;
   /** Receives the internal errors that end streams, which clients must not see. */
-  report: (error: unknown) => void;
+  report: (error: unknown, requestId?: string) => void;
 }
 
 /** The event streams open in this process, over any transport. */
@@ -107,7 +109,7 @@ export class EventStreams {
           this.#open.delete(stream);
           this.#release(principal.id);
           if (failure instanceof SlowReaderError) this.cutOff++;
-          else if (failure !== undefined && isFault(failure)) this.#report(failure);
+          else if (failure !== undefined && isFault(failure)) this.#report(failure, options.requestId);
         },
       });
       this.#open.add(stream);

@@ -56,7 +56,8 @@ export class EventsHandler {
       ...(after !== undefined && { after }),
       ...(variables.type && { types: variables.type.map(fromEventTypeName) }),
     };
-    const options = { session, key: apiKeyFrom(exchange.headers)!, selection, cost: COST };
+    const { requestId } = exchange;
+    const options = { session, key: apiKeyFrom(exchange.headers)!, selection, cost: COST, requestId };
     const stream = await this.#streams.open(options).catch((error: unknown) => {
       throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
     });

@@ -43,7 +43,7 @@ export class Subscription {
     const contextOfEvent = () => newContext(session, { cost: operation.cost, requestId });
     const key = apiKeyFrom(exchange.headers)!;
     const followEvents = async (selection: StreamOptions['selection']) => {
-      stream = await streams.open({ session, key, selection, cost: operation.cost });
+      stream = await streams.open({ session, key, selection, cost: operation.cost, requestId });
       return eventsOf(stream);
     };
     const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);
