@@ -435,6 +435,27 @@ describe('compilation', () => {
       expect(uses([text], [text]), text).toEqual([false, isCompiled]);
   });
 
+  it('serialises a response key with the fields that each type selects below it', () => {
+    const animals = buildSchema(`
+      interface Animal { name: String! }
+      type Cat implements Animal { name: String! friend: Friend }
+      type Dog implements Animal { name: String! friend: Friend }
+      type Friend { name: String age: Int }
+      type Query { animals: [Animal] }
+    `);
+    const documents = new Documents(animals, { introspection: true });
+    const plans = new ExecutionPlans(animals, documents, { suggest: true });
+    const schemas = { query: animals, mutation: animals, subscription: animals };
+    const compiler = new Compiler(schemas, documents, (error) => reported.push(error));
+    const compiled = (text: string) => {
+      const { only } = documents.read(text) as ValidDocument;
+      return compiler.compile(only!, plans.planOf(only!, {}).selected, { stringify: true })!;
+    };
+    const result = { data: { animals: [{ friend: { name: 'Tom' } }, { friend: { age: 3 } }] } };
+    const text = '{ animals { ... on Cat { friend { name } } ... on Dog { friend { age } } } }';
+    expect(JSON.parse(compiled(text).stringify(result))).toEqual(result);
+  });
+
   it('returns null and reports the cause if compilation fails', () => {
     const documents = new Documents(schema, { introspection: true });
     const plans = new ExecutionPlans(schema, documents, { suggest: true });
