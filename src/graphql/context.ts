@@ -22,8 +22,8 @@ export interface Idempotency {
 export interface Context {
   principal: Principal;
   store: Store;
-  /** Replaced after each write, so that later reads are fresh. */
-  loaders: Loaders;
+  /** Mutations must not load records before their writes are committed. */
+  readonly loaders: Loaders;
   now: () => number;
   /** Names the call in the log. */
   requestId?: string | undefined;

@@ -16,7 +16,6 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { PetstoreWrites, StoredError } from '../store/store.ts';
 import type { Context } from './context.ts';
 import { runOnce } from './idempotency.ts';
-import { Loaders } from './loaders.ts';
 import { OperationRefused, refused } from './refusal.ts';
 
 /** Maximum JSON length of the outcomes of several fields that are stored for retries. */
@@ -138,8 +137,6 @@ export class Mutation {
       if (error instanceof FieldRefusal) field = fields[error.at];
       const told = field?.located(error) ?? locatedError(error, undefined);
       return { data: null, errors: [told] };
-    } finally {
-      context.loaders = new Loaders(context.store);
     }
   }
 
