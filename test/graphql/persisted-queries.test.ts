@@ -47,6 +47,7 @@ it.each([
   ['x', 1],
   [7, 1],
   [undefined, 1],
+  [[hashOf('{ a }')], 1],
   [hashOf('{ a }').slice(1), 1],
   [`${hashOf('{ a }')}0`, 1],
   [`0${hashOf('{ a }')}`, 1],

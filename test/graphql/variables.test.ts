@@ -189,6 +189,14 @@ describe('variables', () => {
     expectQueryRefusal(sent, 'VALIDATION_FAILED', /^ids\.0: .*; and 70 more\.$/);
     const filter = { ...Object.fromEntries(ids.map((_, i) => [`f${i}`, 1])), categoryId: {}, status: 'gone' };
     expectQueryRefusal(await query(kit.gateway, PETS, { filter }), 'VALIDATION_FAILED', /; and 132 more\.$/);
+    const wrong = Array.from({ length: 15 }, () => true);
+    const several = await query(
+      kit.gateway,
+      'query ($a: [ID!]!, $b: [ID!]!) { a: nodes(nodeIds: $a) { nodeId } b: nodes(nodeIds: $b) { nodeId } }',
+      { a: wrong, b: wrong },
+    );
+    expectQueryRefusal(several, 'VALIDATION_FAILED', /; b\.4: [^;]*; and 10 more\.$/);
+    expect(several.json.errors[0].extensions.fields).toHaveLength(20);
   });
 
   it('accepts null or no value for a nullable variable with a default', async () => {

@@ -66,6 +66,16 @@ onEachEngine('subscription { events }', (kit, engine) => {
     ]);
   });
 
+  it('runs the named operation of a document with several', async () => {
+    const text =
+      'query A { __typename } subscription B { events { type } } subscription C { events { time } }';
+    const body = JSON.stringify({ query: text, operationName: 'B' });
+    const client = await subscribe(text, {}, { body });
+    await create('Dogs');
+    await client.until(1);
+    expect(resultsOf(client)).toEqual([{ data: { events: { type: 'category_created' } } }]);
+  });
+
   it('resumes after the id of an event, which REST accepts too', async () => {
     const first = await subscribe('subscription { events { id data } }');
     for (const name of ['A', 'B', 'C']) await create(name);
