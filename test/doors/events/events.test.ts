@@ -6,7 +6,7 @@ import { MAX_PAGE_SIZE } from '../../../src/graphql/connection.ts';
 import { openApiJson } from '../../../src/openapi/document.ts';
 import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
 import { Description } from '../../kit/openapi.ts';
-import { expectRefusal, makeWorld, onEachEngine, send } from '../../kit/petstore.ts';
+import { dataOf, expectRefusal, makeWorld, onEachEngine, query, send } from '../../kit/petstore.ts';
 
 const openClients: EventStreamClient[] = [];
 afterEach(() => {
@@ -113,26 +113,40 @@ onEachEngine('GET /events/stream', (kit, engine) => {
   });
 
   it('sends each of several readers its own types of the same events', async () => {
+    const { store } = kit.gateway;
+    const dogs = await create('Dogs');
     const marker = await stream();
     await create('start');
     const [{ id }] = (await marker.until(1)) as [{ id: string }];
-    const { store } = kit.gateway;
-    const dogs = await create('Dogs');
-    await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
-    await store.createOrder({ complete: true });
-    const expected = ['category.created', 'pet.created', 'order.created'];
-    for (const types of [
-      ['category.created', 'order.created'],
-      expected,
-      ['category.created', 'pet.created'],
+    const all = ['category.created', 'pet.created', 'order.created'];
+    // Readers of different and of equal events follow one another.
+    const selections = [
       ['pet.created', 'order.created'],
-      expected,
-    ]) {
-      const query = types.map((type) => `&type=${type}`).join('');
-      const client = await stream(`?after=${id}${query}`);
+      ['category.created', 'order.created'],
+      ['category.created', 'pet.created'],
+      all,
+      all,
+    ];
+    const open = (types: readonly string[], more: string) =>
+      stream(`?${types.map((type) => `type=${type}&`).join('')}${more}`);
+    const expectOwn = async (client: EventStreamClient, types: readonly string[]) => {
       await client.until(types.length);
       expect(client.messages.map(({ event }) => event)).toEqual(types);
       expect(client.events.map(({ type }) => type)).toEqual(types);
+    };
+    const live: EventStreamClient[] = [];
+    for (const types of selections) live.push(await open(types, ''));
+    const fields = [
+      'a: createCategory(input: { name: "Cats" }) { id }',
+      `b: createPet(input: { name: "Rex", categoryId: ${dogs.id}, status: available }) { id }`,
+      'c: createOrder(input: { complete: true }) { id }',
+    ];
+    // Committed together if possible, so that readers get them together.
+    const mutations = (await store.hasTransactions()) ? [fields.join(' ')] : fields;
+    for (const mutation of mutations) dataOf(await query(kit.gateway, `mutation { ${mutation} }`));
+    for (const [i, types] of selections.entries()) {
+      await expectOwn(live[i]!, types);
+      await expectOwn(await open(types, `after=${id}`), types);
     }
   });
 
