@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
-import type { Manifest } from './src/doors/pages/bundle.ts';
+import type { Manifest } from './src/transports/pages/bundle.ts';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
-const SOURCES = join(ROOT, 'src/doors/pages/explorer');
+const SOURCES = join(ROOT, 'src/transports/pages/explorer');
 const OUTPUT = join(ROOT, 'dist/explorer');
 const MANIFEST = join(OUTPUT, 'manifest.json');
 

@@ -6,7 +6,7 @@ import * as typescriptOperations from '@graphql-codegen/typescript-operations';
 import { lexicographicSortSchema, parse, printSchema } from 'graphql';
 import { generateApi } from 'swagger-typescript-api';
 import { readConfig } from './src/config.ts';
-import { schema } from './src/graphql/schema.ts';
+import { schema } from './src/execution/schema.ts';
 import { deploymentOf, openApiJson } from './src/openapi/document.ts';
 import { config } from './test/clients/codegen-config.ts';
 

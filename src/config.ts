@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseDuration } from './duration.ts';
+import { parseDuration } from './foundation/duration.ts';
 
 const onOff = (fallback: boolean) =>
   z

@@ -1,9 +1,9 @@
-import './graphql/production.ts';
+import './execution/production.ts';
 import cluster from 'node:cluster';
 import { GraphQLError } from 'graphql';
 import { type Logger, pino } from 'pino';
 import { type Config, isTracingConfigured, readConfig } from './config.ts';
-import { AppError } from './errors.ts';
+import { AppError } from './foundation/errors.ts';
 import { createGateway } from './gateway.ts';
 import { LogOutput } from './observability/log-output.ts';
 import { Metrics } from './observability/metrics.ts';

@@ -1,11 +1,11 @@
 import { newApiKey, newSecret } from './access/api-keys.ts';
-import { DAY } from './access/usage.ts';
-import type { Id } from './domains/id.ts';
 import { DOMAINS } from './domains/index.ts';
-import type { Sample } from './domains/sample.ts';
-import { AppError } from './errors.ts';
-import type { MaybePromise } from './maybe-promise.ts';
+import { AppError } from './foundation/errors.ts';
+import type { Id } from './foundation/id.ts';
+import type { MaybePromise } from './foundation/maybe-promise.ts';
+import type { Sample } from './schema/sample.ts';
 import type { PetstoreWrites, Store } from './store/store.ts';
+import { DAY } from './store/usage.ts';
 
 const KEY_NAME = 'development';
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Socket, Server as SocketServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError } from './errors.ts';
+import { AppError } from './foundation/errors.ts';
 import type { RequestHandler } from './gateway.ts';
 import { Connection, type Queue } from './http/connection.ts';
 import { hasValidHost } from './http/host.ts';

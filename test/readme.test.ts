@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLANS } from '../src/access/plans.ts';
 import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
 import { EVENT_TYPES, eventShape } from '../src/domains/event/event.ts';
-import { ERRORS } from '../src/errors.ts';
+import { ERRORS } from '../src/foundation/errors.ts';
 import { addSampleData } from '../src/sample.ts';
 import { stockByCategory } from './clients/graphql-client.ts';
 import { adopt } from './clients/rest-client.ts';

@@ -4,7 +4,7 @@ import { newApiKey } from '../src/access/api-keys.ts';
 import type { Category } from '../src/domains/category/category.ts';
 import type { Order } from '../src/domains/order/order.ts';
 import type { Pet } from '../src/domains/pet/pet.ts';
-import type { MaybePromise } from '../src/maybe-promise.ts';
+import type { MaybePromise } from '../src/foundation/maybe-promise.ts';
 import { addSampleData, developmentKey, sampleProgress } from '../src/sample.ts';
 import type { Store } from '../src/store/store.ts';
 import { TestGateway } from './kit/gateway.ts';

@@ -1,14 +1,14 @@
-import { AppError } from '../errors.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { AppError } from '../foundation/errors.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
+import { toRetryAfter } from '../store/usage.ts';
 import { AddressGuard } from './address-guard.ts';
 import { Authenticator } from './api-keys.ts';
 import { BurstGuard } from './burst-guard.ts';
-import type { Clock } from './clock.ts';
 import { FreeGuard } from './free-guard.ts';
 import { Limiter, type WindowView } from './limiter.ts';
 import { type Counters, Session } from './session.ts';
-import { toRetryAfter } from './usage.ts';
 
 /** Access control: turns credentials into sessions and throttles callers without any. */
 export class Access {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { MINUTE } from '../store/usage.ts';
 import type { WindowView } from './limiter.ts';
-import { MINUTE } from './usage.ts';
 
 /** Requests per minute and address without a valid key. */
 const GUARD_LIMIT = 60;

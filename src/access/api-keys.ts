@@ -1,9 +1,9 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { LRUCache } from 'lru-cache';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AccessStore, ApiKey, ApiKeySecret, Limits, PlanName } from '../store/store.ts';
-import type { Clock } from './clock.ts';
 import { PLANS } from './plans.ts';
 
 /** The caller a key belongs to. */

@@ -1,6 +1,6 @@
 import { getGraphQLRateLimiter, type Store as TimestampStore } from 'graphql-rate-limit';
 import { LRUCache } from 'lru-cache';
-import type { MaybePromise } from '../maybe-promise.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Principal } from './api-keys.ts';
 import { PLANS } from './plans.ts';
 

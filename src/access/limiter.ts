@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AccessStore, ChargeOutcome, ChargeResult, Limits, UsageState } from '../store/store.ts';
+import { banDuration, DAY, MINUTE, rewindTo, toRetryAfter } from '../store/usage.ts';
 import type { Principal } from './api-keys.ts';
-import { banDuration, DAY, MINUTE, rewindTo, toRetryAfter } from './usage.ts';
 
 /** One window of a budget, as shown to clients. */
 export interface WindowView {

@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts';
-import { andThen, attempt, type MaybePromise } from '../maybe-promise.ts';
+import { AppError } from '../foundation/errors.ts';
+import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { PlanName, Store } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
 import type { BurstGuard, BurstRefusal } from './burst-guard.ts';

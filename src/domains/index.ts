@@ -1,5 +1,5 @@
+import type { Domain } from '../schema/domain.ts';
 import { category } from './category/category.type.ts';
-import type { Domain } from './domain.ts';
 import { inventory } from './inventory/inventory.type.ts';
 import { order } from './order/order.type.ts';
 import { pet } from './pet/pet.type.ts';

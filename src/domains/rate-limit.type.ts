@@ -1,8 +1,8 @@
 import type { WindowView } from '../access/limiter.ts';
 import { PLANS } from '../access/plans.ts';
 import type { RateLimitView } from '../access/session.ts';
-import { formatReset } from '../graphql/budget.ts';
-import { builder } from '../graphql/builder.ts';
+import { formatReset } from '../schema/budget.ts';
+import { builder } from '../schema/builder.ts';
 import { PLAN_NAMES, type PlanName } from '../store/store.ts';
 
 function describePlan(plan: PlanName): string {

@@ -1,6 +1,6 @@
+import type { Resource, Route, Stream } from '../schema/route.ts';
 import { events } from './event/event.routes.ts';
 import { DOMAINS } from './index.ts';
-import type { Resource, Route, Stream } from './route.ts';
 
 /** Everything REST exposes: the records of all domains and the log of their changes. */
 export const RESOURCES: readonly Resource[] = [...DOMAINS.map(({ resource }) => resource), events];

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { AppError } from '../errors.ts';
+import { AppError } from '../foundation/errors.ts';
 import type { Exchange } from './exchange.ts';
 
 const MAX_BODY_BYTES = 100_000;

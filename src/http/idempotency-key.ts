@@ -1,5 +1,5 @@
-import { type Issue, validationFailed } from '../errors.ts';
-import type { Idempotency } from '../graphql/context.ts';
+import { type Issue, validationFailed } from '../foundation/errors.ts';
+import type { Idempotency } from '../schema/context.ts';
 import type { Exchange } from './exchange.ts';
 
 /** A quoted string of RFC 9651, in which a backslash escapes quotes and backslashes. */

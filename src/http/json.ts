@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { type DuplicateKeyInfo, parse } from 'lossless-json';
-import { AppError } from '../errors.ts';
+import { AppError } from '../foundation/errors.ts';
 
 const SPACE = 0x20;
 const COLON = 0x3a;

@@ -1,5 +1,5 @@
 import type { Decision, WindowView } from '../access/limiter.ts';
-import { DAY, MINUTE } from '../access/usage.ts';
+import { DAY, MINUTE } from '../store/usage.ts';
 import type { Exchange, Headers } from './exchange.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { AppError } from '../errors.ts';
+import type { AppError } from '../foundation/errors.ts';
 import type { Exchange, Headers } from './exchange.ts';
 
 /** A complete response, to which the gateway adds the common headers. */

@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
+import { AppError } from '../foundation/errors.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import type { CallOutcome, Metrics } from './metrics.ts';
 

@@ -1,6 +1,6 @@
-import { acceptsIdempotencyKey, type Route } from '../domains/route.ts';
-import type { JsonSchema } from '../domains/shape.ts';
-import { ERRORS, type ErrorCode } from '../errors.ts';
+import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
+import { acceptsIdempotencyKey, type Route } from '../schema/route.ts';
+import type { JsonSchema } from '../schema/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { ResponseHeaders } from './headers.ts';
 

@@ -4,10 +4,10 @@ import {
   type Method,
   type Route,
   type Stability,
-} from '../domains/route.ts';
-import type { JsonSchema } from '../domains/shape.ts';
-import type { Lifecycle } from '../doors/rest/lifecycle.ts';
-import { bodyTypesOf } from '../doors/rest/media-types.ts';
+} from '../schema/route.ts';
+import type { JsonSchema } from '../schema/shape.ts';
+import type { Lifecycle } from '../transports/rest/lifecycle.ts';
+import { bodyTypesOf } from '../transports/rest/media-types.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors } from './errors.ts';
 import { ResponseHeaders } from './headers.ts';

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { Body, Method, Route } from '../domains/route.ts';
-import type { JsonSchema, Shape } from '../domains/shape.ts';
-import { ERRORS, type ErrorCode } from '../errors.ts';
-import { MAX_PAGE_SIZE } from '../graphql/connection.ts';
+import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
+import { MAX_PAGE_SIZE } from '../schema/connection.ts';
+import type { Body, Method, Route } from '../schema/route.ts';
+import type { JsonSchema, Shape } from '../schema/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { errorsOf } from './errors.ts';
 

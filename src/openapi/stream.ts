@@ -1,5 +1,5 @@
-import type { Stream } from '../domains/route.ts';
-import type { JsonSchema } from '../domains/shape.ts';
+import type { Stream } from '../schema/route.ts';
+import type { JsonSchema } from '../schema/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors } from './errors.ts';
 import { ResponseHeaders } from './headers.ts';

@@ -1,5 +1,5 @@
-import type { Id } from '../domains/id.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
+import type { Id } from '../foundation/id.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 
 /** Event types and their records. Each domain adds its own beside its record. */
 // biome-ignore lint/suspicious/noEmptyInterface: the domains fill it

@@ -1,6 +1,6 @@
-import type { Id } from '../domains/id.ts';
-import type { PublicError } from '../errors.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
+import type { PublicError } from '../foundation/errors.ts';
+import type { Id } from '../foundation/id.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { EventStore } from './events.ts';
 
 /**
@@ -100,7 +100,7 @@ export interface ApiKeySecret {
 }
 
 /**
- * The usage of one key, as the limiter maintains it (`access/usage.ts`). Times are milliseconds since 1970.
+ * The usage of one key, as the limiter maintains it (`store/usage.ts`). Times are milliseconds since 1970.
  */
 export interface UsageState {
   minuteStart: number;
@@ -147,7 +147,7 @@ export interface AccessStore {
    * or is revoked.
    */
   rotateApiKey(id: string, secret: ApiKeySecret, othersExpireAt: number): MaybePromise<ApiKey | null>;
-  /** Charges both windows of a key atomically, or neither (rules in `access/usage.ts`). */
+  /** Charges both windows of a key atomically, or neither (rules in `store/usage.ts`). */
   charge(charge: Charge): MaybePromise<ChargeResult>;
   /** The last stored usage of each key; null if there is none yet. */
   usage(apiKeyIds: readonly string[]): MaybePromise<(UsageState | null)[]>;

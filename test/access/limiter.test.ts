@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '../../src/access/api-keys.ts';
 import { Limiter, toDecision, usedToday } from '../../src/access/limiter.ts';
-import { banDuration, chargeUsage, DAY, initialUsage, MINUTE } from '../../src/access/usage.ts';
+import { banDuration, chargeUsage, DAY, initialUsage, MINUTE } from '../../src/store/usage.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
 const SECOND = 1_000;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Access } from '../../src/access/access.ts';
 import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
 import type { Session } from '../../src/access/session.ts';
-import { AppError, unavailable } from '../../src/errors.ts';
+import { AppError, unavailable } from '../../src/foundation/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { Clock } from '../kit/gateway.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
-import { initialUsage } from '../../src/access/usage.ts';
 import { readConfig } from '../../src/config.ts';
 import { createGateway } from '../../src/gateway.ts';
 import { LogOutput } from '../../src/observability/log-output.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { createHttpServer, listen } from '../../src/server.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { initialUsage } from '../../src/store/usage.ts';
 
 /** The gateway without counting: every charge passes immediately. Its gain over the real one is the limiter's cost. */
 const config = readConfig(process.env);

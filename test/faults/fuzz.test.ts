@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ROUTES } from '../../src/domains/routes.ts';
-import { ERRORS } from '../../src/errors.ts';
+import { ERRORS } from '../../src/foundation/errors.ts';
 import { cases } from '../kit/cases.ts';
 import { makeWorld, query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 

@@ -1,6 +1,6 @@
 import { parse, stringify } from 'lossless-json';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { ERRORS, type ErrorCode } from '../../src/errors.ts';
+import { ERRORS, type ErrorCode } from '../../src/foundation/errors.ts';
 import { type Call, Clock, type Reply, TestGateway } from './gateway.ts';
 import { type Engine, engines, type OpenedStore } from './stores.ts';
 

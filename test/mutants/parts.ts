@@ -12,27 +12,28 @@ export const PARTS: Record<string, Part> = {
   access: { sources: ['src/access/**/*.ts'], tests: ['test/access/**/*.test.ts'] },
   domains: {
     sources: ['src/domains/**/*.ts'],
-    first: ['test/graphql/schema.test.ts', 'test/openapi/openapi.test.ts', 'test/sample.test.ts'],
+    first: ['test/execution/schema.test.ts', 'test/openapi/openapi.test.ts', 'test/sample.test.ts'],
     tests: [
       'test/domains/**/*.test.ts',
-      'test/doors/{rest,events}/**/*.test.ts',
-      'test/graphql/{connection,loaders,mutation,node,schema}.test.ts',
+      'test/transports/{rest,events}/**/*.test.ts',
+      'test/schema/*.test.ts',
+      'test/execution/{mutation,schema}.test.ts',
       'test/openapi/**/*.test.ts',
       'test/store/{contract,events}.test.ts',
       'test/sample.test.ts',
     ],
   },
-  graphql: {
-    sources: ['src/graphql/**/*.ts'],
+  execution: {
+    sources: ['src/execution/**/*.ts'],
     tests: [
-      'test/graphql/**/*.test.ts',
-      'test/doors/graphql/**/*.test.ts',
+      'test/execution/**/*.test.ts',
+      'test/transports/graphql/**/*.test.ts',
       'test/faults/many-issues.test.ts',
     ],
   },
-  doors: {
-    sources: ['src/doors/**/*.ts', '!src/doors/pages/explorer/**'],
-    tests: ['test/doors/**/*.test.ts', 'test/http/**/*.test.ts'],
+  transports: {
+    sources: ['src/transports/**/*.ts', '!src/transports/pages/explorer/**'],
+    tests: ['test/transports/**/*.test.ts', 'test/http/**/*.test.ts'],
   },
   sqlite: {
     // integrity.ts starts processes and is tested with real ones, where mutants are not active.

@@ -30,8 +30,8 @@ const config = mergeConfig(base, {
 config.test.include = tests;
 config.test.exclude = [
   '**/node_modules/**',
-  'test/doors/pages/{accessibility,docs,graphiql,landing}.test.ts',
-  'test/graphql/production.test.ts',
+  'test/transports/pages/{accessibility,docs,graphiql,landing}.test.ts',
+  'test/execution/production.test.ts',
   'test/store/sqlite/data-file.test.ts',
   'test/store/mongo/**',
 ];

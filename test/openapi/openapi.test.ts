@@ -3,7 +3,6 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { acceptsIdempotencyKey, type Route } from '../../src/domains/route.ts';
 import { ROUTES, STREAMS } from '../../src/domains/routes.ts';
 import {
   type AppError,
@@ -12,10 +11,11 @@ import {
   idempotentCallRunning,
   noEventLog,
   unavailable,
-} from '../../src/errors.ts';
+} from '../../src/foundation/errors.ts';
 import { parseIdempotencyKey } from '../../src/http/idempotency-key.ts';
 import { deploymentOf, openApiJson } from '../../src/openapi/document.ts';
 import { errorsOf } from '../../src/openapi/errors.ts';
+import { acceptsIdempotencyKey, type Route } from '../../src/schema/route.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Call, TestGateway } from '../kit/gateway.ts';
 import { Description } from '../kit/openapi.ts';

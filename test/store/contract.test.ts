@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chargeUsage, DAY, FIRST_BAN, initialUsage, MINUTE, STRIKES_TO_BAN } from '../../src/access/usage.ts';
 import type { Category } from '../../src/domains/category/category.ts';
-import type { Id } from '../../src/domains/id.ts';
 import type { Order } from '../../src/domains/order/order.ts';
 import { PET_STATUSES, type Pet, type PetStatus } from '../../src/domains/pet/pet.ts';
-import { AppError, type ErrorCode, unavailable } from '../../src/errors.ts';
-import { andThen, type MaybePromise } from '../../src/maybe-promise.ts';
+import { AppError, type ErrorCode, unavailable } from '../../src/foundation/errors.ts';
+import type { Id } from '../../src/foundation/id.ts';
+import { andThen, type MaybePromise } from '../../src/foundation/maybe-promise.ts';
 import type {
   ApiKey,
   IdempotentCall,
@@ -17,6 +16,7 @@ import type {
   PetstoreWrites,
   Store,
 } from '../../src/store/store.ts';
+import { chargeUsage, DAY, FIRST_BAN, initialUsage, MINUTE, STRIKES_TO_BAN } from '../../src/store/usage.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
 const MAX = '9223372036854775807';

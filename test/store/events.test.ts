@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Category } from '../../src/domains/category/category.ts';
 import { EVENT_TYPES } from '../../src/domains/event/event.ts';
-import { AppError } from '../../src/errors.ts';
+import { AppError } from '../../src/foundation/errors.ts';
 import type { EventFollower, StoredEvent } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { unavailable } from '../../src/errors.ts';
+import { unavailable } from '../../src/foundation/errors.ts';
 import { hostsOf, watchDatabase } from '../../src/store/watch.ts';
 
 it.each([

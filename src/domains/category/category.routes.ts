@@ -1,7 +1,7 @@
-import { PAGE_PARAMETERS } from '../parameter.ts';
-import type { Resource } from '../route.ts';
-import { id, optional, pageOf, type Shape, selectionOf, text, trimmedText } from '../shape.ts';
-import { restDialect } from '../validation.ts';
+import { restDialect } from '../../foundation/validation.ts';
+import { PAGE_PARAMETERS } from '../../schema/parameter.ts';
+import type { Resource } from '../../schema/route.ts';
+import { id, optional, pageOf, type Shape, selectionOf, text, trimmedText } from '../../schema/shape.ts';
 import { categoryPatch, newCategory } from './category.ts';
 
 const Category: Shape = {

@@ -1,4 +1,4 @@
-import type { Sample } from '../sample.ts';
+import type { Sample } from '../../schema/sample.ts';
 import type { Category, NewCategory } from './category.ts';
 
 const CATEGORIES: readonly NewCategory[] = [

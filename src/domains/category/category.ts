@@ -1,9 +1,9 @@
-import { AppError } from '../../errors.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
+import { AppError } from '../../foundation/errors.ts';
+import type { Id } from '../../foundation/id.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import { type InputDialect, inputObject, name, text } from '../../foundation/validation.ts';
 import type { RecordEvents } from '../../store/events.ts';
 import type { Check, Page, PageRequest } from '../../store/store.ts';
-import type { Id } from '../id.ts';
-import { type InputDialect, inputObject, name, text } from '../validation.ts';
 
 /** A kind of animal. */
 export interface Category {

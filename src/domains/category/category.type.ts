@@ -1,10 +1,10 @@
-import { builder } from '../../graphql/builder.ts';
-import { connect } from '../../graphql/connection.ts';
-import { RecordSource } from '../../graphql/loaders.ts';
-import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
-import { write } from '../../graphql/write.ts';
-import type { Domain } from '../domain.ts';
-import { graphqlDialect, MAX_NAME_LENGTH } from '../validation.ts';
+import { graphqlDialect, MAX_NAME_LENGTH } from '../../foundation/validation.ts';
+import { builder } from '../../schema/builder.ts';
+import { connect } from '../../schema/connection.ts';
+import type { Domain } from '../../schema/domain.ts';
+import { RecordSource } from '../../schema/loaders.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
+import { write } from '../../schema/write.ts';
 import { categories } from './category.routes.ts';
 import { categorySample } from './category.sample.ts';
 import {

@@ -1,7 +1,7 @@
+import { limit, type QueryParameter } from '../../schema/parameter.ts';
+import type { Resource } from '../../schema/route.ts';
+import { instant, type Shape, selectionOf } from '../../schema/shape.ts';
 import type { EventType } from '../../store/events.ts';
-import { limit, type QueryParameter } from '../parameter.ts';
-import type { Resource } from '../route.ts';
-import { instant, type Shape, selectionOf } from '../shape.ts';
 import { EVENT_TYPES, type EventTypeName, eventShape, fromEventTypeName, toEventTypeName } from './event.ts';
 
 const ID_SCHEMA = { type: 'string', minLength: 1, maxLength: 2_000 } as const;

@@ -1,10 +1,10 @@
-import { toJson } from '../../graphql/json.ts';
+import { formatInstant } from '../../foundation/instant.ts';
+import type { Domain } from '../../schema/domain.ts';
+import { toJson } from '../../schema/json.ts';
+import type { Shape } from '../../schema/shape.ts';
 import type { EventType, StoredEvent } from '../../store/events.ts';
 import { merged } from '../../store/slices.ts';
-import type { Domain } from '../domain.ts';
 import { DOMAINS } from '../index.ts';
-import { formatInstant } from '../instant.ts';
-import type { Shape } from '../shape.ts';
 
 /** The description of each event type. */
 export const EVENT_DESCRIPTIONS: Readonly<Record<EventType, string>> = merged(

@@ -1,10 +1,10 @@
-import { validationFailed } from '../../errors.ts';
-import { builder } from '../../graphql/builder.ts';
-import { pageSize } from '../../graphql/connection.ts';
+import { validationFailed } from '../../foundation/errors.ts';
+import { formatInstant } from '../../foundation/instant.ts';
+import { builder } from '../../schema/builder.ts';
+import { pageSize } from '../../schema/connection.ts';
+import type { Domain } from '../../schema/domain.ts';
 import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts';
-import type { Domain } from '../domain.ts';
 import { DOMAINS } from '../index.ts';
-import { formatInstant } from '../instant.ts';
 import {
   domainOf,
   EVENT_DESCRIPTIONS,

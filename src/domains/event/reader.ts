@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../foundation/errors.ts';
 import type { EventRequest, EventStore, EventType, Following, StoredEvent } from '../../store/events.ts';
 import { eventJson } from './event.ts';
 

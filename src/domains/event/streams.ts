@@ -1,7 +1,7 @@
 import { PLANS } from '../../access/plans.ts';
 import type { Session } from '../../access/session.ts';
-import { AppError, unavailable } from '../../errors.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
+import { AppError, unavailable } from '../../foundation/errors.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { EventStore } from '../../store/events.ts';
 import { EventFeed } from './feed.ts';
 import { type EventReader, type FeedEvent, type Selection, SlowReaderError } from './reader.ts';

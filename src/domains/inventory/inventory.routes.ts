@@ -1,8 +1,8 @@
-import { PAGE_PARAMETERS } from '../parameter.ts';
+import { PAGE_PARAMETERS } from '../../schema/parameter.ts';
+import type { Resource } from '../../schema/route.ts';
+import { id, pageOf, quantity, type Shape, schemaRef, selectionOf } from '../../schema/shape.ts';
 import { petStatusParameter } from '../pet/pet.routes.ts';
 import { petStatus } from '../pet/pet.ts';
-import type { Resource } from '../route.ts';
-import { id, pageOf, quantity, type Shape, schemaRef, selectionOf } from '../shape.ts';
 import { inventoryUpdate } from './inventory.ts';
 
 const InventoryItem: Shape = {

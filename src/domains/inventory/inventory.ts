@@ -1,5 +1,5 @@
+import { inputObject, integer } from '../../foundation/validation.ts';
 import type { Pet } from '../pet/pet.ts';
-import { inputObject, integer } from '../validation.ts';
 
 export const inventoryUpdate = () => inputObject({ quantity: integer(0, 2147483647) });
 

@@ -1,7 +1,7 @@
-import { builder } from '../../graphql/builder.ts';
-import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
-import { write } from '../../graphql/write.ts';
-import type { Domain } from '../domain.ts';
+import { builder } from '../../schema/builder.ts';
+import type { Domain } from '../../schema/domain.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
+import { write } from '../../schema/write.ts';
 import type { Pet, PetFilter } from '../pet/pet.ts';
 import { PetStatusType, PetType, petConnection, petSource } from '../pet/pet.type.ts';
 import { inventoryItems } from './inventory.routes.ts';

@@ -1,7 +1,16 @@
-import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../parameter.ts';
-import type { Body, Resource } from '../route.ts';
-import { boolean, id, instant, optional, pageOf, quantity, type Shape, selectionOf } from '../shape.ts';
-import { restDialect } from '../validation.ts';
+import { restDialect } from '../../foundation/validation.ts';
+import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../../schema/parameter.ts';
+import type { Body, Resource } from '../../schema/route.ts';
+import {
+  boolean,
+  id,
+  instant,
+  optional,
+  pageOf,
+  quantity,
+  type Shape,
+  selectionOf,
+} from '../../schema/shape.ts';
 import { newOrder, orderPatch } from './order.ts';
 
 const Order: Shape = {

@@ -1,4 +1,4 @@
-import type { Sample } from '../sample.ts';
+import type { Sample } from '../../schema/sample.ts';
 import type { Order } from './order.ts';
 
 /** `pet` is an index into the sample of pets. */

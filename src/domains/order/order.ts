@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { AppError } from '../../errors.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
+import { AppError } from '../../foundation/errors.ts';
+import type { Id } from '../../foundation/id.ts';
+import { formatInstant, parseInstant } from '../../foundation/instant.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import { boolean, type InputDialect, inputObject, integer } from '../../foundation/validation.ts';
 import type { RecordEvents } from '../../store/events.ts';
 import type { Check, Page, PageRequest } from '../../store/store.ts';
-import type { Id } from '../id.ts';
-import { formatInstant, parseInstant } from '../instant.ts';
-import { boolean, type InputDialect, inputObject, integer } from '../validation.ts';
 
 /** An order for an animal. */
 export interface Order {

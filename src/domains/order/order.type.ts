@@ -1,12 +1,12 @@
-import { builder } from '../../graphql/builder.ts';
-import { connect, emptySource } from '../../graphql/connection.ts';
-import { ChildSource, RecordSource } from '../../graphql/loaders.ts';
-import { NODE_ID, NodeInterface, nodeType } from '../../graphql/node.ts';
-import { write } from '../../graphql/write.ts';
+import { graphqlDialect } from '../../foundation/validation.ts';
+import { builder } from '../../schema/builder.ts';
+import { connect, emptySource } from '../../schema/connection.ts';
+import type { Domain } from '../../schema/domain.ts';
+import { ChildSource, RecordSource } from '../../schema/loaders.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
+import { write } from '../../schema/write.ts';
 import type { PageRequest } from '../../store/store.ts';
-import type { Domain } from '../domain.ts';
 import { PetType, petSource } from '../pet/pet.type.ts';
-import { graphqlDialect } from '../validation.ts';
 import { orders } from './order.routes.ts';
 import { orderSample } from './order.sample.ts';
 import {

@@ -1,7 +1,7 @@
-import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../parameter.ts';
-import type { Resource } from '../route.ts';
-import { id, pageOf, type Shape, schemaRef, selectionOf, trimmedText } from '../shape.ts';
-import { restDialect } from '../validation.ts';
+import { restDialect } from '../../foundation/validation.ts';
+import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../../schema/parameter.ts';
+import type { Resource } from '../../schema/route.ts';
+import { id, pageOf, type Shape, schemaRef, selectionOf, trimmedText } from '../../schema/shape.ts';
 import { newPet, PET_STATUSES, petPatch } from './pet.ts';
 
 const Pet: Shape = {

@@ -1,4 +1,4 @@
-import type { Sample } from '../sample.ts';
+import type { Sample } from '../../schema/sample.ts';
 import type { Pet } from './pet.ts';
 
 /** `category` is an index into the sample of categories. */

@@ -4,7 +4,7 @@ import {
   categoryInUse,
   type NewCategory,
 } from '../../domains/category/category.ts';
-import type { Id } from '../../domains/id.ts';
+import type { Id } from '../../foundation/id.ts';
 import type { Check, PageRequest } from '../store.ts';
 import { type CollectionDefinition, type RecordDocument, recordSchema, STRING } from './collection.ts';
 import type { ChangeEvents, DomainContext, MongoDomain } from './domain.ts';

@@ -1,5 +1,5 @@
 import { type ClientSession, type Db, type Document, MongoClient } from 'mongodb';
-import { unavailable } from '../../errors.ts';
+import { unavailable } from '../../foundation/errors.ts';
 import { isInvalidDocument, portError } from './errors.ts';
 import { ServerClock } from './server-clock.ts';
 

@@ -12,7 +12,7 @@ import {
   MongoTopologyClosedError,
   MongoWriteConcernError,
 } from 'mongodb';
-import { unavailable } from '../../errors.ts';
+import { unavailable } from '../../foundation/errors.ts';
 
 /**
  * A concurrent write changed what this attempt had read. Nothing was written, and another attempt may

@@ -6,7 +6,7 @@ import {
   MongoServerError,
   Timestamp,
 } from 'mongodb';
-import { eventsGone, noEventLog, unknownEvent } from '../../errors.ts';
+import { eventsGone, noEventLog, unknownEvent } from '../../foundation/errors.ts';
 import type {
   EventFollower,
   EventPage,

@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { AppError, idempotencyKeyReused, idempotentCallRunning, type PublicError } from '../../errors.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
+import {
+  AppError,
+  idempotencyKeyReused,
+  idempotentCallRunning,
+  type PublicError,
+} from '../../foundation/errors.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { IdempotentCall, Outcome, PetstoreWrites } from '../store.ts';
 import { type CollectionDefinition, DATE, objectSchema } from './collection.ts';
 import type { Database } from './database.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { unavailable } from '../../errors.ts';
+import { unavailable } from '../../foundation/errors.ts';
 import { batch } from './batching.ts';
 import type { Key } from './collection.ts';
 import type { Database } from './database.ts';

@@ -1,4 +1,4 @@
-import type { Id } from '../../domains/id.ts';
+import type { Id } from '../../foundation/id.ts';
 
 export const MAX_ID = 2n ** 63n - 1n;
 

@@ -1,5 +1,3 @@
-import type { Id } from '../../domains/id.ts';
-import { formatInstant, parseInstant } from '../../domains/instant.ts';
 import {
   type NewOrder,
   type Order,
@@ -7,7 +5,9 @@ import {
   type OrderPatch,
   orderIdTaken,
 } from '../../domains/order/order.ts';
-import { unknownReference } from '../../errors.ts';
+import { unknownReference } from '../../foundation/errors.ts';
+import type { Id } from '../../foundation/id.ts';
+import { formatInstant, parseInstant } from '../../foundation/instant.ts';
 import type { Check, PageRequest } from '../store.ts';
 import {
   type CollectionDefinition,

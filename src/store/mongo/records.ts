@@ -1,6 +1,6 @@
 import type { Collection, Document, Filter } from 'mongodb';
-import type { Id } from '../../domains/id.ts';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../foundation/errors.ts';
+import type { Id } from '../../foundation/id.ts';
 import type { Page, PageRequest } from '../store.ts';
 import { batch, dedupe, limitConcurrency, singleFlight } from './batching.ts';
 import type { Key } from './collection.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession } from 'mongodb';
-import { unavailable } from '../../errors.ts';
+import { unavailable } from '../../foundation/errors.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isCommitUnknown, isTransient, isUnavailable, WriteConflict } from './errors.ts';
 

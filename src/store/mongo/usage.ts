@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Filter } from 'mongodb';
-import { chargeUsage, DAY, initialUsage, MINUTE } from '../../access/usage.ts';
-import { unavailable } from '../../errors.ts';
+import { unavailable } from '../../foundation/errors.ts';
 import type { AccessStore, Charge, ChargeResult, UsageState } from '../store.ts';
+import { chargeUsage, DAY, initialUsage, MINUTE } from '../usage.ts';
 import { type CollectionDefinition, DATE, NUMBER, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';

@@ -1,6 +1,6 @@
 import type { Document, Filter } from 'mongodb';
-import type { Id } from '../../domains/id.ts';
-import { notFound } from '../../errors.ts';
+import { notFound } from '../../foundation/errors.ts';
+import type { Id } from '../../foundation/id.ts';
 import type { Check } from '../store.ts';
 import { updateFor } from './changes.ts';
 import type { RecordDocument } from './collection.ts';

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import Database from 'libsql';
-import { unavailable } from '../../errors.ts';
+import { unavailable } from '../../foundation/errors.ts';
 
 /**
  * Types that can be bound. Ids are bigints, the only exact type beyond 2^53. A plain number arrives as REAL,

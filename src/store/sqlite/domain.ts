@@ -1,4 +1,4 @@
-import type { Id } from '../../domains/id.ts';
+import type { Id } from '../../foundation/id.ts';
 import type { Connection } from './connection.ts';
 import type { Append } from './event-log.ts';
 import type { Records, RecordTable } from './records.ts';

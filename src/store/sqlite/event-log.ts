@@ -1,4 +1,4 @@
-import { eventsGone, unknownEvent } from '../../errors.ts';
+import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
 import type {
   EventFollower,
   EventPage,

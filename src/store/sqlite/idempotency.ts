@@ -1,5 +1,5 @@
-import { AppError, idempotencyKeyReused, type PublicError } from '../../errors.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
+import { AppError, idempotencyKeyReused, type PublicError } from '../../foundation/errors.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { IdempotentCall, Outcome, PetstoreWrites } from '../store.ts';
 import type { Connection } from './connection.ts';
 

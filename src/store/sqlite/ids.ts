@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../foundation/errors.ts';
 import type { Connection } from './connection.ts';
 
 export const MAX_ID = 9223372036854775807n;

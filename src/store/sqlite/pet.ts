@@ -1,4 +1,3 @@
-import type { Id } from '../../domains/id.ts';
 import {
   type NewPet,
   PET_STATUSES,
@@ -8,7 +7,8 @@ import {
   type PetStatus,
   petOnOrder,
 } from '../../domains/pet/pet.ts';
-import { unknownReference } from '../../errors.ts';
+import { unknownReference } from '../../foundation/errors.ts';
+import type { Id } from '../../foundation/id.ts';
 import type { Check, PageRequest } from '../store.ts';
 import { isForeignKeyViolation } from './connection.ts';
 import type { DomainContext, SqliteDomain } from './domain.ts';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Id } from '../../domains/id.ts';
-import { notFound } from '../../errors.ts';
+import { notFound } from '../../foundation/errors.ts';
+import type { Id } from '../../foundation/id.ts';
 import type { Check, Page, PageRequest } from '../store.ts';
 import type { Connection, Value } from './connection.ts';
 

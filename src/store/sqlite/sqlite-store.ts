@@ -1,8 +1,8 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Id } from '../../domains/id.ts';
-import { AppError } from '../../errors.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
+import { AppError } from '../../foundation/errors.ts';
+import type { Id } from '../../foundation/id.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { merged } from '../slices.ts';
 import type { IdempotentCall, Outcome, PetstoreWrites, Store } from '../store.ts';
 import { apiKeys } from './api-keys.ts';

@@ -1,6 +1,6 @@
-import { chargeUsage, initialUsage } from '../../access/usage.ts';
-import { unavailable } from '../../errors.ts';
+import { unavailable } from '../../foundation/errors.ts';
 import type { Charge, ChargeResult, UsageState } from '../store.ts';
+import { chargeUsage, initialUsage } from '../usage.ts';
 import type { Connection } from './connection.ts';
 
 /** A kill may lose up to one second of counts. */

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { EventFeed } from '../../../src/domains/event/feed.ts';
 import type { EventReader, FeedEvent } from '../../../src/domains/event/reader.ts';
-import { eventsGone, unavailable } from '../../../src/errors.ts';
+import { eventsGone, unavailable } from '../../../src/foundation/errors.ts';
 import type { EventFollower, EventStore } from '../../../src/store/events.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { engines, type OpenedStore } from '../../kit/stores.ts';

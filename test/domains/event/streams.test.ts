@@ -8,7 +8,7 @@ import {
   endReason,
   SERVER_STOPPING,
 } from '../../../src/domains/event/streams.ts';
-import { AppError, eventsGone, unavailable } from '../../../src/errors.ts';
+import { AppError, eventsGone, unavailable } from '../../../src/foundation/errors.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { engines, type OpenedStore } from '../../kit/stores.ts';
 

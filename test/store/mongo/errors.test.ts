@@ -8,7 +8,7 @@ import {
   MongoWriteConcernError,
 } from 'mongodb';
 import { describe, expect, it } from 'vitest';
-import { notFound } from '../../../src/errors.ts';
+import { notFound } from '../../../src/foundation/errors.ts';
 import { isDuplicateKey, portError, WriteConflict } from '../../../src/store/mongo/errors.ts';
 
 const serverError = (code: number, errorLabels: string[] = []) =>

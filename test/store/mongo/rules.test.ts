@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/foundation/errors.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import type { IdempotentCall, PetstoreWrites } from '../../../src/store/store.ts';
 import { codeOf, newDatabase } from './database.ts';

@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import Database from 'libsql';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { AppError } from '../../../src/errors.ts';
-import type { MaybePromise } from '../../../src/maybe-promise.ts';
+import { AppError } from '../../../src/foundation/errors.ts';
+import type { MaybePromise } from '../../../src/foundation/maybe-promise.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { LATEST, migrate } from '../../../src/store/sqlite/schema.ts';
 import {

@@ -1,0 +1,150 @@
+import { FAILURE_COST } from '../access/session.ts';
+import { AppError } from '../foundation/errors.ts';
+import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
+import type { PersistedQueries } from './persisted-queries.ts';
+import { OperationRefused, publicError } from './refusal.ts';
+
+/** Maximum operations per batch. */
+const MAX_BATCH_SIZE = 10;
+
+/**
+ * How large a request without cost may be and still be free: the tokens of a small document plus 4 for each
+ * selected field (`a: minute { b: limit }` has two), and the bytes of a hundred fields with the longest
+ * names.
+ */
+const FREE_REQUEST_LIMITS = { tokens: 150, tokensPerField: 4, maxTokens: 420, bytes: 12_000 };
+
+/** One operation of a request: either ready to run, or refused with these errors. */
+export type AdmissionResult = PreparedOperation | OperationRefused;
+
+/** A GraphQL request as received. */
+export interface GraphQLRequest {
+  /** The parsed parameters of one operation or a batch. */
+  parameters: unknown;
+  /** The size of their text. */
+  bytes: number;
+}
+
+/** Everything a GraphQL request asks for, with its cost, before any of it runs. */
+export interface Admission {
+  operations: AdmissionResult[];
+  /** Units for the whole request. */
+  cost: number;
+  /** Number of writing fields in the whole request. */
+  mutations: number;
+  batch: boolean;
+  /** The parameters of each operation, without unknown ones. */
+  requests: OperationRequest[];
+  /** The operation names, for the log. */
+  name: string | undefined;
+}
+
+export interface AdmissionServices {
+  operations: Operations;
+  persisted: PersistedQueries;
+}
+
+/**
+ * Parses and validates a request and computes its cost.
+ *
+ * @param mayMutate whether mutations are allowed, which they are not over GET
+ * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed
+ */
+export function admit(
+  { operations, persisted }: AdmissionServices,
+  { parameters, bytes }: GraphQLRequest,
+  mayMutate: boolean,
+): Admission {
+  const batch = Array.isArray(parameters);
+  const requests: unknown[] = batch ? parameters : [parameters];
+  if (requests.length > MAX_BATCH_SIZE) {
+    throw new AppError(
+      'PAYLOAD_TOO_LARGE',
+      `A batch may have ${MAX_BATCH_SIZE} operations, not ${requests.length}.`,
+    );
+  }
+  if (requests.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
+  // Check all of them before preparing the first, so that a malformed one costs no more than one failure.
+  const checked = requests.map((request) => {
+    try {
+      return toOperationRequest(request, persisted);
+    } catch (error) {
+      // The rest of the batch can still run.
+      if (batch && error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND')
+        return new OperationRefused([publicError(error)]);
+      throw error;
+    }
+  });
+  const admitted = checked.map((request) =>
+    request instanceof OperationRefused ? request : prepare(operations, request, mayMutate),
+  );
+  let cost = 0;
+  let freeTokens = 0;
+  let freeFields = 0;
+  let mutations = 0;
+  const names: string[] = [];
+  for (const one of admitted) {
+    if (one instanceof OperationRefused) {
+      cost += FAILURE_COST;
+      continue;
+    }
+    cost += one.cost;
+    mutations += one.mutations;
+    if (one.cost === 0) {
+      freeTokens += one.tokens;
+      freeFields += one.fields;
+    }
+    if (one.operation.name) names.push(one.operation.name.value);
+  }
+  const free = Math.min(
+    FREE_REQUEST_LIMITS.maxTokens,
+    FREE_REQUEST_LIMITS.tokens + FREE_REQUEST_LIMITS.tokensPerField * freeFields,
+  );
+  if (freeTokens > free || (cost === 0 && bytes > FREE_REQUEST_LIMITS.bytes)) cost++;
+  return {
+    operations: admitted,
+    requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),
+    cost,
+    mutations,
+    batch,
+    name: names.length > 0 ? names.join(',') : undefined,
+  };
+}
+
+function prepare(operations: Operations, request: OperationRequest, mayMutate: boolean): AdmissionResult {
+  let prepared: PreparedOperation;
+  try {
+    prepared = operations.prepare(request);
+  } catch (error) {
+    if (error instanceof OperationRefused) return error;
+    throw error;
+  }
+  if (!mayMutate && prepared.operation.operation !== 'query') {
+    throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
+  }
+  return prepared;
+}
+
+/**
+ * Checks the GraphQL-over-HTTP parameters and ignores unknown ones.
+ *
+ * @throws BAD_REQUEST naming the malformed one
+ */
+function toOperationRequest(value: unknown, persisted: PersistedQueries): OperationRequest {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw malformed('must be a JSON object');
+  const { query, operationName, variables, extensions } = value as Record<string, unknown>;
+  if (operationName != null && typeof operationName !== 'string')
+    throw malformed('has an operationName that is not a string');
+  if (!isOptionalObject(variables)) throw malformed('has variables that are not an object');
+  if (!isOptionalObject(extensions)) throw malformed('has extensions that are not an object');
+  const text = persisted.textOf(query, extensions);
+  if (typeof text !== 'string') throw malformed('must have a query that is a string');
+  // Clients without an operation name send an empty one.
+  return { query: text, operationName: operationName || undefined, variables } as OperationRequest;
+}
+
+const isOptionalObject = (value: unknown): boolean =>
+  value == null || (typeof value === 'object' && !Array.isArray(value));
+
+const malformed = (what: string) => new AppError('BAD_REQUEST', `A GraphQL request ${what}.`);

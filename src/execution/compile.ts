@@ -1,0 +1,160 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  getNamedType,
+  isObjectType,
+  Kind,
+  type ListValueNode,
+  type ObjectValueNode,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+  TypeNameMetaFieldDef,
+  visit,
+} from 'graphql';
+import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
+import { toJson } from '../schema/json.ts';
+import type { Documents, Operation } from './documents.ts';
+import type { ErrorReporter } from './execute.ts';
+import type { ExecutionPlan } from './execution-plan.ts';
+import { asQuery, type ExecutionSchemas } from './mutation.ts';
+import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
+import type { Variables } from './variables.ts';
+
+/** Compiling pays off from the second use on, so one-off operations are never compiled. */
+const MIN_USES_TO_COMPILE = 2;
+/** Larger operations are interpreted: compiling them would block the event loop for tens of milliseconds. */
+const MAX_COMPILED_FIELDS = 300;
+/** Measured: heap bytes of the code for one field. */
+const BYTES_PER_COMPILED_FIELD = 4_000;
+
+/** Compiles operations that are used repeatedly. */
+export class Compiler {
+  readonly #schemas: ExecutionSchemas;
+  readonly #documents: Documents;
+  readonly #report: ErrorReporter;
+
+  constructor(schemas: ExecutionSchemas, documents: Documents, report: ErrorReporter) {
+    this.#schemas = schemas;
+    this.#documents = documents;
+    this.#report = report;
+  }
+
+  /** @returns code equivalent to graphql-js for these variables; null to interpret instead */
+  codeFor(plan: ExecutionPlan, variables: Variables): CompiledQuery | null {
+    plan.uses++;
+    if (plan.uses < MIN_USES_TO_COMPILE || !canCompile(plan, variables)) return null;
+    if (plan.code === undefined) {
+      const { operation, selected } = plan;
+      const hasRoom =
+        selected.fields <= MAX_COMPILED_FIELDS &&
+        this.#documents.reserve(operation.document, selected.fields * BYTES_PER_COMPILED_FIELD);
+      plan.code = hasRoom ? this.compile(operation, selected, { stringify: true }) : null;
+    }
+    return plan.code;
+  }
+
+  /**
+   * @param options `stringify`: whether to generate a fast JSON serialiser as well, for results sent
+   * unchanged
+   */
+  compile(
+    { node }: Operation,
+    { selection }: SelectedOperation,
+    { stringify }: { stringify: boolean },
+  ): CompiledQuery | null {
+    const compile = (customJSONSerializer: boolean) =>
+      compileQuery(this.#schemas[node.operation], flatDocument(node, selection), node.name?.value ?? '', {
+        disableLeafSerialization: true,
+        disablingCapturingStackErrors: true,
+        customJSONSerializer,
+      });
+    // The generated serialiser confuses the types of an interface and cannot handle custom scalars.
+    const fast = stringify && !hasSeveralTypes(selection) ? compile(true) : undefined;
+    if (fast && isCompiledQuery(fast)) return fast;
+    const compiled = compile(false);
+    if (isCompiledQuery(compiled)) return { ...compiled, stringify: toJson };
+    this.#report(new Error('An operation could not be compiled', { cause: compiled.errors }));
+    return null;
+  }
+}
+
+/**
+ * Rewrites an operation without fragments and directives. graphql-jit misbehaves if a field is selected in
+ * several places, or if selections with one response key are skipped independently.
+ */
+function flatDocument(node: OperationDefinitionNode, selection: Selection): DocumentNode {
+  const { directives: _decided, ...operation } = asQuery(node);
+  return {
+    kind: Kind.DOCUMENT,
+    definitions: [{ ...operation, selectionSet: selectionSet(selection) }],
+  };
+}
+
+const selectionSet = (selection: Selection): SelectionSetNode => ({
+  kind: Kind.SELECTION_SET,
+  selections: selection.flatMap(fieldNodes),
+});
+
+/** The first node carries the merged selection. The others are kept for the locations of errors. */
+function fieldNodes({ definition, nodes, subselections }: SelectedField): FieldNode[] {
+  const [first, ...others] = nodes.map(({ directives: _decided, selectionSet: _merged, ...node }) => node);
+  if (subselections.size === 0) return [first!, ...others];
+  const named = getNamedType(definition.type);
+  const selections = isObjectType(named)
+    ? selectionSet(subselections.get(named)!)
+    : {
+        kind: Kind.SELECTION_SET as const,
+        selections: [...subselections].map(([type, selection]) => ({
+          kind: Kind.INLINE_FRAGMENT as const,
+          typeCondition: {
+            kind: Kind.NAMED_TYPE as const,
+            name: { kind: Kind.NAME as const, value: type.name },
+          },
+          selectionSet: selectionSet(selection),
+        })),
+      };
+  return [{ ...first!, selectionSet: selections }, ...others];
+}
+
+/** Whether a response key contains the separator of graphql-jit's paths, which would make them ambiguous. */
+const hasSeparator = (selection: Selection): boolean =>
+  selection.some(
+    ({ key, definition, subselections }) =>
+      (key.includes('_') && definition !== TypeNameMetaFieldDef) ||
+      [...subselections.values()].some(hasSeparator),
+  );
+
+const hasSeveralTypes = (selection: Selection): boolean =>
+  selection.some(
+    ({ subselections }) => subselections.size > 1 || [...subselections.values()].some(hasSeveralTypes),
+  );
+
+/**
+ * Whether graphql-jit behaves like graphql-js here. It treats a missing variable inside a literal as null, so
+ * that `{description: $none}` would remove the description. It mistakes the properties of Object.prototype
+ * for fields. For mutations, it identifies fields by paths that can be ambiguous.
+ */
+function canCompile(plan: ExecutionPlan, variables: Variables): boolean {
+  if (plan.requiredVariables === undefined) {
+    const { operation, selected } = plan;
+    const isClear = operation.node.operation !== 'mutation' || !hasSeparator(selected.selection);
+    plan.requiredVariables = isClear ? neededVariables(operation.document.ast) : null;
+  }
+  return plan.requiredVariables?.every((name) => Object.hasOwn(variables, name)) ?? false;
+}
+
+/** The variables used in literals; null if compiled code cannot be correct. */
+function neededVariables(document: DocumentNode): readonly string[] | null {
+  const names = new Set<string>();
+  let isOrdinary = true;
+  const look = (literal: ListValueNode | ObjectValueNode) =>
+    void visit(literal, { Variable: ({ name }) => void names.add(name.value) });
+  visit(document, {
+    Name: ({ value }) => {
+      if (value in Object.prototype) isOrdinary = false;
+    },
+    ListValue: look,
+    ObjectValue: look,
+  });
+  return isOrdinary ? [...names] : null;
+}

@@ -1,0 +1,218 @@
+import {
+  type FieldNode,
+  type GraphQLField,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  getNamedType,
+  getNullableType,
+  isLeafType,
+  isListType,
+  isObjectType,
+  isScalarType,
+  isSpecifiedScalarType,
+  Kind,
+  TypeNameMetaFieldDef,
+  type ValueNode,
+} from 'graphql';
+import { DEFAULT_PAGE_SIZE } from '../schema/connection.ts';
+import { isSchemaField } from './introspection.ts';
+import { tooComplex } from './refusal.ts';
+import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
+import type { Variables } from './variables.ts';
+
+/** Operations above this many units are refused. */
+const MAX_COST = 50;
+/** List entries per unit. */
+const ENTRIES_PER_UNIT = 100;
+/** Weight per unit. */
+const WEIGHT_PER_UNIT = 2_500;
+/** Weight up to which `rateLimit` and root `__typename` are free. */
+const FREE_WEIGHT = 100;
+/** Characters of text that weigh as much as a number or an id. */
+const CHARACTERS_PER_WEIGHT = 100;
+/** Events covered by the cost of a subscription. */
+const SUBSCRIPTION_ROWS = 100;
+
+export interface Cost {
+  units: number;
+  /** Whether other variables could result in another cost. */
+  dependsOnVariables: boolean;
+}
+
+/**
+ * An upper bound on part of a response. `entries` counts list entries on all levels. `weight` counts each
+ * field of an object for each row it can appear in: 1, or 1 per 100 characters of text.
+ */
+interface Amount {
+  entries: number;
+  weight: number;
+}
+
+const max = (a: Amount, b: Amount): Amount => ({
+  entries: Math.max(a.entries, b.entries),
+  weight: Math.max(a.weight, b.weight),
+});
+
+type Field = GraphQLField<unknown, unknown>;
+
+/**
+ * Computes the cost of operations in units: the sum over all root fields of `max(1, ceil(entries / 100),
+ * ceil(weight / 2500))`, using the most each can return.
+ */
+export class CostModel {
+  readonly #weights = new Map<Field, number>();
+
+  /** @throws Error if the schema has a list or text of unknown size, for which no cost can be computed */
+  constructor(schema: GraphQLSchema) {
+    const types = Object.values(schema.getTypeMap()).filter(
+      (type): type is GraphQLObjectType => isObjectType(type) && !type.name.startsWith('__'),
+    );
+    const fields = types.flatMap((type) => Object.values(type.getFields()));
+    const connections = new Set(fields.filter(isPaged).map(({ type }) => getNamedType(type)));
+    for (const type of types) {
+      const isConnection = connections.has(type);
+      for (const field of Object.values(type.getFields())) {
+        if (
+          isListType(getNullableType(field.type)) &&
+          !isConnection &&
+          !isPaged(field) &&
+          !listSizeArgument(field)
+        )
+          throw new Error(`${type.name}.${field.name}: nothing says how many entries it can have`);
+        this.#weights.set(field, isConnection && !isLeafType(getNamedType(field.type)) ? 0 : weightOf(field));
+      }
+    }
+  }
+
+  /**
+   * @param variables coerced, with defaults
+   * @throws QUERY_TOO_COMPLEX above MAX_COST units
+   */
+  costOf(
+    { selection }: SelectedOperation,
+    kind: 'query' | 'mutation' | 'subscription',
+    variables: Variables,
+  ): Cost {
+    const analysis = new CostAnalysis(this.#weights, variables);
+    const rows = kind === 'subscription' ? SUBSCRIPTION_ROWS : 1;
+    let units = 0;
+    let freeWeight = 0;
+    for (const field of selection) {
+      if (isSchemaField(field)) {
+        units += 1;
+        continue;
+      }
+      const { entries, weight } = analysis.amountOf(field, rows);
+      const own = field.definition === TypeNameMetaFieldDef ? 1 : 0;
+      if (own > 0 || field.definition.extensions.free) freeWeight += weight + own;
+      else units += Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT));
+    }
+    if (freeWeight > FREE_WEIGHT) units += Math.ceil(freeWeight / WEIGHT_PER_UNIT);
+    if (units > MAX_COST) {
+      throw tooComplex(`costs ${units.toLocaleString('en-US')} units; the maximum is ${MAX_COST}`);
+    }
+    return { units, dependsOnVariables: analysis.dependsOnVariables };
+  }
+}
+
+class CostAnalysis {
+  dependsOnVariables = false;
+  readonly #weights: ReadonlyMap<Field, number>;
+  readonly #variables: Variables;
+
+  constructor(weights: ReadonlyMap<Field, number>, variables: Variables) {
+    this.#weights = weights;
+    this.#variables = variables;
+  }
+
+  /**
+   * An upper bound on what a field and its subselections can return, excluding the field's own weight.
+   *
+   * @param rows number of objects that the field belongs to
+   * @param page entries in the lists of the enclosing connection
+   */
+  amountOf({ definition, nodes, subselections }: SelectedField, rows: number, page?: number): Amount {
+    const size = this.#sizeOf(definition, nodes[0]) ?? page;
+    if (!isListType(getNullableType(definition.type))) {
+      const amount = this.#maximum(subselections, rows, size);
+      // The page is read even if neither nodes nor edges are selected.
+      if (size !== undefined && isPaged(definition) && !hasList(subselections)) amount.entries += rows * size;
+      return amount;
+    }
+    const entries = rows * (size ?? 1);
+    const amount = this.#maximum(subselections, entries, undefined);
+    return { entries: amount.entries + entries, weight: amount.weight };
+  }
+
+  /** A record has one type, so the most expensive one counts. */
+  #maximum(subselections: SelectedField['subselections'], rows: number, page: number | undefined): Amount {
+    let maximum: Amount = { entries: 0, weight: 0 };
+    for (const selection of subselections.values()) maximum = max(maximum, this.#sum(selection, rows, page));
+    return maximum;
+  }
+
+  #sum(selection: Selection, rows: number, page: number | undefined): Amount {
+    const sum: Amount = { entries: 0, weight: 0 };
+    for (const field of selection) {
+      const { entries, weight } = this.amountOf(field, rows, page);
+      sum.entries += entries;
+      sum.weight += weight + rows * (this.#weights.get(field.definition) ?? 1);
+    }
+    return sum;
+  }
+
+  /**
+   * The number of entries a list field can return, by its arguments; undefined if it is not a list with a
+   * size.
+   */
+  #sizeOf(definition: Field, node: FieldNode): number | undefined {
+    if (isPaged(definition)) {
+      const sizes = ['first', 'last'].map((name) => this.#argument(node, name));
+      const given = sizes.filter((size) => typeof size === 'number');
+      return given.length > 0 ? Math.max(0, ...given) : DEFAULT_PAGE_SIZE;
+    }
+    const keys = isListType(getNullableType(definition.type)) && listSizeArgument(definition);
+    if (!keys) return undefined;
+    const given = this.#argument(node, keys.name);
+    return Array.isArray(given) ? given.length : 1;
+  }
+
+  #argument(node: FieldNode, name: string): unknown {
+    const value = node.arguments?.find((argument) => argument.name.value === name)?.value;
+    return value && this.#value(value);
+  }
+
+  /** The value of an argument that determines a list's size. For lists, only the length matters. */
+  #value(node: ValueNode): unknown {
+    if (node.kind === Kind.VARIABLE) {
+      this.dependsOnVariables = true;
+      return this.#variables[node.name.value];
+    }
+    if (node.kind === Kind.INT) return Number(node.value);
+    return node.kind === Kind.LIST ? node.values : null;
+  }
+}
+
+/** Whether a field is paginated by its arguments. */
+const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === 'first');
+
+/** The list argument that names a field's entries one by one. */
+const listSizeArgument = ({ args }: Field) => args.find(({ type }) => isListType(getNullableType(type)));
+
+const hasList = (subselections: SelectedField['subselections']): boolean =>
+  [...subselections.values()].some((selection) =>
+    selection.some(({ definition }) => isListType(getNullableType(definition.type))),
+  );
+
+/**
+ * The weight of a field's value. `extensions.maxLength` of the field or its scalar gives the maximum number
+ * of characters.
+ */
+function weightOf({ name, type, extensions }: Field): number {
+  const named = getNamedType(type);
+  const maxLength = extensions.maxLength ?? named.extensions.maxLength;
+  if (typeof maxLength === 'number') return Math.max(1, Math.ceil(maxLength / CHARACTERS_PER_WEIGHT));
+  if (isScalarType(named) && (named.name === 'String' || !isSpecifiedScalarType(named)))
+    throw new Error(`${name}: nothing says how long this text can be`);
+  return 1;
+}

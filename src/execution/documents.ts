@@ -1,0 +1,206 @@
+import {
+  type ArgumentNode,
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLFormattedError,
+  type GraphQLSchema,
+  Kind,
+  MaxIntrospectionDepthRule,
+  NoSchemaIntrospectionCustomRule,
+  type ObjectFieldNode,
+  type OperationDefinitionNode,
+  OverlappingFieldsCanBeMergedRule,
+  parse,
+  specifiedRules,
+  type ValidationRule,
+  type VariableDefinitionNode,
+  visit,
+} from 'graphql';
+import { LRUCache } from 'lru-cache';
+import { AppError, MAX_LISTED_ISSUES, unlistedIssues } from '../foundation/errors.ts';
+import { Int64IdsRule } from '../schema/id-scalar.ts';
+import { checkExpansion, checkNesting, MAX_TOKENS } from './complexity.ts';
+import { findMergeConflicts } from './merging.ts';
+import { OperationRefused, publicError, refused } from './refusal.ts';
+import { validate } from './validate.ts';
+
+/** Total bytes cached for all documents. */
+const MAX_BYTES = 24_000_000;
+/** Bytes cached per document. Beyond this, no code is generated. */
+const MAX_BYTES_PER_DOCUMENT = 1_500_000;
+/** Measured: heap bytes per token, including its share of the AST. */
+const BYTES_PER_TOKEN = 300;
+const BYTES_PER_ENTRY = 1_000;
+/** Total characters of documents remembered after their first use. */
+const MAX_CHARACTERS_SEEN = 2_000_000;
+/** Validation stops after this many errors. */
+const MAX_ERRORS = 100;
+
+/** An operation of a valid document. */
+export interface Operation {
+  readonly document: ValidDocument;
+  readonly node: OperationDefinitionNode;
+}
+
+/** A parsed and validated document. */
+export interface ValidDocument {
+  readonly text: string;
+  readonly ast: DocumentNode;
+  readonly tokens: number;
+  readonly operations: ReadonlyMap<string, Operation>;
+  /** The default operation: the only one there is. */
+  readonly only: Operation | undefined;
+  readonly refusal?: undefined;
+}
+
+/** A document, or why none of it can run. */
+export type ReadDocument = ValidDocument | { readonly refusal: OperationRefused };
+
+interface Entry {
+  readonly document: ReadDocument;
+  /** Bytes cached for the document. */
+  readonly bytes: number;
+}
+
+/**
+ * Parses and validates documents, and caches them from their second use on. The cache is bounded by size, and
+ * one-off documents leave nothing behind for the garbage collector.
+ */
+export class Documents {
+  readonly #schema: GraphQLSchema;
+  readonly #suggest: boolean;
+  readonly #rules: readonly ValidationRule[];
+  readonly #cache = new LRUCache<string, Entry>({
+    maxSize: MAX_BYTES,
+    sizeCalculation: ({ bytes }) => bytes,
+  });
+  /** Documents used once. */
+  readonly #seen = new LRUCache<string, true>({
+    maxSize: MAX_CHARACTERS_SEEN,
+    sizeCalculation: (_, text) => text.length + 1,
+  });
+
+  /** @param options `introspection: false` hides the schema: no introspection, no "Did you mean" */
+  constructor(schema: GraphQLSchema, { introspection }: { introspection: boolean }) {
+    this.#schema = schema;
+    this.#suggest = introspection;
+    // `Introspection` limits introspection by the number of fields instead of depth. `findMergeConflicts`
+    // finds conflicts in one pass.
+    const standard = specifiedRules.filter(
+      (rule) => rule !== MaxIntrospectionDepthRule && rule !== OverlappingFieldsCanBeMergedRule,
+    );
+    const rules = [...standard, Int64IdsRule];
+    this.#rules = introspection ? rules : [...rules, NoSchemaIntrospectionCustomRule];
+  }
+
+  /** Returns the document from the cache, or reads it. */
+  get(text: string): ReadDocument {
+    const known = this.#cache.get(text);
+    if (known) return known.document;
+    const document = this.read(text);
+    if (this.#seen.has(text)) {
+      this.#seen.delete(text);
+      const tokens = document.refusal ? 0 : document.tokens;
+      const bytes = BYTES_PER_ENTRY + 2 * text.length + tokens * BYTES_PER_TOKEN;
+      this.#cache.set(text, { document, bytes });
+    } else {
+      this.#seen.set(text, true);
+    }
+    return document;
+  }
+
+  /**
+   * Reserves cache space for data attached to a document.
+   *
+   * @returns whether the data may be cached; false if the document itself is not cached or would get too
+   * large
+   */
+  reserve(document: ValidDocument, bytes: number): boolean {
+    const entry = this.#cache.peek(document.text);
+    if (entry?.document !== document || entry.bytes + bytes > MAX_BYTES_PER_DOCUMENT) return false;
+    // A new object, because the cache does not recompute the size of a known one.
+    this.#cache.set(document.text, { document, bytes: entry.bytes + bytes });
+    return true;
+  }
+
+  /** Parses and validates a document without caching it. */
+  read(text: string): ReadDocument {
+    let ast: DocumentNode;
+    let errors: readonly GraphQLError[];
+    try {
+      checkNesting(text);
+      ast = parse(text, { maxTokens: MAX_TOKENS });
+      checkExpansion(ast);
+      errors = this.#errorsOf(ast);
+    } catch (error) {
+      if (error instanceof AppError) return { refusal: new OperationRefused([publicError(error)]) };
+      if (!(error instanceof GraphQLError)) throw error;
+      const code = error.message.includes('Parsing aborted') ? 'QUERY_TOO_COMPLEX' : 'GRAPHQL_PARSE_FAILED';
+      return { refusal: new OperationRefused([publicError(error, code)]) };
+    }
+    if (errors.length > 0) return { refusal: validationRefusal(ast, errors) };
+    const operations = new Map<string, Operation>();
+    const document = {
+      text,
+      ast,
+      tokens: countTokens(ast),
+      operations,
+      only: undefined as Operation | undefined,
+    };
+    for (const node of ast.definitions) {
+      if (node.kind === Kind.OPERATION_DEFINITION) operations.set(node.name?.value ?? '', { document, node });
+    }
+    if (operations.size === 1) [document.only] = operations.values();
+    return document;
+  }
+
+  #errorsOf(ast: DocumentNode): readonly GraphQLError[] {
+    const suggested = this.#suggest ? MAX_LISTED_ISSUES : 0;
+    const errors = validate(this.#schema, ast, this.#rules, { max: MAX_ERRORS, suggested });
+    return errors.length > 0 ? errors : findMergeConflicts(this.#schema, ast);
+  }
+}
+
+function countTokens({ loc }: DocumentNode): number {
+  let tokens = 0;
+  for (let token = loc?.startToken ?? null; token; token = token.next) tokens++;
+  return tokens;
+}
+
+/** Lists the first errors and counts the rest. */
+function validationRefusal(ast: DocumentNode, errors: readonly GraphQLError[]): OperationRefused {
+  if (errors.at(-1)!.message.endsWith('Validation aborted.'))
+    return refused('QUERY_TOO_COMPLEX', 'The operation has too many errors.');
+  const named = errors.slice(0, MAX_LISTED_ISSUES).map((error) => validationError(ast, error));
+  const unnamed = errors.length - named.length;
+  if (unnamed > 0) {
+    const last = named.at(-1)!;
+    named[named.length - 1] = { ...last, message: `${last.message} (${unlistedIssues(unnamed)})` };
+  }
+  return new OperationRefused(named);
+}
+
+/**
+ * Formats a validation error. If a scalar refused a value, the message names the argument or field, as domain
+ * rules do.
+ */
+function validationError(ast: DocumentNode, error: GraphQLError): GraphQLFormattedError {
+  const formatted = publicError(error, 'GRAPHQL_VALIDATION_FAILED');
+  if (formatted.extensions?.code !== 'VALIDATION_FAILED') return formatted;
+  let name = 'value';
+  const look = (node: ArgumentNode | ObjectFieldNode | VariableDefinitionNode, found: string) => {
+    const value = node.kind === Kind.VARIABLE_DEFINITION ? node.defaultValue : node.value;
+    const values = value?.kind === Kind.LIST ? value.values : [value];
+    if (error.nodes?.some((faulty) => values.includes(faulty as never))) name = found;
+  };
+  visit(ast, {
+    Argument: (node) => look(node, node.name.value),
+    ObjectField: (node) => look(node, node.name.value),
+    VariableDefinition: (node) => look(node, node.variable.name.value),
+  });
+  return {
+    ...formatted,
+    message: `${name}: ${error.message}.`,
+    extensions: { ...formatted.extensions, fields: [{ path: name, message: error.message }] },
+  };
+}

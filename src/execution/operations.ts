@@ -1,0 +1,245 @@
+import {
+  createSourceEventStream,
+  type DocumentNode,
+  type ExecutionResult,
+  execute,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  TypeNameMetaFieldDef,
+} from 'graphql';
+import { AppError } from '../foundation/errors.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { Context } from '../schema/context.ts';
+import { toJson } from '../schema/json.ts';
+import { Compiler } from './compile.ts';
+import { CostModel } from './cost.ts';
+import { Documents, type Operation } from './documents.ts';
+import { type ErrorReporter, type PublicResult, publicResult } from './execute.ts';
+import { type ExecutionPlan, ExecutionPlans } from './execution-plan.ts';
+import { Introspection, isSchemaField } from './introspection.ts';
+import { asQueries, type ExecutionSchemas, executionSchemas, mutate } from './mutation.ts';
+import { OperationRefused, publicError, refused } from './refusal.ts';
+import { select } from './selection.ts';
+import type { Variables } from './variables.ts';
+
+/** GraphQL-over-HTTP parameters of one operation. */
+export interface OperationRequest {
+  query: string;
+  operationName?: string | null | undefined;
+  variables?: Readonly<Record<string, unknown>> | null | undefined;
+}
+
+/** An operation ready to be executed once it is paid for. */
+export interface PreparedOperation {
+  document: DocumentNode;
+  operation: OperationDefinitionNode;
+  /** In units. */
+  cost: number;
+  /** Tokens of its document. */
+  tokens: number;
+  /** Selected fields on all levels. */
+  fields: number;
+  /** Number of writing fields. */
+  mutations: number;
+  /** Executes with compiled code if available. Errors are already masked. */
+  execute(context: Context): MaybePromise<PublicResult>;
+  /** Executes with graphql-js, the reference for testing compiled code. */
+  interpret(context: Context): MaybePromise<PublicResult>;
+  /**
+   * Runs a subscription. Yields one result per event until the events end.
+   *
+   * @param context for opening the event stream
+   * @param contextOfEvent creates the context for resolving one event
+   * @throws AppError if it cannot start, and whatever error ends the events
+   */
+  subscribe(context: Context, contextOfEvent: () => Context): Promise<AsyncGenerator<PublicResult>>;
+  /** Serialises a result, with generated code if available. */
+  stringify(result: PublicResult): string;
+}
+
+/** An operation from our own code. Its variables are known to be valid, and it costs one unit. */
+export type InternalOperation = (
+  variables: Record<string, unknown>,
+  context: Context,
+) => MaybePromise<PublicResult>;
+
+/** Heap bytes of the largest schema result, most of whose objects are shared. */
+const SCHEMA_DATA_BYTES = 400_000;
+
+/**
+ * Turns the text of an operation into something executable: parsed, validated, priced and compiled at most
+ * once. REST, GraphQL and Yoga all execute through it.
+ */
+export class Operations {
+  readonly #schema: GraphQLSchema;
+  readonly #schemas: ExecutionSchemas;
+  readonly #report: ErrorReporter;
+  readonly #documents: Documents;
+  readonly #plans: ExecutionPlans;
+  readonly #costModel: CostModel;
+  readonly #introspection: Introspection;
+  readonly #compiler: Compiler;
+
+  /** @param options `introspection: false` hides the schema: no introspection, no "Did you mean" */
+  constructor(schema: GraphQLSchema, report: ErrorReporter, { introspection = true } = {}) {
+    this.#schema = schema;
+    this.#schemas = executionSchemas(schema);
+    this.#report = report;
+    this.#documents = new Documents(schema, { introspection });
+    this.#plans = new ExecutionPlans(schema, this.#documents, { suggest: introspection });
+    this.#costModel = new CostModel(schema);
+    this.#introspection = new Introspection(schema);
+    this.#compiler = new Compiler(this.#schemas, this.#documents, report);
+  }
+
+  /** @throws OperationRefused if it cannot be executed */
+  prepare(request: OperationRequest): PreparedOperation {
+    const operation = this.#operation(request);
+    const { document, node } = operation;
+    let variables: Variables;
+    let plan: ExecutionPlan;
+    let cost: number;
+    let schemaData: Record<string, unknown> | null;
+    try {
+      variables = this.#plans.coerce(operation, request.variables ?? {});
+      plan = this.#plans.planOf(operation, variables);
+      cost = this.#cost(plan, variables);
+      schemaData = this.#schemaData(plan, variables);
+    } catch (error) {
+      if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
+      throw error;
+    }
+    const mutations = countMutations(plan);
+    const interpret = (context: Context) =>
+      this.#run(operation, mutations, context, (rootValue) =>
+        execute({
+          schema: this.#schemas[node.operation],
+          document: node.operation === 'mutation' ? asQueries(document.ast) : document.ast,
+          operationName: node.name?.value ?? null,
+          rootValue,
+          contextValue: context,
+          variableValues: variables,
+        }),
+      );
+    return {
+      document: document.ast,
+      operation: node,
+      cost,
+      tokens: document.tokens,
+      fields: plan.selected.fields,
+      mutations,
+      interpret,
+      execute: (context) => {
+        if (schemaData) return { data: schemaData };
+        const code = this.#compiler.codeFor(plan, variables);
+        return code
+          ? this.#run(operation, mutations, context, (root) => code.query(root, context, variables))
+          : interpret(context);
+      },
+      subscribe: async (context, contextOfEvent) => {
+        const args = {
+          schema: this.#schema,
+          document: document.ast,
+          operationName: node.name?.value ?? null,
+          variableValues: variables,
+        };
+        const source = await createSourceEventStream({ ...args, contextValue: context });
+        if (!(Symbol.asyncIterator in source)) {
+          const error = source.errors![0]!;
+          throw error.originalError ?? error;
+        }
+        const resolve = (event: unknown) =>
+          this.#finish(
+            execute({ ...args, contextValue: contextOfEvent(), rootValue: event }),
+            context.requestId,
+          );
+        return resultsOf(source, resolve);
+      },
+      stringify: (result) =>
+        plan.code && !result.errors && !result.extensions ? plan.code.stringify(result) : toJson(result),
+    };
+  }
+
+  /** Compiles an operation from our own code at startup. @throws if it is invalid */
+  prepareInternal(query: string): InternalOperation {
+    const document = this.#documents.read(query);
+    if (document.refusal) throw document.refusal;
+    const operation = document.only!;
+    const selected = select(this.#schema, document.ast, operation.node, {});
+    const code = this.#compiler.compile(operation, selected, { stringify: false });
+    if (!code) throw new Error(`Cannot compile ${query}`);
+    return (variables, context) =>
+      this.#run(operation, 1, context, (root) => code.query(root, context, variables));
+  }
+
+  #operation({ query, operationName }: OperationRequest): Operation {
+    const document = this.#documents.get(query);
+    if (document.refusal) throw document.refusal;
+    const operation = operationName == null ? document.only : document.operations.get(operationName);
+    if (!operation) {
+      throw refused(
+        'GRAPHQL_VALIDATION_FAILED',
+        operationName == null
+          ? 'Must provide operation name if query contains multiple operations.'
+          : `Unknown operation named "${operationName}".`,
+      );
+    }
+    return operation;
+  }
+
+  #cost(plan: ExecutionPlan, variables: Variables): number {
+    if (plan.cost) return plan.cost.units;
+    const cost = this.#costModel.costOf(plan.selected, plan.operation.node.operation, variables);
+    if (!cost.dependsOnVariables) plan.cost = cost;
+    return cost.units;
+  }
+
+  #run(
+    { node }: Operation,
+    mutations: number,
+    context: Context,
+    execute: (root: object) => MaybePromise<ExecutionResult>,
+  ): MaybePromise<PublicResult> {
+    return this.#finish(
+      node.operation === 'mutation' ? mutate(context, mutations, execute) : execute(ROOT),
+      context.requestId,
+    );
+  }
+
+  /** @throws QUERY_TOO_COMPLEX */
+  #schemaData(plan: ExecutionPlan, variables: Variables): Record<string, unknown> | null {
+    if (plan.schemaData !== undefined) return plan.schemaData;
+    const { operation, selected } = plan;
+    const isConstant = selected.selection.every(({ definition }) => definition === TypeNameMetaFieldDef);
+    if (!isConstant && !selected.selection.some(isSchemaField)) {
+      plan.schemaData = null;
+      return null;
+    }
+    const data = this.#introspection.resolve(selected.selection, variables) ?? null;
+    const bytes = isConstant ? 0 : SCHEMA_DATA_BYTES;
+    const hasVariables = operation.node.variableDefinitions!.length > 0;
+    if (!hasVariables && (data === null || this.#documents.reserve(operation.document, bytes)))
+      plan.schemaData = data;
+    return data;
+  }
+
+  #finish(result: MaybePromise<ExecutionResult>, requestId?: string): MaybePromise<PublicResult> {
+    return result instanceof Promise
+      ? result.then((settled) => publicResult(settled, this.#report, requestId))
+      : publicResult(result, this.#report, requestId);
+  }
+}
+
+async function* resultsOf<T>(
+  events: AsyncIterable<T>,
+  resolve: (event: T) => MaybePromise<PublicResult>,
+): AsyncGenerator<PublicResult> {
+  for await (const event of events) yield await resolve(event);
+}
+
+function countMutations({ operation: { node }, selected }: ExecutionPlan): number {
+  if (node.operation !== 'mutation') return 0;
+  return selected.selection.filter(({ definition }) => definition !== TypeNameMetaFieldDef).length;
+}
+
+const ROOT = Object.freeze({});

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { AppError } from '../foundation/errors.ts';
+
+const MAX_TEXTS = 1_000;
+const MAX_CHARACTERS = 4_000_000;
+
+/**
+ * Automatic persisted queries as in Apollo's link: the client sends the SHA-256 of its document, and the
+ * document only if the hash is unknown. Sharing the cache between keys leaks nothing, since a key could send
+ * the document itself.
+ */
+export class PersistedQueries {
+  readonly #texts = new LRUCache<string, string>({
+    max: MAX_TEXTS,
+    maxSize: MAX_CHARACTERS,
+    sizeCalculation: (text) => text.length + 1,
+  });
+
+  /**
+   * Returns the document of a request: its `query`, or the one that `extensions.persistedQuery` refers to.
+   *
+   * @throws PERSISTED_QUERY_NOT_FOUND, BAD_REQUEST if the hash is malformed or does not match the document
+   */
+  textOf(query: unknown, extensions: unknown): unknown {
+    const named = (extensions as { persistedQuery?: unknown } | null | undefined)?.persistedQuery;
+    if (named === undefined || named === null) return query;
+    const hash = hashOf(named);
+    if (query === undefined || query === null || query === '') {
+      const text = this.#texts.get(hash);
+      // Apollo's link expects this exact message.
+      if (text === undefined) throw new AppError('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
+      return text;
+    }
+    if (typeof query !== 'string') return query;
+    if (!this.#texts.has(hash)) {
+      if (createHash('sha256').update(query).digest('hex') !== hash) throw otherDocument();
+      this.#texts.set(hash, query);
+    } else if (this.#texts.get(hash) !== query) {
+      throw otherDocument();
+    }
+    return query;
+  }
+}
+
+function hashOf(named: unknown): string {
+  const { version, sha256Hash } = named as { version?: unknown; sha256Hash?: unknown };
+  if (version !== 1 || typeof sha256Hash !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256Hash)) {
+    throw new AppError(
+      'BAD_REQUEST',
+      'extensions.persistedQuery must have version 1 and the SHA-256 of the query, in hex, as sha256Hash.',
+    );
+  }
+  return sha256Hash.toLowerCase();
+}
+
+const otherDocument = () =>
+  new AppError('BAD_REQUEST', 'extensions.persistedQuery.sha256Hash is not the SHA-256 of the query.');

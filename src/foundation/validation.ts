@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import type { Issue } from './errors.ts';
+import { ID_RULE, type Id, parseId } from './id.ts';
+
+/**
+ * What differs between REST and GraphQL in an otherwise common set of input rules. Each domain writes its
+ * rules once, as functions of the dialect.
+ */
+export interface InputDialect {
+  /** An id: a JSON integer in REST, a string or an integer in GraphQL. */
+  id: z.ZodType<Id>;
+  /** An optional field. GraphQL treats `null` as absent, REST refuses it. */
+  optional<T extends z.ZodType>(rule: T): z.ZodType<z.output<T> | undefined>;
+}
+
+const required = (rule: string) => (issue: { input: unknown }) =>
+  issue.input === undefined ? 'is required' : rule;
+
+const idFrom = (accepts: (value: unknown) => boolean) =>
+  z.unknown().transform((value, context): Id => {
+    const id = accepts(value) ? parseId(value) : null;
+    if (id !== null) return id;
+    context.addIssue(required(ID_RULE)({ input: value }));
+    return z.NEVER;
+  }) as unknown as z.ZodType<Id>;
+
+export const restDialect: InputDialect = {
+  id: idFrom((value) => typeof value !== 'string'),
+  optional: (rule) => rule.optional() as never,
+};
+
+export const graphqlDialect: InputDialect = {
+  id: idFrom(() => true),
+  optional: (rule) => rule.nullish().transform((value) => value ?? undefined) as never,
+};
+
+/** Text of `min` to `max` code points, without control characters that could break a terminal, log or CSV. */
+export const text = (min: number, max: number) => {
+  const length = new RegExp(`^.{${min},${max}}$`, 'su');
+  return z
+    .string({ error: required('must be a string') })
+    .refine(
+      (value) => length.test(value),
+      min > 0 ? `must have ${min} to ${max} characters` : `must have at most ${max} characters`,
+    )
+    .refine((value) => !/[\p{Cc}\p{Cs}]/u.test(value), 'must not contain control characters');
+};
+
+/** Text that is stored trimmed. */
+const trimmedText = (min: number, max: number) =>
+  z
+    .string({ error: required('must be a string') })
+    .transform((value) => value.trim())
+    .pipe(text(min, max));
+
+/** In characters. */
+export const MAX_NAME_LENGTH = 200;
+
+/** The name of a record. Stored trimmed. */
+export const name = () => trimmedText(1, MAX_NAME_LENGTH);
+
+export const integer = (min: number, max: number) => {
+  const rule = `must be an integer from ${min} to ${max}`;
+  return z
+    .int({ error: required(rule) })
+    .min(min, rule)
+    .max(max, rule);
+};
+
+export const oneOf = <const T extends readonly string[]>(values: T) =>
+  z.enum(values, { error: required(`must be one of ${values.join(', ')}`) });
+
+export const boolean = () => z.boolean({ error: required('must be true or false') });
+
+/** An input object that refuses unknown fields. */
+export const inputObject = <T extends z.ZodRawShape>(shape: T) =>
+  z.strictObject(shape, { error: () => 'must be an object' });
+
+/** Converts the issues of zod, one per field. */
+export const issuesOf = (issues: readonly z.core.$ZodIssue[]): Issue[] =>
+  issues.flatMap((issue) => {
+    const path = issue.path.map(String);
+    if (issue.code !== 'unrecognized_keys')
+      return [{ path: path.join('.') || 'body', message: issue.message }];
+    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not a known field' }));
+  });

@@ -1,0 +1,128 @@
+import {
+  type ASTVisitor,
+  type DocumentNode,
+  type GraphQLArgument,
+  GraphQLError,
+  type GraphQLInputType,
+  GraphQLScalarType,
+  type GraphQLSchema,
+  getNamedType,
+  getNullableType,
+  type IntValueNode,
+  isInputObjectType,
+  isListType,
+  Kind,
+  type OperationDefinitionNode,
+  type StringValueNode,
+  TypeInfo,
+  ValidationContext,
+  type ValueNode,
+  visit,
+  visitWithTypeInfo,
+} from 'graphql';
+import { AppError, type Issue } from '../foundation/errors.ts';
+import { ID_RULE, parseId } from '../foundation/id.ts';
+
+/** graphql-js prefixes the messages of scalars but keeps their extensions. */
+export const invalid = (message: string, node?: ValueNode) =>
+  new GraphQLError(message, {
+    ...(node && { nodes: node }),
+    extensions: new AppError('VALIDATION_FAILED', message).extensions,
+  });
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : parseId(value));
+
+const readText = (value: unknown, node?: ValueNode): string => {
+  const text = textOf(value);
+  if (text === null) throw invalid(ID_RULE, node);
+  return text;
+};
+
+/**
+ * The standard ID scalar. Apart from `nodeId` and event ids, all ids are int64, but GraphQL has only one ID
+ * type. So the scalar accepts any text, and `Int64IdsRule` and `idIssues`, which know where an id is used,
+ * refuse anything but an int64 before execution.
+ */
+export const IdScalar = new GraphQLScalarType<string, string>({
+  name: 'ID',
+  description:
+    'An int64 id from 1 to 9223372036854775807, as a string of decimal digits; integers are accepted as input. Node ids and event ids are opaque text.',
+  extensions: { accepts: (value: unknown) => textOf(value) !== null },
+  serialize: (value) => value as string,
+  parseValue: (value) => readText(value),
+  parseLiteral: (node) =>
+    readText(node.kind === Kind.STRING || node.kind === Kind.INT ? node.value : null, node),
+});
+
+/** Whether an argument takes opaque ids, as declared in its extensions. */
+const isOpaque = (argument: GraphQLArgument | null | undefined): boolean =>
+  argument?.extensions.opaque === true;
+
+/** Validation rule: ids in a document are int64, except where opaque ids are expected. */
+export function Int64IdsRule(context: ValidationContext): ASTVisitor {
+  const opaqueDefaults = new Set<ValueNode>();
+  const check = (node: StringValueNode | IntValueNode) => {
+    if (getNamedType(context.getInputType()) !== IdScalar) return;
+    if (isOpaque(context.getArgument()) || opaqueDefaults.has(node)) return;
+    if (parseId(node.value) === null) context.reportError(invalid(ID_RULE, node));
+  };
+  return {
+    OperationDefinition(operation) {
+      const opaque = opaqueVariablesIn(context, operation);
+      for (const { variable, defaultValue } of operation.variableDefinitions!) {
+        if (!defaultValue || !opaque.has(variable.name.value)) continue;
+        for (const value of defaultValue.kind === Kind.LIST ? defaultValue.values : [defaultValue])
+          opaqueDefaults.add(value);
+      }
+    },
+    StringValue: check,
+    IntValue: check,
+  };
+}
+
+/** The variables of an operation used only where opaque ids are expected. */
+export const opaqueVariables = (
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+): ReadonlySet<string> =>
+  opaqueVariablesIn(new ValidationContext(schema, document, new TypeInfo(schema), () => {}), operation);
+
+function opaqueVariablesIn(context: ValidationContext, operation: OperationDefinitionNode): Set<string> {
+  const opaque = new Set<string>();
+  if (operation.variableDefinitions!.length === 0) return opaque;
+  const others = new Set<string>();
+  const info = new TypeInfo(context.getSchema());
+  const look = visitWithTypeInfo(info, {
+    VariableDefinition: () => false,
+    Variable: ({ name }) => void (isOpaque(info.getArgument()) ? opaque : others).add(name.value),
+  });
+  for (const node of [operation, ...context.getRecursivelyReferencedFragments(operation)]) visit(node, look);
+  for (const name of others) opaque.delete(name);
+  return opaque;
+}
+
+/** The path of an issue: fields of an input object are named as over REST, anything else after its variable. */
+export const issuePath = (variable: string, path: readonly (string | number)[]): string =>
+  (typeof path[0] === 'string' ? path : [variable, ...path]).join('.');
+
+/** Finds malformed ids in the coerced value of a variable that is not opaque. */
+export function idIssues(type: GraphQLInputType, value: unknown, name: string): Issue[] {
+  const issues: Issue[] = [];
+  const look = (type: GraphQLInputType, value: unknown, path: readonly (string | number)[]): void => {
+    if (value == null) return;
+    const given = getNullableType(type);
+    if (given === IdScalar) {
+      if (parseId(value) === null) issues.push({ path: issuePath(name, path), message: ID_RULE });
+    } else if (isListType(given)) {
+      (value as unknown[]).forEach((item, index) => {
+        look(given.ofType, item, [...path, index]);
+      });
+    } else if (isInputObjectType(given)) {
+      for (const field of Object.values(given.getFields()))
+        look(field.type, (value as Record<string, unknown>)[field.name], [...path, field.name]);
+    }
+  };
+  look(type, value, []);
+  return issues;
+}

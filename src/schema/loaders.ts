@@ -1,0 +1,172 @@
+import DataLoader from 'dataloader';
+import { AppError } from '../foundation/errors.ts';
+import type { Id } from '../foundation/id.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { Page, Store } from '../store/store.ts';
+
+/** The caller that a request reads for. */
+export interface Caller {
+  /** Whether the client has disconnected, after which nothing more is read. */
+  isDisconnected(): boolean;
+  /**
+   * Whether to yield between the levels of a query, so that a large one does not block other requests or the
+   * detection of its client's disconnect.
+   */
+  yieldsBetweenLevels: boolean;
+}
+
+const INTERNAL_CALLER: Caller = { isDisconnected: () => false, yieldsBetweenLevels: false };
+
+/** Creates a DataLoader that stops reading when the client disconnects. */
+function loaderFor<T>(
+  { isDisconnected, yieldsBetweenLevels }: Caller,
+  read: (ids: readonly Id[]) => MaybePromise<T[]>,
+): DataLoader<Id, T> {
+  const batch = async (ids: readonly Id[]) => {
+    if (isDisconnected()) throw clientDisconnected();
+    return read(ids);
+  };
+  return new DataLoader(batch, yieldsBetweenLevels ? { batchScheduleFn: setImmediate } : {});
+}
+
+/** Never sent, because the client is gone. */
+const clientDisconnected = () => new AppError('BAD_REQUEST', 'The client went away.');
+
+/** Number of sources. Each has its own slot in a request's loaders. */
+let sources = 0;
+
+/** How records of one kind are read by id. Defined once, beside their GraphQL type. */
+export class RecordSource<T> {
+  readonly slot = sources++;
+  readonly read: (store: Store, ids: readonly Id[]) => MaybePromise<(T | null)[]>;
+  readonly peek: ((store: Store, id: Id) => T | undefined) | undefined;
+
+  /**
+   * @param read reads any number of ids with one command
+   * @param peek returns the record if the store has it cached
+   */
+  constructor(read: RecordSource<T>['read'], peek?: RecordSource<T>['peek']) {
+    this.read = read;
+    this.peek = peek;
+  }
+}
+
+/**
+ * How something that belongs to each parent is read: a page of its children or their number. Defined once,
+ * like a {@link RecordSource}.
+ */
+export class ChildSource<T, Args extends readonly unknown[]> {
+  readonly slot = sources++;
+  readonly read: (store: Store, parents: readonly Id[], ...args: Args) => MaybePromise<T[]>;
+
+  /** @param read reads for any number of parents with one command */
+  constructor(read: ChildSource<T, Args>['read']) {
+    this.read = read;
+  }
+}
+
+/** A DataLoader that returns already loaded records synchronously. */
+class RecordLoader<T> {
+  readonly #primed = new Map<Id, T | null>();
+  readonly #store: Store;
+  readonly #caller: Caller;
+  readonly #source: RecordSource<T>;
+  #loader: DataLoader<Id, T | null> | undefined;
+
+  constructor(store: Store, caller: Caller, source: RecordSource<T>) {
+    this.#store = store;
+    this.#caller = caller;
+    this.#source = source;
+  }
+
+  load(id: Id): MaybePromise<T | null> {
+    const known = this.#primed.get(id);
+    if (known !== undefined) return known;
+    const peeked = this.#source.peek?.(this.#store, id);
+    if (peeked !== undefined) return peeked;
+    this.#loader ??= loaderFor(this.#caller, async (ids) => {
+      const records = await this.#source.read(this.#store, ids);
+      for (let i = 0; i < ids.length; i++) this.#primed.set(ids[i]!, records[i] ?? null);
+      return records;
+    });
+    return this.#loader.load(id);
+  }
+
+  prime(id: Id, record: T): void {
+    this.#primed.set(id, record);
+  }
+}
+
+/** DataLoaders for children, one per distinct set of arguments, each of which issues one command. */
+class ChildLoader<T, Args extends readonly unknown[]> {
+  readonly #loaders = new Map<string, DataLoader<Id, T>>();
+  readonly #store: Store;
+  readonly #caller: Caller;
+  readonly #source: ChildSource<T, Args>;
+
+  constructor(store: Store, caller: Caller, source: ChildSource<T, Args>) {
+    this.#store = store;
+    this.#caller = caller;
+    this.#source = source;
+  }
+
+  load(parent: Id, args: Args): Promise<T> {
+    const key = JSON.stringify(args);
+    let loader = this.#loaders.get(key);
+    if (!loader) {
+      loader = loaderFor(this.#caller, (parents) => this.#source.read(this.#store, parents, ...args));
+      this.#loaders.set(key, loader);
+    }
+    return loader.load(parent);
+  }
+}
+
+/**
+ * The loaders of one request, created on demand. Each record is read once, and each level of a query with one
+ * command.
+ */
+export class Loaders {
+  readonly #store: Store;
+  readonly #caller: Caller;
+  /** By the slots of their sources. */
+  readonly #loaders: unknown[] = [];
+
+  constructor(store: Store, caller = INTERNAL_CALLER) {
+    this.#store = store;
+    this.#caller = caller;
+  }
+
+  /** The store, unless the client has disconnected. */
+  get store(): Store {
+    if (this.#caller.isDisconnected()) throw clientDisconnected();
+    return this.#store;
+  }
+
+  /** The record with this id; null if there is none. */
+  record<T>(source: RecordSource<T>, id: Id): MaybePromise<T | null> {
+    return this.#recordLoader(source).load(id);
+  }
+
+  /** Caches the records of a page, so that nested fields need not load them again. */
+  prime<T extends { id: Id }>(source: RecordSource<T>, page: MaybePromise<Page<T>>): MaybePromise<Page<T>> {
+    if (page instanceof Promise) return page.then((found) => this.prime(source, found));
+    const loader = this.#recordLoader(source);
+    for (const record of page.items) loader.prime(record.id, record);
+    return page;
+  }
+
+  /** Loads a page of children or their number for one parent. */
+  forParent<T, Args extends readonly unknown[]>(
+    source: ChildSource<T, Args>,
+    parent: Id,
+    ...args: Args
+  ): Promise<T> {
+    this.#loaders[source.slot] ??= new ChildLoader(this.#store, this.#caller, source);
+    return (this.#loaders[source.slot] as ChildLoader<T, Args>).load(parent, args);
+  }
+
+  #recordLoader<T>(source: RecordSource<T>): RecordLoader<T> {
+    this.#loaders[source.slot] ??= new RecordLoader(this.#store, this.#caller, source);
+    return this.#loaders[source.slot] as RecordLoader<T>;
+  }
+}

@@ -1,0 +1,86 @@
+import { validationFailed } from '../foundation/errors.ts';
+import { type Id, parseId } from '../foundation/id.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { builder } from './builder.ts';
+import { MAX_PAGE_SIZE } from './connection.ts';
+import type { Context } from './context.ts';
+
+/**
+ * A record with the name of its GraphQL type, which the record alone does not tell: pets and inventory
+ * entries share one.
+ */
+interface NodeRecord {
+  __typename: string;
+}
+
+/** Marks arguments that take opaque ids. */
+const OPAQUE = { opaque: true };
+
+type Find = (id: Id, context: Context) => MaybePromise<object | null>;
+
+const finders = new Map<string, Find>();
+
+/** The description of nodeId fields. */
+export const NODE_ID =
+  'An opaque id, unique across all types, for clients that cache records of all types together.';
+
+/** Relay's Node interface. `nodeId` is unique across all types, while `id` is unique within one type only. */
+export const NodeInterface = builder.interfaceRef<object>('Node').implement({
+  description: 'A record with an id that is unique across all types.',
+  fields: (t) => ({
+    nodeId: t.id({ description: NODE_ID }),
+  }),
+  resolveType: (node) => (node as NodeRecord).__typename,
+});
+
+/** The nodeId of a record. Clients may store it, so the format must never change. */
+const nodeIdOf = (type: string, id: Id): string => Buffer.from(`${type}:${id}`).toString('base64url');
+
+/**
+ * Makes a type implement Node.
+ *
+ * @param type name of the GraphQL type
+ * @param find reads a record by its `id`
+ * @returns the resolver of its nodeId
+ */
+export function nodeType(type: string, find: Find): (record: { id: Id }) => string {
+  finders.set(type, find);
+  return ({ id }) => nodeIdOf(type, id);
+}
+
+/** Finds a record by nodeId; null if there is none or the nodeId is malformed. */
+function nodeOf(nodeId: string, context: Context): MaybePromise<object | null> {
+  const [type, id] = Buffer.from(nodeId, 'base64url').toString('latin1').split(':') as [string, string];
+  const find = finders.get(type);
+  if (!find || nodeIdOf(type, id) !== nodeId || parseId(id) === null) return null;
+  const found = find(id, context);
+  const named = (record: object | null) => record && { __typename: type, ...record };
+  return found instanceof Promise ? found.then(named) : named(found);
+}
+
+builder.queryFields((t) => ({
+  node: t.field({
+    type: NodeInterface,
+    nullable: true,
+    description: 'Looks up a record by nodeId; null if there is none.',
+    args: { nodeId: t.arg.id({ required: true, description: 'A nodeId.', extensions: OPAQUE }) },
+    resolve: (_root, { nodeId }, context) => nodeOf(nodeId, context),
+  }),
+  nodes: t.field({
+    type: [NodeInterface],
+    nullable: { list: false, items: true },
+    description: 'Looks up records by nodeId, in the given order; null for each that does not exist.',
+    args: {
+      nodeIds: t.arg.idList({
+        required: true,
+        description: `At most ${MAX_PAGE_SIZE} nodeIds.`,
+        extensions: OPAQUE,
+      }),
+    },
+    resolve: (_root, { nodeIds }, context) => {
+      if (nodeIds.length > MAX_PAGE_SIZE)
+        throw validationFailed([{ path: 'nodeIds', message: `must have at most ${MAX_PAGE_SIZE} items` }]);
+      return nodeIds.map((nodeId) => nodeOf(nodeId, context));
+    },
+  }),
+}));

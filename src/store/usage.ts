@@ -1,0 +1,110 @@
+import type { Charge, ChargeResult, UsageState } from './store.ts';
+
+/** The limiter's rules, in milliseconds. */
+export const MINUTE = 60_000;
+export const DAY = 86_400_000;
+export const STRIKES_TO_BAN = 20;
+export const STRIKE_WINDOW = 10 * MINUTE;
+export const FIRST_BAN = MINUTE;
+const MAX_BAN = DAY;
+
+/**
+ * How far ahead of now a stored time may lie: instance clocks differ slightly, and charges overtake one
+ * another.
+ */
+const MAX_AHEAD = 2_000;
+
+/** The state of a key that has never been used. */
+export const initialUsage = (): UsageState => ({
+  minuteStart: 0,
+  minuteUsed: 0,
+  dayStart: 0,
+  dayUsed: 0,
+  refusedUntil: 0,
+  strikes: [],
+  bannedUntil: 0,
+  bans: 0,
+});
+
+/**
+ * Applies one charge. A window opens at its first request. Both windows are charged or neither. A refusal
+ * during the Retry-After of an earlier one is a strike, and the 20th strike in 10 minutes bans.
+ *
+ * @param stored the key's state; not modified
+ * @returns the decision and the resulting state
+ */
+export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): ChargeResult {
+  const before = rewindTo(now, stored);
+  if (before.bannedUntil > now) return { outcome: 'banned', usage: before };
+  if (cost === 0) return { outcome: 'passed', usage: before };
+
+  const minuteOpen = now < before.minuteStart + MINUTE;
+  const dayOpen = now < before.dayStart + DAY;
+  const minuteUsed = minuteOpen ? before.minuteUsed : 0;
+  const dayUsed = dayOpen ? before.dayUsed : 0;
+  const minuteFits = minuteUsed + cost <= limits.perMinute;
+  const dayFits = dayUsed + cost <= limits.perDay;
+
+  if (minuteFits && dayFits) {
+    return {
+      outcome: 'passed',
+      usage: {
+        minuteStart: minuteOpen ? before.minuteStart : now,
+        minuteUsed: minuteUsed + cost,
+        dayStart: dayOpen ? before.dayStart : now,
+        dayUsed: dayUsed + cost,
+        refusedUntil: before.refusedUntil,
+        strikes: before.strikes,
+        bannedUntil: before.bannedUntil,
+        bans: before.bans,
+      },
+    };
+  }
+
+  // Retry-After is in whole seconds, so a strike counts until that second has passed.
+  const opensAt = Math.max(
+    minuteFits ? 0 : (minuteOpen ? Math.min(now, before.minuteStart) : now) + MINUTE,
+    dayFits ? 0 : (dayOpen ? Math.min(now, before.dayStart) : now) + DAY,
+  );
+  const refusedUntil = Math.max(before.refusedUntil, now + toRetryAfter(opensAt - now) * 1000);
+  const isStrike = now < before.refusedUntil;
+  const strikes = isStrike
+    ? [...before.strikes.filter((at) => at > now - STRIKE_WINDOW), now]
+    : before.strikes;
+  if (strikes.length < STRIKES_TO_BAN)
+    return { outcome: 'refused', usage: { ...before, refusedUntil, strikes } };
+
+  const bans = now < before.bannedUntil + DAY ? before.bans + 1 : 1;
+  const bannedUntil = now + banDuration(bans);
+  // Retry-After gives the end of the ban rather than of the windows, so a later retry breaks no promise.
+  return { outcome: 'banned', usage: { ...before, strikes: [], bannedUntil, bans } };
+}
+
+/**
+ * Adjusts a state to the current time. Times further ahead than the tolerance come from a clock that has been
+ * set back since. All times are moved back by the same amount, so that no window, Retry-After or ban outlasts
+ * its limit.
+ *
+ * @returns the same object unless the clock was set back
+ */
+export function rewindTo(now: number, state: UsageState): UsageState {
+  const { minuteStart, dayStart, refusedUntil, strikes, bannedUntil, bans } = state;
+  const banStart = bannedUntil - banDuration(bans);
+  const ahead = Math.max(minuteStart, dayStart, banStart, strikes.at(-1) ?? 0) - now;
+  if (ahead <= MAX_AHEAD) return state;
+  const back = (time: number) => Math.max(0, time - ahead);
+  return {
+    ...state,
+    minuteStart: back(minuteStart),
+    dayStart: back(dayStart),
+    refusedUntil: back(refusedUntil),
+    strikes: strikes.map(back),
+    bannedUntil: back(bannedUntil),
+  };
+}
+
+/** Duration of the nth consecutive ban, in milliseconds. */
+export const banDuration = (n: number): number => Math.min(MAX_BAN, FIRST_BAN * 2 ** (n - 1));
+
+/** Rounds milliseconds up to whole seconds for Retry-After, at least 1. */
+export const toRetryAfter = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000));

@@ -1,0 +1,201 @@
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type ExpectedCost, FAILURE_COST, type Session } from '../../access/session.ts';
+import type { EventStreams } from '../../domains/event/streams.ts';
+import {
+  type Admission,
+  type AdmissionResult,
+  type AdmissionServices,
+  admit,
+} from '../../execution/admission.ts';
+import type { PublicResult } from '../../execution/execute.ts';
+import type { Operations, PreparedOperation } from '../../execution/operations.ts';
+import { PersistedQueries } from '../../execution/persisted-queries.ts';
+import { OperationRefused } from '../../execution/refusal.ts';
+import { AppError } from '../../foundation/errors.ts';
+import { chunksOf } from '../../http/chunks.ts';
+import { detectDisconnect } from '../../http/disconnect.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
+import { accepts } from '../../http/media-type.ts';
+import type { HttpResponse } from '../../http/response.ts';
+import { COST_PATH, handleCost } from './cost.ts';
+import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
+import {
+  contentTypeFor,
+  RESPONSE_TYPES,
+  responseType,
+  revalidated,
+  STREAM_TYPE,
+  STREAMED_TYPES,
+} from './response.ts';
+import { run, statusOf } from './run.ts';
+import { Subscription } from './subscription.ts';
+import { YogaTransport } from './yoga.ts';
+
+export { COST_PATH } from './cost.ts';
+export { graphqlErrorResponse } from './response.ts';
+
+const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
+const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, ...STREAMED_TYPES];
+/** Requests up to this cost run to completion without checking whether the client is still there. */
+const MAX_UNMONITORED_COST = 5;
+/** In units. */
+const SUBSCRIPTION_COST = 1;
+
+/**
+ * Handles /graphql. Yoga serves GraphQL over HTTP. The common case, a POST with JSON in and out, bypasses it
+ * because that is several times cheaper. A test compares the two.
+ */
+export class GraphQLHandler {
+  readonly #services: AdmissionServices;
+  readonly #streams: EventStreams;
+  readonly #yoga = new YogaTransport();
+
+  readonly #alwaysYoga: boolean;
+
+  /** @param options `alwaysYoga` sends the common case through Yoga too, as the reference in tests */
+  constructor(operations: Operations, streams: EventStreams, { alwaysYoga = false } = {}) {
+    this.#streams = streams;
+    this.#alwaysYoga = alwaysYoga;
+    this.#services = { operations, persisted: new PersistedQueries() };
+  }
+
+  /** Loads what is not needed right at the start. */
+  load(): Promise<void> {
+    return this.#yoga.load();
+  }
+
+  expectedCost(exchange: Exchange): ExpectedCost {
+    return exchange.path === COST_PATH ? 'free' : 'perhaps free';
+  }
+
+  /** @throws AppError before anything is executed, possibly before anything is charged */
+  async handle(exchange: Exchange, session: Session): Promise<HttpResponse> {
+    if (exchange.path === COST_PATH) return handleCost(exchange, session, this.#services);
+    const { headers, method } = exchange;
+    exchange.allow = METHODS;
+    if (method === 'OPTIONS') {
+      await session.charge(FAILURE_COST);
+      return {
+        status: 204,
+        headers: ['Allow', METHODS, 'Accept-Query', BODY_TYPES.join(', ')],
+      };
+    }
+    const hasBody = method === 'POST' || method === 'QUERY';
+    if (!hasBody && method !== 'GET' && method !== 'HEAD')
+      throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} supports ${METHODS}, not ${method}.`);
+    if (!accepts(headers.accept, ALL_RESPONSE_TYPES))
+      throw new AppError('NOT_ACCEPTABLE', `GraphQL responds with ${RESPONSE_TYPES.join(' or ')}.`);
+    checkIdempotencyKey(headers['idempotency-key']);
+    const request = hasBody ? await readParameters(exchange) : readQueryString(exchange.query);
+    const admission = admit(this.#services, request, method === 'POST');
+    exchange.operation = admission.name;
+    const operation = subscriptionIn(admission);
+    if (operation) return this.#subscribe(exchange, session, admission, operation);
+    await session.admit(admission.cost, admission.mutations);
+    if (admission.cost > MAX_UNMONITORED_COST) detectDisconnect(exchange);
+    const isPlain = method === 'POST' || isStreamed(admission);
+    if (isPlain && !this.#alwaysYoga && responseType(headers.accept) !== undefined)
+      return handlePlain(exchange, session, admission);
+    return revalidated(exchange, await this.#yoga.handle(exchange, session, admission));
+  }
+
+  /** Opening it costs a unit; events are charged as they are sent. */
+  async #subscribe(
+    exchange: Exchange,
+    session: Session,
+    admission: Admission,
+    operation: PreparedOperation,
+  ): Promise<HttpResponse> {
+    if (!accepts(exchange.headers.accept, [STREAM_TYPE]))
+      throw new AppError('NOT_ACCEPTABLE', `Subscriptions respond with ${STREAM_TYPE}.`);
+    await session.charge(SUBSCRIPTION_COST);
+    const subscription = await Subscription.begin(this.#streams, exchange, session, operation);
+    const body = await this.#yoga.stream(exchange, session, admission, subscription.results);
+    return {
+      status: 200,
+      headers: [],
+      contentType: STREAM_TYPE,
+      stream: (response) => subscription.write(body, response),
+    };
+  }
+}
+
+/**
+ * The subscription in a request, if it is one.
+ *
+ * @throws BAD_REQUEST for a subscription in a batch
+ */
+function subscriptionIn({ batch, operations }: Admission): PreparedOperation | undefined {
+  const found = operations.find(
+    (one): one is PreparedOperation =>
+      !(one instanceof OperationRefused) && one.operation.operation === 'subscription',
+  );
+  if (found && batch) throw new AppError('BAD_REQUEST', 'A subscription cannot be part of a batch.');
+  return found;
+}
+
+/** Batches up to this cost run concurrently and are sent as a whole. */
+const MAX_BUFFERED_BATCH_COST = 5;
+
+/** Whether the response is sent while it is produced, which rules out an ETag. */
+const isStreamed = ({ batch, cost, mutations }: Admission): boolean =>
+  batch && mutations === 0 && cost > MAX_BUFFERED_BATCH_COST;
+
+async function handlePlain(
+  exchange: Exchange,
+  session: Session,
+  admission: Admission,
+): Promise<HttpResponse> {
+  const contentType = contentTypeFor(exchange.headers.accept);
+  const { batch, operations } = admission;
+  if (isStreamed(admission)) {
+    const chunks = runSequentially(exchange, session, operations);
+    return { status: 200, headers: [], contentType, stream: (response) => send(response, chunks) };
+  }
+  if (batch) {
+    const results = await Promise.all(
+      operations.map((operation, index) => run(exchange, session, operation, index)),
+    );
+    const texts = results.map((result, index) => stringify(operations[index]!, result));
+    return { status: 200, headers: [], body: `[${texts.join(',')}]`, contentType };
+  }
+  const [operation] = operations as [AdmissionResult];
+  const result = await run(exchange, session, operation, 0);
+  return { status: statusOf(result), headers: [], body: stringify(operation, result), contentType };
+}
+
+/**
+ * Produces the responses of a batch one at a time. Only one result is held, and nothing more runs while the
+ * client does not read.
+ */
+async function* runSequentially(
+  exchange: Exchange,
+  session: Session,
+  operations: readonly AdmissionResult[],
+): AsyncGenerator<string, void, undefined> {
+  for (const [index, operation] of operations.entries()) {
+    const result = await run(exchange, session, operation, index);
+    yield index === 0 ? '[' : ',';
+    yield* chunksOf(stringify(operation, result));
+  }
+  yield ']';
+}
+
+/** Writes a body as fast as the client reads it. */
+async function send(response: ServerResponse, pieces: AsyncIterable<string>): Promise<{ aborted?: true }> {
+  if (response.destroyed) return { aborted: true };
+  try {
+    // A chunk keeps the text it was sliced from alive, so only one may wait while the next operation runs.
+    await pipeline(Readable.from(pieces, { highWaterMark: 1 }), response);
+    return {};
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+    return { aborted: true };
+  }
+}
+
+const stringify = (operation: AdmissionResult, result: PublicResult): string =>
+  operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);

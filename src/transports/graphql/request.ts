@@ -1,0 +1,55 @@
+import type { GraphQLRequest } from '../../execution/admission.ts';
+import { AppError } from '../../foundation/errors.ts';
+import { checkLength, readBody } from '../../http/body.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { parseJson } from '../../http/json.ts';
+import { acceptsContentType } from '../../http/media-type.ts';
+
+/** Media types of a request body. */
+export const BODY_TYPES = ['application/json', 'application/graphql+json'];
+
+/**
+ * Reads a request body without rounding integers.
+ *
+ * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST
+ */
+export async function readParameters(exchange: Exchange): Promise<GraphQLRequest> {
+  const { request, headers } = exchange;
+  checkLength(request);
+  const type = headers['content-type'];
+  if (type === undefined && exchange.method === 'QUERY') {
+    // The meaning of a QUERY depends on its media type, so it must have one (RFC 10008). A POST defaults to
+    // JSON.
+    throw new AppError('BAD_REQUEST', `A QUERY needs a Content-Type: ${BODY_TYPES.join(' or ')}.`);
+  }
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (!acceptsContentType(type, BODY_TYPES) || encoding !== 'identity') {
+    const sent = encoding === 'identity' ? `Content-Type: ${type}` : `Content-Encoding: ${encoding}`;
+    throw new AppError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      `GraphQL accepts uncompressed ${BODY_TYPES.join(' or ')} in UTF-8, but the request has ${sent}. Set the header Content-Type: application/json (with curl: -H 'Content-Type: application/json').`,
+    );
+  }
+  const body = await readBody(exchange);
+  return { parameters: parseJson(body), bytes: body.length };
+}
+
+/**
+ * Reads the parameters of a URL without rounding integers.
+ *
+ * @throws BAD_REQUEST if variables or extensions are not JSON
+ */
+export function readQueryString(query: string): GraphQLRequest {
+  const given = new URLSearchParams(query);
+  const json = (name: string) => {
+    const text = given.get(name);
+    return text === null || text === '' ? undefined : parseJson(Buffer.from(text));
+  };
+  const parameters = {
+    query: given.get('query') ?? undefined,
+    operationName: given.get('operationName') ?? undefined,
+    variables: json('variables'),
+    extensions: json('extensions'),
+  };
+  return { parameters, bytes: query.length };
+}

@@ -1,0 +1,91 @@
+import type { ServerResponse } from 'node:http';
+import { apiKeyFrom } from '../../access/api-keys.ts';
+import type { Session } from '../../access/session.ts';
+import { SlowReaderError } from '../../domains/event/reader.ts';
+import {
+  CLIENT_DISCONNECTED,
+  type EventStream,
+  type EventStreams,
+  endReason,
+  SERVER_STOPPING,
+  type StreamOptions,
+} from '../../domains/event/streams.ts';
+import type { PublicResult } from '../../execution/execute.ts';
+import type { PreparedOperation } from '../../execution/operations.ts';
+import { publicError } from '../../execution/refusal.ts';
+import { asAppError } from '../../foundation/errors.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { PacedResponse } from '../../http/paced-response.ts';
+import { newContext } from '../../schema/context.ts';
+import { toJson } from '../../schema/json.ts';
+import type { StoredEvent } from '../../store/events.ts';
+
+/** An open subscription. */
+export class Subscription {
+  readonly #stream: EventStream;
+  /** One result per event, followed by the error that ended the stream if clients should see it. */
+  readonly results: AsyncIterable<PublicResult & { stringify: typeof toJson }>;
+
+  private constructor(stream: EventStream, results: AsyncGenerator<PublicResult>) {
+    this.#stream = stream;
+    this.results = publicResults(stream, results);
+  }
+
+  /** @throws AppError if it cannot start */
+  static async begin(
+    streams: EventStreams,
+    exchange: Exchange,
+    session: Session,
+    operation: PreparedOperation,
+  ): Promise<Subscription> {
+    let stream: EventStream | undefined;
+    const { requestId } = exchange;
+    const contextOfEvent = () => newContext(session, { cost: operation.cost, requestId });
+    const key = apiKeyFrom(exchange.headers)!;
+    const followEvents = async (selection: StreamOptions['selection']) => {
+      stream = await streams.open({ session, key, selection, cost: operation.cost, requestId });
+      return eventsOf(stream);
+    };
+    const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);
+    return new Subscription(stream!, results);
+  }
+
+  /** Forwards Yoga's output to the client at its pace. */
+  async write(body: ReadableStream<Uint8Array>, response: ServerResponse): Promise<Record<string, unknown>> {
+    const stream = this.#stream;
+    const reader = body.getReader();
+    const paced = new PacedResponse(response, () => stream.fail(CLIENT_DISCONNECTED));
+    stream.onFailure((error) => {
+      // Without `complete`, clients reconnect and resume.
+      if (error === SERVER_STOPPING || error instanceof SlowReaderError) response.destroy();
+      paced.resume();
+    });
+    try {
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        await paced.write(value);
+      }
+    } finally {
+      paced.release();
+      stream.close();
+      response.end();
+    }
+    return { events: stream.sent, end: endReason(stream.failure) };
+  }
+}
+
+async function* eventsOf(stream: EventStream): AsyncGenerator<StoredEvent> {
+  for (;;) for (const { event } of await stream.take()) yield event;
+}
+
+async function* publicResults(stream: EventStream, results: AsyncGenerator<PublicResult>) {
+  try {
+    for await (const result of results) yield { ...result, stringify: toJson };
+  } catch (error) {
+    stream.fail(error);
+    if (error === CLIENT_DISCONNECTED || error === SERVER_STOPPING || error instanceof SlowReaderError)
+      return;
+    yield { errors: [publicError(asAppError(error))], stringify: toJson };
+  }
+}

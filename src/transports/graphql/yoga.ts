@@ -1,0 +1,132 @@
+import type { Plugin, YogaServerInstance } from 'graphql-yoga';
+import type { Session } from '../../access/session.ts';
+import type { Admission } from '../../execution/admission.ts';
+import type { PublicResult } from '../../execution/execute.ts';
+import { OperationRefused } from '../../execution/refusal.ts';
+import { schema } from '../../execution/schema.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { accepts } from '../../http/media-type.ts';
+import type { HttpResponse } from '../../http/response.ts';
+import { responseType, STREAM_TYPE, STREAMED_TYPES } from './response.ts';
+import { run, statusOf } from './run.ts';
+
+const ENDPOINT = '/graphql';
+const ENDPOINT_URL = `http://localhost${ENDPOINT}`;
+
+/** A request that is admitted and charged. Nested one level deep because Yoga copies its server context. */
+interface YogaContext {
+  admitted: {
+    exchange: Exchange;
+    session: Session;
+    admission: Admission;
+    /** Set for an open subscription. */
+    results?: AsyncIterable<PublicResult>;
+  };
+}
+
+/** GraphQL over HTTP served by Yoga: everything except the plain JSON POST. */
+export class YogaTransport {
+  #yoga: Promise<YogaServerInstance<YogaContext, object>> | undefined;
+
+  /** Loads Yoga. That takes a large part of the startup time, and most requests do not need it. */
+  async load(): Promise<void> {
+    this.#yoga ??= loadYoga();
+    await this.#yoga;
+  }
+
+  /** Responds to a request whose operations are admitted and charged. */
+  async handle(
+    exchange: Exchange,
+    session: Session,
+    admission: Admission,
+  ): Promise<HttpResponse & { body: string }> {
+    const { accept } = exchange.headers;
+    // Yoga ignores q-values.
+    const type = responseType(accept) ?? STREAMED_TYPES.find((one) => accepts(accept, [one]))!;
+    const response = await this.#fetch(type, { exchange, session, admission });
+    const contentType = response.headers.get('content-type')!;
+    return { status: response.status, headers: [], body: await response.text(), contentType };
+  }
+
+  /** Writes the results of a subscription in GraphQL over SSE, distinct connections mode. */
+  async stream(
+    exchange: Exchange,
+    session: Session,
+    admission: Admission,
+    results: AsyncIterable<PublicResult>,
+  ): Promise<ReadableStream<Uint8Array>> {
+    const response = await this.#fetch(STREAM_TYPE, { exchange, session, admission, results });
+    return response.body!;
+  }
+
+  async #fetch(accept: string, admitted: YogaContext['admitted']): Promise<Response> {
+    await this.load();
+    const yoga = await this.#yoga!;
+    // Always POST: Yoga does not support QUERY, and admission has refused mutations over other methods.
+    return yoga.fetch(ENDPOINT_URL, { method: 'POST', headers: { accept } }, { admitted });
+  }
+}
+
+async function loadYoga(): Promise<YogaServerInstance<YogaContext, object>> {
+  const { createYoga } = await import('graphql-yoga');
+  return createYoga<YogaContext>({
+    schema,
+    graphqlEndpoint: ENDPOINT,
+    graphiql: false,
+    landingPage: false,
+    multipart: false,
+    cors: false,
+    logging: false,
+    // Errors are already masked.
+    maskedErrors: false,
+    batching: true,
+    plugins: [useAdmission()],
+  });
+}
+
+/** Replaces Yoga's parser, validator and executor with the documents and code that admission has prepared. */
+function useAdmission(): Plugin<object, YogaContext> {
+  const operationOf = (context: unknown, params: unknown) => {
+    const { exchange, session, admission } = (context as YogaContext).admitted;
+    const index = admission.requests.indexOf(params as never);
+    return { exchange, session, index, operation: admission.operations[index]! };
+  };
+  return {
+    onRequestParse: ({ setRequestParser, serverContext }) => {
+      const { batch, requests } = serverContext.admitted.admission;
+      // Yoga's own parsers round large integers.
+      setRequestParser(() => (batch ? requests : requests[0]) as never);
+    },
+    onParams: async ({ params, context, setResult }) => {
+      const { exchange, session, index, operation } = operationOf(context, params);
+      if (!(operation instanceof OperationRefused)) return;
+      const result = await run(exchange, session, operation, index);
+      setResult({
+        ...result,
+        extensions: { ...result.extensions, http: { status: statusOf(result) } },
+      } as never);
+    },
+    onParse: ({ context, setParsedDocument }) => {
+      const { operation } = operationOf(context, context.params);
+      if (!(operation instanceof OperationRefused)) setParsedDocument(operation.document);
+    },
+    onValidate: ({ setResult }) => setResult([]),
+    onSubscribe: ({ args, setSubscribeFn }) => {
+      setSubscribeFn((async () => (args.contextValue as unknown as YogaContext).admitted.results) as never);
+    },
+    onExecute: ({ args, setExecuteFn }) => {
+      setExecuteFn((async () => {
+        const { exchange, session, index, operation } = operationOf(
+          args.contextValue,
+          args.contextValue.params,
+        );
+        const result = await run(exchange, session, operation, index);
+        return {
+          ...result,
+          extensions: { ...result.extensions, http: { status: statusOf(result) } },
+          stringify: operation instanceof OperationRefused ? JSON.stringify : operation.stringify,
+        };
+      }) as never);
+    },
+  };
+}

@@ -1,0 +1,222 @@
+import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
+import type { Config } from '../../config.ts';
+import { ROUTES } from '../../domains/routes.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import { coalesced } from '../../http/coalesced.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { isLocalRequest } from '../../http/local-request.ts';
+import { GRAPHQL_PATH } from '../../http/paths.ts';
+import type { HttpResponse } from '../../http/response.ts';
+import type { Metrics } from '../../observability/metrics.ts';
+import { deploymentOf, openApiJson } from '../../openapi/document.ts';
+import type { Route } from '../../schema/route.ts';
+import type { Store } from '../../store/store.ts';
+import { Asset } from './asset.ts';
+import { BUNDLE_PATH, Bundle } from './bundle.ts';
+import { HTML_HEADERS, HTML_TYPE, htmlPage } from './html.ts';
+import { icons } from './icon.ts';
+import { landingBody, originOf } from './landing.ts';
+import { restOperations } from './operations.ts';
+import { DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, SDL_PATH } from './paths.ts';
+
+/** The element that the page's script renders into, with a fallback for browsers without scripts. */
+const DOCS_BODY = `<div id="docs"></div>
+<noscript>Without JavaScript, read <a href="${OPENAPI_PATH}">the OpenAPI description</a>.</noscript>`;
+/** @param introspection whether there is a schema to link to */
+const graphiqlBody = (introspection: boolean) => `<h1 class="unseen">GraphiQL</h1>
+<main id="graphiql"></main>
+<noscript>GraphiQL needs JavaScript.${
+  introspection ? ` Without it, read <a href="${SDL_PATH}">the schema</a>.` : ''
+}</noscript>`;
+
+export type Page = (exchange: Exchange) => MaybePromise<HttpResponse>;
+
+export interface PagesOptions {
+  config: Config;
+  store: Store;
+  metrics: Metrics | undefined;
+  /** The schema shown in GraphiQL. */
+  schema: GraphQLSchema;
+  /** All REST operations by default. */
+  routes?: readonly Route[] | undefined;
+  /** Filled in for users on this machine; development only. */
+  developmentKey?: string | undefined;
+}
+
+/**
+ * Minimum interval between scrapes in milliseconds, because collecting metrics takes longer than most
+ * requests.
+ */
+const METRICS_INTERVAL = 250;
+
+/** Crawlers may index the pages, but not the API (RFC 9309). */
+const ROBOTS = `User-agent: *
+Allow: /$
+Allow: ${DOCS_PATH}
+Allow: ${BUNDLE_PATH}
+Disallow: /
+`;
+
+const json = (value: unknown): HttpResponse => ({
+  status: 200,
+  headers: ['Cache-Control', 'no-store'],
+  body: JSON.stringify(value),
+});
+
+/** Everything served without a key and outside the quotas. */
+export class Pages {
+  readonly #pages = new Map<string, Page>();
+  /** Pages whose paths exist for GET and HEAD only. */
+  readonly #readPages = new Map<string, Page>();
+  /** Pages on paths that serve something else to programs. */
+  readonly #browserPages = new Map<string, Page>();
+
+  readonly #bundle = new Bundle();
+  readonly #file = sameOrigin((exchange) => this.#bundle.handle(exchange));
+
+  constructor({ config, store, metrics, schema, routes = ROUTES, developmentKey }: PagesOptions) {
+    this.#pages.set('/health/live', () => json({ status: 'live' }));
+    const ping = coalesced(() => store.ping(), 0);
+    this.#pages.set('/health/ready', async () => {
+      await ping();
+      return json({ status: 'ready' });
+    });
+    if (metrics && config.METRICS) {
+      const text = coalesced(async () => Buffer.from(await metrics.text()), METRICS_INTERVAL);
+      this.#pages.set('/metrics', async () => ({
+        status: 200,
+        headers: [],
+        body: await text(),
+        contentType: metrics.contentType,
+      }));
+    }
+    const openApi = new Asset({
+      contentType: 'application/json',
+      content: () => openApiJson(deploymentOf(config), undefined, routes),
+    });
+    this.#pages.set(OPENAPI_PATH, (exchange) => openApi.handle(exchange));
+    const robots = new Asset({ contentType: 'text/plain; charset=utf-8', content: () => ROBOTS });
+    this.#pages.set('/robots.txt', (exchange) => robots.handle(exchange));
+    const operations = new Asset({
+      contentType: 'application/json',
+      content: () => JSON.stringify(restOperations(routes, config.REST_BASE_PATH)),
+    });
+    this.#pages.set(OPERATIONS_PATH, (exchange) => operations.handle(exchange));
+    for (const [path, asset] of icons())
+      this.#pages.set(
+        path,
+        sameOrigin((exchange) => asset.handle(exchange)),
+      );
+    if (config.INTROSPECTION) {
+      const sdl = new Asset({
+        contentType: 'text/plain; charset=utf-8',
+        content: () => `${printSchema(lexicographicSortSchema(schema))}\n`,
+      });
+      this.#pages.set(SDL_PATH, (exchange) => sdl.handle(exchange));
+    }
+
+    const keyFor = ({ request }: Exchange) => (isLocalRequest(request) ? developmentKey : undefined);
+    const common = { bundle: this.#bundle, graphiql: config.GRAPHIQL };
+    const docs = htmlAssets(keyFor, (key) =>
+      htmlPage({
+        ...common,
+        title: 'Petstore REST API',
+        name: 'docs',
+        path: DOCS_PATH,
+        body: DOCS_BODY,
+        developmentKey: key,
+      }),
+    );
+    this.#pages.set(DOCS_PATH, sameOrigin(docs));
+    this.#readPages.set(`${DOCS_PATH}/`, redirectTo(DOCS_PATH));
+    this.#browserPages.set(
+      '/',
+      sameOrigin((exchange) => {
+        const key = keyFor(exchange);
+        return uncached(
+          htmlPage({
+            ...common,
+            title: 'Petstore',
+            name: 'landing',
+            path: '/',
+            body: landingBody({
+              basePath: config.REST_BASE_PATH,
+              graphiql: config.GRAPHIQL,
+              metrics: metrics !== undefined && config.METRICS,
+              introspection: config.INTROSPECTION,
+              apiKey: key,
+              origin: originOf(exchange, config.TRUST_PROXY),
+            }),
+            developmentKey: key,
+          }),
+        );
+      }),
+    );
+    if (!config.GRAPHIQL) return;
+    const graphiql = htmlAssets(keyFor, (key) =>
+      htmlPage({
+        ...common,
+        title: 'Petstore GraphiQL',
+        name: 'graphiql',
+        path: GRAPHQL_PATH,
+        body: graphiqlBody(config.INTROSPECTION),
+        developmentKey: key,
+      }),
+    );
+    this.#browserPages.set(GRAPHQL_PATH, sameOrigin(graphiql));
+    this.#readPages.set(`${GRAPHQL_PATH}/`, redirectTo(GRAPHQL_PATH));
+  }
+
+  /** Finds the page for a request. Pages for browsers match only if HTML is accepted. */
+  find(exchange: Exchange): Page | undefined {
+    const page = this.#pages.get(exchange.path) ?? (this.#bundle.has(exchange.path) ? this.#file : undefined);
+    if (page || !isRead(exchange)) return page;
+    return (
+      this.#readPages.get(exchange.path) ??
+      (wantsHtml(exchange) ? this.#browserPages.get(exchange.path) : undefined)
+    );
+  }
+}
+
+/** A page that is rendered at most twice: with the development key and without. */
+function htmlAssets(
+  keyFor: (exchange: Exchange) => string | undefined,
+  render: (developmentKey: string | undefined) => string,
+): Page {
+  const assets = new Map<string | undefined, Asset>();
+  return (exchange) => {
+    const key = keyFor(exchange);
+    const asset =
+      assets.get(key) ??
+      new Asset({ contentType: HTML_TYPE, content: () => render(key), headers: HTML_HEADERS });
+    assets.set(key, asset);
+    return asset.handle(exchange);
+  };
+}
+
+/** A page that differs between requests. */
+const uncached = (html: string): HttpResponse => ({
+  status: 200,
+  headers: ['Cache-Control', 'no-store', 'Vary', 'Accept', ...HTML_HEADERS],
+  body: html,
+  contentType: HTML_TYPE,
+});
+
+/** Redirects to a page, keeping the query. */
+const redirectTo =
+  (path: string): Page =>
+  ({ query }) => ({
+    status: 308,
+    headers: ['Location', query === '' ? path : `${path}?${query}`],
+  });
+
+/** Keeps scripts of other origins from reading a page that may contain a key. */
+const sameOrigin =
+  (page: Page): Page =>
+  async (exchange) => ({ ...(await page(exchange)), sameOriginOnly: true });
+
+const isRead = ({ method }: Exchange): boolean => method === 'GET' || method === 'HEAD';
+
+/** Whether a browser is navigating. GraphQL over GET has a query. */
+const wantsHtml = ({ headers, query }: Exchange): boolean =>
+  headers.accept?.includes('text/html') === true && !/(^|&)query=/.test(query);

@@ -1,0 +1,92 @@
+import { AppError, type Issue } from '../../foundation/errors.ts';
+import { ID_RULE, parseId } from '../../foundation/id.ts';
+import { issuesOf } from '../../foundation/validation.ts';
+import { checkLength, readBody } from '../../http/body.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
+import { asObject, parseJson } from '../../http/json.ts';
+import { acceptsContentType } from '../../http/media-type.ts';
+import { acceptsIdempotencyKey, type Body, type Route } from '../../schema/route.ts';
+import { bodyTypesOf, int64FormatOf } from './media-types.ts';
+import { readQuery } from './query.ts';
+import { withIntegerIds } from './representation.ts';
+
+/** What a request passes to its operation: the variables of the document, and any issues with them. */
+export interface Input {
+  variables: Record<string, unknown>;
+  issues: Issue[];
+}
+
+/**
+ * Reads path, query, headers and body together, so that all issues are reported at once.
+ *
+ * @param parameters path parameters
+ * @param body of a route that has one
+ * @throws BAD_REQUEST if the query's percent-encoding is broken
+ */
+export function readInput(
+  exchange: Exchange,
+  route: Route,
+  parameters: Readonly<Record<string, string | undefined>>,
+  body?: Readonly<Record<string, unknown>>,
+): Input {
+  const issues: Issue[] = [];
+  const variables = readQuery(exchange.query, route.query ?? [], issues);
+  if (route.pathParameter) {
+    const id = parseId(parameters[route.pathParameter]);
+    if (id === null) issues.unshift({ path: route.pathParameter, message: ID_RULE });
+    variables[route.pathParameter] = id;
+  }
+  const key = exchange.headers['idempotency-key'];
+  if (acceptsIdempotencyKey(route.method) && key !== undefined && parseIdempotencyKey(key) === null)
+    issues.push(IDEMPOTENCY_KEY_ISSUE);
+  if (body) {
+    variables.input = readFields(route.body!, body, variables[route.pathParameter!], issues);
+  }
+  return { variables, issues };
+}
+
+/** @param id the id in the path, which the body may repeat */
+function readFields(
+  { ownId, rules, toInput }: Body,
+  body: Readonly<Record<string, unknown>>,
+  id: unknown,
+  issues: Issue[],
+): object | undefined {
+  let content = body;
+  if (ownId && Object.hasOwn(body, ownId)) {
+    const { [ownId]: repeated, ...others } = body;
+    content = others;
+    if (typeof repeated === 'string' || parseId(repeated) !== id)
+      issues.push({ path: ownId, message: 'must equal the id in the path' });
+  }
+  const checked = rules.safeParse(content);
+  if (!checked.error) return toInput ? toInput(checked.data as never) : checked.data;
+  issues.push(...issuesOf(checked.error.issues));
+  return undefined;
+}
+
+/**
+ * Reads a body with int64 values as integers, even if they came as strings.
+ *
+ * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST unless it is a JSON object
+ */
+export async function readObject(
+  exchange: Exchange,
+  { method, shape }: Route,
+): Promise<Record<string, unknown>> {
+  checkLength(exchange.request);
+  const types = bodyTypesOf(method);
+  const contentType = exchange.headers['content-type'];
+  if (!acceptsContentType(contentType, types) || isEncoded(exchange)) {
+    throw new AppError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      `This operation accepts ${types.join(' or ')} in UTF-8 only.`,
+    );
+  }
+  const body = asObject(parseJson(await readBody(exchange)));
+  return int64FormatOf(contentType) === 'string' ? withIntegerIds(shape!, body) : body;
+}
+
+const isEncoded = ({ headers }: Exchange): boolean =>
+  headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity';

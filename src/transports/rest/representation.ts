@@ -1,0 +1,78 @@
+import { RESOURCES } from '../../domains/routes.ts';
+import { parseId } from '../../foundation/id.ts';
+import type { Field, Shape } from '../../schema/shape.ts';
+import type { Int64Format } from './media-types.ts';
+
+/** Writes a record as JSON text. */
+export type Writer = (record: object) => string;
+
+/** Text that needs no escaping in JSON, as nearly all names do. */
+const PLAIN = /^[^"\\\p{Cc}\p{Cs}]*$/u;
+const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
+
+const bare = (value: unknown): string => String(value);
+
+/**
+ * Returns the function that writes a field's values. Ids are kept as digits and become JSON integers without
+ * passing through a double.
+ */
+function valueWriter(
+  { kind, toRestValue, recordType }: Field,
+  format: Int64Format,
+): (value: unknown, record: object) => string {
+  if (kind === 'record')
+    return (value, record) =>
+      writerFor(recordType!(record as Record<string, unknown>), format)(value as object);
+  if (kind === 'int64') return format === 'integer' ? bare : (value) => `"${value}"`;
+  if (kind !== 'string') return bare;
+  return toRestValue ? (value) => quote(toRestValue(value as string)) : (value) => quote(value as string);
+}
+
+function writerOf({ fields }: Shape, format: Int64Format): Writer {
+  const parts = Object.entries(fields).map(([name, field]) => ({
+    name,
+    key: `"${name}":`,
+    write: valueWriter(field, format),
+  }));
+  return (record) => {
+    let json = '';
+    for (const { name, key, write } of parts) {
+      const value = (record as Record<string, unknown>)[name];
+      if (value === undefined || value === null) continue;
+      json += `${json === '' ? '{' : ','}${key}${write(value, record)}`;
+    }
+    return `${json}}`;
+  };
+}
+
+const writersIn = (format: Int64Format): Readonly<Record<string, Writer>> =>
+  Object.fromEntries(RESOURCES.map(({ shape }) => [shape.type, writerOf(shape, format)]));
+
+const WRITERS = { integer: writersIn('integer'), string: writersIn('string') };
+
+/** The writer for records of a GraphQL type. Omits absent values instead of writing null. */
+export const writerFor = (type: string, format: Int64Format): Writer => WRITERS[format][type]!;
+
+/** Writes a list of records as a bare JSON array. */
+export function writeList(write: Writer, records: readonly object[]): string {
+  let json = '[';
+  for (let i = 0; i < records.length; i++) json += i === 0 ? write(records[i]!) : `,${write(records[i]!)}`;
+  return `${json}]`;
+}
+
+/** Converts ids given as strings of digits to integers. Leaves anything else for the rules to refuse. */
+export function withIntegerIds(
+  { fields }: Shape,
+  body: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => {
+      const isId = Object.hasOwn(fields, name) && fields[name]!.kind === 'int64';
+      return [name, isId && typeof value === 'string' && parseId(value) !== null ? integerOf(value) : value];
+    }),
+  );
+}
+
+/** The value that parsing these digits as JSON yields. */
+const integerOf = (digits: string): number | bigint =>
+  Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);

@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import { admit } from '../../src/execution/admission.ts';
+import { Operations } from '../../src/execution/operations.ts';
+import { PersistedQueries } from '../../src/execution/persisted-queries.ts';
+import { OperationRefused } from '../../src/execution/refusal.ts';
+import { schema } from '../../src/execution/schema.ts';
+import type { AppError } from '../../src/foundation/errors.ts';
+
+const services = () => ({
+  operations: new Operations(schema, () => {}),
+  persisted: new PersistedQueries(),
+});
+const admitted = (parameters: unknown, bytes = 100) => admit(services(), { parameters, bytes }, true);
+
+describe('GraphQL request admission', () => {
+  it.each<[parameters: unknown, name: string | undefined]>([
+    [{ query: '{ __typename }' }, undefined],
+    [{ query: 'query A { __typename }' }, 'A'],
+    [{ query: 'query A { __typename } query B { __typename }', operationName: 'B' }, 'B'],
+    [
+      [{ query: 'query A { __typename }' }, { query: '{ __typename }' }, { query: 'query B { __typename }' }],
+      'A,B',
+    ],
+    [[{ query: 'query A { nothing }' }, { query: '{' }], undefined],
+  ])('gives %j the log name %s', (parameters, name) => {
+    expect(admitted(parameters).name).toBe(name);
+  });
+
+  it.each<[parameters: unknown, code: string, message: string]>([
+    [7, 'BAD_REQUEST', 'A GraphQL request must be a JSON object.'],
+    [null, 'BAD_REQUEST', 'A GraphQL request must be a JSON object.'],
+    ['{ __typename }', 'BAD_REQUEST', 'A GraphQL request must be a JSON object.'],
+    [[[]], 'BAD_REQUEST', 'A GraphQL request must be a JSON object.'],
+    [[{ query: '{ __typename }' }, null], 'BAD_REQUEST', 'A GraphQL request must be a JSON object.'],
+    [[], 'BAD_REQUEST', 'The batch is empty.'],
+    [
+      Array.from({ length: 11 }, () => ({ query: '{ __typename }' })),
+      'PAYLOAD_TOO_LARGE',
+      'A batch may have 10 operations, not 11.',
+    ],
+    [{}, 'BAD_REQUEST', 'A GraphQL request must have a query that is a string.'],
+    [{ query: 7 }, 'BAD_REQUEST', 'A GraphQL request must have a query that is a string.'],
+    [
+      { query: '{ __typename }', operationName: 7 },
+      'BAD_REQUEST',
+      'A GraphQL request has an operationName that is not a string.',
+    ],
+    [
+      { query: '{ __typename }', variables: 'x' },
+      'BAD_REQUEST',
+      'A GraphQL request has variables that are not an object.',
+    ],
+    [
+      { query: '{ __typename }', variables: [] },
+      'BAD_REQUEST',
+      'A GraphQL request has variables that are not an object.',
+    ],
+    [
+      { query: '{ __typename }', extensions: 7 },
+      'BAD_REQUEST',
+      'A GraphQL request has extensions that are not an object.',
+    ],
+    [
+      { query: '{ __typename }', extensions: [] },
+      'BAD_REQUEST',
+      'A GraphQL request has extensions that are not an object.',
+    ],
+  ])('refuses %j with %s: %s', (parameters, code, message) => {
+    let refusal: AppError | undefined;
+    try {
+      admitted(parameters);
+    } catch (error) {
+      refusal = error as AppError;
+    }
+    expect({ code: refusal?.code, message: refusal?.message }).toEqual({ code, message });
+  });
+
+  it('accepts missing or null optional parameters and an empty operationName', () => {
+    for (const more of [
+      {},
+      { operationName: null, variables: null, extensions: null },
+      { operationName: '' },
+    ])
+      expect(admitted({ query: 'query A { __typename }', ...more })).toMatchObject({ cost: 0, batch: false });
+  });
+
+  it('adds up the costs and mutations of a batch, with one unit per refused operation', () => {
+    const pet = { query: '{ pet(id: 1) { id } }' };
+    const two = { query: 'mutation { a: deletePet(id: 1) b: deletePet(id: 2) __typename }' };
+    const { operations, cost, mutations, batch } = admitted([pet, { query: '{' }, two, two]);
+    expect(operations.map((operation) => operation instanceof OperationRefused)).toEqual([
+      false,
+      true,
+      false,
+      false,
+    ]);
+    expect({ cost, mutations, batch }).toEqual({ cost: 6, mutations: 4, batch: true });
+  });
+
+  it('charges free operations above 150 tokens plus 4 per field, or above 420 tokens', () => {
+    // `{ __typename }` has 5 tokens with the start and end of the file; each `... { __typename }` adds 4.
+    const padded = (tokens: number) => {
+      const free = '{ __typename }';
+      const spreads = Math.floor((tokens - 5) / 4);
+      const rest = tokens - 5 - 4 * spreads;
+      return {
+        query: free.replace(' }', `${' ... { __typename }'.repeat(spreads)}${' __typename'.repeat(rest)} }`),
+      };
+    };
+    expect(admitted(padded(154)).cost).toBe(0);
+    expect(admitted(padded(155)).cost).toBe(1);
+    // In a batch, the limit applies only to operations that cost nothing.
+    const pet = { query: `{ pet(id: 1) { ${'id '.repeat(200)} } }` };
+    expect(admitted([pet, padded(154)]).cost).toBe(1);
+    expect(admitted([pet, padded(155)]).cost).toBe(2);
+    expect(admitted([padded(154), padded(154)]).cost).toBe(1);
+    const fields = (count: number) => Array.from({ length: count }, (_, i) => `a${i}: __typename`).join(' ');
+    // Each of the 100 fields has 3 tokens but raises the limit by 4.
+    const wide = (rest: number) => ({
+      query: `{ ${fields(100)} ${'... { a1: __typename } '.repeat(rest)} }`,
+    });
+    expect(admitted(wide(19)).cost).toBe(0);
+    expect(admitted(wide(20)).cost).toBe(1);
+  });
+
+  it('refuses a mutation where mutations are not allowed', () => {
+    const parameters = { query: 'mutation { deletePet(id: 1) }' };
+    expect(() => admit(services(), { parameters, bytes: 100 }, false)).toThrow(
+      'Mutations and subscriptions must be sent with POST.',
+    );
+  });
+
+  it('rethrows unexpected errors instead of refusing the operation', () => {
+    const operations = new Operations(schema, () => {});
+    operations.prepare = () => {
+      throw new TypeError('a bug of ours');
+    };
+    const parameters = { query: '{ __typename }' };
+    expect(() => admit({ ...services(), operations }, { parameters, bytes: 100 }, true)).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,526 @@
+import fc from 'fast-check';
+import {
+  buildSchema,
+  getIntrospectionQuery,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  validate,
+} from 'graphql';
+import { describe, expect, it } from 'vitest';
+import type { Category } from '../../src/domains/category/category.ts';
+import type { Order } from '../../src/domains/order/order.ts';
+import type { Pet } from '../../src/domains/pet/pet.ts';
+import { ROUTES } from '../../src/domains/routes.ts';
+import { admit } from '../../src/execution/admission.ts';
+import { CostModel } from '../../src/execution/cost.ts';
+import { Operations } from '../../src/execution/operations.ts';
+import { PersistedQueries } from '../../src/execution/persisted-queries.ts';
+import { OperationRefused } from '../../src/execution/refusal.ts';
+import { schema } from '../../src/execution/schema.ts';
+import { select } from '../../src/execution/selection.ts';
+import type { Context } from '../../src/schema/context.ts';
+import { Loaders } from '../../src/schema/loaders.ts';
+import type { Page, PageRequest, Store } from '../../src/store/store.ts';
+
+const costs = new CostModel(schema);
+
+/** The same field under `count` aliases. */
+const aliases = (count: number, field: string): string =>
+  Array.from({ length: count }, (_, i) => `a${i}: ${field}`).join(' ');
+
+function cost(text: string, variables: Record<string, unknown> = {}): number {
+  const document = parse(text);
+  expect(validate(schema, document), text).toEqual([]);
+  const operation = document.definitions.find(
+    (node): node is OperationDefinitionNode => node.kind === Kind.OPERATION_DEFINITION,
+  );
+  const selected = select(schema, document, operation!, variables);
+  return costs.costOf(selected, operation!.operation, variables).units;
+}
+
+/** A request, by default of a size that does not affect its cost. */
+const requestOf = (parameters: unknown, bytes = 100) => ({ parameters, bytes });
+
+const servicesOf = (operations: Operations) => ({ operations, persisted: new PersistedQueries() });
+
+describe('operation cost', () => {
+  it.each<[string, number, Record<string, unknown>?]>([
+    ['{ pet(id: 1) { name } }', 1],
+    ['{ pets { nodes { id } } }', 1],
+    ['{ pets(first: 100) { nodes { id } } }', 1],
+    ['{ categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }', 6],
+    ['{ categories(last: 50) { edges { node { pets(last: 10) { nodes { id } } } } } }', 6],
+    ['{ categories { nodes { pets { nodes { id } } } } }', 5],
+    [
+      '{ categories(first: 10) { nodes { pets(first: 10) { nodes { orders(first: 10) { nodes { id } } } } } } }',
+      12,
+    ],
+    ['{ pet(id: 1) { category { pets(first: 100) { nodes { orders(first: 1) { nodes { id } } } } } } }', 2],
+    ['{ rateLimit { plan } }', 0],
+    ['{ __typename }', 0],
+    ['{ __typename rateLimit { plan } pet(id: 1) { id } }', 1],
+    ['{ __schema { types { name } } }', 1],
+    ['{ __type(name: "Pet") { name } }', 1],
+    ['{ a: pet(id: 1) { id } b: pet(id: 2) { id } pets { nodes { id } } }', 3],
+    ['{ pet(id: 1) { id } pet(id: 1) { name } }', 1],
+    ['{ pets(first: 50) { nodes { id } edges { node { id } } totalCount } }', 1],
+    ['{ pets(first: 100) { nodes { id } edges { node { id } } totalCount } }', 2],
+    ['mutation { createCategory(input: {name: "x"}) { pets(first: 100) { nodes { id } } } }', 1],
+    ['mutation { a: deletePet(id: 1) b: deletePet(id: 2) }', 2],
+    ['query($n: Int) { categories(first: $n) { nodes { pets(first: $n) { nodes { id } } } } }', 5],
+    [
+      'query($n: Int) { categories(first: $n) { nodes { pets(first: $n) { nodes { id } } } } }',
+      26,
+      { n: 50 },
+    ],
+    [
+      'query($yes: Boolean!) { pet(id: 1) { id } pets @include(if: $yes) { nodes { id } } }',
+      2,
+      { yes: true },
+    ],
+    [
+      'query($yes: Boolean!) { pet(id: 1) { id } pets @include(if: $yes) { nodes { id } } }',
+      1,
+      { yes: false },
+    ],
+    ['{ pet(id: 1) @skip(if: true) { id } }', 0],
+  ])('computes the cost of %s as %i', (text, units, variables) => {
+    expect(cost(text, variables)).toBe(units);
+  });
+
+  it.each<[string, number, Record<string, unknown>?]>([
+    [`{ pets(first: 100) { nodes { ${aliases(10, 'id')} } } }`, 1],
+    [`{ pets(first: 100) { nodes { ${aliases(25, 'id')} } } }`, 1],
+    [`{ pets(first: 100) { nodes { ${aliases(26, 'id')} } } }`, 2],
+    [`{ pets(first: 100) { nodes { ${aliases(250, 'id')} } } }`, 10],
+    [`{ pets(first: 100) { nodes { ${aliases(125, 'name')} } } }`, 10],
+    [`{ categories(first: 100) { nodes { ${aliases(10, 'description')} } } }`, 8],
+    // A one-to-one object weighs 1 plus its selection, at any depth.
+    [
+      '{ pets(first: 100) { nodes { inventory { pet { inventory { pet { inventory { pet { id } } } } } } } } }',
+      1,
+    ],
+    [`{ pets(first: 100) { nodes { ${aliases(5, 'inventory { pet { inventory { pet { id } } } }')} } } }`, 1],
+    [`{ pets(first: 100) { nodes { ${aliases(6, 'inventory { pet { inventory { pet { id } } } }')} } } }`, 2],
+    // Wrappers weigh nothing, but their contents do.
+    [`{ pets(first: 100) { edges { ${aliases(25, 'cursor')} } pageInfo { hasNextPage } totalCount } }`, 2],
+    [`{ pet(id: 1) { ${aliases(600, 'id')} } }`, 1],
+    // The nodes and edges of one page both count.
+    ['{ pets(first: 60) { nodes { id } edges { cursor } } }', 2],
+    ['{ pets(first: 60) { a: nodes { id } b: nodes { id } } }', 2],
+    ['{ pets(first: 100) { totalCount } }', 1],
+    // Fragments are expanded at each spread, and equal keys are merged.
+    [`{ pets(first: 100) { nodes { ...F ...F } } } fragment F on Pet { ${aliases(25, 'id')} }`, 1],
+    [
+      `{ a: pets { nodes { ...F } } b: pets { nodes { ...F } } } fragment F on Pet { ${aliases(126, 'id')} }`,
+      4,
+    ],
+    ['{ nodes(nodeIds: ["a", "b", "c"]) { nodeId } }', 1],
+    [
+      'query ($ids: [ID!]!) { nodes(nodeIds: $ids) { ... on Category { pets(first: 50) { nodes { id } } } } }',
+      3,
+      { ids: ['a', 'b', 'c', 'd', 'e'] },
+    ],
+    // The most expensive type of a node counts.
+    [
+      `{ node(nodeId: "x") { ... on Pet { id } ... on Category { pets(first: 100) { nodes { orders: category { pets(first: 5) { totalCount } } } } } } }`,
+      6,
+    ],
+    [`{ ${aliases(100, '__typename')} }`, 0],
+    [`{ ${aliases(101, '__typename')} }`, 1],
+    [`{ ${aliases(50, 'rateLimit { plan minute { limit } }')} }`, 1],
+    [`{ ${aliases(33, 'rateLimit { plan minute { limit } }')} __typename }`, 0],
+    [`{ ${aliases(101, '__typename')} pet(id: 1) { id } }`, 2],
+    ['{ a: __schema { types { name } } b: __schema { types { name } } __typename }', 2],
+    // Introspection costs 1 unit per root field, whatever its entries, and takes none of the free weight.
+    [`{ __schema { ${aliases(101, 'directives { name }')} } }`, 1],
+    [
+      `{ __schema { ${aliases(101, 'directives { name }')} } __type(name: "Pet") { ${aliases(101, 'fields { name }')} } pet(id: 1) { id } ${aliases(100, '__typename')} }`,
+      3,
+    ],
+    // A page counts once, whether or not its items are selected.
+    ['{ categories(first: 100) { nodes { pets(first: 10) { totalCount } } } }', 11],
+    ['{ categories(first: 100) { nodes { pets(first: 10) { pageInfo { hasNextPage } } } } }', 11],
+    ['{ categories(first: 100) { nodes { pets(first: 10) { totalCount nodes { id } } } } }', 11],
+    // Sizes that are refused later do not make others cheaper.
+    [
+      '{ categories(first: 10) { nodes { a: pets(first: 50) { totalCount } b: pets(first: -50) { totalCount } } } }',
+      6,
+    ],
+    ['{ categories(first: 1, last: 50) { nodes { pets(last: 10, first: 1) { totalCount } } } }', 6],
+    ['{ categories(first: null) { nodes { pets(last: null) { totalCount } } } }', 5],
+    ['query ($n: Int) { categories(first: $n) { nodes { pets(last: $n) { totalCount } } } }', 5, { n: null }],
+    ['{ nodes(nodeIds: "x") { ... on Category { pets(first: 100) { totalCount } } } }', 2],
+    [
+      'query ($n: [ID!]!) { nodes(nodeIds: $n) { ... on Category { pets(first: 100) { totalCount } } } }',
+      2,
+      { n: ['x'] },
+    ],
+    ['subscription { events { id pet { id category { pets(first: 2) { nodes { id } } } } } }', 2],
+  ])('computes the cost of $0 from entries and weight as $1', (text, units, variables) => {
+    expect(cost(text, variables)).toBe(units);
+  });
+
+  it.each([
+    ['too much weight', `{ categories(first: 100) { nodes { ${aliases(70, 'description')} } } }`],
+    ['an overlong response key', `{ ${'a'.repeat(101)}: __typename }`],
+    ['the same field 1,000 times', `{ pet(id: 1) { ${'id '.repeat(1_000)} } }`],
+    ['more than 100 errors', `{ ${aliases(150, 'nothing')} }`],
+    [
+      'more introspection than common tools need',
+      `{ __schema { types { ${aliases(300, 'description')} fields { name } } } }`,
+    ],
+    [
+      'circular introspection',
+      `{ __schema { types { ${'interfaces { possibleTypes { '.repeat(6)} name ${'} }'.repeat(6)} } } }`,
+    ],
+  ])('refuses %s as QUERY_TOO_COMPLEX at a cost of 1', (_what, query) => {
+    const operations = new Operations(schema, () => {});
+    for (let time = 1; time <= 3; time++) {
+      const {
+        operations: [admitted],
+        cost,
+      } = admit(servicesOf(operations), requestOf({ query }), true);
+      expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
+        code: 'QUERY_TOO_COMPLEX',
+        status: 400,
+      });
+      expect(cost).toBe(1);
+    }
+  });
+
+  it('refuses operations above 50 units and states their cost', () => {
+    const pets = (count: number) => `{ ${aliases(count, 'pet(id: 1) { id }')} }`;
+    expect(cost(pets(50))).toBe(50);
+    expect(() => cost(pets(51))).toThrow('The operation costs 51 units; the maximum is 50.');
+    const wide = '{ categories(first: 100) { nodes { pets(first: 1000) { totalCount } } } }';
+    expect(() => cost(wide)).toThrow('The operation costs 1,001 units; the maximum is 50.');
+  });
+
+  it('allows response keys of 100 characters and the full introspection query', () => {
+    expect(cost(`{ ${'a'.repeat(100)}: __typename }`)).toBe(0);
+    const query = getIntrospectionQuery({
+      specifiedByUrl: true,
+      directiveIsRepeatable: true,
+      schemaDescription: true,
+      inputValueDeprecation: true,
+    });
+    expect(admit(servicesOf(new Operations(schema, () => {})), requestOf({ query }), true)).toMatchObject({
+      cost: 1,
+    });
+  });
+
+  it('charges a free operation 1 unit if its document, batch or request body is large', () => {
+    const operations = new Operations(schema, () => {});
+    const skipped = (fields: number) =>
+      `{ __typename pet(id: 1) @skip(if: true) { ${aliases(fields, 'id')} } }`;
+    const cost = (parameters: unknown, bytes?: number) =>
+      admit(servicesOf(operations), requestOf(parameters, bytes), true).cost;
+    expect(cost({ query: skipped(40) })).toBe(0);
+    expect(cost({ query: skipped(100) })).toBe(1);
+    expect(cost({ query: `{ ${aliases(100, '__typename')} }` })).toBe(0);
+    expect(cost({ query: `{ rateLimit { ${aliases(50, 'minute { limit }')} } }` })).toBe(0);
+    expect(cost(new Array(10).fill({ query: '{ rateLimit { plan } }' }))).toBe(0);
+    expect(cost(new Array(10).fill({ query: skipped(40) }))).toBe(1);
+    expect(cost({ query: '{ __typename }' }, 12_000)).toBe(0);
+    expect(cost({ query: '{ __typename }' }, 12_001)).toBe(1);
+    expect(cost({ query: '{ pet(id: 1) { id } }' }, 99_999)).toBe(1);
+  });
+
+  it('refuses schemas with a text or list of unknown size', () => {
+    const modelOf = (fields: string) => () => new CostModel(buildSchema(`type Query { ${fields} }`));
+    expect(modelOf('name: String')).toThrow('name: nothing says how long this text can be');
+    expect(modelOf('sizes: [Int]')).toThrow('Query.sizes: nothing says how many entries it can have');
+    expect(modelOf('sizes(first: Int): [Int] by(ids: [ID!]!): [Int]')).not.toThrow();
+  });
+
+  it('uses the default of a variable that is not given', () => {
+    const text =
+      'query($n: Int = 50) { categories(first: $n) { nodes { pets(first: 10) { nodes { id } } } } }';
+    const operations = new Operations(schema, () => {});
+    expect(operations.prepare({ query: text }).cost).toBe(6);
+    expect(operations.prepare({ query: text, variables: { n: 10 } }).cost).toBe(2);
+    expect(operations.prepare({ query: text }).cost).toBe(6);
+  });
+
+  it.each(ROUTES.map(({ operationId, document }) => ({ operationId, document })))(
+    'charges 1 unit for the document of the REST operation $operationId',
+    (route) => {
+      const document = parse(route.document);
+      const [operation] = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
+      const node = operation as OperationDefinitionNode;
+      const variables = { limit: 100 };
+      const selected = select(schema, document, node, variables);
+      expect(costs.costOf(selected, node.operation, variables).units).toBe(1);
+    },
+  );
+
+  it.each([
+    ['fragments that spread each other', 'fragment A on Pet { ...B } fragment B on Pet { ...A }'],
+    ['a fragment that spreads itself', 'fragment A on Pet { id category { pets { nodes { ...A } } } }'],
+  ])('refuses %s as GRAPHQL_VALIDATION_FAILED', (_what, fragments) => {
+    const [refusal] = admit(
+      servicesOf(new Operations(schema, () => {})),
+      requestOf({ query: `{ pet(id: 1) { ...A } } ${fragments}` }),
+      true,
+    ).operations;
+    expect((refusal as OperationRefused).errors[0]?.extensions).toEqual({
+      code: 'GRAPHQL_VALIDATION_FAILED',
+      status: 400,
+    });
+  });
+
+  it.each([
+    ['a cost above 50', '{ categories(first: 100) { nodes { pets(first: 51) { nodes { id } } } } }'],
+    ['51 root fields', `{ ${Array.from({ length: 51 }, (_, i) => `a${i}: pet(id: 1) { id }`).join(' ')} }`],
+    [
+      'more than 30 levels',
+      `{ pet(id: 1) { ${'category { pets(first: 1) { nodes { '.repeat(11)}id${' } } }'.repeat(11)} } }`,
+    ],
+    [
+      'aliases that double at each level',
+      `{ pet(id: 1) { ...F0 } } ${Array.from({ length: 20 }, (_, i) => {
+        const next = i < 19 ? `...F${i + 1}` : 'id';
+        return `fragment F${i} on Pet { a: inventory { pet { ${next} } } b: inventory { pet { ${next} } } }`;
+      }).join(' ')}`,
+    ],
+    [
+      'fragments that double at each level',
+      `{ pet(id: 1) { ...F0 } } ${Array.from({ length: 60 }, (_, i) => `fragment F${i} on Pet { id ${i < 59 ? `...F${i + 1} ...F${i + 1}` : ''} }`).join(' ')}`,
+    ],
+  ])('refuses %s as QUERY_TOO_COMPLEX within two seconds', (_what, query) => {
+    const began = performance.now();
+    const operations = new Operations(schema, () => {});
+    const [admitted] = admit(servicesOf(operations), requestOf({ query }), true).operations;
+    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(admitted).toBeInstanceOf(OperationRefused);
+    expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
+      code: 'QUERY_TOO_COMPLEX',
+      status: 400,
+    });
+  });
+});
+
+/** A selection as text: `written` with fragments and directives, `inlined` as it is executed. */
+interface Pair {
+  written: string;
+  inlined: string;
+}
+
+const size = fc.integer({ min: 1, max: 12 });
+const leaf = (name: string): Pair => ({ written: name, inlined: name });
+const join = (pairs: readonly Pair[]): Pair => ({
+  written: pairs.map(({ written }) => written).join(' '),
+  inlined: pairs.map(({ inlined }) => inlined).join(' '),
+});
+const within = (head: string, inner: Pair, tail: string): Pair => ({
+  written: head + inner.written + tail,
+  inlined: head + inner.inlined + tail,
+});
+
+/** Adds fragments and directives to a selection that do not change what is executed. */
+const wrapped = (type: string, inner: fc.Arbitrary<Pair>): fc.Arbitrary<Pair> =>
+  fc.tuple(inner, fc.constantFrom('plain', 'inline', 'include', 'skipped')).map(([pair, how]) => {
+    if (how === 'inline') return { ...pair, written: `... on ${type} { ${pair.written} }` };
+    if (how === 'include') return { ...pair, written: `... @include(if: true) { ${pair.written} }` };
+    if (how === 'skipped')
+      return { ...pair, written: `${pair.written} ... @skip(if: true) { skipped: __typename }` };
+    return pair;
+  });
+
+const { pet: petSelection } = fc.letrec<{ pet: Pair; category: Pair }>((tie) => ({
+  pet: wrapped(
+    'Pet',
+    fc.oneof(
+      { depthSize: 'small' },
+      fc.constantFrom(leaf('id'), leaf('name')),
+      tie('category').map((inner) => within('category { ', inner, ' }')),
+      size.map((n) => leaf(`orders(first: ${n}) { nodes { id } }`)),
+      fc
+        .tuple(tie('pet'), size)
+        .map(([inner, n]) =>
+          join([leaf('id'), within(`inventory { pet { `, inner, ` } } orders(last: ${n}) { totalCount }`)]),
+        ),
+    ),
+  ),
+  category: wrapped(
+    'Category',
+    fc.oneof(
+      { depthSize: 'small' },
+      fc.constantFrom(leaf('id'), leaf('name')),
+      fc.tuple(tie('pet'), size).map(([inner, n]) => within(`pets(first: ${n}) { nodes { `, inner, ' } }')),
+    ),
+  ),
+}));
+const RUNS = { numRuns: Number(process.env.PROPERTY_RUNS ?? 500) };
+
+const costOrRefusal = (text: string): number | string => {
+  try {
+    return cost(text);
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+};
+
+/** A store in which every page is full and every reference resolves. */
+const fullStore = (): Partial<Store> => {
+  const pet: Pet = { id: '1', name: 'Rex', categoryId: '1', status: 'sold', quantity: 1 };
+  const category: Category = { id: '1', name: 'Dogs' };
+  const order: Order = { id: '1', petId: '1', complete: true };
+  const page = <T>(item: T, { limit }: PageRequest): Page<T> => ({
+    items: new Array<T>(limit).fill(item),
+    hasMore: true,
+  });
+  return {
+    petsById: (ids) => ids.map(() => pet),
+    categoriesById: (ids) => ids.map(() => category),
+    petPage: (_filter, request) => page(pet, request),
+    categoryPage: (request) => page(category, request),
+    orderPage: (_filter, request) => page(order, request),
+    petPagesByCategory: (ids, _filter, request) => ids.map(() => page(pet, request)),
+    orderPagesByPet: (ids, _filter, request) => ids.map(() => page(order, request)),
+    orderCountsByPet: (ids) => ids.map(() => 1_000),
+  };
+};
+
+/** The number of list entries in a result, on all levels. */
+function entriesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const parts = Object.values(value).reduce<number>((sum, part) => sum + entriesIn(part), 0);
+  return Array.isArray(value) ? value.length + parts : parts;
+}
+
+describe('cost properties', () => {
+  it('covers the entries returned from full pages, exactly if all are selected', async () => {
+    const operations = new Operations(schema, () => {});
+    const field = fc.tuple(
+      petSelection,
+      fc.integer({ min: 1, max: 60 }),
+      fc.constantFrom('pets', 'inventory'),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(field, { minLength: 1, maxLength: 3 }), async (fields) => {
+        const roots = fields.map(([{ written }, n, name], i) =>
+          name === 'pets'
+            ? `r${i}: pets(first: ${n}) { nodes { ${written} } }`
+            : `r${i}: inventory(last: ${n}) { nodes { pet { ${written} } } }`,
+        );
+        const query = `{ ${roots.join(' ')} }`;
+        fc.pre(typeof costOrRefusal(query) === 'number');
+        const store = fullStore() as Store;
+        const context = { store, loaders: new Loaders(store) } as Context;
+        const { data, errors } = await operations.prepare({ query }).interpret(context);
+        expect(errors, query).toBeUndefined();
+        const unitsOf = (root: unknown) => Math.max(1, Math.ceil(entriesIn(root) / 100));
+        const returned = Object.values(data!).reduce<number>((sum, root) => sum + unitsOf(root), 0);
+        // A page selected only for its totalCount is charged but not returned.
+        if (query.includes('totalCount')) expect(cost(query), query).toBeGreaterThanOrEqual(returned);
+        else expect(cost(query), query).toBe(returned);
+      }),
+      { numRuns: Math.min(RUNS.numRuns, 300) },
+    );
+  });
+
+  it('excludes fields that variables skip, whether by value or default', () => {
+    const operations = new Operations(schema, () => {});
+    const given = fc.constantFrom('value', 'default', 'overruled default');
+    fc.assert(
+      fc.property(
+        petSelection,
+        fc.boolean(),
+        fc.constantFrom('skip', 'include'),
+        given,
+        (pair, yes, name, how) => {
+          const field = `pets(first: 3) { nodes { ${pair.inlined} } }`;
+          const whole = costOrRefusal(`{ a: ${field} b: ${field} }`);
+          const half = costOrRefusal(`{ a: ${field} }`);
+          fc.pre(typeof whole === 'number');
+          const isSelected = (name === 'include') === yes;
+          const fallback = { value: '', default: ` = ${yes}`, 'overruled default': ` = ${!yes}` }[how];
+          const type = how === 'value' ? 'Boolean!' : 'Boolean';
+          const query = `query($yes: ${type}${fallback}) { a: ${field} b: ${field.replace('(first: 3)', `$& @${name}(if: $yes)`)} }`;
+          const variables = how === 'default' ? {} : { yes };
+          expect(operations.prepare({ query, variables }).cost, query).toBe(isSelected ? whole : half);
+        },
+      ),
+      RUNS,
+    );
+  });
+
+  it('counts a field selected twice only once', () => {
+    fc.assert(
+      fc.property(petSelection, petSelection, fc.integer({ min: 1, max: 100 }), (a, b, n) => {
+        const merged = `{ pets(first: ${n}) { nodes { ${a.inlined} ${a.written} } } }`;
+        const apart = `query { ...A pets(first: ${n}) { nodes { ${a.inlined} } } } fragment A on Query { pets(first: ${n}) { nodes { ${a.written} } } }`;
+        const once = costOrRefusal(`{ pets(first: ${n}) { nodes { ${a.inlined} } } }`);
+        expect(costOrRefusal(merged), merged).toBe(once);
+        expect(costOrRefusal(apart), apart).toBe(once);
+        // A combined selection costs at least as much as each of its parts.
+        const other = costOrRefusal(`{ pets(first: ${n}) { nodes { ${b.inlined} } } }`);
+        const text = `{ pets(first: ${n}) { nodes { ${a.inlined} } } pets(first: ${n}) { nodes { x: category { pets(first: 1) { nodes { ${b.inlined} } } } } } }`;
+        const both = costOrRefusal(text);
+        if (typeof both === 'number') {
+          expect(both, text).toBeGreaterThanOrEqual(once as number);
+          expect(both, text).toBeGreaterThanOrEqual(other as number);
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  it('ignores fragments and directives that change nothing', () => {
+    fc.assert(
+      fc.property(petSelection, ({ written, inlined }) => {
+        const named = `query { pet(id: 1) { ...F } } fragment F on Pet { ${written} }`;
+        expect(costOrRefusal(named)).toBe(costOrRefusal(`{ pet(id: 1) { ${inlined} } }`));
+      }),
+      RUNS,
+    );
+  });
+
+  it('multiplies the cost by the number of aliases', () => {
+    fc.assert(
+      fc.property(petSelection, fc.integer({ min: 1, max: 8 }), ({ inlined }, k) => {
+        const single = costOrRefusal(`{ pets(first: 3) { nodes { ${inlined} } } }`);
+        fc.pre(typeof single === 'number' && single * k <= 50);
+        const aliases = Array.from({ length: k }, (_, i) => `a${i}: pets(first: 3) { nodes { ${inlined} } }`);
+        expect(cost(`{ ${aliases.join(' ')} }`)).toBe((single as number) * k);
+      }),
+      RUNS,
+    );
+  });
+
+  it('adds up the costs of a batch', () => {
+    const operations = new Operations(schema, () => {});
+    fc.assert(
+      fc.property(fc.array(petSelection, { minLength: 1, maxLength: 10 }), (selections) => {
+        const queries = selections.map(({ inlined }) => `{ pets(first: 2) { nodes { ${inlined} } } }`);
+        const costs = queries.map(costOrRefusal);
+        // A refused operation costs one unit.
+        const sum = costs.reduce<number>(
+          (total, units) => total + (typeof units === 'number' ? units : 1),
+          0,
+        );
+        expect(admit(servicesOf(operations), requestOf(queries.map((query) => ({ query }))), true).cost).toBe(
+          sum,
+        );
+      }),
+      RUNS,
+    );
+  });
+
+  it('increases the cost with a second root field', () => {
+    fc.assert(
+      fc.property(petSelection, petSelection, (a, b) => {
+        const both = costOrRefusal(
+          `{ a: pets { nodes { ${a.inlined} } } b: pets { nodes { ${b.inlined} } } }`,
+        );
+        const first = costOrRefusal(`{ a: pets { nodes { ${a.inlined} } } }`);
+        fc.pre(typeof both === 'number');
+        expect(both).toBeGreaterThan(first as number);
+      }),
+      RUNS,
+    );
+  });
+});

@@ -1,0 +1,183 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { Documents, type ReadDocument, type ValidDocument } from '../../src/execution/documents.ts';
+import { Operations } from '../../src/execution/operations.ts';
+import { schema } from '../../src/execution/schema.ts';
+import { cases } from '../kit/cases.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+const heap = (): number => {
+  collectGarbage();
+  return process.memoryUsage().heapUsed / 1e6;
+};
+
+/** About 60 fields under unique aliases. Fragments and a condition give each document several plans. */
+const document = (n: number): string => `query Q($deep: Boolean = true) {
+  pets(first: 5) { nodes { ...Names${n} category @include(if: $deep) { ...Category${n} } } }
+}
+fragment Names${n} on Pet { ${Array.from({ length: 40 }, (_, i) => `p${n}_${i}: id`).join(' ')} }
+fragment Category${n} on Category { ${Array.from({ length: 20 }, (_, i) => `c${n}_${i}: id`).join(' ')} }`;
+
+it('limits heap growth to 60 MB over thousands of different documents', () => {
+  const operations = new Operations(schema, () => {});
+  const prepare = (n: number) => {
+    for (const deep of [true, false, true, true])
+      operations.prepare({ query: document(n), variables: { deep } });
+  };
+  for (let n = 0; n < 200; n++) prepare(n);
+  const before = heap();
+  for (let n = 200; n < cases(2_000, 10_000); n++) prepare(n);
+  expect(heap() - before).toBeLessThan(60);
+}, 120_000);
+
+it('does not keep documents that are used once', () => {
+  const operations = new Operations(schema, () => {});
+  for (let n = 0; n < 200; n++) operations.prepare({ query: document(n) });
+  const before = heap();
+  // Their ASTs would take up more than the whole cache.
+  for (let n = 200; n < 1_000; n++) operations.prepare({ query: document(n) });
+  expect(heap() - before).toBeLessThan(6);
+});
+
+describe('documents', () => {
+  const newDocuments = () => new Documents(schema, { introspection: true });
+  const valid = (document: ReadDocument) => document as ValidDocument;
+  const refusalOf = (text: string) => newDocuments().read(text).refusal!.errors;
+
+  it('caches documents from their second use on, valid or not', () => {
+    for (const text of ['{ __typename }', '{ nothing }', '{']) {
+      const documents = newDocuments();
+      const [first, second, third, fourth] = [1, 2, 3, 4].map(() => documents.get(text));
+      expect(second, text).not.toBe(first);
+      expect([third, fourth], text).toEqual([second, second]);
+      expect(third === second && fourth === second, text).toBe(true);
+    }
+  });
+
+  it('forgets a document used once after two million characters of other documents', () => {
+    const isKept = (others: number, length: number) => {
+      const documents = newDocuments();
+      documents.get('{ __typename }');
+      for (let n = 0; n < others; n++) documents.get(`${n}`.padEnd(length, '#'));
+      const again = documents.get('{ __typename }');
+      return documents.get('{ __typename }') === again;
+    };
+    expect(isKept(19, 100_000)).toBe(true);
+    expect(isKept(20, 100_000)).toBe(false);
+  });
+
+  it('reserves up to 1.5 MB per document and 24 MB in total', () => {
+    const documents = newDocuments();
+    const cached = (text: string) => {
+      documents.get(text);
+      return valid(documents.get(text));
+    };
+    const document = cached('{ __typename }');
+    // 1 kB for the entry, 2 bytes for each of 14 characters, and 300 for each of 5 tokens.
+    const free = 1_500_000 - 1_000 - 2 * 14 - 5 * 300;
+    expect(documents.reserve(document, free - 10)).toBe(true);
+    expect(documents.reserve(document, 11)).toBe(false);
+    expect(documents.reserve(document, 10)).toBe(true);
+    expect(documents.reserve(document, 1)).toBe(false);
+    expect(documents.get('{ __typename }')).toBe(document);
+    for (let n = 1; n < 16; n++) {
+      const other = cached(`{ a${n}: __typename }`);
+      expect(documents.reserve(other, 1_490_000)).toBe(true);
+      expect(documents.get('{ __typename }')).toBe(document);
+    }
+    expect(documents.reserve(cached('{ last: __typename }'), 1_490_000)).toBe(true);
+    // The least recently used document is evicted.
+    expect(documents.get('{ a1: __typename }')).not.toBe(documents.get('{ a1: __typename }'));
+    expect(documents.get('{ __typename }')).toBe(document);
+  });
+
+  it('reserves nothing for documents that are not cached', () => {
+    const documents = newDocuments();
+    expect(documents.reserve(valid(documents.read('{ __typename }')), 1)).toBe(false);
+    const first = valid(documents.get('{ __typename }'));
+    expect(documents.reserve(first, 1)).toBe(false);
+    documents.get('{ __typename }');
+    expect(documents.reserve(first, 1)).toBe(false);
+  });
+
+  it('provides the operations and the number of tokens of a document', () => {
+    const single = valid(newDocuments().read('{ __typename }'));
+    expect([single.tokens, [...single.operations.keys()], single.only === single.operations.get('')]).toEqual(
+      [5, [''], true],
+    );
+    const text = 'query A { __typename } mutation B { __typename }';
+    const multiple = valid(newDocuments().read(text));
+    expect([multiple.text, [...multiple.operations.keys()], multiple.only]).toEqual([
+      text,
+      ['A', 'B'],
+      undefined,
+    ]);
+    expect([...multiple.operations.values()].map(({ document }) => document)).toEqual([multiple, multiple]);
+  });
+
+  it('lists 20 errors, counts up to 100 and refuses documents with more', () => {
+    const wrong = (count: number) => `{ ${Array.from({ length: count }, (_, i) => `a${i}`).join(' ')} }`;
+    const extensions = { code: 'GRAPHQL_VALIDATION_FAILED', status: 400 };
+    const message = (n: number, more = '') => `Cannot query field "a${n}" on type "Query".${more}`;
+    const at = (n: number) => ({
+      locations: [{ line: 1, column: wrong(n + 1).length - `a${n} }`.length + 1 }],
+      extensions,
+    });
+    for (const count of [1, 20]) {
+      expect(refusalOf(wrong(count))).toHaveLength(count);
+      expect(refusalOf(wrong(count)).at(-1)).toEqual({ message: message(count - 1), ...at(count - 1) });
+    }
+    for (const [count, more] of [
+      [21, ' (and 1 more)'],
+      [100, ' (and 80 more)'],
+    ] as const) {
+      expect(refusalOf(wrong(count))).toHaveLength(20);
+      expect(refusalOf(wrong(count)).at(-1)).toEqual({ message: message(19, more), ...at(19) });
+    }
+    expect(refusalOf(wrong(101))).toEqual([
+      {
+        message: 'The operation has too many errors.',
+        extensions: { code: 'QUERY_TOO_COMPLEX', status: 400 },
+      },
+    ]);
+  });
+
+  it('refuses documents of more than 2,000 tokens as QUERY_TOO_COMPLEX', () => {
+    const tokens = (count: number) => refusalOf(`${'a '.repeat(count)}{`)[0]!;
+    expect(tokens(1_999).extensions).toEqual({ code: 'GRAPHQL_PARSE_FAILED', status: 400 });
+    const many = `{ ${'a '.repeat(2_000)} }`;
+    expect(refusalOf(many)).toMatchObject([
+      {
+        message: 'Syntax Error: Document contains more that 2000 tokens. Parsing aborted.',
+        extensions: { code: 'QUERY_TOO_COMPLEX', status: 400 },
+      },
+    ]);
+  });
+
+  it('names the argument, field or variable whose value a scalar refuses', () => {
+    const rule = 'must be an integer from 1 to 9223372036854775807';
+    for (const [text, path] of [
+      ['{ pet(id: "x") { id } }', 'id'],
+      ['{ pet(id: 1) { orders(filter: {petId: "x"}) { totalCount } } }', 'petId'],
+      ['query ($p: ID! = "x") { pet(id: $p) { id } }', 'p'],
+      ['query ($n: Int = 1, $p: ID = "0") { orders(first: $n, filter: {petId: $p}) { totalCount } }', 'p'],
+      ['{ nodes(nodeIds: ["x", true]) { nodeId } }', 'nodeIds'],
+      ['{ a: pet(id: 1) { id } b: category(id: 0) { id } }', 'id'],
+    ] as const)
+      expect(refusalOf(text), text).toEqual([
+        {
+          message: `${path}: ${rule}.`,
+          locations: [expect.any(Object)],
+          extensions: { code: 'VALIDATION_FAILED', status: 400, fields: [{ path, message: rule }] },
+        },
+      ]);
+  });
+
+  it('rethrows unexpected errors', () => {
+    const broken = new Documents({} as never, { introspection: true });
+    expect(() => broken.read('{ __typename }')).toThrow();
+  });
+});

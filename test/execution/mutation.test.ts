@@ -1,0 +1,358 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { unavailable } from '../../src/foundation/errors.ts';
+import { TestGateway } from '../kit/gateway.ts';
+import {
+  dataOf,
+  expectQueryRefusal,
+  makeWorld,
+  onEachEngine,
+  query,
+  type Sent,
+  send,
+  sqlite,
+  useGateway,
+} from '../kit/petstore.ts';
+import { newDatabase } from '../store/mongo/database.ts';
+
+onEachEngine('mutations with several fields', (kit, engine) => {
+  const run = (
+    text: string,
+    variables?: Record<string, unknown>,
+    headers: Record<string, string> = {},
+    key?: string,
+  ) => query(kit.gateway, text, variables, { headers, ...(key !== undefined && { key }) });
+
+  /** All stored records that these tests may change. */
+  const stored = async () =>
+    dataOf(
+      await run(
+        '{ pets(last: 100) { totalCount nodes { id name status inventory { quantity } } } categories(last: 100) { totalCount nodes { id name } } orders(last: 100) { totalCount nodes { id complete } } }',
+      ),
+    );
+
+  async function expectNothingStored(sent: Sent, before: object, error: object): Promise<void> {
+    expect([sent.status, sent.json.data, sent.json.errors.length], sent.about).toEqual([200, null, 1]);
+    expect(sent.json.errors[0], sent.about).toMatchObject(error);
+    expect(await stored(), sent.about).toEqual(before);
+  }
+
+  const updates = (n: number, id: string) =>
+    Array.from({ length: n }, (_, i) => `f${i}: updatePet(id: ${id}, input: {name: "N${i}"}) { name }`);
+
+  it('writes all fields in order and returns each record as its field left it', async () => {
+    const { P, F, C, E } = await makeWorld(kit);
+    const text = (round: number) => `mutation ($no: Boolean!) {
+      a: updatePet(id: ${P}, input: {name: "A${round}"}) { name category { name } inventory { quantity } }
+      ... on Mutation { b: updatePet(id: ${P}, input: {name: "B${round}", status: pending}) { name status } ...F }
+      never: deletePet(id: ${P}) @include(if: $no)
+      a: updatePet(id: ${P}, input: {name: "A${round}"}) { id }
+      __typename
+      e: updateInventory(petId: ${P}, input: {quantity: ${round}}) { quantity pet { name category { id } } }
+    }
+    fragment F on Mutation {
+      c: updateCategory(id: ${C}, input: {name: "C${round}"}) { name pets { nodes { name } } }
+      d: createPet(input: {name: "D${round}", categoryId: ${E}}) { name orders { totalCount } }
+    }`;
+    // Operations are compiled from their second use on.
+    for (const [use, quantity] of [
+      [1, 5],
+      [1, 1],
+      [1, 1],
+      [2, 1],
+    ] as const) {
+      const data = dataOf(await run(text(use), { no: false }));
+      expect(data).toEqual({
+        a: { id: P, name: `A${use}`, category: { name: `C${use}` }, inventory: { quantity } },
+        b: { name: `B${use}`, status: 'pending' },
+        c: { name: `C${use}`, pets: { nodes: [{ name: `B${use}` }, { name: 'Fifi' }] } },
+        d: { name: `D${use}`, orders: { totalCount: 0 } },
+        __typename: 'Mutation',
+        e: { quantity: use, pet: { name: `B${use}`, category: { id: C } } },
+      });
+      expect(Object.keys(data)).toEqual(['a', 'b', 'c', 'd', '__typename', 'e']);
+    }
+    const last = dataOf(
+      await run(`{ pet(id: ${P}) { name status inventory { quantity } } other: pet(id: ${F}) { name } }`),
+    );
+    expect(last).toEqual({
+      pet: { name: 'B2', status: 'pending', inventory: { quantity: 2 } },
+      other: { name: 'Fifi' },
+    });
+  });
+
+  it('stores nothing if the first or the last of many fields fails', async () => {
+    const { P, C } = await makeWorld(kit);
+    const before = await stored();
+    for (const [last, error] of [
+      [`deleteCategory(id: ${C})`, { code: 'CONFLICT', status: 409 }],
+      [`deletePet(id: ${P})`, { code: 'CONFLICT', status: 409 }],
+      ['updateOrder(id: 999999, input: {complete: true}) { id }', { code: 'NOT_FOUND', status: 404 }],
+      [
+        'createPet(input: {name: "x", categoryId: 999999}) { id }',
+        { code: 'UNKNOWN_REFERENCE', status: 422 },
+      ],
+      ['createPet(input: {name: "", categoryId: 1}) { id }', { code: 'VALIDATION_FAILED', status: 400 }],
+    ] as const) {
+      const others = [
+        ...updates(17, P),
+        `n: createPet(input: {name: "New", categoryId: ${C}}) { id category { pets { totalCount } } }`,
+        `o: createOrder(input: {petId: ${P}}) { id pet { name } }`,
+      ];
+      const text = `mutation { ${others.join('\n')}\nlast: ${last} }`;
+      for (let use = 1; use <= 3; use++) {
+        const sent = await run(text);
+        await expectNothingStored(sent, before, {
+          extensions: error,
+          path: ['last'],
+          locations: [{ line: 20, column: 1 }],
+        });
+      }
+    }
+    const first = await run(
+      `mutation { a: updatePet(id: ${P}, input: {name: " "}) { id } ${updates(3, P)} z: deletePet(id: 999999) }`,
+    );
+    await expectNothingStored(first, before, { path: ['a'], extensions: { code: 'VALIDATION_FAILED' } });
+  });
+
+  it('sees its own earlier writes, which are gone after a rollback', async () => {
+    const { C } = await makeWorld(kit);
+    const id = String(10n ** 15n + BigInt(Math.floor(Math.random() * 1e9)));
+    const before = await stored();
+    await expectNothingStored(
+      await run(
+        `mutation { a: createOrder(input: {id: ${id}}) { id } b: updateOrder(id: ${id}, input: {complete: true}) { complete } c: createOrder(input: {id: ${id}}) { id } }`,
+      ),
+      before,
+      { path: ['c'], extensions: { code: 'CONFLICT' } },
+    );
+    const { a, b } = dataOf(
+      await run(
+        `mutation { a: createOrder(input: {id: ${id}}) { id complete } b: updateOrder(id: ${id}, input: {complete: true}) { complete } c: deleteOrder(id: ${id}) }`,
+      ),
+    );
+    expect([a, b]).toEqual([{ id, complete: false }, { complete: true }]);
+    expect(dataOf(await run(`{ order(id: ${id}) { id } category(id: ${C}) { name } }`))).toEqual({
+      order: null,
+      category: { name: 'Dogs' },
+    });
+  });
+
+  it('replays the whole response for its Idempotency-Key, including errors and their paths', async () => {
+    const { P, E } = await makeWorld(kit);
+    const headers = { 'idempotency-key': randomUUID() };
+    const text = `mutation ($n: String!) { a: createPet(input: {name: $n, categoryId: ${E}}) { id name } b: updatePet(id: ${P}, input: {name: $n}) { name category { name } } }`;
+    const first = await run(text, { n: 'Once' }, headers);
+    dataOf(first);
+    const before = await stored();
+    const again = await run(text, { n: 'Once' }, headers);
+    expect(again.json, again.about).toEqual(first.json);
+    expect([first.headers['idempotency-replayed'], again.headers['idempotency-replayed']]).toEqual([
+      undefined,
+      'true',
+    ]);
+    expect(await stored()).toEqual(before);
+    for (const other of [
+      await run(text, { n: 'Twice' }, headers),
+      await run(
+        `mutation { a: createPet(input: {name: "Once", categoryId: ${E}}) { id name } }`,
+        undefined,
+        headers,
+      ),
+    ]) {
+      await expectNothingStored(other, before, { extensions: { code: 'IDEMPOTENCY_KEY_REUSED' } });
+    }
+
+    const failing = { 'idempotency-key': randomUUID() };
+    const fails = `mutation { a: updatePet(id: ${P}, input: {name: "Never"}) { name } b: deletePet(id: 999999) }`;
+    const refused = await run(fails, undefined, failing);
+    await expectNothingStored(refused, before, { path: ['b'], extensions: { code: 'NOT_FOUND' } });
+    const repeated = await run(fails, undefined, failing);
+    expect(repeated.json, repeated.about).toEqual(refused.json);
+    expect(repeated.headers['idempotency-replayed'], repeated.about).toBe('true');
+  });
+
+  it('runs once if sent ten times concurrently with one Idempotency-Key', async () => {
+    const { E } = await makeWorld(kit);
+    const headers = { 'idempotency-key': randomUUID() };
+    const name = randomUUID();
+    const text = `mutation { a: createPet(input: {name: "${name}", categoryId: ${E}}) { id } b: createPet(input: {name: "${name}", categoryId: ${E}}) { id } }`;
+    const sent = await Promise.all(Array.from({ length: 10 }, () => run(text, undefined, headers)));
+    const ids = new Set(
+      sent.filter(({ json }) => json.data).map(({ json }) => `${json.data.a.id} ${json.data.b.id}`),
+    );
+    expect(ids.size, sent.map(({ about }) => about).join('')).toBe(1);
+    const { pets } = dataOf(
+      await run('query ($c: ID!) { pets(filter: {categoryId: $c}) { totalCount } }', { c: E }),
+    );
+    expect(pets.totalCount).toBe(2);
+  });
+
+  it('fails with PAYLOAD_TOO_LARGE and stores nothing if the outcome is too large to keep', async () => {
+    const before = await stored();
+    const text = `mutation { ${Array.from({ length: 10 }, (_, i) => `f${i}: createCategory(input: {name: "N", description: "${'x'.repeat(1_900)}"}) { id }`)} }`;
+    const sent = await run(text, undefined, { 'idempotency-key': randomUUID() });
+    await expectNothingStored(sent, before, { extensions: { code: 'PAYLOAD_TOO_LARGE', status: 413 } });
+    dataOf(await run(text));
+  });
+
+  it.runIf(engine.name === 'sqlite')(
+    'records an event for each write, and none if a field fails',
+    async () => {
+      const { E } = await makeWorld(kit);
+      const events = async () =>
+        dataOf(await run('{ events(first: 100) { nodes { type } } }')).events.nodes.map(
+          ({ type }: { type: string }) => type,
+        );
+      const before = await events();
+      await run(
+        `mutation { a: createPet(input: {name: "E", categoryId: ${E}}) { id } b: deleteOrder(id: 999999) }`,
+      );
+      expect(await events()).toEqual(before);
+      dataOf(
+        await run(
+          `mutation { a: createPet(input: {name: "E", categoryId: ${E}}) { id } b: createOrder(input: {}) { id } }`,
+        ),
+      );
+      expect(await events()).toEqual([...before, 'pet_created', 'order_created']);
+    },
+  );
+
+  it('reports NOT_FOUND for a related record that a later field deletes', async () => {
+    const { C } = dataOf(await run('mutation { C: createCategory(input: {name: "Brief"}) { id } }'));
+    const { P } = dataOf(
+      await run(`mutation { P: createPet(input: {name: "Brief", categoryId: ${C.id}}) { id } }`),
+    );
+    const sent = await run(`mutation {
+      a: updatePet(id: ${P.id}, input: {name: "Last"}) { name category { name } }
+      b: deletePet(id: ${P.id})
+      c: deleteCategory(id: ${C.id})
+    }`);
+    expect(sent.json.errors, sent.about).toMatchObject([
+      {
+        path: ['a', 'category'],
+        message: `There is no category ${C.id}.`,
+        extensions: { code: 'NOT_FOUND' },
+      },
+    ]);
+  });
+
+  it('replays the outcome of a REST call for a single field with the same key and input', async () => {
+    const { E } = await makeWorld(kit);
+    const headers = { 'idempotency-key': randomUUID(), 'content-type': 'application/json' };
+    const rest = await send(kit.gateway, 'POST /pets', {
+      headers,
+      body: `{"name":"Same","categoryId":${E}}`,
+    });
+    const graphql = await run(
+      `mutation { x: createPet(input: {name: "Same", categoryId: ${E}}) { id } }`,
+      undefined,
+      headers,
+    );
+    expect(dataOf(graphql).x.id, graphql.about).toBe(String(rest.json.id));
+    expect(graphql.headers['idempotency-replayed'], graphql.about).toBe('true');
+  });
+
+  it('leaves the values of a single writer after concurrent mutations, and shows none half done', async () => {
+    const { P, F } = await makeWorld(kit);
+    const set = async (n: number) => {
+      const names = ['a', 'b', 'c', 'd'].map((field, i) => {
+        const name = i < 2 ? `Half of ${n}` : `All of ${n}`;
+        return `${field}: updatePet(id: ${i % 2 === 0 ? P : F}, input: {name: "${name}"}) { name }`;
+      });
+      const sent = await run(`mutation { ${names.join(' ')} }`);
+      const [half, all] = [{ name: `Half of ${n}` }, { name: `All of ${n}` }];
+      expect(dataOf(sent), sent.about).toEqual({ a: half, b: half, c: all, d: all });
+    };
+    const writers = Promise.all(Array.from({ length: 5 }, (_, n) => set(n)));
+    const seen = new Set<string>();
+    const read = async () => {
+      const { a, b } = dataOf(await run(`{ a: pet(id: ${P}) { name } b: pet(id: ${F}) { name } }`));
+      seen.add(a.name).add(b.name);
+      return [a.name, b.name];
+    };
+    for (let time = 0; time < 10; time++) await read();
+    await writers;
+    const [a, b] = await read();
+    expect(a).toBe(b);
+    expect(a).toMatch(/^All of [0-4]$/);
+    expect([...seen].filter((name) => name.startsWith('Half'))).toEqual([]);
+  });
+
+  it('passes the burst guard with 20 fields and is refused as a whole with 21', async () => {
+    const { P } = await makeWorld(kit);
+    const key = await kit.gateway.newKey('free');
+    const before = await stored();
+    const refused = await run(`mutation { ${updates(21, P)} }`, undefined, {}, key);
+    expectQueryRefusal(refused, 'RATE_LIMITED');
+    expect(await stored()).toEqual(before);
+    dataOf(await run(`mutation { ${updates(20, P)} }`, undefined, {}, key));
+  });
+});
+
+describe('mutations with several fields whose transaction fails', () => {
+  const kit = useGateway(sqlite);
+  kit.faultsExpected = true;
+
+  it('returns null and one error without a path, and changes nothing', async () => {
+    const { P } = await makeWorld(kit);
+    /** The store, with `work` in place of its transactions. */
+    const failing = (work: () => unknown) =>
+      new Proxy(kit.gateway.store, {
+        get(target, name) {
+          const member = Reflect.get(target, name);
+          if (name === 'transaction' || name === 'once') return work;
+          return typeof member === 'function' ? member.bind(target) : member;
+        },
+      });
+    const text = `mutation { a: updatePet(id: ${P}, input: {name: "A"}) { name } b: deletePet(id: ${P}) }`;
+    for (const headers of [{}, { 'idempotency-key': 'failing' }]) {
+      for (const [error, code, message] of [
+        [
+          unavailable(new Error('secret')),
+          'UNAVAILABLE',
+          'The database cannot be reached. Please try again.',
+        ],
+        [new TypeError('secret'), 'INTERNAL', 'Something went wrong on our side.'],
+      ] as const) {
+        const gateway = await TestGateway.start(
+          failing(() => {
+            throw error;
+          }),
+        );
+        const sent = await query(gateway, text, undefined, { headers });
+        await gateway.close();
+        expect(sent.json, sent.about).toEqual({
+          data: null,
+          errors: [{ message, extensions: { code, status: code === 'INTERNAL' ? 500 : 503 } }],
+        });
+      }
+    }
+    expect(dataOf(await query(kit.gateway, `{ pet(id: ${P}) { name } }`))).toEqual({ pet: { name: 'Rex' } });
+  });
+});
+
+describe.runIf(process.env.TEST_MONGODB_URI)('mutations with several fields on a standalone MongoDB', () => {
+  const database = newDatabase();
+
+  it('responds BAD_REQUEST and stores nothing for two fields, but writes a single one', async () => {
+    const gateway = await TestGateway.start(await database.open({ transactions: 'off' }));
+    try {
+      const two =
+        'mutation ($two: Boolean!) { a: createCategory(input: {name: "A"}) { name } __typename b: createCategory(input: {name: "B"}) @include(if: $two) { name } }';
+      for (const headers of [{}, { 'idempotency-key': 'two' }]) {
+        for (let use = 1; use <= 2; use++) {
+          const sent = await query(gateway, two, { two: true }, { headers });
+          expectQueryRefusal(sent, 'BAD_REQUEST', /standalone/);
+        }
+      }
+      expect(dataOf(await query(gateway, '{ categories { totalCount } }'))).toEqual({
+        categories: { totalCount: 0 },
+      });
+      const one = await query(gateway, two, { two: false }, { headers: { 'idempotency-key': 'one' } });
+      expect(dataOf(one)).toEqual({ a: { name: 'A' }, __typename: 'Mutation' });
+    } finally {
+      await gateway.close();
+    }
+  });
+});

@@ -1,0 +1,514 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import type { ErrorCode } from '../../src/foundation/errors.ts';
+import {
+  dataOf,
+  expectQueryRefusal,
+  fill,
+  makeWorld,
+  onEachEngine,
+  query,
+  sqlite,
+  useGateway,
+} from '../kit/petstore.ts';
+
+const LARGEST = '9223372036854775807';
+const MISSING = '9223372036854775806';
+const ID_RULE = `must be an integer from 1 to ${LARGEST}`;
+
+/** Operations and their data. `$C` and the like are ids of makeWorld. Ids are returned as strings. */
+const QUERIES: readonly [operation: string, data: string][] = [
+  [
+    '{ pet(id: $P) { id name status categoryId __typename } }',
+    '{"pet":{"id":"$P","name":"Rex","status":"sold","categoryId":"$C","__typename":"Pet"}}',
+  ],
+  ['{ pet(id: "$P") { id } }', '{"pet":{"id":"$P"}}'],
+  [
+    `{ pet(id: ${MISSING}) { id } category(id: ${MISSING}) { id } order(id: "${MISSING}") { id } inventoryItem(petId: ${LARGEST}) { petId } }`,
+    '{"pet":null,"category":null,"order":null,"inventoryItem":null}',
+  ],
+  [
+    '{ category(id: $C) { id name description } other: category(id: $E) { description } }',
+    '{"category":{"id":"$C","name":"Dogs","description":"They bark"},"other":{"description":null}}',
+  ],
+  [
+    '{ order(id: $O) { id petId quantity shipDate complete } }',
+    '{"order":{"id":"$O","petId":"$P","quantity":2,"shipDate":"2026-01-31T09:30:00Z","complete":false}}',
+  ],
+  [
+    '{ order(id: $B) { id petId pet { id } quantity shipDate complete } }',
+    '{"order":{"id":"$B","petId":null,"pet":null,"quantity":null,"shipDate":null,"complete":false}}',
+  ],
+  [
+    '{ inventoryItem(petId: $P) { petId quantity status pet { id inventory { quantity } } } }',
+    '{"inventoryItem":{"petId":"$P","quantity":5,"status":"sold","pet":{"id":"$P","inventory":{"quantity":5}}}}',
+  ],
+  [
+    '{ pet(id: $P) { category { id pets { nodes { id } totalCount } } inventory { quantity status } orders { nodes { id pet { id } } totalCount } } }',
+    '{"pet":{"category":{"id":"$C","pets":{"nodes":[{"id":"$P"},{"id":"$F"}],"totalCount":2}},"inventory":{"quantity":5,"status":"sold"},"orders":{"nodes":[{"id":"$O","pet":{"id":"$P"}}],"totalCount":1}}}',
+  ],
+  [
+    '{ pets(filter: {categoryId: $C}) { nodes { id } totalCount } }',
+    '{"pets":{"nodes":[{"id":"$P"},{"id":"$F"}],"totalCount":2}}',
+  ],
+  [
+    '{ pets(filter: {categoryId: "$C", status: sold}) { nodes { id } totalCount } }',
+    '{"pets":{"nodes":[{"id":"$P"}],"totalCount":1}}',
+  ],
+  [
+    '{ pets(filter: {categoryId: $C, status: [pending, available]}) { nodes { id } } }',
+    '{"pets":{"nodes":[{"id":"$F"}]}}',
+  ],
+  [
+    '{ pets(filter: {status: []}) { nodes { id } totalCount pageInfo { hasNextPage startCursor } } }',
+    '{"pets":{"nodes":[],"totalCount":0,"pageInfo":{"hasNextPage":false,"startCursor":null}}}',
+  ],
+  ['{ pets(filter: {categoryId: $C, status: null}) { totalCount } }', '{"pets":{"totalCount":2}}'],
+  [
+    '{ category(id: $C) { pets(filter: {status: [available]}) { nodes { id } totalCount } } }',
+    '{"category":{"pets":{"nodes":[{"id":"$F"}],"totalCount":1}}}',
+  ],
+  [
+    '{ category(id: $C) { pets(filter: {categoryId: $C}) { totalCount } } }',
+    '{"category":{"pets":{"totalCount":2}}}',
+  ],
+  [
+    '{ category(id: $C) { pets(filter: {categoryId: $E}) { totalCount nodes { id } } } }',
+    '{"category":{"pets":{"totalCount":0,"nodes":[]}}}',
+  ],
+  [
+    '{ orders(filter: {petId: $P}) { nodes { id } } none: orders(filter: {petId: $P, complete: true}) { nodes { id } } }',
+    '{"orders":{"nodes":[{"id":"$O"}]},"none":{"nodes":[]}}',
+  ],
+  [
+    '{ pet(id: $P) { orders(filter: {complete: false, petId: $P}) { totalCount } none: orders(filter: {petId: $F}) { totalCount nodes { id } } } }',
+    '{"pet":{"orders":{"totalCount":1},"none":{"totalCount":0,"nodes":[]}}}',
+  ],
+  [
+    '{ inventory(filter: {status: sold}, last: 1) { edges { cursor node { petId quantity status } } } }',
+    '{"inventory":{"edges":[{"cursor":"$P","node":{"petId":"$P","quantity":5,"status":"sold"}}]}}',
+  ],
+];
+
+const MUTATIONS: readonly [operation: string, data: string][] = [
+  [
+    'createCategory(input: {name: " Birds ", description: ""}) { name description }',
+    '{"name":"Birds","description":""}',
+  ],
+  [
+    'createCategory(input: {name: "Birds"}) { name description pets { totalCount } }',
+    '{"name":"Birds","description":null,"pets":{"totalCount":0}}',
+  ],
+  [
+    'createPet(input: {name: "Tom", categoryId: $E}) { name status category { id name } inventory { quantity } orders { totalCount } }',
+    '{"name":"Tom","status":"available","category":{"id":"$E","name":"Fish"},"inventory":{"quantity":0},"orders":{"totalCount":0}}',
+  ],
+  ['createPet(input: {name: "Tom", categoryId: "$E", status: null}) { status }', '{"status":"available"}'],
+  [
+    'createOrder(input: {}) { petId quantity shipDate complete pet { id } }',
+    '{"petId":null,"quantity":null,"shipDate":null,"complete":false,"pet":null}',
+  ],
+  [
+    'createOrder(input: {id: null, petId: null, quantity: null, shipDate: null, complete: null}) { complete }',
+    '{"complete":false}',
+  ],
+  [
+    'createOrder(input: {petId: $P, quantity: 1, shipDate: "2026-01-31T09:30:00.5+02:00", complete: true}) { petId quantity shipDate complete pet { name } }',
+    '{"petId":"$P","quantity":1,"shipDate":"2026-01-31T07:30:00.500Z","complete":true,"pet":{"name":"Rex"}}',
+  ],
+  [
+    'updatePet(id: $P, input: {}) { name status categoryId }',
+    '{"name":"Rex","status":"sold","categoryId":"$C"}',
+  ],
+  [
+    'updatePet(id: $P, input: {name: " Max ", status: pending, categoryId: $E}) { name status category { id } inventory { quantity status } }',
+    '{"name":"Max","status":"pending","category":{"id":"$E"},"inventory":{"quantity":5,"status":"pending"}}',
+  ],
+  [
+    'updateCategory(id: $C, input: {description: null}) { name description }',
+    '{"name":"Dogs","description":null}',
+  ],
+  [
+    'updateCategory(id: $C, input: {name: "Cats"}) { name description }',
+    '{"name":"Cats","description":"They bark"}',
+  ],
+  [
+    'updateOrder(id: $O, input: {petId: null, quantity: null, shipDate: null}) { petId quantity shipDate complete }',
+    '{"petId":null,"quantity":null,"shipDate":null,"complete":false}',
+  ],
+  [
+    'updateOrder(id: $O, input: {complete: true}) { petId quantity shipDate complete }',
+    '{"petId":"$P","quantity":2,"shipDate":"2026-01-31T09:30:00Z","complete":true}',
+  ],
+  [
+    'updateInventory(petId: $P, input: {quantity: 0}) { petId quantity status pet { name inventory { quantity } } }',
+    '{"petId":"$P","quantity":0,"status":"sold","pet":{"name":"Rex","inventory":{"quantity":0}}}',
+  ],
+  ['deletePet(id: $F)', '"$F"'],
+  ['deleteCategory(id: "$E")', '"$E"'],
+  ['deleteOrder(id: $O)', '"$O"'],
+];
+
+const REFUSALS: readonly [operation: string, code: string, status: number, message: string][] = [
+  [`updatePet(id: ${MISSING}, input: {}) { id }`, 'NOT_FOUND', 404, `There is no pet ${MISSING}.`],
+  [`deletePet(id: ${MISSING})`, 'NOT_FOUND', 404, `There is no pet ${MISSING}.`],
+  [`updateCategory(id: ${MISSING}, input: {}) { id }`, 'NOT_FOUND', 404, `There is no category ${MISSING}.`],
+  [`deleteCategory(id: ${MISSING})`, 'NOT_FOUND', 404, `There is no category ${MISSING}.`],
+  [
+    `updateOrder(id: ${MISSING}, input: {petId: ${MISSING}}) { id }`,
+    'NOT_FOUND',
+    404,
+    `There is no order ${MISSING}.`,
+  ],
+  [`deleteOrder(id: ${MISSING})`, 'NOT_FOUND', 404, `There is no order ${MISSING}.`],
+  [
+    `updateInventory(petId: ${MISSING}, input: {quantity: 1}) { petId }`,
+    'NOT_FOUND',
+    404,
+    `There is no pet ${MISSING}.`,
+  ],
+  [
+    `createPet(input: {name: "x", categoryId: ${MISSING}}) { id }`,
+    'UNKNOWN_REFERENCE',
+    422,
+    `categoryId: there is no category ${MISSING}.`,
+  ],
+  [
+    `updatePet(id: $P, input: {categoryId: ${MISSING}}) { id }`,
+    'UNKNOWN_REFERENCE',
+    422,
+    `categoryId: there is no category ${MISSING}.`,
+  ],
+  [
+    `createOrder(input: {petId: ${MISSING}}) { id }`,
+    'UNKNOWN_REFERENCE',
+    422,
+    `petId: there is no pet ${MISSING}.`,
+  ],
+  [
+    `updateOrder(id: $O, input: {petId: ${MISSING}}) { id }`,
+    'UNKNOWN_REFERENCE',
+    422,
+    `petId: there is no pet ${MISSING}.`,
+  ],
+  ['createOrder(input: {id: $O}) { id }', 'CONFLICT', 409, 'Order id $O is taken.'],
+  [
+    'deletePet(id: $P)',
+    'CONFLICT',
+    409,
+    'Pet $P cannot be deleted because an incomplete order refers to it.',
+  ],
+  ['deleteCategory(id: $C)', 'CONFLICT', 409, 'Category $C cannot be deleted because it still has pets.'],
+  [
+    'createPet(input: {name: " ", categoryId: $C}) { id }',
+    'VALIDATION_FAILED',
+    400,
+    'name: must have 1 to 200 characters.',
+  ],
+  [
+    'updatePet(id: $P, input: {name: null, categoryId: null, status: null}) { id }',
+    'VALIDATION_FAILED',
+    400,
+    `name: must be a string; categoryId: ${ID_RULE}; status: must be one of available, pending, sold.`,
+  ],
+  [
+    'createOrder(input: {quantity: 0}) { id }',
+    'VALIDATION_FAILED',
+    400,
+    'quantity: must be an integer from 1 to 2147483647.',
+  ],
+  [
+    'updateOrder(id: $O, input: {complete: null, quantity: 0}) { id }',
+    'VALIDATION_FAILED',
+    400,
+    'quantity: must be an integer from 1 to 2147483647; complete: must be true or false.',
+  ],
+  [
+    'updateInventory(petId: $P, input: {quantity: -1}) { petId }',
+    'VALIDATION_FAILED',
+    400,
+    'quantity: must be an integer from 0 to 2147483647.',
+  ],
+];
+
+describe('the schema', () => {
+  const kit = useGateway(sqlite);
+
+  it('equals the committed schema.graphql when introspected', async () => {
+    const { getIntrospectionQuery, buildClientSchema, lexicographicSortSchema, printSchema } = await import(
+      'graphql'
+    );
+    const committed = await readFile('schema/schema.graphql', 'utf8');
+    for (let time = 0; time < 3; time++) {
+      const sent = await query(kit.gateway, getIntrospectionQuery({ specifiedByUrl: true }));
+      const schema = buildClientSchema(dataOf(sent));
+      expect(`${printSchema(lexicographicSortSchema(schema))}\n`).toBe(committed);
+    }
+  });
+});
+
+onEachEngine('GraphQL operations', (kit) => {
+  // Twice, because the second run is compiled.
+  it.each(QUERIES)('returns the data of the query %s', async (operation, data) => {
+    const world = await makeWorld(kit);
+    for (let time = 0; time < 2; time++) {
+      const sent = await query(kit.gateway, fill(operation, world));
+      expect(JSON.stringify(dataOf(sent)), sent.about).toBe(fill(data, world));
+    }
+  });
+
+  it.each(MUTATIONS)('returns the data of the mutation %s', async (operation, data) => {
+    const world = await makeWorld(kit);
+    const sent = await query(kit.gateway, `mutation { result: ${fill(operation, world)} }`);
+    expect(JSON.stringify(dataOf(sent).result), sent.about).toBe(fill(data, world));
+  });
+
+  it.each(REFUSALS)('fails %s with %s', async (operation, code, status, message) => {
+    const world = await makeWorld(kit);
+    const sent = await query(kit.gateway, `mutation { result: ${fill(operation, world)} }`);
+    // The operation ran, so the HTTP status is 200.
+    expect(sent.status, sent.about).toBe(200);
+    expect(sent.json, sent.about).toEqual({
+      errors: [
+        {
+          message: fill(message, world),
+          locations: [{ line: 1, column: 12 }],
+          path: ['result'],
+          extensions: { code, status, ...(code === 'VALIDATION_FAILED' && { fields: expect.any(Array) }) },
+        },
+      ],
+      data: null,
+    });
+  });
+
+  it('accepts ids as strings and integers without rounding, in literals and variables', async () => {
+    const { gateway } = kit;
+    for (const id of [LARGEST, '9007199254740993']) {
+      const created = await query(gateway, 'mutation ($id: ID) { createOrder(input: {id: $id}) { id } }', {
+        id: BigInt(id),
+      });
+      expect(dataOf(created), created.about).toEqual({ createOrder: { id } });
+      for (const [text, variables] of [
+        [`{ order(id: ${id}) { id } }`],
+        [`{ order(id: "${id}") { id } }`],
+        ['query ($id: ID!) { order(id: $id) { id } }', { id }],
+        ['query ($id: ID!) { order(id: $id) { id } }', { id: BigInt(id) }],
+        [`query ($id: ID! = ${id}) { order(id: $id) { id } }`, {}],
+      ] as const) {
+        const sent = await query(gateway, text, variables);
+        expect(dataOf(sent), sent.about).toEqual({ order: { id } });
+      }
+      const page = await query(
+        gateway,
+        'query ($after: String) { orders(after: $after, first: 1) { nodes { id } } }',
+        { after: String(BigInt(id) - 1n) },
+      );
+      expect(dataOf(page).orders.nodes, page.about).toEqual([{ id }]);
+      expect(dataOf(await query(gateway, `mutation { deleteOrder(id: ${id}) }`)).deleteOrder).toBe(id);
+    }
+  });
+
+  it('runs the fields of a mutation in order and reads what they wrote', async () => {
+    const { C, P } = await makeWorld(kit);
+    const sent = await query(
+      kit.gateway,
+      `mutation {
+        a: updatePet(id: ${P}, input: {name: "A"}) { name category { pets { nodes { name } } } }
+        b: updateInventory(petId: ${P}, input: {quantity: 8}) { pet { name inventory { quantity } } }
+        c: updateCategory(id: ${C}, input: {name: "C"}) { name pets(first: 1) { nodes { name category { name } } } }
+      }`,
+    );
+    expect(dataOf(sent), sent.about).toEqual({
+      a: { name: 'A', category: { pets: { nodes: [{ name: 'A' }, { name: 'Fifi' }] } } },
+      b: { pet: { name: 'A', inventory: { quantity: 8 } } },
+      c: { name: 'C', pets: { nodes: [{ name: 'A', category: { name: 'C' } }] } },
+    });
+  });
+
+  it('stores nothing of a mutation if one field fails', async () => {
+    const { P } = await makeWorld(kit);
+    for (const name of ['A', 'B', 'C']) {
+      const sent = await query(
+        kit.gateway,
+        `mutation ($name: String!) {
+          a: updatePet(id: ${P}, input: {name: $name}) { name }
+          b: deletePet(id: ${P})
+          c: updatePet(id: ${P}, input: {name: "never"}) { name }
+        }`,
+        { name },
+      );
+      expect(
+        sent.json.errors.map(({ path }: { path: string[] }) => path),
+        sent.about,
+      ).toEqual([['b']]);
+      expect(sent.json.data, sent.about).toBeNull();
+      expect(dataOf(await query(kit.gateway, `{ pet(id: ${P}) { name } }`)).pet.name).toBe('Rex');
+    }
+  });
+
+  it('returns the data of a query alongside the errors of failed fields', async () => {
+    const { P } = await makeWorld(kit);
+    for (let time = 0; time < 2; time++) {
+      const sent = await query(
+        kit.gateway,
+        `{ pet(id: ${P}) { name } order(id: 1) { id } category(id: 1) { pets(first: 0) { nodes { id } } } }`,
+      );
+      expect(sent.status, sent.about).toBe(200);
+      expect(sent.json.data.pet, sent.about).toEqual({ name: 'Rex' });
+      expect(sent.json.data.category, sent.about).toBeNull();
+      expect(sent.json.errors, sent.about).toHaveLength(1);
+    }
+  });
+});
+
+describe('validation before execution', () => {
+  const kit = useGateway(sqlite);
+  const NEW_PET = 'mutation ($input: NewPet!) { createPet(input: $input) { id } }';
+  const NEW_ORDER = 'mutation ($input: NewOrder!) { createOrder(input: $input) { id } }';
+  const PET = 'query ($id: ID!) { pet(id: $id) { id } }';
+
+  it.each<[text: string, variables: Record<string, unknown> | undefined, message: string]>([
+    [PET, {}, 'id: is required: a variable of type ID!.'],
+    [PET, undefined, 'id: is required: a variable of type ID!.'],
+    [PET, { id: null }, 'id: must not be null.'],
+    ...[
+      '',
+      '0',
+      '-1',
+      '+1',
+      '01',
+      '1.0',
+      '1e3',
+      ' 1',
+      '9223372036854775808',
+      'abc',
+      '１',
+      0,
+      -1,
+      1.5,
+      true,
+      [1],
+      {},
+    ].map((id): [string, Record<string, unknown>, string] => [PET, { id }, `id: ${ID_RULE}.`]),
+    [NEW_PET, { input: {} }, 'name: is required; categoryId: is required.'],
+    [
+      NEW_PET,
+      { input: { name: 7, categoryId: 0, status: 'gone', age: 1 } },
+      `name: must be a string; categoryId: ${ID_RULE}; status: must be one of available, pending, sold; age: is not a known field.`,
+    ],
+    [
+      NEW_ORDER,
+      { input: { id: 0, petId: 'x', quantity: 2147483648, shipDate: 'tomorrow', complete: 1 } },
+      `id: ${ID_RULE}; petId: ${ID_RULE}; quantity: must be an integer from 1 to 2147483647; shipDate: must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z; complete: must be true or false.`,
+    ],
+    [
+      NEW_ORDER,
+      { input: { shipDate: ['2026-01-31T09:30:00Z'] } },
+      'shipDate: must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z.',
+    ],
+    [NEW_PET, { input: 'x' }, 'input: must be an object.'],
+    [NEW_PET, { input: [] }, 'input: must be an object.'],
+    [
+      'query ($a: ID!, $b: ID!) { a: pet(id: $a) { id } b: pet(id: $b) { id } }',
+      { a: 0, b: 'x' },
+      `a: ${ID_RULE}; b: ${ID_RULE}.`,
+    ],
+    [
+      'query ($statuses: [PetStatus!]) { pets(filter: { status: $statuses }) { nodes { id } } }',
+      { statuses: ['sold', 'gone', 7] },
+      'statuses.1: Value "gone" does not exist in "PetStatus" enum; statuses.2: Enum "PetStatus" cannot represent non-string value: 7.',
+    ],
+  ])('refuses %s with %j as VALIDATION_FAILED', async (text, variables, message) => {
+    const sent = await query(kit.gateway, text, variables);
+    expectQueryRefusal(sent, 'VALIDATION_FAILED', message);
+    expect(sent.json.errors, sent.about).toHaveLength(1);
+  });
+
+  it.each([
+    ['{ pet(id: 0) { id } }', `id: ${ID_RULE}.`],
+    ['{ pet(id: "01") { id } }', `id: ${ID_RULE}.`],
+    ['{ pet(id: 9223372036854775808) { id } }', `id: ${ID_RULE}.`],
+    ['{ pet(id: 1.0) { id } }', `id: ${ID_RULE}.`],
+    ['{ pet(id: true) { id } }', `id: ${ID_RULE}.`],
+    ['{ inventoryItem(petId: -1) { petId } }', `petId: ${ID_RULE}.`],
+    ['{ pets(filter: {categoryId: "x"}) { totalCount } }', `categoryId: ${ID_RULE}.`],
+    ['query ($id: ID = 0) { orders(filter: {petId: $id}) { totalCount } }', `id: ${ID_RULE}.`],
+    [
+      'mutation { createOrder(input: {shipDate: "x"}) { id } }',
+      'shipDate: must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z.',
+    ],
+    [
+      'mutation { createOrder(input: {shipDate: 7}) { id } }',
+      'shipDate: must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z.',
+    ],
+  ])('refuses %s as VALIDATION_FAILED', async (text, message) => {
+    expectQueryRefusal(await query(kit.gateway, text), 'VALIDATION_FAILED', message);
+  });
+
+  it.each(
+    [
+      ['{', 'GRAPHQL_PARSE_FAILED'],
+      ['', 'GRAPHQL_PARSE_FAILED'],
+      ['# nothing', 'GRAPHQL_PARSE_FAILED'],
+      ['{ pet(id: 01) { id } }', 'GRAPHQL_PARSE_FAILED'],
+
+      ['{ nothing }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['{ pet { id } }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['{ pet(id: 1) }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['{ pet(id: null) { id } }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['{ pets(first: "1") { totalCount } }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['{ pets(filter: {status: SOLD}) { totalCount } }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['{ pets(filter: {status: "sold"}) { totalCount } }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['mutation { createPet(input: {name: "x"}) { id } }', 'GRAPHQL_VALIDATION_FAILED'],
+      [
+        'mutation { createPet(input: {name: "x", categoryId: 1, age: 1}) { id } }',
+        'GRAPHQL_VALIDATION_FAILED',
+      ],
+      ['subscription { x }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['query A { __typename } query B { __typename }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['query A { __typename } query A { __typename }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['fragment F on Pet { id }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['{ ...F } fragment F on Query { ...F }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['type Pet { id: ID }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['query ($x: Nothing) { __typename }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['query ($id: String!) { pet(id: $id) { id } }', 'GRAPHQL_VALIDATION_FAILED'],
+      [
+        '{ pets(first: 100) { nodes { category { pets(first: 100) { nodes { id } } } } } }',
+        'QUERY_TOO_COMPLEX',
+      ],
+      [`{ ${'a '.repeat(6_000)} }`, 'QUERY_TOO_COMPLEX'],
+      [
+        `{ ${Array.from({ length: 51 }, (_, i) => `p${i}: pet(id: 1) { id }`).join(' ')} }`,
+        'QUERY_TOO_COMPLEX',
+      ],
+      [
+        `{ pet(id: 1) { ${'category { pets(first: 1) { nodes { '.repeat(12)}id${' } } }'.repeat(12)} } }`,
+        'QUERY_TOO_COMPLEX',
+      ],
+      [`{ pet(id: 1) ${'{ category { pets '.repeat(30_000).slice(0, 90_000)}`, 'QUERY_TOO_COMPLEX'],
+      ['{ '.repeat(2_000), 'QUERY_TOO_COMPLEX'],
+      ['{ '.repeat(150), 'GRAPHQL_PARSE_FAILED'],
+
+      [`{ pets(filter: ${'['.repeat(150)}${']'.repeat(150)}) { totalCount } }`, 'GRAPHQL_VALIDATION_FAILED'],
+      [`{ pet(id: 1) { ${'... { '.repeat(150)} nothing ${'}'.repeat(150)} } }`, 'GRAPHQL_VALIDATION_FAILED'],
+      [`{ pets(filter: ${'['.repeat(2_400)}${']'.repeat(2_400)}) { totalCount } }`, 'QUERY_TOO_COMPLEX'],
+    ].map(([text, code]) => [text!.slice(0, 60), code as ErrorCode, text!] as const),
+  )('refuses %j as %s', async (_, code, text) => {
+    // The second use caches the refusal, so only the third returns it from the cache.
+    for (let time = 0; time < 3; time++) expectQueryRefusal(await query(kit.gateway, text), code);
+  });
+
+  it('refuses integers outside the id range in variables', async () => {
+    for (const id of [9223372036854775808n, -9223372036854775808n, 10n ** 30n]) {
+      expectQueryRefusal(await query(kit.gateway, PET, { id }), 'VALIDATION_FAILED', `id: ${ID_RULE}.`);
+    }
+  });
+
+  it('resolves a chain of 241 fragments', async () => {
+    const links = Array.from({ length: 240 }, (_, i) => `fragment F${i} on Query { ...F${i + 1} }`);
+    const text = `{ ...F0 } ${links.join(' ')} fragment F240 on Query { __typename }`;
+    for (let time = 0; time < 3; time++) {
+      expect(dataOf(await query(kit.gateway, text))).toEqual({ __typename: 'Query' });
+    }
+  });
+});

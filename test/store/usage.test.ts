@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import type { UsageState } from '../../src/store/store.ts';
+import { banDuration, chargeUsage, DAY, initialUsage, MINUTE, rewindTo } from '../../src/store/usage.ts';
+
+const NOW = Date.parse('2026-11-21T12:00:00Z');
+const SECOND = 1_000;
+const LIMITS = { perMinute: 1, perDay: 1_000 };
+
+const charge = (usage: UsageState, now: number, { cost = 1, limits = LIMITS } = {}) =>
+  chargeUsage(usage, { apiKeyId: 'key', limits, cost, now });
+
+/** The state after one charge at each of these times. */
+const chargedAt = (...times: number[]): UsageState =>
+  times.reduce((usage, now) => charge(usage, now).usage, initialUsage());
+
+describe('a charge of 0 units', () => {
+  it('does not open a window', () => {
+    expect(charge(initialUsage(), NOW, { cost: 0 })).toEqual({ outcome: 'passed', usage: initialUsage() });
+  });
+
+  it('passes without a strike even if usage exceeds the limits', () => {
+    const spent = chargedAt(NOW, NOW);
+    const limits = { perMinute: 0, perDay: 0 };
+    expect(charge(spent, NOW + 1, { cost: 0, limits })).toEqual({ outcome: 'passed', usage: spent });
+  });
+});
+
+describe('a refusal', () => {
+  it('ends when the window resets; a refusal in the next window is not a strike', () => {
+    const first = chargedAt(NOW, NOW + 59 * SECOND);
+    expect(first.refusedUntil).toBe(NOW + MINUTE);
+    const next = charge(first, NOW + MINUTE);
+    expect(next.outcome).toBe('passed');
+    expect(charge(next.usage, NOW + MINUTE + 500)).toMatchObject({
+      outcome: 'refused',
+      usage: { strikes: [] },
+    });
+  });
+
+  it('lasts at most one window from now if another clock opened the window slightly ahead', () => {
+    const ahead = chargedAt(NOW + SECOND);
+    expect(charge(ahead, NOW).usage.refusedUntil).toBe(NOW + MINUTE);
+    const limits = { perMinute: 1_000, perDay: 1 };
+    expect(charge(ahead, NOW, { limits }).usage.refusedUntil).toBe(NOW + DAY);
+  });
+
+  it('lasts until the end of the day window if that one refuses', () => {
+    const limits = { perMinute: 1_000, perDay: 1 };
+    expect(charge(chargedAt(NOW), NOW + 30 * SECOND, { limits }).usage.refusedUntil).toBe(NOW + DAY);
+  });
+
+  it('counts only strikes from the last 10 minutes towards a ban', () => {
+    const strikes = Array.from({ length: 19 }, (_, i) => NOW + i);
+    const usage = { ...chargedAt(NOW, NOW), strikes, refusedUntil: NOW + DAY };
+    const spent = (now: number) => ({ ...usage, minuteStart: now, minuteUsed: 1 });
+    const tooLate = NOW + 10 * MINUTE;
+    expect(charge(spent(tooLate - 1), tooLate - 1).outcome).toBe('banned');
+    expect(charge(spent(tooLate), tooLate)).toMatchObject({
+      outcome: 'refused',
+      usage: { strikes: [...strikes.slice(1), tooLate] },
+    });
+  });
+});
+
+describe('a ban', () => {
+  const banned = (usage: UsageState, now: number) =>
+    charge(
+      {
+        ...{ ...usage, minuteStart: now, minuteUsed: 1, refusedUntil: now + SECOND },
+        strikes: Array.from({ length: 19 }, () => now),
+      },
+      now,
+    );
+
+  it('sets refusedUntil to its own end, so that the first refusal after it is not a strike', () => {
+    const limits = { perMinute: 2, perDay: 2 };
+    const before = { ...chargedAt(NOW, NOW), minuteUsed: 2, dayUsed: 1, refusedUntil: NOW + MINUTE };
+    const strikes = Array.from({ length: 19 }, () => NOW);
+    // Both windows refuse: the minute until the end of the ban, the day for much longer.
+    const { outcome, usage } = charge({ ...before, strikes }, NOW, { limits, cost: 2 });
+    expect([outcome, usage.refusedUntil]).toEqual(['banned', NOW + MINUTE]);
+    const later = NOW + MINUTE;
+    const spent = charge(usage, later, { limits });
+    expect(charge(spent.usage, later, { limits })).toMatchObject({
+      outcome: 'refused',
+      usage: { strikes: [] },
+    });
+  });
+
+  it('lasts a minute and doubles with each further ban, up to a day', () => {
+    expect([1, 2, 3, 11, 12, 1_100].map(banDuration)).toEqual([
+      ...[MINUTE, 2 * MINUTE, 4 * MINUTE, 1_024 * MINUTE],
+      ...[DAY, DAY],
+    ]);
+    let now = NOW;
+    let usage = initialUsage();
+    for (const bans of [1, 2, 3]) {
+      const result = banned(usage, now);
+      expect(result).toMatchObject({
+        outcome: 'banned',
+        usage: { bans, bannedUntil: now + banDuration(bans), strikes: [] },
+      });
+      ({ usage } = result);
+      now = usage.bannedUntil;
+      expect(charge(usage, now - 1).outcome).toBe('banned');
+    }
+  });
+
+  it('no longer counts towards the next one a day after it ended', () => {
+    const { usage } = banned(initialUsage(), NOW);
+    const quiet = usage.bannedUntil + DAY;
+    expect(banned(usage, quiet - 1).usage.bans).toBe(2);
+    expect(banned(usage, quiet).usage.bans).toBe(1);
+  });
+});
+
+describe('rewindTo', () => {
+  const old: UsageState = { ...initialUsage(), minuteStart: NOW - DAY, dayStart: NOW - DAY };
+  const LATER = NOW + 5 * MINUTE;
+
+  it.each([
+    ['the window of the minute', { minuteStart: LATER }],
+    ['the window of the day', { dayStart: LATER }],
+    ['the latest of several strikes', { strikes: [NOW - 2, NOW - 1, LATER] }],
+    ['a ban', { bans: 1, bannedUntil: LATER + MINUTE }],
+    ['a longer ban', { bans: 3, bannedUntil: LATER + 4 * MINUTE }],
+  ])('moves all times back by the same amount if %s lies ahead', (_name, changes: Partial<UsageState>) => {
+    const state = { ...old, refusedUntil: NOW + 10 * MINUTE, ...changes };
+    const moved = rewindTo(NOW, state);
+    const back = (time: number) => Math.max(0, time - 5 * MINUTE);
+    expect(moved).toEqual({
+      ...state,
+      minuteStart: back(state.minuteStart),
+      dayStart: back(state.dayStart),
+      refusedUntil: back(state.refusedUntil),
+      strikes: state.strikes.map(back),
+      bannedUntil: back(state.bannedUntil),
+    });
+  });
+
+  it('tolerates times up to 2 seconds ahead, since the clocks of instances differ', () => {
+    const state = { ...old, minuteStart: NOW + 2 * SECOND };
+    expect(rewindTo(NOW, state)).toBe(state);
+    expect(rewindTo(NOW - 1, state).minuteStart).toBe(NOW - 1);
+  });
+});

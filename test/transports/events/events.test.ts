@@ -1,0 +1,351 @@
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { PLANS } from '../../../src/access/plans.ts';
+import { openApiJson } from '../../../src/openapi/document.ts';
+import { MAX_PAGE_SIZE } from '../../../src/schema/connection.ts';
+import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
+import { Description } from '../../kit/openapi.ts';
+import { dataOf, expectRefusal, makeWorld, onEachEngine, query, send } from '../../kit/petstore.ts';
+
+const openClients: EventStreamClient[] = [];
+afterEach(() => {
+  for (const client of openClients.splice(0)) client.close();
+});
+
+onEachEngine('GET /events/stream', (kit, engine) => {
+  const stream = async (query = '', call: StreamCall = {}) => {
+    const client = await EventStreamClient.open(kit.gateway, `/events/stream${query}`, call);
+    openClients.push(client);
+    return client;
+  };
+  const create = (name: string) => kit.gateway.store.createCategory({ name });
+  const namesOf = (client: EventStreamClient) => client.events.map(({ data }) => data.name);
+  const metric = async (name: string) => {
+    const { text } = await kit.gateway.call('/metrics');
+    return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1]);
+  };
+  const logged = (message: string) =>
+    kit.gateway.logs.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
+  /** Waits until the gateway has noticed that all earlier streams were closed. */
+  const untilNoneOpen = async () => {
+    while ((await metric('petstore_event_streams')) > 0) await sleep(5);
+  };
+
+  it('sends each write as it is committed, in the format of GET /events', async () => {
+    const client = await stream();
+    expect(client.response.statusCode).toBe(200);
+    expect(client.response.headers).toMatchObject({
+      'content-type': 'text/event-stream',
+      'x-ratelimit-limit': '1000000',
+      'x-request-id': expect.any(String),
+    });
+    // Proxies must not buffer the stream, and chunked encoding would frame it again for each reader.
+    expect(client.response.headers).toMatchObject({ 'x-accel-buffering': 'no', connection: 'close' });
+    expect(client.response.headers['transfer-encoding']).toBeUndefined();
+    await client.untilText('retry: 3000\n\n');
+    await makeWorld(kit);
+    const messages = await client.until(7);
+    const types = ['category.created', 'category.created', 'pet.created', 'inventory.updated'];
+    expect(messages.map(({ event }) => event)).toEqual([
+      ...types,
+      'pet.created',
+      'order.created',
+      'order.created',
+    ]);
+    const listed = await send(kit.gateway, `/events?after=${messages[0]!.id}`);
+    expect(client.events.slice(1)).toEqual(listed.json);
+    expect(messages.map(({ id }) => id)).toEqual(client.events.map(({ id }) => id));
+    const [first] = messages;
+    expect(client.text).toContain(`id: ${first!.id}\nevent: category.created\ndata: ${first!.data}\n\n`);
+  });
+
+  it('resumes after Last-Event-ID or after without a gap, then sends new events', async () => {
+    const first = await stream();
+    for (const name of ['A', 'B', 'C', 'D']) await create(name);
+    const ids = (await first.until(4)).map(({ id }) => id!);
+    first.close();
+    const byHeader = await stream(`?after=${ids[3]}`, { headers: { 'last-event-id': ids[0]! } });
+    const byQuery = await stream(`?after=${ids[1]}`);
+    await byHeader.until(3);
+    await byQuery.until(2);
+    await create('E');
+    await byHeader.until(4);
+    await byQuery.until(3);
+    expect(namesOf(byHeader)).toEqual(['B', 'C', 'D', 'E']);
+    expect(namesOf(byQuery)).toEqual(['C', 'D', 'E']);
+    // Clients without an id yet may send an empty header.
+    const byEmptyHeader = await stream(`?after=${ids[2]}`, { headers: { 'last-event-id': '' } });
+    await byEmptyHeader.until(2);
+    expect(namesOf(byEmptyHeader)).toEqual(['D', 'E']);
+    const atEnd = await stream(`?after=${byQuery.messages[2]!.id}`);
+    await create('F');
+    await atEnd.until(1);
+    expect(namesOf(atEnd)).toEqual(['F']);
+  });
+
+  it('catches up over many pages during concurrent writes', async () => {
+    const marker = await stream();
+    await create('start');
+    const [{ id }] = (await marker.until(1)) as [{ id: string }];
+    const count = engine.name === 'sqlite' ? 450 : 250;
+    const names = Array.from({ length: count }, (_, i) => `N${i}`);
+    const writing = (async () => {
+      for (const name of names) await create(name);
+    })();
+    while (marker.messages.length < count / 2) await marker.until(marker.messages.length + 1);
+    const late = await stream(`?after=${id}`);
+    await writing;
+    await late.until(count);
+    expect(namesOf(late)).toEqual(names);
+  });
+
+  it('sends only the requested event types', async () => {
+    const client = await stream('?type=pet.created&type=order.deleted');
+    const { B } = await makeWorld(kit);
+    await kit.gateway.store.deleteOrder(B);
+    await client.until(3);
+    expect(client.messages.map(({ event }) => event)).toEqual([
+      'pet.created',
+      'pet.created',
+      'order.deleted',
+    ]);
+  });
+
+  it('sends each of several readers its own types of the same events', async () => {
+    const { store } = kit.gateway;
+    const dogs = await create('Dogs');
+    const marker = await stream();
+    await create('start');
+    const [{ id }] = (await marker.until(1)) as [{ id: string }];
+    const all = ['category.created', 'pet.created', 'order.created'];
+    // Readers of different and of equal events follow one another.
+    const selections = [
+      ['pet.created', 'order.created'],
+      ['category.created', 'order.created'],
+      ['category.created', 'pet.created'],
+      all,
+      all,
+    ];
+    const open = (types: readonly string[], more: string) =>
+      stream(`?${types.map((type) => `type=${type}&`).join('')}${more}`);
+    const expectOwn = async (client: EventStreamClient, types: readonly string[]) => {
+      await client.until(types.length);
+      expect(client.messages.map(({ event }) => event)).toEqual(types);
+      expect(client.events.map(({ type }) => type)).toEqual(types);
+    };
+    const live: EventStreamClient[] = [];
+    for (const types of selections) live.push(await open(types, ''));
+    const fields = [
+      'a: createCategory(input: { name: "Cats" }) { id }',
+      `b: createPet(input: { name: "Rex", categoryId: ${dogs.id}, status: available }) { id }`,
+      'c: createOrder(input: { complete: true }) { id }',
+    ];
+    // Committed together if possible, so that readers get them together.
+    const mutations = (await store.hasTransactions()) ? [fields.join(' ')] : fields;
+    for (const mutation of mutations) dataOf(await query(kit.gateway, `mutation { ${mutation} }`));
+    for (const [i, types] of selections.entries()) {
+      await expectOwn(live[i]!, types);
+      await expectOwn(await open(types, `after=${id}`), types);
+    }
+  });
+
+  it.each([
+    ['?type=pet.sold', {}, 'VALIDATION_FAILED', /^type: /],
+    ['?after=nonsense', {}, 'VALIDATION_FAILED', /^after: /],
+    ['?after=', {}, 'VALIDATION_FAILED', /^after: /],
+    ['', { 'last-event-id': 'nonsense' }, 'VALIDATION_FAILED', /^Last-Event-ID: must be the id of an event/],
+    ['?limit=5', {}, 'VALIDATION_FAILED', /^limit: /],
+    ['', { accept: 'application/json' }, 'NOT_ACCEPTABLE', /text\/event-stream/],
+    ['', { accept: 'text/event-stream;q=0, */*' }, 'NOT_ACCEPTABLE', /text\/event-stream/],
+  ] as const)('refuses the query "%s" with the headers %j', async (query, headers, code, message) => {
+    expectRefusal(await send(kit.gateway, `/events/stream${query}`, { headers }), code, message);
+  });
+
+  it('allows cross-origin requests, opens no stream for HEAD, and responds 405 to POST', async () => {
+    const client = await stream('', { headers: { accept: '*/*', origin: 'https://shop.example' } });
+    expect(client.response.headers['access-control-allow-origin']).toBe('*');
+    expect(client.response.headers['access-control-expose-headers']).toContain('X-RateLimit-Remaining');
+    const head = await send(kit.gateway, 'HEAD /events/stream');
+    expect([head.status, head.text, head.headers['content-type']]).toEqual([200, '', 'text/event-stream']);
+    // GET has no Content-Length, so HEAD must not have one either (RFC 9110 section 8.6).
+    expect(head.headers['content-length']).toBeUndefined();
+    const deployment = { basePath: '', lifecycle: { deprecationDate: 0, sunsetDate: 0 } };
+    const description = new Description(openApiJson(deployment));
+    expect(description.differences('streamEvents', { ...head, text: 'x', json: 'x' })).toEqual([]);
+    const post = await send(kit.gateway, 'POST /events/stream');
+    expectRefusal(post, 'METHOD_NOT_ALLOWED');
+    expect(post.headers.allow).toBe('GET, HEAD, OPTIONS');
+  });
+
+  it('costs 1 unit to open and 1 before every 100 events, and ends when the budget is exhausted', async () => {
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 3, perDay: 1_000 });
+    const client = await stream('', { key });
+    expect(client.response.headers['x-ratelimit-remaining']).toBe('2');
+    await Promise.all(Array.from({ length: 205 }, (_, i) => create(`N${i}`)));
+    await client.ended;
+    const last = client.messages.at(-1)!;
+    expect(client.messages).toHaveLength(201);
+    expect(last.event).toBe('error');
+    expect(JSON.parse(last.data!)).toEqual({
+      code: 'RATE_LIMITED',
+      message: expect.any(String),
+      status: 429,
+    });
+    expect(last.id).toBeUndefined();
+    // The events that could not be charged are sent once the window has reset.
+    kit.clock.advance(60_000);
+    const next = await stream(`?after=${client.messages[199]!.id}`, { key });
+    expect((await next.until(5)).map(({ event }) => event)).toEqual(new Array(5).fill('category.created'));
+  });
+
+  it('responds 429 without opening a stream if the budget is exhausted', async () => {
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
+    const client = await stream('', { key });
+    await create('Unpaid');
+    expect((await client.until(1))[0]!.event).toBe('error');
+    expectRefusal(await send(kit.gateway, '/events/stream', { key }), 'RATE_LIMITED');
+  });
+
+  it('limits concurrent streams to the number in the plan, and frees one when a client disconnects', async () => {
+    await untilNoneOpen();
+    const key = await kit.gateway.newKey('free');
+    const clients = [await stream('', { key }), await stream('', { key })];
+    const refused = await send(kit.gateway, '/events/stream', { key });
+    expectRefusal(refused, 'RATE_LIMITED', /2 concurrent streams/);
+    expect(refused.headers['retry-after']).toBe('1');
+    // The limit is reported even if Last-Event-ID is invalid.
+    const headers = { 'last-event-id': 'nonsense' };
+    expectRefusal(await send(kit.gateway, '/events/stream', { key, headers }), 'RATE_LIMITED');
+    expect(await metric('petstore_event_streams')).toBe(2);
+    clients[0]!.close();
+    while ((await metric('petstore_event_streams')) > 1) await sleep(5);
+    expect((await stream('', { key })).response.statusCode).toBe(200);
+    expect(PLANS).toMatchObject({
+      free: { streams: 2 },
+      pro: { streams: 10 },
+      business: { streams: 100 },
+      enterprise: { streams: 1_000 },
+    });
+  });
+
+  it('ends with UNAUTHENTICATED when the key is revoked', async () => {
+    const { store } = kit.gateway;
+    const earlierIds = new Set((await store.apiKeys()).map(({ id }) => id));
+    const key = await kit.gateway.newKey('free');
+    const client = await stream('', { key });
+    const { id } = (await store.apiKeys()).find((apiKey) => !earlierIds.has(apiKey.id))!;
+    await store.revokeApiKey(id, kit.clock.now());
+    kit.clock.advance(5_000);
+    await client.ended;
+    expect(client.messages).toMatchObject([{ event: 'error' }]);
+    expect(client.events).toEqual([
+      { code: 'UNAUTHENTICATED', message: 'The API key is no longer valid.', status: 401 },
+    ]);
+  });
+
+  it('ends with API_KEY_BANNED when the key is banned', async () => {
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
+    const client = await stream('', { key });
+    while ((await kit.gateway.call('/pets', { key })).status !== 403);
+    await client.ended;
+    expect(client.events).toMatchObject([{ code: 'API_KEY_BANNED', status: 403 }]);
+  });
+
+  it('ends without an error when the server stops, and responds 503 to new streams', async () => {
+    const { TestGateway } = await import('../../kit/gateway.ts');
+    const other = await TestGateway.start(kit.gateway.store, {}, kit.clock);
+    const client = await EventStreamClient.open(other, '/events/stream');
+    other.endStreams();
+    await client.ended;
+    expect(client.text).toBe('retry: 3000\n\n');
+    expectRefusal(await send(other, '/events/stream'), 'UNAVAILABLE');
+    await other.close();
+  });
+
+  it('sends a comment every 15 seconds', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const client = await stream();
+      await client.untilText('retry: 3000\n\n');
+      vi.advanceTimersByTime(14_999);
+      await create('Between');
+      await client.until(1);
+      expect(client.text).not.toMatch(/^:/m);
+      vi.advanceTimersByTime(1);
+      await client.untilText('\n\n:\n\n');
+      vi.advanceTimersByTime(30_000);
+      await client.untilText(':\n\n:\n\n:\n\n');
+      client.close();
+      await client.ended;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('logs the opening and the end of a stream, but not its events', async () => {
+    const client = await stream('', { headers: { 'x-request-id': 'log-me' } });
+    await create('Logged');
+    await client.until(1);
+    client.close();
+    const ends = () => logged('stream ended').filter(({ requestId }) => requestId === 'log-me');
+    while (ends().length === 0) await sleep(5);
+    expect(ends()).toMatchObject([
+      {
+        operation: 'streamEvents',
+        events: 1,
+        units: 2,
+        end: 'client gone',
+        apiKey: expect.any(String),
+        ms: expect.any(Number),
+      },
+    ]);
+    const lines = kit.gateway.logs.filter((line) => line.includes('log-me'));
+    expect(lines).toHaveLength(2);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ msg: 'request', operation: 'streamEvents', status: 200 });
+  });
+
+  it('counts sent events and exposes their lag in the metrics', async () => {
+    await untilNoneOpen();
+    const before = await metric('petstore_events_sent_total');
+    const clients = [await stream(), await stream()];
+    await create('Counted');
+    for (const client of clients) await client.until(1);
+    expect(await metric('petstore_events_sent_total')).toBe(before + 2);
+    expect(await metric('petstore_event_lag_seconds')).toBeGreaterThanOrEqual(0);
+  });
+});
+
+describe('slow readers', () => {
+  onEachEngine('GET /events/stream', (kit, engine) => {
+    it.runIf(engine.name === 'sqlite')('disconnects only the reader that falls far behind', async () => {
+      const metric = async () => {
+        const { text } = await kit.gateway.call('/metrics');
+        return Number(/^petstore_event_readers_cut_off_total (.*)$/m.exec(text)?.[1]);
+      };
+      const reading = await EventStreamClient.open(kit.gateway, '/events/stream');
+      const socket = connect(Number(new URL(kit.gateway.url).port), '127.0.0.1');
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      socket.on('error', () => {});
+      socket.write(`GET /events/stream HTTP/1.1\r\nHost: x\r\nX-API-Key: ${kit.gateway.key}\r\n\r\n`);
+      await new Promise((resolve) => socket.once('readable', resolve));
+      // The operating system buffers megabytes on top of the limit.
+      const description = 'x'.repeat(2_000);
+      let written = 0;
+      while ((await metric()) === 0 && written < 20_000) {
+        const batch = Array.from({ length: MAX_PAGE_SIZE }, () =>
+          kit.gateway.store.createCategory({ name: 'Long', description }),
+        );
+        await Promise.all(batch);
+        written += MAX_PAGE_SIZE;
+        await reading.until(written);
+      }
+      expect(await metric()).toBe(1);
+      socket.resume();
+      await closed;
+      expect(reading.isOpen).toBe(true);
+      expect(reading.messages).toHaveLength(written);
+      reading.close();
+    });
+  });
+});

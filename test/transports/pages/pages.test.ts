@@ -1,0 +1,484 @@
+import { readFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { getVariableValues, type OperationDefinitionNode, parse, validate } from 'graphql';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '../../../src/config.ts';
+import { ROUTES } from '../../../src/domains/routes.ts';
+import { schema } from '../../../src/execution/schema.ts';
+import { createGateway } from '../../../src/gateway.ts';
+import { createHttpServer, listen } from '../../../src/server.ts';
+import { type Sent, send, sqlite, useGateway } from '../../kit/petstore.ts';
+import { exchangeRaw } from '../../kit/raw.ts';
+
+/** What browsers send on navigation. */
+const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+const browse = { key: null, headers: BROWSER };
+const PAGES = ['/', '/docs', '/graphql'];
+
+/** The directives of the Content-Security-Policy with their sources. */
+const policyOf = (response: Sent): Record<string, string[]> =>
+  Object.fromEntries(
+    (response.headers['content-security-policy'] as string).split('; ').map((directive) => {
+      const [name, ...sources] = directive.split(' ');
+      return [name, sources];
+    }),
+  );
+
+const captures = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map(([, capture]) => capture!);
+const linksOf = (html: string) => captures(html, /<a [^>]*href="([^"]*)"/g);
+/** The headings of the things to try. */
+const headingsOf = (html: string) => captures(html, /<h3>([^<]*)<\/h3>/g);
+/** The paths in the list of endpoints that have a description. */
+const endpointsOf = (html: string) =>
+  captures(html, /<dt>(?:<a[^>]*>)?([^<]*)(?:<\/a>)?<\/dt>\n<dd>[^<]+<\/dd>/g);
+
+describe('pages', () => {
+  const kit = useGateway(sqlite);
+
+  it.each(PAGES)('serves %s to browsers without a key and without rate-limit headers', async (path) => {
+    const response = await send(kit.gateway, path, browse);
+    expect(response.status, response.about).toBe(200);
+    expect(response.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(response.text).toMatch(/^<!doctype html>/);
+    expect(response.headers['x-ratelimit-limit']).toBeUndefined();
+    const head = await send(kit.gateway, `HEAD ${path}`, browse);
+    expect([head.status, head.text]).toEqual([200, '']);
+    expect(head.headers['content-length']).toBe(response.headers['content-length']);
+  });
+
+  it.each([
+    ['/', 'Petstore', undefined],
+    ['/docs', 'Petstore REST API', '/docs'],
+    ['/graphql', 'Petstore GraphiQL', '/graphql'],
+  ])('gives %s a title, a language and its place in the navigation', async (path, title, current) => {
+    const { text } = await send(kit.gateway, path, browse);
+    expect(text).toContain('<html lang="en">');
+    expect(text).toContain(`<title>${title}</title>`);
+    expect(text).toContain('<link rel="icon" href="/favicon.svg">');
+    const [navigation] = text.match(/<nav[\s\S]*<\/nav>/)!;
+    const links = [...navigation.matchAll(/<a href="([^"]*)"([^>]*)>([^<]+)<\/a>/g)];
+    expect(links.map(([, to, , name]) => [to, name])).toEqual([
+      ['/graphql', 'GraphiQL'],
+      ['/docs', 'REST docs'],
+    ]);
+    const marked = links.filter(([, , attributes]) => attributes === ' aria-current="page"');
+    expect(marked.map(([, to]) => to)).toEqual(current === undefined ? [] : [current]);
+    expect(text).toContain('<body data-graphiql="on">');
+  });
+
+  it('links the landing page to every endpoint, with no broken links', async () => {
+    const { text, headers } = await send(kit.gateway, '/', browse);
+    expect([headers['cache-control'], headers.vary]).toEqual(['no-store', 'Accept']);
+    expect(headingsOf(text)).toEqual(['Call it from a shell', 'Query related data', 'Try a REST operation']);
+    expect(text).toContain('npm run keys');
+    expect(text).toContain(
+      `curl -H &#39;X-API-Key: YOUR_KEY&#39; \\\n  &#39;${kit.gateway.url}/pets?limit=2&#39;`,
+    );
+    expect(endpointsOf(text)).toEqual([
+      '/docs',
+      '/graphql',
+      '/pets',
+      '/openapi.json',
+      '/schema.graphql',
+      '/health/ready',
+      '/health/live',
+      '/metrics',
+    ]);
+    const links = linksOf(text);
+    for (const expected of [
+      '/docs',
+      '/docs#/Store/createOrder',
+      '/graphql',
+      '/graphql#example=nested',
+      '/openapi.json',
+      '/schema.graphql',
+      '/health/ready',
+      '/health/live',
+      '/metrics',
+    ])
+      expect(links).toContain(expected);
+    for (const link of links)
+      expect((await send(kit.gateway, link.replace(/#.*/, ''), browse)).status, link).toBe(200);
+    expect(text).toContain('<a href="/openapi.json" download="petstore-openapi.json">');
+    expect(text).toContain('<a href="/schema.graphql" download="petstore.graphql">');
+  });
+
+  it.each([
+    ['/health/live', { status: 'live' }],
+    ['/health/ready', { status: 'ready' }],
+  ])('responds to %s with %j and Cache-Control: no-store', async (path, body) => {
+    const response = await send(kit.gateway, path, { key: null });
+    expect([response.status, response.json, response.headers['cache-control']]).toEqual([
+      200,
+      body,
+      'no-store',
+    ]);
+    expect(response.headers['content-type']).toBe('application/json');
+  });
+
+  it.each([
+    ['/openapi.json', 'application/json'],
+    ['/explorer/operations.json', 'application/json'],
+    ['/docs', 'text/html; charset=utf-8'],
+  ])('serves %s with Cache-Control: no-cache and a weak ETag', async (path, type) => {
+    const { headers } = await send(kit.gateway, path, { key: null });
+    expect([headers['content-type'], headers['cache-control']]).toEqual([type, 'no-cache']);
+    // Weak, because the compressed and plain representations share it (RFC 9110 section 8.8.1).
+    expect(headers.etag).toMatch(/^W\/"[\w-]+"$/);
+  });
+
+  it('serves scripts, styles and fonts with their Content-Type', async () => {
+    const manifest = new URL('../../../dist/explorer/manifest.json', import.meta.url);
+    const { files } = JSON.parse(readFileSync(manifest, 'utf8')) as { files: string[] };
+    for (const [suffix, type] of [
+      ['js', 'text/javascript; charset=utf-8'],
+      ['css', 'text/css; charset=utf-8'],
+      ['ttf', 'font/ttf'],
+    ]) {
+      const file = files.find((name) => name.endsWith(`.${suffix}`));
+      const { headers } = await raw(`${kit.gateway.url}/explorer/${file}`, {});
+      expect(headers['content-type'], file).toBe(type);
+    }
+  });
+
+  it.each(PAGES)('serves %s with a strict Content-Security-Policy and no inline scripts', async (path) => {
+    const response = await send(kit.gateway, path, browse);
+    expect(policyOf(response)).toEqual({
+      'default-src': ["'none'"],
+      'script-src': ["'self'"],
+      'style-src': ["'self'", "'unsafe-inline'"],
+      'img-src': ["'self'", 'data:'],
+      'font-src': ["'self'", 'data:'],
+      'worker-src': ["'self'"],
+      'connect-src': ["'self'"],
+      'base-uri': ["'none'"],
+      'form-action': ["'none'"],
+      'frame-ancestors': ["'none'"],
+    });
+    // The policy would block inline scripts and event handlers.
+    expect(response.text).not.toMatch(/<script>|<[^>]+\son\w+=/);
+    expect(response.headers['cross-origin-opener-policy']).toBe('same-origin');
+    expect(response.headers['x-content-type-options']).toBe('nosniff');
+    expect(response.headers['referrer-policy']).toBe('no-referrer');
+    expect(response.headers['x-frame-options']).toBe('DENY');
+  });
+
+  it.each(['/docs', '/graphql', '/openapi.json'])(
+    'compresses %s only if Accept-Encoding allows gzip',
+    async (path) => {
+      const plain = await send(kit.gateway, path, browse);
+      expect(plain.headers['content-encoding']).toBeUndefined();
+      const none = await send(kit.gateway, path, {
+        key: null,
+        headers: { ...BROWSER, 'accept-encoding': 'br, gzip;q=0' },
+      });
+      expect(none.headers['content-encoding']).toBeUndefined();
+      expect(none.text).toBe(plain.text);
+      expect(plain.headers.vary).toContain('Accept-Encoding');
+      const url = kit.gateway.url + path;
+      const { headers, body } = await raw(url, { ...BROWSER, 'accept-encoding': 'gzip, deflate, br' });
+      expect(headers['content-encoding']).toBe('gzip');
+      expect(Number(headers['content-length'])).toBe(body.length);
+      expect(gunzipSync(body).toString()).toBe(plain.text);
+      const again = await send(kit.gateway, path, {
+        key: null,
+        headers: { ...BROWSER, 'if-none-match': headers.etag as string },
+      });
+      expect([again.status, again.text, again.headers['content-encoding']]).toEqual([304, '', undefined]);
+    },
+  );
+
+  it('serves / uncompressed, because its content depends on the request', async () => {
+    const plain = await send(kit.gateway, '/', browse);
+    const { headers, body } = await raw(`${kit.gateway.url}/`, { ...BROWSER, 'accept-encoding': 'gzip, br' });
+    expect([headers['content-encoding'], headers.vary]).toEqual([undefined, 'Accept']);
+    expect(body.toString()).toBe(plain.text);
+  });
+
+  it.each(PAGES)(
+    'serves the scripts and styles of %s from its own origin, compressed and immutable',
+    async (path) => {
+      const page = await send(kit.gateway, path, browse);
+      const links = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link!);
+      expect(links.filter((link) => !link.startsWith('/') || link.startsWith('//'))).toEqual([]);
+      const assets = links.filter((link) => link.startsWith('/explorer/'));
+      expect(assets.map((link) => link.slice(link.lastIndexOf('.'))).toSorted()).toEqual(['.css', '.js']);
+      for (const asset of assets) {
+        const plain = await raw(kit.gateway.url + asset, {});
+        expect(plain.headers['content-encoding'], asset).toBeUndefined();
+        expect(plain.headers['cache-control'], asset).toBe('public, max-age=31536000, immutable');
+        expect(plain.headers['content-type'], asset).toMatch(/^text\/(css|javascript)/);
+        expect(plain.headers['x-ratelimit-limit'], asset).toBeUndefined();
+        const expand = { br: brotliDecompressSync, gzip: gunzipSync };
+        for (const [accepted, coding] of [
+          ['gzip, deflate, br, zstd', 'br'],
+          ['gzip', 'gzip'],
+          ['br;q=0, gzip', 'gzip'],
+        ] as const) {
+          const { headers, body } = await raw(kit.gateway.url + asset, { 'accept-encoding': accepted });
+          expect([headers['content-encoding'], headers.vary], asset).toEqual([coding, 'Accept-Encoding']);
+          expect(expand[coding](body).equals(plain.body), asset).toBe(true);
+        }
+      }
+    },
+  );
+
+  it('responds 401 to other paths below /explorer/ without a key', async () => {
+    for (const path of [
+      '',
+      'manifest.json',
+      '../package.json',
+      '%2e%2e/package.json',
+      'graphiql',
+      'constructor',
+    ])
+      expect((await send(kit.gateway, `/explorer/${path}`, { key: null })).status, path).toBe(401);
+    expect((await send(kit.gateway, '/docs/../package.json', { key: null })).status).toBe(401);
+  });
+
+  it('serves /schema.graphql as it is in the repository, without a key', async () => {
+    const response = await send(kit.gateway, '/schema.graphql', { key: null });
+    expect([response.status, response.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8']);
+    expect(response.text).toBe(
+      readFileSync(new URL('../../../schema/schema.graphql', import.meta.url), 'utf8'),
+    );
+    expect(response.headers['x-ratelimit-limit']).toBeUndefined();
+  });
+
+  it('lists a valid GraphQL operation with valid variables for each REST operation', async () => {
+    const { json } = await send(kit.gateway, '/explorer/operations.json', { key: null });
+    expect(json.map(({ operationId }: { operationId: string }) => operationId)).toEqual(
+      ROUTES.map(({ operationId }) => operationId),
+    );
+    for (const { operationId, document, variables } of json) {
+      const { variableDefinitions = [] } = parse(document).definitions[0] as OperationDefinitionNode;
+      expect(validate(schema, parse(document)), operationId).toEqual([]);
+      expect(getVariableValues(schema, variableDefinitions, variables).errors, operationId).toBeUndefined();
+    }
+    const operation = (id: string) =>
+      json.find(({ operationId }: { operationId: string }) => operationId === id);
+    expect(operation('listPets')).toMatchObject({
+      tag: 'Pets',
+      method: 'GET',
+      path: '/pets',
+      variables: {},
+      query: ['status', 'categoryId', 'limit', 'after'],
+    });
+    const { document, ...update } = operation('updateOrder');
+    expect(document).toMatch(/^mutation.*\n {2}/);
+    expect(update).toMatchObject({
+      method: 'PATCH',
+      path: '/store/orders/{orderId}',
+      variables: { orderId: '1' },
+      query: [],
+    });
+    // The mutation does not accept the fields that a body may repeat.
+    expect(operation('replaceInventory').variables.input).toEqual({ quantity: expect.any(Number) });
+  });
+
+  it.each([
+    ['/docs/', '/docs'],
+    ['/graphql/', '/graphql'],
+    ['/graphql/?query=%7B__typename%7D', '/graphql?query=%7B__typename%7D'],
+  ])('redirects %s to %s', async (path, location) => {
+    for (const method of ['GET', 'HEAD']) {
+      const response = await send(kit.gateway, `${method} ${path}`, { key: null });
+      expect([response.status, response.headers.location, response.text]).toEqual([308, location, '']);
+    }
+    expect((await send(kit.gateway, `POST ${path}`, { key: null, body: '{}' })).status).toBe(401);
+    expect((await send(kit.gateway, `POST ${path}`, { body: '{}' })).status).toBe(404);
+  });
+
+  it.each([
+    ['/favicon.ico', 'image/x-icon', '\0\0\x01\0\x01\0'],
+    ['/favicon.svg', 'image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg"'],
+    ['/robots.txt', 'text/plain; charset=utf-8', 'User-agent: *\n'],
+  ])('serves %s without a key', async (path, contentType, start) => {
+    const response = await send(kit.gateway, path, { key: null });
+    expect([response.status, response.headers['content-type']]).toEqual([200, contentType]);
+    expect(response.text.slice(0, start.length)).toBe(start);
+    expect(response.headers['x-ratelimit-limit']).toBeUndefined();
+  });
+
+  it.each(['/docs', '/openapi.json', '/health/live'])(
+    'allows only GET, HEAD and OPTIONS on %s',
+    async (path) => {
+      const options = await send(kit.gateway, `OPTIONS ${path}`, { key: null });
+      expect([options.status, options.headers.allow]).toEqual([204, 'GET, HEAD, OPTIONS']);
+      const post = await send(kit.gateway, `POST ${path}`, { key: null, body: '{}' });
+      expect([post.status, post.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
+    },
+  );
+
+  it('serves no page at / and /graphql to API clients', async () => {
+    expect((await send(kit.gateway, '/', { key: null })).status).toBe(401);
+    expect((await send(kit.gateway, '/', { headers: { accept: 'application/json' } })).status).toBe(404);
+    expect((await send(kit.gateway, 'POST /', { headers: BROWSER, body: '{}' })).status).toBe(404);
+    const response = await send(kit.gateway, '/graphql?query=%7B__typename%7D', { headers: BROWSER });
+    expect([response.status, response.json]).toEqual([200, { data: { __typename: 'Query' } }]);
+    expect((await send(kit.gateway, '/graphql', { key: null })).status).toBe(401);
+    const posted = await send(kit.gateway, 'POST /graphql', {
+      headers: { ...BROWSER, 'content-type': 'application/json' },
+      body: { query: '{__typename}' },
+    });
+    expect([posted.status, posted.json]).toEqual([200, { data: { __typename: 'Query' } }]);
+  });
+
+  it('lets scripts of any origin read /openapi.json, but not the pages', async () => {
+    const headers = { ...BROWSER, origin: 'https://elsewhere.example' };
+    const openApi = await send(kit.gateway, '/openapi.json', { key: null, headers });
+    expect(openApi.headers['access-control-allow-origin']).toBe('*');
+    for (const path of PAGES) {
+      const response = await send(kit.gateway, path, { key: null, headers });
+      expect(response.headers['access-control-allow-origin'], path).toBeUndefined();
+      expect(response.headers['cross-origin-resource-policy'], path).toBe('same-origin');
+    }
+  });
+
+  it('puts no API key into the pages', async () => {
+    for (const path of PAGES) expect((await send(kit.gateway, path, browse)).text).not.toContain('petstore_');
+  });
+
+  it('shows localhost on the landing page if Host is unsafe or missing', async () => {
+    const response = await send(kit.gateway, '/', {
+      key: null,
+      headers: { ...BROWSER, host: "x'$(id)", 'x-forwarded-proto': 'https' },
+    });
+    expect(response.text).toContain('http://localhost/pets?limit=2');
+    expect(response.text).not.toContain('$(id)');
+    const withoutHost = await exchangeRaw(kit.gateway.url, 'GET / HTTP/1.0\r\nAccept: text/html\r\n\r\n');
+    expect(withoutHost).toContain('http://localhost/pets?limit=2');
+  });
+
+  it('ignores X-Forwarded-Proto without TRUST_PROXY', async () => {
+    const headers = { ...BROWSER, host: '[::1]:4000', 'x-forwarded-proto': 'https' };
+    const { text } = await send(kit.gateway, '/', { key: null, headers });
+    expect(text).toContain('http://[::1]:4000/pets?limit=2');
+  });
+});
+
+describe('pages with INTROSPECTION=off', () => {
+  const kit = useGateway(sqlite, { INTROSPECTION: 'off' });
+
+  it('omits the link to /schema.graphql from all pages', async () => {
+    for (const path of PAGES) {
+      const { text } = await send(kit.gateway, path, browse);
+      expect(linksOf(text), path).not.toContain('/schema.graphql');
+    }
+  });
+});
+
+describe('pages with non-default settings', () => {
+  const kit = useGateway(sqlite, {
+    GRAPHIQL: 'off',
+    INTROSPECTION: 'off',
+    METRICS: 'off',
+    REST_BASE_PATH: '/api/v1',
+    TRUST_PROXY: '1',
+  });
+
+  it('serves no GraphiQL with GRAPHIQL=off', async () => {
+    expect((await send(kit.gateway, '/graphql', browse)).status).toBe(401);
+    expect((await send(kit.gateway, '/graphql/', browse)).status).toBe(401);
+  });
+
+  it('serves no schema and no link to it with INTROSPECTION=off', async () => {
+    expect((await send(kit.gateway, '/schema.graphql', browse)).status).toBe(401);
+    expect((await send(kit.gateway, '/', browse)).text).not.toContain('/schema.graphql');
+  });
+
+  it('lists REST operations below REST_BASE_PATH', async () => {
+    const { json } = await send(kit.gateway, '/explorer/operations.json', { key: null });
+    expect(json[0]).toMatchObject({ operationId: 'listPets', method: 'GET', path: '/api/v1/pets' });
+  });
+
+  it('shows the public origin, the base path and only the enabled endpoints', async () => {
+    const response = await send(kit.gateway, '/', {
+      key: null,
+      headers: { ...BROWSER, host: 'pets.example', 'x-forwarded-proto': 'https' },
+    });
+    expect(response.text).toContain('https://pets.example/api/v1/pets?limit=2');
+    expect(headingsOf(response.text)).toEqual(['Call it from a shell', 'Try a REST operation']);
+    expect(endpointsOf(response.text)).toEqual([
+      '/docs',
+      '/graphql',
+      '/api/v1/pets',
+      '/openapi.json',
+      '/health/ready',
+      '/health/live',
+    ]);
+    expect(linksOf(response.text).filter((link) => /graphql|metrics/.test(link))).toEqual([]);
+    expect(response.text).toContain('<body data-graphiql="off">');
+    for (const [protocol, expected] of [
+      ['https, http', 'https'],
+      [' https ,http', 'https'],
+      ['http, https', 'http'],
+      ['', 'http'],
+    ] as const) {
+      const headers = { ...BROWSER, host: 'pets.example', 'x-forwarded-proto': protocol };
+      const { text } = await send(kit.gateway, '/', { key: null, headers });
+      expect(text, protocol).toContain(`${expected}://pets.example/api/v1/pets?limit=2`);
+    }
+    const { text } = await send(kit.gateway, '/', browse);
+    expect(text).toContain(`${kit.gateway.url}/api/v1/pets?limit=2`);
+    const openApi = await send(kit.gateway, '/openapi.json', { key: null });
+    expect(openApi.json.servers[0].url).toBe('/api/v1');
+  });
+});
+
+describe('pages of a development server', () => {
+  const kit = useGateway(sqlite);
+  const key = `petstore_${'k'.repeat(43)}`;
+  const server = createHttpServer((request, response) => handler(request, response));
+  let handler: ReturnType<typeof createGateway>;
+  let url: string;
+  beforeAll(async () => {
+    handler = createGateway({
+      store: kit.opened.store,
+      config: readConfig({}),
+      log: pino({ level: 'silent' }),
+      developmentKey: key,
+    });
+    url = `http://127.0.0.1:${await listen(server, 0, '127.0.0.1')}`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it.each(PAGES)('fills in the development key on %s', async (path) => {
+    const text = (await raw(url + path, BROWSER)).body.toString();
+    expect(text).toContain(`<body data-graphiql="on" data-development-key="${key}">`);
+    if (path !== '/') return;
+    expect(text).toContain(`<pre><code>${key}</code></pre>`);
+    expect(text).toContain(`X-API-Key: ${key}&#39;`);
+    expect(text).not.toContain('npm run keys');
+  });
+});
+
+/** A GET that returns the body as received, without decompression. */
+function raw(url: string, headers: Record<string, string>) {
+  return new Promise<{ headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
+    get(url, { headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve({ headers: response.headers, body: Buffer.concat(chunks) }));
+    }).on('error', reject);
+  });
+}
+
+describe('the limit per address without a key', () => {
+  const kit = useGateway(sqlite);
+
+  it('does not count requests for /favicon.ico, /robots.txt and /openapi.json', async () => {
+    for (let i = 0; i < 70; i++) {
+      for (const path of ['/favicon.ico', '/robots.txt', '/openapi.json'])
+        expect((await send(kit.gateway, path, { key: null })).status).toBe(200);
+    }
+    const withoutKey = await send(kit.gateway, '/pets/1', { key: null });
+    expect([withoutKey.status, withoutKey.headers['x-ratelimit-remaining']]).toEqual([401, '59']);
+  });
+});

@@ -1,0 +1,480 @@
+import { expect, it } from 'vitest';
+import { ROUTES } from '../../../src/domains/routes.ts';
+import type { ErrorCode } from '../../../src/foundation/errors.ts';
+import { expectAnswer, expectRefusal, fill, makeWorld, onEachEngine, send } from '../../kit/petstore.ts';
+
+/** `$C` and so on stand for the ids of makeWorld, `$N` for the id of the created record. */
+type Success = [request: string, body: string | undefined, status: 200 | 201 | 204, expected?: string];
+
+const LARGEST = '9223372036854775807';
+const DOGS = '{"id":$C,"name":"Dogs","description":"They bark"}';
+const REX = '{"id":$P,"name":"Rex","categoryId":$C,"status":"sold"}';
+const FIFI = '{"id":$F,"name":"Fifi","categoryId":$C,"status":"available"}';
+const ORDER = '{"id":$O,"petId":$P,"quantity":2,"shipDate":"2026-01-31T09:30:00Z","complete":false}';
+const STOCK = '{"petId":$P,"quantity":5,"status":"sold"}';
+
+const SUCCESSES: readonly Success[] = [
+  ['GET /pets?categoryId=$C', undefined, 200, `[${REX},${FIFI}]`],
+  ['GET /pets?categoryId=$E', undefined, 200, '[]'],
+  [
+    'POST /pets',
+    '{"name":"Tom","categoryId":$C}',
+    201,
+    '{"id":$N,"name":"Tom","categoryId":$C,"status":"available"}',
+  ],
+  [
+    'POST /pets',
+    '{"status":"pending","categoryId":$E,"name":"  Zoë 🐕\\t"}',
+    201,
+    '{"id":$N,"name":"Zoë 🐕","categoryId":$E,"status":"pending"}',
+  ],
+  [
+    'POST /pets',
+    '{"name":"\\"\\\\/\\u00e9","categoryId":$C,"status":"sold"}',
+    201,
+    '{"id":$N,"name":"\\"\\\\/é","categoryId":$C,"status":"sold"}',
+  ],
+  ['GET /pets/$P', undefined, 200, REX],
+  [
+    'PUT /pets/$P',
+    '{"name":"Max","categoryId":$E}',
+    200,
+    '{"id":$P,"name":"Max","categoryId":$E,"status":"available"}',
+  ],
+  [
+    'PUT /pets/$P',
+    '{"id":$P,"name":"Max","categoryId":$E,"status":"pending"}',
+    200,
+    '{"id":$P,"name":"Max","categoryId":$E,"status":"pending"}',
+  ],
+  ['PUT /pets/$P', REX, 200, REX],
+  ['PATCH /pets/$P', '{}', 200, REX],
+  ['PATCH /pets/$P', '{"id":$P}', 200, REX],
+  ['PATCH /pets/$P', '{"name":" Max "}', 200, '{"id":$P,"name":"Max","categoryId":$C,"status":"sold"}'],
+  [
+    'PATCH /pets/$P',
+    '{"id":$P,"status":"pending","categoryId":$E}',
+    200,
+    '{"id":$P,"name":"Rex","categoryId":$E,"status":"pending"}',
+  ],
+  ['DELETE /pets/$F', undefined, 204],
+  ['POST /categories', '{"name":"Birds"}', 201, '{"id":$N,"name":"Birds"}'],
+  [
+    'POST /categories',
+    '{"name":" Birds\\n","description":" They fly "}',
+    201,
+    '{"id":$N,"name":"Birds","description":" They fly "}',
+  ],
+  ['POST /categories', '{"name":"Birds","description":""}', 201, '{"id":$N,"name":"Birds","description":""}'],
+  ['GET /categories/$C', undefined, 200, DOGS],
+  ['GET /categories/$E', undefined, 200, '{"id":$E,"name":"Fish"}'],
+  ['PUT /categories/$C', '{"name":"Cats"}', 200, '{"id":$C,"name":"Cats"}'],
+  [
+    'PUT /categories/$C',
+    '{"id":$C,"name":"Cats","description":"They purr"}',
+    200,
+    '{"id":$C,"name":"Cats","description":"They purr"}',
+  ],
+  ['PATCH /categories/$C', '{}', 200, DOGS],
+  [
+    'PATCH /categories/$C',
+    '{"id":$C,"name":"Cats"}',
+    200,
+    '{"id":$C,"name":"Cats","description":"They bark"}',
+  ],
+  ['PATCH /categories/$C', '{"description":null}', 200, '{"id":$C,"name":"Dogs"}'],
+  ['PATCH /categories/$E', '{"description":null}', 200, '{"id":$E,"name":"Fish"}'],
+  [
+    'PATCH /categories/$E',
+    '{"description":"They swim"}',
+    200,
+    '{"id":$E,"name":"Fish","description":"They swim"}',
+  ],
+  ['DELETE /categories/$E', undefined, 204],
+  ['GET /categories/$C/pets', undefined, 200, `[${REX},${FIFI}]`],
+  ['GET /categories/$C/pets?status=sold', undefined, 200, `[${REX}]`],
+  ['GET /categories/$E/pets', undefined, 200, '[]'],
+  ['GET /store/orders?petId=$P', undefined, 200, `[${ORDER}]`],
+  ['POST /store/orders', '{}', 201, '{"id":$N,"complete":false}'],
+  [
+    'POST /store/orders',
+    '{"petId":$P,"quantity":1,"complete":true}',
+    201,
+    '{"id":$N,"petId":$P,"quantity":1,"complete":true}',
+  ],
+  [
+    'POST /store/orders',
+    '{"shipDate":"2026-01-31T09:30:00+02:00"}',
+    201,
+    '{"id":$N,"shipDate":"2026-01-31T07:30:00Z","complete":false}',
+  ],
+  ['POST /store/orders', '{"quantity":2147483647}', 201, '{"id":$N,"quantity":2147483647,"complete":false}'],
+  ['GET /store/orders/$O', undefined, 200, ORDER],
+  ['GET /store/orders/$B', undefined, 200, '{"id":$B,"complete":false}'],
+  ['PUT /store/orders/$O', '{}', 200, '{"id":$O,"complete":false}'],
+  ['PUT /store/orders/$O', ORDER, 200, ORDER],
+  ['PUT /store/orders/$B', '{"petId":$F,"complete":true}', 200, '{"id":$B,"petId":$F,"complete":true}'],
+  ['PATCH /store/orders/$O', '{}', 200, ORDER],
+  [
+    'PATCH /store/orders/$O',
+    '{"id":$O,"complete":true}',
+    200,
+    '{"id":$O,"petId":$P,"quantity":2,"shipDate":"2026-01-31T09:30:00Z","complete":true}',
+  ],
+  [
+    'PATCH /store/orders/$O',
+    '{"petId":null,"quantity":null,"shipDate":null}',
+    200,
+    '{"id":$O,"complete":false}',
+  ],
+  [
+    'PATCH /store/orders/$O',
+    '{"quantity":3,"shipDate":"2026-02-01T00:00:00.250Z"}',
+    200,
+    '{"id":$O,"petId":$P,"quantity":3,"shipDate":"2026-02-01T00:00:00.250Z","complete":false}',
+  ],
+  ['DELETE /store/orders/$O', undefined, 204],
+  ['GET /store/inventory/$P', undefined, 200, STOCK],
+  ['GET /store/inventory/$F', undefined, 200, '{"petId":$F,"quantity":0,"status":"available"}'],
+  ['PUT /store/inventory/$P', '{"quantity":0}', 200, '{"petId":$P,"quantity":0,"status":"sold"}'],
+  [
+    'PUT /store/inventory/$P',
+    '{"petId":$P,"quantity":2147483647}',
+    200,
+    '{"petId":$P,"quantity":2147483647,"status":"sold"}',
+  ],
+  ['PATCH /store/inventory/$P', '{}', 200, STOCK],
+  [
+    'PATCH /store/inventory/$P',
+    '{"petId":$P,"quantity":7}',
+    200,
+    '{"petId":$P,"quantity":7,"status":"sold"}',
+  ],
+];
+
+/** With several errors, the code is that of the first check (docs/interface.md, "Errors"). */
+type Refusal = [request: string, body: string | undefined, code: ErrorCode, message: string];
+const MISSING = '9223372036854775806';
+const UNKNOWN_CATEGORY = `categoryId: there is no category ${MISSING}.`;
+const ID = `must be an integer from 1 to ${LARGEST}`;
+
+const REFUSALS: readonly Refusal[] = [
+  ...(['pet', 'category', 'order'] as const).flatMap((kind): Refusal[] => {
+    const path = { pet: '/pets/', category: '/categories/', order: '/store/orders/' }[kind] + MISSING;
+    const body = { pet: '{"name":"Rex","categoryId":$C}', category: '{"name":"Cats"}', order: '{}' }[kind];
+    const message = `There is no ${kind} ${MISSING}.`;
+    return [
+      [`GET ${path}`, undefined, 'NOT_FOUND', message],
+      [`HEAD ${path}`, undefined, 'NOT_FOUND', message],
+      [`PUT ${path}`, body, 'NOT_FOUND', message],
+      [`PATCH ${path}`, '{}', 'NOT_FOUND', message],
+      [`PATCH ${path}`, body, 'NOT_FOUND', message],
+      [`DELETE ${path}`, undefined, 'NOT_FOUND', message],
+    ];
+  }),
+  [`GET /categories/${MISSING}/pets`, undefined, 'NOT_FOUND', `There is no category ${MISSING}.`],
+  [`GET /store/inventory/${MISSING}`, undefined, 'NOT_FOUND', `There is no pet ${MISSING}.`],
+  [`PUT /store/inventory/${MISSING}`, '{"quantity":1}', 'NOT_FOUND', `There is no pet ${MISSING}.`],
+  [`PATCH /store/inventory/${MISSING}`, '{}', 'NOT_FOUND', `There is no pet ${MISSING}.`],
+  [`PATCH /store/inventory/${MISSING}`, '{"quantity":1}', 'NOT_FOUND', `There is no pet ${MISSING}.`],
+
+  [
+    'DELETE /pets/$P',
+    undefined,
+    'CONFLICT',
+    'Pet $P cannot be deleted because an incomplete order refers to it.',
+  ],
+  [
+    'DELETE /categories/$C',
+    undefined,
+    'CONFLICT',
+    'Category $C cannot be deleted because it still has pets.',
+  ],
+  ['POST /store/orders', '{"id":$O}', 'CONFLICT', 'Order id $O is taken.'],
+
+  ['POST /pets', `{"name":"Tom","categoryId":${MISSING}}`, 'UNKNOWN_REFERENCE', UNKNOWN_CATEGORY],
+  ['PUT /pets/$P', `{"name":"Tom","categoryId":${MISSING}}`, 'UNKNOWN_REFERENCE', UNKNOWN_CATEGORY],
+  ['PATCH /pets/$P', `{"categoryId":${MISSING}}`, 'UNKNOWN_REFERENCE', UNKNOWN_CATEGORY],
+  ['POST /store/orders', `{"petId":${MISSING}}`, 'UNKNOWN_REFERENCE', `petId: there is no pet ${MISSING}.`],
+  [
+    'POST /store/orders',
+    `{"id":$O,"petId":${MISSING}}`,
+    'UNKNOWN_REFERENCE',
+    `petId: there is no pet ${MISSING}.`,
+  ],
+  ['PUT /store/orders/$O', `{"petId":${MISSING}}`, 'UNKNOWN_REFERENCE', `petId: there is no pet ${MISSING}.`],
+  [
+    'PATCH /store/orders/$O',
+    `{"petId":${MISSING}}`,
+    'UNKNOWN_REFERENCE',
+    `petId: there is no pet ${MISSING}.`,
+  ],
+  [
+    `PUT /pets/${MISSING}`,
+    `{"name":"Tom","categoryId":${MISSING}}`,
+    'NOT_FOUND',
+    `There is no pet ${MISSING}.`,
+  ],
+
+  ['POST /pets', '{}', 'VALIDATION_FAILED', 'name: is required; categoryId: is required.'],
+  [
+    'POST /pets',
+    '{"name":7,"categoryId":"1","status":"gone","age":3,"id":1}',
+    'VALIDATION_FAILED',
+    `name: must be a string; categoryId: ${ID}; status: must be one of available, pending, sold; age: is not a known field; id: is not a known field.`,
+  ],
+  [
+    'POST /pets',
+    '{"name":null,"categoryId":null,"status":null}',
+    'VALIDATION_FAILED',
+    `name: must be a string; categoryId: ${ID}; status: must be one of available, pending, sold.`,
+  ],
+  [
+    'POST /pets',
+    '{"name":" \\t ","categoryId":$C}',
+    'VALIDATION_FAILED',
+    'name: must have 1 to 200 characters.',
+  ],
+  [
+    'POST /pets',
+    `{"name":"${'x'.repeat(201)}","categoryId":$C}`,
+    'VALIDATION_FAILED',
+    'name: must have 1 to 200 characters.',
+  ],
+  [
+    'POST /pets',
+    '{"name":"a\\u0000b","categoryId":$C}',
+    'VALIDATION_FAILED',
+    'name: must not contain control characters.',
+  ],
+  [
+    'POST /pets',
+    '{"name":"a\\ud800b","categoryId":$C}',
+    'VALIDATION_FAILED',
+    'name: must not contain control characters.',
+  ],
+  ['PUT /pets/$P', '{"name":"Max"}', 'VALIDATION_FAILED', 'categoryId: is required.'],
+  [
+    'PUT /pets/$P',
+    '{"id":$F,"name":"Max","categoryId":$C}',
+    'VALIDATION_FAILED',
+    'id: must equal the id in the path.',
+  ],
+  [
+    'PUT /pets/$P',
+    '{"id":"$P","name":"Max","categoryId":$C}',
+    'VALIDATION_FAILED',
+    'id: must equal the id in the path.',
+  ],
+  [
+    'PUT /pets/$P',
+    '{"id":null,"name":"Max","categoryId":$C}',
+    'VALIDATION_FAILED',
+    'id: must equal the id in the path.',
+  ],
+  ['PATCH /pets/$P', '{"id":$F}', 'VALIDATION_FAILED', 'id: must equal the id in the path.'],
+  [
+    'PATCH /pets/$P',
+    '{"name":null,"categoryId":null,"status":null}',
+    'VALIDATION_FAILED',
+    `name: must be a string; categoryId: ${ID}; status: must be one of available, pending, sold.`,
+  ],
+  ['PATCH /pets/$P', '{"quantity":1}', 'VALIDATION_FAILED', 'quantity: is not a known field.'],
+  [
+    'POST /categories',
+    '{"description":7}',
+    'VALIDATION_FAILED',
+    'name: is required; description: must be a string.',
+  ],
+  [
+    'POST /categories',
+    '{"name":"x","description":null}',
+    'VALIDATION_FAILED',
+    'description: must be a string.',
+  ],
+  [
+    'POST /categories',
+    `{"name":"x","description":"${'x'.repeat(2001)}"}`,
+    'VALIDATION_FAILED',
+    'description: must have at most 2000 characters.',
+  ],
+  [
+    'POST /categories',
+    '{"name":"x","description":"a\\nb"}',
+    'VALIDATION_FAILED',
+    'description: must not contain control characters.',
+  ],
+  ['PATCH /categories/$C', '{"name":null}', 'VALIDATION_FAILED', 'name: must be a string.'],
+  [
+    'PUT /categories/$C',
+    '{"name":"x","description":null}',
+    'VALIDATION_FAILED',
+    'description: must be a string.',
+  ],
+  [
+    'PATCH /categories/$C',
+    '{"id":$E,"x":1}',
+    'VALIDATION_FAILED',
+    'id: must equal the id in the path; x: is not a known field.',
+  ],
+  [
+    'POST /store/orders',
+    '{"id":0,"petId":-1,"quantity":0,"shipDate":"tomorrow","complete":"yes"}',
+    'VALIDATION_FAILED',
+    `id: ${ID}; petId: ${ID}; quantity: must be an integer from 1 to 2147483647; shipDate: must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z; complete: must be true or false.`,
+  ],
+  [
+    'POST /store/orders',
+    '{"id":null,"petId":null,"quantity":null,"shipDate":null,"complete":null}',
+    'VALIDATION_FAILED',
+    `id: ${ID}; petId: ${ID}; quantity: must be an integer from 1 to 2147483647; shipDate: must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z; complete: must be true or false.`,
+  ],
+  [
+    'POST /store/orders',
+    '{"quantity":2147483648}',
+    'VALIDATION_FAILED',
+    'quantity: must be an integer from 1 to 2147483647.',
+  ],
+  [
+    'POST /store/orders',
+    '{"quantity":1.5}',
+    'VALIDATION_FAILED',
+    'quantity: must be an integer from 1 to 2147483647.',
+  ],
+  ['PATCH /store/orders/$O', '{"complete":null}', 'VALIDATION_FAILED', 'complete: must be true or false.'],
+  ['PUT /store/orders/$O', '{"id":$B}', 'VALIDATION_FAILED', 'id: must equal the id in the path.'],
+  ['PATCH /store/orders/$O', '{"id":$B}', 'VALIDATION_FAILED', 'id: must equal the id in the path.'],
+  ['PUT /store/orders/$O', '{"petId":null}', 'VALIDATION_FAILED', `petId: ${ID}.`],
+  ['PUT /store/inventory/$P', '{}', 'VALIDATION_FAILED', 'quantity: is required.'],
+  [
+    'PUT /store/inventory/$P',
+    '{"quantity":-1,"nope":"sold"}',
+    'VALIDATION_FAILED',
+    'quantity: must be an integer from 0 to 2147483647; nope: is not a known field.',
+  ],
+  [
+    'PUT /store/inventory/$P',
+    '{"petId":$F,"quantity":1}',
+    'VALIDATION_FAILED',
+    'petId: must equal the id in the path.',
+  ],
+  [
+    'PATCH /store/inventory/$P',
+    '{"quantity":null}',
+    'VALIDATION_FAILED',
+    'quantity: must be an integer from 0 to 2147483647.',
+  ],
+  ['PATCH /store/inventory/$P', '{"id":$P}', 'VALIDATION_FAILED', 'id: is not a known field.'],
+];
+
+onEachEngine('REST operations', (kit) => {
+  it.each(SUCCESSES)('responds to %s %s with %i', async (request, body, status, expected) => {
+    const world = await makeWorld(kit);
+    const response = await send(kit.gateway, fill(request, world), {
+      ...(body !== undefined && { body: fill(body, world), headers: { 'content-type': 'application/json' } }),
+    });
+    expect(response.status, response.about).toBe(status);
+    const path = fill(request, world).split(' ')[1]!;
+    const created = response.headers.location?.slice(`${path}/`.length);
+    if (status === 201)
+      expect(response.headers.location, response.about).toMatch(new RegExp(`^${path}/[1-9][0-9]*$`));
+    else expect(response.headers.location, response.about).toBeUndefined();
+    if (expected !== undefined) expectAnswer(response, status, fill(expected, { ...world, N: created }));
+    else expect([response.text, response.headers['content-type']], response.about).toEqual(['', undefined]);
+
+    // A read returns what the write returned, and 404 after a deletion.
+    if (status === 201) expectAnswer(await send(kit.gateway, response.headers.location!), 200, response.text);
+    if (/^P[UA]T/.test(request)) expectAnswer(await send(kit.gateway, path), 200, response.text);
+    if (status === 204) expectRefusal(await send(kit.gateway, path), 'NOT_FOUND');
+  });
+
+  it('has a success case for every route but three, which are tested elsewhere', () => {
+    const tested = SUCCESSES.map(([request]) => request.replace(/\?.*/, ''));
+    const patterns = ROUTES.map(({ method, path }) => `${method} ${path}`);
+    const untested = patterns.filter((pattern) => {
+      const form = new RegExp(`^${pattern.replace(/\{\w+\}/g, '[^/]+')}$`);
+      return !tested.some((request) => form.test(request));
+    });
+    // Unfiltered lists are tested in lists.test.ts, the event log in event.test.ts.
+    expect(untested).toEqual(['GET /categories', 'GET /store/inventory', 'GET /events']);
+  });
+
+  it.each(REFUSALS)('responds to %s %s with %s', async (request, body, code, message) => {
+    const world = await makeWorld(kit);
+    const response = await send(kit.gateway, fill(request, world), {
+      ...(body !== undefined && { body: fill(body, world) }),
+    });
+    if (request.startsWith('HEAD'))
+      expect([response.status, response.text], response.about).toEqual([404, '']);
+    else expectRefusal(response, code, fill(message, world));
+    // Nothing has been written, not even in part.
+    expectAnswer(await send(kit.gateway, `/pets/${world.P}`), 200, fill(REX, world));
+    expectAnswer(await send(kit.gateway, `/categories/${world.C}`), 200, fill(DOGS, world));
+    expectAnswer(await send(kit.gateway, `/store/orders/${world.O}`), 200, fill(ORDER, world));
+    expectAnswer(await send(kit.gateway, `/store/inventory/${world.P}`), 200, fill(STOCK, world));
+  });
+
+  it('accepts texts of the maximum length, counted in characters', async () => {
+    const name = '🐕'.repeat(200);
+    const description = 'é'.repeat(2000);
+    const response = await send(kit.gateway, 'POST /categories', {
+      body: { name: ` ${name} `, description },
+    });
+    expectAnswer(response, 201, { id: BigInt(response.headers.location!.split('/')[2]!), name, description });
+  });
+
+  it('deletes a pet once its order is complete, and a category once its pets are deleted', async () => {
+    const { C, P, F, O } = await makeWorld(kit);
+    await send(kit.gateway, `PATCH /store/orders/${O}`, { body: { complete: true } });
+    expectAnswer(await send(kit.gateway, `DELETE /pets/${P}`), 204);
+    expectRefusal(await send(kit.gateway, `/store/inventory/${P}`), 'NOT_FOUND');
+    const order = await send(kit.gateway, `/store/orders/${O}`);
+    expect(order.text, order.about).toContain(`"petId":${P},`);
+    expectRefusal(await send(kit.gateway, `DELETE /categories/${C}`), 'CONFLICT');
+    expectAnswer(await send(kit.gateway, `DELETE /pets/${F}`), 204);
+    expectAnswer(await send(kit.gateway, `DELETE /categories/${C}`), 204);
+
+    // An incomplete order must not refer to a pet that does not exist.
+    const reopened = await send(kit.gateway, `PATCH /store/orders/${O}`, { body: { complete: false } });
+    expectRefusal(reopened, 'UNKNOWN_REFERENCE', `petId: there is no pet ${P}.`);
+    expectAnswer(
+      await send(kit.gateway, `PATCH /store/orders/${O}`, { body: { complete: false, petId: null } }),
+      200,
+    );
+  });
+
+  it('deletes a pet once its order is deleted', async () => {
+    const { P, O } = await makeWorld(kit);
+    expectAnswer(await send(kit.gateway, `DELETE /store/orders/${O}`), 204);
+    expectAnswer(await send(kit.gateway, `DELETE /pets/${P}`), 204);
+    expectRefusal(await send(kit.gateway, `/pets/${P}`), 'NOT_FOUND');
+  });
+
+  it('shows the status of the pet in its inventory entry and does not change the stock on orders', async () => {
+    const { P } = await makeWorld(kit);
+    await send(kit.gateway, `PATCH /pets/${P}`, { body: { status: 'pending' } });
+    await send(kit.gateway, 'POST /store/orders', { body: { petId: Number(P), quantity: 3 } });
+    expectAnswer(await send(kit.gateway, `/store/inventory/${P}`), 200, {
+      petId: BigInt(P),
+      quantity: 5,
+      status: 'pending',
+    });
+  });
+
+  it('assigns no order id twice, nor one that a client chose', async () => {
+    const first = BigInt(
+      (await send(kit.gateway, 'POST /store/orders', { body: {} })).headers.location!.split('/')[3]!,
+    );
+    const chosen = [first + 1n, first + 3n];
+    for (const id of chosen)
+      expectAnswer(await send(kit.gateway, 'POST /store/orders', { body: `{"id":${id}}` }), 201);
+    await send(kit.gateway, `DELETE /store/orders/${chosen[1]}`);
+    const seen = new Set([first, ...chosen]);
+    for (let i = 0; i < 4; i++) {
+      const { headers, about } = await send(kit.gateway, 'POST /store/orders', { body: {} });
+      const id = BigInt(headers.location!.split('/')[3]!);
+      expect(seen.has(id), about).toBe(false);
+      seen.add(id);
+    }
+  });
+});

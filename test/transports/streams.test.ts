@@ -1,0 +1,180 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventsGone, unavailable } from '../../src/foundation/errors.ts';
+import type { EventFollower } from '../../src/store/events.ts';
+import type { Store } from '../../src/store/store.ts';
+import { EventStreamClient, type StreamCall } from '../kit/event-stream.ts';
+import { TestGateway } from '../kit/gateway.ts';
+import { openRaw } from '../kit/raw.ts';
+import { engines, type OpenedStore } from '../kit/stores.ts';
+
+const SUBSCRIPTION = JSON.stringify({ query: 'subscription { events { id } }' });
+const OVER_SSE: StreamCall & { path: string } = { path: '/events/stream' };
+const OVER_GRAPHQL: StreamCall & { path: string } = {
+  path: '/graphql',
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: SUBSCRIPTION,
+};
+
+describe.each([
+  ['GET /events/stream', OVER_SSE],
+  ['subscription { events }', OVER_GRAPHQL],
+])('%s', (_name, { path, ...call }) => {
+  let opened: OpenedStore;
+  let gateway: TestGateway;
+  /** Called before the log is followed. */
+  let beforeFollowing: () => void | Promise<void>;
+  /** Ends the log as the store does when it cannot be followed any longer. */
+  let endLog: (error: unknown) => void;
+  const clients: EventStreamClient[] = [];
+
+  beforeAll(async () => {
+    opened = await engines[0]!.open();
+    const { store } = opened;
+    const watched: Store = {
+      ...store,
+      followEvents: async (follower: EventFollower) => {
+        await beforeFollowing();
+        endLog = follower.onEnd;
+        return store.followEvents(follower);
+      },
+    };
+    gateway = await TestGateway.start(watched);
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await opened.close();
+  });
+  beforeEach(() => {
+    beforeFollowing = () => {};
+    gateway.logs.length = 0;
+  });
+  afterEach(async () => {
+    for (const client of clients.splice(0)) client.close();
+    await expect.poll(openStreams).toBe(0);
+  });
+
+  const open = async (more: StreamCall = {}) => {
+    const client = await EventStreamClient.open(gateway, path, { ...call, ...more });
+    clients.push(client);
+    return client;
+  };
+  const openStreams = async () =>
+    Number(/^petstore_event_streams (.*)$/m.exec((await gateway.call('/metrics')).text)?.[1]);
+  const logged = (message: string) =>
+    gateway.logs.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
+
+  /** The request as it goes over the wire. */
+  const requestOf = (key: string) =>
+    [
+      `${call.method ?? 'GET'} ${path} HTTP/1.1`,
+      'Host: x',
+      `X-API-Key: ${key}`,
+      'Accept: text/event-stream',
+      ...(call.body ? ['Content-Type: application/json', `Content-Length: ${call.body.length}`] : []),
+      '',
+      call.body ?? '',
+    ].join('\r\n');
+
+  it.each<[how: string, leave: (socket: Socket) => void, seenAs: 'end' | 'close']>([
+    ['closes the connection', (socket) => socket.end(), 'end'],
+    ['resets the connection', (socket) => socket.resetAndDestroy(), 'close'],
+  ])('gives its place back where the client %s while it is opened', async (_how, leave, seenAs) => {
+    const key = await gateway.newKey('free');
+    const responses: ServerResponse[] = [];
+    const onRequest = (message: unknown) =>
+      void responses.push((message as { response: ServerResponse }).response);
+    subscribe('http.server.request.start', onRequest);
+    let follow!: () => void;
+    const mayFollow = new Promise<void>((resolve) => {
+      follow = resolve;
+    });
+    const reached = new Promise<void>((resolve) => {
+      beforeFollowing = () => {
+        resolve();
+        return mayFollow;
+      };
+    });
+    const sockets = [await openRaw(gateway.url), await openRaw(gateway.url)];
+    for (const socket of sockets) socket.write(requestOf(key));
+    await reached;
+    await expect.poll(() => responses.length).toBe(2);
+    unsubscribe('http.server.request.start', onRequest);
+    const gone = responses.map(({ socket }) => new Promise((resolve) => socket!.once(seenAs, resolve)));
+    for (const socket of sockets) leave(socket);
+    await Promise.all(gone);
+    follow();
+    await expect
+      .poll(() => logged('stream ended').map(({ end }) => end))
+      .toEqual(['client gone', 'client gone']);
+    expect(await openStreams()).toBe(0);
+    expect((await open({ key })).response.statusCode).toBe(200);
+    expect((await open({ key })).response.statusCode).toBe(200);
+    expect(logged('error')).toEqual([]);
+  });
+
+  it.each<[how: string, leave: (socket: Socket) => void]>([
+    ['closes its half of the connection, since it will never read to the end', (socket) => socket.end()],
+    ['resets the connection', (socket) => socket.resetAndDestroy()],
+  ])('ends without a word when the client %s', async (_how, leave) => {
+    const socket = await openRaw(gateway.url, { allowHalfOpen: true });
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    let text = '';
+    const begun = new Promise<void>((resolve) => {
+      socket.on('data', (chunk) => {
+        text += chunk;
+        resolve();
+      });
+    });
+    socket.write(requestOf(gateway.key));
+    await begun;
+    leave(socket);
+    await closed;
+    await expect.poll(() => logged('stream ended')).toMatchObject([{ end: 'client gone', events: 0 }]);
+    expect(text).not.toContain('INTERNAL');
+    expect(logged('error')).toEqual([]);
+  });
+
+  /** What the client is told in the end. */
+  const lastError = async (client: EventStreamClient) => {
+    await client.ended;
+    const { event, data } = client.messages[0]!;
+    const told = JSON.parse(data!);
+    if (event === 'error') return told;
+    const [{ message, extensions }] = told.errors;
+    return { message, ...extensions };
+  };
+
+  it('ends with a fault of ours in general words, and the log has the particulars', async () => {
+    const client = await open();
+    endLog(new TypeError('secret'));
+    expect(await lastError(client)).toEqual({
+      code: 'INTERNAL',
+      message: 'Something went wrong on our side.',
+      status: 500,
+    });
+    expect(client.text).not.toContain('secret');
+    expect(logged('stream ended')).toMatchObject([{ end: 'INTERNAL' }]);
+    const requestId = client.response.headers['x-request-id'];
+    expect(logged('error')).toMatchObject([{ requestId, err: { type: 'TypeError', message: 'secret' } }]);
+  });
+
+  it('ends with UNAVAILABLE when the database is away, and the log says why', async () => {
+    const client = await open();
+    endLog(unavailable(new Error('secret')));
+    expect(await lastError(client)).toMatchObject({ code: 'UNAVAILABLE', status: 503 });
+    expect(client.text).not.toContain('secret');
+    expect(JSON.stringify(logged('error'))).toContain('secret');
+  });
+
+  it('ends with GONE when events are no longer kept, which is no fault', async () => {
+    const client = await open();
+    endLog(eventsGone());
+    expect(await lastError(client)).toMatchObject({ code: 'GONE', status: 410 });
+    expect(logged('stream ended')).toMatchObject([{ end: 'GONE' }]);
+    expect(logged('error')).toEqual([]);
+  });
+});
