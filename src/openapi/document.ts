@@ -13,6 +13,8 @@ import { describeStream } from './stream.ts';
 export interface Deployment {
   /** The path prefix of the operations: empty, or without a trailing slash. */
   basePath: string;
+  /** Where clients reach the gateway, such as `https://example.org`; absent if unknown. */
+  origin?: string;
   lifecycle: Pick<Lifecycle, 'deprecationDate' | 'sunsetDate'>;
 }
 
@@ -32,7 +34,7 @@ export function openApiJson(deployment: Deployment, indent?: number, routes = RO
   return stringify(describe(deployment, routes), undefined, indent)!;
 }
 
-function describe({ basePath, lifecycle }: Deployment, routes: readonly Route[]): JsonSchema {
+function describe({ basePath, origin = '', lifecycle }: Deployment, routes: readonly Route[]): JsonSchema {
   const components = new Components();
   components.add('schemas', 'Error', errorSchema(routes));
   for (const { shape, schemas = {} } of RESOURCES) {
@@ -54,7 +56,7 @@ function describe({ basePath, lifecycle }: Deployment, routes: readonly Route[])
       contact: { name: 'The operator of this gateway' },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
-    servers: [{ url: basePath || '/', description: 'This gateway' }],
+    servers: [{ url: origin + basePath || '/', description: 'This gateway' }],
     tags: RESOURCES.flatMap(({ tags = {} }) =>
       Object.entries(tags).map(([name, description]) => ({ name, description })),
     ),

@@ -1,5 +1,5 @@
-import { accessSync, closeSync, constants, mkdirSync, openSync, realpathSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
 import { AppError } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
@@ -131,9 +131,14 @@ function openingError(file: string, error: unknown): Error {
  * Creates the file with access for its owner only, which SQLite copies to its side files.
  *
  * @returns its real path
+ * @throws Error if its folder does not exist, except for one called `data`
  */
 function createFile(file: string): string {
-  mkdirSync(dirname(file), { recursive: true });
+  const folder = resolve(dirname(file));
+  // A mistyped path must not start an empty store beside the one meant.
+  if (!existsSync(folder) && !(basename(folder) === 'data' && existsSync(dirname(folder))))
+    throw new Error(`The data file ${file} cannot be opened: its folder ${folder} does not exist.`);
+  mkdirSync(folder, { recursive: true });
   // SQLite would open a read-only file and fail at the first write. It also creates files beside this one.
   closeSync(openSync(file, 'a', 0o600));
   accessSync(dirname(file), constants.W_OK);

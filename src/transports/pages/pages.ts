@@ -8,7 +8,6 @@ import { isLocalRequest } from '../../http/local-request.ts';
 import { GRAPHQL_PATH } from '../../http/paths.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import type { Metrics } from '../../observability/metrics.ts';
-import { deploymentOf, openApiJson } from '../../openapi/document.ts';
 import type { Route } from '../../schema/route.ts';
 import type { Store } from '../../store/store.ts';
 import { Asset } from './asset.ts';
@@ -16,6 +15,7 @@ import { BUNDLE_PATH, Bundle } from './bundle.ts';
 import { HTML_HEADERS, HTML_TYPE, htmlPage } from './html.ts';
 import { icons } from './icon.ts';
 import { landingBody, originOf } from './landing.ts';
+import { OpenApi } from './openapi.ts';
 import { restOperations } from './operations.ts';
 import { DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, SDL_PATH } from './paths.ts';
 
@@ -90,10 +90,7 @@ export class Pages {
         contentType: metrics.contentType,
       }));
     }
-    const openApi = new Asset({
-      contentType: 'application/json',
-      content: () => openApiJson(deploymentOf(config), undefined, routes),
-    });
+    const openApi = new OpenApi(config, routes);
     this.#pages.set(OPENAPI_PATH, (exchange) => openApi.handle(exchange));
     const robots = new Asset({ contentType: 'text/plain; charset=utf-8', content: () => ROBOTS });
     this.#pages.set('/robots.txt', (exchange) => robots.handle(exchange));

@@ -68,3 +68,13 @@ describe.runIf(canMount)('a data file on a read-only disk', () => {
     expect(status).toBe(1);
   });
 });
+
+describe('a data file in a folder that does not exist', () => {
+  it('prevents the start, unless the folder is called data', () => {
+    const missing = join(home, 'dta', 'petstore.db');
+    expect(() => openSqliteStore({ file: missing, role: 'server' })).toThrow(
+      `The data file ${missing} cannot be opened: its folder ${join(home, 'dta')} does not exist.`,
+    );
+    openSqliteStore({ file: join(home, 'data', 'petstore.db'), role: 'server' }).close();
+  });
+});

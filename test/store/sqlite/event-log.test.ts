@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -262,6 +262,7 @@ it('refuses a position from another data file', async () => {
   const { next } = store.eventPage({ limit: 1 });
   store.close();
   rmSync(home, { recursive: true });
+  mkdirSync(home);
   const other = open();
   await other.createCategory({ name: 'B' });
   expect(codeOf(() => other.eventPage({ after: next, limit: 1 }))).toBe('VALIDATION_FAILED');

@@ -424,8 +424,17 @@ describe('pages with non-default settings', () => {
     }
     const { text } = await send(kit.gateway, '/', browse);
     expect(text).toContain(`${kit.gateway.url}/api/v1/pets?limit=2`);
-    const openApi = await send(kit.gateway, '/openapi.json', { key: null });
-    expect(openApi.json.servers[0].url).toBe('/api/v1');
+  });
+
+  it('describes the API at the address it was asked for, for tools that import it from a URL', async () => {
+    const serverAt = async (headers: Record<string, string>) =>
+      (await send(kit.gateway, '/openapi.json', { key: null, headers })).json.servers[0].url;
+    const proxied = { host: 'pets.example', 'x-forwarded-proto': 'https' };
+    expect(await serverAt({})).toBe(`${kit.gateway.url}/api/v1`);
+    expect(await serverAt(proxied)).toBe('https://pets.example/api/v1');
+    // More addresses than are kept compressed.
+    for (let n = 0; n < 10; n++) expect(await serverAt({ host: `h${n}` })).toBe(`http://h${n}/api/v1`);
+    expect(await serverAt(proxied)).toBe('https://pets.example/api/v1');
   });
 });
 
