@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { Access } from './access/access.ts';
 import { apiKeyFrom } from './access/api-keys.ts';
+import { OpenStreams } from './access/open-streams.ts';
 import { FAILURE_COST, type Session } from './access/session.ts';
 import type { Config } from './config.ts';
 import { EventStreams } from './domains/event/streams.ts';
@@ -81,6 +82,7 @@ class Gateway {
   readonly #cors: Cors;
   readonly #pages: Pages;
   readonly #access: Access;
+  readonly #openStreams: OpenStreams;
   readonly #streams: EventStreams;
   readonly #rest: RestHandler;
   readonly #graphql: GraphQLHandler;
@@ -105,9 +107,12 @@ class Gateway {
       sunsetDate: config.SUNSET_DATE,
       sunsetEnforced: config.SUNSET_ENFORCED,
     };
+    this.#openStreams = new OpenStreams((key) =>
+      andThen(this.#access.authenticate(key, store), (session) => session !== null),
+    );
     this.#streams = new EventStreams({
       store,
-      isValid: (key) => andThen(this.#access.authenticate(key, store), (session) => session !== null),
+      openStreams: this.#openStreams,
       report: (error, requestId) => this.#reportError(error, requestId),
     });
     metrics?.watchStreams(this.#streams);
@@ -135,7 +140,7 @@ class Gateway {
 
   /** @see RequestHandler.endStreams */
   endStreams(): void {
-    this.#streams.stop();
+    this.#openStreams.stop();
   }
 
   /** @see RequestHandler.limitHeaders */

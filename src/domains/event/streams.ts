@@ -1,36 +1,14 @@
-import { PLANS } from '../../access/plans.ts';
+import { endReason as endReasonOf, isFault, type OpenStreams } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
-import { AppError, unavailable } from '../../foundation/errors.ts';
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { EventStore } from '../../store/events.ts';
 import { EventFeed } from './feed.ts';
 import { type EventReader, type FeedEvent, type Selection, SlowReaderError } from './reader.ts';
 
 /** Events covered by one payment. */
 const EVENTS_PER_PAYMENT = 100;
-/** How often keys are checked, in milliseconds. Revocations and bans must take effect within 5 seconds. */
-const CHECK_INTERVAL = 500;
-/** Checking for a ban reads the store, so it is done less often. */
-const CHECKS_PER_BAN_CHECK = 4;
-
-/** Reasons that clients are not told about. */
-export const CLIENT_DISCONNECTED = new Error('The client has disconnected.');
-export const SERVER_STOPPING = new Error('The server is stopping.');
-
 /** Why a stream ended, for the log. */
-export function endReason(reason: unknown): string {
-  if (reason === CLIENT_DISCONNECTED) return 'client gone';
-  if (reason === SERVER_STOPPING) return 'stopping';
-  if (reason instanceof SlowReaderError) return 'fell behind';
-  return reason instanceof AppError ? reason.code : 'INTERNAL';
-}
-
-function isFault(reason: unknown): boolean {
-  if (reason === CLIENT_DISCONNECTED || reason === SERVER_STOPPING) return false;
-  return !(reason instanceof AppError) || reason.status >= 500;
-}
-
-const revoked = () => new AppError('UNAUTHENTICATED', 'The API key is no longer valid.');
+export const endReason = (reason: unknown): string =>
+  reason instanceof SlowReaderError ? 'fell behind' : endReasonOf(reason);
 
 export interface StreamOptions {
   session: Session;
@@ -45,8 +23,7 @@ export interface StreamOptions {
 
 export interface EventStreamsOptions {
   store: EventStore;
-  /** Whether the key is still valid. */
-  isValid: (key: string) => MaybePromise<boolean>;
+  openStreams: OpenStreams;
   /** Receives the internal errors that end streams, which clients must not see. */
   report: (error: unknown, requestId?: string) => void;
 }
@@ -54,27 +31,19 @@ export interface EventStreamsOptions {
 /** The event streams open in this process, over any transport. */
 export class EventStreams {
   readonly #feed: EventFeed;
-  readonly #isValid: EventStreamsOptions['isValid'];
+  readonly #openStreams: OpenStreams;
   readonly #report: EventStreamsOptions['report'];
-  readonly #open = new Set<EventStream>();
-  readonly #perKey = new Map<string, number>();
-  #timer: NodeJS.Timeout | undefined;
-  #checks = 0;
-  #stopped = false;
+  /** Number of open event streams. */
+  size = 0;
   /** Events sent to readers. */
   sent = 0;
   /** Readers cut off for lagging. */
   cutOff = 0;
 
-  constructor({ store, isValid, report }: EventStreamsOptions) {
+  constructor({ store, openStreams, report }: EventStreamsOptions) {
     this.#feed = new EventFeed(store);
-    this.#isValid = isValid;
+    this.#openStreams = openStreams;
     this.#report = report;
-  }
-
-  /** Number of open streams. */
-  get size(): number {
-    return this.#open.size;
   }
 
   /** How many milliseconds readers may be behind the latest commit. */
@@ -89,78 +58,38 @@ export class EventStreams {
    * the position
    */
   async open(options: StreamOptions): Promise<EventStream> {
-    if (this.#stopped) throw unavailable(SERVER_STOPPING);
-    const { principal } = options.session;
-    const max = PLANS[principal.plan].streams;
-    const count = this.#perKey.get(principal.id) ?? 0;
-    if (count >= max) {
-      throw new AppError('RATE_LIMITED', `The plan allows ${max} concurrent streams. Close one first.`, {
-        retryAfter: 1,
-      });
-    }
-    this.#perKey.set(principal.id, count + 1);
+    const { session, key, requestId } = options;
+    let stream: EventStream | undefined;
+    let early: { error: unknown } | undefined;
+    const remove = this.#openStreams.add({
+      session,
+      key,
+      fail(error) {
+        if (stream) stream.fail(error);
+        else early = { error };
+      },
+    });
     try {
       const reader = await this.#feed.open(options.selection);
-      const stream = new EventStream(reader, options, {
+      stream = new EventStream(reader, options, {
         sent: (events) => {
           this.sent += events;
         },
         closed: (failure) => {
-          this.#open.delete(stream);
-          this.#release(principal.id);
+          this.size--;
+          remove();
           if (failure instanceof SlowReaderError) this.cutOff++;
-          else if (failure !== undefined && isFault(failure)) this.#report(failure, options.requestId);
+          else if (failure !== undefined && isFault(failure)) this.#report(failure, requestId);
         },
       });
-      this.#open.add(stream);
-      this.#timer ??= setInterval(() => void this.#checkKeys(), CHECK_INTERVAL).unref();
-      if (this.#stopped) stream.fail(SERVER_STOPPING);
+      this.size++;
+      if (early) stream.fail(early.error);
       return stream;
     } catch (error) {
-      this.#release(principal.id);
+      remove();
       throw error;
     }
   }
-
-  /** Ends all streams and refuses new ones. */
-  stop(): void {
-    this.#stopped = true;
-    for (const stream of this.#open) stream.fail(SERVER_STOPPING);
-  }
-
-  #release(apiKeyId: string): void {
-    const left = (this.#perKey.get(apiKeyId) ?? 1) - 1;
-    if (left > 0) this.#perKey.set(apiKeyId, left);
-    else this.#perKey.delete(apiKeyId);
-    if (this.#perKey.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-  }
-
-  /** Ends the streams of keys that have been revoked or banned. */
-  async #checkKeys(): Promise<void> {
-    const looksForBans = this.#checks++ % CHECKS_PER_BAN_CHECK === 0;
-    for (const [key, streams] of groupedByKey(this.#open)) {
-      try {
-        if (!(await this.#isValid(key))) for (const stream of streams) stream.fail(revoked());
-        else if (looksForBans) await streams[0]!.checkBan();
-      } catch (error) {
-        // Only a ban ends streams; failing to check does not.
-        if (error instanceof AppError && error.code === 'API_KEY_BANNED')
-          for (const stream of streams) stream.fail(error);
-      }
-    }
-  }
-}
-
-function groupedByKey(streams: Iterable<EventStream>): Map<string, EventStream[]> {
-  const groups = new Map<string, EventStream[]>();
-  for (const stream of streams) {
-    const group = groups.get(stream.key);
-    if (group) group.push(stream);
-    else groups.set(stream.key, [stream]);
-  }
-  return groups;
 }
 
 interface Listeners {
@@ -170,7 +99,6 @@ interface Listeners {
 
 /** One open stream, which pays for its events. */
 export class EventStream {
-  readonly key: string;
   readonly #reader: EventReader;
   readonly #session: Session;
   readonly #cost: number;
@@ -183,10 +111,9 @@ export class EventStream {
   /** Events sent so far. */
   sent = 0;
 
-  constructor(reader: EventReader, { session, key, cost }: StreamOptions, listeners: Listeners) {
+  constructor(reader: EventReader, { session, cost }: StreamOptions, listeners: Listeners) {
     this.#reader = reader;
     this.#session = session;
-    this.key = key;
     this.#cost = cost;
     this.#listeners = listeners;
   }
@@ -230,11 +157,6 @@ export class EventStream {
   fail(error: unknown): void {
     this.#failure ??= error;
     this.#reader.fail(error);
-  }
-
-  /** @throws API_KEY_BANNED */
-  checkBan(): MaybePromise<void> {
-    return this.#session.charge(0);
   }
 
   /** Must be called when no more events are taken. */

@@ -1,15 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { apiKeyFrom } from '../../access/api-keys.ts';
+import { CLIENT_DISCONNECTED, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
 import { type FeedEvent, type Selection, SlowReaderError } from '../../domains/event/reader.ts';
-import {
-  CLIENT_DISCONNECTED,
-  type EventStream,
-  type EventStreams,
-  endReason,
-  SERVER_STOPPING,
-} from '../../domains/event/streams.ts';
+import { type EventStream, type EventStreams, endReason } from '../../domains/event/streams.ts';
 import { AppError, asAppError, validationFailed } from '../../foundation/errors.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { PacedResponse } from '../../http/paced-response.ts';

@@ -1,13 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { apiKeyFrom } from '../../access/api-keys.ts';
+import { CLIENT_DISCONNECTED, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
 import { SlowReaderError } from '../../domains/event/reader.ts';
 import {
-  CLIENT_DISCONNECTED,
   type EventStream,
   type EventStreams,
   endReason,
-  SERVER_STOPPING,
   type StreamOptions,
 } from '../../domains/event/streams.ts';
 import type { PublicResult } from '../../execution/execute.ts';

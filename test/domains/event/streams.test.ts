@@ -1,19 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CLIENT_DISCONNECTED, OpenStreams, SERVER_STOPPING } from '../../../src/access/open-streams.ts';
 import type { Session } from '../../../src/access/session.ts';
 import { SlowReaderError } from '../../../src/domains/event/reader.ts';
-import {
-  CLIENT_DISCONNECTED,
-  type EventStream,
-  EventStreams,
-  endReason,
-  SERVER_STOPPING,
-} from '../../../src/domains/event/streams.ts';
+import { type EventStream, EventStreams, endReason } from '../../../src/domains/event/streams.ts';
 import { AppError, eventsGone, unavailable } from '../../../src/foundation/errors.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { engines, type OpenedStore } from '../../kit/stores.ts';
 
 let opened: OpenedStore;
 let store: Store;
+let openStreams: OpenStreams;
 let streams: EventStreams;
 /** All charges, in order. */
 let charges: [key: string, units: number][];
@@ -31,12 +27,13 @@ beforeEach(async () => {
   reported = [];
   onCharge = () => {};
   isValid = () => true;
+  openStreams = new OpenStreams((key) => {
+    checked.push(key);
+    return isValid(key);
+  });
   streams = new EventStreams({
     store,
-    isValid: (key) => {
-      checked.push(key);
-      return isValid(key);
-    },
+    openStreams,
     report: (error) => reported.push(error),
   });
 });
@@ -137,7 +134,7 @@ describe('an event stream', () => {
   it('ends when the server stops, even while being opened, and none can be opened after that', async () => {
     const early = await open();
     const opening = open();
-    streams.stop();
+    openStreams.stop();
     for (const stream of [early, await opening]) {
       await expect(stream.take()).rejects.toBe(SERVER_STOPPING);
       stream.close();

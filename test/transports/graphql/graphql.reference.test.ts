@@ -17,6 +17,7 @@ import type { Principal } from '../../../src/access/api-keys.ts';
 import { BurstGuard } from '../../../src/access/burst-guard.ts';
 import { FreeGuard } from '../../../src/access/free-guard.ts';
 import { Limiter } from '../../../src/access/limiter.ts';
+import { OpenStreams } from '../../../src/access/open-streams.ts';
 import { Session } from '../../../src/access/session.ts';
 import { EventStreams } from '../../../src/domains/event/streams.ts';
 import {
@@ -89,7 +90,7 @@ class Side {
     this.#store = store;
     const report = (error: unknown) => this.reported.push(error);
     const operations = alwaysYoga ? new Interpreted(schema, report) : new Operations(schema, report);
-    const streams = new EventStreams({ store, isValid: () => true, report });
+    const streams = new EventStreams({ store, openStreams: new OpenStreams(() => true), report });
     this.#handler = new GraphQLHandler(operations, streams, { alwaysYoga });
   }
 

@@ -1,0 +1,125 @@
+import { AppError, unavailable } from '../foundation/errors.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { PLANS } from './plans.ts';
+import type { Session } from './session.ts';
+
+/** How often keys are checked, in milliseconds. Revocations and bans must take effect within 5 seconds. */
+const CHECK_INTERVAL = 500;
+/** Checking for a ban reads the store, so it is done less often. */
+const CHECKS_PER_BAN_CHECK = 4;
+
+/** Reasons that clients are not told about. */
+export const CLIENT_DISCONNECTED = new Error('The client has disconnected.');
+export const SERVER_STOPPING = new Error('The server is stopping.');
+
+/** Why a stream ended, for the log. */
+export function endReason(reason: unknown): string {
+  if (reason === CLIENT_DISCONNECTED) return 'client gone';
+  if (reason === SERVER_STOPPING) return 'stopping';
+  return reason instanceof AppError ? reason.code : 'INTERNAL';
+}
+
+/** Whether a reason is our fault, which the log reports. */
+export function isFault(reason: unknown): boolean {
+  if (reason === CLIENT_DISCONNECTED || reason === SERVER_STOPPING) return false;
+  return !(reason instanceof AppError) || reason.status >= 500;
+}
+
+const revoked = () => new AppError('UNAUTHENTICATED', 'The API key is no longer valid.');
+
+/** A response that lasts: an event stream, a subscription or an export. */
+export interface OpenStream {
+  session: Session;
+  /** The key as sent. */
+  key: string;
+  /** Ends the stream: with UNAUTHENTICATED after a revocation, API_KEY_BANNED, or SERVER_STOPPING. */
+  fail(error: unknown): void;
+}
+
+/**
+ * The streams open in this process, of whatever kind. Bounds their number by the plan of their key, and ends
+ * them when the key is revoked or banned and when the server stops.
+ */
+export class OpenStreams {
+  readonly #isValid: (key: string) => MaybePromise<boolean>;
+  readonly #open = new Set<OpenStream>();
+  readonly #perKey = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #checks = 0;
+  #stopped = false;
+
+  /** @param isValid whether a key is still valid */
+  constructor(isValid: (key: string) => MaybePromise<boolean>) {
+    this.#isValid = isValid;
+  }
+
+  /** Number of open streams. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * Registers a stream that has paid for being opened.
+   *
+   * @returns a function to call once when the stream has ended
+   * @throws RATE_LIMITED if the key has as many streams open as its plan allows, UNAVAILABLE if the server is
+   * stopping
+   */
+  add(stream: OpenStream): () => void {
+    if (this.#stopped) throw unavailable(SERVER_STOPPING);
+    const { id, plan } = stream.session.principal;
+    const max = PLANS[plan].streams;
+    const count = this.#perKey.get(id) ?? 0;
+    if (count >= max) {
+      throw new AppError('RATE_LIMITED', `The plan allows ${max} concurrent streams. Close one first.`, {
+        retryAfter: 1,
+      });
+    }
+    this.#perKey.set(id, count + 1);
+    this.#open.add(stream);
+    this.#timer ??= setInterval(() => void this.#checkKeys(), CHECK_INTERVAL).unref();
+    return () => this.#remove(stream);
+  }
+
+  /** Ends all streams and refuses new ones. */
+  stop(): void {
+    this.#stopped = true;
+    for (const stream of this.#open) stream.fail(SERVER_STOPPING);
+  }
+
+  #remove(stream: OpenStream): void {
+    if (!this.#open.delete(stream)) return;
+    const { id } = stream.session.principal;
+    const left = this.#perKey.get(id)! - 1;
+    if (left > 0) this.#perKey.set(id, left);
+    else this.#perKey.delete(id);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Ends the streams of keys that have been revoked or banned. */
+  async #checkKeys(): Promise<void> {
+    const looksForBans = this.#checks++ % CHECKS_PER_BAN_CHECK === 0;
+    for (const [key, streams] of groupedByKey(this.#open)) {
+      try {
+        if (!(await this.#isValid(key))) for (const stream of streams) stream.fail(revoked());
+        else if (looksForBans) await streams[0]!.session.charge(0);
+      } catch (error) {
+        // Only a ban ends streams; failing to check does not.
+        if (error instanceof AppError && error.code === 'API_KEY_BANNED')
+          for (const stream of streams) stream.fail(error);
+      }
+    }
+  }
+}
+
+function groupedByKey(streams: Iterable<OpenStream>): Map<string, OpenStream[]> {
+  const groups = new Map<string, OpenStream[]>();
+  for (const stream of streams) {
+    const group = groups.get(stream.key);
+    if (group) group.push(stream);
+    else groups.set(stream.key, [stream]);
+  }
+  return groups;
+}
