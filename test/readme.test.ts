@@ -88,6 +88,15 @@ describe('docs/clients.md', () => {
   });
 });
 
+describe('docs/tasks.md', () => {
+  it.each(['call', 'list', 'create', 'update', 'follow', 'cached'])('includes %s.ts verbatim', (name) => {
+    const source = readFileSync(new URL(`clients/tasks/${name}.ts`, import.meta.url), 'utf8');
+    expect(page('docs/tasks.md')).toContain(
+      `<!-- test/clients/tasks/${name}.ts -->\n\`\`\`ts\n${source}\`\`\``,
+    );
+  });
+});
+
 describe('the table "From REST to GraphQL"', () => {
   const rows = [...interfacePage.matchAll(/^\| `(GET|POST|PUT|PATCH|DELETE) [^|]*\| `([^`]+)` \|$/gm)];
   const queries = rows.map(([, method, selection]) => ({

@@ -1,0 +1,102 @@
+import { createServer, type RequestListener, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { makeWorld, send, sqlite, useGateway } from '../kit/petstore.ts';
+import { cached } from './tasks/cached.ts';
+import { call } from './tasks/call.ts';
+import { create } from './tasks/create.ts';
+import { follow } from './tasks/follow.ts';
+import { list } from './tasks/list.ts';
+import { update } from './tasks/update.ts';
+
+interface Category {
+  id: number;
+  name: string;
+}
+
+/** The code of docs/tasks.md against the real gateway, with a proxy in between where the network matters. */
+describe('docs/tasks.md', () => {
+  const kit = useGateway(sqlite);
+  let proxy: Server | undefined;
+  afterEach(() => proxy?.close());
+
+  const startProxy = async (listener: RequestListener): Promise<string> => {
+    proxy = createServer(listener);
+    await new Promise<void>((resolve) => proxy!.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  };
+
+  it('waits as long as Retry-After says', async () => {
+    const { url, clock } = kit.gateway;
+    const key = await kit.gateway.newKey('free');
+    for (let n = 0; n < 60; n++) expect((await send(kit.gateway, '/pets', { key })).status).toBe(200);
+    // All but the last second of the window has passed when the client is refused.
+    clock.advance(59_500);
+    const began = performance.now();
+    const answered = call(`${url}/pets`, { headers: { 'X-API-Key': key } });
+    await expect.poll(() => kit.gateway.logs.some((line) => line.includes('"status":429'))).toBe(true);
+    clock.advance(500);
+    expect((await answered).status).toBe(200);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(990);
+  });
+
+  it('lists every record once', async () => {
+    const { gateway } = kit;
+    const { C } = await makeWorld(kit);
+    for (let n = 0; n < 150; n++) await gateway.store.createCategory({ name: `Listed ${n}` });
+    const found: Category[] = [];
+    for await (const one of list<Category>(`${gateway.url}/categories?limit=100`, gateway.key))
+      found.push(one);
+    expect(found.filter(({ name }) => name.startsWith('Listed'))).toHaveLength(150);
+    expect(new Set(found.map(({ id }) => id)).size).toBe(found.length);
+    expect(found.some(({ id }) => id === Number(C))).toBe(true);
+  });
+
+  it('creates one record although the first response is lost', async () => {
+    const { gateway } = kit;
+    let lost = 0;
+    const url = await startProxy((incoming, response) => {
+      const outgoing = request(gateway.url + incoming.url, { method: 'POST', headers: incoming.headers });
+      outgoing.on('response', (reply) => {
+        if (lost++ === 0) response.destroy();
+        else reply.pipe(response.writeHead(reply.statusCode!, reply.headers));
+      });
+      incoming.pipe(outgoing);
+    });
+    const created = await create<Category>(`${url}/categories`, gateway.key, { name: 'Once' });
+    expect(lost).toBe(2);
+    const names: string[] = [];
+    for await (const { name } of list<Category>(`${gateway.url}/categories`, gateway.key)) names.push(name);
+    expect(names.filter((name) => name === created.name)).toEqual(['Once']);
+  });
+
+  it('loses no concurrent change', async () => {
+    const { gateway } = kit;
+    const { id } = await gateway.store.createCategory({ name: '0' });
+    const url = `${gateway.url}/categories/${id}`;
+    const add = () => update<Category>(url, gateway.key, ({ name }) => ({ name: String(Number(name) + 1) }));
+    await Promise.all(Array.from({ length: 5 }, add));
+    expect((await send(gateway, `/categories/${id}`)).json.name).toBe('5');
+  });
+
+  it('follows changes from where it stopped', async () => {
+    const { gateway } = kit;
+    const types: string[] = [];
+    const handle = async ({ type }: { type: string }) => void types.push(type);
+    const after = await follow(gateway.url, gateway.key, undefined, handle);
+    types.length = 0;
+    await gateway.store.createCategory({ name: 'Later' });
+    await follow(gateway.url, gateway.key, after, handle);
+    expect(types).toEqual(['category.created']);
+  });
+
+  it('reads a cached resource anew only after it has changed', async () => {
+    const { gateway } = kit;
+    const { id } = await gateway.store.createCategory({ name: 'Old' });
+    const read = () => cached<Category>(`${gateway.url}/categories/${id}`, gateway.key);
+    const first = await read();
+    expect(await read()).toBe(first);
+    await gateway.store.updateCategory(id, { name: 'New' });
+    expect((await read()).name).toBe('New');
+  });
+});
