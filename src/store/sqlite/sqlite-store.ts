@@ -4,7 +4,7 @@ import { AppError } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { merged } from '../slices.ts';
-import type { IdempotentCall, Outcome, PetstoreWrites, Store } from '../store.ts';
+import type { IdempotentCall, Outcome, Store, Transaction } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
 import { Connection } from './connection.ts';
 import type { DomainContext } from './domain.ts';
@@ -71,19 +71,21 @@ export function openSqliteStore(options: SqliteOptions) {
   };
   const domains = DOMAINS.map(({ open }) => open(context));
   const { charge, usage, flush, close } = usageLedger(db, now);
-  const writes = merged(domains.map(({ writes }) => writes)) satisfies PetstoreWrites;
-  const { once: runOnce } = idempotency(db, writes);
+  const reads = merged(domains.map(({ reads }) => reads));
+  const writes = merged(domains.map(({ writes }) => writes));
+  const inTransaction = { ...reads, ...writes, isSynchronous: true } satisfies Transaction;
+  const { once: runOnce } = idempotency(db, inTransaction);
   const once = <T>(
     call: IdempotentCall,
-    work: (writes: PetstoreWrites) => MaybePromise<T>,
+    work: (transaction: Transaction) => MaybePromise<T>,
   ): Promise<Outcome<T>> => db.groupCommit(() => runOnce(call, work));
-  const transaction = <T>(work: (writes: PetstoreWrites) => MaybePromise<T>): Promise<T> =>
-    db.groupCommit(() => db.transaction(() => work(writes) as T));
+  const transaction = <T>(work: (transaction: Transaction) => MaybePromise<T>): Promise<T> =>
+    db.groupCommit(() => db.transaction(() => work(inTransaction) as T));
 
   return {
     engine: 'sqlite',
     hasTransactions: () => true,
-    ...merged(domains.map(({ reads }) => reads)),
+    ...reads,
     ...(isServer
       ? { ...grouped(db, writes), once, transaction, charge }
       : serverOnly({ ...writes, once, transaction, charge })),
