@@ -39,7 +39,7 @@ async function main(): Promise<void> {
 async function supervise(config: Config): Promise<void> {
   const { runWorkers } = await import('./workers.ts');
   const { log, output } = logger(config);
-  const store = await openStore(config, 'server');
+  const store = await openStore(config, 'server', migrationLogged(log));
   watchDatabase(store, config.MONGODB_URI, log);
   await prepare(store, config, log);
   const workers = runWorkers(config.WORKERS, log);
@@ -58,7 +58,7 @@ async function serve(config: Config): Promise<void> {
       })
     : undefined;
 
-  const store = await openStore(config, 'server');
+  const store = await openStore(config, 'server', migrationLogged(log));
   if (!cluster.isWorker) watchDatabase(store, config.MONGODB_URI, log);
   const key = cluster.isWorker ? null : await prepare(store, config, log);
 
@@ -97,6 +97,10 @@ function logger(config: Config): { log: Logger; output: LogOutput } {
   );
   return { log, output };
 }
+
+const migrationLogged = (log: Logger) => ({
+  onMigrated: (versions: { from: number; to: number }) => log.warn(versions, 'data migrated'),
+});
 
 /** Exits after flushing the log if possible. */
 async function exit(output: LogOutput): Promise<void> {

@@ -159,6 +159,9 @@ export interface AccessStore {
   usage(apiKeyIds: readonly string[]): MaybePromise<(UsageState | null)[]>;
 }
 
+/** Told once the data of an earlier version has been taken over, with both schema versions. */
+export type OnMigrated = (versions: { from: number; to: number }) => void;
+
 /**
  * The store port: what the gateway needs of a database, in domain terms. MongoDB (`store/mongo`) and embedded
  * SQLite (`store/sqlite`) implement it, and `test/store/contract.test.ts` tests both.

@@ -37,7 +37,7 @@ const SEQUENCES = (DOMAINS as readonly MongoDomain[]).map(({ definition, chooses
  */
 export async function openMongoStore(settings: MongoOptions): Promise<MongoStore> {
   const database: Database = connectTo(settings, async (hello) => {
-    const changed = await prepareLayout(database, hello);
+    const changed = await prepareLayout(database, hello, settings.onMigrated ?? (() => {}));
     await ids.prepare(SEQUENCES);
     await holds.prepare();
     return changed;

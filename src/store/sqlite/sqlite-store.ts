@@ -4,7 +4,7 @@ import { AppError } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { merged } from '../slices.ts';
-import type { IdempotentCall, Outcome, Store, Transaction } from '../store.ts';
+import type { IdempotentCall, OnMigrated, Outcome, Store, Transaction } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
 import { Connection } from './connection.ts';
 import type { DomainContext } from './domain.ts';
@@ -13,7 +13,7 @@ import { eventLog } from './event-log.ts';
 import { idempotency } from './idempotency.ts';
 import { lockDataFile } from './ownership.ts';
 import { Records } from './records.ts';
-import { migrate } from './schema.ts';
+import { LATEST, migrate } from './schema.ts';
 import { usageLedger } from './usage-ledger.ts';
 
 export interface SqliteOptions {
@@ -27,6 +27,7 @@ export interface SqliteOptions {
   keepEvents?: number;
   /** How many milliseconds a write waits for another process. Everything else in this process waits too. */
   busyTimeout?: number;
+  onMigrated?: OnMigrated;
   /** Overrides the number of cached records, by table. */
   cacheSizes?: Readonly<Record<string, number>>;
 }
@@ -49,7 +50,8 @@ export function openSqliteStore(options: SqliteOptions) {
     const file = createFile(options.file);
     if (isServer) release = lockDataFile(file);
     db = new Connection(file, busyTimeout);
-    migrate(db);
+    const from = migrate(db);
+    if (from > 0 && from < LATEST) options.onMigrated?.({ from, to: LATEST });
   } catch (error) {
     release();
     throw openingError(options.file, error);
