@@ -28,6 +28,7 @@ import type { Store } from './store/store.ts';
 import { EventsHandler } from './transports/events/events.ts';
 import { COST_PATH, GraphQLHandler, graphqlErrorResponse } from './transports/graphql/graphql.ts';
 import { type Page, Pages } from './transports/pages/pages.ts';
+import { Exports } from './transports/rest/export.ts';
 import { RestHandler } from './transports/rest/rest.ts';
 
 export interface GatewayOptions {
@@ -120,6 +121,7 @@ class Gateway {
     this.#rest = new RestHandler(operations, config.REST_BASE_PATH, lifecycle, {
       ...(options.routes && { routes: options.routes }),
       openStream: (exchange, session, selection) => events.open(exchange, session, selection),
+      exports: new Exports(this.#openStreams, (error, requestId) => this.#reportError(error, requestId)),
     });
     this.#graphql = new GraphQLHandler(operations, this.#streams);
   }

@@ -92,3 +92,12 @@ export interface Resource {
 
 /** Whether an Idempotency-Key applies. The other methods are idempotent anyway (RFC 9110 section 9.2.2). */
 export const acceptsIdempotencyKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';
+
+/** Whether a list can be exported as a whole. A list without an end has its own stream. */
+export const isExportable = ({
+  list,
+  endless,
+}: {
+  list?: true | undefined;
+  endless?: true | undefined;
+}): boolean => list === true && !endless;

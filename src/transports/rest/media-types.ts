@@ -43,6 +43,23 @@ export function negotiateInt64Format(accept: string | undefined): Int64Format | 
   return integers > 0 ? 'integer' : null;
 }
 
+/** The media type of a list with one record per line. */
+export const NDJSON = 'application/x-ndjson';
+
+/**
+ * Whether an Accept header asks for a list with one record per line: it must name that type, and prefer JSON
+ * no more.
+ */
+export function prefersNdjson(accept: string | undefined): boolean {
+  if (accept === undefined || !accept.toLowerCase().includes(NDJSON)) return false;
+  const ranges = parseMediaRanges(accept);
+  const quality = ranges.find(({ type }) => type === NDJSON)?.quality ?? 0;
+  const json = [JSON_TYPE, 'application/*', '*/*']
+    .map((name) => ranges.filter(({ type }) => type === name))
+    .find((named) => named.length > 0);
+  return quality > 0 && (json ?? []).every((range) => range.quality <= quality);
+}
+
 /** The format of a request body. Its Content-Type is known to be acceptable. */
 export function int64FormatOf(contentType: string | undefined): Int64Format {
   if (contentType === undefined || contentType === JSON_TYPE) return 'integer';

@@ -26,9 +26,7 @@ export function toResponse(
   const format = negotiateInt64Format(exchange.headers.accept)!;
   const write = writerFor(shape.type, format);
   if (route.list) {
-    const data = result.data as { page?: ResultPage; parent?: { page: ResultPage } | null };
-    const page = data.page ?? data.parent?.page;
-    if (!page) throw missing(route, variables);
+    const page = pageOf(route, variables, result);
     const headers: Headers =
       route.endless || page.pageInfo.hasNextPage ? ['Link', nextLink(exchange, shape, page)] : [];
     return withEtag(exchange, format, status, headers, writeList(write, page.nodes));
@@ -37,6 +35,19 @@ export function toResponse(
   // Creating happens at the path of the list, which has no parameter.
   const headers: Headers = status === 201 ? ['Location', `${exchange.route}/${idOf(shape, record)}`] : [];
   return withEtag(exchange, format, status, headers, write(record));
+}
+
+/** The page of a list in a result. @throws the error in the result, NOT_FOUND if there is no such list */
+export function pageOf(
+  route: Route,
+  variables: Readonly<Record<string, unknown>>,
+  result: PublicResult,
+): ResultPage {
+  if (result.errors) throw errorOf(result);
+  const data = result.data as { page?: ResultPage; parent?: { page: ResultPage } | null };
+  const page = data.page ?? data.parent?.page;
+  if (!page) throw missing(route, variables);
+  return page;
 }
 
 /** The single record of a result. @throws the error in the result, NOT_FOUND if there is none */
@@ -54,9 +65,10 @@ export function recordOf(
 const missing = ({ kind, pathParameter }: Route, variables: Readonly<Record<string, unknown>>) =>
   notFound(kind, String(variables[pathParameter!]));
 
-const idOf = ({ idField }: Shape, record: object): string => (record as Record<string, string>)[idField]!;
+export const idOf = ({ idField }: Shape, record: object): string =>
+  (record as Record<string, string>)[idField]!;
 
-interface ResultPage {
+export interface ResultPage {
   nodes: object[];
   /** `endCursor` is present if the list's cursors are not ids. */
   pageInfo: { hasNextPage: boolean; endCursor?: string };

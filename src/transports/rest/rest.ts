@@ -9,13 +9,16 @@ import { idempotencyFor } from '../../http/idempotency-key.ts';
 import { accepts } from '../../http/media-type.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { type Context, newContext } from '../../schema/context.ts';
-import type { Route, Stream } from '../../schema/route.ts';
+import { limit } from '../../schema/parameter.ts';
+import { isExportable, type Route, type Stream } from '../../schema/route.ts';
+import { type ExportSource, type Exports, exportLimit } from './export.ts';
 import { readInput, readObject } from './input.ts';
 import { checkSunset, deprecationHeaders, type Lifecycle } from './lifecycle.ts';
-import { negotiateInt64Format } from './media-types.ts';
-import { recordOf, toResponse } from './output.ts';
+import { NDJSON, negotiateInt64Format, prefersNdjson } from './media-types.ts';
+import { idOf, pageOf, recordOf, toResponse } from './output.ts';
 import { preconditionOf, requireMirrored } from './preconditions.ts';
 import { readQuery } from './query.ts';
+import { writerFor } from './representation.ts';
 import { Router } from './router.ts';
 
 /** A route, prepared at startup. */
@@ -38,6 +41,12 @@ export type OpenStream = (
   variables: Readonly<Record<string, unknown>>,
 ) => Promise<HttpResponse>;
 
+export interface RestOptions {
+  routes?: readonly Route[];
+  openStream: OpenStream;
+  exports: Exports;
+}
+
 /** In units: a REST call counts as one request. */
 const COST = 1;
 
@@ -46,6 +55,7 @@ const STREAM_TYPE = 'text/event-stream';
 /** Finds the route, validates the request, runs the route's document and writes the response. */
 export class RestHandler {
   readonly #openStream: OpenStream;
+  readonly #exports: Exports;
   readonly #basePath: string;
   readonly #lifecycle: Lifecycle;
   readonly #router = new Router<Operation | { stream: Stream }>();
@@ -54,8 +64,9 @@ export class RestHandler {
     operations: Operations,
     basePath: string,
     lifecycle: Lifecycle,
-    { routes = ROUTES, openStream }: { routes?: readonly Route[]; openStream: OpenStream },
+    { routes = ROUTES, openStream, exports }: RestOptions,
   ) {
+    this.#exports = exports;
     this.#openStream = openStream;
     this.#basePath = basePath;
     this.#lifecycle = lifecycle;
@@ -89,8 +100,12 @@ export class RestHandler {
       exchange.operationHeaders = headers;
       checkSunset(route, this.#lifecycle, session.now());
     }
+    const exportable = isExportable(route);
+    if (exportable && prefersNdjson(exchange.headers.accept))
+      return this.#handleExport(exchange, session, destination, match.parameters);
     if (negotiateInt64Format(exchange.headers.accept) === null) {
-      throw new AppError('NOT_ACCEPTABLE', 'This operation responds with application/json only.');
+      const types = exportable ? `application/json or ${NDJSON}` : 'application/json';
+      throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${types} only.`);
     }
     return route.body
       ? this.#handleWithBody(exchange, session, destination, match.parameters)
@@ -115,6 +130,29 @@ export class RestHandler {
     const variables = readQuery(exchange.query, stream.query ?? [], issues);
     if (issues.length > 0) throw validationFailed(issues);
     return andThen(session.admit(COST, 0), () => this.#openStream(exchange, session, variables));
+  }
+
+  #handleExport(
+    exchange: Exchange,
+    session: Session,
+    { route, run }: Operation,
+    parameters: PathParameters,
+  ): MaybePromise<HttpResponse> {
+    const query = route.query!.map((parameter) => (parameter === limit ? exportLimit(limit) : parameter));
+    const { variables, issues } = readInput(exchange, { ...route, query }, parameters);
+    if (issues.length > 0) throw validationFailed(issues);
+    const shape = route.shape!;
+    const source: ExportSource = {
+      readPage: async (limit, after) => {
+        const page = { ...variables, limit, after };
+        return pageOf(route, page, await run(page, contextOf(exchange, session)));
+      },
+      write: writerFor(shape.type, 'integer'),
+      idOf: (record) => idOf(shape, record),
+      after: variables.after as string | undefined,
+      limit: variables.limit as number | undefined,
+    };
+    return andThen(session.admit(COST, 0), () => this.#exports.open(exchange, session, source));
   }
 
   #handleWithoutBody(
