@@ -39,13 +39,13 @@ async function main(): Promise<void> {
 async function supervise(config: Config): Promise<void> {
   const { runWorkers } = await import('./workers.ts');
   const { log, output } = logger(config);
-  const store = await openStore(config, 'server', migrationLogged(log));
+  const store = await openStore(config, 'server');
   watchDatabase(store, config.MONGODB_URI, log);
   await prepare(store, config, log);
   const workers = runWorkers(config.WORKERS, log);
   onSignal((signal) => workers.stop(signal));
   void workers.ended.then(() => exit(output));
-  printBanner(output, config, await workers.listening, { key: null, hasKeys: await hasKeys(store) });
+  printBanner(output, config, await workers.listening, null);
 }
 
 async function serve(config: Config): Promise<void> {
@@ -58,7 +58,7 @@ async function serve(config: Config): Promise<void> {
       })
     : undefined;
 
-  const store = await openStore(config, 'server', migrationLogged(log));
+  const store = await openStore(config, 'server');
   if (!cluster.isWorker) watchDatabase(store, config.MONGODB_URI, log);
   const key = cluster.isWorker ? null : await prepare(store, config, log);
 
@@ -69,7 +69,7 @@ async function serve(config: Config): Promise<void> {
   const gateway = createGateway({ store, config, log, metrics, tracing, developmentKey });
   const server = createHttpServer(gateway);
   const port = await listen(server, config.PORT, config.HOST);
-  if (!cluster.isWorker) printBanner(output, config, port, { key, hasKeys: await hasKeys(store) });
+  if (!cluster.isWorker) printBanner(output, config, port, key);
 
   let stopping = false;
   const stop = async (signal: NodeJS.Signals) => {
@@ -97,10 +97,6 @@ function logger(config: Config): { log: Logger; output: LogOutput } {
   );
   return { log, output };
 }
-
-const migrationLogged = (log: Logger) => ({
-  onMigrated: (versions: { from: number; to: number }) => log.warn(versions, 'data migrated'),
-});
 
 /** Exits after flushing the log if possible. */
 async function exit(output: LogOutput): Promise<void> {
@@ -159,21 +155,12 @@ async function addSampleWhenPossible(store: Store, log: Logger): Promise<void> {
 const isLocal = ({ HOST, TRUST_PROXY }: Config): boolean =>
   ['127.0.0.1', '::1', 'localhost'].includes(HOST) && TRUST_PROXY === 0;
 
-/** Whether there are any API keys, as far as can be known: the database may be away. */
-async function hasKeys(store: Store): Promise<boolean> {
-  try {
-    return (await store.apiKeys()).length > 0;
-  } catch {
-    return true;
-  }
-}
-
-/** Prints the addresses and the key, or how to get one. */
+/** Prints the addresses and the key. */
 function printBanner(
   output: LogOutput,
   { HOST, REST_BASE_PATH }: Config,
   port: number,
-  { key, hasKeys }: { key: string | null; hasKeys: boolean },
+  key: string | null,
 ): void {
   const host = ['127.0.0.1', '0.0.0.0'].includes(HOST) ? 'localhost' : HOST;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -191,8 +178,7 @@ function printBanner(
       `  curl -H 'X-API-Key: ${key}' '${address}${REST_BASE_PATH}/pets?limit=2'`,
     );
   } else {
-    const command = hasKeys ? 'list' : 'create --name NAME --plan free';
-    lines.push(`  API keys  npm run --silent keys -- ${command}`);
+    lines.push('  API keys  npm run --silent keys -- list');
   }
   output.write(`${lines.join('\n')}\n\n`);
   output.flush();

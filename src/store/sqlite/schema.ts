@@ -67,14 +67,12 @@ export const LATEST = Math.max(...PARTS.flatMap((part) => Object.keys(part).map(
 /**
  * Migrates a data file to the latest schema.
  *
- * @returns the schema version it had; 0 for a new file
- *
  * @throws Error if it was written by a later version of this program
  */
-export function migrate(db: Connection): number {
+export function migrate(db: Connection): void {
   const version = () => Number(db.value('pragma user_version'));
-  if (version() === LATEST) return LATEST;
-  return db.transaction(() => {
+  if (version() === LATEST) return;
+  db.transaction(() => {
     // Read again inside the transaction: the server and the key tool may both open a new file.
     const from = version();
     if (from > LATEST) {
@@ -86,6 +84,5 @@ export function migrate(db: Connection): number {
       for (const { [next]: statements } of PARTS) if (statements !== undefined) db.exec(statements);
     }
     db.exec(`pragma user_version = ${LATEST}`);
-    return from;
   });
 }
