@@ -39,13 +39,13 @@ async function main(): Promise<void> {
 async function supervise(config: Config): Promise<void> {
   const { runWorkers } = await import('./workers.ts');
   const { log, output } = logger(config);
-  const store = await openStore(config, 'server');
+  const store = await openStore(config, 'server', migrationLogged(log));
   watchDatabase(store, config.MONGODB_URI, log);
   await prepare(store, config, log);
   const workers = runWorkers(config.WORKERS, log);
   onSignal((signal) => workers.stop(signal));
   void workers.ended.then(() => exit(output));
-  printBanner(output, config, await workers.listening, null);
+  printBanner(output, config, await workers.listening, { key: null, hasKeys: await hasKeys(store) });
 }
 
 async function serve(config: Config): Promise<void> {
@@ -58,7 +58,7 @@ async function serve(config: Config): Promise<void> {
       })
     : undefined;
 
-  const store = await openStore(config, 'server');
+  const store = await openStore(config, 'server', migrationLogged(log));
   if (!cluster.isWorker) watchDatabase(store, config.MONGODB_URI, log);
   const key = cluster.isWorker ? null : await prepare(store, config, log);
 
@@ -69,7 +69,7 @@ async function serve(config: Config): Promise<void> {
   const gateway = createGateway({ store, config, log, metrics, tracing, developmentKey });
   const server = createHttpServer(gateway);
   const port = await listen(server, config.PORT, config.HOST);
-  if (!cluster.isWorker) printBanner(output, config, port, key);
+  if (!cluster.isWorker) printBanner(output, config, port, { key, hasKeys: await hasKeys(store) });
 
   let stopping = false;
   const stop = async (signal: NodeJS.Signals) => {
@@ -97,6 +97,10 @@ function logger(config: Config): { log: Logger; output: LogOutput } {
   );
   return { log, output };
 }
+
+const migrationLogged = (log: Logger) => ({
+  onMigrated: (versions: { from: number; to: number }) => log.warn(versions, 'data migrated'),
+});
 
 /** Exits after flushing the log if possible. */
 async function exit(output: LogOutput): Promise<void> {
@@ -155,12 +159,21 @@ async function addSampleWhenPossible(store: Store, log: Logger): Promise<void> {
 const isLocal = ({ HOST, TRUST_PROXY }: Config): boolean =>
   ['127.0.0.1', '::1', 'localhost'].includes(HOST) && TRUST_PROXY === 0;
 
-/** Prints the addresses and the key. */
+/** Whether there are any API keys, as far as can be known: the database may be away. */
+async function hasKeys(store: Store): Promise<boolean> {
+  try {
+    return (await store.apiKeys()).length > 0;
+  } catch {
+    return true;
+  }
+}
+
+/** Prints the addresses and the key, or how to get one. */
 function printBanner(
   output: LogOutput,
   { HOST, REST_BASE_PATH }: Config,
   port: number,
-  key: string | null,
+  { key, hasKeys }: { key: string | null; hasKeys: boolean },
 ): void {
   const host = ['127.0.0.1', '0.0.0.0'].includes(HOST) ? 'localhost' : HOST;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -178,7 +191,8 @@ function printBanner(
       `  curl -H 'X-API-Key: ${key}' '${address}${REST_BASE_PATH}/pets?limit=2'`,
     );
   } else {
-    lines.push('  API keys  npm run --silent keys -- list');
+    const command = hasKeys ? 'list' : 'create --name NAME --plan free';
+    lines.push(`  API keys  npm run --silent keys -- ${command}`);
   }
   output.write(`${lines.join('\n')}\n\n`);
   output.flush();

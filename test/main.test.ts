@@ -70,6 +70,12 @@ describe('startup', () => {
   it('prints no key in production and adds no sample data with SAMPLE_DATA=off', async () => {
     const production = await start({ NODE_ENV: 'production' });
     expect(production.output()).not.toContain('petstore_');
+    expect(production.output()).toContain('npm run --silent keys -- create --name NAME --plan free\n');
+    production.child.kill('SIGKILL');
+    await production.exited;
+    await runKeys(settings, 'create', '--name', 'first', '--plan', 'free');
+    const withKey = await start({ NODE_ENV: 'production' });
+    expect(withKey.output()).toContain('npm run --silent keys -- list\n');
     const bare = await start({ DATA_FILE: join(home, 'bare.db'), SAMPLE_DATA: 'off' });
     expect(await (await get(bare, '/categories')).json()).toEqual([]);
   }, 60_000);

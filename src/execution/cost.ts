@@ -3,6 +3,7 @@ import {
   type GraphQLField,
   type GraphQLObjectType,
   type GraphQLSchema,
+  getArgumentValues,
   getNamedType,
   getNullableType,
   isLeafType,
@@ -72,13 +73,11 @@ export class CostModel {
     for (const type of types) {
       const isConnection = connections.has(type);
       for (const field of Object.values(type.getFields())) {
-        if (
-          isListType(getNullableType(field.type)) &&
-          !isConnection &&
-          !isPaged(field) &&
-          !listSizeArgument(field)
-        )
-          throw new Error(`${type.name}.${field.name}: nothing says how many entries it can have`);
+        if (isListType(getNullableType(field.type)) && !isConnection && !isPaged(field) && !isSized(field)) {
+          throw new Error(
+            `${type.name}.${field.name}: nothing says how many entries it can have. Declare extensions.maxItems: a number, or a function of the field's arguments.`,
+          );
+        }
         this.#weights.set(field, isConnection && !isLeafType(getNamedType(field.type)) ? 0 : weightOf(field));
       }
     }
@@ -141,7 +140,10 @@ class CostAnalysis {
     }
     const entries = rows * (size ?? 1);
     const amount = this.#maximum(subselections, entries, undefined);
-    return { entries: amount.entries + entries, weight: amount.weight };
+    // The field itself counts once, as if it had one value.
+    const values = isLeafType(getNamedType(definition.type)) ? Math.max(0, entries - rows) : 0;
+    const weight = amount.weight + values * (this.#weights.get(definition) ?? 1);
+    return { entries: amount.entries + entries, weight };
   }
 
   /** A record has one type, so the most expensive one counts. */
@@ -171,10 +173,19 @@ class CostAnalysis {
       const given = sizes.filter((size) => typeof size === 'number');
       return given.length > 0 ? Math.max(0, ...given) : DEFAULT_PAGE_SIZE;
     }
-    const keys = isListType(getNullableType(definition.type)) && listSizeArgument(definition);
+    if (!isListType(getNullableType(definition.type))) return undefined;
+    const { maxItems } = definition.extensions;
+    if (typeof maxItems === 'number') return maxItems;
+    if (typeof maxItems === 'function') return maxItems(this.#arguments(definition, node));
+    const keys = listSizeArgument(definition);
     if (!keys) return undefined;
     const given = this.#argument(node, keys.name);
     return Array.isArray(given) ? given.length : 1;
+  }
+
+  #arguments(definition: Field, node: FieldNode): Record<string, unknown> {
+    if (node.arguments?.some(({ value }) => value.kind === Kind.VARIABLE)) this.dependsOnVariables = true;
+    return getArgumentValues(definition, node, this.#variables);
   }
 
   #argument(node: FieldNode, name: string): unknown {
@@ -198,6 +209,10 @@ const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === '
 
 /** The list argument that names a field's entries one by one. */
 const listSizeArgument = ({ args }: Field) => args.find(({ type }) => isListType(getNullableType(type)));
+
+/** Whether a list that is not paginated says how many entries it can have. */
+const isSized = (field: Field): boolean =>
+  ['number', 'function'].includes(typeof field.extensions.maxItems) || listSizeArgument(field) !== undefined;
 
 const hasList = (subselections: SelectedField['subselections']): boolean =>
   [...subselections.values()].some((selection) =>

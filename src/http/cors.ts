@@ -1,5 +1,4 @@
-import type { RequestContext } from './request-context.ts';
-import type { Headers } from './response.ts';
+import type { Exchange, Headers } from './exchange.ts';
 
 const EXPOSED = [
   'X-RateLimit-Limit',
@@ -29,11 +28,11 @@ export class Cors {
     this.#origins = origins[0] === '*' ? null : new Set(origins);
   }
 
-  isPreflight(context: RequestContext): boolean {
+  isPreflight(exchange: Exchange): boolean {
     return (
-      context.method === 'OPTIONS' &&
-      context.headers.origin !== undefined &&
-      context.headers['access-control-request-method'] !== undefined
+      exchange.method === 'OPTIONS' &&
+      exchange.headers.origin !== undefined &&
+      exchange.headers['access-control-request-method'] !== undefined
     );
   }
 
@@ -50,12 +49,12 @@ export class Cors {
     }
   }
 
-  preflightHeaders(context: RequestContext): Headers {
+  preflightHeaders(exchange: Exchange): Headers {
     return [
       'Access-Control-Allow-Methods',
       'GET, HEAD, QUERY, POST, PUT, PATCH, DELETE, OPTIONS',
       'Access-Control-Allow-Headers',
-      context.header('access-control-request-headers') ?? 'Authorization, Content-Type, X-API-Key',
+      exchange.header('access-control-request-headers') ?? 'Authorization, Content-Type, X-API-Key',
       'Access-Control-Max-Age',
       86_400,
     ];

@@ -1,7 +1,6 @@
 import type { Decision, WindowView } from '../access/limiter.ts';
 import { DAY, MINUTE } from '../store/usage.ts';
-import type { RequestContext } from './request-context.ts';
-import type { Headers } from './response.ts';
+import type { Exchange, Headers } from './exchange.ts';
 
 /**
  * Adds X-RateLimit-* for the tightest window, and RateLimit-Policy and RateLimit for every window
@@ -9,7 +8,7 @@ import type { Headers } from './response.ts';
  */
 export function addRateLimitHeaders(
   headers: Headers,
-  { decision, guardWindow }: Partial<Pick<RequestContext, 'decision' | 'guardWindow'>>,
+  { decision, guardWindow }: Partial<Pick<Exchange, 'decision' | 'guardWindow'>>,
   now: number,
 ): void {
   if (decision) addDecision(headers, decision, now);

@@ -86,7 +86,7 @@ const HEADERS = {
     schema: { type: 'string', enum: ['true'] },
   },
   'X-Accel-Buffering': {
-    description: 'Tells nginx not to buffer events.',
+    description: 'Tells nginx not to buffer the stream.',
     schema: { type: 'string', enum: ['no'] },
   },
 } as const satisfies Record<string, JsonSchema>;

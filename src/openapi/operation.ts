@@ -1,13 +1,15 @@
-import type { Lifecycle } from '../schema/lifecycle.ts';
 import {
   acceptsIdempotencyKey,
   type Body,
-  bodyTypesOf,
+  isExportable,
   type Method,
   type Route,
   type Stability,
 } from '../schema/route.ts';
 import type { JsonSchema } from '../schema/shape.ts';
+import { MAX_EXPORT_SIZE } from '../transports/rest/export.ts';
+import type { Lifecycle } from '../transports/rest/lifecycle.ts';
+import { bodyTypesOf, NDJSON } from '../transports/rest/media-types.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors } from './errors.ts';
 import { ResponseHeaders } from './headers.ts';
@@ -58,6 +60,7 @@ export function describeOperation(
 const READ = 'Supports `If-None-Match` with the `ETag` of an earlier response.';
 const LIST =
   'Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response.';
+const EXPORT = `With \`Accept: ${NDJSON}\`, the response is the whole list from \`after\` on, or \`limit\` records (up to ${MAX_EXPORT_SIZE.toLocaleString('en-US')}), one per line. Costs 1 unit per 100 records. If the budget is used up or the server stops, the last line is an Error with one more field, \`after\`, to continue from.`;
 const IDEMPOTENT = 'An `Idempotency-Key` makes the call safe to retry.';
 const CONDITIONAL = 'With `If-Match`, only the version you have seen is changed.';
 
@@ -98,6 +101,7 @@ function descriptionOf(
       `**Deprecated** since ${day(dates.deprecationDate)}, sunset on ${day(dates.sunsetDate)}. Use ${deprecation.replacement} instead.`,
     description,
     method === 'GET' && !endless && (list ? LIST : READ),
+    isExportable({ list, endless }) && EXPORT,
     ...BY_METHOD[method],
     body && repeatableFields(body),
     BY_STABILITY[stability],
@@ -112,7 +116,9 @@ function describeSuccess(route: Route, routes: readonly Route[], components: Com
   const { status, shape, list, endless, method, deprecation } = route;
   const headers = new ResponseHeaders(components);
   if (method === 'GET') headers.addCaching();
-  if (shape) headers.add('ETag');
+  const exportable = isExportable(route);
+  if (shape) headers.add('ETag', !exportable);
+  if (exportable) headers.add('X-Accel-Buffering', false);
   if (list) headers.add('Link', endless === true);
   if (status === 201) headers.add('Location');
   if (acceptsIdempotencyKey(method)) headers.add('Idempotency-Replayed', false);
@@ -126,6 +132,12 @@ function describeSuccess(route: Route, routes: readonly Route[], components: Com
           schema: refTo('schemas', list ? shape.listName : shape.name),
           example: list ? [shape.example] : shape.example,
         },
+        ...(exportable && {
+          [NDJSON]: {
+            schema: { type: 'string', description: `Lines that each are a \`${shape.name}\` as JSON.` },
+            example: `${JSON.stringify(shape.example)}\n`,
+          },
+        }),
       },
     }),
     ...(status === 201 && { links: linksFrom(route, routes) }),

@@ -1,5 +1,6 @@
 import type { Principal } from '../access/api-keys.ts';
 import type { RateLimitView, Session } from '../access/session.ts';
+import { Meter } from '../foundation/meter.ts';
 import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import { Loaders } from './loaders.ts';
@@ -24,6 +25,8 @@ export interface Context {
   store: Store;
   /** Mutations must not load records before their writes are committed. */
   readonly loaders: Loaders;
+  /** Counts what the call does, bounded by what it has paid for. Whoever does the work draws on it. */
+  meter: Meter;
   now: () => number;
   /** Names the call in the log. */
   requestId?: string | undefined;
@@ -52,6 +55,7 @@ export const newContext = (
     'requestId' | 'precondition' | 'idempotency'
   >,
 ): Context => ({
+  meter: new Meter(call.cost),
   principal: session.principal,
   store: session.store,
   loaders: call.isDisconnected

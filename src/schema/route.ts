@@ -93,10 +93,11 @@ export interface Resource {
 /** Whether an Idempotency-Key applies. The other methods are idempotent anyway (RFC 9110 section 9.2.2). */
 export const acceptsIdempotencyKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';
 
-/** The media type of REST bodies, and of requests that name none. */
-const JSON_TYPES = ['application/json'];
-const PATCH_TYPES = [...JSON_TYPES, 'application/merge-patch+json'];
-
-/** The media types accepted for the body of a method. */
-export const bodyTypesOf = (method: Method): readonly string[] =>
-  method === 'PATCH' ? PATCH_TYPES : JSON_TYPES;
+/** Whether a list can be exported as a whole. A list without an end has its own stream. */
+export const isExportable = ({
+  list,
+  endless,
+}: {
+  list?: true | undefined;
+  endless?: true | undefined;
+}): boolean => list === true && !endless;

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { Store } from './store.ts';
+import type { OnMigrated, Store } from './store.ts';
 
 /**
  * Opens the configured store.
@@ -9,16 +9,17 @@ import type { Store } from './store.ts';
 export async function openStore(
   config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP'>,
   role: 'server' | 'tool',
-  now: () => number = Date.now,
+  { now = Date.now, onMigrated }: { now?: () => number; onMigrated?: OnMigrated } = {},
 ): Promise<Store> {
+  const migration = onMigrated && { onMigrated };
   // Load only the driver in use.
   if (config.MONGODB_URI !== undefined) {
     const { openMongoStore } = await import('./mongo/mongo-store.ts');
     // Prepares a server for bursts; a tool needs only one connection.
     const minPoolSize = role === 'server' ? 8 : 0;
-    return openMongoStore({ uri: config.MONGODB_URI, now, minPoolSize });
+    return openMongoStore({ uri: config.MONGODB_URI, now, minPoolSize, ...migration });
   }
   const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
   if (role === 'server') await (await import('./sqlite/integrity.ts')).checkDataFile(config.DATA_FILE);
-  return openSqliteStore({ file: config.DATA_FILE, role, now, keepEvents: config.EVENTS_KEEP });
+  return openSqliteStore({ file: config.DATA_FILE, role, now, keepEvents: config.EVENTS_KEEP, ...migration });
 }

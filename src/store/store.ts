@@ -44,6 +44,12 @@ export interface PetstoreReads {}
 // biome-ignore lint/suspicious/noEmptyInterface: the domains fill it
 export interface PetstoreWrites {}
 
+/** What the work of a transaction uses. Reads see its own writes and nothing that others commit meanwhile. */
+export interface Transaction extends PetstoreReads, PetstoreWrites {
+  /** Whether everything returns at once. The work must then be synchronous as a whole. */
+  readonly isSynchronous: boolean;
+}
+
 /** Identifies an idempotent call (docs/interface.md, "Safe retries and caching"). */
 export interface IdempotentCall {
   apiKeyId: string;
@@ -153,6 +159,9 @@ export interface AccessStore {
   usage(apiKeyIds: readonly string[]): MaybePromise<(UsageState | null)[]>;
 }
 
+/** Told once the data of an earlier version has been taken over, with both schema versions. */
+export type OnMigrated = (versions: { from: number; to: number }) => void;
+
 /**
  * The store port: what the gateway needs of a database, in domain terms. MongoDB (`store/mongo`) and embedded
  * SQLite (`store/sqlite`) implement it, and `test/store/contract.test.ts` tests both.
@@ -166,20 +175,24 @@ export interface Store extends PetstoreReads, PetstoreWrites, AccessStore, Event
   readonly engine: 'sqlite' | 'mongodb';
   /**
    * Runs `work` once per idempotency key. Its writes and its outcome (a value or an AppError below 500) are
-   * stored atomically. `work` must write through its argument and do nothing else asynchronous.
+   * stored atomically. `work` must read and write through its argument and do nothing else asynchronous. It
+   * may run several times. Without transactions it must not make more than one write.
    *
    * @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is running, and whatever else `work` throws
    */
-  once<T>(call: IdempotentCall, work: (writes: PetstoreWrites) => MaybePromise<T>): MaybePromise<Outcome<T>>;
+  once<T>(
+    call: IdempotentCall,
+    work: (transaction: Transaction) => MaybePromise<T>,
+  ): MaybePromise<Outcome<T>>;
   /** Whether several writes can be atomic, which they cannot on a standalone MongoDB. */
   hasTransactions(): MaybePromise<boolean>;
   /**
-   * Makes all writes of `work` atomically, or none if it throws. `work` must write through its argument and
-   * do nothing else asynchronous. It may run several times.
+   * Makes all writes of `work` atomically, or none if it throws. `work` must read and write through its
+   * argument and do nothing else asynchronous. It may run several times.
    *
    * @throws what `work` throws
    */
-  transaction<T>(work: (writes: PetstoreWrites) => MaybePromise<T>): MaybePromise<T>;
+  transaction<T>(work: (transaction: Transaction) => MaybePromise<T>): MaybePromise<T>;
   /** @throws UNAVAILABLE if the database does not respond */
   ping(): MaybePromise<void>;
   close(): MaybePromise<void>;

@@ -148,7 +148,7 @@ describe('the keys command', () => {
   );
 
   it('creates a key before the first start of the server', async () => {
-    const settings = { DATA_FILE: join(home, 'first', 'petstore.db') };
+    const settings = { DATA_FILE: join(home, 'data', 'petstore.db') };
     const { stdout } = await runKeys(settings, 'create', '--name', 'first', '--plan', 'pro', '--json');
     const [listed] = JSON.parse((await runKeys(settings, 'list', '--json')).stdout);
     expect(listed).toMatchObject({ id: JSON.parse(stdout).id, name: 'first', plan: 'pro' });

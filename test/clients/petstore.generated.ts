@@ -702,7 +702,7 @@ export class Api<SecurityDataType extends unknown> {
 
   pets = {
     /**
-     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response.
+     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response. With `Accept: application/x-ndjson`, the response is the whole list from `after` on, or `limit` records (up to 1,000,000), one per line. Costs 1 unit per 100 records. If the budget is used up or the server stops, the last line is an Error with one more field, `after`, to continue from.
      *
      * @tags Pets
      * @name ListPets
@@ -856,7 +856,7 @@ export class Api<SecurityDataType extends unknown> {
   };
   categories = {
     /**
-     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response. **Experimental**: may change or disappear at any time.
+     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response. With `Accept: application/x-ndjson`, the response is the whole list from `after` on, or `limit` records (up to 1,000,000), one per line. Costs 1 unit per 100 records. If the budget is used up or the server stops, the last line is an Error with one more field, `after`, to continue from. **Experimental**: may change or disappear at any time.
      *
      * @tags Pets
      * @name ListPetsOfCategory
@@ -900,7 +900,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response.
+     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response. With `Accept: application/x-ndjson`, the response is the whole list from `after` on, or `limit` records (up to 1,000,000), one per line. Costs 1 unit per 100 records. If the budget is used up or the server stops, the last line is an Error with one more field, `after`, to continue from.
      *
      * @tags Pets
      * @name ListCategories
@@ -1047,7 +1047,7 @@ export class Api<SecurityDataType extends unknown> {
   };
   store = {
     /**
-     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response.
+     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response. With `Accept: application/x-ndjson`, the response is the whole list from `after` on, or `limit` records (up to 1,000,000), one per line. Costs 1 unit per 100 records. If the budget is used up or the server stops, the last line is an Error with one more field, `after`, to continue from.
      *
      * @tags Store
      * @name ListOrders
@@ -1197,7 +1197,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response.
+     * @description Ordered by ascending id. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response. With `Accept: application/x-ndjson`, the response is the whole list from `after` on, or `limit` records (up to 1,000,000), one per line. Costs 1 unit per 100 records. If the budget is used up or the server stops, the last line is an Error with one more field, `after`, to continue from.
      *
      * @tags Store
      * @name ListInventory

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import {
   buildSchema,
+  type GraphQLObjectType,
   getIntrospectionQuery,
   Kind,
   type OperationDefinitionNode,
@@ -233,6 +234,37 @@ describe('operation cost', () => {
     expect(modelOf('name: String')).toThrow('name: nothing says how long this text can be');
     expect(modelOf('sizes: [Int]')).toThrow('Query.sizes: nothing says how many entries it can have');
     expect(modelOf('sizes(first: Int): [Int] by(ids: [ID!]!): [Int]')).not.toThrow();
+  });
+  it('prices a list by the size that its field declares, as a number or by its arguments', () => {
+    const sized = buildSchema(
+      'type Query { days(count: Int): [Day!]! } type Day { names: [String!]! hits: Int! }',
+    );
+    const days = sized.getQueryType()!.getFields().days!;
+    const names = (sized.getType('Day') as GraphQLObjectType).getFields().names!;
+    Object.assign(names.extensions, { maxLength: 150 });
+    expect(() => new CostModel(sized)).toThrow('Query.days: nothing says how many entries it can have');
+    Object.assign(days.extensions, { maxItems: ({ count }: { count?: number }) => count ?? 7 });
+    expect(() => new CostModel(sized)).toThrow('Day.names: nothing says how many entries it can have');
+    Object.assign(names.extensions, { maxItems: 10 });
+    const model = new CostModel(sized);
+    const priceOf = (query: string, variables = {}) => {
+      const document = parse(query);
+      const operation = document.definitions[0] as OperationDefinitionNode;
+      return model.costOf(select(sized, document, operation, variables), 'query', variables);
+    };
+    expect(priceOf('{ days { hits } }')).toEqual({ units: 1, dependsOnVariables: false });
+    expect(priceOf('{ days(count: 101) { hits } }').units).toBe(2);
+    expect(priceOf('query ($n: Int) { days(count: $n) { hits } }', { n: 250 })).toEqual({
+      units: 3,
+      dependsOnVariables: true,
+    });
+    // 100 days with 10 names of weight 2 each.
+    expect(priceOf('{ days(count: 100) { names } }').units).toBe(11);
+    expect(priceOf('{ days(count: 10) { names a: names b: names c: names } }').units).toBe(5);
+    expect(
+      priceOf(`{ days(count: 1) { ${Array.from({ length: 130 }, (_, i) => `a${i}: names`).join(' ')} } }`)
+        .units,
+    ).toBe(14);
   });
 
   it('uses the default of a variable that is not given', () => {

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './mongo.ts';
 
+/** The Node.js that runs the built program; another one than that of the tests if PROGRAM_NODE is set. */
+const node = process.env.PROGRAM_NODE ?? process.execPath;
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** An environment without the settings of the test process. */
@@ -46,7 +48,7 @@ export async function startServer(
   const port = await freePort();
   const redirect = typeof to === 'object' ? `>> '${to.file}'` : '';
   const shell = `${limits ? `ulimit ${limits};` : ''} exec "$0" "$@" ${redirect}`;
-  const child = spawn('bash', ['-c', shell, process.execPath, 'dist/main.js'], {
+  const child = spawn('bash', ['-c', shell, node, 'dist/main.js'], {
     cwd: home,
     env: environmentOf({ PORT: String(port), ...settings }),
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -94,7 +96,7 @@ export async function runKeys(
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
     execFile(
-      process.execPath,
+      node,
       ['dist/cli/keys.js', ...args],
       { cwd: root, env: environmentOf(settings) },
       (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),

@@ -13,8 +13,10 @@ import type {
   Limits,
   Page,
   PageRequest,
+  PetstoreReads,
   PetstoreWrites,
   Store,
+  Transaction,
 } from '../../src/store/store.ts';
 import { chargeUsage, DAY, FIRST_BAN, initialUsage, MINUTE, STRIKES_TO_BAN } from '../../src/store/usage.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
@@ -45,6 +47,13 @@ async function errorOf(run: () => unknown): Promise<unknown> {
 
 const inParallel = <T>(count: number, run: (index: number) => T | Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, async (_, index) => run(index)));
+
+/** Calls one after the other; synchronously on the embedded engine. */
+const inOrder = (calls: readonly (() => MaybePromise<unknown>)[]): MaybePromise<unknown[]> =>
+  calls.reduce<MaybePromise<unknown[]>>(
+    (before, call) => andThen(before, (results) => andThen(call(), (result) => [...results, result])),
+    [],
+  );
 
 const byId = (a: { id: Id }, b: { id: Id }) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1);
 
@@ -726,6 +735,44 @@ describe.each(engines)('$name', (engine) => {
         });
       expect(await errorOf(() => store.transaction(work))).toBe(fault);
       expect([await store.categoryCount(), await store.petCount({})]).toEqual(before);
+    });
+
+    it('reads its own writes, which leave nothing behind when it fails', async () => {
+      const { id: categoryId } = await store.createCategory({ name: 'Before' });
+      const { id } = await store.createPet({ name: 'Before', categoryId, status: 'available' });
+      const look = (reads: PetstoreReads): MaybePromise<unknown[]> =>
+        inOrder([
+          () => reads.petsById([id]),
+          () => reads.petsById([id, '999999']),
+          () => reads.categoriesById([categoryId]),
+          () => reads.petPage({ categoryId }, { limit: 5 }),
+          () => reads.petPagesByCategory([categoryId], {}, { limit: 5 }),
+          () => reads.petCount({ categoryId }),
+          () => reads.petCountsByCategory([categoryId], {}),
+        ]);
+      const before = await look(store);
+      const pet = { id, name: 'Within', categoryId, status: 'available' as const, quantity: 0 };
+      const fault = new AppError('CONFLICT', 'no');
+      let seen: unknown;
+      const work = (transaction: Transaction): MaybePromise<never> =>
+        andThen(transaction.updatePet(id, { name: 'Within' }), () =>
+          andThen(transaction.updateCategory(categoryId, { name: 'Also' }), () =>
+            andThen(transaction.createPet(pet), (other) =>
+              andThen(look(transaction), (found) => {
+                seen = [other, found];
+                throw fault;
+              }),
+            ),
+          ),
+        );
+      const once = { apiKeyId: 'key', idempotencyKey: randomUUID(), fingerprint: 'a', now: T, keepFor: DAY };
+      for (const run of [() => store.transaction(work), () => store.once(once, work)]) {
+        await errorOf(run);
+        const [other, found] = seen as [Pet, unknown];
+        const page = { items: [pet, other], hasMore: false };
+        expect(found).toEqual([[pet], [pet, null], [{ id: categoryId, name: 'Also' }], page, [page], 2, [2]]);
+        expect(await look(store)).toEqual(before);
+      }
     });
   });
 

@@ -10,7 +10,7 @@ import { type CollectionDefinition, type RecordDocument, recordSchema, STRING } 
 import type { ChangeEvents, DomainContext, MongoDomain } from './domain.ts';
 import { toId } from './keys.ts';
 import { Records } from './records.ts';
-import type { RunUnit } from './units.ts';
+import type { RunUnit, Unit } from './units.ts';
 import { createWrites } from './writes.ts';
 
 interface CategoryDocument extends RecordDocument {
@@ -41,14 +41,16 @@ const events: ChangeEvents = {
 function open({ database, ids, holds }: DomainContext) {
   const collection = database.db.collection<CategoryDocument>(definition.name);
   const kind = { name: 'category', collection, fields: FIELDS, toRecord: toCategory };
-  const records = new Records(kind, database);
   const { insert, existing, change, remove } = createWrites(kind, database);
 
   return {
-    reads: {
-      categoriesById: (ids: readonly Id[]) => records.byId(ids),
-      categoryPage: (page: PageRequest) => records.page({}, page),
-      categoryCount: () => records.count({}),
+    reads: (transaction?: Unit) => {
+      const records = new Records(kind, database, transaction);
+      return {
+        categoriesById: (ids: readonly Id[]) => records.byId(ids),
+        categoryPage: (page: PageRequest) => records.page({}, page),
+        categoryCount: () => records.count({}),
+      };
     },
     /** @param run how to run each write */
     writes: (run: RunUnit) => ({

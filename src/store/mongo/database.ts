@@ -1,5 +1,6 @@
 import { type ClientSession, type Db, type Document, MongoClient } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
+import type { OnMigrated } from '../store.ts';
 import { isInvalidDocument, portError } from './errors.ts';
 import { ServerClock } from './server-clock.ts';
 
@@ -16,6 +17,7 @@ export interface MongoOptions {
   monitorCommands?: boolean;
   /** Connections to keep open, unless the connection string says otherwise. */
   minPoolSize?: number;
+  onMigrated?: OnMigrated;
 }
 
 /** Options for every driver call. */

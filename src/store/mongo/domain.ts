@@ -3,7 +3,7 @@ import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
 import type { Holds } from './holds.ts';
 import type { IdSequences } from './ids.ts';
-import type { RunUnit } from './units.ts';
+import type { RunUnit, Unit } from './units.ts';
 
 /** What a domain works with. */
 export interface DomainContext {
@@ -28,8 +28,8 @@ export interface MongoDomain {
   toRecord(document: never): EventTypes[EventType];
   /** Clients may choose ids, so assigned ids do not start after the highest one in use. */
   choosesIds?: true;
-  /** `writes` runs each write with `run`. */
-  open(tools: DomainContext): { reads: Methods; writes: (run: RunUnit) => Methods };
+  /** `reads` reads what a transaction sees, or outside of any. `writes` runs each write with `run`. */
+  open(tools: DomainContext): { reads: (transaction?: Unit) => Methods; writes: (run: RunUnit) => Methods };
 }
 
 export type Methods = Record<string, (...args: never[]) => Promise<unknown>>;

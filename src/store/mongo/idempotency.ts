@@ -6,7 +6,7 @@ import {
   type PublicError,
 } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import type { IdempotentCall, Outcome, PetstoreWrites } from '../store.ts';
+import type { IdempotentCall, Outcome, Transaction } from '../store.ts';
 import { type CollectionDefinition, DATE, objectSchema } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
@@ -42,7 +42,7 @@ export const idempotencyCollection: CollectionDefinition = {
 /** Standalone only: when a retry considers the first call dead, in milliseconds. */
 const LEASE_TIME = 60_000;
 
-type Work<T> = (writes: PetstoreWrites) => MaybePromise<T>;
+type Work<T> = (transaction: Transaction) => MaybePromise<T>;
 
 const keyFor = ({ apiKeyId, idempotencyKey }: IdempotentCall) => ({ apiKeyId, idempotencyKey });
 
@@ -86,12 +86,12 @@ class WorkError extends Error {
  * call marks the key as running. If it crashes between its write and its outcome, a retry writes again once
  * the lease has expired; only a replica set can make the two atomic.
  *
- * @param writes the port's writes, each run with the given function
+ * @param access what the work of a call uses: `within` a transaction, or `alone` on a standalone server
  */
 export function mongoIdempotency(
   database: Database,
   units: { run: RunUnit; runTogether: RunUnit },
-  writes: (run: RunUnit) => PetstoreWrites,
+  access: { within: (unit: Unit) => Transaction; alone: Transaction },
 ) {
   const { db, options } = database;
   const idempotency = db.collection<IdempotencyDocument>(idempotencyCollection.name);
@@ -125,7 +125,7 @@ export function mongoIdempotency(
         if (earlier) return replay<T>(earlier, call);
         let value: T;
         try {
-          value = await work(writes((write) => write(unit)));
+          value = await work(access.within(unit));
         } catch (error) {
           throw isOutcome(error) ? new WorkError(error) : error;
         }
@@ -154,7 +154,7 @@ export function mongoIdempotency(
     const mine = { _id: keyFor(call), attempt };
     let outcome: { value: T; error?: undefined } | { error: PublicError; value?: undefined };
     try {
-      outcome = { value: await work(writes(units.run)) };
+      outcome = { value: await work(access.alone) };
     } catch (error) {
       if (!isOutcome(error)) {
         // There is no outcome, so a retry may run immediately.

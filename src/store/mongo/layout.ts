@@ -1,4 +1,5 @@
 import type { Collection, CreateCollectionOptions, Document } from 'mongodb';
+import type { OnMigrated } from '../store.ts';
 import { apiKeysCollection } from './api-keys.ts';
 import { type CollectionDefinition, INTEGER, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
@@ -52,7 +53,11 @@ const SHARDED_WIRE_VERSION = 14;
  * @returns whether a validator was changed
  * @throws if the server is too old, or the database belongs to a later version or cannot be upgraded
  */
-export async function prepareLayout(database: Database, hello: Document): Promise<boolean> {
+export async function prepareLayout(
+  database: Database,
+  hello: Document,
+  onMigrated: OnMigrated,
+): Promise<boolean> {
   const isSharded = hello.msg === 'isdbgrid';
   if (hello.maxWireVersion < (isSharded ? SHARDED_WIRE_VERSION : WIRE_VERSION)) {
     throw new Error(`MongoDB ${isSharded ? '5.1' : '5.0'} or later is required.`);
@@ -78,6 +83,8 @@ export async function prepareLayout(database: Database, hello: Document): Promis
   }
   await createIndexes(database, existing.size > 0);
   if (found?.version !== LAYOUT) await recordLayout(layouts, options);
+  const from = found?.version ?? (existing.size > 0 ? 1 : LAYOUT);
+  if (from !== LAYOUT) onMigrated({ from, to: LAYOUT });
   return changed;
 }
 

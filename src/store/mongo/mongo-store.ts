@@ -1,6 +1,6 @@
 import type { MongoClient } from 'mongodb';
 import { merged } from '../slices.ts';
-import type { PetstoreWrites, Store } from '../store.ts';
+import type { Store, Transaction } from '../store.ts';
 import { mongoApiKeys } from './api-keys.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import type { Methods, MongoDomain } from './domain.ts';
@@ -11,7 +11,7 @@ import { createHolds } from './holds.ts';
 import { mongoIdempotency } from './idempotency.ts';
 import { createIdSequences } from './ids.ts';
 import { prepareLayout } from './layout.ts';
-import { createUnitRunners, type RunUnit } from './units.ts';
+import { createUnitRunners, type RunUnit, type Unit } from './units.ts';
 import { mongoUsage } from './usage.ts';
 
 export type { MongoOptions } from './database.ts';
@@ -37,7 +37,7 @@ const SEQUENCES = (DOMAINS as readonly MongoDomain[]).map(({ definition, chooses
  */
 export async function openMongoStore(settings: MongoOptions): Promise<MongoStore> {
   const database: Database = connectTo(settings, async (hello) => {
-    const changed = await prepareLayout(database, hello);
+    const changed = await prepareLayout(database, hello, settings.onMigrated ?? (() => {}));
     await ids.prepare(SEQUENCES);
     await holds.prepare();
     return changed;
@@ -54,14 +54,20 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   }
   const units = createUnitRunners(database);
   const domains = DOMAINS.map(({ open }) => open({ database, ids, holds }));
-  const writes = (run: RunUnit) =>
-    merged(domains.map((domain) => domain.writes(run))) satisfies PetstoreWrites;
-  const { once } = mongoIdempotency(database, units, writes);
+  const reads = (transaction?: Unit) => merged(domains.map((domain) => domain.reads(transaction)));
+  const writes = (run: RunUnit) => merged(domains.map((domain) => domain.writes(run)));
+  const within = (unit: Unit): Transaction => ({
+    ...reads(unit),
+    ...writes((write) => write(unit)),
+    isSynchronous: false,
+  });
+  const alone: Transaction = { ...reads(), ...writes(units.run), isSynchronous: false };
+  const { once } = mongoIdempotency(database, units, { within, alone });
   const { stopFollowing, ...events } = mongoEvents(database);
   return {
     engine: 'mongodb',
     client: database.client,
-    ...executed(database, merged(domains.map(({ reads }) => reads))),
+    ...executed(database, reads()),
     ...executed(database, writes(units.run)),
     ...executed(database, mongoApiKeys(database)),
     ...executed(database, mongoUsage(database)),
@@ -69,8 +75,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     followEvents: (follower) => database.execute(async () => events.followEvents(follower)),
     once: (call, work) => database.execute(() => once(call, work)),
     hasTransactions: () => database.execute(() => Promise.resolve(database.transactions)),
-    transaction: (work) =>
-      database.execute(() => units.runTogether(async (unit) => work(writes((write) => write(unit))))),
+    transaction: (work) => database.execute(() => units.runTogether(async (unit) => work(within(unit)))),
     ping: () =>
       database.execute(async () => {
         await database.db.command({ ping: 1 });

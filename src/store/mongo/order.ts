@@ -87,7 +87,6 @@ const events: ChangeEvents = {
 function open({ database, ids, holds }: DomainContext) {
   const collection = database.db.collection<OrderDocument>(definition.name);
   const kind = { name: 'order', collection, fields: FIELDS, toRecord: toOrder };
-  const records = new Records(kind, database);
   const { insert, existing, change, remove } = createWrites(kind, database);
   const orderIds = createOrderIds(database, ids);
   const pets: ParentReference<OrderDocument> = {
@@ -118,14 +117,17 @@ function open({ database, ids, holds }: DomainContext) {
   }
 
   return {
-    reads: {
-      ordersById: (ids: readonly Id[]) => records.byId(ids),
-      orderPage: (filter: OrderFilter, page: PageRequest) => records.page(toWhere(filter), page),
-      orderPagesByPet: (petIds: readonly Id[], filter: OrderFilter, page: PageRequest) =>
-        records.pagesByParent(pets, petIds, toWhere(filter), page),
-      orderCount: (filter: OrderFilter) => records.count(toWhere(filter)),
-      orderCountsByPet: (petIds: readonly Id[], filter: OrderFilter) =>
-        records.countsByParent('petId', petIds, toWhere(filter)),
+    reads: (transaction?: Unit) => {
+      const records = new Records(kind, database, transaction);
+      return {
+        ordersById: (ids: readonly Id[]) => records.byId(ids),
+        orderPage: (filter: OrderFilter, page: PageRequest) => records.page(toWhere(filter), page),
+        orderPagesByPet: (petIds: readonly Id[], filter: OrderFilter, page: PageRequest) =>
+          records.pagesByParent(pets, petIds, toWhere(filter), page),
+        orderCount: (filter: OrderFilter) => records.count(toWhere(filter)),
+        orderCountsByPet: (petIds: readonly Id[], filter: OrderFilter) =>
+          records.countsByParent('petId', petIds, toWhere(filter)),
+      };
     },
     /** @param run how to run each write */
     writes: (run: RunUnit) => ({

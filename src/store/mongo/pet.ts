@@ -75,7 +75,6 @@ const events: ChangeEvents = {
 function open({ database, ids, holds }: DomainContext) {
   const collection = database.db.collection<PetDocument>(definition.name);
   const kind = { name: 'pet', collection, fields: FIELDS, toRecord: toPet };
-  const records = new Records(kind, database);
   const { insert, existing, change, remove } = createWrites(kind, database);
   const categories: ParentReference<PetDocument> = {
     collection: database.db.collection('categories'),
@@ -89,14 +88,17 @@ function open({ database, ids, holds }: DomainContext) {
   }
 
   return {
-    reads: {
-      petsById: (ids: readonly Id[]) => records.byId(ids),
-      petPage: (filter: PetFilter, page: PageRequest) => records.page(toWhere(filter), page),
-      petPagesByCategory: (categoryIds: readonly Id[], filter: PetFilter, page: PageRequest) =>
-        records.pagesByParent(categories, categoryIds, toWhere(filter), page),
-      petCount: (filter: PetFilter) => records.count(toWhere(filter)),
-      petCountsByCategory: (categoryIds: readonly Id[], filter: PetFilter) =>
-        records.countsByParent('categoryId', categoryIds, toWhere(filter)),
+    reads: (transaction?: Unit) => {
+      const records = new Records(kind, database, transaction);
+      return {
+        petsById: (ids: readonly Id[]) => records.byId(ids),
+        petPage: (filter: PetFilter, page: PageRequest) => records.page(toWhere(filter), page),
+        petPagesByCategory: (categoryIds: readonly Id[], filter: PetFilter, page: PageRequest) =>
+          records.pagesByParent(categories, categoryIds, toWhere(filter), page),
+        petCount: (filter: PetFilter) => records.count(toWhere(filter)),
+        petCountsByCategory: (categoryIds: readonly Id[], filter: PetFilter) =>
+          records.countsByParent('categoryId', categoryIds, toWhere(filter)),
+      };
     },
     /** @param run how to run each write */
     writes: (run: RunUnit) => ({

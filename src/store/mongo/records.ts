@@ -7,6 +7,7 @@ import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './errors.ts';
 import { toId, toKey } from './keys.ts';
+import type { Unit } from './units.ts';
 
 /** Time limit for a count in milliseconds, because counting reads everything it counts. */
 const COUNT_TIMEOUT = 1_000;
@@ -56,6 +57,7 @@ interface PageOfParents<D> {
 export class Records<D extends { _id: Key }, T> {
   readonly #kind: RecordKind<D, T>;
   readonly #options: Database['options'];
+  readonly #send: Unit['send'];
   readonly #find: (ids: readonly Id[]) => Promise<ReadonlyMap<Id, T>>;
   readonly #pages = dedupe<Page<T>>();
   // One promise per request, so that a failed command does not affect the others.
@@ -65,9 +67,11 @@ export class Records<D extends { _id: Key }, T> {
   readonly #counts = singleFlight<number[]>();
   readonly #counting = limitConcurrency<number[]>(MAX_COUNTS);
 
-  constructor(kind: RecordKind<D, T>, { options }: Database) {
+  /** @param transaction to read what it sees */
+  constructor(kind: RecordKind<D, T>, { options }: Database, transaction?: Unit) {
     this.#kind = kind;
-    this.#options = options;
+    this.#options = transaction?.options ?? options;
+    this.#send = transaction?.send ?? ((command) => command());
     const findTogether = batch<readonly Id[], ReadonlyMap<Id, T>>(async (all) => {
       const found = await this.#findAll(all.length === 1 ? all[0]! : all.flat());
       return all.map(() => found);
@@ -87,19 +91,23 @@ export class Records<D extends { _id: Key }, T> {
     const records = new Map<Id, T>();
     if (wanted.length === 1) {
       const filter = { _id: toKey(wanted[0]!) } as Filter<D>;
-      const found = await collection.findOne(filter, { ...this.#options, projection: fields });
+      const found = await this.#send(() =>
+        collection.findOne(filter, { ...this.#options, projection: fields }),
+      );
       if (found) records.set(wanted[0]!, toRecord(found as D));
       return records;
     }
     for (let i = 0; i < wanted.length; i += MAX_IDS) {
       const some = wanted.slice(i, i + MAX_IDS);
-      const found = await collection
-        .find({ _id: { $in: some.map(toKey) } } as Filter<D>, {
-          ...this.#options,
-          projection: fields,
-          batchSize: some.length + 1,
-        })
-        .toArray();
+      const found = await this.#send(() =>
+        collection
+          .find({ _id: { $in: some.map(toKey) } } as Filter<D>, {
+            ...this.#options,
+            projection: fields,
+            batchSize: some.length + 1,
+          })
+          .toArray(),
+      );
       for (const document of found) records.set(toId(document._id), toRecord(document as D));
     }
     return records;
@@ -111,15 +119,17 @@ export class Records<D extends { _id: Key }, T> {
   }
 
   async #readPage(where: Filter<D>, request: PageRequest): Promise<Page<T>> {
-    const found = await this.#kind.collection
-      .find({ ...where, ...rangeOf(request) } as Filter<D>, {
-        ...this.#options,
-        projection: this.#kind.fields,
-        sort: orderOf(request),
-        limit: request.limit + 1,
-        batchSize: request.limit + 2,
-      })
-      .toArray();
+    const found = await this.#send(() =>
+      this.#kind.collection
+        .find({ ...where, ...rangeOf(request) } as Filter<D>, {
+          ...this.#options,
+          projection: this.#kind.fields,
+          sort: orderOf(request),
+          limit: request.limit + 1,
+          batchSize: request.limit + 2,
+        })
+        .toArray(),
+    );
     return pageOf(found as D[], request, this.#kind.toRecord);
   }
 
@@ -172,30 +182,32 @@ export class Records<D extends { _id: Key }, T> {
     const { parents, parentIds } = all[0]!;
     const { collection, field, mayBeDeleted } = parents;
     const wanted = [...new Set(parentIds)];
-    const rows = await collection
-      .aggregate<{ _id: Key; [found: string]: unknown }>(
-        [
-          { $match: { _id: { $in: wanted.map(toKey) } } },
-          { $project: { _id: 1 } },
-          // With localField and pipeline, each parent gets an ordered index scan that stops at the limit.
-          ...all.map(({ where, request }, n) => ({
-            $lookup: {
-              from: this.#kind.collection.collectionName,
-              localField: '_id',
-              foreignField: field,
-              pipeline: [
-                { $match: { ...where, ...rangeOf(request) } },
-                { $sort: orderOf(request) },
-                { $limit: request.limit + 1 },
-                { $project: this.#kind.fields },
-              ],
-              as: `found${n}`,
-            },
-          })),
-        ],
-        { ...this.#options, batchSize: wanted.length + 1 },
-      )
-      .toArray();
+    const rows = await this.#send(() =>
+      collection
+        .aggregate<{ _id: Key; [found: string]: unknown }>(
+          [
+            { $match: { _id: { $in: wanted.map(toKey) } } },
+            { $project: { _id: 1 } },
+            // With localField and pipeline, each parent gets an ordered index scan that stops at the limit.
+            ...all.map(({ where, request }, n) => ({
+              $lookup: {
+                from: this.#kind.collection.collectionName,
+                localField: '_id',
+                foreignField: field,
+                pipeline: [
+                  { $match: { ...where, ...rangeOf(request) } },
+                  { $sort: orderOf(request) },
+                  { $limit: request.limit + 1 },
+                  { $project: this.#kind.fields },
+                ],
+                as: `found${n}`,
+              },
+            })),
+          ],
+          { ...this.#options, batchSize: wanted.length + 1 },
+        )
+        .toArray(),
+    );
     return await Promise.all(
       all.map(async ({ where, request }, n) => {
         const pages = new Map<Id, Page<T>>();
@@ -220,7 +232,9 @@ export class Records<D extends { _id: Key }, T> {
       const hint = Object.keys(where).length === 0 ? { hint: '_id_' } : {};
       return await this.#counting(async () => [
         await withCountTimeout((maxTimeMS) =>
-          this.#kind.collection.countDocuments(where, { ...this.#options, maxTimeMS, ...hint }),
+          this.#send(() =>
+            this.#kind.collection.countDocuments(where, { ...this.#options, maxTimeMS, ...hint }),
+          ),
         ),
       ]);
     });
@@ -246,16 +260,18 @@ export class Records<D extends { _id: Key }, T> {
   ): Promise<number[]> {
     const wanted = [...new Set(parentIds)];
     const rows = await withCountTimeout((maxTimeMS) =>
-      this.#kind.collection
-        .aggregate<{ _id: Key; count: number | bigint }>(
-          [
-            // Both conditions apply: the filter may contain a parent too.
-            { $match: { $and: [{ [field]: { $in: wanted.map(toKey) } }, where] } },
-            { $group: { _id: `$${field}`, count: { $sum: 1 } } },
-          ],
-          { ...this.#options, maxTimeMS, batchSize: wanted.length + 1 },
-        )
-        .toArray(),
+      this.#send(() =>
+        this.#kind.collection
+          .aggregate<{ _id: Key; count: number | bigint }>(
+            [
+              // Both conditions apply: the filter may contain a parent too.
+              { $match: { $and: [{ [field]: { $in: wanted.map(toKey) } }, where] } },
+              { $group: { _id: `$${field}`, count: { $sum: 1 } } },
+            ],
+            { ...this.#options, maxTimeMS, batchSize: wanted.length + 1 },
+          )
+          .toArray(),
+      ),
     );
     const counts = new Map(rows.map((row) => [toId(row._id), Number(row.count)]));
     return parentIds.map((id) => counts.get(id) ?? 0);

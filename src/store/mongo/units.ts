@@ -10,6 +10,8 @@ export interface Unit {
   readonly session: ClientSession | undefined;
   /** Options for every driver call of the unit. */
   readonly options: CallOptions;
+  /** Sends a read. MongoDB does not support concurrent commands in one transaction, so there they take turns. */
+  readonly send: <T>(command: () => Promise<T>) => Promise<T>;
   /** Records written by the transaction (`pets/7`), whose new state is visible only inside it. */
   readonly written: Set<string>;
   /** When the writes must be done, in terms of `performance.now()`. */
@@ -35,6 +37,7 @@ export function createUnitRunners(database: Database) {
   const unitUntil = (deadline: number, session?: ClientSession): Unit => ({
     session,
     options: session ? { ...options, session } : options,
+    send: session ? inTurn() : (command) => command(),
     written: new Set(),
     deadline,
     onSettled: [],
@@ -77,7 +80,10 @@ export function createUnitRunners(database: Database) {
           await commit(session, unit);
           return result;
         } catch (error) {
-          if (session.inTransaction()) await session.abortTransaction().catch(() => {});
+          // A failed execution may leave reads behind.
+          await unit.send(async () => {
+            if (session.inTransaction()) await session.abortTransaction().catch(() => {});
+          });
           throw isTransient(error) && !isCommitUnknown(error) ? new WriteConflict({ cause: error }) : error;
         }
       });
@@ -116,4 +122,14 @@ export function createUnitRunners(database: Database) {
     /** Runs several writes atomically. Requires transactions. */
     runTogether: (work) => retryConflicts((deadline) => inTransaction(work, deadline)),
   } satisfies Record<string, RunUnit>;
+}
+
+/** Runs commands one after the other, whatever becomes of each. */
+function inTurn(): Unit['send'] {
+  let last: Promise<unknown> = Promise.resolve();
+  return (command) => {
+    const result = last.then(command);
+    last = result.catch(() => {});
+    return result;
+  };
 }

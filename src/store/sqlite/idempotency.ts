@@ -1,6 +1,6 @@
 import { AppError, idempotencyKeyReused, type PublicError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import type { IdempotentCall, Outcome, PetstoreWrites } from '../store.ts';
+import type { IdempotentCall, Outcome, Transaction } from '../store.ts';
 import type { Connection } from './connection.ts';
 
 type StoredOutcome<T> = { value: T; error?: undefined } | { error: PublicError; value?: undefined };
@@ -9,9 +9,9 @@ type StoredOutcome<T> = { value: T; error?: undefined } | { error: PublicError; 
 const PURGED_PER_CALL = 4;
 
 /** Runs calls once per idempotency key. Calls cannot overlap here, so none is ever still running. */
-export function idempotency(db: Connection, writes: PetstoreWrites) {
+export function idempotency(db: Connection, transaction: Transaction) {
   return {
-    once<T>(call: IdempotentCall, work: (writes: PetstoreWrites) => MaybePromise<T>): Outcome<T> {
+    once<T>(call: IdempotentCall, work: (transaction: Transaction) => MaybePromise<T>): Outcome<T> {
       const { apiKeyId, idempotencyKey, fingerprint, now } = call;
       const kept = db.get(
         `select fingerprint, outcome from idempotency
@@ -23,7 +23,7 @@ export function idempotency(db: Connection, writes: PetstoreWrites) {
         return { replayed: true, ...(JSON.parse(kept[1] as string) as StoredOutcome<T>) };
       }
       return db.transaction(() => {
-        const outcome = attempt(db, () => work(writes) as T);
+        const outcome = attempt(db, () => work(transaction) as T);
         db.run('insert or replace into idempotency values (?, ?, ?, ?, ?)', [
           apiKeyId,
           idempotencyKey,

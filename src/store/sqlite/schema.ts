@@ -67,12 +67,14 @@ export const LATEST = Math.max(...PARTS.flatMap((part) => Object.keys(part).map(
 /**
  * Migrates a data file to the latest schema.
  *
+ * @returns the schema version it had; 0 for a new file
+ *
  * @throws Error if it was written by a later version of this program
  */
-export function migrate(db: Connection): void {
+export function migrate(db: Connection): number {
   const version = () => Number(db.value('pragma user_version'));
-  if (version() === LATEST) return;
-  db.transaction(() => {
+  if (version() === LATEST) return LATEST;
+  return db.transaction(() => {
     // Read again inside the transaction: the server and the key tool may both open a new file.
     const from = version();
     if (from > LATEST) {
@@ -84,5 +86,6 @@ export function migrate(db: Connection): void {
       for (const { [next]: statements } of PARTS) if (statements !== undefined) db.exec(statements);
     }
     db.exec(`pragma user_version = ${LATEST}`);
+    return from;
   });
 }

@@ -4,7 +4,7 @@ import { AppError } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { merged } from '../slices.ts';
-import type { IdempotentCall, Outcome, PetstoreWrites, Store } from '../store.ts';
+import type { IdempotentCall, OnMigrated, Outcome, Store, Transaction } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
 import { Connection } from './connection.ts';
 import type { DomainContext } from './domain.ts';
@@ -13,7 +13,7 @@ import { eventLog } from './event-log.ts';
 import { idempotency } from './idempotency.ts';
 import { lockDataFile } from './ownership.ts';
 import { Records } from './records.ts';
-import { migrate } from './schema.ts';
+import { LATEST, migrate } from './schema.ts';
 import { usageLedger } from './usage-ledger.ts';
 
 export interface SqliteOptions {
@@ -27,6 +27,7 @@ export interface SqliteOptions {
   keepEvents?: number;
   /** How many milliseconds a write waits for another process. Everything else in this process waits too. */
   busyTimeout?: number;
+  onMigrated?: OnMigrated;
   /** Overrides the number of cached records, by table. */
   cacheSizes?: Readonly<Record<string, number>>;
 }
@@ -49,7 +50,8 @@ export function openSqliteStore(options: SqliteOptions) {
     const file = createFile(options.file);
     if (isServer) release = lockDataFile(file);
     db = new Connection(file, busyTimeout);
-    migrate(db);
+    const from = migrate(db);
+    if (from > 0 && from < LATEST) options.onMigrated?.({ from, to: LATEST });
   } catch (error) {
     release();
     throw openingError(options.file, error);
@@ -71,19 +73,21 @@ export function openSqliteStore(options: SqliteOptions) {
   };
   const domains = DOMAINS.map(({ open }) => open(context));
   const { charge, usage, flush, close } = usageLedger(db, now);
-  const writes = merged(domains.map(({ writes }) => writes)) satisfies PetstoreWrites;
-  const { once: runOnce } = idempotency(db, writes);
+  const reads = merged(domains.map(({ reads }) => reads));
+  const writes = merged(domains.map(({ writes }) => writes));
+  const inTransaction = { ...reads, ...writes, isSynchronous: true } satisfies Transaction;
+  const { once: runOnce } = idempotency(db, inTransaction);
   const once = <T>(
     call: IdempotentCall,
-    work: (writes: PetstoreWrites) => MaybePromise<T>,
+    work: (transaction: Transaction) => MaybePromise<T>,
   ): Promise<Outcome<T>> => db.groupCommit(() => runOnce(call, work));
-  const transaction = <T>(work: (writes: PetstoreWrites) => MaybePromise<T>): Promise<T> =>
-    db.groupCommit(() => db.transaction(() => work(writes) as T));
+  const transaction = <T>(work: (transaction: Transaction) => MaybePromise<T>): Promise<T> =>
+    db.groupCommit(() => db.transaction(() => work(inTransaction) as T));
 
   return {
     engine: 'sqlite',
     hasTransactions: () => true,
-    ...merged(domains.map(({ reads }) => reads)),
+    ...reads,
     ...(isServer
       ? { ...grouped(db, writes), once, transaction, charge }
       : serverOnly({ ...writes, once, transaction, charge })),

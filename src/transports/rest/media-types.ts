@@ -1,6 +1,13 @@
 import { parseMediaRanges } from '../../http/media-type.ts';
+import type { Method } from '../../schema/route.ts';
 
 const JSON_TYPE = 'application/json';
+const JSON_TYPES = [JSON_TYPE];
+const PATCH_TYPES = [JSON_TYPE, 'application/merge-patch+json'];
+
+/** The media types accepted for the body of a method. */
+export const bodyTypesOf = (method: Method): readonly string[] =>
+  method === 'PATCH' ? PATCH_TYPES : JSON_TYPES;
 
 /**
  * How JSON represents an int64: as an integer, or as a string of digits for callers whose numbers are IEEE
@@ -34,6 +41,23 @@ export function negotiateInt64Format(accept: string | undefined): Int64Format | 
   const [strings, integers] = [asString?.quality ?? 0, asInteger?.quality ?? 0];
   if (strings > 0 && strings >= integers) return 'string';
   return integers > 0 ? 'integer' : null;
+}
+
+/** The media type of a list with one record per line. */
+export const NDJSON = 'application/x-ndjson';
+
+/**
+ * Whether an Accept header asks for a list with one record per line: it must name that type, and prefer JSON
+ * no more.
+ */
+export function prefersNdjson(accept: string | undefined): boolean {
+  if (accept === undefined || !accept.toLowerCase().includes(NDJSON)) return false;
+  const ranges = parseMediaRanges(accept);
+  const quality = ranges.find(({ type }) => type === NDJSON)?.quality ?? 0;
+  const json = [JSON_TYPE, 'application/*', '*/*']
+    .map((name) => ranges.filter(({ type }) => type === name))
+    .find((named) => named.length > 0);
+  return quality > 0 && (json ?? []).every((range) => range.quality <= quality);
 }
 
 /** The format of a request body. Its Content-Type is known to be acceptable. */

@@ -1,5 +1,5 @@
 import { type Document, Int32, MongoClient } from 'mongodb';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/store/mongo/database.ts';
 import { prepareLayout } from '../../../src/store/mongo/layout.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
@@ -100,7 +100,11 @@ describe.runIf(process.env.TEST_MONGODB_URI)('collections', () => {
     const db = store.client.db();
     await db.command({ collMod: 'categories', validator: {} });
     await store.createCategory({ name: 'Kept' });
-    const other = await database.open();
+    const layouts = db.collection<{ _id: string; version: number }>('layout');
+    await layouts.deleteOne({ _id: 'layout' });
+    const onMigrated = vi.fn();
+    const other = await database.open({ onMigrated });
+    expect(onMigrated.mock.calls).toEqual([[{ from: 1, to: 2 }]]);
     await expect(db.collection('categories').insertOne({ name: 'bad' })).rejects.toMatchObject({ code: 121 });
     expect((await other.categoryPage({ limit: 5 })).items.map((category) => category.name)).toEqual(['Kept']);
     expect((await other.createCategory({ name: 'Next' })).id).toBe('2');
@@ -166,7 +170,8 @@ describe('the version of MongoDB', () => {
     ['a replica set', {}, 13, '5.0'],
     ['a sharded cluster', { msg: 'isdbgrid' }, 14, '5.1'],
   ])('has to be recent enough for %s', async (_kind, hello, first, version) => {
-    const prepare = (maxWireVersion: number) => prepareLayout(database, { ...hello, maxWireVersion });
+    const prepare = (maxWireVersion: number) =>
+      prepareLayout(database, { ...hello, maxWireVersion }, () => {});
     await expect(prepare(first - 1)).rejects.toThrow(`MongoDB ${version} or later is required.`);
     await expect(prepare(first)).rejects.toBe(read);
   });

@@ -9,8 +9,12 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { StoredEvent } from '../../../src/store/events.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { eventLog } from '../../../src/store/sqlite/event-log.ts';
-import { migrate } from '../../../src/store/sqlite/schema.ts';
-import { openSqliteStore, type SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { LATEST, migrate } from '../../../src/store/sqlite/schema.ts';
+import {
+  openSqliteStore,
+  type SqliteOptions,
+  type SqliteStore,
+} from '../../../src/store/sqlite/sqlite-store.ts';
 
 const HOUR = 3_600_000;
 let home: string;
@@ -28,9 +32,9 @@ afterEach(() => {
   rmSync(home, { recursive: true });
 });
 
-const open = (keepEvents = HOUR): SqliteStore => {
+const open = (more: Partial<SqliteOptions> = {}): SqliteStore => {
   const file = join(home, 'petstore.db');
-  const store = openSqliteStore({ file, role: 'server', now: () => time, keepEvents });
+  const store = openSqliteStore({ file, role: 'server', now: () => time, keepEvents: HOUR, ...more });
   stores.push(store);
   return store;
 };
@@ -157,7 +161,9 @@ it('keeps the events of schema version 2, which stored one per row', async () =>
     pragma user_version = 2;
   `);
   db.close();
-  const upgraded = open();
+  const onMigrated = vi.fn();
+  const upgraded = open({ onMigrated });
+  expect(onMigrated.mock.calls).toEqual([[{ from: 2, to: LATEST }]]);
   expect(upgraded.eventPage({ limit: 10 }).events).toEqual(events);
   await upgraded.createCategory({ name: 'C' });
   expect(namesOf(upgraded, events[0]!.id)).toEqual(['B', 'C']);
@@ -287,7 +293,7 @@ it('has exactly one event per committed write, whenever the process is killed', 
     // The last line may be incomplete.
     acknowledged.push(...lines.slice(0, -1));
   }
-  const store = open(1_000 * HOUR);
+  const store = open({ keepEvents: 1_000 * HOUR });
   const events: StoredEvent[] = [];
   for (let after: string | undefined; ; ) {
     const page = store.eventPage({ limit: 100, ...(after !== undefined && { after }) });

@@ -1,0 +1,48 @@
+/** Text that folding leaves alone, apart from its capital letters. */
+const ASCII = /^[ -~]*$/;
+
+/** The Unicode version that {@link folded} follows. Folded text that was stored by an older one is out of date. */
+export const UNICODE_VERSION = Number(process.versions.unicode);
+
+/**
+ * The form of a name that names are ordered and found by: compatibility characters replaced (NFKC), lower case
+ * of no locale, without marks such as accents, composed (NFC).
+ */
+export function folded(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase();
+  return text
+    .normalize('NFKC')
+    .toLowerCase()
+    .normalize('NFD')
+    .replace(/\p{Mn}/gu, '')
+    .normalize('NFC');
+}
+
+/**
+ * The smallest text, by code points, that is larger than every text with this prefix; undefined if there is
+ * none. Without lone surrogates, which UTF-8 cannot represent.
+ */
+export function endOfPrefix(prefix: string): string | undefined {
+  const points = Array.from(prefix, (character) => character.codePointAt(0)!);
+  while (points.at(-1) === 0x10ffff) points.pop();
+  const last = points.pop();
+  if (last === undefined) return undefined;
+  return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1);
+}
+
+/**
+ * Compares by code points, as databases compare UTF-8 bytes. JavaScript's own `<` compares UTF-16 code units,
+ * which puts U+FFFD after U+10000.
+ */
+export function compareCodePoints(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)];
+    if (x !== y) return rank(x) - rank(y);
+  }
+  return a.length - b.length;
+}
+
+/** Moves surrogates, which stand for code points above U+FFFF, after all other code units. */
+const rank = (unit: number): number =>
+  unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;

@@ -1,0 +1,82 @@
+import { AppError } from './errors.ts';
+
+/** How much of one kind of work a request may do. */
+interface Allowance {
+  /** Of which there is too much in `examines more than 100 records`. */
+  readonly what: string;
+  /** What a request of price 0 may do. */
+  readonly free: number;
+  /** What any paid request may do, whatever it paid. */
+  readonly base: number;
+  /** What each unit adds. */
+  readonly perUnit: number;
+}
+
+/**
+ * What is metered, and how much of it a unit buys. This is the only table of such bounds: whoever does the
+ * work draws on it where it is done, so that a new field, type or transport is bounded before anybody thinks
+ * of it. docs/operating.md shows it.
+ */
+export const ALLOWANCES = {
+  /** Bytes of a body or a query string that are parsed. */
+  bytesRead: { what: 'reads bytes', free: 12_000, base: 100_000, perUnit: 0 },
+  /** Tokens of documents. A document has at most 2,000; a batch of refused ones pays one unit for each. */
+  tokens: { what: 'has tokens', free: 420, base: 0, perUnit: 2_000 },
+  /** Values in arguments and variables. Each is coerced once, however many rows use it. */
+  literals: { what: 'has values', free: 1_000, base: 50_000, perUnit: 0 },
+  /** Entries in lists, on all levels. */
+  entries: { what: 'lists entries', free: 0, base: 0, perUnit: 100 },
+  /** Records read, including one-to-one ones and those that a filter then leaves out. */
+  records: { what: 'examines records', free: 0, base: 1_000, perUnit: 2_500 },
+  /** Events read, including those that a filter then leaves out. A page ends early where it is used up. */
+  events: { what: 'examines events', free: 0, base: 0, perUnit: 1_000 },
+  /** Bytes of text of records and events held in memory at once. */
+  bytesHeld: { what: 'holds bytes of records', free: 0, base: 4_000_000, perUnit: 250_000 },
+  /** Errors built. The rest is counted. */
+  errors: { what: 'has errors', free: 20, base: 20, perUnit: 0 },
+  /** Bytes of UTF-8 given out. */
+  bytesWritten: { what: 'returns bytes', free: 100_000, base: 1_000_000, perUnit: 1_500_000 },
+} as const satisfies Record<string, Allowance>;
+
+/** A kind of work that is metered. */
+export type Metered = keyof typeof ALLOWANCES;
+
+/** How much of a kind of work a request of this price may do. */
+export function allowanceOf(what: Metered, units: number): number {
+  const { free, base, perUnit } = ALLOWANCES[what];
+  return units === 0 ? free : base + perUnit * units;
+}
+
+/** Counts what a request does, bounded by what it has paid for. */
+export class Meter {
+  /** The price of the request, in units. */
+  readonly units: number;
+  readonly #used: { [What in Metered]?: number } = {};
+
+  constructor(units: number) {
+    this.units = units;
+  }
+
+  /** How much of this work is still paid for. Readers that can end early ask before they begin. */
+  left(what: Metered): number {
+    return Math.max(0, allowanceOf(what, this.units) - (this.#used[what] ?? 0));
+  }
+
+  /**
+   * Counts work that is done or about to be done.
+   *
+   * @throws QUERY_TOO_COMPLEX if it is more than what was paid for
+   */
+  draw(what: Metered, amount: number): void {
+    const used = (this.#used[what] ?? 0) + amount;
+    this.#used[what] = used;
+    const allowance = allowanceOf(what, this.units);
+    if (used > allowance) throw exhausted(what, allowance);
+  }
+}
+
+function exhausted(what: Metered, allowance: number): AppError {
+  const [verb, ...rest] = ALLOWANCES[what].what.split(' ');
+  const most = allowance.toLocaleString('en-US');
+  return new AppError('QUERY_TOO_COMPLEX', `The operation ${verb} more than ${most} ${rest.join(' ')}.`);
+}

@@ -1,0 +1,178 @@
+import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import { apiKeyFrom } from '../../access/api-keys.ts';
+import {
+  CLIENT_DISCONNECTED,
+  endReason,
+  isFault,
+  type OpenStreams,
+  SERVER_STOPPING,
+} from '../../access/open-streams.ts';
+import type { Session } from '../../access/session.ts';
+import { AppError, asAppError } from '../../foundation/errors.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { PacedResponse } from '../../http/paced-response.ts';
+import type { HttpResponse } from '../../http/response.ts';
+import { MAX_PAGE_SIZE } from '../../schema/connection.ts';
+import type { QueryParameter } from '../../schema/parameter.ts';
+import { NDJSON } from './media-types.ts';
+import type { ResultPage } from './output.ts';
+import type { Writer } from './representation.ts';
+
+/** Rows covered by one payment of 1 unit, which is what a page of a list costs. */
+const ROWS_PER_PAYMENT = MAX_PAGE_SIZE;
+/**
+ * Pages covered by one payment. A page has fewer rows than were asked for if its filter leaves out most of what
+ * it examines.
+ */
+const PAGES_PER_PAYMENT = 10;
+export const MAX_EXPORT_SIZE = 1_000_000;
+
+const stopping = () => new AppError('UNAVAILABLE', 'The server is stopping. Continue after `after`.');
+
+/** Replaces the parameter `limit` of a list. */
+export const exportLimit = (limit: QueryParameter): QueryParameter => ({
+  ...limit,
+  rule: `must be an integer from 1 to ${MAX_EXPORT_SIZE}`,
+  read: (text) => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= MAX_EXPORT_SIZE ? Number(text) : undefined),
+});
+
+/** A list to export. */
+export interface ExportSource {
+  /** Reads the next page of at most `limit` records. The start of the list has no `after`. */
+  readPage(limit: number, after: string | undefined): Promise<ResultPage>;
+  write: Writer;
+  idOf(record: object): string;
+  after: string | undefined;
+  /** All by default. */
+  limit: number | undefined;
+}
+
+/** Streams whole lists, a record per line (https://github.com/ndjson/ndjson-spec). */
+export class Exports {
+  readonly #openStreams: OpenStreams;
+  readonly #report: (error: unknown, requestId?: string) => void;
+
+  /** @param report receives the internal errors that end exports, which clients must not see */
+  constructor(openStreams: OpenStreams, report: (error: unknown, requestId?: string) => void) {
+    this.#openStreams = openStreams;
+    this.#report = report;
+  }
+
+  /**
+   * Opens an export for a session that has paid for opening it. The first page is read before the response
+   * begins, so that a list that does not exist is an error as usual.
+   *
+   * @throws RATE_LIMITED if the key has as many streams open as its plan allows, and whatever reading throws
+   */
+  async open(exchange: Exchange, session: Session, source: ExportSource): Promise<HttpResponse> {
+    const head = { status: 200, headers: ['X-Accel-Buffering', 'no'], contentType: NDJSON };
+    const started = new Export(source, session);
+    if (exchange.method === 'HEAD') {
+      await started.read();
+      return { ...head, stream: async () => ({}) };
+    }
+    const remove = this.#openStreams.add({
+      session,
+      key: apiKeyFrom(exchange.headers)!,
+      fail: (error) => started.fail(error),
+    });
+    try {
+      await started.read();
+    } catch (error) {
+      remove();
+      throw error;
+    }
+    return {
+      ...head,
+      stream: async (response) => {
+        await started.run(response);
+        remove();
+        const { failure, rows } = started;
+        if (failure !== undefined && isFault(failure)) this.#report(failure, exchange.requestId);
+        return { rows, end: failure === undefined ? 'complete' : endReason(failure) };
+      },
+    };
+  }
+}
+
+/** One export, which pays for its rows. */
+class Export {
+  readonly #source: ExportSource;
+  readonly #session: Session;
+  /** Where the next page begins. */
+  #after: string | undefined;
+  #page: ResultPage | undefined;
+  #onFailure = () => {};
+  #paidRows = ROWS_PER_PAYMENT;
+  #paidPages = PAGES_PER_PAYMENT;
+  /** What ended it early. */
+  failure: unknown;
+  /** Rows sent so far. */
+  rows = 0;
+
+  constructor(source: ExportSource, session: Session) {
+    this.#source = source;
+    this.#session = session;
+    this.#after = source.after;
+  }
+
+  /** Reads the next page. */
+  async read(): Promise<void> {
+    const left = (this.#source.limit ?? Number.POSITIVE_INFINITY) - this.rows;
+    const size = Math.min(this.#paidRows || ROWS_PER_PAYMENT, left);
+    this.#page = await this.#source.readPage(size, this.#after);
+  }
+
+  /** Ends it with this error. */
+  fail(error: unknown): void {
+    this.failure ??= error;
+    this.#onFailure();
+  }
+
+  /** Sends the page read and all after it, no faster than the client reads. */
+  async run(response: ServerResponse): Promise<void> {
+    const paced = new PacedResponse(response, () => this.fail(CLIENT_DISCONNECTED));
+    this.#onFailure = () => paced.resume();
+    try {
+      await this.#send(paced);
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      paced.release();
+    }
+    if (this.failure === CLIENT_DISCONNECTED) response.destroy();
+    else response.end(this.failure === undefined ? undefined : this.#errorLine());
+  }
+
+  async #send(paced: PacedResponse): Promise<void> {
+    const { limit = Number.POSITIVE_INFINITY, write, idOf } = this.#source;
+    while (this.#page && this.failure === undefined) {
+      const { nodes, pageInfo } = this.#page;
+      if (nodes.length > this.#paidRows || this.#paidPages === 0) {
+        await this.#session.charge(1);
+        this.#paidRows = ROWS_PER_PAYMENT;
+        this.#paidPages = PAGES_PER_PAYMENT;
+      }
+      // Charging may have taken time.
+      if (this.failure !== undefined) return;
+      let lines = '';
+      for (const record of nodes) lines += `${write(record)}\n`;
+      this.#paidRows -= nodes.length;
+      this.#paidPages--;
+      this.rows += nodes.length;
+      this.#after = pageInfo.endCursor ?? (nodes.length > 0 ? idOf(nodes.at(-1)!) : this.#after);
+      if (lines !== '') await paced.write(lines);
+      if (!pageInfo.hasNextPage || this.rows === limit) return;
+      // Lets other requests in.
+      await setImmediate();
+      if (this.failure === undefined) await this.read();
+    }
+  }
+
+  /** The last line of an export that ended early: an Error with the place to continue from. */
+  #errorLine(): string {
+    const error = this.failure === SERVER_STOPPING ? stopping() : asAppError(this.failure);
+    return `${JSON.stringify({ ...error.toPublic(), after: this.#after ?? '0' })}\n`;
+  }
+}

@@ -1,0 +1,42 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decodeCursor, encodeCursor, MAX_CURSOR_LENGTH, type Position } from '../../src/foundation/cursor.ts';
+
+const isAny = () => true;
+const position: fc.Arbitrary<Position> = fc.record({
+  value: fc.oneof(fc.string({ unit: 'grapheme', maxLength: 20 }), fc.integer(), fc.constant(null)),
+  id: fc.bigInt({ min: 1n, max: 9223372036854775807n }).map(String),
+});
+
+describe('a cursor', () => {
+  it('gives back its place, to its own order alone, and fits a header', () => {
+    fc.assert(
+      fc.property(position, (place) => {
+        const cursor = encodeCursor('-name', place);
+        expect(cursor).toMatch(/^[\w-]+$/);
+        expect(decodeCursor('-name', cursor, isAny)).toEqual(place);
+        expect(decodeCursor('name', cursor, isAny)).toBeNull();
+        expect(decodeCursor('-name', cursor, () => false)).toBeNull();
+      }),
+    );
+    const longest = encodeCursor('-name', { value: '\u{1f436}'.repeat(200), id: '9223372036854775807' });
+    expect(longest.length).toBeLessThanOrEqual(MAX_CURSOR_LENGTH);
+  });
+
+  it('is refused once a character was changed, left out or added', () => {
+    const other = fc.constantFrom(...'AZaz09-_=+/ \u00e9');
+    fc.assert(
+      fc.property(position, fc.nat(), other, fc.constantFrom(0, 1), (place, at, character, dropped) => {
+        const cursor = encodeCursor('name', place);
+        const n = at % cursor.length;
+        const changed = cursor.slice(0, n) + character + cursor.slice(n + dropped);
+        if (changed !== cursor) expect(decodeCursor('name', changed, isAny)).toBeNull();
+        expect(decodeCursor('name', cursor.slice(0, n), isAny)).toBeNull();
+      }),
+    );
+  });
+
+  it.each(['', '0', '17', 'bnVsbA', 'x'.repeat(100_000)])('is never %s', (text) => {
+    expect(decodeCursor('name', text, isAny)).toBeNull();
+  });
+});

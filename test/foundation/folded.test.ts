@@ -1,0 +1,113 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compareCodePoints, endOfPrefix, folded } from '../../src/foundation/folded.ts';
+
+/** Every code point that text can have. */
+function* codePoints(): Generator<string> {
+  for (let point = 0; point <= 0x10ffff; point++)
+    if (point < 0xd800 || point > 0xdfff) yield String.fromCodePoint(point);
+}
+
+/** Text that is likely to change when it is folded. */
+const text = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom(
+      'a',
+      'B',
+      'İ',
+      'ı',
+      'ß',
+      'ẞ',
+      'Σ',
+      'ς',
+      'é',
+      'e\u0301',
+      '\u0323',
+      'ﬁ',
+      'Ａ',
+      '한',
+      'ᄒ',
+      '𝔄',
+      '\uffff',
+    ),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+  ),
+});
+
+const byUtf8 = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+describe('folded', () => {
+  it.each([
+    ['Rex', 'rex'],
+    ['Zoë', 'zoe'],
+    ['Zoe\u0308', 'zoe'],
+    ['ÅNGSTRÖM', 'angstrom'],
+    ['Ａｉｄａ', 'aida'],
+    ['ﬁdo', 'fido'],
+    ['İstanbul', 'istanbul'],
+    ['ΟΔΟΣ', 'οδος'],
+    ['Straße', 'straße'],
+    ['Ⅳ', 'iv'],
+    ['한글', '한글'],
+    ['𝔄', 'a'],
+    ['\u0301', ''],
+    ['ǅ', 'dz'],
+  ])('maps %s to %s', (name, expected) => {
+    expect(folded(name)).toBe(expected);
+  });
+
+  it('maps every code point of Unicode as its definition says, whichever form it comes in', () => {
+    const wrong: string[] = [];
+    for (const character of codePoints()) {
+      const lower = character.normalize('NFKC').toLowerCase().normalize('NFD');
+      const bare = Array.from(lower).filter((part) => !/\p{Mn}/u.test(part));
+      const expected = bare.join('').normalize('NFC');
+      const forms = [character, ...['NFC', 'NFD', 'NFKC', 'NFKD'].map((form) => character.normalize(form))];
+      if (forms.some((form) => folded(form) !== expected) || /\p{Mn}/u.test(folded(character)))
+        wrong.push(character.codePointAt(0)!.toString(16));
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('is the same for texts that differ in case or accents alone', () => {
+    for (const compatible of codePoints()) {
+      const character = compatible.normalize('NFKC');
+      // Letters whose capital has another small one, such as the dotless i and the final sigma.
+      if (character.toUpperCase().toLowerCase() !== character.toLowerCase()) continue;
+      expect(folded(`x${character.toUpperCase()}x`)).toBe(folded(`x${character.toLowerCase()}x`));
+    }
+    fc.assert(fc.property(text, (name) => folded(name.normalize('NFD')) === folded(name.normalize('NFC'))));
+  });
+});
+
+describe('compareCodePoints', () => {
+  it('orders as UTF-8 does', () => {
+    expect(compareCodePoints('\uffff', '\u{10000}')).toBeLessThan(0);
+    fc.assert(
+      fc.property(text, text, (a, b) => {
+        expect(Math.sign(compareCodePoints(a, b))).toBe(Math.sign(byUtf8(a, b)));
+      }),
+    );
+  });
+});
+
+describe('endOfPrefix', () => {
+  it('is larger than every text with the prefix and no larger than any other that is', () => {
+    fc.assert(
+      fc.property(text, text, (prefix, other) => {
+        const end = endOfPrefix(prefix);
+        const isWithin = byUtf8(other, prefix) >= 0 && (end === undefined || byUtf8(other, end) < 0);
+        expect(isWithin).toBe(other.startsWith(prefix));
+        expect(end === undefined || byUtf8(`${prefix}${other}`, end) < 0).toBe(true);
+      }),
+    );
+    expect(['', 'a', 'a\u{10ffff}', '\u{10ffff}', '\ud7ff', '\uffff'].map(endOfPrefix)).toEqual([
+      undefined,
+      'b',
+      'b',
+      undefined,
+      '\ue000',
+      '\u{10000}',
+    ]);
+  });
+});

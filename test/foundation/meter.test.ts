@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { ALLOWANCES, allowanceOf, Meter, type Metered } from '../../src/foundation/meter.ts';
+
+describe.each(Object.keys(ALLOWANCES) as Metered[])('the allowance of %s', (what) => {
+  it.each([0, 1, 50])('bounds a request of price %i, and says by how much', (units) => {
+    const allowance = allowanceOf(what, units);
+    const meter = new Meter(units);
+    meter.draw(what, allowance - Math.floor(allowance / 2));
+    meter.draw(what, Math.floor(allowance / 2));
+    expect(meter.left(what)).toBe(0);
+    expect(() => meter.draw(what, 1)).toThrow(
+      expect.objectContaining({
+        code: 'QUERY_TOO_COMPLEX',
+        message: expect.stringContaining(` more than ${allowance.toLocaleString('en-US')} `),
+      }),
+    );
+  });
+
+  it('never shrinks with the price', () => {
+    expect(allowanceOf(what, 1)).toBeGreaterThanOrEqual(allowanceOf(what, 0));
+    expect(allowanceOf(what, 2)).toBeGreaterThanOrEqual(allowanceOf(what, 1));
+  });
+});
+
+it('says what is left, for readers that can end early', () => {
+  const meter = new Meter(2);
+  meter.draw('events', 1_999);
+  expect(meter.left('events')).toBe(1);
+  // What is counted in one place does not touch the rest.
+  expect(meter.left('records')).toBe(allowanceOf('records', 2));
+});

@@ -1,0 +1,261 @@
+import type { IncomingMessage } from 'node:http';
+import { get } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newApiKey } from '../../../src/access/api-keys.ts';
+import type { TestGateway } from '../../kit/gateway.ts';
+import { exactly, expectRefusal, onEachEngine, send, sqlite, useGateway } from '../../kit/petstore.ts';
+
+const NDJSON = { accept: 'application/x-ndjson' };
+
+/** Adds pets with long names to a new category. @returns their category */
+async function addPets({ store }: TestGateway, count: number): Promise<string> {
+  const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
+  await store.transaction((writes) => {
+    for (let n = 0; n < count; n++)
+      writes.createPet({
+        name: `Rex "${n}" 🐕`.padEnd(190, 'x'),
+        categoryId,
+        status: n % 3 ? 'available' : 'sold',
+      });
+  });
+  return categoryId;
+}
+
+const linesOf = (text: string): string[] => text.split('\n').slice(0, -1);
+const parse = (line: string) => JSON.parse(line) as { id: number; code?: string; after?: string };
+
+onEachEngine('exporting a list', (kit) => {
+  let categoryId: string;
+  const limits = (perMinute: number) => ({ perMinute, perDay: 1_000 });
+
+  beforeAll(async () => {
+    const { store } = kit.gateway;
+    ({ id: categoryId } = await store.createCategory({ name: 'Dogs', description: 'They bark' }));
+    for (let n = 0; n < 230; n++)
+      await store.createPet({ name: `Rex "${n}" 🐕`, categoryId, status: n % 3 ? 'available' : 'sold' });
+    for (let n = 0; n < 3; n++) await store.createOrder({ quantity: 1 + n, complete: false });
+  });
+
+  /** All pages of a list as JSON, one line per record. */
+  async function paged(path: string): Promise<string[]> {
+    const records: unknown[] = [];
+    for (let next: string | undefined = path; next; ) {
+      const reply = await send(kit.gateway, next);
+      expect(reply.status, reply.about).toBe(200);
+      records.push(...(exactly(reply.text) as unknown[]));
+      next = /<(.*)>/.exec(String(reply.headers.link))?.[1];
+    }
+    return records.map((record) => JSON.stringify(record));
+  }
+
+  it.each([
+    '/pets',
+    '/pets?status=sold&status=pending',
+    '/pets?status=available&after=7',
+    '/categories',
+    '/categories/$C/pets?status=sold',
+    '/store/orders?complete=false',
+    '/store/inventory',
+  ])('gives the records of %s, one per line', async (template) => {
+    const path = template.replace('$C', categoryId);
+    const reply = await send(kit.gateway, path, { headers: NDJSON });
+    expect(reply.status, reply.about).toBe(200);
+    expect(reply.headers).toMatchObject({
+      'content-type': 'application/x-ndjson',
+      'cache-control': 'private, no-cache',
+    });
+    expect(reply.headers.vary).toContain('Accept');
+    for (const name of ['content-length', 'link', 'etag']) expect(reply.headers).not.toHaveProperty(name);
+    expect(linesOf(reply.text).map((line) => JSON.stringify(exactly(line)))).toEqual(await paged(path));
+  });
+
+  it('gives at most `limit` records, from 1 to 1,000,000', async () => {
+    for (const limit of [1, 100, 101, 229]) {
+      const reply = await send(kit.gateway, `/pets?limit=${limit}`, { headers: NDJSON });
+      expect(linesOf(reply.text)).toHaveLength(limit);
+    }
+    expect(linesOf((await send(kit.gateway, '/pets?limit=1000000', { headers: NDJSON })).text)).toHaveLength(
+      230,
+    );
+    for (const limit of ['0', '1000001', 'x', '1e3'])
+      expectRefusal(
+        await send(kit.gateway, `/pets?limit=${limit}`, { headers: NDJSON }),
+        'VALIDATION_FAILED',
+        'limit: must be an integer from 1 to 1000000.',
+      );
+    expectRefusal(
+      await send(kit.gateway, '/pets?limit=101'),
+      'VALIDATION_FAILED',
+      /limit: must be an integer from 1 to 100\.$/,
+    );
+  });
+
+  it.each([
+    [1, 0],
+    [1, 100],
+    [2, 101],
+    [2, 200],
+    [3, 230],
+  ])('costs %i for %i rows', async (units, rows) => {
+    const key = await kit.gateway.newKey('enterprise', limits(100));
+    const path = rows === 0 ? '/pets?after=9223372036854775807' : `/pets?limit=${rows}`;
+    expect(linesOf((await send(kit.gateway, path, { key, headers: NDJSON })).text)).toHaveLength(rows);
+    const { headers } = await send(kit.gateway, '/pets/1', { key });
+    expect(headers['x-ratelimit-remaining']).toBe(String(100 - units - 1));
+  });
+
+  it('ends with an Error and where to go on once the budget is used up', async () => {
+    const key = await kit.gateway.newKey('enterprise', limits(2));
+    const reply = await send(kit.gateway, '/pets?status=sold&status=available', { key, headers: NDJSON });
+    const lines = linesOf(reply.text);
+    const { after, ...error } = parse(lines.pop()!);
+    expect(error).toStrictEqual({
+      code: 'RATE_LIMITED',
+      message: expect.stringMatching(/Retry in \d+ s\.$/),
+      status: 429,
+    });
+    expect(lines).toHaveLength(200);
+    const rest = await send(kit.gateway, `/pets?status=sold&status=available&after=${after}`, {
+      headers: NDJSON,
+    });
+    const ids = [...lines, ...linesOf(rest.text)].map((line) => parse(line).id);
+    expect(ids).toEqual(Array.from({ length: 230 }, (_, n) => n + 1));
+  });
+
+  it('answers HEAD as GET but without rows, and charges the opening alone', async () => {
+    const key = await kit.gateway.newKey('enterprise', limits(10));
+    const reply = await send(kit.gateway, 'HEAD /pets', { key, headers: NDJSON });
+    expect([reply.status, reply.text]).toEqual([200, '']);
+    expect(reply.headers).toMatchObject({
+      'content-type': 'application/x-ndjson',
+      'x-ratelimit-remaining': '9',
+    });
+    expect(reply.headers).not.toHaveProperty('content-length');
+  });
+
+  it('reports what is wrong before it begins as JSON', async () => {
+    expectRefusal(
+      await send(kit.gateway, '/pets?after=x&colour=red', { headers: NDJSON }),
+      'VALIDATION_FAILED',
+      /after: .*colour/,
+    );
+    expectRefusal(
+      await send(kit.gateway, '/categories/999/pets', { headers: NDJSON }),
+      'NOT_FOUND',
+      'There is no category 999.',
+    );
+  });
+
+  it.each([
+    ['application/x-ndjson', 'application/x-ndjson'],
+    ['APPLICATION/X-NDJSON', 'application/x-ndjson'],
+    ['application/json, application/x-ndjson', 'application/x-ndjson'],
+    ['*/*, application/x-ndjson', 'application/x-ndjson'],
+    ['application/json, application/x-ndjson;q=0.9', 'application/json'],
+    ['application/json;q=0.5, application/x-ndjson', 'application/x-ndjson'],
+    ['application/x-ndjson;q=0, */*', 'application/json'],
+    ['application/json', 'application/json'],
+    ['*/*', 'application/json'],
+    ['application/*', 'application/json'],
+  ])('is negotiated: %s gets %s', async (accept, type) => {
+    const reply = await send(kit.gateway, '/pets?limit=1', { headers: { accept } });
+    expect([reply.status, reply.headers['content-type']], reply.about).toEqual([200, type]);
+  });
+
+  it.each(['/pets/1', '/events', '/store/inventory/1'])('is not acceptable for %s', async (path) => {
+    expectRefusal(await send(kit.gateway, path, { headers: NDJSON }), 'NOT_ACCEPTABLE');
+  });
+
+  it('names both media types where it refuses a third', async () => {
+    expectRefusal(
+      await send(kit.gateway, '/pets', { headers: { accept: 'text/csv' } }),
+      'NOT_ACCEPTABLE',
+      'This operation responds with application/json or application/x-ndjson only.',
+    );
+    expectRefusal(
+      await send(kit.gateway, '/pets', { headers: { accept: 'application/x-ndjson;q=0' } }),
+      'NOT_ACCEPTABLE',
+    );
+  });
+});
+
+describe('an export', () => {
+  const kit = useGateway(sqlite);
+  const COUNT = 40_000;
+  beforeAll(async () => void (await addPets(kit.gateway, COUNT)));
+
+  /** Opens an export whose client reads nothing yet. */
+  const open = (key = kit.gateway.key): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      get(`${kit.gateway.url}/pets`, { agent: false, headers: { ...NDJSON, 'x-api-key': key } }, resolve).on(
+        'error',
+        reject,
+      );
+    });
+  const readAll = async (response: IncomingMessage): Promise<string[]> => {
+    let text = '';
+    for await (const chunk of response.setEncoding('utf8')) text += chunk;
+    return linesOf(text);
+  };
+  const ended = () =>
+    kit.gateway.logs
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => msg === 'stream ended')
+      .map(({ end }) => end);
+
+  afterAll(() => expect(ended()).not.toContain('INTERNAL'));
+
+  it('is read no faster than its client reads, and gives what exists throughout exactly once', async () => {
+    const response = await open();
+    // Fills the buffers of both sides.
+    await expect.poll(() => response.socket.bytesRead, { interval: 50 }).toBeGreaterThan(0);
+    const { store } = kit.gateway;
+    await store.deletePet(String(COUNT));
+    await store.deletePet('1');
+    const { id } = await store.createPet({ name: 'Late', categoryId: '1', status: 'sold' });
+    await store.updatePet(String(COUNT - 1), { name: 'Renamed' });
+    const lines = await readAll(response);
+    const ids = lines.map((line) => parse(line).id);
+    expect(ids).toEqual(Array.from({ length: COUNT - 1 }, (_, n) => n + 1).concat(Number(id)));
+    expect(lines.at(-2)).toContain('"Renamed"');
+  });
+
+  it('counts as an open stream until its client has read or left it', async () => {
+    const key = await kit.gateway.newKey('free');
+    const [first, second] = [await open(key), await open(key)];
+    const third = await open(key);
+    expect([third.statusCode, third.headers['retry-after']]).toEqual([429, '1']);
+    first.destroy();
+    second.destroy();
+    await expect.poll(ended).toContain('client gone');
+    await expect.poll(async () => (await open(key)).statusCode).toBe(200);
+  });
+
+  it.each<[event: string, happen: (apiKeyId: string) => unknown, error: object]>([
+    [
+      'its key is revoked',
+      async (apiKeyId) => {
+        await kit.gateway.store.revokeApiKey(apiKeyId, kit.clock.now());
+        kit.clock.advance(5_000);
+      },
+      { code: 'UNAUTHENTICATED', status: 401 },
+    ],
+    ['the server stops', () => kit.gateway.endStreams(), { code: 'UNAVAILABLE', status: 503 }],
+  ])('ends with an Error and where to go on when %s', async (_event, happen, error) => {
+    const limits = { perMinute: 10_000, perDay: 10_000 };
+    const { key, apiKey } = newApiKey({ name: 'test', plan: 'enterprise', limits, now: kit.clock.now() });
+    await kit.gateway.store.createApiKey(apiKey);
+    const response = await open(key);
+    const before = ended().length;
+    await happen(apiKey.id);
+    await expect.poll(() => ended().length).toBe(before + 1);
+    const lines = await readAll(response);
+    const last = parse(lines.pop()!);
+    expect(last).toStrictEqual({
+      ...error,
+      message: expect.any(String),
+      after: String(parse(lines.at(-1)!).id),
+    });
+    expect(lines.length).toBeLessThan(COUNT - 1);
+  });
+});
