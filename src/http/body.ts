@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError } from '../foundation/errors.ts';
-import type { Exchange } from './exchange.ts';
+import type { RequestContext } from './request-context.ts';
 
 const MAX_BODY_BYTES = 100_000;
 
@@ -21,10 +21,9 @@ export function checkLength(request: IncomingMessage): void {
  *
  * @throws PAYLOAD_TOO_LARGE, BAD_REQUEST if the client disconnects while sending
  */
-export function readBody(exchange: Exchange): Promise<Buffer> {
-  const { request, response } = exchange;
+export function readBody(context: RequestContext): Promise<Buffer> {
+  const { request, response } = context;
   if (expectsContinue(request)) response.writeContinue();
-  exchange.isBodyRead = true;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -55,11 +54,15 @@ const DRAIN_TIMEOUT = 1_000;
  * to drain, or one the client withholds until it gets 100 Continue: the next bytes could be that body or a
  * new request.
  */
-export function mustCloseConnection({ request, isBodyRead }: Exchange): boolean {
+export function mustCloseConnection({ request }: RequestContext): boolean {
   if (request.complete) return false;
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
   if (length === undefined && coding === undefined) return false;
-  return coding !== undefined || Number(length) > MAX_BODY_BYTES || (!isBodyRead && expectsContinue(request));
+  return (
+    coding !== undefined ||
+    Number(length) > MAX_BODY_BYTES ||
+    (request.readableFlowing === null && expectsContinue(request))
+  );
 }
 
 /**

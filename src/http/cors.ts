@@ -1,4 +1,5 @@
-import type { Exchange, Headers } from './exchange.ts';
+import type { RequestContext } from './request-context.ts';
+import type { Headers } from './response.ts';
 
 const EXPOSED = [
   'X-RateLimit-Limit',
@@ -28,11 +29,11 @@ export class Cors {
     this.#origins = origins[0] === '*' ? null : new Set(origins);
   }
 
-  isPreflight(exchange: Exchange): boolean {
+  isPreflight(context: RequestContext): boolean {
     return (
-      exchange.method === 'OPTIONS' &&
-      exchange.headers.origin !== undefined &&
-      exchange.headers['access-control-request-method'] !== undefined
+      context.method === 'OPTIONS' &&
+      context.headers.origin !== undefined &&
+      context.headers['access-control-request-method'] !== undefined
     );
   }
 
@@ -49,12 +50,12 @@ export class Cors {
     }
   }
 
-  preflightHeaders(exchange: Exchange): Headers {
+  preflightHeaders(context: RequestContext): Headers {
     return [
       'Access-Control-Allow-Methods',
       'GET, HEAD, QUERY, POST, PUT, PATCH, DELETE, OPTIONS',
       'Access-Control-Allow-Headers',
-      exchange.header('access-control-request-headers') ?? 'Authorization, Content-Type, X-API-Key',
+      context.header('access-control-request-headers') ?? 'Authorization, Content-Type, X-API-Key',
       'Access-Control-Max-Age',
       86_400,
     ];

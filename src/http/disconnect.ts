@@ -1,4 +1,4 @@
-import type { Exchange } from './exchange.ts';
+import type { RequestContext } from './request-context.ts';
 
 /** Delay between two probes in milliseconds; doubles each time. */
 const [FIRST_PAUSE, MAX_PAUSE] = [5, 1_000];
@@ -9,7 +9,7 @@ const [FIRST_PAUSE, MAX_PAUSE] = [5, 1_000];
  * connection when it receives one, which shows on the next write. Until something is written, the two look
  * alike.
  */
-export function detectDisconnect({ request, response }: Exchange): void {
+export function detectDisconnect({ request, response }: RequestContext): void {
   const { socket } = request;
   // HTTP/1.0 has no interim responses.
   if (request.httpVersionMinor === 0) return;

@@ -20,10 +20,12 @@ function digestOf(body: string): string {
 
 /** If-None-Match uses weak comparison; `*` matches anything that exists. */
 export const matchesWeakly = (header: string, etag: string): boolean =>
-  header.trim() === '*' || tagsOf(header).some((tag) => tag.replace(/^W\//, '') === etag);
+  header.trim() === '*' || tagsOf(header).some((tag) => strong(tag) === strong(etag));
 
 /** If-Match uses strong comparison; `*` matches anything that exists. */
 export const matchesStrongly = (header: string, etag: string): boolean =>
   header.trim() === '*' || tagsOf(header).includes(etag);
 
 const tagsOf = (header: string): string[] => header.match(/(?:W\/)?"[^"]*"/g) ?? [];
+
+const strong = (tag: string): string => (tag.startsWith('W/') ? tag.slice(2) : tag);

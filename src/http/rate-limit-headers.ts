@@ -1,6 +1,7 @@
 import type { Decision, WindowView } from '../access/limiter.ts';
 import { DAY, MINUTE } from '../store/usage.ts';
-import type { Exchange, Headers } from './exchange.ts';
+import type { RequestContext } from './request-context.ts';
+import type { Headers } from './response.ts';
 
 /**
  * Adds X-RateLimit-* for the tightest window, and RateLimit-Policy and RateLimit for every window
@@ -8,7 +9,7 @@ import type { Exchange, Headers } from './exchange.ts';
  */
 export function addRateLimitHeaders(
   headers: Headers,
-  { decision, guardWindow }: Partial<Pick<Exchange, 'decision' | 'guardWindow'>>,
+  { decision, guardWindow }: Partial<Pick<RequestContext, 'decision' | 'guardWindow'>>,
   now: number,
 ): void {
   if (decision) addDecision(headers, decision, now);

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import type { AppError } from '../foundation/errors.ts';
-import type { Exchange, Headers } from './exchange.ts';
+import { AppError } from '../foundation/errors.ts';
+
+/** Response headers as a flat list of names and values, the format Node writes fastest. */
+export type Headers = (string | number)[];
 
 /** A complete response, to which the gateway adds the common headers. */
 export interface HttpResponse {
@@ -10,25 +12,42 @@ export interface HttpResponse {
   body?: string | Buffer;
   /** `application/json` by default. Not sent with 204 and 304. */
   contentType?: string;
+  /** The entity tag of the body. A read whose If-None-Match names it is answered with 304 instead. */
+  etag?: string;
   /** Writes a body of unknown length after the head. @returns fields for the log entry at its end */
   stream?: (response: ServerResponse) => Promise<Record<string, unknown>>;
   /** Withholds the CORS headers, so that only pages of this origin can read the response. */
   sameOriginOnly?: boolean;
 }
 
+/** Refuses a method and names those that the path supports. */
+export class MethodNotAllowed extends AppError {
+  readonly allow: string;
+
+  /** @param allow as in the Allow header */
+  constructor(method: string, path: string, allow: string) {
+    super('METHOD_NOT_ALLOWED', `${path} supports ${allow}, not ${method}.`);
+    this.allow = allow;
+  }
+}
+
 /** Renders an error as the specification's Error object. */
-export const errorResponse = (error: AppError, exchange: Exchange): HttpResponse => ({
+export const errorResponse = (error: AppError): HttpResponse => ({
   status: error.status,
-  headers: errorHeaders(error, exchange),
+  headers: errorHeaders(error),
   body: JSON.stringify(error.toPublic()),
 });
 
-/** The headers of an error response, over REST and GraphQL alike. */
-export function errorHeaders(error: AppError, exchange: Exchange): Headers {
+/**
+ * The headers of an error response, over any transport.
+ *
+ * @param methods for Allow, if the error does not know them
+ */
+export function errorHeaders(error: AppError, methods?: string): Headers {
   const headers: Headers = [];
   if (error.retryAfter !== undefined) headers.push('Retry-After', error.retryAfter);
   if (error.code === 'UNAUTHENTICATED') headers.push('WWW-Authenticate', 'Bearer realm="petstore"');
-  if (error.code === 'METHOD_NOT_ALLOWED' && exchange.allow !== undefined)
-    headers.push('Allow', exchange.allow);
+  if (error.code === 'METHOD_NOT_ALLOWED')
+    headers.push('Allow', error instanceof MethodNotAllowed ? error.allow : methods!);
   return headers;
 }

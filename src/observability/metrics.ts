@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { Counter as CollectedCounter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { Exchange } from '../http/exchange.ts';
+import type { RequestContext } from '../http/request-context.ts';
 import { Counter, Histogram, type HistogramSeries } from './series.ts';
 
 /** How a store call ended: successfully, refused for a reason the client is told, or with a failure. */
@@ -81,12 +81,13 @@ export class Metrics {
     });
   }
 
-  observe(exchange: Exchange, milliseconds: number): void {
-    const { transport, status, decision, principal } = exchange;
-    // Clients choose the names of GraphQL operations, so as labels they could exhaust memory.
-    const operation = transport === 'graphql' ? transport : (exchange.operation ?? 'unknown');
-    this.#requests.of(transport, operation, String(status)).count++;
-    this.#seconds.of(transport).observe(milliseconds / 1000);
+  observe(context: RequestContext, milliseconds: number): void {
+    const { transport, status, decision, principal } = context;
+    const { name } = transport!;
+    // Not the name that the client gave it: as labels, those could exhaust memory.
+    const operation = context.operation ?? 'unknown';
+    this.#requests.of(name, operation, String(status)).count++;
+    this.#seconds.of(name).observe(milliseconds / 1000);
     if (decision && principal) {
       this.#decisions.of(decision.outcome, principal.plan).count++;
       // Several concurrent requests may see a new ban, but only one began it.
@@ -95,7 +96,7 @@ export class Metrics {
         this.#bans.of(principal.plan).count++;
       }
     }
-    if (exchange.deprecated && principal) this.#deprecated.of(operation, principal.id).count++;
+    if (context.deprecation && principal) this.#deprecated.of(operation, principal.id).count++;
   }
 
   /** Exposes the state of the event streams at scrape time. */

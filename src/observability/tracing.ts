@@ -18,7 +18,7 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import type { Config } from '../config.ts';
-import type { Exchange } from '../http/exchange.ts';
+import type { RequestContext } from '../http/request-context.ts';
 import type { Store } from '../store/store.ts';
 import { isStoreCall } from './instrumented-store.ts';
 
@@ -58,9 +58,9 @@ export class Tracing {
   }
 
   /** Starts the span of a request. */
-  begin(exchange: Exchange): void {
-    const { method, path, request, requestId, headers } = exchange;
-    exchange.span = this.#tracer.startSpan(
+  begin(context: RequestContext): void {
+    const { method, path, request, requestId, headers } = context;
+    context.span = this.#tracer.startSpan(
       method,
       {
         kind: SpanKind.SERVER,
@@ -77,15 +77,14 @@ export class Tracing {
   }
 
   /** Ends the span of a request with its outcome. */
-  end({ span, method, route, transport, operation, status, units, principal }: Exchange): void {
+  end({ span, method, route, operation, operationName, status, units, principal }: RequestContext): void {
     if (!span) return;
     if (route !== undefined) {
       span.updateName(`${method} ${route}`);
       span.setAttribute('http.route', route);
     }
-    if (operation !== undefined) {
-      span.setAttribute(transport === 'graphql' ? 'graphql.operation.name' : 'petstore.operation', operation);
-    }
+    if (operation !== undefined) span.setAttribute('petstore.operation', operation);
+    if (operationName !== undefined) span.setAttribute('graphql.operation.name', operationName);
     span.setAttributes({ 'http.response.status_code': status, 'petstore.units': units });
     if (principal) span.setAttribute('petstore.api_key.id', principal.id);
     if (status >= 500) {
@@ -100,7 +99,7 @@ export class Tracing {
    * request is not sampled, so that tracing then costs next to nothing. An AsyncLocalStorage would cost every
    * request a quarter of its time.
    */
-  traced({ span }: Exchange, store: Store): Store {
+  traced({ span }: RequestContext, store: Store): Store {
     if (!span?.isRecording()) return store;
     const parent = trace.setSpan(ROOT_CONTEXT, span);
     return new Proxy(store, {

@@ -1,15 +1,16 @@
+import type { Lifecycle } from '../schema/lifecycle.ts';
 import {
   acceptsIdempotencyKey,
   type Body,
+  bodyTypesOf,
   isExportable,
+  MAX_EXPORT_SIZE,
   type Method,
+  NDJSON,
   type Route,
   type Stability,
 } from '../schema/route.ts';
 import type { JsonSchema } from '../schema/shape.ts';
-import { MAX_EXPORT_SIZE } from '../transports/rest/export.ts';
-import type { Lifecycle } from '../transports/rest/lifecycle.ts';
-import { bodyTypesOf, NDJSON } from '../transports/rest/media-types.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors } from './errors.ts';
 import { ResponseHeaders } from './headers.ts';

@@ -101,3 +101,17 @@ export const isExportable = ({
   list?: true | undefined;
   endless?: true | undefined;
 }): boolean => list === true && !endless;
+
+/** The media type of a list with one record per line (https://github.com/ndjson/ndjson-spec). */
+export const NDJSON = 'application/x-ndjson';
+
+/** Records in one export. */
+export const MAX_EXPORT_SIZE = 1_000_000;
+
+/** The media type of REST bodies, and of requests that name none. */
+const JSON_TYPES = ['application/json'];
+const PATCH_TYPES = [...JSON_TYPES, 'application/merge-patch+json'];
+
+/** The media types accepted for the body of a method. */
+export const bodyTypesOf = (method: Method): readonly string[] =>
+  method === 'PATCH' ? PATCH_TYPES : JSON_TYPES;

@@ -2,9 +2,9 @@ import type { Session } from '../../access/session.ts';
 import { type AdmissionServices, admit } from '../../execution/admission.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
 import { AppError } from '../../foundation/errors.ts';
-import type { Exchange } from '../../http/exchange.ts';
 import { accepts } from '../../http/media-type.ts';
-import type { HttpResponse } from '../../http/response.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { formatBudget } from '../../schema/budget.ts';
 import { readParameters } from './request.ts';
 import { contentTypeFor, RESPONSE_TYPES } from './response.ts';
@@ -17,20 +17,18 @@ const METHODS = 'POST, OPTIONS';
  * errors.
  */
 export async function handleCost(
-  exchange: Exchange,
+  context: RequestContext,
   session: Session,
   services: AdmissionServices,
 ): Promise<HttpResponse> {
-  const { headers, method } = exchange;
-  exchange.allow = METHODS;
+  const { headers, method } = context;
   await session.admitFree();
   if (method === 'OPTIONS') return { status: 204, headers: ['Allow', METHODS] };
-  if (method !== 'POST')
-    throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} supports ${METHODS}, not ${method}.`);
+  if (method !== 'POST') throw new MethodNotAllowed(method, context.path, METHODS);
   if (!accepts(headers.accept, RESPONSE_TYPES))
     throw new AppError('NOT_ACCEPTABLE', 'The cost is available as application/json only.');
-  const { batch, cost, operations, name } = admit(services, await readParameters(exchange), true);
-  exchange.operation = name;
+  const { batch, cost, operations, name } = admit(services, await readParameters(context), true);
+  context.operationName = name;
   const [operation] = operations;
   if (!batch && operation instanceof OperationRefused) {
     const body = JSON.stringify({ errors: operation.errors });

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type ExpectedCost, FAILURE_COST, type Session } from '../../access/session.ts';
+import { FAILURE_COST, type Session } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import {
   type Admission,
@@ -14,19 +14,25 @@ import type { Operations, PreparedOperation } from '../../execution/operations.t
 import { PersistedQueries } from '../../execution/persisted-queries.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
 import { AppError } from '../../foundation/errors.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import type { Authentication } from '../../http/authentication.ts';
 import { chunksOf } from '../../http/chunks.ts';
 import { detectDisconnect } from '../../http/disconnect.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import { etagOf } from '../../http/etag.ts';
 import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
 import { accepts } from '../../http/media-type.ts';
-import type { HttpResponse } from '../../http/response.ts';
+import { GRAPHQL_PATH } from '../../http/paths.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
+import type { Transport } from '../../http/transport.ts';
 import { COST_PATH, handleCost } from './cost.ts';
 import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
 import {
   contentTypeFor,
+  graphqlErrorResponse,
+  METHODS,
   RESPONSE_TYPES,
   responseType,
-  revalidated,
   STREAM_TYPE,
   STREAMED_TYPES,
 } from './response.ts';
@@ -34,32 +40,39 @@ import { run, statusOf } from './run.ts';
 import { Subscription } from './subscription.ts';
 import { YogaTransport } from './yoga.ts';
 
-export { COST_PATH } from './cost.ts';
-export { graphqlErrorResponse } from './response.ts';
-
-const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
 const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, ...STREAMED_TYPES];
 /** Requests up to this cost run to completion without checking whether the client is still there. */
 const MAX_UNMONITORED_COST = 5;
 /** In units. */
 const SUBSCRIPTION_COST = 1;
 
+export interface GraphQLOptions {
+  operations: Operations;
+  streams: EventStreams;
+  authentication: Authentication;
+  /** Sends the common case through Yoga too, as the reference in tests. */
+  alwaysYoga?: boolean;
+}
+
 /**
- * Handles /graphql. Yoga serves GraphQL over HTTP. The common case, a POST with JSON in and out, bypasses it
- * because that is several times cheaper. A test compares the two.
+ * GraphQL at /graphql. Yoga serves GraphQL over HTTP. The common case, a POST with JSON in and out, bypasses
+ * it because that is several times cheaper. A test compares the two.
  */
-export class GraphQLHandler {
+export class GraphQLTransport implements Transport {
+  readonly name = 'graphql';
+  readonly vary = 'Accept, X-API-Key, Authorization, X-RateLimit-Extension';
+  readonly errorResponse = graphqlErrorResponse;
   readonly #services: AdmissionServices;
   readonly #streams: EventStreams;
+  readonly #authentication: Authentication;
   readonly #yoga = new YogaTransport();
-
   readonly #alwaysYoga: boolean;
 
-  /** @param options `alwaysYoga` sends the common case through Yoga too, as the reference in tests */
-  constructor(operations: Operations, streams: EventStreams, { alwaysYoga = false } = {}) {
-    this.#streams = streams;
-    this.#alwaysYoga = alwaysYoga;
+  constructor({ operations, streams, authentication, alwaysYoga = false }: GraphQLOptions) {
     this.#services = { operations, persisted: new PersistedQueries() };
+    this.#streams = streams;
+    this.#authentication = authentication;
+    this.#alwaysYoga = alwaysYoga;
   }
 
   /** Loads what is not needed right at the start. */
@@ -67,15 +80,21 @@ export class GraphQLHandler {
     return this.#yoga.load();
   }
 
-  expectedCost(exchange: Exchange): ExpectedCost {
-    return exchange.path === COST_PATH ? 'free' : 'perhaps free';
+  matches({ path }: RequestContext): boolean {
+    return path === GRAPHQL_PATH || path === COST_PATH;
   }
 
-  /** @throws AppError before anything is executed, possibly before anything is charged */
-  async handle(exchange: Exchange, session: Session): Promise<HttpResponse> {
-    if (exchange.path === COST_PATH) return handleCost(exchange, session, this.#services);
-    const { headers, method } = exchange;
-    exchange.allow = METHODS;
+  admit(context: RequestContext): MaybePromise<void> {
+    // Clients choose the names of operations, so they are kept apart from what labels metrics.
+    context.operation = 'graphql';
+    context.route = context.path;
+    return this.#authentication.admit(context, context.path === COST_PATH ? 'free' : 'perhaps free');
+  }
+
+  async handle(context: RequestContext): Promise<HttpResponse> {
+    const session = context.session!;
+    if (context.path === COST_PATH) return handleCost(context, session, this.#services);
+    const { headers, method } = context;
     if (method === 'OPTIONS') {
       await session.charge(FAILURE_COST);
       return {
@@ -85,35 +104,37 @@ export class GraphQLHandler {
     }
     const hasBody = method === 'POST' || method === 'QUERY';
     if (!hasBody && method !== 'GET' && method !== 'HEAD')
-      throw new AppError('METHOD_NOT_ALLOWED', `${exchange.path} supports ${METHODS}, not ${method}.`);
+      throw new MethodNotAllowed(method, context.path, METHODS);
     if (!accepts(headers.accept, ALL_RESPONSE_TYPES))
       throw new AppError('NOT_ACCEPTABLE', `GraphQL responds with ${RESPONSE_TYPES.join(' or ')}.`);
     checkIdempotencyKey(headers['idempotency-key']);
-    const request = hasBody ? await readParameters(exchange) : readQueryString(exchange.query);
+    const request = hasBody ? await readParameters(context) : readQueryString(context.query);
     const admission = admit(this.#services, request, method === 'POST');
-    exchange.operation = admission.name;
+    context.operationName = admission.name;
     const operation = subscriptionIn(admission);
-    if (operation) return this.#subscribe(exchange, session, admission, operation);
+    if (operation) return this.#subscribe(context, session, admission, operation);
     await session.admit(admission.cost, admission.mutations);
-    if (admission.cost > MAX_UNMONITORED_COST) detectDisconnect(exchange);
+    if (admission.cost > MAX_UNMONITORED_COST) detectDisconnect(context);
     const isPlain = method === 'POST' || isStreamed(admission);
     if (isPlain && !this.#alwaysYoga && responseType(headers.accept) !== undefined)
-      return handlePlain(exchange, session, admission);
-    return revalidated(exchange, await this.#yoga.handle(exchange, session, admission));
+      return handlePlain(context, session, admission);
+    const response = await this.#yoga.handle(context, session, admission);
+    if (method !== 'POST' && response.status === 200) response.etag = etagOf(response.body);
+    return response;
   }
 
   /** Opening it costs a unit; events are charged as they are sent. */
   async #subscribe(
-    exchange: Exchange,
+    context: RequestContext,
     session: Session,
     admission: Admission,
     operation: PreparedOperation,
   ): Promise<HttpResponse> {
-    if (!accepts(exchange.headers.accept, [STREAM_TYPE]))
+    if (!accepts(context.headers.accept, [STREAM_TYPE]))
       throw new AppError('NOT_ACCEPTABLE', `Subscriptions respond with ${STREAM_TYPE}.`);
     await session.charge(SUBSCRIPTION_COST);
-    const subscription = await Subscription.begin(this.#streams, exchange, session, operation);
-    const body = await this.#yoga.stream(exchange, session, admission, subscription.results);
+    const subscription = await Subscription.begin(this.#streams, context, session, operation);
+    const body = await this.#yoga.stream(context, session, admission, subscription.results);
     return {
       status: 200,
       headers: [],
@@ -145,25 +166,25 @@ const isStreamed = ({ batch, cost, mutations }: Admission): boolean =>
   batch && mutations === 0 && cost > MAX_BUFFERED_BATCH_COST;
 
 async function handlePlain(
-  exchange: Exchange,
+  context: RequestContext,
   session: Session,
   admission: Admission,
 ): Promise<HttpResponse> {
-  const contentType = contentTypeFor(exchange.headers.accept);
+  const contentType = contentTypeFor(context.headers.accept);
   const { batch, operations } = admission;
   if (isStreamed(admission)) {
-    const chunks = runSequentially(exchange, session, operations);
+    const chunks = runSequentially(context, session, operations);
     return { status: 200, headers: [], contentType, stream: (response) => send(response, chunks) };
   }
   if (batch) {
     const results = await Promise.all(
-      operations.map((operation, index) => run(exchange, session, operation, index)),
+      operations.map((operation, index) => run(context, session, operation, index)),
     );
     const texts = results.map((result, index) => stringify(operations[index]!, result));
     return { status: 200, headers: [], body: `[${texts.join(',')}]`, contentType };
   }
   const [operation] = operations as [AdmissionResult];
-  const result = await run(exchange, session, operation, 0);
+  const result = await run(context, session, operation, 0);
   return { status: statusOf(result), headers: [], body: stringify(operation, result), contentType };
 }
 
@@ -172,12 +193,12 @@ async function handlePlain(
  * client does not read.
  */
 async function* runSequentially(
-  exchange: Exchange,
+  context: RequestContext,
   session: Session,
   operations: readonly AdmissionResult[],
 ): AsyncGenerator<string, void, undefined> {
   for (const [index, operation] of operations.entries()) {
-    const result = await run(exchange, session, operation, index);
+    const result = await run(context, session, operation, index);
     yield index === 0 ? '[' : ',';
     yield* chunksOf(stringify(operation, result));
   }

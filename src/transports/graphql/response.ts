@@ -1,9 +1,11 @@
 import { publicError } from '../../execution/refusal.ts';
 import type { AppError } from '../../foundation/errors.ts';
-import { etagOf, matchesWeakly } from '../../http/etag.ts';
-import type { Exchange } from '../../http/exchange.ts';
 import { parseMediaRanges } from '../../http/media-type.ts';
+import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, type HttpResponse } from '../../http/response.ts';
+
+/** The methods of /graphql. */
+export const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
 
 /** Media types of a response other than a stream; the first is the default. */
 export const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'] as const;
@@ -39,20 +41,9 @@ export const contentTypeFor = (accept: string | undefined): string =>
  * A response for an error before execution: `errors` without `data`, and the error's own HTTP status under
  * every Accept header.
  */
-export const graphqlErrorResponse = (error: AppError, exchange: Exchange): HttpResponse => ({
+export const graphqlErrorResponse = (error: AppError, context: RequestContext): HttpResponse => ({
   status: error.status,
-  headers: errorHeaders(error, exchange),
+  headers: errorHeaders(error, METHODS),
   body: JSON.stringify({ errors: [publicError(error)] }),
-  contentType: contentTypeFor(exchange.headers.accept),
+  contentType: contentTypeFor(context.headers.accept),
 });
-
-/** Adds an ETag to the response to a read, and answers 304 if the client already has it. */
-export function revalidated(exchange: Exchange, response: HttpResponse & { body: string }): HttpResponse {
-  if (exchange.method === 'POST' || response.status !== 200) return response;
-  const etag = etagOf(response.body);
-  response.headers.push('ETag', etag);
-  const ifNoneMatch = exchange.headers['if-none-match'];
-  return ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)
-    ? { status: 304, headers: response.headers }
-    : response;
-}

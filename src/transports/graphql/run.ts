@@ -2,29 +2,29 @@ import type { Session } from '../../access/session.ts';
 import type { AdmissionResult } from '../../execution/admission.ts';
 import type { PublicResult } from '../../execution/execute.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
-import type { Exchange } from '../../http/exchange.ts';
-import { idempotencyFor } from '../../http/idempotency-key.ts';
+import type { RequestContext } from '../../http/request-context.ts';
 import { formatBudget } from '../../schema/budget.ts';
 import { newContext } from '../../schema/context.ts';
+import { idempotencyFor } from '../idempotency.ts';
 
 /** Runs the nth operation of a request, or returns the errors that prevent it. */
 export async function run(
-  exchange: Exchange,
+  context: RequestContext,
   session: Session,
   operation: AdmissionResult,
   index: number,
 ): Promise<PublicResult> {
-  const extensions = extensionsOf(exchange, session);
+  const extensions = extensionsOf(context, session);
   const more = extensions && { extensions };
   if (operation instanceof OperationRefused) return { errors: [...operation.errors], ...more };
-  const context = newContext(session, {
+  const call = newContext(session, {
     cost: operation.cost,
-    requestId: exchange.requestId,
-    isDisconnected: () => exchange.response.destroyed,
-    idempotency: idempotencyFor(exchange, index),
+    requestId: context.requestId,
+    isDisconnected: () => context.response.destroyed,
+    idempotency: idempotencyFor(context, index),
   });
   try {
-    const { errors, data } = await operation.execute(context);
+    const { errors, data } = await operation.execute(call);
     return errors ? { errors, data: data ?? null, ...more } : { data: data ?? null, ...more };
   } catch (error) {
     if (error instanceof OperationRefused) return { errors: [...error.errors], ...more };
@@ -36,7 +36,7 @@ export async function run(
 export const statusOf = (result: PublicResult): number => ('data' in result ? 200 : 400);
 
 /** The cost of the request and the remaining budget, if the client asked for them. */
-function extensionsOf(exchange: Exchange, session: Session): Record<string, unknown> | undefined {
-  if (exchange.headers['x-ratelimit-extension'] !== 'on') return undefined;
+function extensionsOf(context: RequestContext, session: Session): Record<string, unknown> | undefined {
+  if (context.headers['x-ratelimit-extension'] !== 'on') return undefined;
   return { rateLimit: formatBudget(session.budget(session.units)) };
 }

@@ -13,8 +13,8 @@ import type { PublicResult } from '../../execution/execute.ts';
 import type { PreparedOperation } from '../../execution/operations.ts';
 import { publicError } from '../../execution/refusal.ts';
 import { asAppError } from '../../foundation/errors.ts';
-import type { Exchange } from '../../http/exchange.ts';
 import { PacedResponse } from '../../http/paced-response.ts';
+import type { RequestContext } from '../../http/request-context.ts';
 import { newContext } from '../../schema/context.ts';
 import { toJson } from '../../schema/json.ts';
 import type { StoredEvent } from '../../store/events.ts';
@@ -33,14 +33,14 @@ export class Subscription {
   /** @throws AppError if it cannot start */
   static async begin(
     streams: EventStreams,
-    exchange: Exchange,
+    context: RequestContext,
     session: Session,
     operation: PreparedOperation,
   ): Promise<Subscription> {
     let stream: EventStream | undefined;
-    const { requestId } = exchange;
+    const { requestId } = context;
     const contextOfEvent = () => newContext(session, { cost: operation.cost, requestId });
-    const key = apiKeyFrom(exchange.headers)!;
+    const key = apiKeyFrom(context.headers)!;
     const followEvents = async (selection: StreamOptions['selection']) => {
       stream = await streams.open({ session, key, selection, cost: operation.cost, requestId });
       return eventsOf(stream);

@@ -4,8 +4,8 @@ import type { Admission } from '../../execution/admission.ts';
 import type { PublicResult } from '../../execution/execute.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
 import { schema } from '../../execution/schema.ts';
-import type { Exchange } from '../../http/exchange.ts';
 import { accepts } from '../../http/media-type.ts';
+import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { responseType, STREAM_TYPE, STREAMED_TYPES } from './response.ts';
 import { run, statusOf } from './run.ts';
@@ -16,7 +16,7 @@ const ENDPOINT_URL = `http://localhost${ENDPOINT}`;
 /** A request that is admitted and charged. Nested one level deep because Yoga copies its server context. */
 interface YogaContext {
   admitted: {
-    exchange: Exchange;
+    context: RequestContext;
     session: Session;
     admission: Admission;
     /** Set for an open subscription. */
@@ -36,26 +36,26 @@ export class YogaTransport {
 
   /** Responds to a request whose operations are admitted and charged. */
   async handle(
-    exchange: Exchange,
+    context: RequestContext,
     session: Session,
     admission: Admission,
   ): Promise<HttpResponse & { body: string }> {
-    const { accept } = exchange.headers;
+    const { accept } = context.headers;
     // Yoga ignores q-values.
     const type = responseType(accept) ?? STREAMED_TYPES.find((one) => accepts(accept, [one]))!;
-    const response = await this.#fetch(type, { exchange, session, admission });
+    const response = await this.#fetch(type, { context, session, admission });
     const contentType = response.headers.get('content-type')!;
     return { status: response.status, headers: [], body: await response.text(), contentType };
   }
 
   /** Writes the results of a subscription in GraphQL over SSE, distinct connections mode. */
   async stream(
-    exchange: Exchange,
+    context: RequestContext,
     session: Session,
     admission: Admission,
     results: AsyncIterable<PublicResult>,
   ): Promise<ReadableStream<Uint8Array>> {
-    const response = await this.#fetch(STREAM_TYPE, { exchange, session, admission, results });
+    const response = await this.#fetch(STREAM_TYPE, { context, session, admission, results });
     return response.body!;
   }
 
@@ -86,10 +86,10 @@ async function loadYoga(): Promise<YogaServerInstance<YogaContext, object>> {
 
 /** Replaces Yoga's parser, validator and executor with the documents and code that admission has prepared. */
 function useAdmission(): Plugin<object, YogaContext> {
-  const operationOf = (context: unknown, params: unknown) => {
-    const { exchange, session, admission } = (context as YogaContext).admitted;
+  const operationOf = (yogaContext: unknown, params: unknown) => {
+    const { context, session, admission } = (yogaContext as YogaContext).admitted;
     const index = admission.requests.indexOf(params as never);
-    return { exchange, session, index, operation: admission.operations[index]! };
+    return { context, session, index, operation: admission.operations[index]! };
   };
   return {
     onRequestParse: ({ setRequestParser, serverContext }) => {
@@ -97,10 +97,10 @@ function useAdmission(): Plugin<object, YogaContext> {
       // Yoga's own parsers round large integers.
       setRequestParser(() => (batch ? requests : requests[0]) as never);
     },
-    onParams: async ({ params, context, setResult }) => {
-      const { exchange, session, index, operation } = operationOf(context, params);
+    onParams: async ({ params, context: yogaContext, setResult }) => {
+      const { context, session, index, operation } = operationOf(yogaContext, params);
       if (!(operation instanceof OperationRefused)) return;
-      const result = await run(exchange, session, operation, index);
+      const result = await run(context, session, operation, index);
       setResult({
         ...result,
         extensions: { ...result.extensions, http: { status: statusOf(result) } },
@@ -116,11 +116,11 @@ function useAdmission(): Plugin<object, YogaContext> {
     },
     onExecute: ({ args, setExecuteFn }) => {
       setExecuteFn((async () => {
-        const { exchange, session, index, operation } = operationOf(
+        const { context, session, index, operation } = operationOf(
           args.contextValue,
           args.contextValue.params,
         );
-        const result = await run(exchange, session, operation, index);
+        const result = await run(context, session, operation, index);
         return {
           ...result,
           extensions: { ...result.extensions, http: { status: statusOf(result) } },

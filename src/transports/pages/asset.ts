@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import { matchesWeakly } from '../../http/etag.ts';
-import type { Exchange, Headers } from '../../http/exchange.ts';
-import type { HttpResponse } from '../../http/response.ts';
+import { isUnmodified } from '../../http/conditional.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import type { Headers, HttpResponse } from '../../http/response.ts';
 
 const compress = promisify(gzip);
 const expand = promisify(gunzip);
@@ -30,25 +30,16 @@ export class Asset {
   }
 
   /** Responds to a GET or HEAD. */
-  async handle(exchange: Exchange): Promise<HttpResponse> {
+  async handle(context: RequestContext): Promise<HttpResponse> {
     const { etag, compressed } = await this.#prepared();
     const { contentType, headers = [] } = this.#options;
-    const all: Headers = [
-      ...headers,
-      // Weak, because the compressed and plain representations share it (RFC 9110 section 8.8.1).
-      'ETag',
-      `W/${etag}`,
-      'Cache-Control',
-      'no-cache',
-      'Vary',
-      'Accept-Encoding',
-    ];
-    const ifNoneMatch = exchange.header('if-none-match');
-    if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers: all };
-    if (!acceptsCoding(exchange.header('accept-encoding'), 'gzip'))
-      return { status: 200, headers: all, body: await this.#expanded(compressed), contentType };
+    const all: Headers = [...headers, 'Cache-Control', 'no-cache', 'Vary', 'Accept-Encoding'];
+    const response = { status: 200, headers: all, contentType, etag };
+    if (isUnmodified(context, response)) return response;
+    if (!acceptsCoding(context.header('accept-encoding'), 'gzip'))
+      return { ...response, body: await this.#expanded(compressed) };
     all.push('Content-Encoding', 'gzip');
-    return { status: 200, headers: all, body: compressed, contentType };
+    return { ...response, body: compressed };
   }
 
   #prepared(): Promise<Prepared> {
@@ -75,6 +66,7 @@ export class Asset {
 }
 
 interface Prepared {
+  /** Weak, because the compressed and plain representations share it (RFC 9110 section 8.8.1). */
   etag: string;
   /** The only permanent copy; nearly every client accepts it. */
   compressed: Buffer;
@@ -82,7 +74,7 @@ interface Prepared {
 
 async function prepare({ content }: AssetOptions): Promise<Prepared> {
   const made = await content();
-  return { etag: `"${digestOf(made)}"`, compressed: await compress(made) };
+  return { etag: `W/"${digestOf(made)}"`, compressed: await compress(made) };
 }
 
 /** Enough of SHA-256 to distinguish contents. */

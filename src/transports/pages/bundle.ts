@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { Exchange, Headers } from '../../http/exchange.ts';
-import type { HttpResponse } from '../../http/response.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import type { Headers, HttpResponse } from '../../http/response.ts';
 import { acceptsCoding } from './asset.ts';
 
 /** The bundler's output for browsers, written by `bundle.ts` at the root of the repository. */
@@ -52,9 +52,9 @@ export class Bundle {
   }
 
   /** Responds to a GET or HEAD of an existing file. */
-  async handle(exchange: Exchange): Promise<HttpResponse> {
-    const name = exchange.path.slice(BUNDLE_PATH.length);
-    const accepted = exchange.header('accept-encoding');
+  async handle(context: RequestContext): Promise<HttpResponse> {
+    const name = context.path.slice(BUNDLE_PATH.length);
+    const accepted = context.header('accept-encoding');
     const encoded = CODINGS.find(({ coding }) => acceptsCoding(accepted, coding));
     const headers: Headers = [
       'Cache-Control',

@@ -1,5 +1,5 @@
-import type { Headers } from '../../http/exchange.ts';
 import { GRAPHQL_PATH } from '../../http/paths.ts';
+import type { Headers } from '../../http/response.ts';
 import type { Bundle } from './bundle.ts';
 import { ICON_PATH } from './icon.ts';
 import { DOCS_PATH } from './paths.ts';

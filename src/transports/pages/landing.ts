@@ -1,5 +1,5 @@
-import type { Exchange } from '../../http/exchange.ts';
 import { GRAPHQL_PATH } from '../../http/paths.ts';
+import type { RequestContext } from '../../http/request-context.ts';
 import { escapeHtml } from './html.ts';
 import { DOCS_PATH, OPENAPI_PATH, SDL_PATH } from './paths.ts';
 
@@ -84,8 +84,8 @@ ${rows.map(([where, what]) => `<dt>${where}</dt>\n<dd>${escapeHtml(what)}</dd>`)
 }
 
 /** The origin used by the browser, or localhost if that is unsafe to paste into a shell. */
-export function originOf(exchange: Exchange, proxies: number): string {
-  const host = exchange.header('host') ?? '';
-  const isSecure = proxies > 0 && exchange.header('x-forwarded-proto')?.split(',')[0]?.trim() === 'https';
+export function originOf(context: RequestContext, proxies: number): string {
+  const host = context.header('host') ?? '';
+  const isSecure = proxies > 0 && context.header('x-forwarded-proto')?.split(',')[0]?.trim() === 'https';
   return `${isSecure ? 'https' : 'http'}://${/^[\w.:[\]-]+$/.test(host) ? host : 'localhost'}`;
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../config.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { deploymentOf, openApiJson } from '../../openapi/document.ts';
 import type { Route } from '../../schema/route.ts';
@@ -31,10 +31,10 @@ export class OpenApi {
   }
 
   /** Responds to a GET or HEAD. */
-  async handle(exchange: Exchange): Promise<HttpResponse> {
-    const origin = originOf(exchange, this.#config.TRUST_PROXY);
+  async handle(context: RequestContext): Promise<HttpResponse> {
+    const origin = originOf(context, this.#config.TRUST_PROXY);
     const known = this.#assets.get(origin);
-    if (known) return known.handle(exchange);
+    if (known) return known.handle(context);
     if (this.#assets.size >= MAX_ORIGINS) this.#assets.purgeStale();
     if (this.#assets.size >= MAX_ORIGINS) {
       const headers = ['Cache-Control', 'no-cache', 'Vary', 'Accept-Encoding'];
@@ -42,7 +42,7 @@ export class OpenApi {
     }
     const asset = new Asset({ contentType: CONTENT_TYPE, content: () => this.#textFor(origin) });
     this.#assets.set(origin, asset);
-    return asset.handle(exchange);
+    return asset.handle(context);
   }
 
   #textFor(origin: string): string {

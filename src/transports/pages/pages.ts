@@ -1,13 +1,12 @@
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
 import type { Config } from '../../config.ts';
-import { ROUTES } from '../../domains/routes.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { coalesced } from '../../http/coalesced.ts';
-import type { Exchange } from '../../http/exchange.ts';
 import { isLocalRequest } from '../../http/local-request.ts';
 import { GRAPHQL_PATH } from '../../http/paths.ts';
-import type { HttpResponse } from '../../http/response.ts';
-import type { Metrics } from '../../observability/metrics.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import { errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
+import type { Transport } from '../../http/transport.ts';
 import type { Route } from '../../schema/route.ts';
 import type { Store } from '../../store/store.ts';
 import { Asset } from './asset.ts';
@@ -29,16 +28,22 @@ const graphiqlBody = (introspection: boolean) => `<h1 class="unseen">GraphiQL</h
   introspection ? ` Without it, read <a href="${SDL_PATH}">the schema</a>.` : ''
 }</noscript>`;
 
-export type Page = (exchange: Exchange) => MaybePromise<HttpResponse>;
+type Page = (context: RequestContext) => MaybePromise<HttpResponse>;
+
+/** What a scrape returns. */
+export interface PageMetrics {
+  readonly contentType: string;
+  text(): Promise<string>;
+}
 
 export interface PagesOptions {
   config: Config;
   store: Store;
-  metrics: Metrics | undefined;
+  metrics?: PageMetrics | undefined;
   /** The schema shown in GraphiQL. */
   schema: GraphQLSchema;
-  /** All REST operations by default. */
-  routes?: readonly Route[] | undefined;
+  /** The REST operations. */
+  routes: readonly Route[];
   /** Filled in for users on this machine; development only. */
   developmentKey?: string | undefined;
 }
@@ -64,7 +69,9 @@ const json = (value: unknown): HttpResponse => ({
 });
 
 /** Everything served without a key and outside the quotas. */
-export class Pages {
+export class Pages implements Transport {
+  readonly name = 'page';
+  readonly errorResponse = errorResponse;
   readonly #pages = new Map<string, Page>();
   /** Pages whose paths exist for GET and HEAD only. */
   readonly #readPages = new Map<string, Page>();
@@ -72,9 +79,9 @@ export class Pages {
   readonly #browserPages = new Map<string, Page>();
 
   readonly #bundle = new Bundle();
-  readonly #file = sameOrigin((exchange) => this.#bundle.handle(exchange));
+  readonly #file = sameOrigin((context) => this.#bundle.handle(context));
 
-  constructor({ config, store, metrics, schema, routes = ROUTES, developmentKey }: PagesOptions) {
+  constructor({ config, store, metrics, schema, routes, developmentKey }: PagesOptions) {
     this.#pages.set('/health/live', () => json({ status: 'live' }));
     const ping = coalesced(() => store.ping(), 0);
     this.#pages.set('/health/ready', async () => {
@@ -91,28 +98,28 @@ export class Pages {
       }));
     }
     const openApi = new OpenApi(config, routes);
-    this.#pages.set(OPENAPI_PATH, (exchange) => openApi.handle(exchange));
+    this.#pages.set(OPENAPI_PATH, (context) => openApi.handle(context));
     const robots = new Asset({ contentType: 'text/plain; charset=utf-8', content: () => ROBOTS });
-    this.#pages.set('/robots.txt', (exchange) => robots.handle(exchange));
+    this.#pages.set('/robots.txt', (context) => robots.handle(context));
     const operations = new Asset({
       contentType: 'application/json',
       content: () => JSON.stringify(restOperations(routes, config.REST_BASE_PATH)),
     });
-    this.#pages.set(OPERATIONS_PATH, (exchange) => operations.handle(exchange));
+    this.#pages.set(OPERATIONS_PATH, (context) => operations.handle(context));
     for (const [path, asset] of icons())
       this.#pages.set(
         path,
-        sameOrigin((exchange) => asset.handle(exchange)),
+        sameOrigin((context) => asset.handle(context)),
       );
     if (config.INTROSPECTION) {
       const sdl = new Asset({
         contentType: 'text/plain; charset=utf-8',
         content: () => `${printSchema(lexicographicSortSchema(schema))}\n`,
       });
-      this.#pages.set(SDL_PATH, (exchange) => sdl.handle(exchange));
+      this.#pages.set(SDL_PATH, (context) => sdl.handle(context));
     }
 
-    const keyFor = ({ request }: Exchange) => (isLocalRequest(request) ? developmentKey : undefined);
+    const keyFor = ({ request }: RequestContext) => (isLocalRequest(request) ? developmentKey : undefined);
     const common = { bundle: this.#bundle, graphiql: config.GRAPHIQL };
     const docs = htmlAssets(keyFor, (key) =>
       htmlPage({
@@ -128,8 +135,8 @@ export class Pages {
     this.#readPages.set(`${DOCS_PATH}/`, redirectTo(DOCS_PATH));
     this.#browserPages.set(
       '/',
-      sameOrigin((exchange) => {
-        const key = keyFor(exchange);
+      sameOrigin((context) => {
+        const key = keyFor(context);
         return uncached(
           htmlPage({
             ...common,
@@ -142,7 +149,7 @@ export class Pages {
               metrics: metrics !== undefined && config.METRICS,
               introspection: config.INTROSPECTION,
               apiKey: key,
-              origin: originOf(exchange, config.TRUST_PROXY),
+              origin: originOf(context, config.TRUST_PROXY),
             }),
             developmentKey: key,
           }),
@@ -164,30 +171,48 @@ export class Pages {
     this.#readPages.set(`${GRAPHQL_PATH}/`, redirectTo(GRAPHQL_PATH));
   }
 
+  matches(context: RequestContext): boolean {
+    return this.#find(context) !== undefined;
+  }
+
+  admit(context: RequestContext): void {
+    context.operation = context.path;
+    context.route = context.path;
+  }
+
+  handle(context: RequestContext): MaybePromise<HttpResponse> {
+    const { method, path } = context;
+    if (method === 'GET' || method === 'HEAD') return this.#find(context)!(context);
+    if (method === 'OPTIONS') return { status: 204, headers: ['Allow', METHODS] };
+    throw new MethodNotAllowed(method, path, METHODS);
+  }
+
   /** Finds the page for a request. Pages for browsers match only if HTML is accepted. */
-  find(exchange: Exchange): Page | undefined {
-    const page = this.#pages.get(exchange.path) ?? (this.#bundle.has(exchange.path) ? this.#file : undefined);
-    if (page || !isRead(exchange)) return page;
+  #find(context: RequestContext): Page | undefined {
+    const page = this.#pages.get(context.path) ?? (this.#bundle.has(context.path) ? this.#file : undefined);
+    if (page || !isRead(context)) return page;
     return (
-      this.#readPages.get(exchange.path) ??
-      (wantsHtml(exchange) ? this.#browserPages.get(exchange.path) : undefined)
+      this.#readPages.get(context.path) ??
+      (wantsHtml(context) ? this.#browserPages.get(context.path) : undefined)
     );
   }
 }
 
+const METHODS = 'GET, HEAD, OPTIONS';
+
 /** A page that is rendered at most twice: with the development key and without. */
 function htmlAssets(
-  keyFor: (exchange: Exchange) => string | undefined,
+  keyFor: (context: RequestContext) => string | undefined,
   render: (developmentKey: string | undefined) => string,
 ): Page {
   const assets = new Map<string | undefined, Asset>();
-  return (exchange) => {
-    const key = keyFor(exchange);
+  return (context) => {
+    const key = keyFor(context);
     const asset =
       assets.get(key) ??
       new Asset({ contentType: HTML_TYPE, content: () => render(key), headers: HTML_HEADERS });
     assets.set(key, asset);
-    return asset.handle(exchange);
+    return asset.handle(context);
   };
 }
 
@@ -210,10 +235,10 @@ const redirectTo =
 /** Keeps scripts of other origins from reading a page that may contain a key. */
 const sameOrigin =
   (page: Page): Page =>
-  async (exchange) => ({ ...(await page(exchange)), sameOriginOnly: true });
+  async (context) => ({ ...(await page(context)), sameOriginOnly: true });
 
-const isRead = ({ method }: Exchange): boolean => method === 'GET' || method === 'HEAD';
+const isRead = ({ method }: RequestContext): boolean => method === 'GET' || method === 'HEAD';
 
 /** Whether a browser is navigating. GraphQL over GET has a query. */
-const wantsHtml = ({ headers, query }: Exchange): boolean =>
+const wantsHtml = ({ headers, query }: RequestContext): boolean =>
   headers.accept?.includes('text/html') === true && !/(^|&)query=/.test(query);

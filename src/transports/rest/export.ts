@@ -10,12 +10,12 @@ import {
 } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
 import { AppError, asAppError } from '../../foundation/errors.ts';
-import type { Exchange } from '../../http/exchange.ts';
 import { PacedResponse } from '../../http/paced-response.ts';
+import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { MAX_PAGE_SIZE } from '../../schema/connection.ts';
 import type { QueryParameter } from '../../schema/parameter.ts';
-import { NDJSON } from './media-types.ts';
+import { MAX_EXPORT_SIZE, NDJSON } from '../../schema/route.ts';
 import type { ResultPage } from './output.ts';
 import type { Writer } from './representation.ts';
 
@@ -26,7 +26,6 @@ const ROWS_PER_PAYMENT = MAX_PAGE_SIZE;
  * it examines.
  */
 const PAGES_PER_PAYMENT = 10;
-export const MAX_EXPORT_SIZE = 1_000_000;
 
 const stopping = () => new AppError('UNAVAILABLE', 'The server is stopping. Continue after `after`.');
 
@@ -65,16 +64,16 @@ export class Exports {
    *
    * @throws RATE_LIMITED if the key has as many streams open as its plan allows, and whatever reading throws
    */
-  async open(exchange: Exchange, session: Session, source: ExportSource): Promise<HttpResponse> {
+  async open(context: RequestContext, session: Session, source: ExportSource): Promise<HttpResponse> {
     const head = { status: 200, headers: ['X-Accel-Buffering', 'no'], contentType: NDJSON };
     const started = new Export(source, session);
-    if (exchange.method === 'HEAD') {
+    if (context.method === 'HEAD') {
       await started.read();
       return { ...head, stream: async () => ({}) };
     }
     const remove = this.#openStreams.add({
       session,
-      key: apiKeyFrom(exchange.headers)!,
+      key: apiKeyFrom(context.headers)!,
       fail: (error) => started.fail(error),
     });
     try {
@@ -89,7 +88,7 @@ export class Exports {
         await started.run(response);
         remove();
         const { failure, rows } = started;
-        if (failure !== undefined && isFault(failure)) this.#report(failure, exchange.requestId);
+        if (failure !== undefined && isFault(failure)) this.#report(failure, context.requestId);
         return { rows, end: failure === undefined ? 'complete' : endReason(failure) };
       },
     };

@@ -2,12 +2,12 @@ import { AppError, type Issue } from '../../foundation/errors.ts';
 import { ID_RULE, parseId } from '../../foundation/id.ts';
 import { issuesOf } from '../../foundation/validation.ts';
 import { checkLength, readBody } from '../../http/body.ts';
-import type { Exchange } from '../../http/exchange.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
 import { acceptsContentType } from '../../http/media-type.ts';
-import { acceptsIdempotencyKey, type Body, type Route } from '../../schema/route.ts';
-import { bodyTypesOf, int64FormatOf } from './media-types.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import { acceptsIdempotencyKey, type Body, bodyTypesOf, type Route } from '../../schema/route.ts';
+import { int64FormatOf } from './media-types.ts';
 import { readQuery } from './query.ts';
 import { withIntegerIds } from './representation.ts';
 
@@ -25,19 +25,19 @@ export interface Input {
  * @throws BAD_REQUEST if the query's percent-encoding is broken
  */
 export function readInput(
-  exchange: Exchange,
+  context: RequestContext,
   route: Route,
   parameters: Readonly<Record<string, string | undefined>>,
   body?: Readonly<Record<string, unknown>>,
 ): Input {
   const issues: Issue[] = [];
-  const variables = readQuery(exchange.query, route.query ?? [], issues);
+  const variables = readQuery(context.query, route.query ?? [], issues);
   if (route.pathParameter) {
     const id = parseId(parameters[route.pathParameter]);
     if (id === null) issues.unshift({ path: route.pathParameter, message: ID_RULE });
     variables[route.pathParameter] = id;
   }
-  const key = exchange.headers['idempotency-key'];
+  const key = context.headers['idempotency-key'];
   if (acceptsIdempotencyKey(route.method) && key !== undefined && parseIdempotencyKey(key) === null)
     issues.push(IDEMPOTENCY_KEY_ISSUE);
   if (body) {
@@ -72,21 +72,21 @@ function readFields(
  * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST unless it is a JSON object
  */
 export async function readObject(
-  exchange: Exchange,
+  context: RequestContext,
   { method, shape }: Route,
 ): Promise<Record<string, unknown>> {
-  checkLength(exchange.request);
+  checkLength(context.request);
   const types = bodyTypesOf(method);
-  const contentType = exchange.headers['content-type'];
-  if (!acceptsContentType(contentType, types) || isEncoded(exchange)) {
+  const contentType = context.headers['content-type'];
+  if (!acceptsContentType(contentType, types) || isEncoded(context)) {
     throw new AppError(
       'UNSUPPORTED_MEDIA_TYPE',
       `This operation accepts ${types.join(' or ')} in UTF-8 only.`,
     );
   }
-  const body = asObject(parseJson(await readBody(exchange)));
+  const body = asObject(parseJson(await readBody(context)));
   return int64FormatOf(contentType) === 'string' ? withIntegerIds(shape!, body) : body;
 }
 
-const isEncoded = ({ headers }: Exchange): boolean =>
+const isEncoded = ({ headers }: RequestContext): boolean =>
   headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity';

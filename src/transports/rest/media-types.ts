@@ -1,13 +1,7 @@
 import { parseMediaRanges } from '../../http/media-type.ts';
-import type { Method } from '../../schema/route.ts';
+import { NDJSON } from '../../schema/route.ts';
 
 const JSON_TYPE = 'application/json';
-const JSON_TYPES = [JSON_TYPE];
-const PATCH_TYPES = [JSON_TYPE, 'application/merge-patch+json'];
-
-/** The media types accepted for the body of a method. */
-export const bodyTypesOf = (method: Method): readonly string[] =>
-  method === 'PATCH' ? PATCH_TYPES : JSON_TYPES;
 
 /**
  * How JSON represents an int64: as an integer, or as a string of digits for callers whose numbers are IEEE
@@ -42,9 +36,6 @@ export function negotiateInt64Format(accept: string | undefined): Int64Format | 
   if (strings > 0 && strings >= integers) return 'string';
   return integers > 0 ? 'integer' : null;
 }
-
-/** The media type of a list with one record per line. */
-export const NDJSON = 'application/x-ndjson';
 
 /**
  * Whether an Accept header asks for a list with one record per line: it must name that type, and prefer JSON

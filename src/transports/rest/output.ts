@@ -1,8 +1,8 @@
 import type { PublicResult } from '../../execution/execute.ts';
 import { type AppError, notFound, ReportedError } from '../../foundation/errors.ts';
-import { etagOf, matchesWeakly } from '../../http/etag.ts';
-import type { Exchange, Headers } from '../../http/exchange.ts';
-import type { HttpResponse } from '../../http/response.ts';
+import { etagOf } from '../../http/etag.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import type { Headers, HttpResponse } from '../../http/response.ts';
 import type { Route } from '../../schema/route.ts';
 import type { Shape } from '../../schema/shape.ts';
 import { CONTENT_TYPES, type Int64Format, negotiateInt64Format } from './media-types.ts';
@@ -15,7 +15,7 @@ import { writeList, writerFor } from './representation.ts';
  * @throws the error in the result; NOT_FOUND if there is no record
  */
 export function toResponse(
-  exchange: Exchange,
+  context: RequestContext,
   route: Route,
   variables: Readonly<Record<string, unknown>>,
   result: PublicResult,
@@ -23,18 +23,18 @@ export function toResponse(
   if (result.errors) throw errorOf(result);
   const { shape, status } = route;
   if (shape === undefined) return { status, headers: [] };
-  const format = negotiateInt64Format(exchange.headers.accept)!;
+  const format = negotiateInt64Format(context.headers.accept)!;
   const write = writerFor(shape.type, format);
   if (route.list) {
     const page = pageOf(route, variables, result);
     const headers: Headers =
-      route.endless || page.pageInfo.hasNextPage ? ['Link', nextLink(exchange, shape, page)] : [];
-    return withEtag(exchange, format, status, headers, writeList(write, page.nodes));
+      route.endless || page.pageInfo.hasNextPage ? ['Link', nextLink(context, shape, page)] : [];
+    return representation(format, status, headers, writeList(write, page.nodes));
   }
   const record = recordOf(route, variables, result);
   // Creating happens at the path of the list, which has no parameter.
-  const headers: Headers = status === 201 ? ['Location', `${exchange.route}/${idOf(shape, record)}`] : [];
-  return withEtag(exchange, format, status, headers, write(record));
+  const headers: Headers = status === 201 ? ['Location', `${context.route}/${idOf(shape, record)}`] : [];
+  return representation(format, status, headers, write(record));
 }
 
 /** The page of a list in a result. @throws the error in the result, NOT_FOUND if there is no such list */
@@ -75,27 +75,18 @@ export interface ResultPage {
 }
 
 /** The link to the next page (RFC 8288), with the filters and limit of this request. */
-function nextLink(exchange: Exchange, shape: Shape, page: ResultPage): string {
-  const query = new URLSearchParams(exchange.query);
+function nextLink(context: RequestContext, shape: Shape, page: ResultPage): string {
+  const query = new URLSearchParams(context.query);
   query.set('after', page.pageInfo.endCursor ?? idOf(shape, page.nodes.at(-1)!));
-  return `<${exchange.path}?${query}>; rel="next"`;
+  return `<${context.path}?${query}>; rel="next"`;
 }
 
-function withEtag(
-  exchange: Exchange,
+const representation = (
   format: Int64Format,
   status: number,
   headers: Headers,
   body: string,
-): HttpResponse {
-  const etag = etagOf(body);
-  headers.push('ETag', etag);
-  const ifNoneMatch = isRead(exchange) ? exchange.headers['if-none-match'] : undefined;
-  if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers };
-  return { status, headers, body, contentType: CONTENT_TYPES[format] };
-}
-
-const isRead = ({ method }: Exchange): boolean => method === 'GET' || method === 'HEAD';
+): HttpResponse => ({ status, headers, body, contentType: CONTENT_TYPES[format], etag: etagOf(body) });
 
 function errorOf({ errors, retryAfter }: PublicResult): ReportedError {
   const { message, extensions } = errors![0]!;

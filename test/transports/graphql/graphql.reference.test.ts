@@ -13,6 +13,7 @@ import {
 } from 'graphql';
 import { stringify } from 'lossless-json';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Access } from '../../../src/access/access.ts';
 import type { Principal } from '../../../src/access/api-keys.ts';
 import { BurstGuard } from '../../../src/access/burst-guard.ts';
 import { FreeGuard } from '../../../src/access/free-guard.ts';
@@ -26,11 +27,13 @@ import {
   type PreparedOperation,
 } from '../../../src/execution/operations.ts';
 import { schema } from '../../../src/execution/schema.ts';
+import { systemClock } from '../../../src/foundation/clock.ts';
 import { AppError } from '../../../src/foundation/errors.ts';
-import { Exchange } from '../../../src/http/exchange.ts';
+import { Authentication } from '../../../src/http/authentication.ts';
+import { RequestContext } from '../../../src/http/request-context.ts';
 import type { HttpResponse } from '../../../src/http/response.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { GraphQLHandler, graphqlErrorResponse } from '../../../src/transports/graphql/graphql.ts';
+import { GraphQLTransport } from '../../../src/transports/graphql/graphql.ts';
 import { sqlite } from '../../kit/petstore.ts';
 import type { OpenedStore } from '../../kit/stores.ts';
 
@@ -73,7 +76,7 @@ async function bodyOf({ body, stream }: HttpResponse): Promise<string> {
 class Side {
   readonly reported: unknown[] = [];
   readonly #store: Store;
-  readonly #handler: GraphQLHandler;
+  readonly #transport: GraphQLTransport;
   #requests = 0;
   /**
    * Shared because creating them takes longer than a request. Each request comes one second after the previous
@@ -91,7 +94,8 @@ class Side {
     const report = (error: unknown) => this.reported.push(error);
     const operations = alwaysYoga ? new Interpreted(schema, report) : new Operations(schema, report);
     const streams = new EventStreams({ store, openStreams: new OpenStreams(() => true), report });
-    this.#handler = new GraphQLHandler(operations, streams, { alwaysYoga });
+    const authentication = new Authentication(new Access(systemClock), () => store, 0);
+    this.#transport = new GraphQLTransport({ operations, streams, authentication, alwaysYoga });
   }
 
   /** Returns what a client sees of the response, and the cost. */
@@ -104,16 +108,17 @@ class Side {
       // HTTP/1.0, for which disconnects are not detected: there is no socket.
       httpVersionMinor: 0,
     });
-    const exchange = new Exchange(request as unknown as IncomingMessage, {} as ServerResponse, 'test');
-    exchange.transport = 'graphql';
+    const context = new RequestContext(request as unknown as IncomingMessage, {} as ServerResponse, 'test');
+    context.transport = this.#transport;
     const session = new Session({
       principal,
       store: this.#store,
       counters: this.#counters,
       now: () => NOW,
     });
-    const response = await this.#handler.handle(exchange, session).catch((error: unknown) => {
-      if (error instanceof AppError) return graphqlErrorResponse(error, exchange);
+    context.session = session;
+    const response = await this.#transport.handle(context).catch((error: unknown) => {
+      if (error instanceof AppError) return this.#transport.errorResponse(error, context);
       throw error;
     });
     const contentType = response.contentType?.replace(/\s/g, '');
@@ -123,8 +128,9 @@ class Side {
       // Event ids contain the id of the log, which differs between the stores.
       body: (await bodyOf(response)).replace(/"[0-9a-f]{8}-(\d+)"/g, '"log-$1"'),
       headers: response.headers,
+      etag: response.etag,
       cost: session.units,
-      operation: exchange.operation,
+      operation: context.operationName,
     };
   }
 }

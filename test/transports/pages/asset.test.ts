@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { Exchange } from '../../../src/http/exchange.ts';
+import { RequestContext } from '../../../src/http/request-context.ts';
 import { createHttpServer, listen } from '../../../src/server.ts';
 import { Asset, acceptsCoding } from '../../../src/transports/pages/asset.ts';
 import { expectKeptFor } from '../../kit/kept.ts';
@@ -12,7 +12,7 @@ const CLIENTS = 60;
 const open = async (asset: Asset) => {
   let responses = 0;
   const server = createHttpServer(async (request, response) => {
-    const result = await asset.handle(new Exchange(request, response, 'test')).catch(() => undefined);
+    const result = await asset.handle(new RequestContext(request, response, 'test')).catch(() => undefined);
     response.writeHead(result?.status ?? 500);
     response.end(result?.body);
     responses++;

@@ -3,12 +3,21 @@ import type { Span } from '@opentelemetry/api';
 import type { Principal } from '../access/api-keys.ts';
 import type { Decision, WindowView } from '../access/limiter.ts';
 import type { Session } from '../access/session.ts';
+import type { Headers } from './response.ts';
 
-/** Response headers as a flat list of names and values, the format Node writes fastest. */
-export type Headers = (string | number)[];
+/** What is common to the requests of one transport. */
+export interface TransportDescription {
+  /** For the log and the metrics. */
+  readonly name: string;
+  /**
+   * The request headers that select its responses to reads, as in Vary. Those responses are marked as private
+   * to the key. Absent if its responses say so themselves.
+   */
+  readonly vary?: string;
+}
 
 /** One request, its response, and everything learned about it along the way. */
-export class Exchange {
+export class RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
@@ -18,27 +27,25 @@ export class Exchange {
   readonly path: string;
   /** Without its `?`. */
   readonly query: string;
-  /** Set once the key is accepted. */
+  /** Set by the gateway to the one that matches. */
+  transport: TransportDescription | undefined;
+  /** Set by authentication once the key is accepted. */
   session: Session | undefined;
-  /** The per-address window, shown when no key's budget applies. */
+  /** Set by authentication: the per-address window, shown when no key's budget applies. */
   guardWindow: WindowView | undefined;
-  /** For the log and the metrics. */
-  transport: 'rest' | 'graphql' | 'page' = 'rest';
+  /** Set by the transport: what is called, from a bounded set, for the log, metrics and traces. */
   operation: string | undefined;
-  /** The path template of the matched operation. */
+  /** Set by the transport: the name that the client gave the operation, if it did. */
+  operationName: string | undefined;
+  /** Set by the transport: the path template of the operation. */
   route: string | undefined;
-  /** Set when the request is traced. */
-  span: Span | undefined;
-  /** The methods that the path supports. */
-  allow: string | undefined;
-  /** Headers on every response of the matched operation. */
-  operationHeaders: Headers | undefined;
-  /** Whether the matched operation is deprecated. */
-  deprecated = false;
-  /** Whether the body is being read or has been. */
-  isBodyRead = false;
+  /** Set by the transport if the operation is deprecated: the headers on each of its responses. */
+  deprecation: Headers | undefined;
   /** Whether the response replays an earlier idempotent call. */
   replayed = false;
+  /** Set when the request is traced. */
+  span: Span | undefined;
+  /** Set when the response is sent. */
   status = 0;
 
   constructor(request: IncomingMessage, response: ServerResponse, requestId: string) {
@@ -50,6 +57,12 @@ export class Exchange {
     const queryStart = url.indexOf('?');
     this.path = queryStart < 0 ? url : url.slice(0, queryStart);
     this.query = queryStart < 0 ? '' : url.slice(queryStart + 1);
+  }
+
+  /** Whether the method only reads a representation, which caches may keep (RFC 9110, RFC 10008). */
+  get isRead(): boolean {
+    const { method } = this;
+    return method === 'GET' || method === 'HEAD' || method === 'QUERY';
   }
 
   get principal(): Principal | undefined {

@@ -5,13 +5,17 @@ import type { Session } from '../../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
 import { type FeedEvent, type Selection, SlowReaderError } from '../../domains/event/reader.ts';
 import { type EventStream, type EventStreams, endReason } from '../../domains/event/streams.ts';
-import { AppError, asAppError, validationFailed } from '../../foundation/errors.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import { AppError, asAppError, type Issue, validationFailed } from '../../foundation/errors.ts';
+import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
+import { accepts } from '../../http/media-type.ts';
 import { PacedResponse } from '../../http/paced-response.ts';
+import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
+import type { Stream } from '../../schema/route.ts';
+import { COST, type RestOperation } from './operation.ts';
+import { readQuery } from './query.ts';
 
-/** Units per 100 events. */
-const COST = 1;
+const STREAM_TYPE = 'text/event-stream';
 /** How often a comment keeps the connection alive for proxies and clients, in milliseconds. */
 const HEARTBEAT = 15_000;
 const COMMENT = ':\n\n';
@@ -19,16 +23,28 @@ const COMMENT = ':\n\n';
 const RETRY = 'retry: 3000\n\n';
 
 /**
- * Serves the event log as server-sent events
+ * Answers with the event log as server-sent events
  * (https://html.spec.whatwg.org/multipage/server-sent-events.html). Each event is encoded once for all
  * readers.
  */
-export class EventsHandler {
+export class StreamOperation implements RestOperation {
+  readonly row: Stream;
   readonly #streams: EventStreams;
   readonly #frames = new Frames();
 
-  constructor(streams: EventStreams) {
+  constructor(stream: Stream, streams: EventStreams) {
+    this.row = stream;
     this.#streams = streams;
+  }
+
+  handle(context: RequestContext, session: Session): MaybePromise<HttpResponse> {
+    if (!accepts(context.headers.accept, [STREAM_TYPE])) {
+      throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${STREAM_TYPE} only.`);
+    }
+    const issues: Issue[] = [];
+    const variables = readQuery(context.query, this.row.query ?? [], issues);
+    if (issues.length > 0) throw validationFailed(issues);
+    return andThen(session.admit(COST, 0), () => this.#open(context, session, variables));
   }
 
   /**
@@ -37,28 +53,28 @@ export class EventsHandler {
    * @param variables `after` and `type` from the query
    * @throws VALIDATION_FAILED, GONE, NOT_FOUND, RATE_LIMITED
    */
-  async open(
-    exchange: Exchange,
+  async #open(
+    context: RequestContext,
     session: Session,
     variables: Readonly<{ after?: string; type?: readonly EventTypeName[] }>,
   ): Promise<HttpResponse> {
-    const head = { status: 200, headers: NO_BUFFERING, contentType: 'text/event-stream' };
+    const head = { status: 200, headers: NO_BUFFERING, contentType: STREAM_TYPE };
     // Opens nothing and, like a GET, has no Content-Length (RFC 9110 section 8.6).
-    if (exchange.method === 'HEAD') return { ...head, stream: async () => ({}) };
-    const last = exchange.header('last-event-id') || undefined;
+    if (context.method === 'HEAD') return { ...head, stream: async () => ({}) };
+    const last = context.header('last-event-id') || undefined;
     const after = last ?? variables.after;
     const selection: Selection = {
       ...(after !== undefined && { after }),
       ...(variables.type && { types: variables.type.map(fromEventTypeName) }),
     };
-    const { requestId } = exchange;
-    const options = { session, key: apiKeyFrom(exchange.headers)!, selection, cost: COST, requestId };
+    const { requestId } = context;
+    const options = { session, key: apiKeyFrom(context.headers)!, selection, cost: COST, requestId };
     const stream = await this.#streams.open(options).catch((error: unknown) => {
       throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
     });
     // Delimited by the end of the connection (RFC 9112 section 6.3): chunked encoding would frame the shared
     // bytes again for every reader, in three writes each.
-    exchange.response.useChunkedEncodingByDefault = false;
+    context.response.useChunkedEncodingByDefault = false;
     return { ...head, stream: (response) => this.#write(response, stream) };
   }
 

@@ -1,0 +1,24 @@
+import type { AppError } from '../foundation/errors.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { RequestContext, TransportDescription } from './request-context.ts';
+import type { HttpResponse } from './response.ts';
+
+/**
+ * One way to call the gateway over HTTP. The gateway has a list of them: the first that matches a request
+ * answers it.
+ */
+export interface Transport extends TransportDescription {
+  matches(context: RequestContext): boolean;
+  /**
+   * Decides whether the caller may send this request at all, before anything of its body is read.
+   *
+   * @throws AppError
+   */
+  admit(context: RequestContext): MaybePromise<void>;
+  /** @throws AppError for requests that are invalid or refused, possibly before anything is charged */
+  handle(context: RequestContext): MaybePromise<HttpResponse>;
+  /** Writes an error in the transport's own format. */
+  errorResponse(error: AppError, context: RequestContext): HttpResponse;
+  /** Loads what is slow to load and rarely needed. */
+  load?(): Promise<void>;
+}

@@ -1,0 +1,34 @@
+import { AppError } from '../foundation/errors.ts';
+import type { Route } from './route.ts';
+
+/** When deprecated operations end. */
+export interface Lifecycle {
+  /** Milliseconds since 1970. */
+  deprecationDate: number;
+  sunsetDate: number;
+  /** Whether deprecated operations stop working at the sunset date. */
+  sunsetEnforced: boolean;
+}
+
+/** Reads the lifecycle from the configuration. */
+export const lifecycleOf = (config: {
+  DEPRECATION_DATE: number;
+  SUNSET_DATE: number;
+  SUNSET_ENFORCED: boolean;
+}): Lifecycle => ({
+  deprecationDate: config.DEPRECATION_DATE,
+  sunsetDate: config.SUNSET_DATE,
+  sunsetEnforced: config.SUNSET_ENFORCED,
+});
+
+/** @throws GONE for a deprecated operation past its sunset date, if that is enforced */
+export function checkSunset(
+  { deprecation }: Pick<Route, 'deprecation'>,
+  { sunsetDate, sunsetEnforced }: Lifecycle,
+  now: number,
+): void {
+  if (deprecation && sunsetEnforced && now >= sunsetDate) {
+    const date = new Date(sunsetDate).toISOString().slice(0, 10);
+    throw new AppError('GONE', `This operation ended on ${date}. Use ${deprecation.replacement} instead.`);
+  }
+}

@@ -1,0 +1,21 @@
+import type { Session } from '../../access/session.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import type { HttpResponse } from '../../http/response.ts';
+import type { Route, Stream } from '../../schema/route.ts';
+
+/** The parameters in a path, by name, percent-decoded. */
+export type PathParameters = Readonly<Record<string, string | undefined>>;
+
+/** In units: a REST call counts as one request. */
+export const COST = 1;
+
+/**
+ * A row with its way to answer: with a document's result as JSON or line by line, or with a
+ * stream of events.
+ */
+export interface RestOperation {
+  readonly row: Route | Stream;
+  /** @throws AppError for invalid or forbidden requests, possibly before anything is charged */
+  handle(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse>;
+}
