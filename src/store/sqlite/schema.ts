@@ -7,8 +7,8 @@ import { DOMAINS } from './domains.ts';
  *
  * `event_groups` is the event log. A row has events written together, as `[type, time, record]`, with
  * the position of the first and the time of the last. Positions have no gaps. The newest row is never
- * removed, so that no position is reused. `event_log` has a name that identifies this log, and the last
- * position removed.
+ * removed, so that no position is reused. `event_types` is an index of the rows by the types they contain.
+ * `event_log` has a name that identifies this log, and the last position removed.
  */
 const COMMON: Migrations = {
   1: `
@@ -57,6 +57,12 @@ const COMMON: Migrations = {
   insert into event_groups
     select position, time, json_array(json_array(type, time, json(record))) from events order by position;
   drop table events;
+  `,
+  4: `
+  create table event_types (
+    type text not null, first integer not null, primary key (type, first)
+  ) strict, without rowid;
+  insert into event_types select distinct value ->> 0, first from event_groups, json_each(events);
   `,
 };
 

@@ -1,4 +1,5 @@
 import type { Session } from '../../access/session.ts';
+import type { EventStreams } from '../../domains/event/streams.ts';
 import { runOnce } from '../../execution/idempotency.ts';
 import type { InternalOperation, Operations } from '../../execution/operations.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
@@ -14,8 +15,15 @@ import { readInput, readObject } from './input.ts';
 import { negotiateInt64Format, prefersNdjson } from './media-types.ts';
 import { COST, type PathParameters, type RestOperation } from './operation.ts';
 import { idOf, pageOf, recordOf, toResponse } from './output.ts';
+import { poll } from './poll.ts';
 import { preconditionOf, requireMirrored } from './preconditions.ts';
 import { writerFor } from './representation.ts';
+
+export interface DocumentServices {
+  operations: Operations;
+  exports: Exports;
+  streams: EventStreams;
+}
 
 /** Validates the request, runs the route's document and answers with its result as JSON. */
 export class DocumentOperation implements RestOperation {
@@ -23,12 +31,13 @@ export class DocumentOperation implements RestOperation {
   readonly #run: InternalOperation;
   /** The query that answers an empty merge patch, if the mutation does not accept one. */
   readonly #runUnchanged: InternalOperation | undefined;
-
   readonly #exports: Exports;
+  readonly #streams: EventStreams;
 
-  constructor(route: Route, operations: Operations, exports: Exports) {
+  constructor(route: Route, { operations, exports, streams }: DocumentServices) {
     this.row = route;
     this.#exports = exports;
+    this.#streams = streams;
     this.#run = operations.prepareInternal(route.document);
     this.#runUnchanged =
       route.unchanged === undefined ? undefined : operations.prepareInternal(route.unchanged);
@@ -74,9 +83,13 @@ export class DocumentOperation implements RestOperation {
     const { row } = this;
     const { variables, issues } = readInput(context, row, parameters);
     if (issues.length > 0) throw validationFailed(issues);
+    const run = (given: object) => this.#run(given as typeof variables, callOf(context, session));
     return andThen(session.admit(COST, row.method === 'GET' ? 0 : 1), () =>
-      andThen(this.#run(variables, callOf(context, session)), (result) =>
-        toResponse(context, row, variables, result),
+      andThen(
+        variables.wait === undefined
+          ? run(variables)
+          : poll(this.#streams, context, session, variables as never, run),
+        (result) => toResponse(context, row, variables, result),
       ),
     );
   }

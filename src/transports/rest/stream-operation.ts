@@ -18,9 +18,13 @@ import { readQuery } from './query.ts';
 const STREAM_TYPE = 'text/event-stream';
 /** How often a comment keeps the connection alive for proxies and clients, in milliseconds. */
 const HEARTBEAT = 15_000;
-const COMMENT = ':\n\n';
-/** How long clients wait before they reconnect, in milliseconds. */
-const RETRY = 'retry: 3000\n\n';
+/**
+ * Without an empty line, it belongs to the block of the next event. Some clients (Python's httpx-sse) take a
+ * block without data for an event.
+ */
+const COMMENT = ':\n';
+/** How long clients wait before they reconnect, in milliseconds. Also part of the block of the next event. */
+const RETRY = 'retry: 3000\n';
 
 /**
  * Answers with the event log as server-sent events
