@@ -1,3 +1,4 @@
+import { type Permissions, requireScopes } from '../access/scopes.ts';
 import { FAILURE_COST } from '../access/session.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
@@ -48,12 +49,14 @@ export interface AdmissionServices {
  * Parses and validates a request and computes its cost.
  *
  * @param mayMutate whether mutations are allowed, which they are not over GET
- * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed
+ * @param caller whose scopes it needs
+ * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed, FORBIDDEN
  */
 export function admit(
   { operations, persisted }: AdmissionServices,
   { parameters, bytes }: GraphQLRequest,
   mayMutate: boolean,
+  caller: Permissions,
 ): Admission {
   const batch = Array.isArray(parameters);
   const requests: unknown[] = batch ? parameters : [parameters];
@@ -75,9 +78,11 @@ export function admit(
       throw error;
     }
   });
-  const admitted = checked.map((request) =>
-    request instanceof OperationRefused ? request : prepare(operations, request, mayMutate),
-  );
+  const admitted = checked.map((request) => {
+    if (request instanceof OperationRefused) return request;
+    const prepared = prepare(operations, request, mayMutate);
+    return prepared instanceof OperationRefused ? prepared : permitted(prepared, caller, batch);
+  });
   let cost = 0;
   let freeTokens = 0;
   let freeFields = 0;
@@ -123,6 +128,22 @@ function prepare(operations: Operations, request: OperationRequest, mayMutate: b
     throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
   }
   return prepared;
+}
+
+/**
+ * Checks the scopes of an operation. In a batch, only the entry that lacks some is refused.
+ *
+ * @throws FORBIDDEN
+ */
+function permitted(prepared: PreparedOperation, caller: Permissions, batch: boolean): AdmissionResult {
+  if (caller.scopes === undefined) return prepared;
+  try {
+    requireScopes(caller, prepared.scopes);
+    return prepared;
+  } catch (error) {
+    if (batch && error instanceof AppError) return new OperationRefused([publicError(error)]);
+    throw error;
+  }
 }
 
 /**

@@ -3,6 +3,7 @@ import {
   type DocumentNode,
   type ExecutionResult,
   execute,
+  type GraphQLField,
   type GraphQLSchema,
   type OperationDefinitionNode,
   TypeNameMetaFieldDef,
@@ -11,6 +12,7 @@ import { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../schema/context.ts';
 import { toJson } from '../schema/json.ts';
+import type { Route } from '../schema/route.ts';
 import { Compiler } from './compile.ts';
 import { CostModel } from './cost.ts';
 import { Documents, type Operation } from './documents.ts';
@@ -19,6 +21,7 @@ import { type ExecutionPlan, ExecutionPlans } from './execution-plan.ts';
 import { Introspection, isSchemaField } from './introspection.ts';
 import { asQueries, type ExecutionSchemas, executionSchemas, mutate } from './mutation.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
+import { requiredScopes, scopeOfRow } from './scopes.ts';
 import { select } from './selection.ts';
 import type { Variables } from './variables.ts';
 
@@ -41,6 +44,8 @@ export interface PreparedOperation {
   fields: number;
   /** Number of writing fields. */
   mutations: number;
+  /** The scopes that a key needs for it. */
+  readonly scopes: readonly string[];
   /** Executes with compiled code if available. Errors are already masked. */
   execute(context: Context): MaybePromise<PublicResult>;
   /** Executes with graphql-js, the reference for testing compiled code. */
@@ -58,10 +63,11 @@ export interface PreparedOperation {
 }
 
 /** An operation from our own code. Its variables are known to be valid, and it costs one unit. */
-export type InternalOperation = (
-  variables: Record<string, unknown>,
-  context: Context,
-) => MaybePromise<PublicResult>;
+export interface InternalOperation {
+  (variables: Record<string, unknown>, context: Context): MaybePromise<PublicResult>;
+  /** The root field that it runs. */
+  readonly field: GraphQLField<unknown, unknown>;
+}
 
 /** Heap bytes of the largest schema result, most of whose objects are shared. */
 const SCHEMA_DATA_BYTES = 400_000;
@@ -79,6 +85,7 @@ export class Operations {
   readonly #costModel: CostModel;
   readonly #introspection: Introspection;
   readonly #compiler: Compiler;
+  readonly #scopes = new WeakMap<Operation, readonly string[]>();
 
   /** @param options `introspection: false` hides the schema: no introspection, no "Did you mean" */
   constructor(schema: GraphQLSchema, report: ErrorReporter, { introspection = true } = {}) {
@@ -110,6 +117,7 @@ export class Operations {
       throw error;
     }
     const mutations = countMutations(plan);
+    const scopes = () => this.#scopesOf(operation);
     const interpret = (context: Context) =>
       this.#run(operation, mutations, context, (rootValue) =>
         execute({
@@ -128,6 +136,9 @@ export class Operations {
       tokens: document.tokens,
       fields: plan.selected.fields,
       mutations,
+      get scopes() {
+        return scopes();
+      },
       interpret,
       execute: (context) => {
         if (schemaData) return { data: schemaData };
@@ -168,8 +179,17 @@ export class Operations {
     const selected = select(this.#schema, document.ast, operation.node, {});
     const code = this.#compiler.compile(operation, selected, { stringify: false });
     if (!code) throw new Error(`Cannot compile ${query}`);
-    return (variables, context) =>
-      this.#run(operation, 1, context, (root) => code.query(root, context, variables));
+    return Object.assign(
+      (variables: Record<string, unknown>, context: Context) =>
+        this.#run(operation, 1, context, (root) => code.query(root, context, variables)),
+      { field: selected.selection[0]!.definition },
+    );
+  }
+
+  /** The scopes that a key needs for a REST operation. @param run its prepared document, if it has one */
+  scopesOfRow(row: Pick<Route, 'method' | 'shape'>, run?: InternalOperation): readonly string[] {
+    const scope = scopeOfRow(this.#schema, row, run?.field);
+    return scope === undefined ? [] : [scope];
   }
 
   #operation({ query, operationName }: OperationRequest): Operation {
@@ -185,6 +205,16 @@ export class Operations {
       );
     }
     return operation;
+  }
+
+  /** Only keys with scopes ask. */
+  #scopesOf(operation: Operation): readonly string[] {
+    let scopes = this.#scopes.get(operation);
+    if (!scopes) {
+      scopes = requiredScopes(this.#schema, operation.document.ast, operation.node);
+      this.#scopes.set(operation, scopes);
+    }
+    return scopes;
   }
 
   #cost(plan: ExecutionPlan, variables: Variables): number {

@@ -86,6 +86,7 @@ export interface Error {
     | "VALIDATION_FAILED"
     | "UNAUTHENTICATED"
     | "API_KEY_BANNED"
+    | "FORBIDDEN"
     | "NOT_FOUND"
     | "METHOD_NOT_ALLOWED"
     | "NOT_ACCEPTABLE"

@@ -84,6 +84,7 @@ const wait: QueryParameter = {
 const common = { tag: 'Store', method: 'GET', stability: 'stable', shape: Event } as const;
 
 export const events: Resource = {
+  scope: 'events',
   shape: Event,
   schemas: {
     EventType: {

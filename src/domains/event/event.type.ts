@@ -12,6 +12,7 @@ import {
   type EventTypeName,
   eventData,
   fromEventTypeName,
+  readableTypes,
   toEventTypeName,
 } from './event.ts';
 
@@ -156,8 +157,10 @@ builder.queryFields((t) => ({
       types: t.arg({ type: [EventTypeType], description: eventArgs.types }),
       first: t.arg.int({ description: 'Number of events, 1 to 100; defaults to 20.' }),
     },
-    resolve: (_root, { after, types, first }, { loaders }) => {
-      const request = { limit: pageSize(first), ...eventSelection({ after, types }) };
+    resolve: (_root, { after, types, first }, { loaders, principal }) => {
+      const selection = eventSelection({ after, types });
+      const readable = readableTypes(principal, selection.types);
+      const request = { limit: pageSize(first), ...selection, ...(readable && { types: readable }) };
       return loaders.inTurn(() => loaders.store.eventPage(request));
     },
   }),

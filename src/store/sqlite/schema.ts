@@ -63,6 +63,11 @@ const COMMON: Migrations = {
     type text not null, first integer not null, primary key (type, first)
   ) strict, without rowid;
   insert into event_types select distinct value ->> 0, first from event_groups, json_each(events);
+  alter table api_keys add column expires_at integer;
+  alter table api_keys add column scopes text;
+  alter table api_keys add column allow text;
+  alter table api_keys add column documents text;
+  alter table api_keys add column last_used_at integer;
   `,
 };
 
@@ -73,25 +78,26 @@ export const LATEST = Math.max(...PARTS.flatMap((part) => Object.keys(part).map(
 /**
  * Migrates a data file to the latest schema.
  *
+ * @param latest an earlier version, in tests of migrations
  * @returns the schema version it had; 0 for a new file
  *
  * @throws Error if it was written by a later version of this program
  */
-export function migrate(db: Connection): number {
+export function migrate(db: Connection, latest = LATEST): number {
   const version = () => Number(db.value('pragma user_version'));
-  if (version() === LATEST) return LATEST;
+  if (version() === latest) return latest;
   return db.transaction(() => {
     // Read again inside the transaction: the server and the key tool may both open a new file.
     const from = version();
-    if (from > LATEST) {
+    if (from > latest) {
       throw new Error(
-        `The data file has schema version ${from}; this program supports versions up to ${LATEST}.`,
+        `The data file has schema version ${from}; this program supports versions up to ${latest}.`,
       );
     }
-    for (let next = from + 1; next <= LATEST; next++) {
+    for (let next = from + 1; next <= latest; next++) {
       for (const { [next]: statements } of PARTS) if (statements !== undefined) db.exec(statements);
     }
-    db.exec(`pragma user_version = ${LATEST}`);
+    db.exec(`pragma user_version = ${latest}`);
     return from;
   });
 }

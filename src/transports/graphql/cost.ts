@@ -27,7 +27,12 @@ export async function handleCost(
   if (method !== 'POST') throw new MethodNotAllowed(method, context.path, METHODS);
   if (!accepts(headers.accept, RESPONSE_TYPES))
     throw new AppError('NOT_ACCEPTABLE', 'The cost is available as application/json only.');
-  const { batch, cost, operations, name } = admit(services, await readParameters(context), true);
+  const { batch, cost, operations, name } = admit(
+    services,
+    await readParameters(context),
+    true,
+    session.principal,
+  );
   context.operationName = name;
   const [operation] = operations;
   if (!batch && operation instanceof OperationRefused) {

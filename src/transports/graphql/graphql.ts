@@ -109,7 +109,7 @@ export class GraphQLTransport implements Transport {
       throw new AppError('NOT_ACCEPTABLE', `GraphQL responds with ${RESPONSE_TYPES.join(' or ')}.`);
     checkIdempotencyKey(headers['idempotency-key']);
     const request = hasBody ? await readParameters(context) : readQueryString(context.query);
-    const admission = admit(this.#services, request, method === 'POST');
+    const admission = admit(this.#services, request, method === 'POST', session.principal);
     context.operationName = admission.name;
     const operation = subscriptionIn(admission);
     if (operation) return this.#subscribe(context, session, admission, operation);

@@ -1,3 +1,4 @@
+import { requireScopes } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import { runOnce } from '../../execution/idempotency.ts';
@@ -31,6 +32,8 @@ export class DocumentOperation implements RestOperation {
   readonly #run: InternalOperation;
   /** The query that answers an empty merge patch, if the mutation does not accept one. */
   readonly #runUnchanged: InternalOperation | undefined;
+  /** The scopes that a key needs for it. */
+  readonly #scopes: readonly string[];
   readonly #exports: Exports;
   readonly #streams: EventStreams;
 
@@ -39,6 +42,7 @@ export class DocumentOperation implements RestOperation {
     this.#exports = exports;
     this.#streams = streams;
     this.#run = operations.prepareInternal(route.document);
+    this.#scopes = operations.scopesOfRow(route, this.#run);
     this.#runUnchanged =
       route.unchanged === undefined ? undefined : operations.prepareInternal(route.unchanged);
   }
@@ -61,6 +65,7 @@ export class DocumentOperation implements RestOperation {
     const query = row.query!.map((parameter) => (parameter === limit ? exportLimit(limit) : parameter));
     const { variables, issues } = readInput(context, { ...row, query }, parameters);
     if (issues.length > 0) throw validationFailed(issues);
+    requireScopes(session.principal, this.#scopes);
     const shape = row.shape!;
     const source: ExportSource = {
       readPage: async (limit, after) => {
@@ -83,6 +88,7 @@ export class DocumentOperation implements RestOperation {
     const { row } = this;
     const { variables, issues } = readInput(context, row, parameters);
     if (issues.length > 0) throw validationFailed(issues);
+    requireScopes(session.principal, this.#scopes);
     const run = (given: object) => this.#run(given as typeof variables, callOf(context, session));
     return andThen(session.admit(COST, row.method === 'GET' ? 0 : 1), () =>
       andThen(
@@ -107,6 +113,7 @@ export class DocumentOperation implements RestOperation {
       await session.charge(COST);
       return this.#refuse(call, { ...parameters, body }, validationFailed(issues));
     }
+    requireScopes(session.principal, this.#scopes);
     const { mirrors } = row.body!;
     if (mirrors) call.precondition = requireMirrored(call.precondition, mirrors, body);
     if (this.#runUnchanged && Object.keys(variables.input as object).length === 0) {

@@ -52,7 +52,7 @@ export class RestTransport implements Transport {
         operation:
           'document' in row
             ? new DocumentOperation(row, { operations, exports, streams })
-            : new StreamOperation(row, streams),
+            : new StreamOperation(row, operations, streams),
         deprecation: 'document' in row ? deprecationHeaders(row, lifecycle) : undefined,
       });
     }
