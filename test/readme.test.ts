@@ -73,6 +73,11 @@ describe('docs/clients.md', () => {
     expect(clients).toContain(`<!-- test/clients/${name}.ts -->\n\`\`\`ts\n${source}\`\`\``);
   });
 
+  it.each(['graphql', 'follow'])('includes programs/%s.py verbatim', (name) => {
+    const source = readFileSync(new URL(`clients/programs/${name}.py`, import.meta.url), 'utf8');
+    expect(clients).toContain(`<!-- test/clients/programs/${name}.py -->\n\`\`\`py\n${source}\`\`\``);
+  });
+
   it('has a GraphQL client that reads nested data with a typed document', async () => {
     expect(await stockByCategory(gateway.url, gateway.key)).toEqual([
       'Dogs: Rex 3, Bella 1',

@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -128,5 +129,47 @@ if (!pythonGenerator) {
       },
       MINUTE,
     );
+  });
+
+  describe('the Python programs of docs/clients.md', () => {
+    const kit = useGateway(sqlite);
+    const python = (name: string) =>
+      spawn(join(dirname(pythonGenerator), 'python'), [
+        join(programs, name),
+        kit.gateway.url,
+        kit.gateway.key,
+      ]);
+    const output = (child: ReturnType<typeof python>) => {
+      let text = '';
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (chunk: Buffer) => {
+          text += chunk.toString();
+        });
+      return () => text.split('\n').filter((line) => line !== '');
+    };
+
+    it('read all pages of a list over GraphQL', { timeout: MINUTE }, async () => {
+      const { id } = await kit.gateway.store.createCategory({ name: 'Dogs' });
+      const names = Array.from({ length: 120 }, (_, n) => `Pet ${n}`);
+      for (const name of names)
+        await kit.gateway.store.createPet({ name, categoryId: id, status: 'available' });
+      const child = python('graphql.py');
+      const lines = output(child);
+      await once(child, 'close');
+      expect(lines()).toEqual(names);
+    });
+
+    it('follow changes over server-sent events', { timeout: MINUTE }, async () => {
+      const child = python('follow.py');
+      const lines = output(child);
+      const until = (expected: string[]) => expect.poll(lines, { timeout: 20_000 }).toEqual(expected);
+      try {
+        await until(['connected']);
+        await kit.gateway.store.createCategory({ name: 'First' });
+        await until(['connected', 'category.created First']);
+      } finally {
+        child.kill();
+      }
+    });
   });
 }
