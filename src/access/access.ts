@@ -3,12 +3,11 @@ import { AppError } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import { toRetryAfter } from '../store/usage.ts';
-import { AddressGuard } from './address-guard.ts';
+import { AddressGuard, networkOf } from './address-guard.ts';
 import { Authenticator } from './api-keys.ts';
-import { BurstGuard } from './burst-guard.ts';
-import { FreeGuard } from './free-guard.ts';
 import { Limiter, type WindowView } from './limiter.ts';
 import { type Counters, Session } from './session.ts';
+import { SlidingWindow } from './sliding-window.ts';
 
 /** Access control: turns credentials into sessions and throttles callers without any. */
 export class Access {
@@ -22,26 +21,30 @@ export class Access {
     this.#now = now;
     this.#authenticator = new Authenticator(clock);
     this.#addressGuard = new AddressGuard(clock);
-    this.#counters = {
-      limiter: new Limiter(),
-      burstGuard: new BurstGuard(),
-      freeGuard: new FreeGuard(now),
-      exhaustedGuard: new FreeGuard(now),
-    };
+    this.#counters = { limiter: new Limiter(), window: new SlidingWindow(clock) };
   }
 
   /**
    * Opens a session for the holder of a key.
    *
    * @param key as sent; undefined if the request had none
+   * @param address the caller's; undefined for what no caller sent
    * @returns null if the key is missing or not valid
    * @throws UNAVAILABLE if the store cannot be read
    */
-  authenticate(key: string | undefined, store: Store): MaybePromise<Session | null> {
+  authenticate(key: string | undefined, store: Store, address?: string): MaybePromise<Session | null> {
     if (key === undefined) return null;
     return andThen(
       this.#authenticator.authenticate(store, key),
-      (principal) => principal && new Session({ principal, store, counters: this.#counters, now: this.#now }),
+      (principal) =>
+        principal &&
+        new Session({
+          principal,
+          network: address === undefined ? undefined : networkOf(address),
+          store,
+          counters: this.#counters,
+          now: this.#now,
+        }),
     );
   }
 

@@ -47,7 +47,7 @@ export class AddressGuard {
  * Returns IPv4 addresses unchanged (unmapped from IPv6 if needed) and reduces IPv6 to its first four groups.
  * Drops the port that some proxies append.
  */
-function networkOf(hop: string): string {
+export function networkOf(hop: string): string {
   const address = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
   if (mapped) return mapped[1]!;

@@ -2,9 +2,9 @@ import { AppError } from '../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { PlanName, Store } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
-import type { BurstGuard, BurstRefusal } from './burst-guard.ts';
-import { FREE_PER_SECOND, type FreeGuard } from './free-guard.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
+import { PLANS } from './plans.ts';
+import type { Limit, SlidingWindow } from './sliding-window.ts';
 
 /** Units charged for a request that fails before its cost is known. */
 export const FAILURE_COST = 1;
@@ -21,15 +21,14 @@ export interface RateLimitView {
 /** The counters that all sessions of a process share. */
 export interface Counters {
   limiter: Limiter;
-  burstGuard: BurstGuard;
-  /** Limits requests that are always free. */
-  freeGuard: FreeGuard;
-  /** Limits requests that may turn out to be free, once the budget is exhausted. */
-  exhaustedGuard: FreeGuard;
+  /** Limits what no plan does: bursts of mutations, and what is free. */
+  window: SlidingWindow;
 }
 
 export interface SessionOptions {
   principal: Principal;
+  /** The network of the caller's address. */
+  network?: string | undefined;
   /** Charged by the session, and read and written by its requests. */
   store: Store;
   counters: Counters;
@@ -37,8 +36,21 @@ export interface SessionOptions {
   now: () => number;
 }
 
-/** What is known about a request's cost before its body is read. */
+/**
+ * What is known about a request's cost before its body is read: whether it is certainly charged, may turn out
+ * to be free, or is free by a limit of its own (`Session.admitFree`).
+ */
 export type ExpectedCost = 'charged' | 'perhaps free' | 'free';
+
+/** Requests per second and key that are free by their path, or because nothing is left to pay them with. */
+const FREE_REQUESTS = 10;
+/** Bytes read for a free request that count as one. */
+const FREE_BYTES = 1_000;
+/**
+ * Free work per second: ten of the largest free requests (`ALLOWANCES`), or as many small ones. An address may
+ * have several keys.
+ */
+const FREE_WORK = { key: 120, address: 240 };
 
 /**
  * What the holder of a key may do in one request or stream. All charges go through it. It knows nothing about
@@ -46,18 +58,25 @@ export type ExpectedCost = 'charged' | 'perhaps free' | 'free';
  */
 export class Session {
   readonly principal: Principal;
+  readonly network: string | undefined;
   readonly store: Store;
   readonly now: () => number;
   readonly #counters: Counters;
   /** Units already paid towards the next charge. */
   #prepaid = 0;
+  /**
+   * Whether the request may read as much as a paid one. A free one, and one of an exhausted budget that may
+   * turn out to be free, may not, until it has paid.
+   */
+  hasPaid = true;
   /** The limiter's latest decision; undefined until the first charge. */
   decision: Decision | undefined;
   /** Units charged so far. */
   units = 0;
 
-  constructor({ principal, store, counters, now }: SessionOptions) {
+  constructor({ principal, network, store, counters, now }: SessionOptions) {
     this.principal = principal;
+    this.network = network;
     this.store = store;
     this.now = now;
     this.#counters = counters;
@@ -66,51 +85,100 @@ export class Session {
   /**
    * Refuses a request before its body is read if the outcome is already known. A cached ban costs nothing
    * more. An exhausted budget is charged at the store, so that the refusal can count as a strike. If the
-   * store has budget left after all, the request continues with what it has paid.
+   * store has budget left after all, the request continues with what it has paid. The same holds once all
+   * free work of the second is done: what comes then is paid in advance, and refused if it cannot be.
    *
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   begin(expected: ExpectedCost): MaybePromise<void> {
-    const { limiter, exhaustedGuard } = this.#counters;
-    const known = limiter.cachedDecision(this.principal, this.now());
-    if (known === undefined) return;
-    if (known.outcome === 'banned') return this.#enforce(0, known);
-    if (expected === 'free' || (expected === 'perhaps free' && exhaustedGuard.admit(this.principal.id)))
-      return;
-    return andThen(this.charge(FAILURE_COST), () => {
-      this.#prepaid = FAILURE_COST;
+    const known = this.#counters.limiter.cachedDecision(this.principal, this.now());
+    if (known?.outcome === 'banned') return this.#enforce(0, known);
+    if (expected === 'free') return;
+    const mayBeFree = expected === 'perhaps free' && this.#hasRoomForFreeWork(1);
+    if (known === undefined && (mayBeFree || expected === 'charged')) return;
+    if (!mayBeFree) return this.pay();
+    const exhausted = this.#limit('free requests of an empty budget', FREE_REQUESTS);
+    return andThen(this.#counters.window.take(exhausted, 1), (refusal) => {
+      if (refusal !== undefined) return this.pay();
+      this.hasPaid = false;
     });
   }
 
   /**
-   * Charges a request about to run. The burst guard goes first, so that its refusals use up nothing of the
-   * plan.
+   * Charges a request about to run. Bursts are refused first, so that they use up nothing of the plan.
    *
    * @param units the cost of the request
-   * @param mutations number of writing fields; the burst guard passes all of them or none
+   * @param mutations number of writing fields; all of them pass or none
+   * @param bytes how much of a request of price 0 was read. Beyond the free work of a second it costs a unit.
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
-  admit(units: number, mutations: number): MaybePromise<void> {
-    return andThen(this.#counters.burstGuard.check(this.principal, mutations), (refusal) => {
-      if (!refusal) return this.charge(units);
+  admit(units: number, mutations: number, bytes = 0): MaybePromise<void> {
+    const max = PLANS[this.principal.plan].mutationsPerSecond;
+    if (units === 0) return andThen(this.#doFreeWork(bytes), (isFree) => this.charge(isFree ? 0 : 1));
+    if (max === null || mutations === 0) return this.charge(units);
+    const limit = this.#limit('mutations', max);
+    return andThen(this.#counters.window.take(limit, mutations), (refusal) => {
+      if (refusal === undefined) return this.charge(units);
       // Charges nothing: a ban takes precedence over any other limit, and the response shows what is left.
       return andThen(this.charge(0), () => {
-        throw this.#refuseForOneSecond(refusal);
+        throw this.#refuseForOneSecond(refusal, limit);
       });
     });
   }
 
   /**
-   * Admits a free request, subject to the limit on free requests.
+   * Admits a request that is free by its path, subject to the limit on their number and on free work. What it
+   * reads must stay within what is free (`hasPaid`).
    *
+   * @param bytes to read for it
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
-  admitFree(): MaybePromise<void> {
-    return andThen(this.charge(0), () => {
-      if (this.#counters.freeGuard.admit(this.principal.id)) return;
-      const message = `At most ${FREE_PER_SECOND} free requests per second are allowed. Retry in 1 s.`;
-      throw this.#refuseForOneSecond({ message, limit: FREE_PER_SECOND, remaining: 0 });
+  admitFree(bytes: number): MaybePromise<void> {
+    this.hasPaid = false;
+    const limit = this.#limit('free requests', FREE_REQUESTS);
+    return andThen(this.charge(0), () =>
+      andThen(this.#counters.window.take(limit, 1), async (refusal) => {
+        if (refusal !== undefined) throw this.#refuseForOneSecond(`${refusal} Retry in 1 s.`, limit);
+        if (await this.#doFreeWork(bytes)) return;
+        const [work] = this.#freeWork().toSorted((a, b) => this.#room(a) - this.#room(b));
+        throw this.#refuseForOneSecond('Too much is asked for free. Retry in 1 s.', work!);
+      }),
+    );
+  }
+
+  /** Pays towards the next charge, before the request does more than what is free. @throws as `charge` */
+  pay(): MaybePromise<void> {
+    return andThen(this.charge(FAILURE_COST), () => {
+      this.#prepaid = FAILURE_COST;
+      this.hasPaid = true;
     });
+  }
+
+  /** @returns whether it is within the free work of this second, or paid for */
+  async #doFreeWork(bytes: number): Promise<boolean> {
+    if (this.#prepaid > 0) return true;
+    const work = Math.max(1, Math.ceil(bytes / FREE_BYTES));
+    if (!this.#hasRoomForFreeWork(work)) return false;
+    for (const limit of this.#freeWork()) await this.#counters.window.take(limit, work);
+    return true;
+  }
+
+  #hasRoomForFreeWork(work: number): boolean {
+    return this.#counters.window.isIdle || this.#freeWork().every((limit) => this.#room(limit) >= work);
+  }
+
+  #freeWork(): Limit[] {
+    const ofKey = this.#limit('free work', FREE_WORK.key);
+    if (this.network === undefined) return [ofKey];
+    return [ofKey, { name: 'free work of an address', caller: this.network, max: FREE_WORK.address }];
+  }
+
+  #limit(name: string, max: number): Limit {
+    return { name, caller: this.principal.id, max };
+  }
+
+  #room(limit: Limit): number {
+    return this.#counters.window.room(limit);
   }
 
   /**
@@ -171,8 +239,8 @@ export class Session {
   }
 
   /** Response headers show the window that refused, even if it is not one of the plan's. */
-  #refuseForOneSecond({ message, ...window }: BurstRefusal): AppError {
-    const tightest = { ...window, resetAt: this.now() + 1_000 };
+  #refuseForOneSecond(message: string, limit: Limit): AppError {
+    const tightest = { limit: limit.max, remaining: this.#room(limit), resetAt: this.now() + 1_000 };
     this.decision = { ...this.decision!, outcome: 'refused', tightest };
     return new AppError('RATE_LIMITED', message, { retryAfter: 1 });
   }

@@ -1,6 +1,7 @@
-import { type Permissions, requireScopes } from '../access/scopes.ts';
-import { FAILURE_COST } from '../access/session.ts';
+import { FAILURE_COST, type Session } from '../access/session.ts';
 import { AppError } from '../foundation/errors.ts';
+import { ALLOWANCES, AllowanceExhausted, Meter } from '../foundation/meter.ts';
+import { MAX_NAME_LENGTH } from './complexity.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import type { PersistedQueries } from './persisted-queries.ts';
 import { OperationRefused, publicError } from './refusal.ts';
@@ -9,11 +10,10 @@ import { OperationRefused, publicError } from './refusal.ts';
 const MAX_BATCH_SIZE = 10;
 
 /**
- * How large a request without cost may be and still be free: the tokens of a small document plus 4 for each
- * selected field (`a: minute { b: limit }` has two), and the bytes of a hundred fields with the longest
- * names.
+ * How many tokens a request without cost may have and still be free: those of a small document plus 4 for
+ * each selected field (`a: minute { b: limit }` has two), within its allowance.
  */
-const FREE_REQUEST_LIMITS = { tokens: 150, tokensPerField: 4, maxTokens: 420, bytes: 12_000 };
+const FREE_TOKENS = { base: 150, perField: 4 };
 
 /** One operation of a request: either ready to run, or refused with these errors. */
 export type AdmissionResult = PreparedOperation | OperationRefused;
@@ -31,6 +31,8 @@ export interface Admission {
   operations: AdmissionResult[];
   /** Units for the whole request. */
   cost: number;
+  /** Whether the request is larger than a free one may be. */
+  isLarge: boolean;
   /** Number of writing fields in the whole request. */
   mutations: number;
   batch: boolean;
@@ -46,18 +48,45 @@ export interface AdmissionServices {
 }
 
 /**
- * Parses and validates a request and computes its cost.
+ * Parses and validates a request and computes its cost. What has not paid yet (`Session.hasPaid`) is read as
+ * far as free requests go, and pays before the rest is read.
  *
  * @param mayMutate whether mutations are allowed, which they are not over GET
- * @param caller whose scopes it needs
- * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed, FORBIDDEN
+ * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed, and what
+ * `Session.pay` throws
+ */
+export async function admitPaying(
+  session: Session,
+  services: AdmissionServices,
+  request: GraphQLRequest,
+  mayMutate: boolean,
+): Promise<Admission> {
+  if (session.hasPaid) return admit(services, request, mayMutate);
+  try {
+    const admission = admit(services, request, mayMutate, new Meter(0));
+    if (!admission.isLarge) return admission;
+    await session.pay();
+    return admission;
+  } catch (error) {
+    if (!(error instanceof AllowanceExhausted)) throw error;
+    await session.pay();
+    return admit(services, request, mayMutate);
+  }
+}
+
+/**
+ * Parses and validates a request and computes its cost.
+ *
+ * @param meter bounds what is read
+ * @throws as `admitPaying`, AllowanceExhausted if there is more to read
  */
 export function admit(
   { operations, persisted }: AdmissionServices,
   { parameters, bytes }: GraphQLRequest,
   mayMutate: boolean,
-  caller: Permissions,
+  meter = new Meter(MAX_BATCH_SIZE),
 ): Admission {
+  meter.draw('bytesRead', bytes);
   const batch = Array.isArray(parameters);
   const requests: unknown[] = batch ? parameters : [parameters];
   if (requests.length > MAX_BATCH_SIZE) {
@@ -78,14 +107,12 @@ export function admit(
       throw error;
     }
   });
-  const admitted = checked.map((request) => {
-    if (request instanceof OperationRefused) return request;
-    const prepared = prepare(operations, request, mayMutate);
-    return prepared instanceof OperationRefused ? prepared : permitted(prepared, caller, batch);
-  });
+  const admitted = checked.map((request) =>
+    request instanceof OperationRefused ? request : prepare(operations, request, mayMutate, meter),
+  );
   let cost = 0;
-  let freeTokens = 0;
-  let freeFields = 0;
+  const all = { tokens: 0, fields: 0 };
+  const free = { tokens: 0, fields: 0 };
   let mutations = 0;
   const names: string[] = [];
   for (const one of admitted) {
@@ -95,31 +122,37 @@ export function admit(
     }
     cost += one.cost;
     mutations += one.mutations;
-    if (one.cost === 0) {
-      freeTokens += one.tokens;
-      freeFields += one.fields;
+    for (const sum of one.cost === 0 ? [all, free] : [all]) {
+      sum.tokens += one.tokens;
+      sum.fields += one.fields;
     }
     if (one.operation.name) names.push(one.operation.name.value);
   }
-  const free = Math.min(
-    FREE_REQUEST_LIMITS.maxTokens,
-    FREE_REQUEST_LIMITS.tokens + FREE_REQUEST_LIMITS.tokensPerField * freeFields,
-  );
-  if (freeTokens > free || (cost === 0 && bytes > FREE_REQUEST_LIMITS.bytes)) cost++;
+  const isLong = bytes > ALLOWANCES.bytesRead.free;
+  if (isLarge(free) || (cost === 0 && isLong)) cost++;
   return {
     operations: admitted,
     requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),
     cost,
+    isLarge: isLarge(all) || isLong,
     mutations,
     batch,
     name: names.length > 0 ? names.join(',') : undefined,
   };
 }
 
-function prepare(operations: Operations, request: OperationRequest, mayMutate: boolean): AdmissionResult {
+const isLarge = ({ tokens, fields }: { tokens: number; fields: number }): boolean =>
+  tokens > Math.min(ALLOWANCES.tokens.free, FREE_TOKENS.base + FREE_TOKENS.perField * fields);
+
+function prepare(
+  operations: Operations,
+  request: OperationRequest,
+  mayMutate: boolean,
+  meter: Meter,
+): AdmissionResult {
   let prepared: PreparedOperation;
   try {
-    prepared = operations.prepare(request);
+    prepared = operations.prepare(request, meter);
   } catch (error) {
     if (error instanceof OperationRefused) return error;
     throw error;
@@ -128,22 +161,6 @@ function prepare(operations: Operations, request: OperationRequest, mayMutate: b
     throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
   }
   return prepared;
-}
-
-/**
- * Checks the scopes of an operation. In a batch, only the entry that lacks some is refused.
- *
- * @throws FORBIDDEN
- */
-function permitted(prepared: PreparedOperation, caller: Permissions, batch: boolean): AdmissionResult {
-  if (caller.scopes === undefined) return prepared;
-  try {
-    requireScopes(caller, prepared.scopes);
-    return prepared;
-  } catch (error) {
-    if (batch && error instanceof AppError) return new OperationRefused([publicError(error)]);
-    throw error;
-  }
 }
 
 /**
@@ -157,6 +174,8 @@ function toOperationRequest(value: unknown, persisted: PersistedQueries): Operat
   const { query, operationName, variables, extensions } = value as Record<string, unknown>;
   if (operationName != null && typeof operationName !== 'string')
     throw malformed('has an operationName that is not a string');
+  if (operationName != null && operationName.length > MAX_NAME_LENGTH)
+    throw malformed(`has an operationName of more than ${MAX_NAME_LENGTH} characters`);
   if (!isOptionalObject(variables)) throw malformed('has variables that are not an object');
   if (!isOptionalObject(extensions)) throw malformed('has extensions that are not an object');
   const text = persisted.textOf(query, extensions);

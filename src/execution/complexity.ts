@@ -23,8 +23,8 @@ const MAX_EXPANDED = 10_000;
 const MAX_PAIRS = 50_000;
 /** Levels to expand. Deeper selections are refused after validation. */
 const MAX_EXPANDED_DEPTH = 40;
-/** Length of a response key, which is repeated for every row. */
-const MAX_KEY_LENGTH = 100;
+/** Length of a name, which is repeated in messages, logs, compiled code and, as a response key, for every row. */
+export const MAX_NAME_LENGTH = 100;
 
 /** @throws QUERY_TOO_COMPLEX if the nesting would overflow the parser's stack */
 export function checkNesting(text: string): void {
@@ -43,7 +43,23 @@ export function checkNesting(text: string): void {
 }
 
 /**
- * Refuses documents that would take long to validate against any schema, and overlong response keys.
+ * Counts the tokens of a document, comments included, and measures its names.
+ *
+ * @throws QUERY_TOO_COMPLEX if there are too many, or if a name is too long
+ */
+export function countTokens({ loc }: DocumentNode): number {
+  let tokens = 0;
+  for (let token = loc!.startToken.next!; token.next; token = token.next) {
+    tokens++;
+    if (tokens > MAX_TOKENS) throw tooComplex(`has more than ${MAX_TOKENS} tokens and comments`);
+    if (token.kind === TokenKind.NAME && token.value.length > MAX_NAME_LENGTH)
+      throw tooComplex(`has a name of more than ${MAX_NAME_LENGTH} characters`);
+  }
+  return tokens;
+}
+
+/**
+ * Refuses documents that would take long to validate against any schema.
  *
  * @param document parsed but not yet validated
  * @throws QUERY_TOO_COMPLEX
@@ -99,8 +115,6 @@ class Expansion {
         if (++this.#expanded > MAX_EXPANDED) throw tooComplex(`selects more than ${MAX_EXPANDED} fields`);
         if (selection.kind === Kind.FIELD) {
           const key = (selection.alias ?? selection.name).value;
-          if (key.length > MAX_KEY_LENGTH)
-            throw tooComplex(`has a response key of more than ${MAX_KEY_LENGTH} characters`);
           const group = groups.get(key);
           if (group) group.push(selection);
           else groups.set(key, [selection]);

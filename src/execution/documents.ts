@@ -18,8 +18,9 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { AppError, MAX_LISTED_ISSUES, unlistedIssues } from '../foundation/errors.ts';
+import { AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import { Int64IdsRule } from '../schema/id-scalar.ts';
-import { checkExpansion, checkNesting, MAX_TOKENS } from './complexity.ts';
+import { checkExpansion, checkNesting, countTokens, MAX_TOKENS } from './complexity.ts';
 import { findMergeConflicts } from './merging.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 import { validate } from './validate.ts';
@@ -31,8 +32,8 @@ const MAX_BYTES_PER_DOCUMENT = 1_500_000;
 /** Measured: heap bytes per token, including its share of the AST. */
 const BYTES_PER_TOKEN = 300;
 const BYTES_PER_ENTRY = 1_000;
-/** Total characters of documents remembered after their first use. */
-const MAX_CHARACTERS_SEEN = 2_000_000;
+/** Total bytes of the texts remembered after their first use. */
+const MAX_BYTES_SEEN = 4_000_000;
 /** Validation stops after this many errors. */
 const MAX_ERRORS = 100;
 
@@ -57,14 +58,15 @@ export interface ValidDocument {
 export type ReadDocument = ValidDocument | { readonly refusal: OperationRefused };
 
 interface Entry {
-  readonly document: ReadDocument;
+  readonly document: ValidDocument;
   /** Bytes cached for the document. */
   readonly bytes: number;
 }
 
 /**
- * Parses and validates documents, and caches them from their second use on. The cache is bounded by size, and
- * one-off documents leave nothing behind for the garbage collector.
+ * Parses and validates documents, and caches valid ones from their second use on: the rest pay for being read
+ * every time. The cache is bounded by size, and one-off documents leave nothing behind for the garbage
+ * collector.
  */
 export class Documents {
   readonly #schema: GraphQLSchema;
@@ -76,8 +78,8 @@ export class Documents {
   });
   /** Documents used once. */
   readonly #seen = new LRUCache<string, true>({
-    maxSize: MAX_CHARACTERS_SEEN,
-    sizeCalculation: (_, text) => text.length + 1,
+    maxSize: MAX_BYTES_SEEN,
+    sizeCalculation: (_, text) => 2 * text.length + 1,
   });
 
   /** @param options `introspection: false` hides the schema: no introspection, no "Did you mean" */
@@ -93,15 +95,23 @@ export class Documents {
     this.#rules = introspection ? rules : [...rules, NoSchemaIntrospectionCustomRule];
   }
 
-  /** Returns the document from the cache, or reads it. */
-  get(text: string): ReadDocument {
+  /**
+   * Returns the document from the cache, or reads it.
+   *
+   * @param meter bounds the number of tokens
+   * @throws AllowanceExhausted if it has more of them
+   */
+  get(text: string, meter = new Meter(1)): ReadDocument {
     const known = this.#cache.get(text);
-    if (known) return known.document;
-    const document = this.read(text);
+    if (known) {
+      meter.draw('tokens', known.document.tokens);
+      return known.document;
+    }
+    const document = this.read(text, meter);
+    if (document.refusal) return document;
     if (this.#seen.has(text)) {
       this.#seen.delete(text);
-      const tokens = document.refusal ? 0 : document.tokens;
-      const bytes = BYTES_PER_ENTRY + 2 * text.length + tokens * BYTES_PER_TOKEN;
+      const bytes = BYTES_PER_ENTRY + 2 * text.length + document.tokens * BYTES_PER_TOKEN;
       this.#cache.set(text, { document, bytes });
     } else {
       this.#seen.set(text, true);
@@ -123,19 +133,25 @@ export class Documents {
     return true;
   }
 
-  /** Parses and validates a document without caching it. */
-  read(text: string): ReadDocument {
+  /** Parses and validates a document without caching it. @throws AllowanceExhausted */
+  read(text: string, meter = new Meter(1)): ReadDocument {
     let ast: DocumentNode;
     let errors: readonly GraphQLError[];
+    let tokens: number;
+    const allowed = meter.left('tokens');
     try {
       checkNesting(text);
-      ast = parse(text, { maxTokens: MAX_TOKENS });
+      ast = parse(text, { maxTokens: Math.min(MAX_TOKENS, allowed) });
+      tokens = countTokens(ast);
+      meter.draw('tokens', tokens);
       checkExpansion(ast);
       errors = this.#errorsOf(ast);
     } catch (error) {
+      if (error instanceof AllowanceExhausted) throw error;
+      if (isTooLong(error) && allowed < MAX_TOKENS) meter.draw('tokens', MAX_TOKENS);
       if (error instanceof AppError) return { refusal: new OperationRefused([publicError(error)]) };
       if (!(error instanceof GraphQLError)) throw error;
-      const code = error.message.includes('Parsing aborted') ? 'QUERY_TOO_COMPLEX' : 'GRAPHQL_PARSE_FAILED';
+      const code = isTooLong(error) ? 'QUERY_TOO_COMPLEX' : 'GRAPHQL_PARSE_FAILED';
       return { refusal: new OperationRefused([publicError(error, code)]) };
     }
     if (errors.length > 0) return { refusal: validationRefusal(ast, errors) };
@@ -143,7 +159,7 @@ export class Documents {
     const document = {
       text,
       ast,
-      tokens: countTokens(ast),
+      tokens,
       operations,
       only: undefined as Operation | undefined,
     };
@@ -161,11 +177,9 @@ export class Documents {
   }
 }
 
-function countTokens({ loc }: DocumentNode): number {
-  let tokens = 0;
-  for (let token = loc?.startToken ?? null; token; token = token.next) tokens++;
-  return tokens;
-}
+/** Whether the parser gave up because of the number of tokens. */
+const isTooLong = (error: unknown): boolean =>
+  error instanceof GraphQLError && error.message.includes('Parsing aborted');
 
 /** Lists the first errors and counts the rest. */
 function validationRefusal(ast: DocumentNode, errors: readonly GraphQLError[]): OperationRefused {

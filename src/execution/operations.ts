@@ -3,16 +3,15 @@ import {
   type DocumentNode,
   type ExecutionResult,
   execute,
-  type GraphQLField,
   type GraphQLSchema,
   type OperationDefinitionNode,
   TypeNameMetaFieldDef,
 } from 'graphql';
 import { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import type { Context } from '../schema/context.ts';
 import { toJson } from '../schema/json.ts';
-import type { Route } from '../schema/route.ts';
 import { Compiler } from './compile.ts';
 import { CostModel } from './cost.ts';
 import { Documents, type Operation } from './documents.ts';
@@ -21,7 +20,6 @@ import { type ExecutionPlan, ExecutionPlans } from './execution-plan.ts';
 import { Introspection, isSchemaField } from './introspection.ts';
 import { asQueries, type ExecutionSchemas, executionSchemas, mutate } from './mutation.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
-import { requiredScopes, scopeOfRow } from './scopes.ts';
 import { select } from './selection.ts';
 import type { Variables } from './variables.ts';
 
@@ -44,8 +42,6 @@ export interface PreparedOperation {
   fields: number;
   /** Number of writing fields. */
   mutations: number;
-  /** The scopes that a key needs for it. */
-  readonly scopes: readonly string[];
   /** Executes with compiled code if available. Errors are already masked. */
   execute(context: Context): MaybePromise<PublicResult>;
   /** Executes with graphql-js, the reference for testing compiled code. */
@@ -63,11 +59,10 @@ export interface PreparedOperation {
 }
 
 /** An operation from our own code. Its variables are known to be valid, and it costs one unit. */
-export interface InternalOperation {
-  (variables: Record<string, unknown>, context: Context): MaybePromise<PublicResult>;
-  /** The root field that it runs. */
-  readonly field: GraphQLField<unknown, unknown>;
-}
+export type InternalOperation = (
+  variables: Record<string, unknown>,
+  context: Context,
+) => MaybePromise<PublicResult>;
 
 /** Heap bytes of the largest schema result, most of whose objects are shared. */
 const SCHEMA_DATA_BYTES = 400_000;
@@ -85,7 +80,6 @@ export class Operations {
   readonly #costModel: CostModel;
   readonly #introspection: Introspection;
   readonly #compiler: Compiler;
-  readonly #scopes = new WeakMap<Operation, readonly string[]>();
 
   /** @param options `introspection: false` hides the schema: no introspection, no "Did you mean" */
   constructor(schema: GraphQLSchema, report: ErrorReporter, { introspection = true } = {}) {
@@ -99,9 +93,12 @@ export class Operations {
     this.#compiler = new Compiler(this.#schemas, this.#documents, report);
   }
 
-  /** @throws OperationRefused if it cannot be executed */
-  prepare(request: OperationRequest): PreparedOperation {
-    const operation = this.#operation(request);
+  /**
+   * @param meter bounds the text that is read
+   * @throws OperationRefused if it cannot be executed, AllowanceExhausted if there is more text
+   */
+  prepare(request: OperationRequest, meter = new Meter(1)): PreparedOperation {
+    const operation = this.#operation(request, meter);
     const { document, node } = operation;
     let variables: Variables;
     let plan: ExecutionPlan;
@@ -113,11 +110,11 @@ export class Operations {
       cost = this.#cost(plan, variables);
       schemaData = this.#schemaData(plan, variables);
     } catch (error) {
-      if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
+      if (error instanceof AppError && !(error instanceof AllowanceExhausted))
+        throw new OperationRefused([publicError(error)]);
       throw error;
     }
     const mutations = countMutations(plan);
-    const scopes = () => this.#scopesOf(operation);
     const interpret = (context: Context) =>
       this.#run(operation, mutations, context, (rootValue) =>
         execute({
@@ -136,13 +133,11 @@ export class Operations {
       tokens: document.tokens,
       fields: plan.selected.fields,
       mutations,
-      get scopes() {
-        return scopes();
-      },
       interpret,
       execute: (context) => {
         if (schemaData) return { data: schemaData };
-        const code = this.#compiler.codeFor(plan, variables);
+        // What is free is not compiled, so that it costs no more than it does at first.
+        const code = cost === 0 ? null : this.#compiler.codeFor(plan, variables);
         return code
           ? this.#run(operation, mutations, context, (root) => code.query(root, context, variables))
           : interpret(context);
@@ -179,21 +174,12 @@ export class Operations {
     const selected = select(this.#schema, document.ast, operation.node, {});
     const code = this.#compiler.compile(operation, selected, { stringify: false });
     if (!code) throw new Error(`Cannot compile ${query}`);
-    return Object.assign(
-      (variables: Record<string, unknown>, context: Context) =>
-        this.#run(operation, 1, context, (root) => code.query(root, context, variables)),
-      { field: selected.selection[0]!.definition },
-    );
+    return (variables, context) =>
+      this.#run(operation, 1, context, (root) => code.query(root, context, variables));
   }
 
-  /** The scopes that a key needs for a REST operation. @param run its prepared document, if it has one */
-  scopesOfRow(row: Pick<Route, 'method' | 'shape'>, run?: InternalOperation): readonly string[] {
-    const scope = scopeOfRow(this.#schema, row, run?.field);
-    return scope === undefined ? [] : [scope];
-  }
-
-  #operation({ query, operationName }: OperationRequest): Operation {
-    const document = this.#documents.get(query);
+  #operation({ query, operationName }: OperationRequest, meter: Meter): Operation {
+    const document = this.#documents.get(query, meter);
     if (document.refusal) throw document.refusal;
     const operation = operationName == null ? document.only : document.operations.get(operationName);
     if (!operation) {
@@ -205,16 +191,6 @@ export class Operations {
       );
     }
     return operation;
-  }
-
-  /** Only keys with scopes ask. */
-  #scopesOf(operation: Operation): readonly string[] {
-    let scopes = this.#scopes.get(operation);
-    if (!scopes) {
-      scopes = requiredScopes(this.#schema, operation.document.ast, operation.node);
-      this.#scopes.set(operation, scopes);
-    }
-    return scopes;
   }
 
   #cost(plan: ExecutionPlan, variables: Variables): number {

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { AppError } from '../foundation/errors.ts';
 
 const MAX_TEXTS = 1_000;
-const MAX_CHARACTERS = 4_000_000;
+const MAX_BYTES = 8_000_000;
 
 /**
  * Automatic persisted queries as in Apollo's link: the client sends the SHA-256 of its document, and the
@@ -13,8 +13,8 @@ const MAX_CHARACTERS = 4_000_000;
 export class PersistedQueries {
   readonly #texts = new LRUCache<string, string>({
     max: MAX_TEXTS,
-    maxSize: MAX_CHARACTERS,
-    sizeCalculation: (text) => text.length + 1,
+    maxSize: MAX_BYTES,
+    sizeCalculation: (text) => 2 * text.length + 1,
   });
 
   /**

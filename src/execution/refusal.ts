@@ -1,5 +1,5 @@
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
-import { AppError, ERRORS, type ErrorCode } from '../foundation/errors.ts';
+import { AppError, clipped, ERRORS, type ErrorCode } from '../foundation/errors.ts';
 
 /** Thrown for an operation that cannot run, with the `errors` to send. All of them have status 400. */
 export class OperationRefused extends Error {
@@ -27,7 +27,7 @@ export function publicError(
   const given = error.extensions?.code as ErrorCode | undefined;
   const code = given !== undefined && Object.hasOwn(ERRORS, given) ? given : fallback;
   const formatted: { -readonly [K in keyof GraphQLFormattedError]: GraphQLFormattedError[K] } = {
-    message: error.message,
+    message: error instanceof GraphQLError && !error.originalError ? clipped(error.message) : error.message,
   };
   if (error instanceof GraphQLError) {
     if (error.locations) formatted.locations = error.locations;

@@ -16,10 +16,6 @@ export const ERRORS = {
   QUERY_TOO_COMPLEX: { status: 400, when: 'The GraphQL operation is too expensive, too deep or too long.' },
   UNAUTHENTICATED: { status: 401, when: 'The API key is missing or not valid.' },
   API_KEY_BANNED: { status: 403, when: 'The API key is temporarily banned; Retry-After says for how long.' },
-  FORBIDDEN: {
-    status: 403,
-    when: 'The API key does not permit this: it lacks a scope, or the address or the GraphQL document is not one of its own.',
-  },
   NOT_FOUND: { status: 404, when: 'The resource or path does not exist.' },
   PERSISTED_QUERY_NOT_FOUND: {
     status: 404,
@@ -145,6 +141,13 @@ export const unlistedIssues = (count: number) => `and ${count.toLocaleString('en
 /** Names and values come from clients and may be as long as a body. */
 const truncate = (text: string, max: number): string =>
   text.length <= max ? text : `${text.slice(0, max - 1)}…`;
+
+/** Cuts what a message of graphql-js repeats of a request: names and values in quotes, and values as text. */
+export const clipped = (message: string): string =>
+  truncate(
+    message.replace(/"[^"]{101,}"/g, (quoted) => `"${truncate(quoted.slice(1, -1), 100)}"`),
+    500,
+  );
 
 /**
  * A VALIDATION_FAILED error that lists the issues.

@@ -71,12 +71,15 @@ export class Meter {
     const used = (this.#used[what] ?? 0) + amount;
     this.#used[what] = used;
     const allowance = allowanceOf(what, this.units);
-    if (used > allowance) throw exhausted(what, allowance);
+    if (used > allowance) throw new AllowanceExhausted(what, allowance);
   }
 }
 
-function exhausted(what: Metered, allowance: number): AppError {
-  const [verb, ...rest] = ALLOWANCES[what].what.split(' ');
-  const most = allowance.toLocaleString('en-US');
-  return new AppError('QUERY_TOO_COMPLEX', `The operation ${verb} more than ${most} ${rest.join(' ')}.`);
+/** Ends work that goes beyond what was paid for. */
+export class AllowanceExhausted extends AppError {
+  constructor(what: Metered, allowance: number) {
+    const [verb, ...rest] = ALLOWANCES[what].what.split(' ');
+    const most = allowance.toLocaleString('en-US');
+    super('QUERY_TOO_COMPLEX', `The operation ${verb} more than ${most} ${rest.join(' ')}.`);
+  }
 }

@@ -29,7 +29,12 @@ export class Authentication {
    */
   admit(context: RequestContext, expectedCost: ExpectedCost): MaybePromise<void> {
     const found = attempt(
-      () => this.#access.authenticate(apiKeyFrom(context.headers), this.#storeFor(context)),
+      () =>
+        this.#access.authenticate(
+          apiKeyFrom(context.headers),
+          this.#storeFor(context),
+          this.#addressOf(context),
+        ),
       (error) => {
         context.guardWindow = this.#access.addressWindow(this.#addressOf(context));
         throw error;

@@ -15,6 +15,12 @@ export function checkLength(request: IncomingMessage): void {
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
 }
 
+/** The length of a body in bytes as its Content-Length says; infinite if it is chunked. */
+export function declaredLength({ headers }: IncomingMessage): number {
+  if (headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY;
+  return Number(headers['content-length'] ?? 0);
+}
+
 /**
  * Reads a body of at most MAX_BODY_BYTES. Sends 100 Continue if the client waits for it (RFC 9110 section
  * 10.1.1).

@@ -37,7 +37,8 @@ beforeEach(async () => {
 afterEach(() => opened.close());
 
 /** A new session, as for each request. */
-const session = async (): Promise<Session> => (await access.authenticate(key, store))!;
+const session = async (address?: string): Promise<Session> =>
+  (await access.authenticate(key, store, address))!;
 
 async function errorOf(work: () => unknown): Promise<AppError> {
   try {
@@ -129,11 +130,11 @@ describe('Session', () => {
 
 describe('Session.admitFree', () => {
   it('admits 10 requests per second and refuses more with Retry-After 1', async () => {
-    for (let i = 0; i < 10; i++) await (await session()).admitFree();
+    for (let i = 0; i < 10; i++) await (await session()).admitFree(1_000);
     const current = await session();
-    expect(await errorOf(() => current.admitFree())).toMatchObject({
+    expect(await errorOf(() => current.admitFree(1_000))).toMatchObject({
       code: 'RATE_LIMITED',
-      message: 'At most 10 free requests per second are allowed. Retry in 1 s.',
+      message: 'The key exceeds 10 free requests per second. Retry in 1 s.',
       retryAfter: 1,
     });
     expect(current.isAdmitted).toBe(false);
@@ -141,13 +142,74 @@ describe('Session.admitFree', () => {
     expect(current.decision).toMatchObject({ outcome: 'refused', tightest });
     clock.advance(1_000);
     const next = await session();
-    await next.admitFree();
+    await next.admitFree(1_000);
     expect(next.units).toBe(0);
   });
 
   it('refuses requests during a ban', async () => {
     await getBanned();
-    expect((await errorOf(async () => (await session()).admitFree())).code).toBe('API_KEY_BANNED');
+    expect((await errorOf(async () => (await session()).admitFree(1_000))).code).toBe('API_KEY_BANNED');
+  });
+});
+
+describe('free work', () => {
+  /** A request that turns out to cost nothing. @returns the units it was charged */
+  const free = async (bytes: number, address?: string): Promise<number> => {
+    const current = await session(address);
+    await current.begin('perhaps free');
+    await current.admit(0, 0, bytes);
+    return current.units;
+  };
+  const chargesOf = async (count: number, bytes: number, address?: string) => {
+    let units = 0;
+    for (let i = 0; i < count; i++) units += await free(bytes, address);
+    return units;
+  };
+
+  it.each([
+    ['small', 120, 1],
+    ['of 1 kB', 120, 1_000],
+    ['of the largest size', 10, 12_000],
+  ])('is done a second for as many requests as fit: %s', async (_size, fitting, bytes) => {
+    expect(await chargesOf(fitting, bytes)).toBe(0);
+    // What comes then costs a unit each, paid before anything is read, until nothing is left.
+    expect(await chargesOf(2, 1)).toBe(2);
+    await spend(1);
+    expect((await errorOf(() => free(1))).code).toBe('RATE_LIMITED');
+    clock.advance(1_000);
+    expect(await free(1)).toBe(0);
+  });
+
+  it('is limited for an address too, whichever of its keys asks', async () => {
+    const units = async () => {
+      const made = newApiKey({ name: 'other', plan: 'free', now: clock.now() });
+      key = made.key;
+      await opened.store.createApiKey(made.apiKey);
+      return chargesOf(100, 1, '2001:db8::1');
+    };
+    expect([await units(), await units(), await units()]).toEqual([0, 0, 60]);
+  });
+
+  it('of an empty budget may read no more than what is free, unless it can be paid after all', async () => {
+    await spend(3);
+    const current = await session();
+    await current.begin('perhaps free');
+    expect(current.hasPaid).toBe(false);
+    expect((await errorOf(() => current.pay())).code).toBe('RATE_LIMITED');
+    clock.advance(60_000);
+    await current.pay();
+    expect([current.hasPaid, current.units]).toEqual([true, 1]);
+    await current.charge(1);
+    expect(current.units).toBe(1);
+  });
+
+  it('counts requests that are free by their path by their bytes too', async () => {
+    for (let i = 0; i < 9; i++) await (await session('192.0.2.1')).admitFree(12_000);
+    expect(await errorOf(async () => (await session('192.0.2.1')).admitFree(13_000))).toMatchObject({
+      code: 'RATE_LIMITED',
+      message: 'Too much is asked for free. Retry in 1 s.',
+      retryAfter: 1,
+    });
   });
 });
 

@@ -4,10 +4,15 @@ import { describe, expect, it } from 'vitest';
 import { Documents, type ReadDocument, type ValidDocument } from '../../src/execution/documents.ts';
 import { Operations } from '../../src/execution/operations.ts';
 import { schema } from '../../src/execution/schema.ts';
+import { AllowanceExhausted, Meter } from '../../src/foundation/meter.ts';
 import { cases } from '../kit/cases.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
+
+/** The same field under `count` aliases. */
+const names = (count: number, field: string): string =>
+  Array.from({ length: count }, (_, i) => `a${i}:${field}`).join(' ');
 
 const heap = (): number => {
   collectGarbage();
@@ -33,6 +38,18 @@ it('limits heap growth to 60 MB over thousands of different documents', () => {
   expect(heap() - before).toBeLessThan(60);
 }, 120_000);
 
+it('keeps nothing of refused documents', () => {
+  const operations = new Operations(schema, () => {});
+  const refuse = (n: number) => {
+    const query = `{ ${names(20, `${n}`.padStart(90, 'n'))} ${' '.repeat(90_000)} }`;
+    for (let i = 0; i < 3; i++) expect(() => operations.prepare({ query })).toThrow();
+  };
+  for (let n = 0; n < 20; n++) refuse(n);
+  const before = heap();
+  for (let n = 20; n < 150; n++) refuse(n);
+  expect(heap() - before).toBeLessThan(6);
+});
+
 it('does not keep documents that are used once', () => {
   const operations = new Operations(schema, () => {});
   for (let n = 0; n < 200; n++) operations.prepare({ query: document(n) });
@@ -47,21 +64,66 @@ describe('documents', () => {
   const valid = (document: ReadDocument) => document as ValidDocument;
   const refusalOf = (text: string) => newDocuments().read(text).refusal!.errors;
 
-  it('caches documents from their second use on, valid or not', () => {
-    for (const text of ['{ __typename }', '{ nothing }', '{']) {
+  it('caches valid documents from their second use on', () => {
+    for (const text of ['{ nothing }', '{']) {
       const documents = newDocuments();
-      const [first, second, third, fourth] = [1, 2, 3, 4].map(() => documents.get(text));
-      expect(second, text).not.toBe(first);
-      expect([third, fourth], text).toEqual([second, second]);
-      expect(third === second && fourth === second, text).toBe(true);
+      expect(new Set([1, 2, 3].map(() => documents.get(text))).size).toBe(3);
     }
+    const documents = newDocuments();
+    const [first, second, third, fourth] = [1, 2, 3, 4].map(() => documents.get('{ __typename }'));
+    expect(second).not.toBe(first);
+    expect(third === second && fourth === second).toBe(true);
+  });
+
+  it('reads as many tokens as are paid for, comments included, from the cache too', () => {
+    const documents = newDocuments();
+    const text = `{ ${names(139, '__typename')} } #`;
+    for (let i = 0; i < 3; i++) {
+      const meter = new Meter(0);
+      expect(valid(documents.get(text, meter)).tokens).toBe(420);
+      expect(() => documents.get(text, meter)).toThrow(AllowanceExhausted);
+    }
+    for (const longer of [`{ ${names(140, '__typename')} }`, `${text}\n#`, `{ ${'a '.repeat(420)} {`])
+      for (let i = 0; i < 3; i++)
+        expect(() => documents.get(longer, new Meter(0)), longer).toThrow(AllowanceExhausted);
+    const comments = (count: number) => newDocuments().read(`{ __typename } ${'#\n'.repeat(count)}`);
+    expect(valid(comments(1_997)).tokens).toBe(2_000);
+    expect(comments(1_998).refusal!.errors).toMatchObject([{ extensions: { code: 'QUERY_TOO_COMPLEX' } }]);
+  });
+
+  it('refuses names of more than 100 characters, wherever they stand, and cuts what errors repeat', () => {
+    const long = 'n'.repeat(101);
+    for (const text of [
+      `query ${long} { __typename }`,
+      `query ($${long}: Int) { __typename }`,
+      `{ ${long}: __typename }`,
+      `{ ${long} }`,
+      `{ pet(id: 1, ${long}: 2) { id } }`,
+      `{ pet(id: 1) { ...${long} } }`,
+      `{ pets(filter: {status: ${long}}) { totalCount } }`,
+    ]) {
+      const fits = newDocuments().read(text.replaceAll(long, long.slice(1)));
+      expect(JSON.stringify(fits.refusal?.errors ?? []), text).not.toContain('QUERY_TOO_COMPLEX');
+      expect(refusalOf(text), text).toMatchObject([
+        {
+          message: 'The operation has a name of more than 100 characters.',
+          extensions: { code: 'QUERY_TOO_COMPLEX' },
+        },
+      ]);
+    }
+    for (const text of [
+      `{ __typename } ${'n'.repeat(90_000)}`,
+      `{ pets(first: "${'n'.repeat(90_000)}") { totalCount } }`,
+      `{ pets(first: [${'1 '.repeat(1_900)}]) { totalCount } }`,
+    ])
+      expect(JSON.stringify(refusalOf(text)).length, text.slice(0, 50)).toBeLessThan(700);
   });
 
   it('forgets a document used once after two million characters of other documents', () => {
     const isKept = (others: number, length: number) => {
       const documents = newDocuments();
       documents.get('{ __typename }');
-      for (let n = 0; n < others; n++) documents.get(`${n}`.padEnd(length, '#'));
+      for (let n = 0; n < others; n++) documents.get(`{ a${n}: __typename }`.padEnd(length, ' '));
       const again = documents.get('{ __typename }');
       return documents.get('{ __typename }') === again;
     };
@@ -76,8 +138,8 @@ describe('documents', () => {
       return valid(documents.get(text));
     };
     const document = cached('{ __typename }');
-    // 1 kB for the entry, 2 bytes for each of 14 characters, and 300 for each of 5 tokens.
-    const free = 1_500_000 - 1_000 - 2 * 14 - 5 * 300;
+    // 1 kB for the entry, 2 bytes for each of 14 characters, and 300 for each of 3 tokens.
+    const free = 1_500_000 - 1_000 - 2 * 14 - 3 * 300;
     expect(documents.reserve(document, free - 10)).toBe(true);
     expect(documents.reserve(document, 11)).toBe(false);
     expect(documents.reserve(document, 10)).toBe(true);
@@ -106,7 +168,7 @@ describe('documents', () => {
   it('provides the operations and the number of tokens of a document', () => {
     const single = valid(newDocuments().read('{ __typename }'));
     expect([single.tokens, [...single.operations.keys()], single.only === single.operations.get('')]).toEqual(
-      [5, [''], true],
+      [3, [''], true],
     );
     const text = 'query A { __typename } mutation B { __typename }';
     const multiple = valid(newDocuments().read(text));

@@ -160,6 +160,7 @@ export interface BrowserKit {
 /** The clock of this machine, which the browser shares. */
 class RealClock extends Clock {
   override readonly now = Date.now;
+  override readonly monotonic = () => performance.now();
 }
 
 /** A browser and a gateway with sample data and, as in production, no development key. */

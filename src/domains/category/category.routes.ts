@@ -32,7 +32,6 @@ const replacement = (category: { name: string; description?: string }) => ({
 });
 
 export const categories: Resource = {
-  scope: 'categories',
   shape: Category,
   routes: [
     {

@@ -1,6 +1,5 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { AppError } from '../../foundation/errors.ts';
-import type { EventRequest, EventStore, Following, StoredEvent } from '../../store/events.ts';
+import type { EventRequest, EventStore, EventType, Following, StoredEvent } from '../../store/events.ts';
 import { eventJson } from './event.ts';
 
 /** Events per page while a reader catches up. */
@@ -10,8 +9,6 @@ const CATCH_UP_PAGE_SIZE = 100;
 export interface FeedEvent {
   event: StoredEvent;
   json: string;
-  /** The length of the text in bytes. */
-  bytes: number;
 }
 
 /** Which events to read. */
@@ -26,10 +23,7 @@ export class SlowReaderError extends AppError {
   }
 }
 
-export function toFeedEvent(event: StoredEvent): FeedEvent {
-  const json = eventJson(event);
-  return { event, json, bytes: Buffer.byteLength(json) };
-}
+export const toFeedEvent = (event: StoredEvent): FeedEvent => ({ event, json: eventJson(event) });
 
 /** What a reader sees of the feed. */
 export interface FeedView {
@@ -50,7 +44,7 @@ export interface FeedView {
 /** One reader of the log. It pulls events; its lag is what it has not pulled yet. */
 export class EventReader {
   readonly #feed: FeedView;
-  readonly #types: Selection['types'];
+  readonly #types: ReadonlySet<EventType> | undefined;
   readonly #after: string | undefined;
   /** The number of the next event to take; undefined while catching up. */
   #next: number | undefined;
@@ -63,7 +57,7 @@ export class EventReader {
   constructor(feed: FeedView, { after, types }: Selection) {
     this.#feed = feed;
     this.#after = after;
-    this.#types = types;
+    this.#types = types && new Set(types);
   }
 
   /** Determines the position in the log. */
@@ -101,8 +95,6 @@ export class EventReader {
       if (this.#first.length > 0) return this.#first.splice(0);
       const events = this.#next === undefined ? await this.#page() : this.#kept();
       if (events.length > 0) return events;
-      // A long search lets other requests in, and notices that its client has gone.
-      if (this.#next === undefined) await turn();
       if (this.#next !== undefined && this.#next === this.#feed.end()) await this.#feed.changed();
     }
   }
@@ -117,30 +109,29 @@ export class EventReader {
     const events: FeedEvent[] = [];
     for (let number = this.#next!; number < end; number++) {
       const event = this.#feed.get(number);
-      if (!this.#types || this.#types.includes(event.event.type)) events.push(event);
+      if (!this.#types || this.#types.has(event.event.type)) events.push(event);
     }
     this.#next = end;
     return events;
   }
 
-  /** Reads pages from the store until they meet what the feed keeps. */
+  /**
+   * Reads pages from the store until they meet what the feed keeps. Reads all types, because the last event
+   * of a page has to be found in the feed.
+   */
   async *#pages(store: EventStore, following: Following, after: string): AsyncGenerator<FeedEvent[]> {
     let position = after;
     let last = after;
     // Where the feed ended after it had caught up with the pages; undefined if a page had events since.
     let end: number | undefined;
     for (;;) {
-      const page = await store.eventPage({
-        after: position,
-        limit: CATCH_UP_PAGE_SIZE,
-        ...(this.#types && { types: this.#types }),
-      });
+      const page = await store.eventPage({ after: position, limit: CATCH_UP_PAGE_SIZE });
       position = page.next;
       if (page.events.length > 0) {
         last = page.events.at(-1)!.id;
         end = undefined;
       }
-      yield page.events.map(toFeedEvent);
+      yield page.events.filter(({ type }) => !this.#types || this.#types.has(type)).map(toFeedEvent);
       if (!page.atEnd) continue;
       if (end === undefined) {
         await following.caughtUp();
@@ -153,12 +144,10 @@ export class EventReader {
         }
         end = known + 1;
       }
-      if (end >= this.#feed.first()) {
-        this.#next = end;
-        return;
-      }
-      // The feed has dropped events that came while this one was not read.
-      end = undefined;
+      // Otherwise the feed has dropped events that came while this one was not read.
+      if (end < this.#feed.first()) continue;
+      this.#next = end;
+      return;
     }
   }
 }

@@ -35,7 +35,6 @@ const bodyRules = inventoryUpdate().extend({ status: petStatus().optional() });
 const stockOf = ({ quantity }: { quantity?: number }) => (quantity === undefined ? {} : { quantity });
 
 export const inventoryItems: Resource = {
-  scope: 'inventory',
   shape: InventoryItem,
   routes: [
     {

@@ -47,10 +47,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
   const subscriptions = new Set<Following>();
 
   const open = (types: readonly EventType[], options: ChangeStreamOptions): ChangeStream<Document, Change> =>
-    db.watch<Document, Change>(
-      [{ $match: types.length > 0 ? { $or: types.map(conditionOf) } : NOTHING }],
-      options,
-    );
+    db.watch<Document, Change>([{ $match: { $or: types.map(conditionOf) } }], options);
 
   const requireLog = (): void => {
     if (database.transactions) return;
@@ -137,9 +134,6 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
     },
   };
 }
-
-/** Matches no change; an empty `$or` would be an error. */
-const NOTHING = { operationType: 'none' };
 
 type Open = (types: readonly EventType[], options: ChangeStreamOptions) => ChangeStream<Document, Change>;
 

@@ -14,10 +14,9 @@ import { usageCollection } from './usage.ts';
  * The version of the database layout. Raise it with any change that instances of the previous version cannot
  * handle. They then refuse to start instead of restoring their own validators.
  *
- * Version 1 kept reference counts on parents and had no number; version 2 has holds; version 3 has keys with
- * scopes, networks and lists of documents.
+ * Version 1 kept reference counts on parents and had no number; version 2 has holds.
  */
-const LAYOUT = 3;
+const LAYOUT = 2;
 
 interface LayoutDocument {
   _id: 'layout';

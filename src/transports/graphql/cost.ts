@@ -1,7 +1,9 @@
 import type { Session } from '../../access/session.ts';
-import { type AdmissionServices, admit } from '../../execution/admission.ts';
+import { type AdmissionServices, admitPaying } from '../../execution/admission.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
 import { AppError } from '../../foundation/errors.ts';
+import { ALLOWANCES } from '../../foundation/meter.ts';
+import { declaredLength } from '../../http/body.ts';
 import { accepts } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
@@ -14,7 +16,7 @@ const METHODS = 'POST, OPTIONS';
 
 /**
  * Returns the cost of a GraphQL request and what is left of the budget. Runs nothing and is free, even on
- * errors.
+ * errors, within the size of free requests; a larger one costs a unit.
  */
 export async function handleCost(
   context: RequestContext,
@@ -22,20 +24,20 @@ export async function handleCost(
   services: AdmissionServices,
 ): Promise<HttpResponse> {
   const { headers, method } = context;
-  await session.admitFree();
+  const length = declaredLength(context.request);
+  await session.admitFree(Math.min(length, ALLOWANCES.bytesRead.free));
+  if (length > ALLOWANCES.bytesRead.free) await session.pay();
   if (method === 'OPTIONS') return { status: 204, headers: ['Allow', METHODS] };
   if (method !== 'POST') throw new MethodNotAllowed(method, context.path, METHODS);
   if (!accepts(headers.accept, RESPONSE_TYPES))
     throw new AppError('NOT_ACCEPTABLE', 'The cost is available as application/json only.');
-  const { batch, cost, operations, name } = admit(
-    services,
-    await readParameters(context),
-    true,
-    session.principal,
-  );
+  const request = await readParameters(context);
+  if (Array.isArray(request.parameters))
+    throw new AppError('BAD_REQUEST', 'The cost is available for one operation at a time, not for a batch.');
+  const { cost, operations, name } = await admitPaying(session, services, request, true);
   context.operationName = name;
   const [operation] = operations;
-  if (!batch && operation instanceof OperationRefused) {
+  if (operation instanceof OperationRefused) {
     const body = JSON.stringify({ errors: operation.errors });
     return { status: 400, headers: [], body, contentType: contentTypeFor(headers.accept) };
   }

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { FAILURE_COST, type Session } from '../../access/session.ts';
+import { type ExpectedCost, FAILURE_COST, type Session } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import {
   type Admission,
   type AdmissionResult,
   type AdmissionServices,
-  admit,
+  admitPaying,
 } from '../../execution/admission.ts';
 import type { PublicResult } from '../../execution/execute.ts';
 import type { Operations, PreparedOperation } from '../../execution/operations.ts';
@@ -15,7 +15,9 @@ import { PersistedQueries } from '../../execution/persisted-queries.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import { ALLOWANCES } from '../../foundation/meter.ts';
 import type { Authentication } from '../../http/authentication.ts';
+import { declaredLength } from '../../http/body.ts';
 import { chunksOf } from '../../http/chunks.ts';
 import { detectDisconnect } from '../../http/disconnect.ts';
 import { etagOf } from '../../http/etag.ts';
@@ -88,7 +90,7 @@ export class GraphQLTransport implements Transport {
     // Clients choose the names of operations, so they are kept apart from what labels metrics.
     context.operation = 'graphql';
     context.route = context.path;
-    return this.#authentication.admit(context, context.path === COST_PATH ? 'free' : 'perhaps free');
+    return this.#authentication.admit(context, expectedCost(context));
   }
 
   async handle(context: RequestContext): Promise<HttpResponse> {
@@ -109,11 +111,11 @@ export class GraphQLTransport implements Transport {
       throw new AppError('NOT_ACCEPTABLE', `GraphQL responds with ${RESPONSE_TYPES.join(' or ')}.`);
     checkIdempotencyKey(headers['idempotency-key']);
     const request = hasBody ? await readParameters(context) : readQueryString(context.query);
-    const admission = admit(this.#services, request, method === 'POST', session.principal);
+    const admission = await admitPaying(session, this.#services, request, method === 'POST');
     context.operationName = admission.name;
     const operation = subscriptionIn(admission);
     if (operation) return this.#subscribe(context, session, admission, operation);
-    await session.admit(admission.cost, admission.mutations);
+    await session.admit(admission.cost, admission.mutations, request.bytes);
     if (admission.cost > MAX_UNMONITORED_COST) detectDisconnect(context);
     const isPlain = method === 'POST' || isStreamed(admission);
     if (isPlain && !this.#alwaysYoga && responseType(headers.accept) !== undefined)
@@ -142,6 +144,12 @@ export class GraphQLTransport implements Transport {
       stream: (response) => subscription.write(body, response),
     };
   }
+}
+
+/** From the size alone: of a key with nothing left, nothing is read that would have to be paid. */
+function expectedCost({ path, query, request }: RequestContext): ExpectedCost {
+  if (declaredLength(request) + query.length > ALLOWANCES.bytesRead.free) return 'charged';
+  return path === COST_PATH ? 'free' : 'perhaps free';
 }
 
 /**

@@ -15,11 +15,10 @@ import { stringify } from 'lossless-json';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Access } from '../../../src/access/access.ts';
 import type { Principal } from '../../../src/access/api-keys.ts';
-import { BurstGuard } from '../../../src/access/burst-guard.ts';
-import { FreeGuard } from '../../../src/access/free-guard.ts';
 import { Limiter } from '../../../src/access/limiter.ts';
 import { OpenStreams } from '../../../src/access/open-streams.ts';
 import { Session } from '../../../src/access/session.ts';
+import { SlidingWindow } from '../../../src/access/sliding-window.ts';
 import { EventStreams } from '../../../src/domains/event/streams.ts';
 import {
   type OperationRequest,
@@ -84,9 +83,7 @@ class Side {
    */
   readonly #counters = {
     limiter: new Limiter(),
-    burstGuard: new BurstGuard(),
-    freeGuard: new FreeGuard(() => NOW + 1_000 * this.#requests),
-    exhaustedGuard: new FreeGuard(() => NOW + 1_000 * this.#requests),
+    window: new SlidingWindow({ now: () => NOW, monotonic: () => 1_000 * this.#requests }),
   };
 
   constructor(store: Store, alwaysYoga: boolean) {

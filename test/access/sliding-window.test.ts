@@ -1,16 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Reply, TestGateway } from '../kit/gateway.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { SlidingWindow } from '../../src/access/sliding-window.ts';
+import { Clock, type Reply, type TestGateway } from '../kit/gateway.ts';
 import { onEachEngine } from '../kit/petstore.ts';
 import type { OpenedStore } from '../kit/stores.ts';
-
-// graphql-rate-limit uses the system clock, so only Date is faked.
-const NOON = Date.parse('2026-11-21T12:00:00Z');
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'], now: NOON });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 const create = (gateway: TestGateway, key: string) =>
   gateway.call('/categories', { method: 'POST', key, body: { name: 'x' } });
@@ -38,7 +30,41 @@ async function categories(gateway: TestGateway): Promise<number> {
   return (await gateway.graphql('{ categories(first: 1) { totalCount } }')).json.data.categories.totalCount;
 }
 
-onEachEngine('the burst guard', (kit) => {
+it('counts up to the limit in any second, each caller and each thing on its own, and no refusals', async () => {
+  const clock = new Clock();
+  const window = new SlidingWindow(clock);
+  const limit = { name: 'things', caller: 'a', max: 10 };
+  const admitted = async (amounts: number[], more = {}) => {
+    const refusals = [];
+    for (const amount of amounts) refusals.push(await window.take({ ...limit, ...more }, amount));
+    return refusals.filter((refusal) => refusal === undefined).length;
+  };
+  const ones = (count: number) => Array<number>(count).fill(1);
+  expect([window.isIdle, window.room(limit)]).toEqual([true, 10]);
+  expect(await admitted([3, 1])).toBe(2);
+  expect([window.isIdle, window.room(limit)]).toEqual([false, 6]);
+  expect(await window.take(limit, 7)).toBe('The key exceeds 10 things per second.');
+  clock.advance(600);
+  expect(await admitted(ones(20))).toBe(6);
+  expect(await admitted(ones(20), { caller: 'b' })).toBe(10);
+  expect(await admitted(ones(20), { name: 'others' })).toBe(10);
+  clock.advance(399);
+  expect(await admitted(ones(20))).toBe(0);
+  // The first four are now a second old.
+  clock.advance(1);
+  expect(window.room(limit)).toBe(4);
+  expect(await admitted([5, 4])).toBe(1);
+  clock.setBack(60_000);
+  expect(window.room(limit)).toBe(0);
+  clock.advance(600);
+  expect(window.room(limit)).toBe(6);
+  clock.advance(400);
+  expect([window.isIdle, window.room(limit)]).toEqual([true, 10]);
+  expect(await Promise.all(ones(12).map((one) => window.take(limit, one)))).toHaveLength(12);
+  expect(window.room(limit)).toBe(0);
+});
+
+onEachEngine('bursts of mutations', (kit) => {
   it.each([
     ['free', 20],
     ['pro', 20],
@@ -65,9 +91,9 @@ onEachEngine('the burst guard', (kit) => {
       errors: [{ message: refused!.json.message, extensions: { code: 'RATE_LIMITED', status: 429 } }],
     });
     expect((await gateway.call('/categories', { key })).status).toBe(200);
-    vi.setSystemTime(NOON + 999);
+    kit.clock.advance(999);
     expect((await create(gateway, key)).status).toBe(429);
-    vi.setSystemTime(NOON + 1_000);
+    kit.clock.advance(1);
     expect((await create(gateway, key)).status).toBe(201);
   });
 
@@ -159,11 +185,13 @@ onEachEngine('the burst guard', (kit) => {
     expect(withStatus(replies, 201)).toHaveLength(150);
   });
 
-  it('starts over when the clock is set back', async () => {
+  it('goes by the time that passes, even if the clock is set back', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
     expect(withStatus(await times(25, () => create(gateway, key)), 201)).toHaveLength(20);
-    vi.setSystemTime(NOON - 3_600_000);
+    kit.clock.setBack(3_600_000);
+    expect((await create(gateway, key)).status).toBe(429);
+    kit.clock.advance(1_000);
     expect((await create(gateway, key)).status).toBe(201);
   });
 });

@@ -1,0 +1,113 @@
+import { getGraphQLRateLimiter, type Store as TimestampStore } from 'graphql-rate-limit';
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../foundation/clock.ts';
+
+/** Bounds the memory, at 8 bytes each. More than one process can count within a window. */
+const MAX_TIMESTAMPS = 2_000_000;
+/** How long the library itself would count a timestamp. */
+const WINDOW = '1s';
+const SECOND = 1_000;
+
+/** Timestamps of what was let through in the last second, on the injected clock. */
+class RecentTimestamps implements TimestampStore {
+  readonly #clock: Clock;
+  readonly #byIdentity = new LRUCache<string, readonly number[]>({
+    maxSize: MAX_TIMESTAMPS,
+    sizeCalculation: (timestamps) => timestamps.length + 1,
+  });
+  #read: readonly number[] = [];
+  #latest = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Everything recent counts as of now, because the library's clock is the wall clock. */
+  getForIdentity({ contextIdentity }: { contextIdentity: string }): readonly number[] {
+    this.#read = this.recent(contextIdentity);
+    return this.#read.map(() => Date.now());
+  }
+
+  /** @param timestamps those just read, followed by those that the library has let through */
+  setForIdentity({ contextIdentity }: { contextIdentity: string }, timestamps: readonly number[]): void {
+    const added = timestamps.length - this.#read.length;
+    if (added === 0) return;
+    this.#latest = this.#clock.monotonic();
+    this.#byIdentity.set(contextIdentity, [...this.#read, ...Array<number>(added).fill(this.#latest)]);
+  }
+
+  /** Whether there are none of any caller. */
+  get isEmpty(): boolean {
+    return this.#clock.monotonic() - this.#latest >= SECOND;
+  }
+
+  recent(identity: string): readonly number[] {
+    const known = this.#byIdentity.get(identity);
+    if (!known) return [];
+    const start = this.#clock.monotonic() - SECOND;
+    return known[0]! > start ? known : known.filter((time) => time > start);
+  }
+}
+
+/** One of the things that are counted, for one caller. */
+export interface Limit {
+  /** What is counted, in the plural: `mutations`. */
+  name: string;
+  /** The caller: the id of a key, or an address. */
+  caller: string;
+  /** How many a second. */
+  max: number;
+}
+
+/**
+ * Counts what callers do within any second, where no plan does: bursts of mutations, and work that is free.
+ * graphql-rate-limit counts and decides; time and memory are ours.
+ */
+export class SlidingWindow {
+  readonly #timestamps: RecentTimestamps;
+  readonly #limiter: ReturnType<typeof getGraphQLRateLimiter>;
+  /**
+   * The library reads, awaits and then writes. Concurrent calls would miss each other, so they run one at a
+   * time.
+   */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(clock: Clock) {
+    this.#timestamps = new RecentTimestamps(clock);
+    this.#limiter = getGraphQLRateLimiter({
+      identifyContext: (limit: Limit) => identityOf(limit),
+      formatError: ({ fieldName, max }) => `The key exceeds ${max} ${fieldName} per second.`,
+      store: this.#timestamps,
+    });
+  }
+
+  /** Whether nobody has done anything that is counted within the last second. */
+  get isIdle(): boolean {
+    return this.#timestamps.isEmpty;
+  }
+
+  /** How many more would pass now. */
+  room(limit: Limit): number {
+    return Math.max(0, limit.max - this.#timestamps.recent(identityOf(limit)).length);
+  }
+
+  /**
+   * Counts a group: all of it passes, or none does and none counts.
+   *
+   * @param amount at least 1
+   * @returns why it is refused; undefined if it passes
+   */
+  take(limit: Limit, amount: number): Promise<string | undefined> {
+    const decision = this.#turn.then(async () => {
+      const call = { parent: undefined, args: { counted: { length: amount } }, context: limit };
+      return this.#limiter(
+        { ...call, info: { fieldName: limit.name } as never },
+        { max: limit.max, window: WINDOW, arrayLengthField: 'counted', uncountRejected: true },
+      );
+    });
+    this.#turn = decision.catch(() => {});
+    return decision;
+  }
+}
+
+const identityOf = ({ name, caller }: Limit): string => `${name}:${caller}`;
