@@ -1,16 +1,39 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash, randomBytes, randomInt } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { crc32 } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../foundation/clock.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { AccessStore, ApiKey, ApiKeySecret, Limits, PlanName } from '../store/store.ts';
+import type { AccessStore, ApiKey, ApiKeySecret, Limits } from '../store/store.ts';
+import { NetworkList, type Reach } from './networks.ts';
 import { PLANS } from './plans.ts';
+import { impliedScopes, type Permissions } from './scopes.ts';
 
-/** The caller a key belongs to. */
-export type Principal = Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits'>;
+/** The caller a key belongs to, and what it may do. */
+export interface Principal
+  extends Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits' | 'documents'>,
+    Permissions,
+    Reach {}
 
 const PREFIX = 'petstore_';
-const KEY_PATTERN = /^petstore_[A-Za-z0-9_-]{43}$/;
+const SECRET_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const KEY_PATTERN = /^petstore_(?:([0-9A-Za-z]{43})([0-9A-Za-z]{6})|[A-Za-z0-9_-]{43})$/;
+
+/** The CRC-32 of a secret in base62, by which scanners tell a leaked key from a lookalike. */
+function checksumOf(secret: string): string {
+  let digits = '';
+  for (let rest = crc32(secret); digits.length < CHECKSUM_LENGTH; rest = Math.floor(rest / BASE62.length))
+    digits = BASE62[rest % BASE62.length]! + digits;
+  return digits;
+}
+
+/** Whether a text can be a key: one with a checksum, or one of the form before that. */
+function isWellFormed(key: string): boolean {
+  const match = KEY_PATTERN.exec(key);
+  return match !== null && (match[1] === undefined || checksumOf(match[1]) === match[2]);
+}
 
 /**
  * SHA-256 in lower-case hex, the only form of a key that is stored. A key has 256 random bits, so a slow hash
@@ -19,32 +42,29 @@ const KEY_PATTERN = /^petstore_[A-Za-z0-9_-]{43}$/;
 const hashOf = (key: string): string => hash('sha256', key);
 
 /**
- * Generates a key of 256 random bits and the record to store for it. The key itself is shown once and then
- * forgotten.
+ * Generates a key of 256 random bits with a checksum, and the record to store for it. The key itself is shown
+ * once and then forgotten.
  */
 export function newSecret(): { key: string; secret: ApiKeySecret } {
-  const key = PREFIX + randomBytes(32).toString('base64url');
+  const secret = Array.from({ length: SECRET_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join('');
+  const key = PREFIX + secret + checksumOf(secret);
   return { key, secret: { hash: hashOf(key), prefix: key.slice(0, PREFIX.length + 6) } };
 }
 
 /** Generates an API key for a plan. `limits` is required for Enterprise and ignored for the other plans. */
-export function newApiKey(options: {
-  name: string;
-  plan: PlanName;
+export function newApiKey({
+  now,
+  limits: ownLimits,
+  ...properties
+}: Pick<ApiKey, 'name' | 'plan' | 'expiresAt' | 'scopes' | 'allow' | 'documents'> & {
   limits?: Limits | undefined;
   now: number;
-}): {
-  key: string;
-  apiKey: ApiKey;
-} {
+}): { key: string; apiKey: ApiKey } {
   const { key, secret } = newSecret();
-  const limits = PLANS[options.plan].limits ?? options.limits;
-  if (!limits) throw new Error(`A key on the plan ${options.plan} needs its own limits.`);
+  const limits = PLANS[properties.plan].limits ?? ownLimits;
+  if (!limits) throw new Error(`A key on the plan ${properties.plan} needs its own limits.`);
   const id = `key_${randomBytes(9).toString('base64url')}`;
-  return {
-    key,
-    apiKey: { id, name: options.name, plan: options.plan, limits, createdAt: options.now, secrets: [secret] },
-  };
+  return { key, apiKey: { id, ...properties, limits, createdAt: now, secrets: [secret] } };
 }
 
 /** How long a key is served from the cache. Revocation must take effect within 5 s. */
@@ -55,7 +75,7 @@ interface CachedPrincipal {
   principal: Principal;
   /** On the monotonic clock. */
   until: number;
-  /** When the secret expires, in milliseconds since 1970. */
+  /** When the secret or the key expires, in milliseconds since 1970. */
   expiresAt: number;
 }
 
@@ -74,7 +94,7 @@ export class Authenticator {
   /** @throws UNAVAILABLE if the store cannot be read */
   authenticate(store: AccessStore, key: string): MaybePromise<Principal | null> {
     // The format is public, so rejecting a malformed key early leaks nothing and saves a read.
-    if (!KEY_PATTERN.test(key)) return null;
+    if (!isWellFormed(key)) return null;
     const keyHash = hashOf(key);
     const known = this.#cache.get(keyHash);
     const asked = this.#clock.monotonic();
@@ -88,17 +108,27 @@ export class Authenticator {
    */
   #store(hash: string, apiKey: ApiKey | null, asked: number): Principal | null {
     const secret = apiKey?.secrets.find((one) => one.hash === hash);
-    const expiresAt = secret?.expiresAt ?? Number.POSITIVE_INFINITY;
+    const never = Number.POSITIVE_INFINITY;
+    const expiresAt = Math.min(secret?.expiresAt ?? never, apiKey?.expiresAt ?? never);
     if (!apiKey || apiKey.revokedAt !== undefined || this.#clock.now() >= expiresAt) {
       this.#cache.delete(hash);
       return null;
     }
-    const { id, name, plan, limits } = apiKey;
-    const principal: Principal = { id, name, plan, limits };
+    const principal = principalOf(apiKey);
     this.#cache.set(hash, { principal, until: asked + CACHE_TTL, expiresAt });
     return principal;
   }
 }
+
+const principalOf = ({ id, name, plan, limits, scopes, allow, documents }: ApiKey): Principal => ({
+  id,
+  name,
+  plan,
+  limits,
+  ...(documents !== undefined && { documents }),
+  ...(scopes && { scopes: impliedScopes(scopes) }),
+  ...(allow && { networks: new NetworkList(allow) }),
+});
 
 /** Reads the key from `X-API-Key: <key>` or `Authorization: Bearer <key>` (RFC 6750 section 2.1). */
 export function apiKeyFrom({ 'x-api-key': key, authorization }: IncomingHttpHeaders): string | undefined {

@@ -1,3 +1,4 @@
+import { type Permissions, requireScopes } from '../access/scopes.ts';
 import { FAILURE_COST, type Session } from '../access/session.ts';
 import { AppError } from '../foundation/errors.ts';
 import { ALLOWANCES, AllowanceExhausted, Meter } from '../foundation/meter.ts';
@@ -52,8 +53,8 @@ export interface AdmissionServices {
  * far as free requests go, and pays before the rest is read.
  *
  * @param mayMutate whether mutations are allowed, which they are not over GET
- * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed, and what
- * `Session.pay` throws
+ * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed, FORBIDDEN,
+ * and what `Session.pay` throws
  */
 export async function admitPaying(
   session: Session,
@@ -61,22 +62,23 @@ export async function admitPaying(
   request: GraphQLRequest,
   mayMutate: boolean,
 ): Promise<Admission> {
-  if (session.hasPaid) return admit(services, request, mayMutate);
+  if (session.hasPaid) return admit(services, request, mayMutate, session.principal);
   try {
-    const admission = admit(services, request, mayMutate, new Meter(0));
+    const admission = admit(services, request, mayMutate, session.principal, new Meter(0));
     if (!admission.isLarge) return admission;
     await session.pay();
     return admission;
   } catch (error) {
     if (!(error instanceof AllowanceExhausted)) throw error;
     await session.pay();
-    return admit(services, request, mayMutate);
+    return admit(services, request, mayMutate, session.principal);
   }
 }
 
 /**
  * Parses and validates a request and computes its cost.
  *
+ * @param caller whose scopes it needs
  * @param meter bounds what is read
  * @throws as `admitPaying`, AllowanceExhausted if there is more to read
  */
@@ -84,6 +86,7 @@ export function admit(
   { operations, persisted }: AdmissionServices,
   { parameters, bytes }: GraphQLRequest,
   mayMutate: boolean,
+  caller: Permissions,
   meter = new Meter(MAX_BATCH_SIZE),
 ): Admission {
   meter.draw('bytesRead', bytes);
@@ -107,9 +110,11 @@ export function admit(
       throw error;
     }
   });
-  const admitted = checked.map((request) =>
-    request instanceof OperationRefused ? request : prepare(operations, request, mayMutate, meter),
-  );
+  const admitted = checked.map((request) => {
+    if (request instanceof OperationRefused) return request;
+    const prepared = prepare(operations, request, mayMutate, meter);
+    return prepared instanceof OperationRefused ? prepared : permitted(prepared, caller, batch);
+  });
   let cost = 0;
   const all = { tokens: 0, fields: 0 };
   const free = { tokens: 0, fields: 0 };
@@ -161,6 +166,22 @@ function prepare(
     throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
   }
   return prepared;
+}
+
+/**
+ * Checks the scopes of an operation. In a batch, only the entry that lacks some is refused.
+ *
+ * @throws FORBIDDEN
+ */
+function permitted(prepared: PreparedOperation, caller: Permissions, batch: boolean): AdmissionResult {
+  if (caller.scopes === undefined) return prepared;
+  try {
+    requireScopes(caller, prepared.scopes);
+    return prepared;
+  } catch (error) {
+    if (batch && error instanceof AppError) return new OperationRefused([publicError(error)]);
+    throw error;
+  }
 }
 
 /**

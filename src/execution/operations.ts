@@ -3,6 +3,7 @@ import {
   type DocumentNode,
   type ExecutionResult,
   execute,
+  type GraphQLField,
   type GraphQLSchema,
   type OperationDefinitionNode,
   TypeNameMetaFieldDef,
@@ -12,6 +13,7 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import type { Context } from '../schema/context.ts';
 import { toJson } from '../schema/json.ts';
+import type { Route } from '../schema/route.ts';
 import { Compiler } from './compile.ts';
 import { CostModel } from './cost.ts';
 import { Documents, type Operation } from './documents.ts';
@@ -20,6 +22,7 @@ import { type ExecutionPlan, ExecutionPlans } from './execution-plan.ts';
 import { Introspection, isSchemaField } from './introspection.ts';
 import { asQueries, type ExecutionSchemas, executionSchemas, mutate } from './mutation.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
+import { requiredScopes, scopeOfRow } from './scopes.ts';
 import { select } from './selection.ts';
 import type { Variables } from './variables.ts';
 
@@ -42,6 +45,8 @@ export interface PreparedOperation {
   fields: number;
   /** Number of writing fields. */
   mutations: number;
+  /** The scopes that a key needs for it. */
+  readonly scopes: readonly string[];
   /** Executes with compiled code if available. Errors are already masked. */
   execute(context: Context): MaybePromise<PublicResult>;
   /** Executes with graphql-js, the reference for testing compiled code. */
@@ -59,10 +64,11 @@ export interface PreparedOperation {
 }
 
 /** An operation from our own code. Its variables are known to be valid, and it costs one unit. */
-export type InternalOperation = (
-  variables: Record<string, unknown>,
-  context: Context,
-) => MaybePromise<PublicResult>;
+export interface InternalOperation {
+  (variables: Record<string, unknown>, context: Context): MaybePromise<PublicResult>;
+  /** The root field that it runs. */
+  readonly field: GraphQLField<unknown, unknown>;
+}
 
 /** Heap bytes of the largest schema result, most of whose objects are shared. */
 const SCHEMA_DATA_BYTES = 400_000;
@@ -80,6 +86,7 @@ export class Operations {
   readonly #costModel: CostModel;
   readonly #introspection: Introspection;
   readonly #compiler: Compiler;
+  readonly #scopes = new WeakMap<Operation, readonly string[]>();
 
   /** @param options `introspection: false` hides the schema: no introspection, no "Did you mean" */
   constructor(schema: GraphQLSchema, report: ErrorReporter, { introspection = true } = {}) {
@@ -115,6 +122,7 @@ export class Operations {
       throw error;
     }
     const mutations = countMutations(plan);
+    const scopes = () => this.#scopesOf(operation);
     const interpret = (context: Context) =>
       this.#run(operation, mutations, context, (rootValue) =>
         execute({
@@ -133,6 +141,9 @@ export class Operations {
       tokens: document.tokens,
       fields: plan.selected.fields,
       mutations,
+      get scopes() {
+        return scopes();
+      },
       interpret,
       execute: (context) => {
         if (schemaData) return { data: schemaData };
@@ -174,8 +185,17 @@ export class Operations {
     const selected = select(this.#schema, document.ast, operation.node, {});
     const code = this.#compiler.compile(operation, selected, { stringify: false });
     if (!code) throw new Error(`Cannot compile ${query}`);
-    return (variables, context) =>
-      this.#run(operation, 1, context, (root) => code.query(root, context, variables));
+    return Object.assign(
+      (variables: Record<string, unknown>, context: Context) =>
+        this.#run(operation, 1, context, (root) => code.query(root, context, variables)),
+      { field: selected.selection[0]!.definition },
+    );
+  }
+
+  /** The scopes that a key needs for a REST operation. @param run its prepared document, if it has one */
+  scopesOfRow(row: Pick<Route, 'method' | 'shape'>, run?: InternalOperation): readonly string[] {
+    const scope = scopeOfRow(this.#schema, row, run?.field);
+    return scope === undefined ? [] : [scope];
   }
 
   #operation({ query, operationName }: OperationRequest, meter: Meter): Operation {
@@ -191,6 +211,16 @@ export class Operations {
       );
     }
     return operation;
+  }
+
+  /** Only keys with scopes ask. */
+  #scopesOf(operation: Operation): readonly string[] {
+    let scopes = this.#scopes.get(operation);
+    if (!scopes) {
+      scopes = requiredScopes(this.#schema, operation.document.ast, operation.node);
+      this.#scopes.set(operation, scopes);
+    }
+    return scopes;
   }
 
   #cost(plan: ExecutionPlan, variables: Variables): number {

@@ -15,12 +15,16 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
+import { RESOURCES } from '../domains/routes.ts';
 import { builder } from '../schema/builder.ts';
 import { IdScalar } from '../schema/id-scalar.ts';
 import { rootField } from './mutation.ts';
+import { withScopes } from './scopes.ts';
 
 /** The executable schema, also used by REST. Creating it has no side effects and needs no environment. */
-export const schema = withMutations(withAwaitedPageInfo(withIdScalar(builder.toSchema())));
+export const schema = withMutations(
+  withAwaitedPageInfo(withIdScalar(withScopes(builder.toSchema(), RESOURCES))),
+);
 
 /** Replaces graphql-js's ID type, which Pothos always uses, with ours. */
 function withIdScalar(built: GraphQLSchema): GraphQLSchema {

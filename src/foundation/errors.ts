@@ -16,6 +16,10 @@ export const ERRORS = {
   QUERY_TOO_COMPLEX: { status: 400, when: 'The GraphQL operation is too expensive, too deep or too long.' },
   UNAUTHENTICATED: { status: 401, when: 'The API key is missing or not valid.' },
   API_KEY_BANNED: { status: 403, when: 'The API key is temporarily banned; Retry-After says for how long.' },
+  FORBIDDEN: {
+    status: 403,
+    when: 'The API key does not permit this: it lacks a scope, or the address or the GraphQL document is not one of its own.',
+  },
   NOT_FOUND: { status: 404, when: 'The resource or path does not exist.' },
   PERSISTED_QUERY_NOT_FOUND: {
     status: 404,

@@ -15,6 +15,7 @@ export function errorsOf({ method, body, pathParameter, deprecation, errors = []
     VALIDATION_FAILED: true,
     UNAUTHENTICATED: true,
     API_KEY_BANNED: true,
+    FORBIDDEN: true,
     NOT_FOUND: pathParameter !== undefined,
     NOT_ACCEPTABLE: true,
     CONFLICT: idempotent,
@@ -31,7 +32,7 @@ export function errorsOf({ method, body, pathParameter, deprecation, errors = []
 }
 
 /** Refused before routing, so the response has none of the operation's headers. */
-const BEFORE_ROUTING = new Set<number>([401, 403, 429]);
+const BEFORE_ROUTING = new Set<number>([401, 429]);
 /** Statuses of outcomes that an Idempotency-Key stores. */
 const REPLAYABLE = new Set<number>([400, 404, 409, 412, 422]);
 
@@ -59,10 +60,12 @@ function describeError(
   return components.add('responses', name, () => {
     const headers = new ResponseHeaders(components).addCaching(false);
     if (status === 401) headers.add('WWW-Authenticate');
-    if (status === 403 || status === 429 || status === 503) headers.add('Retry-After');
+    if (status === 429 || status === 503) headers.add('Retry-After');
+    // Only a ban ends.
+    if (status === 403) headers.add('Retry-After', false);
     if (status === 409 && replays) headers.add('Retry-After', false);
     if (replays) headers.add('Idempotency-Replayed', false);
-    if (lasting) headers.addLifecycle(status < 500);
+    if (lasting) headers.addLifecycle(status < 500 && status !== 403);
     return {
       description: codes.map((code) => `\`${code}\`: ${ERRORS[code].when}`).join('\n\n'),
       headers: headers.toJson(),

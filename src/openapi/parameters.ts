@@ -40,7 +40,9 @@ const describeQuery = ({ name, description, schema, repeatable }: QueryParameter
   name,
   in: 'query',
   description,
-  schema: repeatable ? { type: 'array', minItems: 1, items: schema } : schema,
+  schema: repeatable
+    ? { type: 'array', minItems: 1, ...(repeatable === 'distinct' && { uniqueItems: true }), items: schema }
+    : schema,
   ...(repeatable && { style: 'form', explode: true }),
 });
 

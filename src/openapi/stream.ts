@@ -37,7 +37,7 @@ export function describeStream(stream: Stream, components: Components): JsonSche
               type: 'string',
               description: `Server-sent events whose data is ${refName(shape.name)}.`,
             },
-            example: `retry: 3000\n\nid: ${id}\nevent: ${type}\ndata: ${JSON.stringify(shape.example)}\n\n`,
+            example: `retry: 3000\nid: ${id}\nevent: ${type}\ndata: ${JSON.stringify(shape.example)}\n\n`,
           },
         },
       },

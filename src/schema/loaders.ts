@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import DataLoader from 'dataloader';
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
@@ -128,6 +129,7 @@ class ChildLoader<T, Args extends readonly unknown[]> {
 export class Loaders {
   readonly #store: Store;
   readonly #caller: Caller;
+  #lastTurn: Promise<unknown> | undefined;
   /** By the slots of their sources. */
   readonly #loaders: unknown[] = [];
 
@@ -140,6 +142,16 @@ export class Loaders {
   get store(): Store {
     if (this.#caller.isDisconnected()) throw clientDisconnected();
     return this.#store;
+  }
+
+  /**
+   * Runs reads that may take long one after the other, and lets other requests in between them: a document may
+   * ask for many by aliases.
+   */
+  inTurn<T>(read: () => MaybePromise<T>): MaybePromise<T> {
+    const found = this.#lastTurn ? this.#lastTurn.then(() => nextTurn()).then(read) : read();
+    this.#lastTurn = Promise.resolve(found).catch(() => {});
+    return found;
   }
 
   /** The record with this id; null if there is none. */

@@ -1,9 +1,11 @@
+import type { GraphQLSchema } from 'graphql';
 import { validationFailed } from '../foundation/errors.ts';
 import { type Id, parseId } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { builder } from './builder.ts';
 import { MAX_PAGE_SIZE } from './connection.ts';
 import type { Context } from './context.ts';
+import { mayRead } from './scopes.ts';
 
 /**
  * A record with the name of its GraphQL type, which the record alone does not tell: pets and inventory
@@ -48,11 +50,12 @@ export function nodeType(type: string, find: Find): (record: { id: Id }) => stri
   return ({ id }) => nodeIdOf(type, id);
 }
 
-/** Finds a record by nodeId; null if there is none or the nodeId is malformed. */
-function nodeOf(nodeId: string, context: Context): MaybePromise<object | null> {
+/** Finds a record by nodeId; null if there is none, the key may not read it or the nodeId is malformed. */
+function nodeOf(nodeId: string, context: Context, schema: GraphQLSchema): MaybePromise<object | null> {
   const [type, id] = Buffer.from(nodeId, 'base64url').toString('latin1').split(':') as [string, string];
   const find = finders.get(type);
   if (!find || nodeIdOf(type, id) !== nodeId || parseId(id) === null) return null;
+  if (!mayRead(context.principal, schema.getType(type)!)) return null;
   const found = find(id, context);
   const named = (record: object | null) => record && { __typename: type, ...record };
   return found instanceof Promise ? found.then(named) : named(found);
@@ -64,7 +67,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'Looks up a record by nodeId; null if there is none.',
     args: { nodeId: t.arg.id({ required: true, description: 'A nodeId.', extensions: OPAQUE }) },
-    resolve: (_root, { nodeId }, context) => nodeOf(nodeId, context),
+    resolve: (_root, { nodeId }, context, { schema }) => nodeOf(nodeId, context, schema),
   }),
   nodes: t.field({
     type: [NodeInterface],
@@ -77,10 +80,10 @@ builder.queryFields((t) => ({
         extensions: OPAQUE,
       }),
     },
-    resolve: (_root, { nodeIds }, context) => {
+    resolve: (_root, { nodeIds }, context, { schema }) => {
       if (nodeIds.length > MAX_PAGE_SIZE)
         throw validationFailed([{ path: 'nodeIds', message: `must have at most ${MAX_PAGE_SIZE} items` }]);
-      return nodeIds.map((nodeId) => nodeOf(nodeId, context));
+      return nodeIds.map((nodeId) => nodeOf(nodeId, context, schema));
     },
   }),
 }));

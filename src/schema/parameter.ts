@@ -8,8 +8,8 @@ export interface QueryParameter {
   /** Distinguishes its description from others with the same name. */
   key?: string;
   description: string;
-  /** Whether it may be given several times. */
-  repeatable?: true;
+  /** Whether it may be given several times, perhaps only with distinct values. */
+  repeatable?: true | 'distinct';
   schema: JsonSchema;
   /** The rule it must satisfy, for messages. */
   rule: string;

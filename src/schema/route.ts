@@ -81,6 +81,8 @@ export interface Stream
 
 /** A domain's contribution to REST. */
 export interface Resource {
+  /** Keys need `SCOPE:read` and `SCOPE:write` for its records and root fields; null if they need none. */
+  scope: string | null;
   shape: Shape;
   routes: readonly Route[];
   streams?: readonly Stream[];

@@ -24,7 +24,7 @@ export interface StoredEvent {
 export interface EventRequest {
   /** A position in the log: an event id or a page's `next`. By default, before the oldest event kept. */
   after?: string;
-  /** All types by default. */
+  /** All types by default; with none, a page is empty and its position advances all the same. */
   types?: readonly EventType[];
   /** 1..100 */
   limit: number;

@@ -92,8 +92,26 @@ export interface ApiKey {
   /** Milliseconds since 1970. */
   createdAt: number;
   revokedAt?: number;
+  /** From then on the key is not valid. Never if absent. */
+  expiresAt?: number;
+  /** What the key may do: `pets:read`, `orders:write`, `*:read`. Everything if absent. */
+  scopes?: readonly string[];
+  /** The networks it may be used from, in CIDR notation. Any if absent. */
+  allow?: readonly string[];
+  /** The list of documents it may run: `NAME`, or `report:NAME` to let others pass. Any if absent. */
+  documents?: string;
+  /** When the key was last used; a little behind. */
+  lastUsedAt?: number;
   /** Usually one; two during the grace period after a rotation. */
   secrets: ApiKeySecret[];
+}
+
+/** Changes to a key. Absent properties stay as they are, and null clears. */
+export interface ApiKeyChanges extends Partial<Pick<ApiKey, 'name' | 'plan' | 'limits'>> {
+  expiresAt?: number | null;
+  scopes?: readonly string[] | null;
+  allow?: readonly string[] | null;
+  documents?: string | null;
 }
 
 export interface ApiKeySecret {
@@ -144,8 +162,12 @@ export interface AccessStore {
   /** The key with this secret, even if revoked or expired; null if there is none. */
   apiKeyBySecretHash(hash: string): MaybePromise<ApiKey | null>;
   createApiKey(key: ApiKey): MaybePromise<void>;
+  /** The key with this id, even if revoked or expired; null if there is none. */
+  apiKeyById(id: string): MaybePromise<ApiKey | null>;
   /** All keys, oldest first. */
   apiKeys(): MaybePromise<ApiKey[]>;
+  /** Changes a key; null if it does not exist or is revoked. */
+  updateApiKey(id: string, changes: ApiKeyChanges): MaybePromise<ApiKey | null>;
   /** Revokes the key if it is not already; null if it does not exist. */
   revokeApiKey(id: string, now: number): MaybePromise<ApiKey | null>;
   /**

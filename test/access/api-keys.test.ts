@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
 import type { Limits, PlanName, Store } from '../../src/store/store.ts';
@@ -131,16 +132,42 @@ describe('key lookups in the store', () => {
     await gateway.call('/pets', { key: newSecret().key });
     expect(reads).toBe(1);
   });
+
+  it('notices a typing error by the checksum, without a read', async () => {
+    for (let at = 'petstore_'.length; at < gateway.key.length; at++) {
+      const key =
+        gateway.key.slice(0, at) + (gateway.key[at] === 'x' ? 'y' : 'x') + gateway.key.slice(at + 1);
+      expect((await gateway.call('/pets', { key })).status).toBe(401);
+    }
+    expect(reads).toBe(0);
+  });
+
+  it('accepts keys of the form before checksums', async () => {
+    const key = `petstore_${randomBytes(32).toString('base64url')}`;
+    const { apiKey } = newApiKey({ name: 'old', plan: 'pro', now: 0 });
+    apiKey.secrets = [{ hash: createHash('sha256').update(key).digest('hex'), prefix: key.slice(0, 15) }];
+    await gateway.store.createApiKey(apiKey);
+    expect((await gateway.call('/pets', { key })).status).toBe(200);
+  });
 });
 
 describe('new keys', () => {
   it('stores the SHA-256 hash and the first 15 characters of a key', () => {
     const { key, secret } = newSecret();
-    expect(key).toMatch(/^petstore_[\w-]{43}$/);
+    expect(key).toMatch(/^petstore_[0-9A-Za-z]{49}$/);
     expect(secret).toEqual({
       hash: createHash('sha256').update(key).digest('hex'),
       prefix: key.slice(0, 15),
     });
+  });
+
+  it('ends a key with the CRC-32 of the characters before, as 6 digits of base 62', () => {
+    const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+    for (let i = 0; i < 50; i++) {
+      const [, secret, checksum] = /^petstore_(.{43})(.{6})$/.exec(newSecret().key)!;
+      const value = [...checksum!].reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0);
+      expect(value).toBe(crc32(secret!));
+    }
   });
 
   it('requires limits on the Enterprise plan and ignores them on the others', () => {

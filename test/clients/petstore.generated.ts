@@ -86,6 +86,7 @@ export interface Error {
     | "VALIDATION_FAILED"
     | "UNAUTHENTICATED"
     | "API_KEY_BANNED"
+    | "FORBIDDEN"
     | "NOT_FOUND"
     | "METHOD_NOT_ALLOWED"
     | "NOT_ACCEPTABLE"
@@ -1307,7 +1308,7 @@ export class Api<SecurityDataType extends unknown> {
   };
   events = {
     /**
-     * @description Every committed write once, oldest first. By default starts with the oldest event kept. The response always has a `Link` with `rel="next"`: poll it to miss nothing. A page may have fewer events than `limit` even if there are more.
+     * @description Every committed write once, oldest first. By default starts with the oldest event kept. The response always has a `Link` with `rel="next"`: poll it to miss nothing. A page may have fewer events than `limit` even if there are more. With `wait`, an empty page is answered once there is an event, or when the time is over.
      *
      * @tags Store
      * @name ListEvents
@@ -1332,10 +1333,18 @@ export class Api<SecurityDataType extends unknown> {
          */
         limit?: number;
         /**
-         * Only events of this type. May be repeated.
+         * Only events of this type. May be given several times, with different types.
          * @minItems 1
+         * @uniqueItems true
          */
         type?: EventType[];
+        /**
+         * Long polling: how many seconds to wait for an event if there is none yet. Counts as an open stream.
+         * @format int32
+         * @min 1
+         * @max 25
+         */
+        wait?: number;
       },
       params: RequestParams = {},
     ) =>
@@ -1366,8 +1375,9 @@ export class Api<SecurityDataType extends unknown> {
          */
         after?: string;
         /**
-         * Only events of this type. May be repeated.
+         * Only events of this type. May be given several times, with different types.
          * @minItems 1
+         * @uniqueItems true
          */
         type?: EventType[];
       },

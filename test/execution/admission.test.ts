@@ -10,7 +10,7 @@ const services = () => ({
   operations: new Operations(schema, () => {}),
   persisted: new PersistedQueries(),
 });
-const admitted = (parameters: unknown, bytes = 100) => admit(services(), { parameters, bytes }, true);
+const admitted = (parameters: unknown, bytes = 100) => admit(services(), { parameters, bytes }, true, {});
 
 describe('GraphQL request admission', () => {
   it.each<[parameters: unknown, name: string | undefined]>([
@@ -125,7 +125,7 @@ describe('GraphQL request admission', () => {
 
   it('refuses a mutation where mutations are not allowed', () => {
     const parameters = { query: 'mutation { deletePet(id: 1) }' };
-    expect(() => admit(services(), { parameters, bytes: 100 }, false)).toThrow(
+    expect(() => admit(services(), { parameters, bytes: 100 }, false, {})).toThrow(
       'Mutations and subscriptions must be sent with POST.',
     );
   });
@@ -136,6 +136,8 @@ describe('GraphQL request admission', () => {
       throw new TypeError('a bug of ours');
     };
     const parameters = { query: '{ __typename }' };
-    expect(() => admit({ ...services(), operations }, { parameters, bytes: 100 }, true)).toThrow(TypeError);
+    expect(() => admit({ ...services(), operations }, { parameters, bytes: 100 }, true, {})).toThrow(
+      TypeError,
+    );
   });
 });

@@ -182,7 +182,7 @@ describe('operation cost', () => {
       const {
         operations: [admitted],
         cost,
-      } = admit(servicesOf(operations), requestOf({ query }), true);
+      } = admit(servicesOf(operations), requestOf({ query }), true, {});
       expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
         code: 'QUERY_TOO_COMPLEX',
         status: 400,
@@ -207,9 +207,11 @@ describe('operation cost', () => {
       schemaDescription: true,
       inputValueDeprecation: true,
     });
-    expect(admit(servicesOf(new Operations(schema, () => {})), requestOf({ query }), true)).toMatchObject({
-      cost: 1,
-    });
+    expect(admit(servicesOf(new Operations(schema, () => {})), requestOf({ query }), true, {})).toMatchObject(
+      {
+        cost: 1,
+      },
+    );
   });
 
   it('charges a free operation 1 unit if its document, batch or request body is large', () => {
@@ -217,7 +219,7 @@ describe('operation cost', () => {
     const skipped = (fields: number) =>
       `{ __typename pet(id: 1) @skip(if: true) { ${aliases(fields, 'id')} } }`;
     const cost = (parameters: unknown, bytes?: number) =>
-      admit(servicesOf(operations), requestOf(parameters, bytes), true).cost;
+      admit(servicesOf(operations), requestOf(parameters, bytes), true, {}).cost;
     expect(cost({ query: skipped(40) })).toBe(0);
     expect(cost({ query: skipped(100) })).toBe(1);
     expect(cost({ query: `{ ${aliases(100, '__typename')} }` })).toBe(0);
@@ -296,6 +298,7 @@ describe('operation cost', () => {
       servicesOf(new Operations(schema, () => {})),
       requestOf({ query: `{ pet(id: 1) { ...A } } ${fragments}` }),
       true,
+      {},
     ).operations;
     expect((refusal as OperationRefused).errors[0]?.extensions).toEqual({
       code: 'GRAPHQL_VALIDATION_FAILED',
@@ -324,7 +327,7 @@ describe('operation cost', () => {
   ])('refuses %s as QUERY_TOO_COMPLEX within two seconds', (_what, query) => {
     const began = performance.now();
     const operations = new Operations(schema, () => {});
-    const [admitted] = admit(servicesOf(operations), requestOf({ query }), true).operations;
+    const [admitted] = admit(servicesOf(operations), requestOf({ query }), true, {}).operations;
     expect(performance.now() - began).toBeLessThan(2_000);
     expect(admitted).toBeInstanceOf(OperationRefused);
     expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
@@ -534,9 +537,9 @@ describe('cost properties', () => {
           (total, units) => total + (typeof units === 'number' ? units : 1),
           0,
         );
-        expect(admit(servicesOf(operations), requestOf(queries.map((query) => ({ query }))), true).cost).toBe(
-          sum,
-        );
+        expect(
+          admit(servicesOf(operations), requestOf(queries.map((query) => ({ query }))), true, {}).cost,
+        ).toBe(sum);
       }),
       RUNS,
     );

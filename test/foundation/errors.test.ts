@@ -170,6 +170,13 @@ const BOTH: readonly Row[] = [
     graphql: graphql('{ pets { totalCount } }'),
   },
   {
+    code: 'FORBIDDEN',
+    name: 'a missing scope',
+    prepare: async (gateway) => ({ key: await gateway.restrictedKey({ scopes: ['orders:write'] }) }),
+    rest: rest('GET /pets'),
+    graphql: graphql('{ pets { totalCount } }'),
+  },
+  {
     code: 'NOT_FOUND',
     name: 'a missing pet',
     rest: rest(`DELETE /pets/${MISSING}`),

@@ -5,7 +5,7 @@ import { readConfig } from '../../src/config.ts';
 import { createGateway, type GatewayOptions, type RequestHandler } from '../../src/gateway.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { createHttpServer, listen } from '../../src/server.ts';
-import type { Limits, PlanName, Store } from '../../src/store/store.ts';
+import type { ApiKey, Limits, PlanName, Store } from '../../src/store/store.ts';
 
 /** A clock that tests control. */
 export class Clock {
@@ -84,13 +84,25 @@ export class TestGateway {
     const handler = createGateway({ store, config, log, metrics: new Metrics(), clock, ...more });
     const server = createHttpServer(handler);
     const port = await listen(server, 0, '127.0.0.1');
-    const key = await makeKey(store, clock, 'enterprise', { perMinute: 1_000_000, perDay: 1_000_000 });
+    const key = await makeKey(store, clock, UNLIMITED.plan, UNLIMITED.limits);
     return new TestGateway({ store, clock, logs, url: `http://127.0.0.1:${port}`, key, server, handler });
   }
 
   /** A new key with its own budget. */
-  newKey(plan: PlanName, limits?: Limits): Promise<string> {
-    return makeKey(this.store, this.clock, plan, limits);
+  newKey(plan: PlanName, limits?: Limits, restrictions: Restrictions = {}): Promise<string> {
+    return makeKey(this.store, this.clock, plan, limits, restrictions);
+  }
+
+  /** A new key with these restrictions and practically no limits. */
+  async restrictedKey(restrictions: Restrictions): Promise<string> {
+    return (await this.keyRecord(restrictions)).key;
+  }
+
+  /** The same, with its record. */
+  async keyRecord(restrictions: Restrictions): Promise<{ key: string; apiKey: ApiKey }> {
+    const made = newApiKey({ ...UNLIMITED, ...restrictions, name: 'test', now: this.clock.now() });
+    await this.store.createApiKey(made.apiKey);
+    return made;
   }
 
   /** Sends a request; `key: null` sends no key. */
@@ -142,8 +154,18 @@ export class TestGateway {
   }
 }
 
-async function makeKey(store: Store, clock: Clock, plan: PlanName, limits?: Limits): Promise<string> {
-  const { key, apiKey } = newApiKey({ name: 'test', plan, limits, now: clock.now() });
+const UNLIMITED = { plan: 'enterprise', limits: { perMinute: 1_000_000, perDay: 1_000_000 } } as const;
+
+type Restrictions = Pick<ApiKey, 'scopes' | 'expiresAt' | 'allow' | 'documents'>;
+
+async function makeKey(
+  store: Store,
+  clock: Clock,
+  plan: PlanName,
+  limits?: Limits,
+  restrictions: Restrictions = {},
+): Promise<string> {
+  const { key, apiKey } = newApiKey({ name: 'test', plan, limits, ...restrictions, now: clock.now() });
   await store.createApiKey(apiKey);
   return key;
 }

@@ -238,7 +238,7 @@ interface Attempt extends Call {
   /** Thrown by every call to the store except those for keys and budgets. */
   fault?: Error;
   /** The key to use; by default one with practically no limits. */
-  by?: 'exhausted' | 'banned' | 'nobody';
+  by?: 'exhausted' | 'banned' | 'webhooksOnly' | 'nobody';
   /** A request to send first. */
   first?: Call;
 }
@@ -275,7 +275,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
     ...(body ? [{ body: '{' }, { body: '{"unknown":1}' }] : []),
   ],
   401: () => [{ by: 'nobody' }],
-  403: () => [{ by: 'banned' }],
+  403: () => [{ by: 'banned' }, { by: 'webhooksOnly' }],
   404: ({ errors }) => [
     errors?.includes('NOT_FOUND') ? { on: 'faulty', fault: noEventLog('none') } : { id: MISSING },
   ],
@@ -320,7 +320,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
 describe('live responses', () => {
   const usual = useGateway(sqlite);
   const gateways = {} as Record<'usual' | 'ended' | 'faulty', TestGateway>;
-  const keys = {} as Record<'exhausted' | 'banned', string>;
+  const keys = {} as Record<'exhausted' | 'banned' | 'webhooksOnly', string>;
   let fault: Error | undefined;
   const covered: string[] = [];
 
@@ -338,6 +338,7 @@ describe('live responses', () => {
       clock,
     );
     keys.banned = await keyAfter(25);
+    keys.webhooksOnly = await gateway.restrictedKey({ scopes: ['webhooks:read'] });
   });
 
   afterAll(async () => {

@@ -805,6 +805,34 @@ describe.each(engines)('$name', (engine) => {
       expect(listed).toStrictEqual([older, first, second, third, fourth, newer]);
     });
 
+    it('keeps what a key may do, and changes just what is asked for', async () => {
+      const restrictions = {
+        expiresAt: T + 50,
+        scopes: ['pets:read', 'orders:write'],
+        allow: ['10.0.0.0/8'],
+        documents: 'report:web',
+      };
+      const key = newKey({ lastUsedAt: T + 3 });
+      const restricted = { ...key, ...restrictions };
+      await store.createApiKey(restricted);
+      expect(await store.apiKeyById(key.id)).toStrictEqual(restricted);
+      const renamed = { ...restricted, name: 'Other', expiresAt: T + 60 };
+      expect(await store.updateApiKey(key.id, { name: 'Other', expiresAt: T + 60 })).toStrictEqual(renamed);
+      expect(await store.updateApiKey(key.id, {})).toStrictEqual(renamed);
+      const limits = { perMinute: 300, perDay: 10_000 };
+      const widened = { expiresAt: null, scopes: null, allow: null, documents: null, limits };
+      const bare = { ...key, name: 'Other', plan: 'pro' as const, limits };
+      expect(await store.updateApiKey(key.id, { plan: 'pro', ...widened })).toStrictEqual(bare);
+      expect(await store.apiKeyById(key.id)).toStrictEqual(bare);
+      expect(await store.updateApiKey(key.id, restrictions)).toStrictEqual({ ...bare, ...restrictions });
+      expect(await store.apiKeyById('nothing')).toBeNull();
+      expect(await store.updateApiKey('nothing', { name: 'x' })).toBeNull();
+      await store.revokeApiKey(key.id, T + 10);
+      expect(await store.updateApiKey(key.id, { name: 'x' })).toBeNull();
+      expect(await store.updateApiKey(key.id, {})).toBeNull();
+      expect(await store.apiKeyById(key.id)).toMatchObject({ name: 'Other', ...restrictions });
+    });
+
     it('revokes a key once, after which it cannot be rotated', async () => {
       const key = newKey();
       await store.createApiKey(key);

@@ -32,6 +32,7 @@ const replacement = (category: { name: string; description?: string }) => ({
 });
 
 export const categories: Resource = {
+  scope: 'categories',
   shape: Category,
   routes: [
     {

@@ -63,16 +63,28 @@ const after: QueryParameter = {
 const types: readonly string[] = EVENT_TYPES;
 const type: QueryParameter = {
   name: 'type',
-  description: 'Only events of this type. May be repeated.',
-  repeatable: true,
+  description: 'Only events of this type. May be given several times, with different types.',
+  repeatable: 'distinct',
   schema: TYPE_SCHEMA,
   rule: `must be one of ${types.join(', ')}`,
   read: (text) => (types.includes(text) ? toEventTypeName(text as EventType) : undefined),
 };
 
+/** In seconds. */
+const MAX_WAIT = 25;
+const wait: QueryParameter = {
+  name: 'wait',
+  description:
+    'Long polling: how many seconds to wait for an event if there is none yet. Counts as an open stream.',
+  schema: { type: 'integer', format: 'int32', minimum: 1, maximum: MAX_WAIT },
+  rule: `must be an integer from 1 to ${MAX_WAIT}`,
+  read: (text) => (/^[1-9]\d?$/.test(text) && Number(text) <= MAX_WAIT ? Number(text) : undefined),
+};
+
 const common = { tag: 'Store', method: 'GET', stability: 'stable', shape: Event } as const;
 
 export const events: Resource = {
+  scope: 'events',
   shape: Event,
   schemas: {
     EventType: {
@@ -99,7 +111,7 @@ export const events: Resource = {
       path: '/events',
       summary: 'List events',
       description:
-        'Every committed write once, oldest first. By default starts with the oldest event kept. The response always has a `Link` with `rel="next"`: poll it to miss nothing. A page may have fewer events than `limit` even if there are more.',
+        'Every committed write once, oldest first. By default starts with the oldest event kept. The response always has a `Link` with `rel="next"`: poll it to miss nothing. A page may have fewer events than `limit` even if there are more. With `wait`, an empty page is answered once there is an event, or when the time is over.',
       document: `query listEvents($after: ID, $type: [EventType!], $limit: Int) {
         page: events(after: $after, types: $type, first: $limit) {
           nodes ${selectionOf(Event)} pageInfo { endCursor hasNextPage }
@@ -109,7 +121,7 @@ export const events: Resource = {
       status: 200,
       list: true,
       endless: true,
-      query: [type, limit, after],
+      query: [type, limit, after, wait],
       errors: ['NOT_FOUND', 'GONE'],
     },
   ],

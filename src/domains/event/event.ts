@@ -1,3 +1,4 @@
+import { type Permissions, permits, readScope } from '../../access/scopes.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import type { Domain } from '../../schema/domain.ts';
 import { toJson } from '../../schema/json.ts';
@@ -28,6 +29,18 @@ const DOMAIN_OF = new Map<EventType, Domain>(
 
 /** The domain of an event type. */
 export const domainOf = (type: EventType): Domain => DOMAIN_OF.get(type)!;
+
+/** The types among these, or among all, of the events whose records a key may read. */
+export const readableTypes = (
+  caller: Permissions,
+  types: readonly EventType[] | undefined,
+): readonly EventType[] | undefined =>
+  caller.scopes === undefined
+    ? types
+    : (types ?? EVENT_TYPES).filter((type) => {
+        const { scope } = domainOf(type).resource;
+        return scope === null || permits(caller, readScope(scope));
+      });
 
 /** The REST shape of an event's `data`. */
 export const eventShape = (type: EventType): Shape => domainOf(type).resource.shape;

@@ -12,6 +12,7 @@ import {
   type EventTypeName,
   eventData,
   fromEventTypeName,
+  readableTypes,
   toEventTypeName,
 } from './event.ts';
 
@@ -100,7 +101,7 @@ const EventConnection = builder.objectRef<EventPage>('EventConnection').implemen
 /**
  * Translates the arguments to a selection of events.
  *
- * @throws VALIDATION_FAILED if `types` is empty
+ * @throws VALIDATION_FAILED if `types` is empty or repeats a type
  */
 function eventSelection({
   after,
@@ -111,6 +112,8 @@ function eventSelection({
 }): Omit<EventRequest, 'limit'> {
   if (types?.length === 0)
     throw validationFailed([{ path: 'types', message: 'must have at least one type' }]);
+  if (types && new Set(types).size < types.length)
+    throw validationFailed([{ path: 'types', message: 'must not have a value twice' }]);
   return { ...(after != null && { after }), ...(types != null && { types: types.map(fromEventTypeName) }) };
 }
 
@@ -154,7 +157,11 @@ builder.queryFields((t) => ({
       types: t.arg({ type: [EventTypeType], description: eventArgs.types }),
       first: t.arg.int({ description: 'Number of events, 1 to 100; defaults to 20.' }),
     },
-    resolve: (_root, { after, types, first }, { store }) =>
-      store.eventPage({ limit: pageSize(first), ...eventSelection({ after, types }) }),
+    resolve: (_root, { after, types, first }, { loaders, principal }) => {
+      const selection = eventSelection({ after, types });
+      const readable = readableTypes(principal, selection.types);
+      const request = { limit: pageSize(first), ...selection, ...(readable && { types: readable }) };
+      return loaders.inTurn(() => loaders.store.eventPage(request));
+    },
   }),
 }));

@@ -8,7 +8,7 @@ import {
   toFeedEvent,
 } from './reader.ts';
 
-/** How far a reader may lag. */
+/** How far a reader may lag behind what it was offered: notified of at least one notification ago. */
 const MAX_LAG = { events: 1_000, bytes: 1_000_000 };
 /** Readers are notified in batches, less often the more there are, at most this many milliseconds apart. */
 const MAX_NOTIFY_INTERVAL = 50;
@@ -16,8 +16,8 @@ const NOTIFY_INTERVAL_PER_READER = 0.05;
 
 /**
  * The event log for the readers of this process. The store is followed once, however many readers there
- * are. The latest events are kept for as far back as a reader may lag; one further back reads pages from the
- * store until it has caught up.
+ * are. Kept are the events that no reader was offered yet, and those before them for as far back as a reader
+ * may lag; one further back reads pages from the store until it has caught up.
  */
 export class EventFeed {
   readonly #store: EventStore;
@@ -25,7 +25,8 @@ export class EventFeed {
   #following: Promise<Following> | undefined;
   /** The latest events, oldest first. */
   #events: FeedEvent[] = [];
-  #bytes = 0;
+  /** The number up to which readers have been notified, and the size of the kept events before it. */
+  #offered = { end: 0, bytes: 0 };
   /** The number of the first of `#events`: how many were dropped before it. */
   #first = 0;
   #changed = deferred();
@@ -97,21 +98,27 @@ export class EventFeed {
   }
 
   #add(events: readonly StoredEvent[]): void {
-    for (const event of events) {
-      const added = toFeedEvent(event);
-      this.#events.push(added);
-      this.#bytes += added.json.length;
-    }
-    let gone = 0;
-    while (this.#events.length - gone > MAX_LAG.events || this.#bytes > MAX_LAG.bytes)
-      this.#bytes -= this.#events[gone++]!.json.length;
+    for (const event of events) this.#events.push(toFeedEvent(event));
+    this.#notify();
+  }
+
+  /** Offers the new events, after cutting off the readers that lag too far behind what they were offered. */
+  #offer(): void {
+    const { end, bytes } = this.#offered;
+    let [gone, kept] = [0, bytes];
+    while (end - this.#first - gone > MAX_LAG.events || kept > MAX_LAG.bytes)
+      kept -= this.#events[gone++]!.bytes;
     if (gone > 0) {
       this.#events.splice(0, gone);
       this.#first += gone;
       for (const reader of this.#readers)
         if (reader.isBefore(this.#first)) reader.fail(new SlowReaderError());
     }
-    this.#notify();
+    for (const event of this.#events.slice(end - this.#first)) kept += event.bytes;
+    this.#offered = { end: this.#first + this.#events.length, bytes: kept };
+    const { resolve } = this.#changed;
+    this.#changed = deferred();
+    resolve();
   }
 
   /** Wakes the readers: immediately after a quiet period, in intervals under load. */
@@ -122,9 +129,7 @@ export class EventFeed {
       () => {
         this.#timer = undefined;
         this.#notifiedAt = performance.now();
-        const { resolve } = this.#changed;
-        this.#changed = deferred();
-        resolve();
+        this.#offer();
         // By then all of them have taken their events. The longer that takes, the longer the next interval.
         setImmediate(() => {
           this.#notifiedAt = performance.now();
@@ -149,8 +154,9 @@ export class EventFeed {
     const following = this.#following;
     this.#following = undefined;
     this.#lag = undefined;
+    this.#first += this.#events.length;
     this.#events = [];
-    this.#bytes = 0;
+    this.#offered = { end: this.#first, bytes: 0 };
     void following?.then(
       ({ stop }) => stop(),
       () => {},

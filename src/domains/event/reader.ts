@@ -1,5 +1,6 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { AppError } from '../../foundation/errors.ts';
-import type { EventRequest, EventStore, EventType, Following, StoredEvent } from '../../store/events.ts';
+import type { EventRequest, EventStore, Following, StoredEvent } from '../../store/events.ts';
 import { eventJson } from './event.ts';
 
 /** Events per page while a reader catches up. */
@@ -9,6 +10,8 @@ const CATCH_UP_PAGE_SIZE = 100;
 export interface FeedEvent {
   event: StoredEvent;
   json: string;
+  /** The length of the text in bytes. */
+  bytes: number;
 }
 
 /** Which events to read. */
@@ -23,7 +26,10 @@ export class SlowReaderError extends AppError {
   }
 }
 
-export const toFeedEvent = (event: StoredEvent): FeedEvent => ({ event, json: eventJson(event) });
+export function toFeedEvent(event: StoredEvent): FeedEvent {
+  const json = eventJson(event);
+  return { event, json, bytes: Buffer.byteLength(json) };
+}
 
 /** What a reader sees of the feed. */
 export interface FeedView {
@@ -44,7 +50,7 @@ export interface FeedView {
 /** One reader of the log. It pulls events; its lag is what it has not pulled yet. */
 export class EventReader {
   readonly #feed: FeedView;
-  readonly #types: ReadonlySet<EventType> | undefined;
+  readonly #types: Selection['types'];
   readonly #after: string | undefined;
   /** The number of the next event to take; undefined while catching up. */
   #next: number | undefined;
@@ -57,7 +63,7 @@ export class EventReader {
   constructor(feed: FeedView, { after, types }: Selection) {
     this.#feed = feed;
     this.#after = after;
-    this.#types = types && new Set(types);
+    this.#types = types;
   }
 
   /** Determines the position in the log. */
@@ -95,6 +101,8 @@ export class EventReader {
       if (this.#first.length > 0) return this.#first.splice(0);
       const events = this.#next === undefined ? await this.#page() : this.#kept();
       if (events.length > 0) return events;
+      // A long search lets other requests in, and notices that its client has gone.
+      if (this.#next === undefined) await turn();
       if (this.#next !== undefined && this.#next === this.#feed.end()) await this.#feed.changed();
     }
   }
@@ -109,29 +117,30 @@ export class EventReader {
     const events: FeedEvent[] = [];
     for (let number = this.#next!; number < end; number++) {
       const event = this.#feed.get(number);
-      if (!this.#types || this.#types.has(event.event.type)) events.push(event);
+      if (!this.#types || this.#types.includes(event.event.type)) events.push(event);
     }
     this.#next = end;
     return events;
   }
 
-  /**
-   * Reads pages from the store until they meet what the feed keeps. Reads all types, because the last event
-   * of a page has to be found in the feed.
-   */
+  /** Reads pages from the store until they meet what the feed keeps. */
   async *#pages(store: EventStore, following: Following, after: string): AsyncGenerator<FeedEvent[]> {
     let position = after;
     let last = after;
     // Where the feed ended after it had caught up with the pages; undefined if a page had events since.
     let end: number | undefined;
     for (;;) {
-      const page = await store.eventPage({ after: position, limit: CATCH_UP_PAGE_SIZE });
+      const page = await store.eventPage({
+        after: position,
+        limit: CATCH_UP_PAGE_SIZE,
+        ...(this.#types && { types: this.#types }),
+      });
       position = page.next;
       if (page.events.length > 0) {
         last = page.events.at(-1)!.id;
         end = undefined;
       }
-      yield page.events.filter(({ type }) => !this.#types || this.#types.has(type)).map(toFeedEvent);
+      yield page.events.map(toFeedEvent);
       if (!page.atEnd) continue;
       if (end === undefined) {
         await following.caughtUp();
@@ -144,10 +153,12 @@ export class EventReader {
         }
         end = known + 1;
       }
-      // Otherwise the feed has dropped events that came while this one was not read.
-      if (end < this.#feed.first()) continue;
-      this.#next = end;
-      return;
+      if (end >= this.#feed.first()) {
+        this.#next = end;
+        return;
+      }
+      // The feed has dropped events that came while this one was not read.
+      end = undefined;
     }
   }
 }

@@ -1,5 +1,13 @@
-import { endReason as endReasonOf, isFault, type OpenStreams } from '../../access/open-streams.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  CLIENT_DISCONNECTED,
+  endReason as endReasonOf,
+  isFault,
+  type OpenStreams,
+  SERVER_STOPPING,
+} from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { EventStore } from '../../store/events.ts';
 import { EventFeed } from './feed.ts';
 import { type EventReader, type FeedEvent, type Selection, SlowReaderError } from './reader.ts';
@@ -19,6 +27,20 @@ export interface StreamOptions {
   cost: number;
   /** Names the stream in the log. */
   requestId?: string;
+}
+
+export interface PollOptions extends Omit<StreamOptions, 'cost'> {
+  /** How long to wait for events, in milliseconds. */
+  wait: number;
+  /** Aborted when the client disconnects. */
+  signal: AbortSignal;
+}
+
+/** What a poll knows of the page it answers with. */
+export interface PolledPage {
+  isEmpty: boolean;
+  /** The position to continue from. */
+  next: string;
 }
 
 export interface EventStreamsOptions {
@@ -88,6 +110,43 @@ export class EventStreams {
     } catch (error) {
       remove();
       throw error;
+    }
+  }
+
+  /**
+   * Long polling: answers with the first page that has events, or with an empty one when the time is over, the
+   * client has gone or the server stops. Counts as an open stream.
+   *
+   * @param read reads the page after a position
+   * @throws what `read` and {@link open} throw; UNAUTHENTICATED, API_KEY_BANNED while it waits
+   */
+  async poll<P extends PolledPage>(
+    { session, key, selection, wait, signal }: PollOptions,
+    read: (after: string | undefined) => MaybePromise<P>,
+  ): Promise<P> {
+    const ending = new AbortController();
+    const remove = this.#openStreams.add({ session, key, fail: (error) => ending.abort(error) });
+    try {
+      const page = await read(selection.after);
+      if (!page.isEmpty) return page;
+      const end = AbortSignal.any([ending.signal, signal]);
+      const reader = await this.#feed.open({ ...selection, after: page.next });
+      try {
+        await Promise.race([reader.take(), sleep(wait, undefined, { signal: end })]);
+      } catch (error) {
+        const { reason } = ending.signal;
+        if (!end.aborted) throw error;
+        if (reason !== undefined && reason !== SERVER_STOPPING) throw reason;
+        return page;
+      } finally {
+        // Whichever lost the race ends too.
+        reader.fail(CLIENT_DISCONNECTED);
+        reader.close();
+        ending.abort();
+      }
+      return await read(page.next);
+    } finally {
+      remove();
     }
   }
 }

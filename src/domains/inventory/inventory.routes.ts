@@ -35,6 +35,7 @@ const bodyRules = inventoryUpdate().extend({ status: petStatus().optional() });
 const stockOf = ({ quantity }: { quantity?: number }) => (quantity === undefined ? {} : { quantity });
 
 export const inventoryItems: Resource = {
+  scope: 'inventory',
   shape: InventoryItem,
   routes: [
     {

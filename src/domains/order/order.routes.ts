@@ -60,6 +60,7 @@ const replacement = (order: { petId?: string; quantity?: number; shipDate?: stri
 });
 
 export const orders: Resource = {
+  scope: 'orders',
   shape: Order,
   tags: { Store: 'Orders, stock and the events of the store.' },
   routes: [

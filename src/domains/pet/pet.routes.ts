@@ -39,6 +39,7 @@ const common = { tag: 'Pets', kind: 'pet', stability: 'stable' } as const;
 const one = { ...common, path: '/pets/{petId}', pathParameter: 'petId' } as const;
 
 export const pets: Resource = {
+  scope: 'pets',
   shape: Pet,
   tags: { Pets: 'Pets and the categories they belong to.' },
   schemas: {

@@ -1,6 +1,7 @@
 import {
   type AccessStore,
   type ApiKey,
+  type ApiKeyChanges,
   type ApiKeySecret,
   type Limits,
   PLAN_NAMES,
@@ -22,6 +23,11 @@ interface ApiKeyDocument {
   limits: Limits;
   createdAt: Date;
   revokedAt?: Date;
+  expiresAt?: Date;
+  scopes?: string[];
+  allow?: string[];
+  documents?: string;
+  lastUsedAt?: Date;
   secrets: ApiKeySecretDocument[];
 }
 
@@ -34,6 +40,11 @@ export const apiKeysCollection: CollectionDefinition = {
     limits: objectSchema({ perMinute: NUMBER, perDay: NUMBER }),
     createdAt: DATE,
     'revokedAt?': DATE,
+    'expiresAt?': DATE,
+    'scopes?': { bsonType: 'array', items: STRING },
+    'allow?': { bsonType: 'array', items: STRING },
+    'documents?': STRING,
+    'lastUsedAt?': DATE,
     secrets: {
       bsonType: 'array',
       items: objectSchema({ hash: STRING, prefix: { bsonType: 'string' }, 'expiresAt?': DATE }),
@@ -52,6 +63,21 @@ export function mongoApiKeys({ db, options }: Database) {
 
     async createApiKey(key) {
       await apiKeys.insertOne(fromApiKey(key), options);
+    },
+
+    async apiKeyById(id) {
+      const found = await apiKeys.findOne({ _id: id }, options);
+      return found && toApiKey(found);
+    },
+
+    async updateApiKey(id, changes) {
+      const active = { _id: id, revokedAt: { $exists: false } };
+      const { $set, $unset } = updateOf(changes);
+      const isEmpty = Object.keys({ ...$set, ...$unset }).length === 0;
+      const updated = isEmpty
+        ? await apiKeys.findOne(active, options)
+        : await apiKeys.findOneAndUpdate(active, { $set, $unset }, { ...options, returnDocument: 'after' });
+      return updated && toApiKey(updated);
     },
 
     async apiKeys() {
@@ -111,22 +137,50 @@ const toSecret = ({ hash, prefix, expiresAt }: ApiKeySecretDocument): ApiKeySecr
   ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
 });
 
-const fromApiKey = ({ id, name, plan, limits, createdAt, revokedAt, secrets }: ApiKey): ApiKeyDocument => ({
-  _id: id,
-  name,
-  plan,
-  limits: { perMinute: limits.perMinute, perDay: limits.perDay },
-  createdAt: new Date(createdAt),
-  ...(revokedAt !== undefined && { revokedAt: new Date(revokedAt) }),
-  secrets: secrets.map(fromSecret),
-});
+const plainLimits = ({ perMinute, perDay }: Limits): Limits => ({ perMinute, perDay });
 
-const toApiKey = ({ _id, name, plan, limits, createdAt, revokedAt, secrets }: ApiKeyDocument): ApiKey => ({
-  id: _id,
-  name,
-  plan,
-  limits: { perMinute: Number(limits.perMinute), perDay: Number(limits.perDay) },
-  createdAt: createdAt.getTime(),
-  ...(revokedAt !== undefined && { revokedAt: revokedAt.getTime() }),
-  secrets: secrets.map(toSecret),
-});
+/** The update that makes these changes. */
+function updateOf({ limits, expiresAt, ...others }: ApiKeyChanges) {
+  const values = {
+    ...others,
+    limits: limits && plainLimits(limits),
+    expiresAt: expiresAt == null ? expiresAt : new Date(expiresAt),
+  };
+  const $set: Record<string, unknown> = {};
+  const $unset: Record<string, ''> = {};
+  for (const [name, value] of Object.entries(values)) {
+    if (value === null) $unset[name] = '';
+    else if (value !== undefined) $set[name] = value;
+  }
+  return { $set, $unset };
+}
+
+function fromApiKey({ id, secrets, limits, ...key }: ApiKey): ApiKeyDocument {
+  const { createdAt, revokedAt, expiresAt, lastUsedAt, scopes, allow, ...others } = key;
+  return {
+    _id: id,
+    ...others,
+    limits: plainLimits(limits),
+    createdAt: new Date(createdAt),
+    ...(revokedAt !== undefined && { revokedAt: new Date(revokedAt) }),
+    ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
+    ...(lastUsedAt !== undefined && { lastUsedAt: new Date(lastUsedAt) }),
+    ...(scopes && { scopes: [...scopes] }),
+    ...(allow && { allow: [...allow] }),
+    secrets: secrets.map(fromSecret),
+  };
+}
+
+function toApiKey({ _id, limits, createdAt, secrets, ...document }: ApiKeyDocument): ApiKey {
+  const { revokedAt, expiresAt, lastUsedAt, ...others } = document;
+  return {
+    id: _id,
+    ...others,
+    limits: { perMinute: Number(limits.perMinute), perDay: Number(limits.perDay) },
+    createdAt: createdAt.getTime(),
+    ...(revokedAt && { revokedAt: revokedAt.getTime() }),
+    ...(expiresAt && { expiresAt: expiresAt.getTime() }),
+    ...(lastUsedAt && { lastUsedAt: lastUsedAt.getTime() }),
+    secrets: secrets.map(toSecret),
+  };
+}

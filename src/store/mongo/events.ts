@@ -47,7 +47,10 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
   const subscriptions = new Set<Following>();
 
   const open = (types: readonly EventType[], options: ChangeStreamOptions): ChangeStream<Document, Change> =>
-    db.watch<Document, Change>([{ $match: { $or: types.map(conditionOf) } }], options);
+    db.watch<Document, Change>(
+      [{ $match: types.length > 0 ? { $or: types.map(conditionOf) } : NOTHING }],
+      options,
+    );
 
   const requireLog = (): void => {
     if (database.transactions) return;
@@ -134,6 +137,9 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
     },
   };
 }
+
+/** Matches no change; an empty `$or` would be an error. */
+const NOTHING = { operationType: 'none' };
 
 type Open = (types: readonly EventType[], options: ChangeStreamOptions) => ChangeStream<Document, Change>;
 

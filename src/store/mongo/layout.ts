@@ -14,9 +14,10 @@ import { usageCollection } from './usage.ts';
  * The version of the database layout. Raise it with any change that instances of the previous version cannot
  * handle. They then refuse to start instead of restoring their own validators.
  *
- * Version 1 kept reference counts on parents and had no number; version 2 has holds.
+ * Version 1 kept reference counts on parents and had no number; version 2 has holds; version 3 has keys with
+ * scopes, networks and lists of documents.
  */
-const LAYOUT = 2;
+const LAYOUT = 3;
 
 interface LayoutDocument {
   _id: 'layout';

@@ -1,5 +1,5 @@
-import type { ApiKey, ApiKeySecret, PlanName } from '../store.ts';
-import type { Connection } from './connection.ts';
+import type { ApiKey, ApiKeyChanges, ApiKeySecret, PlanName } from '../store.ts';
+import type { Connection, Value } from './connection.ts';
 
 type KeyRow = [
   id: string,
@@ -9,30 +9,58 @@ type KeyRow = [
   perDay: number,
   createdAt: number,
   revokedAt: number | null,
+  expiresAt: number | null,
+  scopes: string[] | null,
+  allow: string[] | null,
+  documents: string | null,
+  lastUsedAt: number | null,
 ];
 type SecretRow = [hash: string, prefix: string, expiresAt: number | null];
 
 const KEY = `json_array(
-  json_array(k.id, k.name, k.plan, k.per_minute, k.per_day, k.created_at, k.revoked_at),
+  json_array(
+    k.id, k.name, k.plan, k.per_minute, k.per_day, k.created_at, k.revoked_at,
+    k.expires_at, json(k.scopes), json(k.allow), k.documents, k.last_used_at
+  ),
   (select json_group_array(json_array(hash, prefix, expires_at)) from (
     select hash, prefix, expires_at from api_key_secrets where api_key_id = k.id order by rowid
   ))
 )`;
 
 function decode([key, secrets]: [KeyRow, SecretRow[]]): ApiKey {
-  const [id, name, plan, perMinute, perDay, createdAt, revokedAt] = key;
-  const found: ApiKey = {
+  const [id, name, plan, perMinute, perDay, createdAt, ...optional] = key;
+  const [revokedAt, expiresAt, scopes, allow, documents, lastUsedAt] = optional;
+  return {
     id,
     name,
     plan,
     limits: { perMinute, perDay },
     createdAt,
+    ...(revokedAt !== null && { revokedAt }),
+    ...(expiresAt !== null && { expiresAt }),
+    ...(scopes !== null && { scopes }),
+    ...(allow !== null && { allow }),
+    ...(documents !== null && { documents }),
+    ...(lastUsedAt !== null && { lastUsedAt }),
     secrets: secrets.map(([hash, prefix, expiresAt]) =>
       expiresAt === null ? { hash, prefix } : { hash, prefix, expiresAt },
     ),
   };
-  if (revokedAt !== null) found.revokedAt = revokedAt;
-  return found;
+}
+
+/** The columns of the properties that can be changed, with their values. */
+function columnsOf({ name, plan, limits, expiresAt, scopes, allow, documents }: ApiKeyChanges) {
+  const columns: Record<string, Value | undefined> = {
+    name,
+    plan,
+    per_minute: limits?.perMinute,
+    per_day: limits?.perDay,
+    expires_at: expiresAt,
+    scopes: scopes && JSON.stringify(scopes),
+    allow: allow && JSON.stringify(allow),
+    documents,
+  };
+  return Object.entries(columns).filter((column): column is [string, Value] => column[1] !== undefined);
 }
 
 /** API keys. Always read from the file, because the key tool changes them while the server runs. */
@@ -55,15 +83,34 @@ export function apiKeys(db: Connection) {
     apiKeyBySecretHash: (hash: string) =>
       one('k.id = (select api_key_id from api_key_secrets where hash = ?)', hash),
 
-    createApiKey({ id, name, plan, limits, createdAt, revokedAt, secrets }: ApiKey): void {
+    createApiKey(key: ApiKey): void {
+      const { id, createdAt, revokedAt = null, lastUsedAt = null, secrets } = key;
+      const columns: readonly [string, Value][] = [
+        ['id', id],
+        ['created_at', createdAt],
+        ['revoked_at', revokedAt],
+        ['last_used_at', lastUsedAt],
+        ...columnsOf(key),
+      ];
       db.transaction(() => {
         db.run(
-          `insert into api_keys (id, name, plan, per_minute, per_day, created_at, revoked_at)
-           values (?, ?, ?, ?, ?, ?, ?)`,
-          [id, name, plan, limits.perMinute, limits.perDay, createdAt, revokedAt ?? null],
+          `insert into api_keys (${columns.map(([name]) => name)}) values (${columns.map(() => '?')})`,
+          columns.map(([, value]) => value),
         );
         for (const secret of secrets) addSecret(id, secret);
       });
+    },
+
+    apiKeyById: byId,
+
+    updateApiKey(id: string, changes: ApiKeyChanges): ApiKey | null {
+      const columns = columnsOf(changes);
+      const set = ['id = id', ...columns.map(([name]) => `${name} = ?`)];
+      const changed = db.run(`update api_keys set ${set} where id = ? and revoked_at is null`, [
+        ...columns.map(([, value]) => value),
+        id,
+      ]);
+      return changed > 0 ? byId(id) : null;
     },
 
     apiKeys(): ApiKey[] {

@@ -10,16 +10,35 @@ import type {
 } from '../events.ts';
 import type { Connection } from './connection.ts';
 
-/** Events scanned per page when filtering by type, so that a read without matches stays bounded. */
-const MAX_SCANNED = 5_000;
+/** What a page may examine, including what its filter leaves out: events, and characters of their text. */
+const MAX_EXAMINED = { events: 1_000, characters: 256_000 };
 /** Events per row. */
 const MAX_EVENTS_PER_ROW = 32;
 /** Rows removed per statement. */
 const REMOVAL_BATCH_SIZE = 100;
 /** Rows read per statement. A few suffice if many events were written together. */
 const [MIN_READ, MAX_READ] = [4, 256];
-const ROWS = `select '[' || group_concat('[' || first || ',' || events || ']') || ']'
-  from (select first, events from event_groups where first >= ? order by first limit ?)`;
+
+/** Selects the rows from position ?1 on that contain any of these types, at most ?2. */
+function rowsOf(types: readonly EventType[] | undefined): string {
+  // One ordered range of the index per type: `type in (…)` would sort all of its entries.
+  const ranges = types?.map(
+    (_, i) => `select first from (
+      select first from event_types where type = ?${i + 3} and first >= ?1 order by first limit ?2)`,
+  );
+  const condition = ranges ? `first in (${ranges.join(' union ')})` : 'first >= ?1';
+  return `select '[' || group_concat('[' || first || ',' || events || ']') || ']'
+    from (select first, events from event_groups where ${condition} order by first limit ?2)`;
+}
+
+/** Deletes index entries before a position, type by type, because the index is ordered by type. */
+const DELETE_TYPES = `delete from event_types where first < ? and type in (
+  with recursive types (type) as (
+    select min(type) from event_types
+    union all
+    select (select min(type) from event_types where type > types.type) from types where type is not null
+  ) select type from types where type is not null
+)`;
 /** Pause between removals in milliseconds, to let other work proceed. */
 const REMOVAL_PAUSE = 20;
 /** How often expired events are removed, in milliseconds. */
@@ -64,11 +83,10 @@ export function eventLog(db: Connection, now: () => number) {
     for (let from = 0; from < pending.length; from += MAX_EVENTS_PER_ROW) {
       const events = pending.slice(from, from + MAX_EVENTS_PER_ROW);
       const logged = events.map(({ type, time, record }): LoggedEvent => [type, time, record]);
-      db.run('insert into event_groups values (?,?,?)', [
-        last + from + 1,
-        events.at(-1)!.time,
-        JSON.stringify(logged),
-      ]);
+      const first = last + from + 1;
+      db.run('insert into event_groups values (?,?,?)', [first, events.at(-1)!.time, JSON.stringify(logged)]);
+      for (const type of new Set(events.map(({ type }) => type)))
+        db.run('insert into event_types values (?,?)', [type, first]);
     }
   };
 
@@ -93,18 +111,44 @@ export function eventLog(db: Connection, now: () => number) {
     onCommitted,
   });
 
-  /** The events after a position, up to another one. Uncommitted events are beyond `last`. */
-  function* eventsBetween(from: number, upTo: number): Generator<StoredEvent> {
-    let next = db.value('select max(first) from event_groups where first <= ?', [from + 1]) as number | null;
-    for (let count = MIN_READ; next !== null && next <= upTo; count = Math.min(2 * count, MAX_READ)) {
-      const rows = JSON.parse(db.value(ROWS, [next, count]) as string) as [number, LoggedEvent[]][];
-      for (const [first, events] of rows) {
-        next = first + events.length;
-        for (const [i, [type, time, record]] of events.entries()) {
+  /**
+   * Reads rows from a position on, a few at a time.
+   *
+   * @returns the rows and the length of their text
+   */
+  function readRows(from: number, count: number, types: readonly EventType[] | undefined) {
+    const text = db.value(rowsOf(types), [from, count, ...(types ?? [])]) as string | null;
+    const rows: [first: number, events: LoggedEvent[]][] = text === null ? [] : JSON.parse(text);
+    return { rows, characters: text?.length ?? 0 };
+  }
+
+  /** A page of the events after a position. Uncommitted events are beyond `last`. */
+  function readPage(after: number, types: readonly EventType[] | undefined, limit: number): EventPage {
+    const events: StoredEvent[] = [];
+    const left = { ...MAX_EXAMINED };
+    let from = Number(
+      db.value('select coalesce(max(first), ?1) from event_groups where first <= ?1', [after + 1]),
+    );
+    for (let count = MIN_READ; ; ) {
+      const { rows, characters } = readRows(from, count, types);
+      const before = left.events;
+      for (const [first, logged] of rows) {
+        from = first + logged.length;
+        left.events -= logged.length;
+        for (const [i, [type, time, record]] of logged.entries()) {
           const position = first + i;
-          if (position > from && position <= upTo) yield { id: idOf(position), type, time, record };
+          if (position <= after || position > last || (types && !types.includes(type))) continue;
+          const id = idOf(position);
+          events.push({ id, type, time, record });
+          if (events.length === limit) return { events, next: id, atEnd: position === last };
         }
       }
+      left.characters -= characters;
+      if (rows.length < count || from > last) return { events, next: idOf(last), atEnd: true };
+      if (left.events <= 0 || left.characters <= 0) return { events, next: idOf(from - 1), atEnd: false };
+      // As many rows as are likely to fit into what is left.
+      const fitting = Math.min(left.characters / characters, left.events / (before - left.events));
+      count = Math.max(1, Math.min(2 * count, MAX_READ, Math.floor(fitting * rows.length)));
     }
   }
 
@@ -121,6 +165,7 @@ export function eventLog(db: Connection, now: () => number) {
     if (next === null) return 0;
     const count = db.transaction(() => {
       db.run('update event_log set removed = ?', [next - 1]);
+      db.run(DELETE_TYPES, [next]);
       return db.run('delete from event_groups where first < ?', [next]);
     });
     removed = next - 1;
@@ -145,15 +190,7 @@ export function eventLog(db: Connection, now: () => number) {
     append,
     store: {
       eventPage({ after, types, limit }: EventRequest): EventPage {
-        const from = after === undefined ? removed : positionOf(after);
-        const upTo = types ? Math.min(last, from + MAX_SCANNED) : last;
-        const events: StoredEvent[] = [];
-        for (const event of eventsBetween(from, upTo)) {
-          if (types && !types.includes(event.type)) continue;
-          events.push(event);
-          if (events.length === limit) return { events, next: event.id, atEnd: event.id === idOf(last) };
-        }
-        return { events, next: idOf(upTo), atEnd: upTo === last };
+        return readPage(after === undefined ? removed : positionOf(after), types, limit);
       },
 
       followEvents(follower: EventFollower): Following {

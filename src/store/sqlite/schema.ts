@@ -7,8 +7,8 @@ import { DOMAINS } from './domains.ts';
  *
  * `event_groups` is the event log. A row has events written together, as `[type, time, record]`, with
  * the position of the first and the time of the last. Positions have no gaps. The newest row is never
- * removed, so that no position is reused. `event_log` has a name that identifies this log, and the last
- * position removed.
+ * removed, so that no position is reused. `event_types` is an index of the rows by the types they contain.
+ * `event_log` has a name that identifies this log, and the last position removed.
  */
 const COMMON: Migrations = {
   1: `
@@ -58,6 +58,17 @@ const COMMON: Migrations = {
     select position, time, json_array(json_array(type, time, json(record))) from events order by position;
   drop table events;
   `,
+  4: `
+  create table event_types (
+    type text not null, first integer not null, primary key (type, first)
+  ) strict, without rowid;
+  insert into event_types select distinct value ->> 0, first from event_groups, json_each(events);
+  alter table api_keys add column expires_at integer;
+  alter table api_keys add column scopes text;
+  alter table api_keys add column allow text;
+  alter table api_keys add column documents text;
+  alter table api_keys add column last_used_at integer;
+  `,
 };
 
 const PARTS: readonly Migrations[] = [...DOMAINS.map(({ migrations }) => migrations), COMMON];
@@ -67,25 +78,26 @@ export const LATEST = Math.max(...PARTS.flatMap((part) => Object.keys(part).map(
 /**
  * Migrates a data file to the latest schema.
  *
+ * @param latest an earlier version, in tests of migrations
  * @returns the schema version it had; 0 for a new file
  *
  * @throws Error if it was written by a later version of this program
  */
-export function migrate(db: Connection): number {
+export function migrate(db: Connection, latest = LATEST): number {
   const version = () => Number(db.value('pragma user_version'));
-  if (version() === LATEST) return LATEST;
+  if (version() === latest) return latest;
   return db.transaction(() => {
     // Read again inside the transaction: the server and the key tool may both open a new file.
     const from = version();
-    if (from > LATEST) {
+    if (from > latest) {
       throw new Error(
-        `The data file has schema version ${from}; this program supports versions up to ${LATEST}.`,
+        `The data file has schema version ${from}; this program supports versions up to ${latest}.`,
       );
     }
-    for (let next = from + 1; next <= LATEST; next++) {
+    for (let next = from + 1; next <= latest; next++) {
       for (const { [next]: statements } of PARTS) if (statements !== undefined) db.exec(statements);
     }
-    db.exec(`pragma user_version = ${LATEST}`);
+    db.exec(`pragma user_version = ${latest}`);
     return from;
   });
 }

@@ -1,4 +1,6 @@
+import { requireScopes } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
+import type { EventStreams } from '../../domains/event/streams.ts';
 import { runOnce } from '../../execution/idempotency.ts';
 import type { InternalOperation, Operations } from '../../execution/operations.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
@@ -14,8 +16,15 @@ import { readInput, readObject } from './input.ts';
 import { negotiateInt64Format, prefersNdjson } from './media-types.ts';
 import { COST, type PathParameters, type RestOperation } from './operation.ts';
 import { idOf, pageOf, recordOf, toResponse } from './output.ts';
+import { poll } from './poll.ts';
 import { preconditionOf, requireMirrored } from './preconditions.ts';
 import { writerFor } from './representation.ts';
+
+export interface DocumentServices {
+  operations: Operations;
+  exports: Exports;
+  streams: EventStreams;
+}
 
 /** Validates the request, runs the route's document and answers with its result as JSON. */
 export class DocumentOperation implements RestOperation {
@@ -23,13 +32,17 @@ export class DocumentOperation implements RestOperation {
   readonly #run: InternalOperation;
   /** The query that answers an empty merge patch, if the mutation does not accept one. */
   readonly #runUnchanged: InternalOperation | undefined;
-
+  /** The scopes that a key needs for it. */
+  readonly #scopes: readonly string[];
   readonly #exports: Exports;
+  readonly #streams: EventStreams;
 
-  constructor(route: Route, operations: Operations, exports: Exports) {
+  constructor(route: Route, { operations, exports, streams }: DocumentServices) {
     this.row = route;
     this.#exports = exports;
+    this.#streams = streams;
     this.#run = operations.prepareInternal(route.document);
+    this.#scopes = operations.scopesOfRow(route, this.#run);
     this.#runUnchanged =
       route.unchanged === undefined ? undefined : operations.prepareInternal(route.unchanged);
   }
@@ -52,6 +65,7 @@ export class DocumentOperation implements RestOperation {
     const query = row.query!.map((parameter) => (parameter === limit ? exportLimit(limit) : parameter));
     const { variables, issues } = readInput(context, { ...row, query }, parameters);
     if (issues.length > 0) throw validationFailed(issues);
+    requireScopes(session.principal, this.#scopes);
     const shape = row.shape!;
     const source: ExportSource = {
       readPage: async (limit, after) => {
@@ -74,9 +88,14 @@ export class DocumentOperation implements RestOperation {
     const { row } = this;
     const { variables, issues } = readInput(context, row, parameters);
     if (issues.length > 0) throw validationFailed(issues);
+    requireScopes(session.principal, this.#scopes);
+    const run = (given: object) => this.#run(given as typeof variables, callOf(context, session));
     return andThen(session.admit(COST, row.method === 'GET' ? 0 : 1), () =>
-      andThen(this.#run(variables, callOf(context, session)), (result) =>
-        toResponse(context, row, variables, result),
+      andThen(
+        variables.wait === undefined
+          ? run(variables)
+          : poll(this.#streams, context, session, variables as never, run),
+        (result) => toResponse(context, row, variables, result),
       ),
     );
   }
@@ -94,6 +113,7 @@ export class DocumentOperation implements RestOperation {
       await session.charge(COST);
       return this.#refuse(call, { ...parameters, body }, validationFailed(issues));
     }
+    requireScopes(session.principal, this.#scopes);
     const { mirrors } = row.body!;
     if (mirrors) call.precondition = requireMirrored(call.precondition, mirrors, body);
     if (this.#runUnchanged && Object.keys(variables.input as object).length === 0) {

@@ -34,6 +34,10 @@ export function readQuery(
       issues.push({ path: name, message: 'must not be repeated' });
       continue;
     }
+    if (parameter.repeatable === 'distinct' && new Set(texts).size < texts.length) {
+      issues.push({ path: name, message: 'must not have a value twice' });
+      continue;
+    }
     const values = texts.map(parameter.read);
     if (values.includes(undefined)) issues.push({ path: name, message: parameter.rule });
     else variables[name] = parameter.repeatable ? values : values[0];

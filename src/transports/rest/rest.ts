@@ -51,8 +51,8 @@ export class RestTransport implements Transport {
       this.#router.add(row.method, basePath + row.path, {
         operation:
           'document' in row
-            ? new DocumentOperation(row, operations, exports)
-            : new StreamOperation(row, streams),
+            ? new DocumentOperation(row, { operations, exports, streams })
+            : new StreamOperation(row, operations, streams),
         deprecation: 'document' in row ? deprecationHeaders(row, lifecycle) : undefined,
       });
     }

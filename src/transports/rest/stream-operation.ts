@@ -1,10 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { apiKeyFrom } from '../../access/api-keys.ts';
 import { CLIENT_DISCONNECTED, SERVER_STOPPING } from '../../access/open-streams.ts';
+import { requireScopes } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
 import { type FeedEvent, type Selection, SlowReaderError } from '../../domains/event/reader.ts';
 import { type EventStream, type EventStreams, endReason } from '../../domains/event/streams.ts';
+import type { Operations } from '../../execution/operations.ts';
 import { AppError, asAppError, type Issue, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { accepts } from '../../http/media-type.ts';
@@ -18,9 +20,13 @@ import { readQuery } from './query.ts';
 const STREAM_TYPE = 'text/event-stream';
 /** How often a comment keeps the connection alive for proxies and clients, in milliseconds. */
 const HEARTBEAT = 15_000;
-const COMMENT = ':\n\n';
-/** How long clients wait before they reconnect, in milliseconds. */
-const RETRY = 'retry: 3000\n\n';
+/**
+ * Without an empty line, it belongs to the block of the next event. Some clients (Python's httpx-sse) take a
+ * block without data for an event.
+ */
+const COMMENT = ':\n';
+/** How long clients wait before they reconnect, in milliseconds. Also part of the block of the next event. */
+const RETRY = 'retry: 3000\n';
 
 /**
  * Answers with the event log as server-sent events
@@ -29,11 +35,14 @@ const RETRY = 'retry: 3000\n\n';
  */
 export class StreamOperation implements RestOperation {
   readonly row: Stream;
+  /** The scopes that a key needs for it. */
+  readonly #scopes: readonly string[];
   readonly #streams: EventStreams;
   readonly #frames = new Frames();
 
-  constructor(stream: Stream, streams: EventStreams) {
+  constructor(stream: Stream, operations: Operations, streams: EventStreams) {
     this.row = stream;
+    this.#scopes = operations.scopesOfRow(stream);
     this.#streams = streams;
   }
 
@@ -44,6 +53,7 @@ export class StreamOperation implements RestOperation {
     const issues: Issue[] = [];
     const variables = readQuery(context.query, this.row.query ?? [], issues);
     if (issues.length > 0) throw validationFailed(issues);
+    requireScopes(session.principal, this.#scopes);
     return andThen(session.admit(COST, 0), () => this.#open(context, session, variables));
   }
 

@@ -1,3 +1,4 @@
+import { request as httpRequest } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { EVENT_TYPES } from '../../../src/domains/event/event.ts';
 import {
@@ -156,6 +157,10 @@ onEachEngine('the event log', (kit) => {
     ['after=a&after=b', /^after: must not be repeated/],
     ['limit=0', /^limit: /],
     ['limit=101', /^limit: /],
+    ['type=pet.deleted&type=pet.created&type=pet.deleted', /^type: must not have a value twice\.$/],
+    ['wait=0', /^wait: must be an integer from 1 to 25/],
+    ['wait=26', /^wait: /],
+    ['wait=1.5', /^wait: /],
     ['since=1', /^since: is not a known/],
     ['after=&limit=0', /^after: must be the id of an event; limit: /],
   ])('refuses ?%s and names the invalid parameter', async (parameters, message) => {
@@ -167,6 +172,7 @@ onEachEngine('the event log', (kit) => {
     ['events(first: 0) { nodes { id } }', 'first: must be an integer from 1 to 100.'],
     ['events(after: "x") { nodes { id } }', 'after: must be the id of an event of this log.'],
     ['events(types: []) { nodes { id } }', 'types: must have at least one type.'],
+    ['events(types: [pet_created, pet_created]) { nodes { id } }', 'types: must not have a value twice.'],
   ] as const)('refuses { %s }', async (field, expected) => {
     const sent = await query(kit.gateway, `{ ${field} }`);
     if (expected === 'GRAPHQL_VALIDATION_FAILED') expectQueryRefusal(sent, expected);
@@ -174,6 +180,73 @@ onEachEngine('the event log', (kit) => {
       expect(sent.json.errors[0].extensions.code, sent.about).toBe('VALIDATION_FAILED');
       expect(sent.json.errors[0].message, sent.about).toBe(expected);
     }
+  });
+
+  it('refuses a repeated type in a subscription', async () => {
+    const sent = await query(
+      kit.gateway,
+      'subscription { events(types: [pet_created, pet_created]) { id } }',
+      {},
+      { headers: { accept: 'text/event-stream' } },
+    );
+    expect([sent.status, sent.text]).toEqual([400, expect.stringContaining('must not have a value twice')]);
+  });
+
+  it('lets others in between the pages of 50 aliases', async () => {
+    const fields = Array.from({ length: 50 }, (_, i) => `a${i}: events(first: 1) { nodes { id } }`);
+    const order: string[] = [];
+    await Promise.all([
+      query(kit.gateway, `{ ${fields.join(' ')} }`).then((sent) => order.push(typeof dataOf(sent).a49)),
+      get('/pets').then(({ status }) => order.push(`pets ${status}`)),
+    ]);
+    expect(order).toEqual(['pets 200', 'object']);
+  });
+
+  describe('with wait', () => {
+    const endOf = async () => (await drain('/events?limit=100')).next;
+    const poll = (path: string, key = kit.gateway.key) => send(kit.gateway, path, { key });
+
+    it('answers at once if there are events, otherwise with the first that come', async () => {
+      const begin = await endOf();
+      const waiting = [poll(`${begin}&wait=25`), poll(`${begin}&type=category.created&wait=25`)];
+      const none = poll(`${begin}&type=order.deleted&wait=1`);
+      const { id } = await kit.gateway.store.createCategory({ name: 'Awaited' });
+      const [event] = (await get(begin)).json;
+      expect(event.data).toEqual({ id: Number(id), name: 'Awaited' });
+      for (const sent of await Promise.all(waiting)) {
+        expectAnswer(sent, 200, [event]);
+        expect(sent.headers.link).toMatch(/wait=25.*rel="next"/);
+      }
+      const sent = await poll(`${begin}&wait=25`, await kit.gateway.newKey('free'));
+      expectAnswer(sent, 200, [event]);
+      expect(sent.headers['x-ratelimit-remaining']).toBe('59');
+      const empty = await none;
+      expectAnswer(empty, 200, []);
+      expect(empty.headers.link).toMatch(/after=.*rel="next"/);
+      await kit.gateway.store.deleteCategory(id);
+      const next = /<(.*)>/.exec(empty.headers.link as string)![1]!;
+      expectAnswer(await poll(next.replace('order.deleted', 'category.deleted')), 200);
+    });
+
+    it('counts as an open stream, and ends with its client and its server', async () => {
+      const { TestGateway } = await import('../../kit/gateway.ts');
+      const other = await TestGateway.start(kit.gateway.store, {}, kit.clock);
+      const begin = await endOf();
+      const key = await other.newKey('free');
+      const waiting = send(other, `${begin}&wait=25`, { key });
+      const gone = httpRequest(`${other.url}${begin}&wait=25`, { headers: { 'x-api-key': key } });
+      gone.on('error', () => {});
+      gone.end();
+      const pollBriefly = () => send(other, `${begin}&wait=1`, { key });
+      while ((await pollBriefly()).status !== 429);
+      gone.destroy();
+      while ((await pollBriefly()).status !== 200);
+      other.endStreams();
+      const sent = await waiting;
+      expectAnswer(sent, 200, []);
+      expectRefusal(await pollBriefly(), 'UNAVAILABLE');
+      await other.close();
+    });
   });
 
   it('treats null arguments as absent', async () => {

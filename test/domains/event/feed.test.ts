@@ -268,44 +268,111 @@ it('reads from the store what the feed dropped while a reader paused in catching
 
 it.each([
   ['1,000 events', 1_003, ''],
-  ['1,000,000 characters', 500, 'x'.repeat(2_000)],
-])('cuts off exactly the readers that lag by more than %s', async (_lag, count, description) => {
-  const reading = await feed.open({});
-  const readers: EventReader[] = [];
-  const early = 50;
-  for (let i = 0; i < early; i++) {
-    readers.push(await feed.open({}));
-    await store.createCategory({ name: `N${i}`, description });
-  }
-  const events = [...(await reading.take())];
-  while (events.length < early) events.push(...(await reading.take()));
-  const failed: unknown[] = [];
-  for (const reader of readers) reader.onFailure = (error) => failed.push(error);
-  await store.transaction((writes) => {
-    for (let i = early; i < count; i++) writes.createCategory({ name: `N${i}`, description });
-  });
-  events.push(...(await reading.take()));
-  expect(events.map(nameOf)).toEqual(numbered(count));
+  ['1,000,000 bytes', 260, 'é'.repeat(2_000)],
+])(
+  'cuts off exactly the readers that lag by more than %s of what they were offered',
+  async (_lag, count, description) => {
+    const reading = await feed.open({});
+    const readers: EventReader[] = [];
+    const early = 50;
+    for (let i = 0; i < early; i++) {
+      readers.push(await feed.open({}));
+      await store.createCategory({ name: `N${i}`, description });
+    }
+    const events = [...(await reading.take())];
+    while (events.length < early) events.push(...(await reading.take()));
+    const failed: unknown[] = [];
+    for (const reader of readers) reader.onFailure = (error) => failed.push(error);
+    const offered = async (commit: () => unknown) => {
+      const reader = await feed.open({});
+      const taken = reader.take();
+      await commit();
+      await taken;
+      reader.close();
+    };
+    await offered(() =>
+      store.transaction((writes) => {
+        for (let i = early; i < count; i++) writes.createCategory({ name: `N${i}`, description });
+      }),
+    );
+    events.push(...(await reading.take()));
+    expect(events.map(nameOf)).toEqual(numbered(count));
+    // However much that was, none was offered more than this commit.
+    expect(failed).toEqual([]);
+    await offered(() => write('One more'));
+    events.push(...(await reading.take()));
 
-  let first = count;
-  for (let size = 0; first > 0 && count - first < 1_000; first--) {
-    size += events[first - 1]!.json.length;
-    if (size > 1_000_000) break;
+    let first = count;
+    for (let size = 0; first > 0 && count - first < 1_000; first--) {
+      size += Buffer.byteLength(events[first - 1]!.json);
+      if (size > 1_000_000) break;
+    }
+    expect(first).toBeGreaterThan(1);
+    expect(first).toBeLessThan(early);
+    expect(failed).toHaveLength(first);
+    for (const [i, reader] of readers.entries()) {
+      if (i < first)
+        await expect(reader.take()).rejects.toMatchObject({
+          code: 'UNAVAILABLE',
+          retryAfter: 1,
+          message: 'The reader fell too far behind. Resume after the last event received.',
+        });
+      else expect(await reader.take()).toEqual(events.slice(i));
+      reader.close();
+    }
+    reading.close();
+  },
+);
+
+it('cuts off no reader that takes its events, however large the commits are', async () => {
+  const readers = await Promise.all(Array.from({ length: 3 }, () => feed.open({})));
+  const description = 'x'.repeat(2_000);
+  for (let round = 0; round < 3; round++) {
+    const taken = readers.map((reader) => read(reader, 1_500));
+    await store.transaction((writes) => {
+      for (const name of numbered(1_500)) writes.createCategory({ name, description });
+    });
+    for (const names of await Promise.all(taken)) expect(names).toEqual(numbered(1_500));
   }
-  expect(first).toBeGreaterThan(1);
-  expect(first).toBeLessThan(early);
-  expect(failed).toHaveLength(first);
-  for (const [i, reader] of readers.entries()) {
-    if (i < first)
-      await expect(reader.take()).rejects.toMatchObject({
-        code: 'UNAVAILABLE',
-        retryAfter: 1,
-        message: 'The reader fell too far behind. Resume after the last event received.',
-      });
-    else expect(await reader.take()).toEqual(events.slice(i));
-    reader.close();
-  }
-  reading.close();
+  for (const reader of readers) reader.close();
+});
+
+it('lets others in while it searches a long log, and stops when it is failed', async () => {
+  await write('Old');
+  const after = await position();
+  const { eventPage } = log;
+  let pages = 0;
+  log.eventPage = async (request) => {
+    pages++;
+    return { ...(await eventPage(request)), events: [], atEnd: false };
+  };
+  const reader = await feed.open({ after });
+  const taken = expect(reader.take()).rejects.toThrow('The client has gone');
+  // A macrotask gets its turn, though the store answers at once.
+  await turn();
+  reader.fail(new Error('The client has gone'));
+  await taken;
+  const read = pages;
+  await turn();
+  expect(pages).toBe(read);
+  reader.close();
+});
+
+it('lets a filtered reader meet a feed that drops what the filter leaves out', async () => {
+  const { id } = await store.createCategory({ name: 'Old' });
+  const other = await feed.open({});
+  const after = await position();
+  let rounds = 0;
+  whileReading = () => {
+    if (rounds++ > 2) return;
+    return write(...numbered(1_100));
+  };
+  const reader = await feed.open({ after, types: ['category.updated'] });
+  const found = read(reader, 1);
+  for (let i = 0; i < 20; i++) await turn();
+  await store.updateCategory(id, { name: 'Updated' });
+  expect(await found).toEqual(['Updated']);
+  for (const each of [reader, other]) each.close();
 });
 
 it('fails each open reader once, whether or not it is taking events', async () => {

@@ -91,9 +91,19 @@ describe('an event stream', () => {
     const [slow, other] = [await open(), await open()];
     const failures: unknown[] = [];
     slow.onFailure((error) => failures.push(error));
-    await write(500);
+    const offer = async (count: number) => {
+      const stream = await open(`reader of ${count}`);
+      const taken = stream.take();
+      await write(count);
+      await taken;
+      stream.close();
+    };
+    await offer(500);
     await other.take();
-    await write(501);
+    await offer(501);
+    expect(failures).toEqual([]);
+    await other.take();
+    await offer(1);
     expect(failures).toEqual([expect.any(SlowReaderError)]);
     expect(slow.failure).toBe(failures[0]);
     for (const stream of [slow, other]) stream.close();

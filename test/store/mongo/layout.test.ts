@@ -112,12 +112,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('collections', () => {
 
   it('refuses to open a database with the layout of a later version', async () => {
     const layouts = store.client.db().collection<{ _id: string; version: number }>('layout');
-    expect(await layouts.findOne({ _id: 'layout' })).toMatchObject({ version: 2 });
-    await layouts.updateOne({ _id: 'layout' }, { $set: { version: 3 } });
+    expect(await layouts.findOne({ _id: 'layout' })).toMatchObject({ version: 3 });
+    await layouts.updateOne({ _id: 'layout' }, { $set: { version: 4 } });
     await expect(database.open()).rejects.toThrow(
-      'layout 3 of a later version of the gateway; this version supports layout 2',
+      'layout 4 of a later version of the gateway; this version supports layout 3',
     );
-    await layouts.updateOne({ _id: 'layout' }, { $set: { version: 2 } });
+    await layouts.updateOne({ _id: 'layout' }, { $set: { version: 3 } });
   });
 
   it('restores validators that an earlier version replaced while the store was open', async () => {
@@ -143,6 +143,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a database of the earlier layout',
       .collection<Stored>('pets')
       .insertOne({ ...obsolete, ...pet, _id: 9n, categoryId: 4n, openOrders: 1 });
     await db.collection<Stored>('counters').insertOne({ _id: 'pets', value: 12n });
+    const secrets = [{ hash: 'abc', prefix: 'petstore_abcdef' }];
+    const limits = { perMinute: 60, perDay: 1_000 };
+    const key = { _id: 'k', name: 'Old', plan: 'free', limits, createdAt: new Date(5), secrets };
+    await db.collection<Stored>('apiKeys').insertOne(key);
     const store = await database.open();
     expect(await store.petsById(['9'])).toMatchObject([{ id: '9', name: 'Rex' }]);
     expect((await store.createPet({ name: 'Tom', categoryId: '4', status: 'sold' })).id).toBe('13');
@@ -151,6 +155,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a database of the earlier layout',
     expect(Object.keys((await db.collection<Stored>('pets').findOne({ _id: 9n })) ?? {}).sort()).toEqual(
       ['_id', 'categoryId', 'name', 'quantity', 'status', 'version', 'written'].sort(),
     );
+    const old = { id: 'k', name: 'Old', plan: 'free', limits, createdAt: 5, secrets };
+    expect(await store.apiKeyBySecretHash('abc')).toEqual(old);
+    const scopes = ['pets:read'];
+    expect(await store.updateApiKey('k', { scopes })).toEqual({ ...old, scopes });
     // The obsolete counts are ignored.
     for (const id of ['9', '13']) await store.deletePet(id);
     expect(await store.deleteCategory('4')).toBe('4');

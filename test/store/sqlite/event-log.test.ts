@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { StoredEvent } from '../../../src/store/events.ts';
+import type { EventType, StoredEvent } from '../../../src/store/events.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { eventLog } from '../../../src/store/sqlite/event-log.ts';
 import { LATEST, migrate } from '../../../src/store/sqlite/schema.ts';
@@ -146,27 +146,26 @@ it('stores events committed together in few rows and pages through them from any
 });
 
 it('keeps the events of schema version 2, which stored one per row', async () => {
-  const store = open();
-  for (const name of ['A', 'B']) await store.createCategory({ name });
-  const { events } = store.eventPage({ limit: 10 });
-  store.close();
   const db = new Connection(join(home, 'petstore.db'), 10);
-  db.exec(`
-    create table events (
-      position integer primary key, type text not null, time integer not null, record text not null
-    ) strict;
-    insert into events
-      select first + key, value ->> 0, value ->> 1, value -> 2 from event_groups, json_each(events);
-    drop table event_groups;
-    pragma user_version = 2;
-  `);
+  migrate(db, 2);
+  const events = ['A', 'B'].map((name, i) => ({
+    type: 'category.created',
+    time: time + i,
+    record: { id: String(i + 1), name },
+  }));
+  for (const { type, time, record } of events)
+    db.run('insert into events (type, time, record) values (?, ?, ?)', [type, time, JSON.stringify(record)]);
   db.close();
   const onMigrated = vi.fn();
   const upgraded = open({ onMigrated });
   expect(onMigrated.mock.calls).toEqual([[{ from: 2, to: LATEST }]]);
-  expect(upgraded.eventPage({ limit: 10 }).events).toEqual(events);
+  const { events: kept } = upgraded.eventPage({ limit: 10 });
+  expect(kept.map(({ id: _, ...event }) => event)).toEqual(events);
   await upgraded.createCategory({ name: 'C' });
-  expect(namesOf(upgraded, events[0]!.id)).toEqual(['B', 'C']);
+  expect(namesOf(upgraded, kept[0]!.id)).toEqual(['B', 'C']);
+  const types = ['category.created'] as const;
+  expect(upgraded.eventPage({ limit: 10, types }).events).toHaveLength(3);
+  expect(upgraded.eventPage({ limit: 10, types: ['pet.created'] }).events).toEqual([]);
 });
 
 it('shows no event before its commit and none that was rolled back', async () => {
@@ -222,18 +221,77 @@ it('shows no event before its commit and none that was rolled back', async () =>
   db.close();
 });
 
-it('scans a bounded part of the log per page when filtering by a rare type', () => {
+/** A log with these many rows of one event each; `rare` are `pet.deleted`, the others `order.deleted`. */
+function longLog(rows: number, rare: readonly number[]) {
   const db = new Connection(join(home, 'log.db'), 10);
   migrate(db);
-  const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 12000)
+  db.exec(`
     insert into event_groups
-      select i, 0, '[["' || case when i in (5001, 11000) then 'pet' else 'order' end || '.deleted",0,{"id":"1"}]]' from n`;
-  db.run(rows, []);
-  const { store } = eventLog(db, () => time);
-  const types = ['pet.deleted'] as const;
-  const pages = [store.eventPage({ types, limit: 5 })];
-  while (!pages.at(-1)!.atEnd) pages.push(store.eventPage({ types, limit: 5, after: pages.at(-1)!.next }));
-  expect(pages.map(({ events }) => events.length)).toEqual([0, 1, 1]);
+      with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rows})
+      select i, 0, json_array(json_array(
+        case when i in (${rare}) then 'pet' else 'order' end || '.deleted', 0, json_object('id', cast(i as text))
+      )) from n;
+    insert into event_types select distinct value ->> 0, first from event_groups, json_each(events);
+  `);
+  return { db, ...eventLog(db, () => time) };
+}
+
+it('finds events of a rare type without reading the others, and forgets those removed', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const { db, store, keep, append, close } = longLog(100_000, [60_000, 99_000]);
+  const get = vi.spyOn(db, 'get');
+  const idsOf = (types: EventType[], after?: string, limit = 5) => {
+    const page = store.eventPage({ types, limit, ...(after !== undefined && { after }) });
+    return [page.events.map(({ record }) => record.id), page.atEnd, page.next] as const;
+  };
+  const all = idsOf(['pet.deleted']);
+  expect(all).toEqual([['60000', '99000'], true, expect.stringMatching(/-100000$/)]);
+  expect(idsOf(['category.deleted'], all[2])).toEqual([[], true, all[2]]);
+  const [, , first] = idsOf(['pet.deleted', 'category.deleted'], undefined, 1);
+  expect(idsOf(['pet.deleted'], first)[0]).toEqual(['99000']);
+  expect(idsOf(['order.deleted', 'pet.deleted'], first, 2)[0]).toEqual(['60001', '60002']);
+  for (const { value } of get.mock.results.filter(({ value }) => typeof value?.[0] === 'string'))
+    expect(value[0].length).toBeLessThan(1_000);
+  await db.groupCommit(() => {
+    append('order.deleted', { id: '1' });
+    append('pet.deleted', { id: '2' });
+    append('pet.deleted', { id: '3' });
+  });
+  expect(idsOf(['pet.deleted'], all[2])[0]).toEqual(['2', '3']);
+  expect(idsOf(['pet.deleted'], all[2], 1)[0]).toEqual(['2']);
+  keep(HOUR);
+  vi.advanceTimersByTime(60_000);
+  expect(db.value('select count(*) from event_groups')).toBe(1);
+  expect(db.value('select group_concat(type) from event_types')).toBe('order.deleted,pet.deleted');
+  close();
+  db.close();
+});
+
+it.each([
+  ['1,000 events', 3_000, '', 1_000],
+  ['256,000 characters', 500, 'x'.repeat(2_000), 125],
+])('ends a page after examining about %s', async (_bound, count, description, most) => {
+  const db = new Connection(join(home, 'log.db'), 10);
+  migrate(db);
+  const { append, store, close } = eventLog(db, () => time);
+  await db.groupCommit(() => {
+    for (let i = 1; i <= count; i++) append('category.created', { id: String(i), name: 'N', description });
+  });
+  const sizes: number[] = [];
+  const ids: string[] = [];
+  for (let after: string | undefined, atEnd = false; !atEnd; ) {
+    const page = store.eventPage({ limit: 5_000, ...(after !== undefined && { after }) });
+    sizes.push(page.events.length);
+    ids.push(...page.events.map(({ record }) => record.id));
+    ({ next: after, atEnd } = page);
+  }
+  expect(ids).toEqual(Array.from({ length: count }, (_, i) => String(i + 1)));
+  // Up to one row more.
+  for (const size of sizes.slice(0, -1)) {
+    expect(size).toBeGreaterThan(most / 2);
+    expect(size).toBeLessThan(most + 128);
+  }
+  close();
   db.close();
 });
 

@@ -148,6 +148,25 @@ describe('the data file', () => {
     }
   });
 
+  it('keeps the keys of schema version 3, which could do everything', () => {
+    open().close();
+    rmSync(file);
+    const db = new Connection(file, 10);
+    migrate(db, 3);
+    db.exec(`
+      insert into api_keys values ('k', 'Old', 'free', 60, 1000, 5, null);
+      insert into api_key_secrets values ('abc', 'k', 'petstore_abcdef', null);
+    `);
+    db.close();
+    const store = open();
+    const old = {
+      ...{ id: 'k', name: 'Old', plan: 'free', limits: { perMinute: 60, perDay: 1_000 }, createdAt: 5 },
+      secrets: [{ hash: 'abc', prefix: 'petstore_abcdef' }],
+    };
+    expect(store.apiKeyBySecretHash('abc')).toEqual(old);
+    expect(store.updateApiKey('k', { scopes: ['pets:read'] })).toEqual({ ...old, scopes: ['pets:read'] });
+  });
+
   it('is refused if a newer version of the gateway wrote it', async () => {
     open().close();
     const [known] = outsider().prepare('pragma user_version').raw().get() as [number];

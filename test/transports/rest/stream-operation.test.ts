@@ -43,9 +43,11 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     // Proxies must not buffer the stream, and chunked encoding would frame it again for each reader.
     expect(client.response.headers).toMatchObject({ 'x-accel-buffering': 'no', connection: 'close' });
     expect(client.response.headers['transfer-encoding']).toBeUndefined();
-    await client.untilText('retry: 3000\n\n');
+    await client.untilText('retry: 3000\n');
     await makeWorld(kit);
     const messages = await client.until(7);
+    // No block is without data, which some clients would take for an event.
+    expect(client.text).toMatch(/^retry: 3000\nid: \S+\nevent: category.created\ndata: /);
     const types = ['category.created', 'category.created', 'pet.created', 'inventory.updated'];
     expect(messages.map(({ event }) => event)).toEqual([
       ...types,
@@ -152,6 +154,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
 
   it.each([
     ['?type=pet.sold', {}, 'VALIDATION_FAILED', /^type: /],
+    ['?type=pet.deleted&type=pet.deleted', {}, 'VALIDATION_FAILED', 'type: must not have a value twice.'],
     ['?after=nonsense', {}, 'VALIDATION_FAILED', /^after: /],
     ['?after=', {}, 'VALIDATION_FAILED', /^after: /],
     ['', { 'last-event-id': 'nonsense' }, 'VALIDATION_FAILED', /^Last-Event-ID: must be the id of an event/],
@@ -258,7 +261,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     const client = await EventStreamClient.open(other, '/events/stream');
     other.endStreams();
     await client.ended;
-    expect(client.text).toBe('retry: 3000\n\n');
+    expect(client.text).toBe('retry: 3000\n');
     expectRefusal(await send(other, '/events/stream'), 'UNAVAILABLE');
     await other.close();
   });
@@ -267,15 +270,15 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     try {
       const client = await stream();
-      await client.untilText('retry: 3000\n\n');
+      await client.untilText('retry: 3000\n');
       vi.advanceTimersByTime(14_999);
       await create('Between');
       await client.until(1);
       expect(client.text).not.toMatch(/^:/m);
       vi.advanceTimersByTime(1);
-      await client.untilText('\n\n:\n\n');
+      await client.untilText('\n\n:\n');
       vi.advanceTimersByTime(30_000);
-      await client.untilText(':\n\n:\n\n:\n\n');
+      await client.untilText(':\n:\n:\n');
       client.close();
       await client.ended;
     } finally {

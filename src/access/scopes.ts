@@ -1,0 +1,51 @@
+import { AppError } from '../foundation/errors.ts';
+
+/** What the holder of a key may do. */
+export interface Permissions {
+  /** With those they imply; everything if absent. Ask {@link permits}. */
+  scopes?: ReadonlySet<string>;
+}
+
+/** All reads. */
+export const ALL_READS = '*:read';
+
+const READ = ':read';
+const WRITE = ':write';
+
+/** The scope to read what belongs to this domain. */
+export const readScope = (domain: string): string => domain + READ;
+/** The scope to change it, which includes reading it. */
+export const writeScope = (domain: string): string => domain + WRITE;
+
+/** The scopes of a key together with those they imply. */
+export const impliedScopes = (scopes: readonly string[]): ReadonlySet<string> =>
+  new Set(
+    scopes.flatMap((scope) =>
+      scope.endsWith(WRITE) ? [scope, scope.slice(0, -WRITE.length) + READ] : [scope],
+    ),
+  );
+
+/** Whether a key has a scope, or needs none (undefined). */
+export const permits = ({ scopes }: Permissions, scope: string | undefined): boolean =>
+  scopes === undefined ||
+  scope === undefined ||
+  scopes.has(scope) ||
+  (scope.endsWith(READ) && scopes.has(ALL_READS));
+
+/**
+ * Checks that a key has all scopes that a request needs, before anything of it runs.
+ *
+ * @throws FORBIDDEN naming all that are missing
+ */
+export function requireScopes(principal: Permissions, scopes: readonly string[]): void {
+  // The common case: a key that may do everything.
+  if (principal.scopes === undefined) return;
+  const missing = scopes.filter((scope) => !permits(principal, scope));
+  if (missing.length > 0) throw scopesMissing(missing);
+}
+
+const scopesMissing = (scopes: readonly string[]): AppError =>
+  new AppError(
+    'FORBIDDEN',
+    `The API key lacks the ${scopes.length === 1 ? 'scope' : 'scopes'} ${scopes.join(', ')}.`,
+  );
