@@ -17,7 +17,7 @@ const MANIFEST = join(OUTPUT, 'manifest.json');
 const PUBLIC_PATH = '/explorer';
 
 /**
- * Bundles the browser code (GraphiQL, the REST docs, the landing page) into files with content hashes in
+ * Bundles the browser code (GraphiQL, the REST docs, the console, the landing page) into files with content hashes in
  * their names. Does nothing if nothing has changed since the last run.
  */
 export async function bundle(): Promise<void> {
@@ -27,6 +27,7 @@ export async function bundle(): Promise<void> {
   rmSync(OUTPUT, { recursive: true, force: true });
   mkdirSync(OUTPUT, { recursive: true });
 
+  const blocking = await emit({ 'first-paint': join(SOURCES, 'first-paint.ts') });
   const workers = await emit({
     editor: 'monaco-editor/esm/vs/editor/editor.worker.js',
     json: 'monaco-editor/esm/vs/language/json/json.worker.js',
@@ -42,11 +43,13 @@ export async function bundle(): Promise<void> {
       WORKERS: JSON.stringify(Object.fromEntries(workers.entries.map(({ name, script }) => [name, script]))),
     },
   );
-  const files = [...workers.files, ...pages.files].toSorted();
+  const files = [...blocking.files, ...workers.files, ...pages.files].toSorted();
   await Promise.all(files.map(compress));
   const manifest: Manifest = {
     digest,
-    pages: Object.fromEntries(pages.entries.map(({ name, script, style }) => [name, { script, style }])),
+    pages: Object.fromEntries(
+      [...blocking.entries, ...pages.entries].map(({ name, script, style }) => [name, { script, style }]),
+    ),
     files,
   };
   writeFileSync(MANIFEST, JSON.stringify(manifest, null, 2));
@@ -112,7 +115,7 @@ async function emit(
     legalComments: 'none',
     loader: { '.ttf': 'file' },
     define: { 'process.env.NODE_ENV': '"production"', ...define },
-    plugins: [systemFonts, jsonWithoutPrettier, editorForGraphql],
+    plugins: [systemFonts, jsonWithoutPrettier, editorForGraphql, scalar],
     logLevel: 'warning',
   };
   const { metafile } = await build({ ...options, metafile: true });
@@ -212,6 +215,33 @@ const editorForGraphql: Plugin = {
         .join('\n'),
       loader: 'js',
     }));
+  },
+};
+
+/**
+ * Resolves `scalar` to the URL of the API reference of that name, ready-made for browsers. It comes from the package that
+ * serves it on Fastify, by asking that package's route for the script: the reference's own package would
+ * install 270 others, 290 MB, which are already in the script.
+ */
+const scalar: Plugin = {
+  name: 'Scalar',
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^scalar$/ }, () => ({ path: 'scalar.js', namespace: 'scalar' }));
+    onLoad({ filter: /.*/, namespace: 'scalar' }, async () => {
+      const { default: plugin } = await import('@scalar/fastify-api-reference');
+      let contents = '';
+      const fastify = {
+        hasPlugin: () => false,
+        route: ({ url, handler }: { url: string; handler: (request: object, reply: object) => void }) => {
+          if (!url.endsWith('.js')) return;
+          const reply = { header: () => reply, send: (script: string) => (contents = script) };
+          handler({}, reply);
+        },
+      };
+      plugin(fastify as never, { configuration: { url: '/' } }, () => {});
+      // A file as it is: it looks for module systems and finds none only in a script.
+      return { contents, loader: 'file' };
+    });
   },
 };
 

@@ -1,5 +1,7 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import type { AxeResults } from 'axe-core';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { addSampleData } from '../../src/sample.ts';
@@ -54,9 +56,6 @@ const shots = process.env.SCREENSHOTS;
 
 /** How long to wait for something to become visible. */
 const TIMEOUT = 15_000;
-
-export const WIDTHS = [1280, 400] as const;
-export const SCHEMES = ['light', 'dark'] as const;
 
 export interface Look {
   width?: number;
@@ -176,11 +175,10 @@ export function withBrowser(
       opened = await engines[0]!.open();
       await addSampleData(opened.store);
       kit.gateway = await TestGateway.start(opened.store, environment, new RealClock());
-      kit.browser = await chromium.launch({ executablePath, args: ARGUMENTS });
+      kit.browser = await launch();
       kit.open = (path, look) => openTab(kit.browser, kit.gateway.url, path, look);
     }, 60_000);
     afterAll(async () => {
-      await kit.browser?.close();
       await kit.gateway?.close();
       await opened?.close();
     });
@@ -206,7 +204,80 @@ export async function openTab(
   return tab;
 }
 
-/** Launches only the browser, for servers that run as separate processes. */
-export const launch = (): Promise<Browser> => chromium.launch({ executablePath, args: ARGUMENTS });
+let launched: Promise<Browser> | undefined;
+
+/** The browser of this worker, which all test files that run in it share. It ends with the process. */
+export function launch(): Promise<Browser> {
+  launched ??= chromium.launch({ executablePath, args: ARGUMENTS });
+  return launched;
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Violations inside libraries that cannot be fixed from outside. */
+const EXCEPTIONS: readonly { rule: string; selector: string; why: string }[] = [
+  {
+    rule: 'nested-interactive',
+    selector: '.graphiql-tab',
+    why: 'GraphiQL makes the element that contains the buttons of a tab draggable.',
+  },
+  {
+    rule: 'label-content-name-mismatch',
+    selector: '.graphiql-history-item-label',
+    why: 'GraphiQL labels a history entry by its action, not by its visible text.',
+  },
+];
+
+/** Critical and serious violations of the Web Content Accessibility Guidelines, one line each. */
+export async function violationsOf({ page }: Tab): Promise<string[]> {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
+  // Wait for colour transitions, which distort the contrast.
+  await page.evaluate(async () => {
+    const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
+    await Promise.allSettled(transitions.map(({ finished }) => finished));
+  });
+  const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
+  const lines: string[] = [];
+  for (const { id, impact, nodes } of violations) {
+    if (impact !== 'critical' && impact !== 'serious') continue;
+    for (const { target, failureSummary } of nodes) {
+      const element = page.locator(String(target.at(-1))).first();
+      const matches = await Promise.all(
+        EXCEPTIONS.filter(({ rule }) => rule === id).map(({ selector }) =>
+          element.evaluate((node, excepted) => node.matches(excepted), selector),
+        ),
+      );
+      if (!matches.includes(true)) lines.push(`${impact} ${id} ${target.join(' ')}: ${failureSummary}`);
+    }
+  }
+  return lines;
+}
+
+/** Widths of a phone, a laptop and a large screen. Light and dark, by the system and by the page's own choice. */
+export const LOOKS = [
+  { width: 1280, system: 'light', choice: 'system' },
+  { width: 1280, system: 'light', choice: 'dark' },
+  { width: 390, system: 'dark', choice: 'system' },
+  { width: 390, system: 'dark', choice: 'light' },
+  { width: 1920, system: 'dark', choice: 'system' },
+] as const;
+
+/** Looks at an open page in every way: nothing serious is found and nothing is wider than the window. */
+export async function expectAccessible(
+  tab: Tab,
+  name: string,
+  looks: readonly (typeof LOOKS)[number][] = LOOKS,
+): Promise<void> {
+  const { page } = tab;
+  for (const { width, system, choice } of looks) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme: system });
+    await page.locator('#theme').selectOption(choice);
+    const look = `${name}, ${width} px, ${system} system, ${choice} chosen`;
+    expect(await violationsOf(tab), look).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth), look).toBe(width);
+    await tab.picture(look.replaceAll(/,? /g, '-'));
+  }
+}
 
 export const hasBrowser = found;

@@ -50,6 +50,8 @@ export const HTML_TYPE = 'text/html; charset=utf-8';
 
 export interface HtmlPageOptions {
   title: string;
+  /** What search engines and previews of links show. */
+  description: string;
   /** The page's name in the bundle. */
   name: string;
   path: string;
@@ -64,7 +66,7 @@ export interface HtmlPageOptions {
 
 /** Renders a page with the common header, which has navigation and the API key form. */
 export function htmlPage(options: HtmlPageOptions): string {
-  const { title, name, path, body, bundle, graphiql, developmentKey } = options;
+  const { title, description, name, path, body, bundle, graphiql, developmentKey } = options;
   const { script, style } = bundle.page(name);
   const link = (to: string, text: string) =>
     `<a href="${to}"${to === path ? ' aria-current="page"' : ''}>${escapeHtml(text)}</a>`;
@@ -76,11 +78,14 @@ export function htmlPage(options: HtmlPageOptions): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
+<meta name="description" content="${escapeHtml(description)}">
 <link rel="icon" href="${ICON_PATH}">
 <link rel="stylesheet" href="${style}">
+<script src="${bundle.page('first-paint').script}"></script>
 <script type="module" src="${script}"></script>
 </head>
 <body data-graphiql="${graphiql ? 'on' : 'off'}"${key}>
+<a class="skip" href="#main">Skip to the content</a>
 <header class="site-header">
 <a class="brand" href="/"><img src="${ICON_PATH}" alt="" width="24" height="24">Petstore</a>
 <nav aria-label="Pages">
@@ -92,6 +97,11 @@ ${graphiql ? `${link(GRAPHQL_PATH, 'GraphiQL')}\n` : ''}${link(DOCS_PATH, 'REST 
 <button type="submit">Use</button>
 <span id="key-status" role="status"></span>
 </form>
+<select id="theme" aria-label="Theme">
+<option value="system">System</option>
+<option value="light">Light</option>
+<option value="dark">Dark</option>
+</select>
 </header>
 ${body}
 </body>

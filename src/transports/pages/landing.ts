@@ -36,7 +36,7 @@ export function landingBody(options: LandingOptions): string {
     [
       'Try a REST operation',
       `<p>Order a pet right from the documentation, with samples in curl, JavaScript and Python:</p>
-<p>${link(`${DOCS_PATH}#/Store/createOrder`, 'Open createOrder in the REST docs')}</p>`,
+<p>${link(`${DOCS_PATH}#tag/Store/createOrder`, 'Open createOrder in the REST docs')}</p>`,
     ],
   ];
   const rows: [where: string, what: string][] = [
@@ -62,7 +62,7 @@ export function landingBody(options: LandingOptions): string {
     [link('/health/live', '/health/live'), 'Liveness: whether the process is running'],
     ...(metrics ? ([[link('/metrics', '/metrics'), 'Prometheus metrics']] as [string, string][]) : []),
   ];
-  return `<main>
+  return `<main id="main">
 <h1>Petstore</h1>
 <p>Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget for both.</p>
 <h2>Your key</h2>

@@ -1,5 +1,6 @@
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
 import type { Config } from '../../config.ts';
+import { STREAMS } from '../../domains/routes.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { coalesced } from '../../http/coalesced.ts';
 import { isLocalRequest } from '../../http/local-request.ts';
@@ -11,6 +12,7 @@ import type { Route } from '../../schema/route.ts';
 import type { Store } from '../../store/store.ts';
 import { Asset } from './asset.ts';
 import { BUNDLE_PATH, Bundle } from './bundle.ts';
+import { docsBody } from './docs.ts';
 import { HTML_HEADERS, HTML_TYPE, htmlPage } from './html.ts';
 import { icons } from './icon.ts';
 import { landingBody, originOf } from './landing.ts';
@@ -18,12 +20,9 @@ import { OpenApi } from './openapi.ts';
 import { restOperations } from './operations.ts';
 import { DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, SDL_PATH } from './paths.ts';
 
-/** The element that the page's script renders into, with a fallback for browsers without scripts. */
-const DOCS_BODY = `<div id="docs"></div>
-<noscript>Without JavaScript, read <a href="${OPENAPI_PATH}">the OpenAPI description</a>.</noscript>`;
 /** @param introspection whether there is a schema to link to */
 const graphiqlBody = (introspection: boolean) => `<h1 class="unseen">GraphiQL</h1>
-<main id="graphiql"></main>
+<main id="main"><div id="graphiql"></div></main>
 <noscript>GraphiQL needs JavaScript.${
   introspection ? ` Without it, read <a href="${SDL_PATH}">the schema</a>.` : ''
 }</noscript>`;
@@ -127,7 +126,8 @@ export class Pages implements Transport {
         title: 'Petstore REST API',
         name: 'docs',
         path: DOCS_PATH,
-        body: DOCS_BODY,
+        description: 'Every REST operation of the Petstore API, with samples and a console to try it.',
+        body: docsBody([...routes, ...STREAMS], config.REST_BASE_PATH),
         developmentKey: key,
       }),
     );
@@ -141,6 +141,8 @@ export class Pages implements Transport {
           htmlPage({
             ...common,
             title: 'Petstore',
+            description:
+              'Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget.',
             name: 'landing',
             path: '/',
             body: landingBody({
@@ -161,6 +163,7 @@ export class Pages implements Transport {
       htmlPage({
         ...common,
         title: 'Petstore GraphiQL',
+        description: 'Write and run GraphQL operations on the Petstore API, with their cost as you type.',
         name: 'graphiql',
         path: GRAPHQL_PATH,
         body: graphiqlBody(config.INTROSPECTION),
@@ -239,6 +242,5 @@ const sameOrigin =
 
 const isRead = ({ method }: RequestContext): boolean => method === 'GET' || method === 'HEAD';
 
-/** Whether a browser is navigating. GraphQL over GET has a query. */
-const wantsHtml = ({ headers, query }: RequestContext): boolean =>
-  headers.accept?.includes('text/html') === true && !/(^|&)query=/.test(query);
+/** Whether a browser is navigating: programs that send GraphQL by GET ask for JSON. */
+const wantsHtml = ({ headers }: RequestContext): boolean => headers.accept?.includes('text/html') === true;

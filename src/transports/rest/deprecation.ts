@@ -14,6 +14,6 @@ export function deprecationHeaders(
     'Sunset',
     new Date(sunsetDate).toUTCString(),
     'Link',
-    `</docs#/${tag}/${operationId}>; rel="deprecation", <${deprecation.successor}>; rel="successor-version"`,
+    `</docs#tag/${tag}/${operationId}>; rel="deprecation", <${deprecation.successor}>; rel="successor-version"`,
   ];
 }

@@ -1,204 +1,174 @@
-import { expect, it } from 'vitest';
-import { type Tab, withBrowser } from '../../kit/browser.ts';
-import { Description } from '../../kit/openapi.ts';
-
-/** The browser's own message about a 4xx response. */
-const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/;
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { referenceOf } from '../../../src/transports/pages/explorer/docs/description.ts';
+import type { Sample } from '../../../src/transports/pages/explorer/docs/samples.ts';
+import { expectAccessible, LOOKS, type Tab, violationsOf, withBrowser } from '../../kit/browser.ts';
+import { sqlite, useGateway } from '../../kit/petstore.ts';
 
 /** Not representable as a double. */
 const BIG = '9007199254740993';
 
 withBrowser('REST docs', (kit) => {
-  const panel = (tab: Tab, operationId: string) => tab.page.locator(`.opblock[id$="-${operationId}"]`);
+  const section = (tab: Tab, operationId: string) => tab.page.locator(`section[id$="/${operationId}"]`);
 
-  async function unfold(tab: Tab, operationId: string): Promise<void> {
-    await panel(tab, operationId).locator('.opblock-summary-control').click({ timeout: 15_000 });
-    await panel(tab, operationId).locator('.opblock-body').waitFor();
+  /** Opens the console of an operation. */
+  async function tryOut(tab: Tab, operationId: string): Promise<void> {
+    await section(tab, operationId).getByRole('button', { name: 'Test Request' }).click({ timeout: 15_000 });
+    await send(tab).waitFor({ timeout: 15_000 });
   }
+  const send = (tab: Tab) => tab.page.getByRole('button', { name: /^Send/ }).first();
 
-  it('sends and shows ids beyond 2^53 exactly', async () => {
-    const tab = await kit.open('/docs', { key: kit.gateway.key });
-    await unfold(tab, 'createOrder');
-    const create = panel(tab, 'createOrder');
-    await create.locator('.try-out__btn').click();
-    await create.locator('textarea.body-param__text').fill(`{ "id": ${BIG}, "petId": 1 }`);
-    await create.locator('.execute').click();
-    await create.locator('.live-responses-table', { hasText: `"id": ${BIG}` }).waitFor();
-    const command = await create.locator('.curl').innerText();
-    expect(command).toContain(`"id": ${BIG}`);
-    // The command can be shared, because it does not contain the key.
-    expect(command).toContain('-H "X-API-Key: $KEY"');
-    expect(await tab.page.content()).not.toContain(kit.gateway.key);
+  it('sends and shows ids beyond 2^53 exactly, with the key of the header and what is left of its budget', async () => {
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 2, perDay: 100 });
+    const tab = await kit.open('/docs#/Store/createOrder', { key });
+    const { page } = tab;
+    await tab.see('Enterprise: 2 of 2 left this minute, 100 of 100 today', '#key-status');
+    await tryOut(tab, 'createOrder');
+    const editor = page.locator('[aria-label="Request body"]');
+    await editor.fill(`{ "id": ${BIG}, "petId": 1 }`);
+    // Scalar takes over what was typed with a delay.
+    await page.waitForTimeout(500);
+    await send(tab).click();
+    await tab.see(BIG, '[aria-label="Response body"]');
     expect((await kit.gateway.call(`/store/orders/${BIG}`)).text).toContain(`"id":${BIG}`);
-
-    await unfold(tab, 'getOrder');
-    const get = panel(tab, 'getOrder');
-    // The maximum in the OpenAPI description.
-    expect(await get.locator('.parameters').innerText()).toContain('9223372036854775807');
-    await get.locator('.try-out__btn').click();
-    await get.locator('input[placeholder="orderId"]').fill(BIG);
-    await get.locator('.execute').click();
-    await get.locator('.live-responses-table', { hasText: `"id": ${BIG}` }).waitFor();
-    await tab.leave('docs-exact');
+    await tab.see('1 of 2 left this minute, 99 of 100 today', '#key-status');
+    await send(tab).click();
+    await tab.see('"CONFLICT"', '[aria-label="Response body"]');
+    await send(tab).click();
+    await tab.see('"RATE_LIMITED"', '[aria-label="Response body"]');
+    await tab.see('0 of 2 left this minute', '#key-status');
+    // The page can be shared, because it does not contain the key.
+    expect(await page.content()).not.toContain(key);
+    expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain(key);
+    await page.route('**/store/orders', (route) => route.abort());
+    await send(tab).click();
+    await tab.see('The server cannot be reached.');
+    await tab.leave('docs-exact', /status of 4\d\d|ERR_FAILED|cannot be reached/);
   }, 60_000);
 
-  it('sends the largest id, but marks larger and malformed ones as invalid instead', async () => {
-    const tab = await kit.open('/docs', { key: kit.gateway.key });
+  it('shows events as they arrive, and frees the stream when it is stopped', async () => {
+    const key = await kit.gateway.newKey('free');
+    const tab = await kit.open('/docs#tag/Store/streamEvents', { key });
+    const { page } = tab;
+    await tryOut(tab, 'streamEvents');
+    // More streams than a free key may have open at once.
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await send(tab).click();
+      await tab.see('Listening', '.scalar-client *');
+      const { json } = await kit.gateway.call('/store/orders', { method: 'POST', body: {} });
+      await tab.see(`"id":${json.id}`, '.scalar-client div');
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByText('Listening').waitFor({ state: 'hidden' });
+    }
+    // Scalar cancels a reader that it has released already.
+    await tab.leave('docs-stream', /reader has been released/);
+  }, 60_000);
+
+  it('offers no console exactly where the specification disables it, and says why', async () => {
+    const tab = await kit.open('/docs#tag/Store/listOrders', { key: kit.gateway.key });
+    const { page } = tab;
+    await tab.see('The specification disables the try-it panel', 'section[id$="/listOrders"] *');
+    await section(tab, 'createOrder').getByRole('button', { name: 'Test Request' }).waitFor();
+    const button = section(tab, 'listOrders').locator('.show-api-client-button');
+    expect(await button.isVisible()).toBe(false);
+    // Nor does the console send it when it is opened in another way.
     const sent: string[] = [];
-    tab.page.on('request', (request) => sent.push(new URL(request.url()).pathname));
-    await unfold(tab, 'getOrder');
-    const get = panel(tab, 'getOrder');
-    await get.locator('.try-out__btn').click();
-    const input = get.locator('input[placeholder="orderId"]');
-    for (const id of ['9223372036854775808', '0', '-1', '1.5', 'one']) {
-      await input.fill(id);
-      await get.locator('.execute').click();
-      await get.locator('input.invalid').waitFor();
-    }
-    await input.fill('9223372036854775807');
-    await get.locator('.execute').click();
-    await get.locator('.live-responses-table', { hasText: '"NOT_FOUND"' }).waitFor();
-    expect(sent.filter((path) => path.startsWith('/store/'))).toEqual(['/store/orders/9223372036854775807']);
-    await tab.leave('docs-limits', REFUSED);
+    page.on('request', (request) => sent.push(new URL(request.url()).pathname));
+    await button.dispatchEvent('click');
+    await send(tab).click({ timeout: 15_000 });
+    await tab.see('The specification disables the try-it panel', '.scalar-client *');
+    expect(sent).not.toContain('/store/orders');
+    await tab.leave('docs-not-tried', /disables the try-it panel/);
   }, 60_000);
 
-  it('hides "try it out" exactly where the specification disables it, and explains why', async () => {
-    const tab = await kit.open('/docs');
+  it('marks deprecated, beta and experimental operations, and leads to the same operation in GraphiQL and back', async () => {
+    const tab = await kit.open('/docs#tag/Pets/getPet', { key: kit.gateway.key });
     const { page } = tab;
-    const description = new Description((await kit.gateway.call('/openapi.json')).text);
-    const expected = Object.fromEntries(
-      description.operations().map(({ operationId, operation }) => {
-        const buttons = operation['x-explorer-enabled'] === false ? 0 : 1;
-        return [operationId, { buttons, reasons: 1 - buttons }];
-      }),
-    );
-    expect(expected).toMatchObject({ listOrders: { buttons: 0 }, createOrder: { buttons: 1 } });
-    await panel(tab, 'getPet').waitFor();
-    await page.locator('.opblock-summary-control').evaluateAll((controls) => {
-      for (const control of controls) (control as HTMLElement).click();
-    });
-    await expect
-      .poll(() => page.locator('.opblock .responses-wrapper').count(), { timeout: 15_000 })
-      .toBe(Object.keys(expected).length);
-    const shown = await page.locator('.opblock').evaluateAll((blocks) =>
-      blocks.map((block) => [
-        block.id.split('-').at(-1)!,
-        {
-          buttons: block.querySelectorAll('.try-out__btn').length,
-          reasons: block.querySelectorAll('.not-tried').length,
-        },
-      ]),
-    );
-    expect(Object.fromEntries(shown)).toEqual(expected);
-    await tab.see('The specification disables the try-it panel', '.not-tried');
-    await tab.leave('docs-not-tried');
-  }, 60_000);
-
-  it('shows samples in curl, JavaScript and Python', async () => {
-    const tab = await kit.open('/docs');
-    await unfold(tab, 'createOrder');
-    const samples = panel(tab, 'createOrder').locator('.samples');
-    const expected = {
-      curl: ['curl -X POST', '$KEY', '--data-raw'],
-      JavaScript: ['await fetch(', "'X-API-Key': process.env.KEY", 'IEEE754Compatible=true'],
-      Python: ['urllib.request.Request(', 'os.environ["KEY"]', 'method="POST"'],
-    };
-    for (const [language, parts] of Object.entries(expected)) {
-      await samples.getByRole('button', { name: language, exact: true }).click();
-      const text = await samples.innerText();
-      for (const part of [...parts, '/store/orders', 'petId']) expect(text).toContain(part);
-    }
-    await tab.leave('docs-samples');
-  }, 60_000);
-
-  it('links an operation to its GraphQL equivalent in GraphiQL, and back', async () => {
-    const tab = await kit.open('/docs', { key: kit.gateway.key });
-    const { page } = tab;
-    await unfold(tab, 'getCategory');
-    await panel(tab, 'getCategory').getByText('The same in GraphQL').click();
-    await tab.see('category(id: $categoryId)', '.graphql');
-    await tab.picture('docs-graphql');
-    await panel(tab, 'getCategory').getByRole('link', { name: 'Open in GraphiQL' }).click();
+    await tab.see('sunset 2027-06-30', 'section[id$="/getPet"] *');
+    await tab.see(/deprecated/i, 'section[id$="/getPet"] *');
+    await page.goto(`${kit.gateway.url}/docs#tag/Pets/listPetsOfCategory`);
+    await tab.see('experimental', 'section[id$="/listPetsOfCategory"] *');
+    await page.goto(`${kit.gateway.url}/docs#tag/Pets/getCategory`);
+    const category = section(tab, 'getCategory');
+    await category.getByText('The same in GraphQL').click();
+    await category.getByRole('link', { name: 'Open in GraphiQL' }).click();
     await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('query getCategory(');
     await tab.run();
     await tab.see('"Dogs"', '.result-window');
     await page.getByRole('button', { name: 'Show Cost and REST' }).click();
     await page.getByRole('link', { name: 'getCategory in the REST docs' }).click();
-    await panel(tab, 'getCategory').locator('.opblock-body').waitFor({ timeout: 15_000 });
+    await section(tab, 'getCategory').waitFor({ timeout: 15_000 });
     await tab.leave('docs-and-graphiql');
   }, 60_000);
 
-  it('marks deprecated operations with the sunset date, and beta and experimental ones', async () => {
-    const tab = await kit.open('/docs');
-    await tab.page.locator('.opblock').first().waitFor();
-    const badges = (operationId: string) => panel(tab, operationId).locator('.lifecycle').allTextContents();
-    expect(await badges('getPet')).toEqual(['deprecated, sunset 2027-06-30']);
-    expect(await badges('updatePet')).toEqual(['beta']);
-    expect(await badges('listPetsOfCategory')).toEqual(['experimental']);
-    expect(await badges('listPets')).toEqual([]);
-    await tab.leave('docs-lifecycle');
-  }, 60_000);
+  it('is accessible on a laptop and a phone, in the dark by choice and by the system, with its console open', async () => {
+    const tab = await kit.open('/docs#tag/Store/createOrder', { key: kit.gateway.key });
+    await section(tab, 'createOrder').waitFor({ timeout: 15_000 });
+    await expectAccessible(tab, 'docs', LOOKS.slice(1, 3));
+    await tab.page.setViewportSize({ width: 1280, height: 900 });
+    await tryOut(tab, 'createOrder');
+    await send(tab).click();
+    await tab.see('"petId"', '[aria-label="Response body"]');
+    await tab.picture('docs-console');
+    expect(await violationsOf(tab)).toEqual([]);
+    await tab.leave('docs-console');
+  }, 120_000);
+});
 
-  it('shows the limits of a parameter and an example of each error', async () => {
-    const tab = await kit.open('/docs');
-    await unfold(tab, 'listPets');
-    const limit = panel(tab, 'listPets').locator('tr[data-param-name="limit"]');
-    expect(await limit.innerText()).toMatch(/minimum: 1\s+maximum: 100/);
-    const { paths, components } = JSON.parse((await kit.gateway.call('/openapi.json')).text);
-    for (const [status, response] of Object.entries<{ $ref?: string }>(paths['/pets'].get.responses)) {
-      if (Number(status) < 400) continue;
-      const { content } = components.responses[response.$ref!.split('/').at(-1)!];
-      for (const [code, { value }] of Object.entries<{ value: { message: string } }>(
-        content['application/json'].examples,
-      )) {
-        const row = panel(tab, 'listPets').locator(`.response[data-code="${status}"]`);
-        const examples = row.locator('.examples-select-element');
-        if ((await examples.count()) > 0) await examples.selectOption(code);
-        await expect.poll(() => row.innerText()).toContain(value.message);
-      }
+describe('the description shown in the REST docs', () => {
+  const kit = useGateway(sqlite);
+  const load = async () => {
+    const { text } = await kit.gateway.call('/openapi.json', { key: null });
+    const { json } = await kit.gateway.call('/explorer/operations.json', { key: null });
+    // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI description
+    const description: any = referenceOf(text, {
+      operations: json,
+      hasGraphiql: true,
+      origin: kit.gateway.url,
+    });
+    return description;
+  };
+
+  it('says the largest id exactly', async () => {
+    const { components } = await load();
+    expect(components.schemas.Pet.properties.id.description).toContain('Up to 9223372036854775807.');
+    expect(components.schemas.Pet.properties.id.maximum).toBeUndefined();
+  });
+
+  it('has one table of errors, and links each operation to it', async () => {
+    const { info, paths } = await load();
+    expect(info.description).toMatch(
+      /## Errors[\s\S]*\| 409 \| `CONFLICT` \|[\s\S]*\| 429 \| `RATE_LIMITED` \|/,
+    );
+    for (const [path, methods] of Object.entries(paths)) {
+      for (const operation of Object.values(methods as Record<string, { description: string }>))
+        expect(operation.description, path).toMatch(/\[Errors\]\(#description\/errors\): `BAD_REQUEST`/);
     }
-    await tab.leave('docs-errors');
-  }, 60_000);
+    expect(Object.keys(paths['/pets'].post.responses)).toEqual(['201']);
+  });
 
-  it.each(['light', 'dark'] as const)(
-    'fits a phone without horizontal scrolling (%s)',
-    async (scheme) => {
-      const tab = await kit.open('/docs', { width: 400, scheme, key: kit.gateway.key });
-      const { page } = tab;
-      for (const operationId of ['getPet', 'createOrder', 'listOrders']) await unfold(tab, operationId);
-      await panel(tab, 'getPet').locator('.try-out__btn').click();
-      await panel(tab, 'getPet').locator('.execute').click();
-      await panel(tab, 'getPet').locator('.live-responses-table', { hasText: '"name": "Rex"' }).waitFor();
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(400);
-      const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-      expect(background).toBe(scheme === 'dark' ? 'rgb(20, 25, 31)' : 'rgb(255, 255, 255)');
-      await tab.leave(`docs-phone-${scheme}`);
-    },
-    60_000,
-  );
-
-  it('explains an exhausted budget, an invalid key and an unreachable server', async () => {
-    const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 100 });
-    const tab = await kit.open('/docs', { key });
-    const { page } = tab;
-    await unfold(tab, 'getPet');
-    const pet = panel(tab, 'getPet');
-    await pet.locator('.try-out__btn').click();
-    const execute = () => pet.locator('.execute').click();
-    const response = pet.locator('.live-responses-table');
-    await execute();
-    await response.filter({ hasText: '"Rex"' }).waitFor();
-    await execute();
-    await response.filter({ hasText: 'The plan allows 1 requests per minute' }).waitFor();
-    await tab.picture('docs-used-up');
-    await page.getByLabel('API key').fill('broken');
-    await page.keyboard.press('Enter');
-    await tab.see('Unknown API key.', '#key-status');
-    await execute();
-    await response.filter({ hasText: 'A valid API key is required' }).waitFor();
-    await page.route('**/pets/*', (route) => route.abort());
-    await execute();
-    await response.filter({ hasText: 'The server cannot be reached.' }).waitFor();
-    await tab.leave('docs-away', /4\d\d|ERR_FAILED/);
+  it('has samples in curl, JavaScript and Python that run, and show the body of an error', async () => {
+    const { paths } = await load();
+    const run = (command: string, args: string[], KEY: string) =>
+      promisify(execFile)(command, args, { env: { ...process.env, KEY } });
+    const runSample = async (path: string, method: string, label: string, key: string) => {
+      const samples = paths[path][method]['x-codeSamples'] as Sample[];
+      const { source } = samples.find((sample) => sample.label === label)!;
+      const program = {
+        curl: ['bash', '-c'],
+        JavaScript: ['node', '--input-type=module', '-e'],
+        Python: ['python3', '-c'],
+      };
+      const [command, ...args] = program[label as 'curl'];
+      return (await run(command!, [...args, source], key)).stdout;
+    };
+    for (const label of ['curl', 'JavaScript', 'Python']) {
+      expect(await runSample('/categories', 'post', label, kit.gateway.key), label).toContain('"name":"');
+      expect(await runSample('/store/orders', 'post', label, kit.gateway.key), label).toContain(
+        '"UNKNOWN_REFERENCE"',
+      );
+      expect(await runSample('/pets', 'get', label, 'wrong'), label).toContain('"UNAUTHENTICATED"');
+    }
   }, 60_000);
 });

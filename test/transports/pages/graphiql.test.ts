@@ -19,7 +19,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.see('keys are ASCII without spaces', '#key-status');
     await page.getByLabel('API key').fill(kit.gateway.key);
     await page.keyboard.press('Enter');
-    await tab.see('Key accepted: plan enterprise.', '#key-status');
+    await tab.see('Enterprise: 1,000,000 of 1,000,000 left this minute', '#key-status');
 
     await tab.run();
     await tab.see('Loyal, loud and always hungry', '.result-window');
@@ -33,7 +33,7 @@ withBrowser('GraphiQL', (kit) => {
     expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
     // Other pages of the same session share the key; another session does not.
     await tab.goto('/docs');
-    await tab.see('Key accepted', '#key-status');
+    await tab.see('left this minute', '#key-status');
     const other = await kit.open('/graphql');
     await other.see('Enter an API key', '#key-status');
     await other.leave('graphiql-without-key');

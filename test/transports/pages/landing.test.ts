@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasBrowser, launch, openTab, SCHEMES, WIDTHS, withBrowser } from '../../kit/browser.ts';
+import { hasBrowser, launch, openTab } from '../../kit/browser.ts';
 import { type ServerProcess, startServer } from '../../kit/process.ts';
 
 describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
@@ -21,7 +21,6 @@ describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
   }, 60_000);
 
   afterAll(async () => {
-    await browser?.close();
     server?.child.kill();
     await server?.exited;
     rmSync(home, { recursive: true, force: true });
@@ -30,7 +29,7 @@ describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
   it('shows three cards whose command, GraphiQL link and REST link work without entering a key', async () => {
     const tab = await openTab(browser, server.url, '/');
     const { page } = tab;
-    await tab.see('Key accepted: plan business.', '#key-status');
+    await tab.see('Business: ', '#key-status');
     expect(await page.locator('.cards li').count()).toBe(3);
     await tab.picture('landing');
     const command = await page.locator('.cards pre').innerText();
@@ -42,23 +41,10 @@ describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
     await tab.see('Loyal, loud and always hungry', '.result-window');
     await page.goto(server.url);
     await page.getByRole('link', { name: 'Open createOrder in the REST docs' }).click();
-    const create = page.locator('.opblock[id$="-createOrder"]');
-    await create.locator('.try-out__btn').click({ timeout: 15_000 });
-    await create.locator('.execute').click();
-    await create.locator('.live-responses-table', { hasText: '"complete": false' }).waitFor();
+    const create = page.locator('section[id$="/createOrder"]');
+    await create.getByRole('button', { name: 'Test Request' }).click({ timeout: 15_000 });
+    await page.getByRole('button', { name: /^Send/ }).first().click({ timeout: 15_000 });
+    await tab.see('"complete": false', '[aria-label="Response body"]');
     await tab.leave('landing-tried');
   }, 90_000);
-});
-
-withBrowser('the landing page', (kit) => {
-  it.each(SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ scheme, width }))))(
-    'fits the window without horizontal scrolling ($scheme, $width px)',
-    async ({ scheme, width }) => {
-      const tab = await kit.open('/', { scheme, width });
-      await tab.see('Things to try', 'h2');
-      expect(await tab.page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
-      await tab.leave(`landing-${scheme}-${width}`);
-    },
-    60_000,
-  );
 });

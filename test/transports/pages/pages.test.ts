@@ -5,7 +5,7 @@ import { getVariableValues, type OperationDefinitionNode, parse, validate } from
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
-import { ROUTES } from '../../../src/domains/routes.ts';
+import { ROUTES, STREAMS } from '../../../src/domains/routes.ts';
 import { schema } from '../../../src/execution/schema.ts';
 import { createGateway } from '../../../src/gateway.ts';
 import { createHttpServer, listen } from '../../../src/server.ts';
@@ -90,7 +90,7 @@ describe('pages', () => {
     const links = linksOf(text);
     for (const expected of [
       '/docs',
-      '/docs#/Store/createOrder',
+      '/docs#tag/Store/createOrder',
       '/graphql',
       '/graphql#example=nested',
       '/openapi.json',
@@ -202,10 +202,14 @@ describe('pages', () => {
     'serves the scripts and styles of %s from its own origin, compressed and immutable',
     async (path) => {
       const page = await send(kit.gateway, path, browse);
-      const links = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link!);
+      const links = [...page.text.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, link]) => link!);
       expect(links.filter((link) => !link.startsWith('/') || link.startsWith('//'))).toEqual([]);
       const assets = links.filter((link) => link.startsWith('/explorer/'));
-      expect(assets.map((link) => link.slice(link.lastIndexOf('.'))).toSorted()).toEqual(['.css', '.js']);
+      expect(assets.map((link) => link.slice(link.lastIndexOf('.'))).toSorted()).toEqual([
+        '.css',
+        '.js',
+        '.js',
+      ]);
       for (const asset of assets) {
         const plain = await raw(kit.gateway.url + asset, {});
         expect(plain.headers['content-encoding'], asset).toBeUndefined();
@@ -313,11 +317,31 @@ describe('pages', () => {
     },
   );
 
+  it('serves GraphiQL to a browser that follows a link with a query', async () => {
+    const { status, text } = await send(kit.gateway, '/graphql?query=%7B__typename%7D', browse);
+    expect([status, text]).toEqual([200, (await send(kit.gateway, '/graphql', browse)).text]);
+  });
+
+  it('lists every operation in the docs without scripts, where its links lead', async () => {
+    const { text } = await send(kit.gateway, '/docs', browse);
+    for (const { tag, operationId, method, path } of [...ROUTES, ...STREAMS]) {
+      expect(text).toContain(`<section id="tag/${tag}/${operationId}">`);
+      expect(text).toContain(`<span class="method">${method}</span> <code>${path}</code>`);
+    }
+  });
+
+  it('describes each page for search engines', async () => {
+    for (const path of PAGES)
+      expect((await send(kit.gateway, path, browse)).text).toMatch(
+        /<meta name="description" content="[^"]{40,160}">/,
+      );
+  });
+
   it('serves no page at / and /graphql to API clients', async () => {
     expect((await send(kit.gateway, '/', { key: null })).status).toBe(401);
     expect((await send(kit.gateway, '/', { headers: { accept: 'application/json' } })).status).toBe(404);
     expect((await send(kit.gateway, 'POST /', { headers: BROWSER, body: '{}' })).status).toBe(404);
-    const response = await send(kit.gateway, '/graphql?query=%7B__typename%7D', { headers: BROWSER });
+    const response = await send(kit.gateway, '/graphql?query=%7B__typename%7D');
     expect([response.status, response.json]).toEqual([200, { data: { __typename: 'Query' } }]);
     expect((await send(kit.gateway, '/graphql', { key: null })).status).toBe(401);
     const posted = await send(kit.gateway, 'POST /graphql', {

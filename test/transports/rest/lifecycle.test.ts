@@ -145,7 +145,7 @@ describe('the deprecation field of a route', () => {
     expect(headers.deprecation).toBe(`@${Date.parse('2026-07-01T00:00:00Z') / 1000}`);
     expect(headers.sunset).toBe('Wed, 30 Jun 2027 00:00:00 GMT');
     expect(headers.link).toBe(
-      '</docs#/Store/listOrders>; rel="deprecation", </store/sales>; rel="successor-version"',
+      '</docs#tag/Store/listOrders>; rel="deprecation", </store/sales>; rel="successor-version"',
     );
 
     kit.clock.time = SUNSET;

@@ -4,6 +4,8 @@ export interface Snippet {
   url: string;
   headers: Record<string, string>;
   body?: string | undefined;
+  /** Shows a stream as it comes. */
+  unbuffered?: boolean;
 }
 
 /** Placeholder for the key. */
@@ -18,9 +20,9 @@ export const withoutKey = (headers: Record<string, string>): Record<string, stri
 });
 
 /** Formats a request for a POSIX shell with the key in `KEY`. */
-export function asCurl({ method, url, headers, body }: Snippet): string {
+export function asCurl({ method, url, headers, body, unbuffered = false }: Snippet): string {
   const lines = [
-    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(url)}`,
+    `curl ${unbuffered ? '-N ' : ''}${method === 'GET' ? '' : `-X ${method} `}${quoted(url)}`,
     ...Object.entries(headers).map(([name, value]) =>
       value === KEY ? `-H "${name}: ${KEY}"` : `-H ${quoted(`${name}: ${value}`)}`,
     ),

@@ -1,14 +1,18 @@
 import { apiKey, type KeyState } from './key.ts';
+import { type Budget, windowAt } from './server.ts';
+import { type ThemeChoice, theme } from './theme.ts';
 
 const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 
-/** Activates the API key form in the header, and checks the current key. */
+/** Activates the API key form and the choice of a theme in the header, and checks the current key. */
 export function initHeader(): void {
   const input = element<HTMLInputElement>('key');
   const status = element('key-status');
   const show = () => {
     const { state } = apiKey;
-    status.textContent = describe(state);
+    const text = describe(state);
+    // Set only when it differs, because screen readers announce it.
+    if (status.textContent !== text) status.textContent = text;
     status.dataset.kind = state.kind;
     input.setAttribute('aria-invalid', String(state.kind === 'refused'));
   };
@@ -23,6 +27,16 @@ export function initHeader(): void {
   });
   input.addEventListener('paste', () => setTimeout(() => void apiKey.use(input.value.trim())));
   apiKey.subscribe(show);
+  setInterval(show, 1_000);
+  const select = element<HTMLSelectElement>('theme');
+  const showTheme = () => {
+    select.value = theme.choice;
+  };
+  showTheme();
+  theme.subscribe(showTheme);
+  select.addEventListener('change', () => {
+    theme.choice = select.value as ThemeChoice;
+  });
   void apiKey.check();
 }
 
@@ -35,6 +49,17 @@ function describe(state: KeyState): string {
     case 'refused':
       return state.message;
     case 'accepted':
-      return `Key accepted: plan ${state.budget.plan.toLowerCase()}.`;
+      return `${capitalized(state.budget.plan)}: ${left(state.budget)}`;
   }
 }
+
+/** What is left in both windows: `59 of 60 left this minute, 998 of 1,000 today`. */
+function left({ minute, day }: Budget): string {
+  const [now, today] = [minute, day].map((window) => {
+    const { remaining, limit } = windowAt(window, Date.now());
+    return `${remaining.toLocaleString('en')} of ${limit.toLocaleString('en')}`;
+  });
+  return `${now} left this minute, ${today} today`;
+}
+
+const capitalized = (plan: string): string => plan[0]!.toUpperCase() + plan.slice(1).toLowerCase();

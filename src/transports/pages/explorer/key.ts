@@ -1,4 +1,4 @@
-import { type Budget, budgetOf, describeFailure } from './server.ts';
+import { type Budget, budgetIn, budgetOf, describeFailure } from './server.ts';
 
 /** The state of the page's key. */
 export type KeyState =
@@ -17,6 +17,8 @@ const RATE_LIMIT_QUERY =
 class ApiKey {
   #state: KeyState = { kind: 'missing' };
   #checks = 0;
+  /** The key checked last, whose state stays while it is checked again. */
+  #checked: string | undefined;
   readonly #listeners = new Set<() => void>();
 
   /** The key, or an empty string. In development, a key is provided by default. */
@@ -40,9 +42,7 @@ class ApiKey {
     const check = ++this.#checks;
     const settle = (state: KeyState) => {
       // Ignore the result if the key has changed meanwhile.
-      if (check !== this.#checks) return;
-      this.#state = state;
-      for (const listener of this.#listeners) listener();
+      if (check === this.#checks) this.#settle(state);
     };
     const key = this.value;
     if (key === '') return settle({ kind: 'missing' });
@@ -52,7 +52,8 @@ class ApiKey {
         message: 'This is not an API key: keys are ASCII without spaces.',
       });
     }
-    settle({ kind: 'checking' });
+    if (this.#checked !== key) settle({ kind: 'checking' });
+    this.#checked = key;
     try {
       const response = await fetch('/graphql', {
         method: 'POST',
@@ -71,6 +72,19 @@ class ApiKey {
     } catch (error) {
       settle({ kind: 'refused', message: await describeFailure(error) });
     }
+  }
+
+  /** Updates the budget from the headers of a response. Checks the key again if it was refused. */
+  observe({ status, headers }: Response): void {
+    if (status === 401) void this.check();
+    if (this.#state.kind !== 'accepted') return;
+    const budget = budgetIn(headers, this.#state.budget);
+    if (budget) this.#settle({ kind: 'accepted', budget });
+  }
+
+  #settle(state: KeyState): void {
+    this.#state = state;
+    for (const listener of this.#listeners) listener();
   }
 
   /** @returns a function to unsubscribe */

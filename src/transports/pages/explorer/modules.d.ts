@@ -1,6 +1,7 @@
-declare module 'swagger-ui-dist/swagger-ui-es-bundle.js' {
-  const SwaggerUIBundle: import('./docs/swagger.ts').SwaggerUI;
-  export default SwaggerUIBundle;
+/** The URL of a script that sets the global `Scalar`, from the bundler (bundle.ts). */
+declare module 'scalar' {
+  const url: string;
+  export default url;
 }
 
 declare module '*.css';

@@ -37,6 +37,26 @@ const windowOf = ({ limit, remaining, resetAt }: WireWindow): Window => ({
   resetAt: Date.parse(resetAt),
 });
 
+/**
+ * Reads what is left of a budget from the `RateLimit` header of a response, which names both windows.
+ *
+ * @param budget the plan and the limits
+ * @returns undefined if the header has other windows, as without a valid key
+ */
+export function budgetIn(headers: Headers, budget: Budget): Budget | undefined {
+  const windows = new Map(
+    [...(headers.get('ratelimit') ?? '').matchAll(/"(\w+)";r=(\d+);t=(\d+)/g)].map(
+      ([, name, remaining, seconds]) =>
+        [name, { remaining: Number(remaining), resetAt: Date.now() + Number(seconds) * 1000 }] as const,
+    ),
+  );
+  const minute = windows.get('minute');
+  const day = windows.get('day');
+  return minute && day
+    ? { ...budget, minute: { ...budget.minute, ...minute }, day: { ...budget.day, ...day } }
+    : undefined;
+}
+
 /** The window at a moment; full again after its reset. */
 export const windowAt = (window: Window, now: number): Window =>
   now < window.resetAt ? window : { ...window, remaining: window.limit };

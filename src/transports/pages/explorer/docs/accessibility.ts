@@ -1,42 +1,49 @@
-import type { System } from './swagger.ts';
-
-/** Labels for controls that Swagger UI leaves unlabelled. */
-const NAMES: Record<string, string> = {
-  '#servers': 'Server',
-  '.examples-select-element': 'Example',
-  '.content-type': 'Media type',
-  'textarea.body-param__text': 'Request body',
-  '.parameters select': 'Value',
-};
-
-/** Removes the link that Swagger UI nests inside the button of an operation, which is not valid HTML. */
-export const accessibility = () => ({
-  wrapComponents: {
-    DeepLink:
-      (_original: unknown, { React }: System) =>
-      ({ text }: { text: string }) =>
-        React.createElement('span', null, text),
-  },
-});
-
-/** Labels controls as they are added, and makes scrollable blocks reachable by keyboard. */
-export function nameControls(root: HTMLElement): void {
-  const name = () => {
-    for (const [selector, label] of Object.entries(NAMES)) {
-      for (const control of root.querySelectorAll(`${selector}:not([aria-label])`))
-        control.setAttribute('aria-label', label);
-    }
-    for (const code of root.querySelectorAll<HTMLElement>('pre:not([tabindex])')) {
+/** What Scalar leaves for assistive technology to guess, by selector. */
+const FIXES: readonly [selector: string, fix: (element: HTMLElement) => void][] = [
+  // A combobox without a list is a text field.
+  [
+    '.code-input-lite__editor[role="combobox"]',
+    (field) => {
+      field.role = 'textbox';
+      field.removeAttribute('aria-autocomplete');
+      field.ariaLabel ??= field.dataset.placeholder ?? 'Value';
+    },
+  ],
+  [
+    '.cm-content:not([aria-label])',
+    (editor) => {
+      editor.ariaLabel = editor.contentEditable === 'true' ? 'Request body' : 'Response body';
+    },
+  ],
+  ['button[class*="copy-button"]:not([aria-label])', (button) => (button.ariaLabel = 'Copy')],
+  ['button[role="none"]', (button) => button.removeAttribute('role')],
+  [
+    '[aria-controls]',
+    (control) => {
+      if (!document.getElementById(control.getAttribute('aria-controls')!))
+        control.removeAttribute('aria-controls');
+    },
+  ],
+  [
+    'pre code:not([tabindex])',
+    (code) => {
       if (code.scrollWidth > code.clientWidth || code.scrollHeight > code.clientHeight) code.tabIndex = 0;
-    }
+    },
+  ],
+];
+
+/** Applies the fixes as elements are added. */
+export function fixAccessibility(): void {
+  const fix = () => {
+    isDue = false;
+    for (const [selector, change] of FIXES)
+      for (const element of document.querySelectorAll<HTMLElement>(`.scalar-app ${selector}`))
+        change(element);
   };
   let isDue = false;
   new MutationObserver(() => {
     if (isDue) return;
     isDue = true;
-    requestAnimationFrame(() => {
-      isDue = false;
-      name();
-    });
-  }).observe(root, { childList: true, subtree: true });
+    requestAnimationFrame(fix);
+  }).observe(document.body, { childList: true, subtree: true });
 }

@@ -1,50 +1,92 @@
-import 'swagger-ui-dist/swagger-ui.css';
 import '../header.css';
 import './docs.css';
-import SwaggerUIBundle from 'swagger-ui-dist/swagger-ui-es-bundle.js';
+import scalarUrl from 'scalar';
+import type { RestOperation } from '../../rest-operation.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
 import { restOperations } from '../operations.ts';
-import { accessibility, nameControls } from './accessibility.ts';
-import { redactedCurl } from './curl.ts';
-import { exactIntegers } from './exact-integers.ts';
-import { networkErrors } from './network-errors.ts';
-import { panels } from './panels.ts';
+import { describeFailure, UNREACHABLE } from '../server.ts';
+import { theme } from '../theme.ts';
+import { fixAccessibility } from './accessibility.ts';
+import { NOT_TRIED, referenceOf } from './description.ts';
+import type { ScalarConfiguration } from './scalar.ts';
 
 initHeader();
+fixAccessibility();
+// Links of the form that earlier versions and Swagger UI use.
+const earlier = /^#\/(\w+)\/(\w+)$/.exec(location.hash);
+if (earlier) history.replaceState(null, '', `#tag/${earlier[1]}/${earlier[2]}`);
 
-const dark = matchMedia('(prefers-color-scheme: dark)');
-const followScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
-followScheme();
-dark.addEventListener('change', followScheme);
-
-nameControls(document.getElementById('docs')!);
-
-const exact = exactIntegers();
-const operations = await restOperations();
-const ui = SwaggerUIBundle({
-  url: '/openapi.json',
-  dom_id: '#docs',
-  presets: [SwaggerUIBundle.presets.apis],
-  plugins: [
-    panels(operations, document.body.dataset.graphiql === 'on'),
-    exact.plugin,
-    redactedCurl,
-    accessibility,
-    networkErrors,
-  ],
-  requestInterceptor: exact.requestInterceptor,
-  deepLinking: true,
-  displayRequestDuration: true,
-  defaultModelsExpandDepth: 0,
-  showCommonExtensions: true,
-  tryItOutEnabled: false,
-  validatorUrl: null,
-  onComplete: () => authorize(),
-});
-
-/** Sends the page's key with every request, so that it is entered in one place. */
-function authorize(): void {
-  ui.preauthorizeApiKey('ApiKey', apiKey.value);
+/** Shows the reference in place of the plain one that the server has rendered. */
+async function show(root: HTMLElement): Promise<void> {
+  const loaded = Promise.all([fetch('/openapi.json'), restOperations(), load(scalarUrl)]);
+  const [response, operations] = await loaded;
+  if (!response.ok) throw new Error(await describeFailure(response));
+  const content = referenceOf(await response.text(), {
+    operations,
+    hasGraphiql: document.body.dataset.graphiql === 'on',
+    origin: location.origin,
+  });
+  const plain = root.firstElementChild;
+  const place = root.appendChild(document.createElement('div'));
+  const configuration = (): ScalarConfiguration => ({
+    content,
+    // Everything comes from this origin, and nothing is reported to anyone.
+    withDefaultFonts: false,
+    telemetry: false,
+    agent: { disabled: true },
+    mcp: { disabled: true },
+    showDeveloperTools: 'never',
+    hideClientButton: true,
+    customFetch: send,
+    theme: 'none',
+    hideDarkModeToggle: true,
+    forceDarkModeState: theme.current,
+    documentDownloadType: 'json',
+    operationTitleSource: 'summary',
+    orderSchemaPropertiesBy: 'preserve',
+    defaultOpenAllTags: true,
+    customCss: untriedCss(operations),
+    generateTagSlug: ({ name }: { name: string }) => name,
+    generateOperationSlug: ({ operationId }: { operationId: string }) => operationId,
+    onLoaded: () => plain?.remove(),
+  });
+  const reference = globalThis.Scalar.createApiReference(place, configuration());
+  theme.subscribe(() => reference.updateConfiguration(configuration()));
 }
-apiKey.subscribe(authorize);
+
+/** Hides the button that opens the console for operations that may not be tried. */
+const untriedCss = (operations: readonly RestOperation[]): string =>
+  operations
+    .filter(({ tryIt }) => !tryIt)
+    .map(({ operationId }) => `[id$="/${operationId}"] .show-api-client-button { display: none }`)
+    .join('\n');
+
+/** Runs a classic script. */
+const load = (src: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const script = document.head.appendChild(document.createElement('script'));
+    script.addEventListener('load', () => resolve());
+    script.addEventListener('error', () => reject(new Error(UNREACHABLE)));
+    script.src = src;
+  });
+
+/** Sends a request of the console with the page's key, so that the key is entered in one place. */
+async function send(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const request = new Request(input, init);
+  const { pathname } = new URL(request.url);
+  const operations = await restOperations();
+  const isDisabled = operations.some(
+    ({ method, path, tryIt }) => !tryIt && method === request.method && path === pathname,
+  );
+  if (isDisabled) throw new Error(NOT_TRIED);
+  request.headers.delete('Authorization');
+  if (apiKey.value !== '') request.headers.set('X-API-Key', apiKey.value);
+  const response = await fetch(request).catch((error: Error) => {
+    throw error.name === 'AbortError' ? error : new Error(UNREACHABLE);
+  });
+  apiKey.observe(response);
+  return response;
+}
+
+await show(document.getElementById('docs')!);

@@ -1,11 +1,12 @@
 import { type GraphiQLPlugin, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { asCurl } from '../curl.ts';
 import { apiKey } from '../key.ts';
 import { restOperations } from '../operations.ts';
 import { describeFailure } from '../server.ts';
+import { theme } from '../theme.ts';
 import { asFetch, graphqlSnippet } from './copy.ts';
 import { CopyButton } from './copy-button.tsx';
 import { cost } from './cost.ts';
@@ -26,6 +27,7 @@ const isWide = matchMedia('(min-width: 800px)').matches;
 
 export function App() {
   const [schema, problem] = useSchema();
+  const forcedTheme = useSyncExternalStore(theme.subscribe, () => theme.current);
   const variablesText = useRef('');
   const fetcher = useMemo(() => createFetcher(() => variablesText.current), []);
   return (
@@ -37,6 +39,8 @@ export function App() {
       )}
       <GraphiQL
         fetcher={fetcher}
+        // Chosen in the header, for all pages.
+        forcedTheme={forcedTheme}
         // Null while loading: otherwise GraphiQL would request it, possibly without a key.
         schema={schema ?? null}
         dangerouslyAssumeSchemaIsValid

@@ -36,7 +36,7 @@ export function RestEquivalentView() {
       {missing.length > 0 && <p>It omits {missing.join('; ')}.</p>}
       <p className="actions">
         <CopyButton text={() => asCurl(snippet)}>Copy as curl</CopyButton>
-        <a href={`/docs#/${rest.tag}/${rest.operationId}`}>{rest.operationId} in the REST docs</a>
+        <a href={`/docs#tag/${rest.tag}/${rest.operationId}`}>{rest.operationId} in the REST docs</a>
       </p>
     </div>
   );

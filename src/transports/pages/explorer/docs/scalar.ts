@@ -1,0 +1,15 @@
+/** The parts of Scalar's configuration used here. */
+export interface ScalarConfiguration {
+  content: unknown;
+  [option: string]: unknown;
+}
+
+export interface ScalarReference {
+  updateConfiguration(configuration: ScalarConfiguration): void;
+}
+
+declare global {
+  var Scalar: {
+    createApiReference(element: Element, configuration: ScalarConfiguration): ScalarReference;
+  };
+}

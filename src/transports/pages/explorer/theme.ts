@@ -1,0 +1,55 @@
+/** What the user has chosen for all pages. `system` follows the operating system. */
+export type ThemeChoice = 'system' | 'light' | 'dark';
+export type Theme = 'light' | 'dark';
+
+export const THEME_CHOICES: readonly ThemeChoice[] = ['system', 'light', 'dark'];
+
+const STORAGE_NAME = 'petstore.theme';
+
+/**
+ * The theme of all pages. It is applied before the first paint, because this script blocks rendering, and is
+ * in force as the `color-scheme` of the document, which every `light-dark()` colour follows.
+ */
+class ThemeSetting {
+  readonly #system = matchMedia('(prefers-color-scheme: dark)');
+  readonly #listeners = new Set<() => void>();
+
+  constructor() {
+    this.#apply();
+    this.#system.addEventListener('change', () => this.#apply());
+    // Another tab has changed it.
+    addEventListener('storage', ({ key }) => {
+      if (key === STORAGE_NAME) this.#apply();
+    });
+  }
+
+  get choice(): ThemeChoice {
+    const stored = localStorage.getItem(STORAGE_NAME) as ThemeChoice | null;
+    return stored && THEME_CHOICES.includes(stored) ? stored : 'system';
+  }
+
+  set choice(choice: ThemeChoice) {
+    localStorage.setItem(STORAGE_NAME, choice);
+    this.#apply();
+  }
+
+  /** The theme in force. */
+  get current(): Theme {
+    const { choice } = this;
+    if (choice !== 'system') return choice;
+    return this.#system.matches ? 'dark' : 'light';
+  }
+
+  /** @returns a function to unsubscribe */
+  subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  #apply(): void {
+    document.documentElement.style.colorScheme = this.current;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+export const theme = new ThemeSetting();
