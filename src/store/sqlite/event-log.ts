@@ -19,20 +19,19 @@ const REMOVAL_BATCH_SIZE = 100;
 /** Rows read per statement. A few suffice if many events were written together. */
 const [MIN_READ, MAX_READ] = [4, 256];
 
-/** Selects the rows from position ?1 on that contain any of these types, at most ?2. */
-function rowsOf(types: readonly EventType[] | undefined): string {
-  // One ordered range of the index per type: `type in (…)` would sort all of its entries.
-  const ranges = types?.map(
-    (_, i) => `select first from (
-      select first from event_types where type = ?${i + 3} and first >= ?1 order by first limit ?2)`,
-  );
-  const condition = ranges ? `first in (${ranges.join(' union ')})` : 'first >= ?1';
-  return `select '[' || group_concat('[' || first || ',' || events || ']') || ']'
-    from (select first, events from event_groups where ${condition} order by first limit ?2)`;
-}
+const ROWS = `select '[' || group_concat('[' || first || ',' || events || ']') || ']'
+  from (select first, events from event_groups where first >= ?1 and first < ?2 order by first limit ?3)`;
+/** Positions per entry of the index of types, so that most writes add none. */
+const BLOCK_SIZE = 64;
 
-/** Deletes index entries before a position, type by type, because the index is ordered by type. */
-const DELETE_TYPES = `delete from event_types where first < ? and type in (
+/** The first block from ?1 on with a row that contains any of these types. */
+const nextBlockOf = (types: readonly EventType[]): string =>
+  `select min(block) from (${types
+    .map((_, i) => `select min(block) as block from event_types where type = ?${i + 2} and block >= ?1`)
+    .join(' union all ')})`;
+
+/** Deletes index entries before a block, type by type, because the index is ordered by type. */
+const DELETE_TYPES = `delete from event_types where block < ? and type in (
   with recursive types (type) as (
     select min(type) from event_types
     union all
@@ -65,6 +64,9 @@ export function eventLog(db: Connection, now: () => number) {
   const newest = 'select first + json_array_length(events) - 1 from event_groups order by first desc limit 1';
   let last = Number(db.value(`select coalesce((${newest}), ?)`, [removed]));
   let pending: NewEvent[] = [];
+  /** The latest block that the index has for each type, and what the current transaction adds. */
+  const indexed = new Map<EventType, number>();
+  let indexing = new Map<EventType, number>();
   let timer: NodeJS.Timeout | undefined;
   const followers = new Set<EventFollower>();
 
@@ -79,14 +81,19 @@ export function eventLog(db: Connection, now: () => number) {
   };
 
   const write = (): void => {
+    indexing = new Map();
     // Many events per row: the row and its columns cost more than the text of the events.
     for (let from = 0; from < pending.length; from += MAX_EVENTS_PER_ROW) {
       const events = pending.slice(from, from + MAX_EVENTS_PER_ROW);
       const logged = events.map(({ type, time, record }): LoggedEvent => [type, time, record]);
       const first = last + from + 1;
       db.run('insert into event_groups values (?,?,?)', [first, events.at(-1)!.time, JSON.stringify(logged)]);
-      for (const type of new Set(events.map(({ type }) => type)))
-        db.run('insert into event_types values (?,?)', [type, first]);
+      const block = Math.floor(first / BLOCK_SIZE);
+      for (const { type } of events) {
+        if (indexed.get(type) === block || indexing.get(type) === block) continue;
+        db.run('insert or ignore into event_types values (?,?)', [type, block]);
+        indexing.set(type, block);
+      }
     }
   };
 
@@ -95,6 +102,7 @@ export function eventLog(db: Connection, now: () => number) {
     const written = pending;
     last += written.length;
     pending = [];
+    for (const [type, block] of indexing) indexed.set(type, block);
     if (written.length === 0 || followers.size === 0) return;
     const events = written.map((event, i) => ({ id: idOf(first + i), ...event }));
     for (const follower of followers) follower.onEvents(events);
@@ -111,30 +119,31 @@ export function eventLog(db: Connection, now: () => number) {
     onCommitted,
   });
 
-  /**
-   * Reads rows from a position on, a few at a time.
-   *
-   * @returns the rows and the length of their text
-   */
-  function readRows(from: number, count: number, types: readonly EventType[] | undefined) {
-    const text = db.value(rowsOf(types), [from, count, ...(types ?? [])]) as string | null;
-    const rows: [first: number, events: LoggedEvent[]][] = text === null ? [] : JSON.parse(text);
-    return { rows, characters: text?.length ?? 0 };
-  }
-
   /** A page of the events after a position. Uncommitted events are beyond `last`. */
   function readPage(after: number, types: readonly EventType[] | undefined, limit: number): EventPage {
     const events: StoredEvent[] = [];
+    const end = { next: idOf(last), atEnd: true };
     const left = { ...MAX_EXAMINED };
     let from = Number(
       db.value('select coalesce(max(first), ?1) from event_groups where first <= ?1', [after + 1]),
     );
+    let before = types ? from : Number.MAX_SAFE_INTEGER;
     for (let count = MIN_READ; ; ) {
-      const { rows, characters } = readRows(from, count, types);
-      const before = left.events;
+      if (types && from >= before) {
+        const block = db.value(nextBlockOf(types), [Math.floor(from / BLOCK_SIZE), ...types]) as
+          | number
+          | null;
+        if (block === null) return { events, ...end };
+        from = Math.max(from, block * BLOCK_SIZE);
+        before = (block + 1) * BLOCK_SIZE;
+      }
+      const text = db.value(ROWS, [from, before, count]) as string | null;
+      if (text === null) return { events, ...end };
+      const rows = JSON.parse(text) as [first: number, events: LoggedEvent[]][];
+      let examined = 0;
       for (const [first, logged] of rows) {
         from = first + logged.length;
-        left.events -= logged.length;
+        examined += logged.length;
         for (const [i, [type, time, record]] of logged.entries()) {
           const position = first + i;
           if (position <= after || position > last || (types && !types.includes(type))) continue;
@@ -143,11 +152,12 @@ export function eventLog(db: Connection, now: () => number) {
           if (events.length === limit) return { events, next: id, atEnd: position === last };
         }
       }
-      left.characters -= characters;
-      if (rows.length < count || from > last) return { events, next: idOf(last), atEnd: true };
+      if (from > last) return { events, ...end };
+      left.events -= examined;
+      left.characters -= text.length;
       if (left.events <= 0 || left.characters <= 0) return { events, next: idOf(from - 1), atEnd: false };
       // As many rows as are likely to fit into what is left.
-      const fitting = Math.min(left.characters / characters, left.events / (before - left.events));
+      const fitting = Math.min(left.characters / text.length, left.events / examined);
       count = Math.max(1, Math.min(2 * count, MAX_READ, Math.floor(fitting * rows.length)));
     }
   }
@@ -165,7 +175,7 @@ export function eventLog(db: Connection, now: () => number) {
     if (next === null) return 0;
     const count = db.transaction(() => {
       db.run('update event_log set removed = ?', [next - 1]);
-      db.run(DELETE_TYPES, [next]);
+      db.run(DELETE_TYPES, [Math.floor(next / BLOCK_SIZE)]);
       return db.run('delete from event_groups where first < ?', [next]);
     });
     removed = next - 1;

@@ -7,7 +7,7 @@ import { DOMAINS } from './domains.ts';
  *
  * `event_groups` is the event log. A row has events written together, as `[type, time, record]`, with
  * the position of the first and the time of the last. Positions have no gaps. The newest row is never
- * removed, so that no position is reused. `event_types` is an index of the rows by the types they contain.
+ * removed, so that no position is reused. `event_types` has the blocks of 64 positions in which a row with a type begins.
  * `event_log` has a name that identifies this log, and the last position removed.
  */
 const COMMON: Migrations = {
@@ -60,9 +60,9 @@ const COMMON: Migrations = {
   `,
   4: `
   create table event_types (
-    type text not null, first integer not null, primary key (type, first)
+    type text not null, block integer not null, primary key (type, block)
   ) strict, without rowid;
-  insert into event_types select distinct value ->> 0, first from event_groups, json_each(events);
+  insert into event_types select distinct value ->> 0, first / 64 from event_groups, json_each(events);
   alter table api_keys add column expires_at integer;
   alter table api_keys add column scopes text;
   alter table api_keys add column allow text;

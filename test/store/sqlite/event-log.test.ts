@@ -231,7 +231,7 @@ function longLog(rows: number, rare: readonly number[]) {
       select i, 0, json_array(json_array(
         case when i in (${rare}) then 'pet' else 'order' end || '.deleted', 0, json_object('id', cast(i as text))
       )) from n;
-    insert into event_types select distinct value ->> 0, first from event_groups, json_each(events);
+    insert into event_types select distinct value ->> 0, first / 64 from event_groups, json_each(events);
   `);
   return { db, ...eventLog(db, () => time) };
 }
@@ -251,7 +251,7 @@ it('finds events of a rare type without reading the others, and forgets those re
   expect(idsOf(['pet.deleted'], first)[0]).toEqual(['99000']);
   expect(idsOf(['order.deleted', 'pet.deleted'], first, 2)[0]).toEqual(['60001', '60002']);
   for (const { value } of get.mock.results.filter(({ value }) => typeof value?.[0] === 'string'))
-    expect(value[0].length).toBeLessThan(1_000);
+    expect(value[0].length).toBeLessThan(3_000);
   await db.groupCommit(() => {
     append('order.deleted', { id: '1' });
     append('pet.deleted', { id: '2' });
