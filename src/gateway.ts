@@ -9,6 +9,7 @@ import { schema } from './execution/schema.ts';
 import { type Clock, systemClock } from './foundation/clock.ts';
 import { andThen, attempt } from './foundation/maybe-promise.ts';
 import { Authentication } from './http/authentication.ts';
+import { clientAddress } from './http/client-address.ts';
 import { Cors } from './http/cors.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { RequestContext } from './http/request-context.ts';
@@ -68,6 +69,7 @@ export function createGateway(
 
 class Gateway {
   readonly #log: Logger;
+  readonly #proxies: number;
   readonly #metrics: Metrics | undefined;
   readonly #tracing: Tracing | undefined;
   readonly #now: () => number;
@@ -81,6 +83,7 @@ class Gateway {
     const store = metrics ? instrumentedStore(options.store, metrics) : options.store;
     const access = new Access(clock);
     this.#log = log;
+    this.#proxies = config.TRUST_PROXY;
     this.#metrics = metrics;
     this.#tracing = tracing;
     this.#now = clock.now;
@@ -155,6 +158,7 @@ class Gateway {
     this.#metrics?.observe(context, milliseconds);
     this.#tracing?.end(context);
     const { requestId, method, path, operation, operationName, status, units, principal, span } = context;
+    const { errorCodes } = context;
     this.#log.info(
       {
         requestId,
@@ -163,8 +167,10 @@ class Gateway {
         transport: context.transport!.name,
         operation: operationName ?? operation,
         status,
+        codes: errorCodes.length > 0 ? errorCodes : undefined,
         units,
         apiKey: principal?.id,
+        client: clientAddress(context.request, this.#proxies),
         ms: Math.round(milliseconds * 1000) / 1000,
         traceId: span?.spanContext().traceId,
         ...more,

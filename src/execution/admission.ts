@@ -41,6 +41,8 @@ export interface Admission {
   requests: OperationRequest[];
   /** The operation names, for the log. */
   name: string | undefined;
+  /** The root field; `several` if they differ, `other` if there is none. */
+  rootField: string;
 }
 
 export interface AdmissionServices {
@@ -120,6 +122,7 @@ export function admit(
   const free = { tokens: 0, fields: 0 };
   let mutations = 0;
   const names: string[] = [];
+  const rootFields = new Set<string>();
   for (const one of admitted) {
     if (one instanceof OperationRefused) {
       cost += FAILURE_COST;
@@ -131,6 +134,7 @@ export function admit(
       sum.tokens += one.tokens;
       sum.fields += one.fields;
     }
+    for (const field of one.rootFields) rootFields.add(field);
     if (one.operation.name) names.push(one.operation.name.value);
   }
   const isLong = bytes > ALLOWANCES.bytesRead.free;
@@ -143,6 +147,7 @@ export function admit(
     mutations,
     batch,
     name: names.length > 0 ? names.join(',') : undefined,
+    rootField: rootFields.size > 1 ? 'several' : ([...rootFields][0] ?? 'other'),
   };
 }
 

@@ -12,6 +12,8 @@ const BYTES_PER_FIELD = 300;
 export interface ExecutionPlan {
   readonly operation: Operation;
   readonly selected: SelectedOperation;
+  /** The names of its root fields, without meta fields. */
+  readonly rootFields: readonly string[];
   uses: number;
   /** Set if it does not depend on variables. */
   cost?: Cost;
@@ -62,7 +64,8 @@ export class ExecutionPlans {
     const selected = select(this.#schema, operation.document.ast, operation.node, variables);
     const isKept = this.#documents.reserve(operation.document, selected.fields * BYTES_PER_FIELD);
     // The document was used once before it was cached, most likely with the same plan.
-    const plan: ExecutionPlan = { operation, selected, uses: isKept && plans.size === 0 ? 1 : 0 };
+    const rootFields = rootFieldsOf(selected);
+    const plan: ExecutionPlan = { operation, selected, rootFields, uses: isKept && plans.size === 0 ? 1 : 0 };
     if (isKept) plans.set(decided, plan);
     return plan;
   }
@@ -81,3 +84,7 @@ export class ExecutionPlans {
     return planned;
   }
 }
+
+const rootFieldsOf = ({ selection }: SelectedOperation): string[] => [
+  ...new Set(selection.map(({ definition }) => definition.name).filter((name) => !name.startsWith('__'))),
+];

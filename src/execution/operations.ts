@@ -45,6 +45,8 @@ export interface PreparedOperation {
   fields: number;
   /** Number of writing fields. */
   mutations: number;
+  /** The names of its root fields, without meta fields. */
+  rootFields: readonly string[];
   /** The scopes that a key needs for it. */
   readonly scopes: readonly string[];
   /** Executes with compiled code if available. Errors are already masked. */
@@ -141,6 +143,7 @@ export class Operations {
       tokens: document.tokens,
       fields: plan.selected.fields,
       mutations,
+      rootFields: plan.rootFields,
       get scopes() {
         return scopes();
       },

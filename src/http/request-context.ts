@@ -3,6 +3,7 @@ import type { Span } from '@opentelemetry/api';
 import type { Principal } from '../access/api-keys.ts';
 import type { Decision, WindowView } from '../access/limiter.ts';
 import type { Session } from '../access/session.ts';
+import type { ErrorCode } from '../foundation/errors.ts';
 import type { Headers } from './response.ts';
 
 /** What is common to the requests of one transport. */
@@ -37,6 +38,10 @@ export class RequestContext {
   operation: string | undefined;
   /** Set by the transport: the name that the client gave the operation, if it did. */
   operationName: string | undefined;
+  /** Set by the transport: `query`, `mutation` or `subscription`, if it knows such types. */
+  operationType: string | undefined;
+  /** The codes of the errors in the response, each once. */
+  readonly errorCodes: ErrorCode[] = [];
   /** Set by the transport: the path template of the operation. */
   route: string | undefined;
   /** Set by the transport if the operation is deprecated: the headers on each of its responses. */
@@ -81,6 +86,11 @@ export class RequestContext {
 
   get headers(): IncomingHttpHeaders {
     return this.request.headers;
+  }
+
+  /** Notes the error in the response, for the log, metrics and traces. */
+  addError(code: ErrorCode): void {
+    if (!this.errorCodes.includes(code)) this.errorCodes.push(code);
   }
 
   /** A header that clients send once. If it is repeated, the first value counts. */

@@ -26,6 +26,7 @@ export const respond = (
     (error) => {
       const known = asAppError(error);
       if (known.status >= 500 && !(error instanceof ReportedError)) report(error, context.requestId);
+      context.addError(known.code);
       return transport.errorResponse(known, context);
     },
   );

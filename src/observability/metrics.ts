@@ -1,7 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { Counter as CollectedCounter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { ERRORS } from '../foundation/errors.ts';
 import type { RequestContext } from '../http/request-context.ts';
+import { PLAN_NAMES } from '../store/store.ts';
 import { Counter, Histogram, type HistogramSeries } from './series.ts';
+import { VERSION } from './version.ts';
 
 /** How a store call ended: successfully, refused for a reason the client is told, or with a failure. */
 export type CallOutcome = 'done' | 'refused' | 'failed';
@@ -34,33 +37,39 @@ export class Metrics {
   });
   readonly #seconds = new Histogram({
     name: 'petstore_request_seconds',
-    help: 'Time from the first line of a request to its answer',
-    labelNames: ['transport'],
+    help: 'Time from the first line of a request to its response, by transport and operation',
+    labelNames: ['transport', 'operation'],
     bounds: REQUEST_BOUNDS,
+    registry: this.registry,
+  });
+  readonly #errors = new Counter({
+    name: 'petstore_errors_total',
+    help: 'Responses that contain an error with this code, also in a field of a GraphQL response',
+    labelNames: ['transport', 'code'],
     registry: this.registry,
   });
   readonly #decisions = new Counter({
     name: 'petstore_limiter_decisions_total',
-    help: 'Decisions of the limiter by plan',
+    help: 'Decisions of the rate limiter by outcome and plan',
     labelNames: ['outcome', 'plan'],
     registry: this.registry,
   });
   readonly #bans = new Counter({
     name: 'petstore_bans_total',
-    help: 'Bans of API keys that a request to this process began',
+    help: 'Bans of API keys that began with a request to this process',
     labelNames: ['plan'],
     registry: this.registry,
   });
   readonly #storeSeconds = new Histogram({
     name: 'petstore_store_call_seconds',
-    help: 'Time that calls of the store took; most of them are one command to the database',
+    help: 'Duration of store calls, most of which are one database command',
     labelNames: ['engine', 'call', 'outcome'],
     bounds: CALL_BOUNDS,
     registry: this.registry,
   });
   readonly #deprecated = new Counter({
     name: 'petstore_deprecated_requests_total',
-    help: 'Use of deprecated operations by API key id',
+    help: 'Requests to deprecated operations by API key id',
     labelNames: ['operation', 'api_key'],
     registry: this.registry,
   });
@@ -70,9 +79,23 @@ export class Metrics {
   /** @param sources `linesDropped`: log lines dropped so far */
   constructor({ linesDropped = () => 0 }: { linesDropped?: () => number } = {}) {
     collectDefaultMetrics({ register: this.registry });
+    new Gauge({
+      name: 'petstore_build_info',
+      help: 'The version of the gateway and of Node.js; always 1',
+      labelNames: ['version', 'node'],
+      registers: [this.registry],
+      aggregator: 'first',
+    }).set({ version: VERSION, node: process.versions.node }, 1);
+    // Series that start at 0, so that the first increase is one: rate() sees nothing of a series that starts at 1.
+    for (const plan of PLAN_NAMES) {
+      this.#bans.of(plan);
+      for (const outcome of ['passed', 'refused', 'banned']) this.#decisions.of(outcome, plan);
+    }
+    for (const transport of ['rest', 'graphql'])
+      for (const code of Object.keys(ERRORS)) this.#errors.of(transport, code);
     new CollectedCounter({
       name: 'petstore_log_lines_dropped_total',
-      help: 'Lines of the log that could not be written',
+      help: 'Log lines that were dropped because they could not be written',
       registers: [this.registry],
       collect() {
         this.reset();
@@ -87,7 +110,8 @@ export class Metrics {
     // Not the name that the client gave it: as labels, those could exhaust memory.
     const operation = context.operation ?? 'unknown';
     this.#requests.of(name, operation, String(status)).count++;
-    this.#seconds.of(name).observe(milliseconds / 1000);
+    this.#seconds.of(name, operation).observe(milliseconds / 1000);
+    for (const code of context.errorCodes) this.#errors.of(name, code).count++;
     if (decision && principal) {
       this.#decisions.of(decision.outcome, principal.plan).count++;
       // Several concurrent requests may see a new ban, but only one began it.
@@ -104,7 +128,7 @@ export class Metrics {
     const registers = [this.registry];
     new Gauge({
       name: 'petstore_event_streams',
-      help: 'Streams of events that are open',
+      help: 'Open event streams',
       registers,
       collect() {
         this.set(streams.size);
@@ -112,7 +136,7 @@ export class Metrics {
     });
     new CollectedCounter({
       name: 'petstore_events_sent_total',
-      help: 'Events sent to the readers of streams',
+      help: 'Events sent over event streams',
       registers,
       collect() {
         this.reset();
@@ -121,7 +145,7 @@ export class Metrics {
     });
     new CollectedCounter({
       name: 'petstore_event_readers_cut_off_total',
-      help: 'Readers of streams that were cut off because they fell behind',
+      help: 'Stream readers disconnected because they fell behind',
       registers,
       collect() {
         this.reset();
@@ -130,7 +154,7 @@ export class Metrics {
     });
     new Gauge({
       name: 'petstore_event_lag_seconds',
-      help: 'How far the readers of streams may be behind what is committed: the age of the last answer of the change stream',
+      help: 'How far stream readers may be behind the latest commit: the age of the last response of the change stream',
       registers,
       aggregator: 'max',
       collect() {

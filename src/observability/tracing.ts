@@ -18,9 +18,13 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import type { Config } from '../config.ts';
+import { AppError, ERRORS } from '../foundation/errors.ts';
+import { clientAddress } from '../http/client-address.ts';
+import { COST_PATH, GRAPHQL_PATH } from '../http/paths.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Store } from '../store/store.ts';
 import { isStoreCall } from './instrumented-store.ts';
+import { VERSION } from './version.ts';
 
 const NAME = 'petstore-graphql-gateway';
 /** How long an unresponsive collector may delay the exit, in milliseconds. */
@@ -36,8 +40,11 @@ export class Tracing {
   readonly #provider: NodeTracerProvider;
   readonly #tracer;
 
-  private constructor(provider: NodeTracerProvider) {
+  readonly #proxies: number;
+
+  private constructor(provider: NodeTracerProvider, proxies: number) {
     this.#provider = provider;
+    this.#proxies = proxies;
     this.#tracer = provider.getTracer(NAME);
   }
 
@@ -49,17 +56,18 @@ export class Tracing {
     diag.setLogger({ ...log, info() {}, debug() {}, verbose() {} }, { logLevel: DiagLogLevel.WARN });
     const provider = new NodeTracerProvider({
       resource: defaultResource()
-        .merge(resourceFromAttributes({ 'service.name': NAME }))
+        .merge(resourceFromAttributes({ 'service.name': NAME, 'service.version': VERSION }))
         .merge(detectResources({ detectors: [envDetector] })),
       spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
     });
     provider.register({ contextManager: null });
-    return new Tracing(provider);
+    return new Tracing(provider, config.TRUST_PROXY);
   }
 
   /** Starts the span of a request. */
   begin(context: RequestContext): void {
-    const { method, path, request, requestId, headers } = context;
+    const { method, path, query, request, requestId, headers } = context;
+    const { localAddress, localPort } = request.socket;
     context.span = this.#tracer.startSpan(
       method,
       {
@@ -67,7 +75,13 @@ export class Tracing {
         attributes: {
           'http.request.method': method,
           'url.path': path,
+          // GraphQL over GET has variables in its query, which are nobody's business.
+          ...(query !== '' && !isGraphQL(path) && { 'url.query': query }),
           'url.scheme': 'http',
+          'client.address': clientAddress(request, this.#proxies),
+          ...(headers['user-agent'] !== undefined && { 'user_agent.original': headers['user-agent'] }),
+          'server.address': headers.host?.replace(/:\d*$/, '') ?? localAddress,
+          'server.port': localPort,
           'network.protocol.version': request.httpVersion,
           'petstore.request_id': requestId,
         },
@@ -77,7 +91,9 @@ export class Tracing {
   }
 
   /** Ends the span of a request with its outcome. */
-  end({ span, method, route, operation, operationName, status, units, principal }: RequestContext): void {
+  end(context: RequestContext): void {
+    const { span, method, route, operation, operationName, operationType, status, units, principal } =
+      context;
     if (!span) return;
     if (route !== undefined) {
       span.updateName(`${method} ${route}`);
@@ -85,12 +101,14 @@ export class Tracing {
     }
     if (operation !== undefined) span.setAttribute('petstore.operation', operation);
     if (operationName !== undefined) span.setAttribute('graphql.operation.name', operationName);
+    if (operationType !== undefined) span.setAttribute('graphql.operation.type', operationType);
     span.setAttributes({ 'http.response.status_code': status, 'petstore.units': units });
     if (principal) span.setAttribute('petstore.api_key.id', principal.id);
-    if (status >= 500) {
-      span.setAttribute('error.type', String(status));
+    const [code] = context.errorCodes;
+    if (code !== undefined) span.setAttribute('error.type', code);
+    // What the caller did wrong is no failure of the server, also in a field of a 200.
+    if (context.errorCodes.some((one) => ERRORS[one].status >= 500))
       span.setStatus({ code: SpanStatusCode.ERROR });
-    }
     span.end();
   }
 
@@ -134,6 +152,8 @@ export class Tracing {
   }
 }
 
+const isGraphQL = (path: string): boolean => path === GRAPHQL_PATH || path === COST_PATH;
+
 const protocolOf = ({ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, OTEL_EXPORTER_OTLP_PROTOCOL }: Config) =>
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? OTEL_EXPORTER_OTLP_PROTOCOL;
 
@@ -142,8 +162,15 @@ function ended<T>(span: Span, result: T): T {
   return result;
 }
 
-/** Records only the error's code: database messages may contain data. */
+/**
+ * Records only the error's code: database messages may contain data. A refusal, such as NOT_FOUND, is no
+ * failure of the database.
+ */
 function failed(span: Span, error: unknown): never {
+  if (error instanceof AppError && error.status < 500) {
+    span.end();
+    throw error;
+  }
   const type = (error as { code?: unknown }).code;
   span.setAttribute('error.type', typeof type === 'string' ? type : 'INTERNAL');
   span.setStatus({ code: SpanStatusCode.ERROR });

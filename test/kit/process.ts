@@ -87,7 +87,7 @@ async function answers(url: string, child: ChildProcess): Promise<void> {
 
 /** The key printed by a development start. */
 export const printedKey = ({ output }: ServerProcess): string =>
-  /petstore_[\w-]{43}/.exec(output())?.[0] ?? '';
+  /petstore_[\w-]{43,}/.exec(output())?.[0] ?? '';
 
 /** Runs the keys command. */
 export async function runKeys(

@@ -18,12 +18,15 @@ describe('the log', () => {
     await send(gateway, '/pets', { key: null });
     await send(gateway, '/health/live', { key: null });
     const apiKey = (await gateway.store.apiKeys())[0]!.id;
-    const common = { level: 30, msg: 'request', requestId: expect.any(String), ms: expect.any(Number) };
+    const common = {
+      ...{ level: 30, msg: 'request', client: expect.stringContaining('127.0.0.1') },
+      ...{ requestId: expect.any(String), ms: expect.any(Number) },
+    };
     expect(lines().map(({ time, ...line }) => line)).toEqual([
       {
         ...common,
         ...{ requestId: 'mine-1', method: 'GET', path: `/pets/${P}`, transport: 'rest' },
-        ...{ operation: 'getPet', status: 400, units: 1, apiKey },
+        ...{ operation: 'getPet', status: 400, codes: ['VALIDATION_FAILED'], units: 1, apiKey },
       },
       {
         ...common,
@@ -49,7 +52,15 @@ describe('the log', () => {
           apiKey,
         },
       },
-      { ...common, method: 'GET', path: '/pets', transport: 'rest', status: 401, units: 0 },
+      {
+        ...common,
+        method: 'GET',
+        path: '/pets',
+        transport: 'rest',
+        status: 401,
+        codes: ['UNAUTHENTICATED'],
+        units: 0,
+      },
       {
         ...common,
         ...{

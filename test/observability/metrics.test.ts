@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { makeWorld, onEachEngine, send, sqlite, useGateway } from '../kit/petstore.ts';
 
@@ -17,16 +18,69 @@ describe('GET /metrics', () => {
     expect(lines).toContain('petstore_requests_total{transport="rest",operation="listPets",status="200"} 58');
     expect(lines).toContain('petstore_requests_total{transport="rest",operation="getPet",status="200"} 1');
     // Operation names are chosen by clients and unbounded, so they are not a label.
-    expect(lines).toContain(
-      'petstore_requests_total{transport="graphql",operation="graphql",status="200"} 1',
-    );
+    expect(lines).toContain('petstore_requests_total{transport="graphql",operation="pet",status="200"} 1');
     expect(text).not.toContain('Chosen');
     expect(lines).toContain('petstore_limiter_decisions_total{outcome="passed",plan="free"} 60');
     expect(lines).toContain('petstore_limiter_decisions_total{outcome="refused",plan="free"} 1');
     expect(text).toMatch(/petstore_deprecated_requests_total\{operation="getPet",api_key="key_[\w-]+"\} 1\n/);
-    expect(text).toMatch(/petstore_request_seconds_count\{transport="rest"\} \d+/);
+    expect(text).toMatch(/petstore_request_seconds_count\{transport="rest",operation="getPet"\} 1\n/);
     expect(text).toContain('nodejs_eventloop_lag_seconds');
     expect(text).not.toContain(key.slice(9));
+  });
+});
+
+describe('errors', () => {
+  const kit = useGateway(sqlite);
+  const errorsOf = async (transport: string, code: string) =>
+    (await scrape(kit.gateway))(`petstore_errors_total{transport="${transport}",code="${code}"}`);
+
+  it('are counted by code, also if they are in a field of a response with status 200, and start at 0', async () => {
+    const { gateway } = kit;
+    const { text } = await send(gateway, '/metrics', { key: null });
+    expect(text).toContain('petstore_errors_total{transport="graphql",code="NOT_FOUND"} 0\n');
+    expect(text).toContain('petstore_bans_total{plan="free"} 0\n');
+    expect(text).toMatch(/^petstore_build_info\{version="\d[^"]*",node="\d[^"]*"\} 1$/m);
+    expect((await send(gateway, '/pets/999')).status).toBe(404);
+    const failed = await gateway.graphql('mutation { a: deletePet(id: 998) }');
+    expect([failed.status, failed.json.errors[0].extensions.code]).toEqual([200, 'NOT_FOUND']);
+    expect(await errorsOf('rest', 'NOT_FOUND')).toBe(1);
+    expect(await errorsOf('graphql', 'NOT_FOUND')).toBe(1);
+    await gateway.graphql('{ nothing }');
+    expect(await errorsOf('graphql', 'GRAPHQL_VALIDATION_FAILED')).toBe(1);
+    const line = gateway.logs
+      .map((one) => JSON.parse(one))
+      .find(({ operation }) => operation === 'deletePet');
+    expect(line).toMatchObject({
+      status: 200,
+      codes: ['NOT_FOUND'],
+      client: expect.stringContaining('127.0.0.1'),
+    });
+  });
+
+  it('have one series for all files of the pages', async () => {
+    const { gateway } = kit;
+    const page = await send(gateway, '/docs', { key: null, headers: { accept: 'text/html' } });
+    for (const [, path] of page.text.matchAll(/(?:src|href)="(\/explorer\/[^"]+)"/g))
+      expect((await send(gateway, path!, { key: null })).status).toBe(200);
+    const { text } = await send(gateway, '/metrics', { key: null });
+    expect(text).toContain('operation="asset"');
+    expect(text).not.toContain('operation="/explorer');
+  });
+});
+
+describe('the dashboard and the alert rules', () => {
+  const kit = useGateway(sqlite);
+
+  it.each(['dashboard.json', 'alerts.yaml'])('ops/%s names metrics that exist', async (file) => {
+    const { text } = await send(kit.gateway, '/metrics', { key: null });
+    const existing = new Set([...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name!));
+    const source = readFileSync(new URL(`../../ops/${file}`, import.meta.url), 'utf8');
+    const named = [...source.matchAll(/\b(?:petstore|nodejs|process)_\w+/g)].map(([name]) => name);
+    expect(named.length).toBeGreaterThan(5);
+    const missing = named.filter(
+      (name) => !existing.has(name) && !existing.has(name.replace(/_(bucket|sum|count)$/, '')),
+    );
+    expect(missing).toEqual([]);
   });
 });
 

@@ -100,6 +100,7 @@ describe('tracing', () => {
     const resource = JSON.parse(received[0]!.body.toString()).resourceSpans[0].resource;
     expect(attributesOf(resource)).toMatchObject({
       'service.name': 'pets',
+      'service.version': expect.stringMatching(/^\d/),
       'deployment.environment.name': 'test',
     });
 
@@ -111,12 +112,19 @@ describe('tracing', () => {
       'http.route': '/pets/{petId}',
       'http.response.status_code': 200,
       'url.path': '/pets/1',
+      'client.address': '127.0.0.1',
+      'server.address': '127.0.0.1',
+      'user_agent.original': 'node',
       'petstore.operation': 'getPet',
       'petstore.units': 1,
     });
     const graphql = spans.find(({ name }) => name === 'POST /graphql')!;
     expect(graphql.parentSpanId).toBe(PARENT);
-    expect(attributesOf(graphql)).toMatchObject({ 'graphql.operation.name': 'Names' });
+    expect(attributesOf(graphql)).toMatchObject({
+      'graphql.operation.name': 'Names',
+      'graphql.operation.type': 'query',
+      'petstore.operation': 'pets',
+    });
     const calls = spans.filter(({ parentSpanId }) => parentSpanId === graphql.spanId);
     expect(calls.map(({ name }) => name)).toEqual(expect.arrayContaining(['charge', 'petPage']));
     for (const call of calls) {

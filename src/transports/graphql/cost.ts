@@ -8,10 +8,10 @@ import { accepts } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { formatBudget } from '../../schema/budget.ts';
+import { describe, noteErrors } from './observed.ts';
 import { readParameters } from './request.ts';
 import { contentTypeFor, RESPONSE_TYPES } from './response.ts';
 
-export const COST_PATH = '/graphql/cost';
 const METHODS = 'POST, OPTIONS';
 
 /**
@@ -34,10 +34,12 @@ export async function handleCost(
   const request = await readParameters(context);
   if (Array.isArray(request.parameters))
     throw new AppError('BAD_REQUEST', 'The cost is available for one operation at a time, not for a batch.');
-  const { cost, operations, name } = await admitPaying(session, services, request, true);
-  context.operationName = name;
+  const admission = await admitPaying(session, services, request, true);
+  describe(context, admission);
+  const { cost, operations } = admission;
   const [operation] = operations;
   if (operation instanceof OperationRefused) {
+    noteErrors(context, operation.errors);
     const body = JSON.stringify({ errors: operation.errors });
     return { status: 400, headers: [], body, contentType: contentTypeFor(headers.accept) };
   }

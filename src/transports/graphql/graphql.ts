@@ -23,11 +23,12 @@ import { detectDisconnect } from '../../http/disconnect.ts';
 import { etagOf } from '../../http/etag.ts';
 import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
 import { accepts } from '../../http/media-type.ts';
-import { GRAPHQL_PATH } from '../../http/paths.ts';
+import { COST_PATH, GRAPHQL_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
-import { COST_PATH, handleCost } from './cost.ts';
+import { handleCost } from './cost.ts';
+import { describe } from './observed.ts';
 import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
 import {
   contentTypeFor,
@@ -88,7 +89,7 @@ export class GraphQLTransport implements Transport {
 
   admit(context: RequestContext): MaybePromise<void> {
     // Clients choose the names of operations, so they are kept apart from what labels metrics.
-    context.operation = 'graphql';
+    context.operation = 'other';
     context.route = context.path;
     return this.#authentication.admit(context, expectedCost(context));
   }
@@ -112,7 +113,7 @@ export class GraphQLTransport implements Transport {
     checkIdempotencyKey(headers['idempotency-key']);
     const request = hasBody ? await readParameters(context) : readQueryString(context.query);
     const admission = await admitPaying(session, this.#services, request, method === 'POST');
-    context.operationName = admission.name;
+    describe(context, admission);
     const operation = subscriptionIn(admission);
     if (operation) return this.#subscribe(context, session, admission, operation);
     await session.admit(admission.cost, admission.mutations, request.bytes);
@@ -133,7 +134,10 @@ export class GraphQLTransport implements Transport {
     operation: PreparedOperation,
   ): Promise<HttpResponse> {
     if (!accepts(context.headers.accept, [STREAM_TYPE]))
-      throw new AppError('NOT_ACCEPTABLE', `Subscriptions respond with ${STREAM_TYPE}.`);
+      throw new AppError(
+        'NOT_ACCEPTABLE',
+        `Subscriptions respond with ${STREAM_TYPE}, which graphql-sse's client and links accept.`,
+      );
     await session.charge(SUBSCRIPTION_COST);
     const subscription = await Subscription.begin(this.#streams, context, session, operation);
     const body = await this.#yoga.stream(context, session, admission, subscription.results);

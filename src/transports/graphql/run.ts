@@ -6,9 +6,21 @@ import type { RequestContext } from '../../http/request-context.ts';
 import { formatBudget } from '../../schema/budget.ts';
 import { newContext } from '../../schema/context.ts';
 import { idempotencyFor } from '../idempotency.ts';
+import { noteErrors } from './observed.ts';
 
 /** Runs the nth operation of a request, or returns the errors that prevent it. */
 export async function run(
+  context: RequestContext,
+  session: Session,
+  operation: AdmissionResult,
+  index: number,
+): Promise<PublicResult> {
+  const result = await resultOf(context, session, operation, index);
+  if (result.errors) noteErrors(context, result.errors);
+  return result;
+}
+
+async function resultOf(
   context: RequestContext,
   session: Session,
   operation: AdmissionResult,

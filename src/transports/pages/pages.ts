@@ -179,7 +179,8 @@ export class Pages implements Transport {
   }
 
   admit(context: RequestContext): void {
-    context.operation = context.path;
+    // The names of files change with every release.
+    context.operation = this.#bundle.has(context.path) ? 'asset' : context.path;
     context.route = context.path;
   }
 
