@@ -27,7 +27,9 @@ export async function bundle(): Promise<void> {
   rmSync(OUTPUT, { recursive: true, force: true });
   mkdirSync(OUTPUT, { recursive: true });
 
-  const blocking = await emit({ 'first-paint': join(SOURCES, 'first-paint.ts') });
+  // Files that block rendering are complete in themselves.
+  const firstPaint = await emit({ 'first-paint': join(SOURCES, 'first-paint.ts') });
+  const plainQuery = await emit({ 'plain-query': join(SOURCES, 'graphiql/plain-query.ts') });
   const workers = await emit({
     editor: 'monaco-editor/esm/vs/editor/editor.worker.js',
     json: 'monaco-editor/esm/vs/language/json/json.worker.js',
@@ -43,12 +45,14 @@ export async function bundle(): Promise<void> {
       WORKERS: JSON.stringify(Object.fromEntries(workers.entries.map(({ name, script }) => [name, script]))),
     },
   );
-  const files = [...blocking.files, ...workers.files, ...pages.files].toSorted();
+  const files = [firstPaint, plainQuery, workers, pages].flatMap((emitted) => emitted.files).toSorted();
   await Promise.all(files.map(compress));
   const manifest: Manifest = {
     digest,
     pages: Object.fromEntries(
-      [...blocking.entries, ...pages.entries].map(({ name, script, style }) => [name, { script, style }]),
+      [firstPaint, plainQuery, pages]
+        .flatMap(({ entries }) => entries)
+        .map(({ name, script, style }) => [name, { script, style }]),
     ),
     files,
   };

@@ -22,17 +22,17 @@ import type { SelectedField, SelectedOperation, Selection } from './selection.ts
 import type { Variables } from './variables.ts';
 
 /** Operations above this many units are refused. */
-const MAX_COST = 50;
+export const MAX_COST = 50;
 /** List entries per unit. */
-const ENTRIES_PER_UNIT = 100;
+export const ENTRIES_PER_UNIT = 100;
 /** Weight per unit. */
-const WEIGHT_PER_UNIT = 2_500;
+export const WEIGHT_PER_UNIT = 2_500;
 /** Weight up to which `rateLimit` and root `__typename` are free. */
 const FREE_WEIGHT = 100;
 /** Characters of text that weigh as much as a number or an id. */
 const CHARACTERS_PER_WEIGHT = 100;
 /** Events covered by the cost of a subscription. */
-const SUBSCRIPTION_ROWS = 100;
+export const SUBSCRIPTION_ROWS = 100;
 
 export interface Cost {
   units: number;
@@ -81,6 +81,11 @@ export class CostModel {
         this.#weights.set(field, isConnection && !isLeafType(getNamedType(field.type)) ? 0 : weightOf(field));
       }
     }
+  }
+
+  /** The weight of a field in each row it can appear in. */
+  weightOf(field: Field): number {
+    return this.#weights.get(field) ?? 1;
   }
 
   /**

@@ -13,16 +13,22 @@ import type { Store } from '../../store/store.ts';
 import { Asset } from './asset.ts';
 import { BUNDLE_PATH, Bundle } from './bundle.ts';
 import { docsBody } from './docs.ts';
-import { HTML_HEADERS, HTML_TYPE, htmlPage } from './html.ts';
+import { FIRST_EXAMPLE } from './explorer/graphiql/first-example.ts';
+import { escapeHtml, HTML_HEADERS, HTML_TYPE, htmlPage } from './html.ts';
 import { icons } from './icon.ts';
 import { landingBody, originOf } from './landing.ts';
 import { OpenApi } from './openapi.ts';
 import { restOperations } from './operations.ts';
-import { DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, SDL_PATH } from './paths.ts';
+import { DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, PRICING_PATH, SDL_PATH } from './paths.ts';
+import { pricingOf } from './pricing.ts';
 
-/** @param introspection whether there is a schema to link to */
-const graphiqlBody = (introspection: boolean) => `<h1 class="unseen">GraphiQL</h1>
-<main id="main"><div id="graphiql"></div></main>
+/**
+ * @param introspection whether there is a schema to link to
+ * @param script shows the operation that the editor will open with
+ */
+const graphiqlBody = (introspection: boolean, script: string) => `<h1 class="unseen">GraphiQL</h1>
+<main id="main" tabindex="-1"><div id="graphiql"><pre id="plain-query">${escapeHtml(FIRST_EXAMPLE)}</pre></div></main>
+<script src="${script}"></script>
 <noscript>GraphiQL needs JavaScript.${
   introspection ? ` Without it, read <a href="${SDL_PATH}">the schema</a>.` : ''
 }</noscript>`;
@@ -116,6 +122,11 @@ export class Pages implements Transport {
         content: () => `${printSchema(lexicographicSortSchema(schema))}\n`,
       });
       this.#pages.set(SDL_PATH, (context) => sdl.handle(context));
+      const pricing = new Asset({
+        contentType: 'application/json',
+        content: () => JSON.stringify(pricingOf(schema)),
+      });
+      this.#pages.set(PRICING_PATH, (context) => pricing.handle(context));
     }
 
     const keyFor = ({ request }: RequestContext) => (isLocalRequest(request) ? developmentKey : undefined);
@@ -166,7 +177,7 @@ export class Pages implements Transport {
         description: 'Write and run GraphQL operations on the Petstore API, with their cost as you type.',
         name: 'graphiql',
         path: GRAPHQL_PATH,
-        body: graphiqlBody(config.INTROSPECTION),
+        body: graphiqlBody(config.INTROSPECTION, this.#bundle.page('plain-query').script),
         developmentKey: key,
       }),
     );

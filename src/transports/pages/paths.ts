@@ -3,3 +3,4 @@ export const DOCS_PATH = '/docs';
 export const OPENAPI_PATH = '/openapi.json';
 export const SDL_PATH = '/schema.graphql';
 export const OPERATIONS_PATH = '/explorer/operations.json';
+export const PRICING_PATH = '/explorer/pricing.json';

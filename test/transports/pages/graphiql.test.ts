@@ -1,12 +1,20 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { schema } from '../../../src/execution/schema.ts';
-import { openTab, withBrowser } from '../../kit/browser.ts';
+import { openTab, type Tab, withBrowser } from '../../kit/browser.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 
 /** The browser's own message about a 4xx response. */
 const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/;
 
+/** Not representable as a double. */
+const BIG = '9007199254740993';
+
 withBrowser('GraphiQL', (kit) => {
+  const openPanel = (tab: Tab, name: string) =>
+    tab.page.getByRole('button', { name: `Show ${name}` }).click({ timeout: 30_000 });
+
   it('checks the key, uses it in all tabs, and keeps it for the session only', async () => {
     const tab = await kit.open('/graphql');
     const { page } = tab;
@@ -32,27 +40,32 @@ withBrowser('GraphiQL', (kit) => {
     expect(kept).not.toContain(kit.gateway.key);
     expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
     // Other pages of the same session share the key; another session does not.
-    await tab.goto('/docs');
+    await tab.goto('/');
     await tab.see('left this minute', '#key-status');
-    const other = await kit.open('/graphql');
+    const other = await kit.open('/');
     await other.see('Enter an API key', '#key-status');
-    await other.leave('graphiql-without-key');
+    await other.leave('landing-without-key');
     await tab.leave('graphiql-key', REFUSED);
   }, 90_000);
 
-  it('shows the documentation of the schema and completes names before a key is entered', async () => {
+  it('documents the schema, completes names and builds operations before a key is entered', async () => {
     const tab = await kit.open('/graphql');
     const { page } = tab;
-    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click({ timeout: 30_000 });
+    await openPanel(tab, 'Documentation Explorer');
     await page.locator('.graphiql-doc-explorer-content').getByText('Query', { exact: true }).click();
     await tab.see('Root type of all queries.', '.graphiql-doc-explorer-content');
     await tab.write('{ ');
     await page.keyboard.type('inventoryI');
     await tab.see('inventoryItem', '.suggest-widget .monaco-list-row');
-    await tab.leave('graphiql-docs');
+    await page.keyboard.press('Escape');
+    await tab.write('query { pets { nodes { id } } }');
+    await openPanel(tab, 'Build');
+    await page.locator('.graphiql-explorer-nodes').getByText('status', { exact: true }).click();
+    await expect.poll(() => tab.editorText()).toMatch(/nodes \{\s+id\s+status/);
+    await tab.leave('graphiql-build');
   }, 60_000);
 
-  it('shows the cost while typing, and requests it only when the operation changes', async () => {
+  it('shows the cost of the operation under the cursor while typing, and asks only when it changes', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     const { page } = tab;
     let costRequests = 0;
@@ -70,10 +83,14 @@ withBrowser('GraphiQL', (kit) => {
     await page.waitForTimeout(1_000);
     expect(costRequests).toBe(before);
     // The cost of invalid operations is not requested.
-    await tab.write('{ pets(first: 50) { nodes { nothing } } }');
-    await tab.see('Cannot query field "nothing"', '.cost-strip');
-    await tab.write('{ pets(first: 50) {');
-    await tab.see('The operation is incomplete.', '.cost-strip');
+    for (const [query, problem] of [
+      ['{ pets(first: 50) { nodes { nothing } } }', 'Cannot query field "nothing"'],
+      ['{ pets(first: 50) {', 'The operation is incomplete.'],
+      ['{ pets { nodes { id } } } }', 'Syntax Error: Unexpected "}" in line 1, column 27.'],
+    ] as const) {
+      await tab.write(query);
+      await tab.see(problem, '.cost-strip');
+    }
     expect(costRequests).toBe(before);
 
     await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
@@ -81,39 +98,49 @@ withBrowser('GraphiQL', (kit) => {
     await tab.run();
     await tab.see('The last run cost 6 units', '.cost-strip');
     await tab.see(/Minute: 999,99\d of 1,000,000 left, resets in \d+ s/, '.cost-strip');
+    await tab.see(/999,99\d of 1,000,000 left this minute/, '#key-status');
     expect(await tab.answer.textContent()).not.toContain('rateLimit');
-    await tab.leave('graphiql-cost');
-  }, 60_000);
 
-  it('shows the cost of the operation under the cursor', async () => {
-    const tab = await kit.open('/graphql', { key: kit.gateway.key });
     await tab.write(
       'query A { pet(id: 1) { id } }\nquery B { pets(first: 100) { nodes { orders(first: 1) { nodes { id } } } } }',
     );
     await tab.see('Costs 2 units', '.cost-strip');
-    await tab.page.keyboard.press('ArrowUp');
+    await page.keyboard.press('ArrowUp');
     await tab.see('Costs 1 unit', '.cost-strip');
-    await tab.leave('graphiql-cursor');
+    await tab.leave('graphiql-cost');
   }, 60_000);
 
-  it('lists the most expensive fields if the cost exceeds the maximum', async () => {
+  it('says by how much an operation exceeds the maximum, what makes it expensive, and which page fits', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
-    await tab.write(
-      '{ categories(first: 100) { nodes { id pets(first: 100) { nodes { id } } } } orders { nodes { id } } }',
-    );
-    await tab.see('Exceeds the maximum cost of 50 units', '.cost-strip');
-    await tab.page.getByRole('button', { name: 'Show Cost and REST' }).click();
-    const rows = tab.page.locator('.expensive tbody tr');
-    await rows.first().waitFor();
-    expect(await rows.allInnerTexts()).toEqual([
-      'categories › pets\t10,000',
-      'categories\t100',
-      'orders\t20',
-    ]);
+    const { page } = tab;
+    await openPanel(tab, 'Cost and REST');
+    const rows = page.locator('.expensive tbody tr');
+    const cases = {
+      // By entries: 101 units and 1 unit.
+      '{ categories(first: 100) { nodes { id pets(first: 100) { nodes { id } } } } orders { nodes { id } } }':
+        {
+          over: 'by 52',
+          first: ['categories › pets', '10,000', '10,000'],
+          suggestion: 'With first: 48 in categories › pets it costs 50 units',
+        },
+      // By weight: 100 rows with 80 descriptions of weight 20.
+      [`{ categories(first: 100) { nodes { ${Array.from({ length: 80 }, (_, i) => `d${i}: description`).join(' ')} } } }`]:
+        {
+          over: 'by 14',
+          first: ['categories', '100', '160,000'],
+          suggestion: 'With first: 78 in categories it costs 50 units',
+        },
+    };
+    for (const [query, { over, first, suggestion }] of Object.entries(cases)) {
+      await tab.write(query);
+      await tab.see(`Exceeds the maximum of 50 units ${over}`, '.cost-strip');
+      await tab.see(suggestion, '.suggestion');
+      expect((await rows.first().innerText()).split('\t')).toEqual(first);
+    }
     await tab.leave('graphiql-too-expensive', REFUSED);
   }, 60_000);
 
-  it('runs every example but the subscription without errors, in one tab', async () => {
+  it('runs every example but the subscription without errors, and restores tabs and history after a reload', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     const { page } = tab;
     const expected = {
@@ -139,13 +166,10 @@ withBrowser('GraphiQL', (kit) => {
       expect(await tab.answer.textContent(), title).not.toContain('"errors"');
     }
     expect(await page.locator('.graphiql-tab').count()).toBe(1);
-    await tab.leave('graphiql-examples');
-  }, 90_000);
 
-  it('opens examples beside an edited operation, and restores tabs and history after a reload', async () => {
-    const tab = await kit.open('/graphql', { key: kit.gateway.key });
-    const { page } = tab;
     await tab.write('query Mine { pet(id: 2) { name } }');
+    await tab.see('Costs 1 unit', '.cost-strip');
+    await expect.poll(() => page.locator('.graphiql-tab-button').allInnerTexts()).toEqual(['Mine']);
     await tab.run();
     await tab.see('"pet"', '.result-window');
     await page.getByRole('button', { name: 'Filters', exact: true }).click();
@@ -163,52 +187,69 @@ withBrowser('GraphiQL', (kit) => {
       await expect.poll(stored, { timeout: 15_000 }).toContain(text);
     }
     for (let visit = 0; visit < 2; visit++) {
-      await page.reload();
+      await page.reload({ waitUntil: 'commit' });
+      // Shown before the editor has loaded, too.
+      await tab.see('query OpenOrders', '#plain-query, .view-lines');
       await expect.poll(titles, { timeout: 15_000 }).toEqual(['Mine', 'OpenOrders']);
       await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('query OpenOrders');
       await page.waitForTimeout(700);
     }
-    await page.getByRole('button', { name: 'Show History' }).click();
+    await openPanel(tab, 'History');
     await page.getByRole('button', { name: 'Hide History' }).waitFor();
     await tab.see('Mine', '.graphiql-history');
     await tab.leave('graphiql-returned');
-  }, 90_000);
+  }, 120_000);
 
-  it('copies the operation as curl and fetch, without the key', async () => {
+  it('copies the operation as curl, as code that runs and as a link that opens it, never with the key', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     const { page } = tab;
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    await tab.write(`query Own($id: ID!) { pet(id: $id) { name } }`);
-    await tab.write('{ "id": 9007199254740993 }', '.graphiql-editor-tool');
+    await tab.write(`mutation Exact($id: ID!) { createOrder(input: { id: $id }) { id } }`);
+    await tab.write(`{ "id": ${BIG} } // beyond 2^53`, '.graphiql-editor-tool');
+    await tab.run();
+    await tab.see(`"${BIG}"`, '.result-window');
+    await tab.write(`query Own($id: ID!) { order(id: $id) { id } }`);
     await tab.see('Costs 1 unit', '.cost-strip');
     const copied = async (button: string) => {
       await page.getByRole('button', { name: button }).click();
       await tab.see('Copied', '.said');
-      return page.evaluate(() => navigator.clipboard.readText());
+      const text = await page.evaluate(() => navigator.clipboard.readText());
+      expect(text).not.toContain(kit.gateway.key);
+      return text;
     };
-    const curl = await copied('Copy as curl');
-    expect(curl).toContain(`curl -X POST '${kit.gateway.url}/graphql'`);
-    expect(curl).toContain('-H "X-API-Key: $KEY"');
-    expect(curl).toContain('"variables":{"id":9007199254740993}');
+    const run = async (command: string, args: string[]) =>
+      (await promisify(execFile)(command, args, { env: { ...process.env, KEY: kit.gateway.key } })).stdout;
+    expect(await run('bash', ['-c', await copied('Copy as curl')])).toContain(`{"order":{"id":"${BIG}"}}`);
     const fetched = await copied('Copy as fetch');
-    expect(fetched).toContain('"X-API-Key": "$KEY"');
-    for (const text of [curl, fetched]) expect(text).not.toContain(kit.gateway.key);
-    await tab.leave('graphiql-copied');
-  }, 60_000);
+    expect(fetched).toContain('"X-API-Key": process.env.KEY');
+    expect(await run('node', ['--input-type=module', '-e', fetched])).toContain(`'${BIG}'`);
+    await tab.write('{ "id": "1" }', '.graphiql-editor-tool');
+    await tab.see('Costs 1 unit', '.cost-strip');
+    const readable = await copied('Copy as fetch');
+    expect(readable).toContain('body: JSON.stringify({\n');
+    expect(await run('node', ['--input-type=module', '-e', readable])).toContain('200');
 
-  it('sends an integer variable beyond 2^53 exactly', async () => {
-    const tab = await kit.open('/graphql', { key: kit.gateway.key });
-    await tab.write('mutation Exact($id: ID!) { createOrder(input: { id: $id }) { id } }');
-    await tab.write('{ "id": 9007199254740993 } // beyond 2^53', '.graphiql-editor-tool');
-    await tab.run();
-    await tab.see('"9007199254740993"', '.result-window');
-    await tab.leave('graphiql-exact');
-  }, 60_000);
+    const link = await copied('Share');
+    expect(link).toContain('/graphql?query=');
+    await page.evaluate(() => localStorage.clear());
+    await page.goto(link, { waitUntil: 'commit' });
+    await tab.see('query Own', '#plain-query, .view-lines');
+    await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('query Own($id: ID!)');
+    await expect.poll(() => page.locator('.graphiql-editor-tool').innerText()).toMatch(/"id":\s"1"/);
+    expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
+
+    await tab.goto('/#');
+    await tab.goto('/graphql#operation=updateOrder');
+    await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('mutation updateOrder(');
+    expect(await page.locator('.graphiql-editor-tool').innerText()).toContain('"complete"');
+    expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
+    await tab.leave('graphiql-copied');
+  }, 90_000);
 
   it('shows the equivalent REST call and what it omits', async () => {
     const tab = await kit.open('/graphql', { key: kit.gateway.key });
     const { page } = tab;
-    await page.getByRole('button', { name: 'Show Cost and REST' }).click({ timeout: 30_000 });
+    await openPanel(tab, 'Cost and REST');
     const equivalents = {
       '{ pet(id: 7) { name } }': 'GET /pets/7',
       '{ pets(first: 5, after: "3", filter: { status: [available, sold], categoryId: 2 }) { nodes { id } } }':
@@ -231,14 +272,6 @@ withBrowser('GraphiQL', (kit) => {
     await tab.see('No single REST call is equivalent.', '.panel p');
     await tab.leave('graphiql-rest-equivalent');
   }, 90_000);
-
-  it('opens the operation named in the URL and removes it from the URL', async () => {
-    const tab = await kit.open('/graphql#operation=updateOrder', { key: kit.gateway.key });
-    await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('mutation updateOrder(');
-    expect(await tab.page.locator('.graphiql-editor-tool').innerText()).toContain('"complete"');
-    expect(tab.page.url()).toBe(`${kit.gateway.url}/graphql`);
-    await tab.leave('graphiql-opened');
-  }, 60_000);
 
   it('explains an exhausted budget and an unreachable server', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 2, perDay: 100 });
@@ -265,105 +298,64 @@ withBrowser('GraphiQL', (kit) => {
   }, 90_000);
 
   it.runIf(schema.getSubscriptionType())(
-    'streams a subscription until it is stopped',
+    'shows all events of a subscription, newest first and exactly, with its cost, until it ends or is stopped',
     async () => {
-      const tab = await kit.open('/graphql', { key: kit.gateway.key });
+      // A gateway of its own, because it refuses new streams afterwards.
+      const gateway = await TestGateway.start(kit.gateway.store, {}, kit.gateway.clock);
+      onTestFinished(() => gateway.close());
+      const key = await gateway.newKey('pro');
+      const tab = await openTab(kit.browser, gateway.url, '/graphql', { key });
       const { page } = tab;
       await tab.see('Costs 1 unit', '.cost-strip');
-      await page.getByRole('button', { name: 'A subscription', exact: true }).click({ timeout: 30_000 });
-      // The previous operation costs the same, so only the editor shows that the example is loaded.
-      await tab.see('subscription', '.graphiql-query-editor .view-lines');
+      await tab.write('subscription { events(types: [order_created]) { data } }');
+      await tab.see('order_created', '.graphiql-query-editor .view-lines');
       await tab.run();
       const stop = page.getByRole('button', { name: 'Stop query' });
       await stop.waitFor();
-      for (const id of ['9007199254740995', '9007199254740997']) {
-        // Events before the stream opens are not sent, so the order is created repeatedly.
-        await expect
-          .poll(
-            async () => {
-              await kit.gateway.call(`/store/orders/${id}`, { method: 'DELETE' });
-              await kit.gateway.call('/store/orders', { method: 'POST', body: `{"id":${id}}` });
-              await page.waitForTimeout(500);
-              return tab.answer.innerText();
-            },
-            { timeout: 15_000 },
-          )
-          .toContain(id);
-      }
+      await tab.see('Listening: 0 events so far', '.cost-strip');
+      // The stream is open when its unit is charged.
+      await tab.see('Minute: 299 of 300 left', '.cost-strip');
+      const ids = ['9007199254740995', '9007199254740997', '9007199254740999'];
+      for (const id of ids) await gateway.call('/store/orders', { method: 'POST', body: `{"id":${id}}` });
+      await tab.see('Listening: 3 events so far', '.cost-strip');
+      const shown = async () =>
+        [...(await tab.answer.innerText()).matchAll(/"id":\s*(\d{16})/g)].map(([, id]) => id);
+      // The editor renders the lines in view only.
+      await expect.poll(async () => (await shown()).slice(0, 2)).toEqual(ids.toReversed().slice(0, 2));
       await stop.click();
       await page.getByRole('button', { name: 'Execute query' }).waitFor();
       expect(await tab.answer.innerText()).not.toContain('errors');
-      await tab.leave('graphiql-subscription');
+      await tab.run();
+      await stop.waitFor();
+      await tab.see('Minute: 298 of 300 left', '.cost-strip');
+      gateway.endStreams();
+      await tab.see('The server ended the stream.', '.result-window');
+      await tab.leave('graphiql-subscription', /ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET)/);
     },
     60_000,
   );
 
-  it('runs an operation and opens an example on a phone, without horizontal scrolling', async () => {
-    const tab = await kit.open('/graphql', { width: 400, scheme: 'dark', key: kit.gateway.key });
+  it('runs an operation and opens an example on a phone, with the response in view', async () => {
+    const tab = await kit.open('/graphql', { width: 390, scheme: 'dark', key: kit.gateway.key });
     const { page } = tab;
     await tab.see('Costs 1 unit', '.cost-strip');
     await tab.run();
     await tab.see('"categories"', '.result-window');
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(400);
+    const inView = () =>
+      page.locator('.result-window').evaluate((result) => {
+        const { top, bottom } = result.getBoundingClientRect();
+        return top >= 0 && bottom <= innerHeight;
+      });
+    await expect.poll(inView).toBe(true);
     await page.getByRole('button', { name: 'Show Examples' }).click();
     await page.getByRole('button', { name: 'One pet', exact: true }).click();
     await expect.poll(() => tab.editorText()).toContain('query Pet');
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(400);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await tab.goto('/graphql');
+    await page.locator('.examples').waitFor({ timeout: 15_000 });
+    const editor = await page.locator('.graphiql-editors').boundingBox();
+    expect(editor!.width).toBeGreaterThanOrEqual(520);
     await tab.leave('graphiql-phone');
-  }, 60_000);
-
-  it('loads less than 1.5 MB', async () => {
-    const context = await kit.browser.newContext();
-    const page = await context.newPage();
-    const network = await context.newCDPSession(page);
-    await network.send('Network.enable');
-    let bytes = 0;
-    network.on('Network.loadingFinished', ({ encodedDataLength }) => {
-      bytes += encodedDataLength;
-    });
-    const files = new Set<string>();
-    page.on('request', (request) => {
-      if (request.url().includes('/explorer/')) files.add(request.url());
-    });
-    await page.goto(`${kit.gateway.url}/graphql`);
-    await page.locator('.graphiql-query-editor .view-lines').waitFor({ timeout: 30_000 });
-    await page.waitForTimeout(1_000);
-    // Workers load over their own connections, so the files are also measured one by one.
-    let fileBytes = 0;
-    for (const url of files) {
-      const { headers } = await fetch(url, { method: 'HEAD', headers: { 'accept-encoding': 'br' } });
-      fileBytes += Number(headers.get('content-length'));
-    }
-    expect(bytes).toBeGreaterThan(500_000);
-    expect(fileBytes).toBeGreaterThan(500_000);
-    expect(Math.max(fileBytes, bytes)).toBeLessThan(1_500_000);
-    await context.close();
-  }, 60_000);
-
-  it('shows ids in event data exactly, and why the stream ended', async () => {
-    // A gateway of its own, because it refuses new streams afterwards.
-    const gateway = await TestGateway.start(kit.gateway.store, {}, kit.gateway.clock);
-    onTestFinished(() => gateway.close());
-    const tab = await openTab(kit.browser, gateway.url, '/graphql', { key: gateway.key });
-    await tab.see('Costs 1 unit', '.cost-strip');
-    await tab.write('subscription { events(types: [order_created]) { data } }');
-    await tab.see('order_created', '.graphiql-query-editor .view-lines');
-    await tab.run();
-    await tab.page.getByRole('button', { name: 'Stop query' }).waitFor();
-    const id = '9007199254740999';
-    await expect
-      .poll(
-        async () => {
-          await gateway.call(`/store/orders/${id}`, { method: 'DELETE' });
-          await gateway.call('/store/orders', { method: 'POST', body: `{"id":${id}}` });
-          await tab.page.waitForTimeout(500);
-          return tab.answer.innerText();
-        },
-        { timeout: 15_000 },
-      )
-      .toMatch(/"id":\s9007199254740999\b/);
-    gateway.endStreams();
-    await tab.see('The server ended the stream.', '.result-window');
-    await tab.leave('graphiql-subscription-data', /ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET)/);
   }, 60_000);
 });

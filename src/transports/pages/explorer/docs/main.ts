@@ -2,17 +2,18 @@ import '../header.css';
 import './docs.css';
 import scalarUrl from 'scalar';
 import type { RestOperation } from '../../rest-operation.ts';
+import { fixAccessibility } from '../accessibility.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
 import { restOperations } from '../operations.ts';
 import { describeFailure, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
-import { fixAccessibility } from './accessibility.ts';
+import { SCALAR_FIXES } from './accessibility.ts';
 import { NOT_TRIED, referenceOf } from './description.ts';
 import type { ScalarConfiguration } from './scalar.ts';
 
 initHeader();
-fixAccessibility();
+fixAccessibility(SCALAR_FIXES);
 // Links of the form that earlier versions and Swagger UI use.
 const earlier = /^#\/(\w+)\/(\w+)$/.exec(location.hash);
 if (earlier) history.replaceState(null, '', `#tag/${earlier[1]}/${earlier[2]}`);

@@ -1,3 +1,4 @@
+import { explorerPlugin } from '@graphiql/plugin-explorer';
 import { type GraphiQLPlugin, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
@@ -11,8 +12,9 @@ import { asFetch, graphqlSnippet } from './copy.ts';
 import { CopyButton } from './copy-button.tsx';
 import { cost } from './cost.ts';
 import { CostDetails, CostStrip, useCost, useKeyState } from './cost-view.tsx';
-import { type Example, examplesFor, FIRST_EXAMPLE } from './examples.ts';
+import { type Example, examplesFor } from './examples.ts';
 import { createFetcher } from './fetcher.ts';
+import { FIRST_EXAMPLE } from './first-example.ts';
 import { BookIcon, CoinIcon } from './icons.tsx';
 import { variablesOf } from './request.ts';
 import { RestEquivalentView } from './rest-equivalent-view.tsx';
@@ -20,7 +22,9 @@ import { storage } from './storage.ts';
 
 const EXAMPLES_PLUGIN: GraphiQLPlugin = { title: 'Examples', icon: BookIcon, content: Examples };
 const COST_PLUGIN: GraphiQLPlugin = { title: 'Cost and REST', icon: CoinIcon, content: CostPanel };
-const PLUGINS = [EXAMPLES_PLUGIN, COST_PLUGIN, HISTORY_PLUGIN];
+/** Builds an operation by ticking fields. */
+const BUILD_PLUGIN: GraphiQLPlugin = { ...explorerPlugin({ showAttribution: false }), title: 'Build' };
+const PLUGINS = [EXAMPLES_PLUGIN, BUILD_PLUGIN, COST_PLUGIN, HISTORY_PLUGIN];
 
 /** Wide enough for a panel beside the editors. */
 const isWide = matchMedia('(min-width: 800px)').matches;
@@ -48,7 +52,7 @@ export function App() {
         plugins={PLUGINS}
         {...(isWide && { visiblePlugin: EXAMPLES_PLUGIN })}
         defaultQuery=""
-        defaultTabs={[{ query: FIRST_EXAMPLE.query, variables: '', headers: '' }]}
+        defaultTabs={[{ query: FIRST_EXAMPLE, variables: '', headers: '' }]}
         defaultEditorToolsVisibility={isWide}
         showPersistHeadersSettings={false}
         inputValueDeprecation
@@ -61,6 +65,7 @@ export function App() {
           <CopyRequest />
           <Watch onVariables={(text) => (variablesText.current = text)} />
           <OpenFromAddress />
+          <ShowResponse />
         </GraphiQL.Footer>
       </GraphiQL>
     </>
@@ -129,10 +134,17 @@ function Watch({ onVariables }: { onVariables: (text: string) => void }) {
   return null;
 }
 
-/** Copies the current operation as a request. */
+/** Copies the current operation as a request, or as a link that opens it here. */
 function CopyRequest() {
   const { subject } = useCost();
-  const { headerEditor } = useEditors();
+  const { queryEditor, variableEditor, headerEditor } = useEditors();
+  const share = () => {
+    const query = queryEditor?.getValue() ?? '';
+    const variables = variableEditor?.getValue() ?? '';
+    if (query.trim() === '') return undefined;
+    const given = new URLSearchParams({ query, ...(variables.trim() !== '' && { variables }) });
+    return `${location.origin}${location.pathname}?${given}`;
+  };
   const snippet = () => {
     if (!subject) return undefined;
     let own = {};
@@ -151,6 +163,7 @@ function CopyRequest() {
     <div className="copy-request">
       <CopyButton text={made(asCurl)}>Copy as curl</CopyButton>
       <CopyButton text={made(asFetch)}>Copy as fetch</CopyButton>
+      <CopyButton text={share}>Share</CopyButton>
     </div>
   );
 }
@@ -207,7 +220,20 @@ function CostPanel() {
   );
 }
 
-/** Handles links from the other pages, such as `#operation=listPets` and `#example=nested`. */
+/** Brings the response into view when an operation runs in a window where it is below the fold. */
+function ShowResponse() {
+  const isFetching = useGraphiQL(({ isFetching }) => isFetching);
+  useEffect(() => {
+    if (isFetching && !isWide)
+      document.querySelector('.graphiql-response')?.scrollIntoView({ block: 'start' });
+  }, [isFetching]);
+  return null;
+}
+
+/**
+ * Handles links from the other pages, such as `#operation=listPets` and `#example=nested`, and shared ones with
+ * `?query=` and `&variables=`.
+ */
 function OpenFromAddress() {
   const { queryEditor, variableEditor, schema } = useEditors();
   const open = useOpen();
@@ -218,6 +244,8 @@ function OpenFromAddress() {
     if (!isReady) return;
     const follow = async () => {
       const wanted = new URLSearchParams(location.hash.slice(1));
+      const shared = new URLSearchParams(location.search);
+      const query = shared.get('query');
       const operation = (await restOperations()).find(
         ({ operationId }) => operationId === wanted.get('operation'),
       );
@@ -230,6 +258,7 @@ function OpenFromAddress() {
           variables: isEmpty ? '' : `${JSON.stringify(variables, null, 2)}\n`,
         });
       } else if (example) latest.current(example);
+      else if (query) latest.current({ query, variables: shared.get('variables') ?? '' });
       else return;
       // Reloading the page should keep the user's edits.
       history.replaceState(null, '', location.pathname);

@@ -1,9 +1,7 @@
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import { apiKey } from '../key.ts';
 import { type Budget, type Window, windowAt } from '../server.ts';
-import { type CostState, cost, type Quote } from './cost.ts';
-
-const MAX_COST = 50;
+import { type CostState, cost, type Quote, type Reasons } from './cost.ts';
 
 export const useCost = (): CostState => useSyncExternalStore(cost.subscribe, () => cost.state);
 export const useKeyState = () => useSyncExternalStore(apiKey.subscribe, () => apiKey.state);
@@ -21,7 +19,9 @@ function quoteText(quote: Quote): string {
     case 'known':
       return quote.units === 0 ? 'Costs nothing' : `Costs ${counted(quote.units, 'unit')}`;
     case 'refused':
-      return quote.expensive.length > 0 ? `Exceeds the maximum cost of ${MAX_COST} units` : quote.message;
+      return quote.reasons && quote.reasons.units > quote.reasons.maxCost
+        ? `Exceeds the maximum of ${counted(quote.reasons.maxCost, 'unit')} by ${(quote.reasons.units - quote.reasons.maxCost).toLocaleString('en')}`
+        : quote.message;
   }
 }
 
@@ -66,13 +66,14 @@ function BudgetText({ budget: { minute, day } }: { budget: Budget }) {
 
 /** Always visible below the response. */
 export function CostStrip() {
-  const { quote, budget, ran } = useCost();
+  const { quote, budget, ran, events } = useCost();
   return (
     <section className="cost-strip" aria-label="Cost">
       <span role="status" className={`quote quote-${quote.kind}`}>
         {quoteText(quote)}
       </span>
-      {ran !== undefined && (
+      {events !== undefined && <span className="ran">Listening: {counted(events, 'event')} so far</span>}
+      {ran !== undefined && events === undefined && (
         <span role="status" className="ran">
           The last run cost {counted(ran, 'unit')}
         </span>
@@ -85,38 +86,51 @@ export function CostStrip() {
 /** Explains what makes the operation expensive and what a unit is. */
 export function CostDetails() {
   const { quote, budget } = useCost();
+  const reasons = quote.kind === 'known' || quote.kind === 'refused' ? quote.reasons : undefined;
   return (
     <>
       <p className={`quote quote-${quote.kind}`}>{quoteText(quote)}.</p>
-      {quote.kind === 'refused' && quote.expensive.length > 0 && (
-        <>
-          <p>{quote.message}</p>
-          <table className="expensive">
-            <caption>What makes it expensive</caption>
-            <thead>
-              <tr>
-                <th scope="col">List</th>
-                <th scope="col">Maximum entries</th>
-              </tr>
-            </thead>
-            <tbody>
-              {quote.expensive.slice(0, 5).map(({ path, entries }) => (
-                <tr key={path}>
-                  <td>{path}</td>
-                  <td>{entries.toLocaleString('en')}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          <p>
-            Reduce <code>first</code> or <code>last</code>. Without them, a list counts as 20 entries.
-          </p>
-        </>
-      )}
+      {reasons && <ReasonsView reasons={reasons} />}
       {budget && <p className="plan">Plan {budget.plan.toLowerCase()}. Each REST call costs one unit.</p>}
+    </>
+  );
+}
+
+function ReasonsView({ reasons }: { reasons: Reasons }) {
+  const { lists, suggestion, entriesPerUnit, weightPerUnit, maxCost } = reasons;
+  return (
+    <>
+      {suggestion && (
+        <p role="status" className="suggestion">
+          With <code>first: {suggestion.first}</code> in {suggestion.path} it costs{' '}
+          {counted(suggestion.units, 'unit')}.
+        </p>
+      )}
+      {lists.length > 0 && (
+        <table className="expensive">
+          <caption>What it is made of, most expensive first</caption>
+          <thead>
+            <tr>
+              <th scope="col">List</th>
+              <th scope="col">Entries, up to</th>
+              <th scope="col">Weight</th>
+            </tr>
+          </thead>
+          <tbody>
+            {lists.slice(0, 5).map(({ path, entries, weight }) => (
+              <tr key={path}>
+                <td>{path}</td>
+                <td>{entries.toLocaleString('en')}</td>
+                <td>{weight.toLocaleString('en')}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
       <p>
-        A root field costs 1 unit per 100 list entries that it and its subselections can return, and at least
-        1. Operations above {MAX_COST} units are refused.
+        A root field costs 1 unit per {entriesPerUnit} list entries or per{' '}
+        {weightPerUnit.toLocaleString('en')} of weight that it can return, whichever is more, and at least 1.
+        A field weighs 1 in each row, a long text more. Operations above {maxCost} units are refused.
       </p>
     </>
   );

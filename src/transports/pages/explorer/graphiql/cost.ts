@@ -1,8 +1,16 @@
-import { type DocumentNode, type GraphQLSchema, Kind, type OperationDefinitionNode, validate } from 'graphql';
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  validate,
+} from 'graphql';
 import { apiKey } from '../key.ts';
-import { type Budget, budgetOf, describeFailure, errorMessage } from '../server.ts';
-import { type ExpensiveField, expensiveFields } from './expensive.ts';
-import { bodyOf, canonical, headersFor, operationAt, parsed, variablesOf } from './request.ts';
+import { type Budget, budgetOf, describeFailure, errorMessage, windowAt } from '../server.ts';
+import { estimate, type PricedList, pricing, smaller } from './pricing.ts';
+import { bodyOf, canonical, headersFor, operationAt, variablesOf } from './request.ts';
 
 /** How long typing must pause before the cost is requested, in milliseconds. */
 const DEBOUNCE_TIME = 400;
@@ -11,14 +19,29 @@ const DEBOUNCE_TIME = 400;
 export type Quote =
   | { kind: 'none'; reason: string }
   | { kind: 'asking' }
-  | { kind: 'known'; units: number }
-  | { kind: 'refused'; message: string; expensive: readonly ExpensiveField[] };
+  | { kind: 'known'; units: number; reasons?: Reasons | undefined }
+  | { kind: 'refused'; message: string; isTooComplex: boolean; reasons?: Reasons | undefined };
+
+/** Why an operation costs what it costs. */
+export interface Reasons {
+  /** Most expensive first. */
+  lists: readonly PricedList[];
+  maxCost: number;
+  entriesPerUnit: number;
+  weightPerUnit: number;
+  /** Units, also above the maximum. */
+  units: number;
+  /** A smaller page of one list with which the operation fits the maximum and what is left this minute. */
+  suggestion?: { path: string; first: number; units: number } | undefined;
+}
 
 export interface CostState {
   quote: Quote;
   budget: Budget | undefined;
   /** Units charged for the last run. */
   ran: number | undefined;
+  /** Events received by the subscription that runs, if one does. */
+  events: number | undefined;
   /** The operation that the quote applies to. */
   subject: Subject | undefined;
 }
@@ -39,6 +62,7 @@ class Cost {
     quote: { kind: 'none', reason: NO_KEY },
     budget: undefined,
     ran: undefined,
+    events: undefined,
     subject: undefined,
   };
   #asked: string | undefined;
@@ -100,61 +124,27 @@ class Cost {
   }
 
   async #ask(requestKey: string, subject: Subject, schema: GraphQLSchema | null | undefined): Promise<void> {
-    let quote: Quote;
-    let budget: Budget | undefined;
-    let isFinal = true;
-    try {
-      const response = await fetch('/graphql/cost', {
-        method: 'POST',
-        headers: headersFor(),
-        body: subject.body,
-      });
-      const text = await response.text();
-      if (response.ok) {
-        const body = JSON.parse(text);
-        quote = { kind: 'known', units: body.cost };
-        budget = budgetOf(body);
-      } else {
-        isFinal = response.status === 400;
-        const isTooExpensive = response.status === 400 && text.includes('QUERY_TOO_COMPLEX');
-        const expensive =
-          isTooExpensive && schema
-            ? expensiveFields(schema, subject.document, subject.operation, subject.variables)
-            : [];
-        quote = { kind: 'refused', message: errorMessage(text, response), expensive };
-      }
-    } catch (error) {
-      isFinal = false;
-      quote = { kind: 'refused', message: await describeFailure(error), expensive: [] };
-    }
+    const { quote, budget, isFinal } = await quoteOf(subject.body);
     // The text has changed, and a newer request is on its way.
     if (requestKey !== this.#asked) return;
     // The server was unavailable or limiting requests, so try again next time.
     if (!isFinal) this.#asked = undefined;
     this.#set(budget ? { quote, budget } : { quote });
+    if (!schema || (quote.kind !== 'known' && !quote.isTooComplex)) return;
+    const reasons = await reasonsFor(subject, schema, quote, this.#state.budget);
+    if (requestKey === this.#asked) this.#set({ quote: { ...quote, reasons } });
   }
 
-  /** Updates the state from the headers of a response. */
-  onResponse(response: Response): void {
-    if (response.status === 401) void apiKey.check();
-    if (response.status !== 429) return;
-    const { budget } = this.#state;
-    const limit = Number(response.headers.get('x-ratelimit-limit'));
-    if (!budget) return;
-    const used = {
-      limit,
-      remaining: Number(response.headers.get('x-ratelimit-remaining')),
-      resetAt: Number(response.headers.get('x-ratelimit-reset')) * 1000,
-    };
-    if (limit === budget.minute.limit) this.#set({ budget: { ...budget, minute: used } });
-    else if (limit === budget.day.limit) this.#set({ budget: { ...budget, day: used } });
+  /** Shows how many events a subscription has received; undefined when it has ended. */
+  onEvents(events: number | undefined): void {
+    this.#set({ events });
   }
 
   /** Records the cost reported in a result. @returns the result without the extension we requested */
   takeCost<T extends { extensions?: Record<string, unknown> }>(result: T): T {
     const { rateLimit, ...others } = (result.extensions ?? {}) as Record<string, never>;
     if (rateLimit === undefined) return result;
-    this.#set({ ran: (rateLimit as { cost: number }).cost, budget: budgetOf(rateLimit) });
+    this.#set({ ran: (rateLimit as { cost: number }).cost });
     const { extensions: _removed, ...shown } = result;
     return (Object.keys(others).length > 0 ? { ...shown, extensions: others } : shown) as T;
   }
@@ -165,6 +155,65 @@ class Cost {
   }
 }
 
+interface Answer {
+  quote: Extract<Quote, { kind: 'known' | 'refused' }>;
+  budget?: Budget;
+  /** Whether asking again would give the same answer. */
+  isFinal: boolean;
+}
+
+/** Asks the server for the cost of an operation. */
+async function quoteOf(body: string): Promise<Answer> {
+  try {
+    const response = await fetch('/graphql/cost', { method: 'POST', headers: headersFor(), body });
+    const text = await response.text();
+    if (response.ok) {
+      const known = JSON.parse(text);
+      return { quote: { kind: 'known', units: known.cost }, budget: budgetOf(known), isFinal: true };
+    }
+    const isFinal = response.status === 400;
+    const isTooComplex = isFinal && text.includes('QUERY_TOO_COMPLEX');
+    return { quote: { kind: 'refused', message: errorMessage(text, response), isTooComplex }, isFinal };
+  } catch (error) {
+    const message = await describeFailure(error);
+    return { quote: { kind: 'refused', message, isTooComplex: false }, isFinal: false };
+  }
+}
+
+/** Explains a quote by the server's prices. A suggestion is shown only if the server confirms it. */
+async function reasonsFor(
+  { document, operation, variables }: Subject,
+  schema: GraphQLSchema,
+  quote: Answer['quote'],
+  budget: Budget | undefined,
+): Promise<Reasons | undefined> {
+  const prices = await pricing();
+  if (!prices) return undefined;
+  const { lists, units: estimated } = estimate(prices, schema, document, operation, variables);
+  const units = quote.kind === 'known' ? quote.units : estimated;
+  const { maxCost, entriesPerUnit, weightPerUnit } = prices;
+  const reasons: Reasons = { lists, maxCost, entriesPerUnit, weightPerUnit, units };
+  const left = budget ? windowAt(budget.minute, Date.now()).remaining : maxCost;
+  const limit = Math.min(maxCost, Math.max(1, left));
+  if (units <= limit) return reasons;
+  const made = smaller(
+    limit,
+    lists,
+    document,
+    operation,
+    (changed, changedOperation) => estimate(prices, schema, changed, changedOperation, variables).units,
+  );
+  if (!made) return reasons;
+  const text = JSON.stringify(variables, (_name, value) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
+  const name = made.operation.name?.value;
+  const { quote: confirmed } = await quoteOf(bodyOf(canonical(made.document, made.operation), text, name));
+  return confirmed.kind === 'known' && confirmed.units <= limit
+    ? { ...reasons, suggestion: { path: made.list.path, first: made.first, units: confirmed.units } }
+    : reasons;
+}
+
 /** @returns why the operation cannot run, if it cannot */
 function subjectOf(
   query: string,
@@ -173,8 +222,12 @@ function subjectOf(
   schema: GraphQLSchema | null | undefined,
 ): Subject | string {
   if (query.replaceAll(/#.*$/gm, '').trim() === '') return 'Write an operation to see its cost.';
-  const document = parsed(query);
-  if (!document) return 'The operation is incomplete.';
+  let document: DocumentNode;
+  try {
+    document = parse(query);
+  } catch (error) {
+    return syntaxProblem(error);
+  }
   const operation = operationAt(document, offset);
   if (!operation) return 'There are only fragments, no operation.';
   const error = schema ? validate(schema, document)[0] : undefined;
@@ -193,6 +246,14 @@ function subjectOf(
   } catch {
     return 'The variables are not valid JSON.';
   }
+}
+
+/** Tells text that ends too early from text that is wrong. */
+function syntaxProblem(error: unknown): string {
+  if (!(error instanceof GraphQLError)) return String(error);
+  if (error.message.includes('<EOF>')) return 'The operation is incomplete.';
+  const [place] = error.locations ?? [];
+  return `${error.message.replace(/\.$/, '')}${place ? ` in line ${place.line}, column ${place.column}` : ''}.`;
 }
 
 export const cost = new Cost();

@@ -1,4 +1,5 @@
 import type { GraphQLSchema } from 'graphql';
+import { FIRST_EXAMPLE } from './first-example.ts';
 
 export interface Example {
   /** Its id in links: `#example=nested`. */
@@ -14,33 +15,7 @@ const EXAMPLES: readonly Example[] = [
     id: 'nested',
     title: 'Nested pets',
     about: 'Categories with their pets, stock and orders, in one request.',
-    query: `query PetsAndCategories {
-  categories(first: 3) {
-    nodes {
-      name
-      description
-      pets(first: 5, filter: { status: [available, pending] }) {
-        totalCount
-        nodes {
-          id
-          name
-          status
-          inventory {
-            quantity
-          }
-          orders(first: 2) {
-            nodes {
-              id
-              quantity
-              complete
-            }
-          }
-        }
-      }
-    }
-  }
-}
-`,
+    query: FIRST_EXAMPLE,
   },
   {
     id: 'filters',
@@ -171,6 +146,3 @@ const SUBSCRIPTION: Example = {
 /** The examples supported by the schema. */
 export const examplesFor = (schema: GraphQLSchema | null | undefined): readonly Example[] =>
   schema?.getSubscriptionType()?.getFields().events ? [...EXAMPLES, SUBSCRIPTION] : EXAMPLES;
-
-/** Open on the first visit. */
-export const FIRST_EXAMPLE = EXAMPLES[0]!;

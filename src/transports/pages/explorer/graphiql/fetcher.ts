@@ -1,6 +1,7 @@
 import type { Fetcher } from '@graphiql/toolkit';
 import { getOperationAST } from 'graphql';
 import { parseExactly } from '../exact-json.ts';
+import { apiKey } from '../key.ts';
 import { describeFailure, errorMessage, UNREACHABLE } from '../server.ts';
 import { cost } from './cost.ts';
 import { bodyOf, headersFor, parsed } from './request.ts';
@@ -44,7 +45,7 @@ async function post(
   } catch (error) {
     return failed(error instanceof SyntaxError ? invalidVariables(error) : UNREACHABLE);
   }
-  cost.onResponse(response);
+  apiKey.observe(response);
   let result: Result;
   try {
     result = parseExactly(text) as Result;
@@ -54,7 +55,13 @@ async function post(
   return cost.takeCost(result);
 }
 
-/** Yields the results of a subscription until it is stopped. */
+/** How many results of a subscription are shown. */
+const SHOWN_RESULTS = 100;
+
+/** How often the budget is checked while a subscription runs, in milliseconds. Checking is free. */
+const BUDGET_INTERVAL = 3_000;
+
+/** Yields all results of a subscription so far, newest first, until it is stopped. */
 function subscribe(
   query: string,
   variablesText: string,
@@ -64,27 +71,43 @@ function subscribe(
   const aborter = new AbortController();
   let results: AsyncGenerator<unknown, void> | undefined;
   let isOver = false;
-  const end = { done: true, value: undefined } as const;
+  let received = 0;
+  const shown: unknown[] = [];
+  const timer = setInterval(() => void apiKey.check(), BUDGET_INTERVAL);
+  const finish = () => {
+    isOver = true;
+    clearInterval(timer);
+    cost.onEvents(undefined);
+    void apiKey.check();
+    return { done: true, value: undefined } as const;
+  };
   const iterator = {
     next: async (): Promise<IteratorResult<never>> => {
-      if (isOver) return end;
+      if (isOver) return { done: true, value: undefined };
       try {
-        results ??= resultsOf(bodyOf(query, variablesText, operationName), headers, aborter.signal);
-        const result = (await results.next()) as IteratorResult<never>;
-        return isOver ? end : result;
+        if (!results) {
+          cost.onEvents(0);
+          results = resultsOf(bodyOf(query, variablesText, operationName), headers, aborter.signal);
+        }
+        const { done, value } = await results.next();
+        if (isOver) return { done: true, value: undefined };
+        if (done) return finish();
+        cost.onEvents(++received);
+        shown.unshift(value);
+        shown.length = Math.min(shown.length, SHOWN_RESULTS);
+        return { done: false, value: (shown.length === 1 ? value : { newestFirst: shown }) as never };
       } catch (error) {
         // Stopping is not an error.
-        if (isOver) return end;
-        isOver = true;
+        if (isOver) return { done: true, value: undefined };
+        finish();
         const words = error instanceof SyntaxError ? invalidVariables(error) : await describeFailure(error);
         return { done: false, value: failed(words) as never };
       }
     },
     // Stop now rather than at the next event, which may never come.
     return: async () => {
-      isOver = true;
       aborter.abort();
-      return end;
+      return finish();
     },
     [Symbol.asyncIterator]: () => iterator,
   };

@@ -7,9 +7,15 @@ const withoutHeaders = (text: string): string =>
 const NAMESPACE = 'graphiql:';
 const names = () => Object.keys(localStorage).filter((name) => name.startsWith(NAMESPACE));
 
+/** Relations of the panes until the user drags them: the editor needs more space than a panel or the response. */
+const FIRST_SIZES: Record<string, string> = {
+  'graphiql:docExplorerFlex': '0.27',
+  'graphiql:editorFlex': '1.6',
+};
+
 /** Storage for GraphiQL's tabs, history and settings, which persist across visits. */
 export const storage = {
-  getItem: (name: string) => localStorage.getItem(name),
+  getItem: (name: string) => localStorage.getItem(name) ?? FIRST_SIZES[name] ?? null,
   setItem: (name: string, value: string) => localStorage.setItem(name, withoutHeaders(value)),
   removeItem: (name: string) => localStorage.removeItem(name),
   clear: () => {

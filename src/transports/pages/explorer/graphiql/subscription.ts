@@ -1,5 +1,6 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { parseExactly } from '../exact-json.ts';
+import { apiKey } from '../key.ts';
 
 /** Shown if the stream ends without `complete`, because the server stopped or disconnected a slow reader. */
 const ENDED = { errors: [{ message: 'The server ended the stream. Run it again to continue.' }] };
@@ -22,6 +23,7 @@ export async function* resultsOf(
     body,
     signal,
   });
+  apiKey.observe(response);
   if (!response.ok) throw response;
   const messages = response
     .body!.pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array, string>)
