@@ -296,35 +296,6 @@ describe.runIf(process.platform === 'linux')('the data file', () => {
   }, 60_000);
 });
 
-describe('a query with errors in nested lists', () => {
-  it.each([
-    '{ pets(first: 10) { nodes { category { pets(before: "no cursor") { totalCount } } } } }',
-    '{ pets(first: 10) { nodes { category { pets(first: 101) { totalCount } } } } }',
-  ])(
-    'does not end the process if some records fail synchronously and others later: %s',
-    async (query) => {
-      await start({ SAMPLE_DATA: 'on' }).then(({ child, exited }) => {
-        child.kill('SIGTERM');
-        return exited;
-      });
-      const server = await start();
-      const post = (text: string) =>
-        fetch(`${server.url}/graphql`, {
-          method: 'POST',
-          headers: { 'x-api-key': printedKey(server), 'content-type': 'application/json' },
-          body: JSON.stringify({ query: text }),
-        });
-      // This record is cached from now on, while all others have to be read.
-      expect((await post('{ category(id: 2) { id } }')).status).toBe(200);
-      // Interpreted at first, then compiled.
-      for (let i = 0; i < 3; i++) expect((await (await post(query)).json()).errors).toHaveLength(1);
-      expect((await get(server, '/pets?limit=1')).status).toBe(200);
-      expect(server.child.exitCode).toBeNull();
-    },
-    60_000,
-  );
-});
-
 describe('SIGKILL', () => {
   it('loses no acknowledged write and leads to no repeated id', async () => {
     const key = await unlimitedKey();

@@ -8,7 +8,6 @@ import {
   type ObjectValueNode,
   type OperationDefinitionNode,
   type SelectionSetNode,
-  TypeNameMetaFieldDef,
   visit,
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
@@ -17,7 +16,7 @@ import type { Documents, Operation } from './documents.ts';
 import type { ErrorReporter } from './execute.ts';
 import type { ExecutionPlan } from './execution-plan.ts';
 import { asQuery, type ExecutionSchemas } from './mutation.ts';
-import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
+import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
 /** Compiling pays off from the second use on, so one-off operations are never compiled. */
@@ -39,16 +38,18 @@ export class Compiler {
     this.#report = report;
   }
 
-  /** @returns code equivalent to graphql-js for these variables; null to interpret instead */
-  codeFor(plan: ExecutionPlan, variables: Variables): CompiledQuery | null {
+  /** @returns code for each part, equivalent to graphql-js for these variables; null to interpret instead */
+  codeFor(plan: ExecutionPlan, variables: Variables): readonly CompiledQuery[] | null {
     plan.uses++;
     if (plan.uses < MIN_USES_TO_COMPILE || !canCompile(plan, variables)) return null;
     if (plan.code === undefined) {
-      const { operation, selected } = plan;
+      const { operation, selected, parts } = plan;
       const hasRoom =
         selected.fields <= MAX_COMPILED_FIELDS &&
         this.#documents.reserve(operation.document, selected.fields * BYTES_PER_COMPILED_FIELD);
-      plan.code = hasRoom ? this.compile(operation, selected, { stringify: true }) : null;
+      const options = { stringify: parts.length === 1 };
+      const code = hasRoom ? parts.map((part) => this.compile(operation, part, options)) : [null];
+      plan.code = code.every((part) => part !== null) ? code : null;
     }
     return plan.code;
   }
@@ -59,7 +60,7 @@ export class Compiler {
    */
   compile(
     { node }: Operation,
-    { selection }: SelectedOperation,
+    selection: Selection,
     { stringify }: { stringify: boolean },
   ): CompiledQuery | null {
     const compile = (customJSONSerializer: boolean) =>
@@ -79,10 +80,10 @@ export class Compiler {
 }
 
 /**
- * Rewrites an operation without fragments and directives. graphql-jit misbehaves if a field is selected in
+ * Writes part of an operation, or all of it, without fragments and directives. graphql-jit misbehaves if a field is selected in
  * several places, or if selections with one response key are skipped independently.
  */
-function flatDocument(node: OperationDefinitionNode, selection: Selection): DocumentNode {
+export function flatDocument(node: OperationDefinitionNode, selection: Selection): DocumentNode {
   const { directives: _decided, ...operation } = asQuery(node);
   return {
     kind: Kind.DOCUMENT,
@@ -116,14 +117,6 @@ function fieldNodes({ definition, nodes, subselections }: SelectedField): FieldN
   return [{ ...first!, selectionSet: selections }, ...others];
 }
 
-/** Whether a response key contains the separator of graphql-jit's paths, which would make them ambiguous. */
-const hasSeparator = (selection: Selection): boolean =>
-  selection.some(
-    ({ key, definition, subselections }) =>
-      (key.includes('_') && definition !== TypeNameMetaFieldDef) ||
-      [...subselections.values()].some(hasSeparator),
-  );
-
 const hasSeveralTypes = (selection: Selection): boolean =>
   selection.some(
     ({ subselections }) => subselections.size > 1 || [...subselections.values()].some(hasSeveralTypes),
@@ -132,14 +125,11 @@ const hasSeveralTypes = (selection: Selection): boolean =>
 /**
  * Whether graphql-jit behaves like graphql-js here. It treats a missing variable inside a literal as null, so
  * that `{description: $none}` would remove the description. It mistakes the properties of Object.prototype
- * for fields. For mutations, it identifies fields by paths that can be ambiguous.
+ * for fields.
  */
 function canCompile(plan: ExecutionPlan, variables: Variables): boolean {
-  if (plan.requiredVariables === undefined) {
-    const { operation, selected } = plan;
-    const isClear = operation.node.operation !== 'mutation' || !hasSeparator(selected.selection);
-    plan.requiredVariables = isClear ? neededVariables(operation.document.ast) : null;
-  }
+  if (plan.requiredVariables === undefined)
+    plan.requiredVariables = neededVariables(plan.operation.document.ast);
   return plan.requiredVariables?.every((name) => Object.hasOwn(variables, name)) ?? false;
 }
 

@@ -17,12 +17,13 @@ import {
   visit,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import { AppError, MAX_LISTED_ISSUES, unlistedIssues } from '../foundation/errors.ts';
+import { AppError, MAX_LISTED_ISSUES } from '../foundation/errors.ts';
 import { AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import { Int64IdsRule } from '../schema/id-scalar.ts';
 import { checkExpansion, checkNesting, countTokens, MAX_TOKENS } from './complexity.ts';
 import { findMergeConflicts } from './merging.ts';
-import { OperationRefused, publicError, refused } from './refusal.ts';
+import { formatErrors, OperationRefused, publicError, refused } from './refusal.ts';
+import { UnconditionalSubscriptionRule } from './subscription-rule.ts';
 import { validate } from './validate.ts';
 
 /** Total bytes cached for all documents. */
@@ -91,7 +92,7 @@ export class Documents {
     const standard = specifiedRules.filter(
       (rule) => rule !== MaxIntrospectionDepthRule && rule !== OverlappingFieldsCanBeMergedRule,
     );
-    const rules = [...standard, Int64IdsRule];
+    const rules = [...standard, UnconditionalSubscriptionRule, Int64IdsRule];
     this.#rules = introspection ? rules : [...rules, NoSchemaIntrospectionCustomRule];
   }
 
@@ -185,13 +186,7 @@ const isTooLong = (error: unknown): boolean =>
 function validationRefusal(ast: DocumentNode, errors: readonly GraphQLError[]): OperationRefused {
   if (errors.at(-1)!.message.endsWith('Validation aborted.'))
     return refused('QUERY_TOO_COMPLEX', 'The operation has too many errors.');
-  const named = errors.slice(0, MAX_LISTED_ISSUES).map((error) => validationError(ast, error));
-  const unnamed = errors.length - named.length;
-  if (unnamed > 0) {
-    const last = named.at(-1)!;
-    named[named.length - 1] = { ...last, message: `${last.message} (${unlistedIssues(unnamed)})` };
-  }
-  return new OperationRefused(named);
+  return new OperationRefused(formatErrors(errors, (error) => validationError(ast, error)));
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { ExecutionResult, GraphQLFormattedError } from 'graphql';
 import { AppError, ERRORS } from '../foundation/errors.ts';
-import { publicError } from './refusal.ts';
+import type { MutationResult } from './mutation.ts';
+import { formatErrors, publicError } from './refusal.ts';
 
 /** An execution result as sent to clients. */
 export interface PublicResult {
@@ -16,13 +17,13 @@ export type ErrorReporter = (error: unknown, requestId?: string) => void;
 
 /** Prepares a result for clients. Unexpected errors are reported and masked. */
 export function publicResult(
-  result: ExecutionResult,
+  result: MutationResult,
   report: ErrorReporter,
   requestId?: string,
 ): PublicResult {
   if (!result.errors) return result as Omit<ExecutionResult, 'errors'>;
   let retryAfter: number | undefined;
-  const errors = result.errors.map((error) => {
+  const errors = formatErrors(result.errors, (error) => {
     const cause = error.originalError;
     if (cause instanceof AppError) {
       if (cause.status >= 500) report(cause, requestId);
@@ -32,6 +33,7 @@ export function publicResult(
     report(cause ?? error, requestId);
     return { ...publicError(error, 'INTERNAL'), message: ERRORS.INTERNAL.when };
   });
+  if (result.committed) for (const error of errors) error.extensions!.committed = true;
   const masked: PublicResult = { errors, data: result.data ?? null };
   if (retryAfter !== undefined) masked.retryAfter = retryAfter;
   return masked;

@@ -1,8 +1,10 @@
 import type { GraphQLSchema } from 'graphql';
 import type { CompiledQuery } from 'graphql-jit';
+import { SelectedArguments } from './arguments.ts';
 import type { Cost } from './cost.ts';
 import type { Documents, Operation } from './documents.ts';
-import { conditionVariables, type SelectedOperation, select } from './selection.ts';
+import { partsOf } from './mutation.ts';
+import { conditionVariables, type SelectedOperation, type Selection, select } from './selection.ts';
 import { OperationVariables, type Variables } from './variables.ts';
 
 /** Measured: heap bytes per field of a selection. */
@@ -14,6 +16,9 @@ export interface ExecutionPlan {
   readonly selected: SelectedOperation;
   /** The names of its root fields, without meta fields. */
   readonly rootFields: readonly string[];
+  /** The selections to execute one after the other: several for a mutation with several writing fields. */
+  readonly parts: readonly Selection[];
+  readonly arguments: SelectedArguments;
   uses: number;
   /** Set if it does not depend on variables. */
   cost?: Cost;
@@ -23,8 +28,8 @@ export interface ExecutionPlan {
   schemaData?: Record<string, unknown> | null;
   /** Variables that must be present for compiled code to be correct; null if it never is. */
   requiredVariables?: readonly string[] | null;
-  /** Null if the operation is not to be compiled. */
-  code?: CompiledQuery | null;
+  /** The code of each part; null if the operation is not to be compiled. */
+  code?: readonly CompiledQuery[] | null;
 }
 
 interface PlannedOperation {
@@ -64,8 +69,16 @@ export class ExecutionPlans {
     const selected = select(this.#schema, operation.document.ast, operation.node, variables);
     const isKept = this.#documents.reserve(operation.document, selected.fields * BYTES_PER_FIELD);
     // The document was used once before it was cached, most likely with the same plan.
-    const rootFields = rootFieldsOf(selected);
-    const plan: ExecutionPlan = { operation, selected, rootFields, uses: isKept && plans.size === 0 ? 1 : 0 };
+    const parts =
+      operation.node.operation === 'mutation' ? partsOf(selected.selection) : [selected.selection];
+    const plan: ExecutionPlan = {
+      operation,
+      selected,
+      rootFields: rootFieldsOf(selected),
+      parts,
+      arguments: new SelectedArguments(selected.selection, operation.node),
+      uses: isKept && plans.size === 0 ? 1 : 0,
+    };
     if (isKept) plans.set(decided, plan);
     return plan;
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../schema/context.ts';
-import type { Outcome, PetstoreWrites } from '../store/store.ts';
+import type { Outcome, Transaction } from '../store/store.ts';
 
 /** How long outcomes are kept, in milliseconds. */
 const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
@@ -10,13 +10,15 @@ const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
 /**
  * Runs `work` once per Idempotency-Key, operation and input, over any transport. A repeated call gets the
  * first outcome.
+ *
+ * @throws AppError the refusal, now or the first time. Its `cause` is what is stored.
  */
-export async function runOnce<T>(
+export async function callOnce<T>(
   { store, principal, idempotency, now }: Context,
   operation: string,
   input: object,
-  work: (writes: PetstoreWrites) => MaybePromise<T>,
-): Promise<T> {
+  work: (transaction: Transaction) => MaybePromise<T>,
+): Promise<{ value: T; replayed: boolean }> {
   const outcome: Outcome<T> = await store.once(
     {
       apiKeyId: principal.id,
@@ -27,12 +29,15 @@ export async function runOnce<T>(
     },
     work,
   );
-  if (outcome.replayed) idempotency!.onReplay();
-  if (outcome.error) {
-    const { code, message } = outcome.error;
-    throw new AppError(code, message, { cause: outcome.error });
-  }
-  return outcome.value as T;
+  const { error, replayed } = outcome;
+  if (replayed) idempotency!.onReplay();
+  if (error) throw new AppError(error.code, error.message, { cause: error });
+  return { value: outcome.value as T, replayed };
+}
+
+/** Runs `work` once, as `callOnce` does. @returns its outcome, now or the first time */
+export async function runOnce<T>(...call: Parameters<typeof callOnce<T>>): Promise<T> {
+  return (await callOnce<T>(...call)).value;
 }
 
 /** Digest of an operation and its input, independent of the order of fields. */

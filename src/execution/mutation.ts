@@ -1,69 +1,232 @@
 import {
-  type DocumentNode,
   type ExecutionResult,
-  type FieldNode,
   type GraphQLError,
-  type GraphQLFieldResolver,
-  type GraphQLResolveInfo,
   GraphQLSchema,
-  Kind,
+  getArgumentValues,
   locatedError,
   type OperationDefinitionNode,
   OperationTypeNode,
+  TypeNameMetaFieldDef,
 } from 'graphql';
 import { AppError } from '../foundation/errors.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../schema/context.ts';
-import type { PetstoreWrites, StoredError } from '../store/store.ts';
-import { runOnce } from './idempotency.ts';
-import { OperationRefused, refused } from './refusal.ts';
+import type { Writer } from '../schema/write.ts';
+import type { StoredError, Transaction } from '../store/store.ts';
+import { callOnce, runOnce } from './idempotency.ts';
+import { refused } from './refusal.ts';
+import type { SelectedField, Selection } from './selection.ts';
+import type { Variables } from './variables.ts';
 
 /** Maximum JSON length of the outcomes of several fields that are stored for retries. */
 const MAX_OUTCOME_LENGTH = 16_000;
 
-/** What one root field will write, once its arguments have been validated. */
-interface PlannedWrite {
-  /** Distinguishes the write from others under the same Idempotency-Key. */
-  input: object;
-  work: (writes: PetstoreWrites) => MaybePromise<unknown>;
+/** The result of a mutation. */
+export interface MutationResult extends ExecutionResult {
+  /** Whether it was written although it has errors. */
+  committed?: boolean;
 }
 
-/** A promise that is settled from outside. Rejections that nobody awaits are ignored. */
-class Deferred<T> {
-  resolve!: (value: T) => void;
-  reject!: (error: unknown) => void;
-  readonly promise = new Promise<T>((resolve, reject) => {
-    this.resolve = resolve;
-    this.reject = reject;
-  });
+/** Part of a mutation: one root field that writes, and perhaps `__typename`. */
+export interface MutationPart {
+  /** The field that writes; undefined if there is none. */
+  field: SelectedField | undefined;
+  /** Executes the part with everything below it. */
+  execute(root: Writer, context: Context): MaybePromise<ExecutionResult>;
+}
 
-  constructor() {
-    this.promise.catch(() => {});
+const isWriting = ({ definition }: SelectedField): boolean => definition !== TypeNameMetaFieldDef;
+
+/** The field of a part that writes. */
+export const writingField = (part: Selection): SelectedField | undefined => part.find(isWriting);
+
+/** The number of root fields that write. */
+export const countWrites = (selection: Selection): number => selection.filter(isWriting).length;
+
+/** Splits the root fields of a mutation, in order, so that each part has one that writes. */
+export function partsOf(selection: Selection): readonly Selection[] {
+  const parts: SelectedField[][] = [[]];
+  for (const field of selection) {
+    if (isWriting(field) && parts.at(-1)!.some(isWriting)) parts.push([]);
+    parts.at(-1)!.push(field);
+  }
+  return parts;
+}
+
+/**
+ * Executes a mutation: its root fields one after the other, each with everything below it (GraphQL
+ * specification, section 6.2.2). Several are written and read in one transaction, which any error undoes. A
+ * single one is read after its commit, which spares the transaction.
+ *
+ * @throws OperationRefused if the store cannot do it
+ */
+export function mutate(
+  context: Context,
+  parts: readonly MutationPart[],
+  variables: Variables,
+): MaybePromise<MutationResult> {
+  return parts.length === 1 ? mutateAlone(context, parts[0]!) : mutateTogether(context, parts, variables);
+}
+
+function mutateAlone(context: Context, { field, execute }: MutationPart): MaybePromise<MutationResult> {
+  let committed = false;
+  const root: Writer = {
+    write(input, work) {
+      const outcome = context.idempotency
+        ? runOnce(context, field!.definition.name, input, work)
+        : work(context.store);
+      return andThen(outcome, (value) => {
+        committed = true;
+        return value;
+      });
+    },
+  };
+  return andThen(execute(root, context), (result) =>
+    result.errors && committed ? { ...result, committed } : result,
+  );
+}
+
+async function mutateTogether(
+  context: Context,
+  parts: readonly MutationPart[],
+  variables: Variables,
+): Promise<MutationResult> {
+  const { store, idempotency } = context;
+  if (!(await store.hasTransactions())) {
+    throw refused(
+      'BAD_REQUEST',
+      'This server uses a standalone MongoDB, which has no transactions and cannot write several fields atomically. Send one field per operation.',
+    );
+  }
+  // Each attempt has its own, and the last one counts.
+  let execution: Execution;
+  const work = (transaction: Transaction) => {
+    execution = new Execution(context, parts, transaction);
+    return execution.run();
+  };
+  try {
+    if (!idempotency) {
+      await store.transaction(work);
+      return { data: execution!.data };
+    }
+    const inputs = parts.map(({ field }) => {
+      const { definition, nodes } = field!;
+      return [definition.name, getArgumentValues(definition, nodes[0], variables)];
+    });
+    const { value, replayed } = await callOnce(context, 'mutation', inputs, (transaction) =>
+      andThen(work(transaction), withinSizeLimit),
+    );
+    return replayed ? await replay(context, parts, value) : { data: execution!.data };
+  } catch (error) {
+    return { data: null, errors: errorsFor(error, parts) };
   }
 }
 
-/** One root field of a mutation. Its resolver plans a write and awaits the outcome. */
-export class RootField {
-  readonly name: string;
-  readonly #nodes: readonly FieldNode[];
-  readonly plan = new Deferred<PlannedWrite>();
-  readonly outcome = new Deferred<unknown>();
+/** Performs the writes of a transaction in order, and reads the payload of each before the next. */
+class Execution {
+  /** The merged payloads. */
+  readonly data: Record<string, unknown> = {};
+  readonly #outcomes: unknown[] = [];
+  readonly #context: Context;
+  readonly #parts: readonly MutationPart[];
+  readonly #transaction: Transaction;
+  /** Why a write failed. */
+  #failure: { error: unknown } | undefined;
 
-  constructor({ fieldName, fieldNodes }: GraphQLResolveInfo) {
-    this.name = fieldName;
-    this.#nodes = fieldNodes;
+  constructor(context: Context, parts: readonly MutationPart[], transaction: Transaction) {
+    this.#context = context;
+    this.#parts = parts;
+    this.#transaction = transaction;
   }
 
-  /** Adds a write to the operation. @returns its outcome, once all writes are committed */
-  write<T>(input: object, work: (writes: PetstoreWrites) => MaybePromise<T>): Promise<T> {
-    this.plan.resolve({ input, work });
-    return this.outcome.promise as Promise<T>;
+  /**
+   * Does not create a promise if the store is synchronous.
+   *
+   * @returns the outcomes of the writes
+   * @throws FieldRefusal if a write is refused, PayloadError if a payload cannot be read
+   */
+  run(from = 0): MaybePromise<unknown[]> {
+    for (let at = from; at < this.#parts.length; at++) {
+      // New loaders, because this write may change what was read before it.
+      const loaders = this.#context.loaders.within(this.#transaction);
+      const result = this.#parts[at]!.execute(this.#writer(at), { ...this.#context, loaders });
+      if (result instanceof Promise) {
+        return result.then((settled) => {
+          this.#add(settled);
+          return this.run(at + 1);
+        });
+      }
+      this.#add(result);
+    }
+    return this.#outcomes;
   }
 
-  /** Attaches this field's location and path to an error. */
-  located(error: unknown): GraphQLError {
-    const { alias, name } = this.#nodes[0]!;
-    return locatedError(error, this.#nodes, [(alias ?? name).value]);
+  #writer(at: number): Writer {
+    const fail = (error: unknown): never => {
+      this.#failure = { error: isRefusal(error) ? new FieldRefusal(error, at) : error };
+      throw error;
+    };
+    const keep = <T>(outcome: T): T => {
+      this.#outcomes[at] = outcome;
+      return outcome;
+    };
+    return {
+      write: (_input, work) => {
+        try {
+          const outcome = work(this.#transaction);
+          return outcome instanceof Promise ? outcome.then(keep, fail) : keep(outcome);
+        } catch (error) {
+          return fail(error);
+        }
+      },
+    };
+  }
+
+  #add({ data, errors }: ExecutionResult): void {
+    if (this.#failure) throw this.#failure.error;
+    if (errors) {
+      // The engine has to know of its own errors, because it may try again.
+      const unexpected = errors.find(({ originalError }) => originalError && !isRefusal(originalError));
+      throw unexpected?.originalError ?? new PayloadError(errors);
+    }
+    Object.assign(this.data, data);
+  }
+}
+
+/** The errors to return for what a transaction threw. */
+function errorsFor(error: unknown, parts: readonly MutationPart[]): readonly GraphQLError[] {
+  if (error instanceof PayloadError) return error.errors;
+  const stored = error instanceof AppError ? (error.cause as StoredError | undefined) : undefined;
+  const at = error instanceof FieldRefusal ? error.at : stored?.at;
+  const field = at === undefined ? undefined : parts[at]!.field;
+  return [field ? locatedError(error, field.nodes, [field.key]) : locatedError(error, undefined)];
+}
+
+/** Reads the payloads of a call that was answered before, from the outcomes of its writes. */
+async function replay(
+  context: Context,
+  parts: readonly MutationPart[],
+  outcomes: readonly unknown[],
+): Promise<MutationResult> {
+  const results = await Promise.all(
+    parts.map(({ execute }, at) => execute({ write: () => outcomes[at] as never }, context)),
+  );
+  const errors = results.flatMap((result) => result.errors ?? []);
+  const data = results.every((result) => result.data)
+    ? Object.assign({}, ...results.map((result) => result.data))
+    : null;
+  return errors.length > 0 ? { data, errors, committed: true } : { data };
+}
+
+const isRefusal = (error: unknown): error is AppError => error instanceof AppError && error.status < 500;
+
+/** Thrown in a transaction to undo it, if a payload cannot be read. */
+class PayloadError extends Error {
+  readonly errors: readonly GraphQLError[];
+
+  constructor(errors: readonly GraphQLError[]) {
+    super(errors[0]!.message);
+    this.errors = errors;
   }
 }
 
@@ -74,8 +237,7 @@ export class RootField {
 class FieldRefusal extends AppError {
   readonly at: number;
 
-  constructor(refusal: Pick<AppError, 'code' | 'message' | 'retryAfter'>, at: number) {
-    const { code, message, retryAfter } = refusal;
+  constructor({ code, message, retryAfter }: AppError, at: number) {
     super(code, message, retryAfter === undefined ? {} : { retryAfter });
     this.at = at;
   }
@@ -85,116 +247,8 @@ class FieldRefusal extends AppError {
   }
 }
 
-/**
- * A mutation in progress, the root value of its execution. All its root fields are written in order and
- * atomically before anything below them is read.
- */
-export class Mutation {
-  readonly #fields: RootField[] = [];
-
-  begin(info: GraphQLResolveInfo): RootField {
-    const field = new RootField(info);
-    this.#fields.push(field);
-    return field;
-  }
-
-  /**
-   * Performs the planned writes and lets the fields continue.
-   *
-   * @param count number of root fields
-   * @returns the result of the whole operation if it failed
-   * @throws OperationRefused if the store cannot do it
-   */
-  async commit(context: Context, count: number): Promise<ExecutionResult | undefined> {
-    const fields = this.#fields;
-    if (fields.length < count) {
-      // Execution refused a field before calling its resolver, and its result has the error.
-      for (const each of fields) each.outcome.reject(new Error('Another field of the operation failed.'));
-      return undefined;
-    }
-    if (count === 0) return undefined;
-    // The field that the error is reported for.
-    let field = fields.length === 1 ? fields[0] : undefined;
-    try {
-      const plans: PlannedWrite[] = [];
-      for (const each of fields) {
-        plans.push(
-          await each.plan.promise.catch((error: unknown) => {
-            field = each;
-            throw error;
-          }),
-        );
-      }
-      const outcomes =
-        plans.length === 1
-          ? [await this.#writeOne(context, plans[0]!)]
-          : await this.#writeAll(context, plans);
-      for (const [index, outcome] of outcomes.entries()) fields[index]!.outcome.resolve(outcome);
-      return undefined;
-    } catch (error) {
-      for (const each of fields) each.outcome.reject(error);
-      if (error instanceof OperationRefused) throw error;
-      if (error instanceof FieldRefusal) field = fields[error.at];
-      const told = field?.located(error) ?? locatedError(error, undefined);
-      return { data: null, errors: [told] };
-    }
-  }
-
-  #writeOne(context: Context, { input, work }: PlannedWrite): MaybePromise<unknown> {
-    if (!context.idempotency) return work(context.store);
-    return runOnce(context, this.#fields[0]!.name, input, work);
-  }
-
-  async #writeAll(context: Context, plans: readonly PlannedWrite[]): Promise<unknown[]> {
-    const { store, idempotency } = context;
-    if (!(await store.hasTransactions())) {
-      throw refused(
-        'BAD_REQUEST',
-        'This server uses a standalone MongoDB, which has no transactions and cannot write several fields atomically. Send one field per operation.',
-      );
-    }
-    if (!idempotency) return store.transaction((writes) => runInOrder(plans, writes));
-    const inputs = plans.map(({ input }, index) => [this.#fields[index]!.name, input]);
-    try {
-      return await runOnce(context, 'mutation', inputs, (writes) =>
-        withinSizeLimit(runInOrder(plans, writes)),
-      );
-    } catch (error) {
-      const at = (error as AppError & { cause?: StoredError }).cause?.at;
-      throw error instanceof AppError && at !== undefined ? new FieldRefusal(error, at) : error;
-    }
-  }
-}
-
-/** Performs the writes in order, without creating a promise if the store is synchronous. */
-function runInOrder(plans: readonly PlannedWrite[], writes: PetstoreWrites): MaybePromise<unknown[]> {
-  const outcomes: unknown[] = [];
-  const from = (index: number): MaybePromise<unknown[]> => {
-    for (let at = index; at < plans.length; at++) {
-      const refuse = (error: unknown): never => {
-        throw error instanceof AppError && error.status < 500 ? new FieldRefusal(error, at) : error;
-      };
-      try {
-        const outcome = plans[at]!.work(writes);
-        if (outcome instanceof Promise) {
-          return outcome.then((settled) => {
-            outcomes.push(settled);
-            return from(at + 1);
-          }, refuse);
-        }
-        outcomes.push(outcome);
-      } catch (error) {
-        refuse(error);
-      }
-    }
-    return outcomes;
-  };
-  return from(0);
-}
-
 /** @throws PAYLOAD_TOO_LARGE if the outcomes are too large to store */
-function withinSizeLimit(outcomes: MaybePromise<unknown[]>): MaybePromise<unknown[]> {
-  if (outcomes instanceof Promise) return outcomes.then(withinSizeLimit);
+function withinSizeLimit(outcomes: unknown[]): unknown[] {
   if (JSON.stringify(outcomes).length <= MAX_OUTCOME_LENGTH) return outcomes;
   throw new AppError(
     'PAYLOAD_TOO_LARGE',
@@ -202,29 +256,12 @@ function withinSizeLimit(outcomes: MaybePromise<unknown[]>): MaybePromise<unknow
   );
 }
 
-/** Wraps the resolver of a root field so that it takes part in the operation. */
-export function rootField(
-  resolve: GraphQLFieldResolver<unknown, Context>,
-): GraphQLFieldResolver<Mutation, Context> {
-  return (mutation, args, context, info) => {
-    const field = mutation.begin(info);
-    try {
-      const result: unknown = resolve(field, args, context, info);
-      if (result instanceof Promise) result.catch(field.plan.reject);
-      return result;
-    } catch (error) {
-      field.plan.reject(error);
-      throw error;
-    }
-  };
-}
-
 /**
- * Mutation root fields execute serially, each with everything below it, so the first would be written before
- * the last is checked. Here all fields have to be checked before the first write. So mutations execute as
- * queries against a schema whose query type is Mutation: all root fields start together, and `Mutation` keeps
- * the order of their writes.
+ * The schema that each kind of operation executes against. A part of a mutation executes as a query against a
+ * schema whose query type is Mutation.
  */
+export type ExecutionSchemas = Record<`${OperationTypeNode}`, GraphQLSchema>;
+
 export const executionSchemas = (schema: GraphQLSchema): ExecutionSchemas => ({
   query: schema,
   mutation: new GraphQLSchema({
@@ -236,37 +273,6 @@ export const executionSchemas = (schema: GraphQLSchema): ExecutionSchemas => ({
   subscription: schema,
 });
 
-/** The schema that each kind of operation executes against. */
-export type ExecutionSchemas = Record<`${OperationTypeNode}`, GraphQLSchema>;
-
 /** Turns a mutation into a query; leaves other operations unchanged. */
 export const asQuery = (node: OperationDefinitionNode): OperationDefinitionNode =>
   node.operation === OperationTypeNode.MUTATION ? { ...node, operation: OperationTypeNode.QUERY } : node;
-
-/** Turns the mutations of a document into queries. */
-export const asQueries = (document: DocumentNode): DocumentNode => ({
-  ...document,
-  definitions: document.definitions.map((node) =>
-    node.kind === Kind.OPERATION_DEFINITION ? asQuery(node) : node,
-  ),
-});
-
-/**
- * Executes a mutation.
- *
- * @param count number of writing root fields
- * @param execute runs the operation as a query (`executionSchemas`) with this root value
- */
-export async function mutate(
-  context: Context,
-  count: number,
-  execute: (root: Mutation) => MaybePromise<ExecutionResult>,
-): Promise<ExecutionResult> {
-  const mutation = new Mutation();
-  // By the time this returns, every field has started.
-  const result = execute(mutation);
-  const failure = await mutation.commit(context, count);
-  if (!failure) return result;
-  await Promise.resolve(result).catch(() => {});
-  return failure;
-}

@@ -8,22 +8,23 @@ import {
   type OperationDefinitionNode,
   TypeNameMetaFieldDef,
 } from 'graphql';
+import type { CompiledQuery } from 'graphql-jit';
 import { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import type { Context } from '../schema/context.ts';
 import { toJson } from '../schema/json.ts';
 import type { Route } from '../schema/route.ts';
-import { Compiler } from './compile.ts';
+import { Compiler, flatDocument } from './compile.ts';
 import { CostModel } from './cost.ts';
 import { Documents, type Operation } from './documents.ts';
 import { type ErrorReporter, type PublicResult, publicResult } from './execute.ts';
 import { type ExecutionPlan, ExecutionPlans } from './execution-plan.ts';
 import { Introspection, isSchemaField } from './introspection.ts';
-import { asQueries, type ExecutionSchemas, executionSchemas, mutate } from './mutation.ts';
+import { countWrites, type ExecutionSchemas, executionSchemas, mutate, writingField } from './mutation.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 import { requiredScopes, scopeOfRow } from './scopes.ts';
-import { select } from './selection.ts';
+import { type Selection, select } from './selection.ts';
 import type { Variables } from './variables.ts';
 
 /** GraphQL-over-HTTP parameters of one operation. */
@@ -116,6 +117,7 @@ export class Operations {
     try {
       variables = this.#plans.coerce(operation, request.variables ?? {});
       plan = this.#plans.planOf(operation, variables);
+      plan.arguments.check(variables);
       cost = this.#cost(plan, variables);
       schemaData = this.#schemaData(plan, variables);
     } catch (error) {
@@ -123,26 +125,26 @@ export class Operations {
         throw new OperationRefused([publicError(error)]);
       throw error;
     }
-    const mutations = countMutations(plan);
     const scopes = () => this.#scopesOf(operation);
+    const { parts } = plan;
+    const isMutation = node.operation === 'mutation';
     const interpret = (context: Context) =>
-      this.#run(operation, mutations, context, (rootValue) =>
-        execute({
+      this.#run(operation, parts, variables, context, (part) => {
+        const args = {
           schema: this.#schemas[node.operation],
-          document: node.operation === 'mutation' ? asQueries(document.ast) : document.ast,
+          document: isMutation ? flatDocument(node, parts[part]!) : document.ast,
           operationName: node.name?.value ?? null,
-          rootValue,
-          contextValue: context,
           variableValues: variables,
-        }),
-      );
+        };
+        return (rootValue, contextValue) => execute({ ...args, rootValue, contextValue });
+      });
     return {
       document: document.ast,
       operation: node,
       cost,
       tokens: document.tokens,
       fields: plan.selected.fields,
-      mutations,
+      mutations: isMutation ? countWrites(plan.selected.selection) : 0,
       rootFields: plan.rootFields,
       get scopes() {
         return scopes();
@@ -153,7 +155,7 @@ export class Operations {
         // What is free is not compiled, so that it costs no more than it does at first.
         const code = cost === 0 ? null : this.#compiler.codeFor(plan, variables);
         return code
-          ? this.#run(operation, mutations, context, (root) => code.query(root, context, variables))
+          ? this.#run(operation, parts, variables, context, executorOf(code, variables))
           : interpret(context);
       },
       subscribe: async (context, contextOfEvent) => {
@@ -176,7 +178,9 @@ export class Operations {
         return resultsOf(source, resolve);
       },
       stringify: (result) =>
-        plan.code && !result.errors && !result.extensions ? plan.code.stringify(result) : toJson(result),
+        plan.code?.length === 1 && !result.errors && !result.extensions
+          ? plan.code[0]!.stringify(result)
+          : toJson(result),
     };
   }
 
@@ -185,13 +189,13 @@ export class Operations {
     const document = this.#documents.read(query);
     if (document.refusal) throw document.refusal;
     const operation = document.only!;
-    const selected = select(this.#schema, document.ast, operation.node, {});
-    const code = this.#compiler.compile(operation, selected, { stringify: false });
+    const { selection } = select(this.#schema, document.ast, operation.node, {});
+    const code = this.#compiler.compile(operation, selection, { stringify: false });
     if (!code) throw new Error(`Cannot compile ${query}`);
     return Object.assign(
       (variables: Record<string, unknown>, context: Context) =>
-        this.#run(operation, 1, context, (root) => code.query(root, context, variables)),
-      { field: selected.selection[0]!.definition },
+        this.#run(operation, [selection], variables, context, executorOf([code], variables)),
+      { field: selection[0]!.definition },
     );
   }
 
@@ -233,16 +237,17 @@ export class Operations {
     return cost.units;
   }
 
+  /** @param executorOf returns what executes the nth part */
   #run(
     { node }: Operation,
-    mutations: number,
+    parts: readonly Selection[],
+    variables: Variables,
     context: Context,
-    execute: (root: object) => MaybePromise<ExecutionResult>,
+    executorOf: (part: number) => Executor,
   ): MaybePromise<PublicResult> {
-    return this.#finish(
-      node.operation === 'mutation' ? mutate(context, mutations, execute) : execute(ROOT),
-      context.requestId,
-    );
+    if (node.operation !== 'mutation') return this.#finish(executorOf(0)(ROOT, context), context.requestId);
+    const written = parts.map((part, n) => ({ field: writingField(part), execute: executorOf(n) }));
+    return this.#finish(mutate(context, written, variables), context.requestId);
   }
 
   /** @throws QUERY_TOO_COMPLEX */
@@ -276,9 +281,13 @@ async function* resultsOf<T>(
   for await (const event of events) yield await resolve(event);
 }
 
-function countMutations({ operation: { node }, selected }: ExecutionPlan): number {
-  if (node.operation !== 'mutation') return 0;
-  return selected.selection.filter(({ definition }) => definition !== TypeNameMetaFieldDef).length;
-}
+/** Executes a part of an operation. */
+type Executor = (root: object, context: Context) => MaybePromise<ExecutionResult>;
+
+const executorOf =
+  (code: readonly CompiledQuery[], variables: Variables) =>
+  (part: number): Executor =>
+  (root, context) =>
+    code[part]!.query(root, context, variables);
 
 const ROOT = Object.freeze({});

@@ -18,13 +18,10 @@ import {
 import { RESOURCES } from '../domains/routes.ts';
 import { builder } from '../schema/builder.ts';
 import { IdScalar } from '../schema/id-scalar.ts';
-import { rootField } from './mutation.ts';
 import { withScopes } from './scopes.ts';
 
 /** The executable schema, also used by REST. Creating it has no side effects and needs no environment. */
-export const schema = withMutations(
-  withAwaitedPageInfo(withIdScalar(withScopes(builder.toSchema(), RESOURCES))),
-);
+export const schema = withAwaitedPageInfo(withIdScalar(withScopes(builder.toSchema(), RESOURCES)));
 
 /** Replaces graphql-js's ID type, which Pothos always uses, with ours. */
 function withIdScalar(built: GraphQLSchema): GraphQLSchema {
@@ -56,15 +53,5 @@ function withAwaitedPageInfo(built: GraphQLSchema): GraphQLSchema {
   const { hasNextPage, hasPreviousPage } = (built.getType('PageInfo') as GraphQLObjectType).getFields();
   hasNextPage!.resolve = (pageInfo) => pageInfo.hasNextPage;
   hasPreviousPage!.resolve = (pageInfo) => pageInfo.hasPreviousPage;
-  return built;
-}
-
-/**
- * Pothos checks arguments before calling the resolver, but the operation must know about every field before
- * that.
- */
-function withMutations(built: GraphQLSchema): GraphQLSchema {
-  for (const field of Object.values(built.getMutationType()!.getFields()))
-    field.resolve = rootField(field.resolve!);
   return built;
 }

@@ -29,6 +29,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { Int64IdsRule } from '../schema/id-scalar.ts';
+import { UnconditionalSubscriptionRule } from './subscription-rule.ts';
 
 /** A token without which a rule cannot find anything in an executable document. */
 const TOKEN_OF_RULE = new Map<ValidationRule, string>([
@@ -47,7 +48,9 @@ const TOKEN_OF_RULE = new Map<ValidationRule, string>([
     PossibleFragmentSpreadsRule,
     UniqueFragmentNamesRule,
   ].map((rule) => [rule, TokenKind.SPREAD] as const),
-  ...[KnownDirectivesRule, UniqueDirectivesPerLocationRule].map((rule) => [rule, TokenKind.AT] as const),
+  ...[KnownDirectivesRule, UniqueDirectivesPerLocationRule, UnconditionalSubscriptionRule].map(
+    (rule) => [rule, TokenKind.AT] as const,
+  ),
   ...[
     KnownArgumentNamesRule,
     UniqueArgumentNamesRule,

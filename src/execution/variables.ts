@@ -4,7 +4,6 @@ import {
   type GraphQLInputType,
   type GraphQLLeafType,
   type GraphQLSchema,
-  getNamedType,
   isEnumType,
   isLeafType,
   isListType,
@@ -17,9 +16,9 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'graphql';
-import type { z } from 'zod';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
 import { issuesOf } from '../foundation/validation.ts';
+import { inputRulesOf } from '../schema/argument-rules.ts';
 import { idIssues, issuePath, opaqueVariables } from '../schema/id-scalar.ts';
 
 /** Coerced variable values. */
@@ -174,9 +173,7 @@ function neverNull(schema: GraphQLSchema, document: DocumentNode): ReadonlySet<s
 
 /** Applies a domain's rules to an input given as a variable, for the same messages as over REST. */
 function ruleIssues(name: string, type: GraphQLInputType, value: unknown): Issue[] {
-  const { extensions } = getNamedType(type);
-  const { schemas = [] } = (extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] };
-  return schemas
+  return inputRulesOf(type)
     .flatMap((rules) => issuesOf(rules.safeParse(value).error?.issues ?? []))
     .map((issue) => (issue.path === 'body' ? { ...issue, path: name } : issue));
 }

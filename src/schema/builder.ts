@@ -8,6 +8,8 @@ import type { Id } from '../foundation/id.ts';
 import { formatInstant, parseInstant } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { issuesOf } from '../foundation/validation.ts';
+import { withRule } from './argument-rules.ts';
+import { connectionRule } from './connection.ts';
 import type { Context } from './context.ts';
 import { IdScalar, invalid } from './id-scalar.ts';
 
@@ -82,6 +84,8 @@ export const builder = new SchemaBuilder<{
     endCursorFieldOptions: { description: 'The cursor of the last item.', extensions: CURSOR },
     firstArgOptions: {
       description: 'Number of items from the start, 1 to 100. Defaults to 20 without `last`.',
+      // One rule for all four.
+      extensions: withRule(connectionRule),
     },
     lastArgOptions: { description: 'Number of items from the end, 1 to 100.' },
     afterArgOptions: { description: 'Only items after this cursor.' },

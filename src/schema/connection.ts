@@ -1,4 +1,4 @@
-import { type Issue, validationFailed } from '../foundation/errors.ts';
+import type { Issue } from '../foundation/errors.ts';
 import { type Id, parseId } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Page, PageRequest } from '../store/store.ts';
@@ -14,13 +14,10 @@ export interface ConnectionArguments {
 }
 
 /**
- * Converts the arguments of a connection to a page request. A cursor is the id of its item, and `after: "0"`
- * starts at the beginning.
- *
- * @throws VALIDATION_FAILED for sizes outside 1..100 (never clamped), `first` together with `last`, and
- * malformed cursors
+ * The rule of a connection's arguments. It refuses sizes outside 1..100 (never clamped), `first` together with
+ * `last`, and malformed cursors. A cursor is the id of its item, and `after: "0"` starts at the beginning.
  */
-function pageRequest({ first, last, after, before }: ConnectionArguments): PageRequest {
+export function connectionRule({ first, last, after, before }: ConnectionArguments): Issue[] {
   const issues: Issue[] = [];
   checkSize('first', first, issues);
   checkSize('last', last, issues);
@@ -28,7 +25,11 @@ function pageRequest({ first, last, after, before }: ConnectionArguments): PageR
     issues.push({ path: 'last', message: 'must not be combined with first' });
   if (after !== '0') checkCursor('after', after, issues);
   checkCursor('before', before, issues);
-  if (issues.length > 0) throw validationFailed(issues);
+  return issues;
+}
+
+/** @param args checked */
+function pageRequest({ first, last, after, before }: ConnectionArguments): PageRequest {
   const page: PageRequest = { limit: last ?? first ?? DEFAULT_PAGE_SIZE };
   if (after != null) page.after = after;
   if (before != null) page.before = before;
@@ -36,16 +37,11 @@ function pageRequest({ first, last, after, before }: ConnectionArguments): PageR
   return page;
 }
 
-/**
- * Checks the page size of a list that is only read forwards.
- *
- * @throws VALIDATION_FAILED outside 1..100
- */
-export function pageSize(first: number | null | undefined): number {
+/** The rule of the page size of a list that is only read forwards: 1..100. */
+export function pageSizeRule({ first }: Pick<ConnectionArguments, 'first'>): Issue[] {
   const issues: Issue[] = [];
   checkSize('first', first, issues);
-  if (issues.length > 0) throw validationFailed(issues);
-  return first ?? DEFAULT_PAGE_SIZE;
+  return issues;
 }
 
 function checkSize(path: string, value: number | null | undefined, issues: Issue[]): void {
@@ -150,7 +146,7 @@ export class Connection<T> {
   }
 }
 
-/** Reads a page of a list as a connection. */
+/** Reads a page of a list as a connection, by arguments that `connectionRule` accepts. */
 export function connect<T>(
   args: ConnectionArguments,
   source: ConnectionSource<T>,

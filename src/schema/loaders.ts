@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import DataLoader from 'dataloader';
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { Page, Store } from '../store/store.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import type { Page, PetstoreReads, Transaction } from '../store/store.ts';
 
 /** The caller that a request reads for. */
 export interface Caller {
@@ -18,16 +18,28 @@ export interface Caller {
 
 const INTERNAL_CALLER: Caller = { isDisconnected: () => false, yieldsBetweenLevels: false };
 
-/** Creates a DataLoader that stops reading when the client disconnects. */
+/** Where loaders read, and for whom. */
+interface Source {
+  readonly store: PetstoreReads;
+  readonly caller: Caller;
+  /** Whether to read at once, in a transaction during which nothing else may run. */
+  readonly isSynchronous: boolean;
+}
+
+type Load<T> = (id: Id) => MaybePromise<T>;
+
+/** Creates a loader that stops reading when the client disconnects. It batches what it loads if it may wait. */
 function loaderFor<T>(
-  { isDisconnected, yieldsBetweenLevels }: Caller,
+  { caller: { isDisconnected, yieldsBetweenLevels }, isSynchronous }: Source,
   read: (ids: readonly Id[]) => MaybePromise<T[]>,
-): DataLoader<Id, T> {
+): Load<T> {
+  if (isSynchronous) return (id) => (read([id]) as T[])[0]!;
   const batch = async (ids: readonly Id[]) => {
     if (isDisconnected()) throw clientDisconnected();
     return read(ids);
   };
-  return new DataLoader(batch, yieldsBetweenLevels ? { batchScheduleFn: setImmediate } : {});
+  const loader = new DataLoader(batch, yieldsBetweenLevels ? { batchScheduleFn: setImmediate } : {});
+  return (id) => loader.load(id);
 }
 
 /** Never sent, because the client is gone. */
@@ -39,8 +51,8 @@ let sources = 0;
 /** How records of one kind are read by id. Defined once, beside their GraphQL type. */
 export class RecordSource<T> {
   readonly slot = sources++;
-  readonly read: (store: Store, ids: readonly Id[]) => MaybePromise<(T | null)[]>;
-  readonly peek: ((store: Store, id: Id) => T | undefined) | undefined;
+  readonly read: (store: PetstoreReads, ids: readonly Id[]) => MaybePromise<(T | null)[]>;
+  readonly peek: ((store: PetstoreReads, id: Id) => T | undefined) | undefined;
 
   /**
    * @param read reads any number of ids with one command
@@ -58,7 +70,7 @@ export class RecordSource<T> {
  */
 export class ChildSource<T, Args extends readonly unknown[]> {
   readonly slot = sources++;
-  readonly read: (store: Store, parents: readonly Id[], ...args: Args) => MaybePromise<T[]>;
+  readonly read: (store: PetstoreReads, parents: readonly Id[], ...args: Args) => MaybePromise<T[]>;
 
   /** @param read reads for any number of parents with one command */
   constructor(read: ChildSource<T, Args>['read']) {
@@ -66,31 +78,30 @@ export class ChildSource<T, Args extends readonly unknown[]> {
   }
 }
 
-/** A DataLoader that returns already loaded records synchronously. */
+/** Loads records, and returns those already loaded synchronously. */
 class RecordLoader<T> {
   readonly #primed = new Map<Id, T | null>();
-  readonly #store: Store;
-  readonly #caller: Caller;
+  readonly #from: Source;
   readonly #source: RecordSource<T>;
-  #loader: DataLoader<Id, T | null> | undefined;
+  #load: Load<T | null> | undefined;
 
-  constructor(store: Store, caller: Caller, source: RecordSource<T>) {
-    this.#store = store;
-    this.#caller = caller;
+  constructor(from: Source, source: RecordSource<T>) {
+    this.#from = from;
     this.#source = source;
   }
 
   load(id: Id): MaybePromise<T | null> {
     const known = this.#primed.get(id);
     if (known !== undefined) return known;
-    const peeked = this.#source.peek?.(this.#store, id);
+    const peeked = this.#source.peek?.(this.#from.store, id);
     if (peeked !== undefined) return peeked;
-    this.#loader ??= loaderFor(this.#caller, async (ids) => {
-      const records = await this.#source.read(this.#store, ids);
-      for (let i = 0; i < ids.length; i++) this.#primed.set(ids[i]!, records[i] ?? null);
-      return records;
-    });
-    return this.#loader.load(id);
+    this.#load ??= loaderFor(this.#from, (ids) =>
+      andThen(this.#source.read(this.#from.store, ids), (records) => {
+        for (let i = 0; i < ids.length; i++) this.#primed.set(ids[i]!, records[i] ?? null);
+        return records;
+      }),
+    );
+    return this.#load(id);
   }
 
   prime(id: Id, record: T): void {
@@ -98,27 +109,25 @@ class RecordLoader<T> {
   }
 }
 
-/** DataLoaders for children, one per distinct set of arguments, each of which issues one command. */
+/** Loaders for children, one per distinct set of arguments, each of which issues one command. */
 class ChildLoader<T, Args extends readonly unknown[]> {
-  readonly #loaders = new Map<string, DataLoader<Id, T>>();
-  readonly #store: Store;
-  readonly #caller: Caller;
+  readonly #loaders = new Map<string, Load<T>>();
+  readonly #from: Source;
   readonly #source: ChildSource<T, Args>;
 
-  constructor(store: Store, caller: Caller, source: ChildSource<T, Args>) {
-    this.#store = store;
-    this.#caller = caller;
+  constructor(from: Source, source: ChildSource<T, Args>) {
+    this.#from = from;
     this.#source = source;
   }
 
-  load(parent: Id, args: Args): Promise<T> {
+  load(parent: Id, args: Args): MaybePromise<T> {
     const key = JSON.stringify(args);
-    let loader = this.#loaders.get(key);
-    if (!loader) {
-      loader = loaderFor(this.#caller, (parents) => this.#source.read(this.#store, parents, ...args));
-      this.#loaders.set(key, loader);
+    let load = this.#loaders.get(key);
+    if (!load) {
+      load = loaderFor(this.#from, (parents) => this.#source.read(this.#from.store, parents, ...args));
+      this.#loaders.set(key, load);
     }
-    return loader.load(parent);
+    return load(parent);
   }
 }
 
@@ -127,21 +136,25 @@ class ChildLoader<T, Args extends readonly unknown[]> {
  * command.
  */
 export class Loaders {
-  readonly #store: Store;
-  readonly #caller: Caller;
+  readonly #from: Source;
   #lastTurn: Promise<unknown> | undefined;
   /** By the slots of their sources. */
   readonly #loaders: unknown[] = [];
 
-  constructor(store: Store, caller = INTERNAL_CALLER) {
-    this.#store = store;
-    this.#caller = caller;
+  constructor(store: PetstoreReads, caller = INTERNAL_CALLER, isSynchronous = false) {
+    this.#from = { store, caller, isSynchronous };
   }
 
-  /** The store, unless the client has disconnected. */
-  get store(): Store {
-    if (this.#caller.isDisconnected()) throw clientDisconnected();
-    return this.#store;
+  /** New loaders for the same caller, which read what a transaction sees. */
+  within(transaction: Transaction): Loaders {
+    return new Loaders(transaction, this.#from.caller, transaction.isSynchronous);
+  }
+
+  /** Where to read records, unless the client has disconnected. */
+  get store(): PetstoreReads {
+    const { store, caller } = this.#from;
+    if (caller.isDisconnected()) throw clientDisconnected();
+    return store;
   }
 
   /**
@@ -149,7 +162,11 @@ export class Loaders {
    * ask for many by aliases.
    */
   inTurn<T>(read: () => MaybePromise<T>): MaybePromise<T> {
-    const found = this.#lastTurn ? this.#lastTurn.then(() => nextTurn()).then(read) : read();
+    const readNow = () => {
+      if (this.#from.caller.isDisconnected()) throw clientDisconnected();
+      return read();
+    };
+    const found = this.#lastTurn ? this.#lastTurn.then(() => nextTurn()).then(readNow) : readNow();
     this.#lastTurn = Promise.resolve(found).catch(() => {});
     return found;
   }
@@ -172,13 +189,13 @@ export class Loaders {
     source: ChildSource<T, Args>,
     parent: Id,
     ...args: Args
-  ): Promise<T> {
-    this.#loaders[source.slot] ??= new ChildLoader(this.#store, this.#caller, source);
+  ): MaybePromise<T> {
+    this.#loaders[source.slot] ??= new ChildLoader(this.#from, source);
     return (this.#loaders[source.slot] as ChildLoader<T, Args>).load(parent, args);
   }
 
   #recordLoader<T>(source: RecordSource<T>): RecordLoader<T> {
-    this.#loaders[source.slot] ??= new RecordLoader(this.#store, this.#caller, source);
+    this.#loaders[source.slot] ??= new RecordLoader(this.#from, source);
     return this.#loaders[source.slot] as RecordLoader<T>;
   }
 }

@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
-import { validationFailed } from '../foundation/errors.ts';
 import { type Id, parseId } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { withRule } from './argument-rules.ts';
 import { builder } from './builder.ts';
 import { MAX_PAGE_SIZE } from './connection.ts';
 import type { Context } from './context.ts';
@@ -61,6 +61,11 @@ function nodeOf(nodeId: string, context: Context, schema: GraphQLSchema): MaybeP
   return found instanceof Promise ? found.then(named) : named(found);
 }
 
+const nodeIdsRule = ({ nodeIds }: { nodeIds: readonly string[] }) =>
+  nodeIds.length > MAX_PAGE_SIZE
+    ? [{ path: 'nodeIds', message: `must have at most ${MAX_PAGE_SIZE} items` }]
+    : [];
+
 builder.queryFields((t) => ({
   node: t.field({
     type: NodeInterface,
@@ -77,13 +82,10 @@ builder.queryFields((t) => ({
       nodeIds: t.arg.idList({
         required: true,
         description: `At most ${MAX_PAGE_SIZE} nodeIds.`,
-        extensions: OPAQUE,
+        extensions: { ...OPAQUE, ...withRule(nodeIdsRule) },
       }),
     },
-    resolve: (_root, { nodeIds }, context, { schema }) => {
-      if (nodeIds.length > MAX_PAGE_SIZE)
-        throw validationFailed([{ path: 'nodeIds', message: `must have at most ${MAX_PAGE_SIZE} items` }]);
-      return nodeIds.map((nodeId) => nodeOf(nodeId, context, schema));
-    },
+    resolve: (_root, { nodeIds }, context, { schema }) =>
+      nodeIds.map((nodeId) => nodeOf(nodeId, context, schema)),
   }),
 }));

@@ -1,12 +1,20 @@
-import type { RootField } from '../execution/mutation.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { PetstoreWrites } from '../store/store.ts';
 import type { Context } from './context.ts';
 
+/** Performs the write of a mutation's root field, whose root value it is. */
+export interface Writer {
+  /**
+   * @param input what the write depends on
+   * @returns the outcome of `work`, now or the first time the call was made
+   */
+  write<T>(input: object, work: (writes: PetstoreWrites) => MaybePromise<T>): MaybePromise<T>;
+}
+
 type Work<Args, T> = (writes: PetstoreWrites, args: Args, context: Context) => MaybePromise<T>;
 
-/** Creates a mutation resolver that adds a write to the operation. */
+/** Creates the resolver of a mutation's root field, which makes one write. */
 export const write =
   <Args extends object, T>(work: Work<Args, T>) =>
-  (field: unknown, args: Args, context: Context): Promise<T> =>
-    (field as RootField).write(args, (writes) => work(writes, args, context));
+  (writer: unknown, args: Args, context: Context): MaybePromise<T> =>
+    (writer as Writer).write(args, (writes) => work(writes, args, context));

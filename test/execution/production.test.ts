@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
  * graphql-js.
  */
 const PROGRAM = `
-  await import('../graphql/src/execution/production.ts');
+  await import('./src/execution/production.ts');
   const { isSchema } = await import('graphql');
   const found = (() => {
     try { return isSchema({ get [Symbol.toStringTag]() { return 'GraphQLSchema' } }) } catch { return 'twice' }

@@ -71,12 +71,12 @@ builder.queryFields((t) => ({
   categories: t.connection({
     type: CategoryType,
     description: 'All categories, ordered by id.',
-    resolve: (_root, args, { loaders, store }) =>
+    resolve: (_root, args, { loaders }) =>
       connect<Category>(args, {
         idOf: (category) => category.id,
         // Spares their pets from loading them again.
         pageOf: (page) => loaders.prime(categorySource, loaders.store.categoryPage(page)),
-        count: () => store.categoryCount(),
+        count: () => loaders.store.categoryCount(),
       }),
   }),
 }));

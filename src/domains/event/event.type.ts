@@ -1,7 +1,8 @@
-import { validationFailed } from '../../foundation/errors.ts';
+import type { Issue } from '../../foundation/errors.ts';
 import { formatInstant } from '../../foundation/instant.ts';
+import { withRule } from '../../schema/argument-rules.ts';
 import { builder } from '../../schema/builder.ts';
-import { pageSize } from '../../schema/connection.ts';
+import { DEFAULT_PAGE_SIZE, pageSizeRule } from '../../schema/connection.ts';
 import type { Domain } from '../../schema/domain.ts';
 import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
@@ -98,11 +99,13 @@ const EventConnection = builder.objectRef<EventPage>('EventConnection').implemen
   }),
 });
 
-/**
- * Translates the arguments to a selection of events.
- *
- * @throws VALIDATION_FAILED if `types` is empty or repeats a type
- */
+function typesRule({ types }: { types?: readonly EventTypeName[] | null }): Issue[] {
+  if (types?.length === 0) return [{ path: 'types', message: 'must have at least one type' }];
+  const repeats = types && new Set(types).size < types.length;
+  return repeats ? [{ path: 'types', message: 'must not have a value twice' }] : [];
+}
+
+/** Translates the arguments to a selection of events. */
 function eventSelection({
   after,
   types,
@@ -110,10 +113,6 @@ function eventSelection({
   after?: string | null | undefined;
   types?: readonly EventTypeName[] | null | undefined;
 }): Omit<EventRequest, 'limit'> {
-  if (types?.length === 0)
-    throw validationFailed([{ path: 'types', message: 'must have at least one type' }]);
-  if (types && new Set(types).size < types.length)
-    throw validationFailed([{ path: 'types', message: 'must not have a value twice' }]);
   return { ...(after != null && { after }), ...(types != null && { types: types.map(fromEventTypeName) }) };
 }
 
@@ -137,7 +136,7 @@ builder.subscriptionFields((t) => ({
         description: `${eventArgs.after}; by default, events from now on.`,
         extensions: OPAQUE,
       }),
-      types: t.arg({ type: [EventTypeType], description: eventArgs.types }),
+      types: t.arg({ type: [EventTypeType], description: eventArgs.types, extensions: withRule(typesRule) }),
     },
     subscribe: (_root, args, context) => context.followEvents!(eventSelection(args)),
     resolve: (event) => event,
@@ -154,14 +153,21 @@ builder.queryFields((t) => ({
         description: `${eventArgs.after}; by default, from the oldest event kept.`,
         extensions: OPAQUE,
       }),
-      types: t.arg({ type: [EventTypeType], description: eventArgs.types }),
-      first: t.arg.int({ description: 'Number of events, 1 to 100; defaults to 20.' }),
+      types: t.arg({ type: [EventTypeType], description: eventArgs.types, extensions: withRule(typesRule) }),
+      first: t.arg.int({
+        description: 'Number of events, 1 to 100; defaults to 20.',
+        extensions: withRule(pageSizeRule),
+      }),
     },
-    resolve: (_root, { after, types, first }, { loaders, principal }) => {
+    resolve: (_root, { after, types, first }, { loaders, principal, store }) => {
       const selection = eventSelection({ after, types });
       const readable = readableTypes(principal, selection.types);
-      const request = { limit: pageSize(first), ...selection, ...(readable && { types: readable }) };
-      return loaders.inTurn(() => loaders.store.eventPage(request));
+      const request = {
+        limit: first ?? DEFAULT_PAGE_SIZE,
+        ...selection,
+        ...(readable && { types: readable }),
+      };
+      return loaders.inTurn(() => store.eventPage(request));
     },
   }),
 }));

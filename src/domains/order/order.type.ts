@@ -122,12 +122,12 @@ builder.queryFields((t) => ({
     type: OrderType,
     description: 'All orders, ordered by id.',
     args: { filter: t.arg({ type: OrderFilterInput, description: 'Which orders to return.' }) },
-    resolve: (_root, args, { loaders, store }) => {
+    resolve: (_root, args, { loaders }) => {
       const filter = orderFilter(args.filter);
       return connect<Order>(args, {
         idOf: (order) => order.id,
         pageOf: (page) => loaders.store.orderPage(filter, page),
-        count: () => store.orderCount(filter),
+        count: () => loaders.store.orderCount(filter),
       });
     },
   }),

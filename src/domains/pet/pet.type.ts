@@ -115,11 +115,11 @@ const PetPatchInput = builder.inputType('PetPatch', {
 });
 
 /** The pets of the store as a connection. */
-export function petConnection(args: ConnectionArguments, filter: PetFilter, { loaders, store }: Context) {
+export function petConnection(args: ConnectionArguments, filter: PetFilter, { loaders }: Context) {
   return connect<Pet>(args, {
     idOf: (pet) => pet.id,
     pageOf: (page) => loaders.store.petPage(filter, page),
-    count: () => store.petCount(filter),
+    count: () => loaders.store.petCount(filter),
   });
 }
 

@@ -1,15 +1,14 @@
 import {
   type DocumentNode,
+  type ExecutionResult,
   execute,
   GraphQLError,
   type GraphQLFormattedError,
   getOperationAST,
-  TypeNameMetaFieldDef,
 } from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CostModel } from '../../../src/execution/cost.ts';
-import { asQueries, executionSchemas, mutate } from '../../../src/execution/mutation.ts';
 import { schema } from '../../../src/execution/schema.ts';
 import { select } from '../../../src/execution/selection.ts';
 import { OperationVariables } from '../../../src/execution/variables.ts';
@@ -17,7 +16,7 @@ import { AppError } from '../../../src/foundation/errors.ts';
 import type { Context } from '../../../src/schema/context.ts';
 import { Int64IdsRule } from '../../../src/schema/id-scalar.ts';
 import { Loaders } from '../../../src/schema/loaders.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { Store, Transaction } from '../../../src/store/store.ts';
 import { type Call, TestGateway } from '../../kit/gateway.ts';
 import { sqlite } from '../../kit/petstore.ts';
 import type { OpenedStore } from '../../kit/stores.ts';
@@ -28,7 +27,6 @@ import type { OpenedStore } from '../../kit/stores.ts';
  */
 
 const costs = new CostModel(schema);
-const schemas = executionSchemas(schema);
 
 function reference(store: Store) {
   let cost = 0;
@@ -75,20 +73,17 @@ function reference(store: Store) {
         const units = costs.costOf(selected, node.operation, variables).units;
         cost += units;
         const context = contextOf(store, units);
-        const run = (rootValue: unknown, executed: DocumentNode) =>
+        const run = (rootValue: unknown, contextValue: unknown) =>
           execute({
-            schema: schemas[node.operation],
-            document: executed,
+            schema,
+            document,
             rootValue,
-            contextValue: context,
+            contextValue,
             variableValues: variables,
             operationName: args.operationName ?? null,
           });
-        const writes = selected.selection.filter(({ definition }) => definition !== TypeNameMetaFieldDef);
         setExecuteFn((() =>
-          node.operation === 'mutation'
-            ? mutate(context, writes.length, (root) => run(root, asQueries(document)))
-            : run({}, document)) as never);
+          node.operation === 'mutation' ? inTransaction(context, run) : run({}, context)) as never);
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
         cost++;
@@ -120,6 +115,27 @@ function reference(store: Store) {
       cost,
     };
   };
+}
+
+/** Executes a mutation as graphql-js does, and takes everything back if anything fails. */
+async function inTransaction(
+  context: Context,
+  run: (root: unknown, context: unknown) => unknown,
+): Promise<ExecutionResult> {
+  let result: ExecutionResult = {};
+  const work = (transaction: Transaction) => {
+    const own = { ...context };
+    const write = (_input: object, write: (writes: Transaction) => unknown) => {
+      Object.assign(own, { loaders: context.loaders.within(transaction) });
+      return write(transaction);
+    };
+    result = run({ write }, own) as ExecutionResult;
+    if (result.errors) throw new Error('taken back');
+  };
+  await Promise.resolve(context.store.transaction(work)).catch(() => {
+    result = { ...result, data: null };
+  });
+  return result;
 }
 
 function contextOf(store: Store, cost: number): Context {
@@ -159,8 +175,8 @@ const REQUESTS: [query: string, variables?: Record<string, unknown>][] = [
     '{ pets(first: 2, after: "1") { edges { cursor node { name } } pageInfo { hasNextPage hasPreviousPage endCursor } } }',
   ],
   ['{ categories { nodes { name pets(first: 1) { nodes { name category { name } } totalCount } } } }'],
-  ['{ pets(first: 0) { totalCount } }'],
-  ['{ pet(id: 1) { name } order(id: 99) { id } category(id: 1) { pets(last: 0) { totalCount } } }'],
+  ['{ events(after: "x") { nodes { id } } }'],
+  ['{ pet(id: 1) { name } order(id: 99) { id } category(id: 1) { pets(last: 1) { totalCount } } }'],
   [
     'query ($a: ID!, $b: Boolean!) { pet(id: $a) { id name @include(if: $b) status @skip(if: $b) } }',
     { a: 1, b: true },
@@ -185,8 +201,6 @@ const REQUESTS: [query: string, variables?: Record<string, unknown>][] = [
   [
     'mutation { a: updatePet(id: 1, input: {name: "C"}) { name } b: deleteOrder(id: 99) c: deletePet(id: 2) }',
   ],
-  ['mutation ($n: String!) { updatePet(id: 1, input: {name: $n}) { name } }', { n: '' }],
-  ['mutation { createPet(input: {name: "", categoryId: 1}) { id } }'],
 ];
 
 describe('the gateway', () => {

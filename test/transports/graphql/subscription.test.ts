@@ -193,12 +193,21 @@ onEachEngine('subscription { events }', (kit, engine) => {
 
   it.each([
     ['subscription { events(after: "nonsense") { id } }', 'VALIDATION_FAILED', {}],
-    ['subscription { events(types: []) { id } }', 'VALIDATION_FAILED', {}],
+    ['subscription { events(types: []) { id } }', 'VALIDATION_FAILED', { accept: 'application/json' }],
     [
       'subscription { events { id } rest: events { id } }',
       'GRAPHQL_VALIDATION_FAILED',
       { accept: 'application/json' },
     ],
+    ...['@skip(if: false)', '@include(if: true)'].flatMap((condition) =>
+      [
+        `subscription { events ${condition} { id } }`,
+        `subscription { ... ${condition} { events { id } } }`,
+        `subscription { ...F ${condition} } fragment F on Subscription { events { id } }`,
+        `subscription { ...F } fragment F on Subscription { ... { events ${condition} { id } } }`,
+        `subscription ($s: Boolean!) { events ${condition.replace(/true|false/, '$s')} { id } }`,
+      ].map((text) => [text, 'GRAPHQL_VALIDATION_FAILED', { accept: 'application/json' }] as const),
+    ),
     ['subscription { events { id } }', 'NOT_ACCEPTABLE', { accept: 'application/json' }],
   ] as const)('refuses %s with %s', async (text, code, headers) => {
     const sent = await query(kit.gateway, text, undefined, {
