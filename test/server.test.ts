@@ -176,6 +176,14 @@ describe('unread responses', () => {
     expect(count).toBeLessThan(CLIENTS / 2);
   });
 
+  it('counts bytes, whatever the script', async () => {
+    const [latin, kana] = [
+      await connectionsKept('x'.repeat(SIZE)),
+      await connectionsKept('ア'.repeat(SIZE / 3)),
+    ];
+    expect(Math.abs(latin - kana)).toBeLessThanOrEqual(2);
+  });
+
   it('does not count responses that share one buffer', async () => {
     expect(await connectionsKept(Buffer.alloc(SIZE))).toBe(CLIENTS);
   });

@@ -1,4 +1,4 @@
-/** Bodies longer than this are sent in chunks. Counts characters or bytes. */
+/** Bodies longer than this are sent in chunks. Counts characters (up to 4 bytes each) or bytes. */
 export const CHUNK_SIZE = 65_536;
 
 /** Splits a long body into chunks. Text is encoded only as it is sent, so it is not held twice. */

@@ -50,14 +50,17 @@ export const responseClass = (unread: UnreadResponses) =>
         if (isText && this.writableLength > 0) unread.set(this, this.writableLength);
         return this;
       }
-      if (!this.headersSent) this.setHeader('Content-Length', Buffer.byteLength(body));
+      const length = Buffer.byteLength(body);
+      if (!this.headersSent) this.setHeader('Content-Length', length);
       const pieces = chunksOf(body);
       let left = body.length;
+      // Text beyond Latin-1 takes at least two bytes a character in memory, and more where it is encoded.
+      const bytesPerUnit = length === body.length ? 1 : Math.max(2, length / body.length);
       const more = () => {
         for (let piece = pieces.next().value; piece !== undefined; piece = pieces.next().value) {
           left -= piece.length;
           if (this.write(piece)) continue;
-          if (isText) unread.set(this, left);
+          if (isText) unread.set(this, left * bytesPerUnit + this.writableLength);
           this.once('drain', more);
           return;
         }

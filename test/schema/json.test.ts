@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { toJson } from '../../src/schema/json.ts';
+import { jsonPieces, toJson } from '../../src/schema/json.ts';
 
 describe('toJson', () => {
   it('equals JSON.stringify for values without bigints', () => {
@@ -23,5 +23,29 @@ describe('toJson', () => {
       },
     };
     expect(() => toJson({ broken })).toThrow('a bug of ours');
+  });
+});
+
+describe('jsonPieces', () => {
+  it('joins to what toJson writes', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+        expect([...jsonPieces(value)].join('')).toBe(toJson(value));
+      }),
+      { numRuns: 500 },
+    );
+    const value = { a: undefined, b: [null, { c: undefined, d: 9223372036854775807n }], e: {}, f: [] };
+    expect([...jsonPieces(value)]).toEqual([toJson(value)]);
+  });
+
+  it('holds 64 kB at most, whatever the script, however often a text occurs', () => {
+    const description = '😀'.repeat(2_000);
+    const rows = Array.from({ length: 2_000 }, () => ({ description, again: description }));
+    let bytes = 0;
+    for (const piece of jsonPieces({ rows })) {
+      expect(Buffer.byteLength(piece)).toBeLessThan(65_536);
+      bytes += Buffer.byteLength(piece);
+    }
+    expect(bytes).toBeGreaterThan(2_000 * 2 * 8_000);
   });
 });

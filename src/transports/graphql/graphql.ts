@@ -1,15 +1,6 @@
-import type { ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { type ExpectedCost, FAILURE_COST, type Session } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
-import {
-  type Admission,
-  type AdmissionResult,
-  type AdmissionServices,
-  admitPaying,
-} from '../../execution/admission.ts';
-import type { PublicResult } from '../../execution/execute.ts';
+import { type Admission, type AdmissionServices, admitPaying } from '../../execution/admission.ts';
 import type { Operations, PreparedOperation } from '../../execution/operations.ts';
 import { PersistedQueries } from '../../execution/persisted-queries.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
@@ -18,7 +9,6 @@ import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { ALLOWANCES } from '../../foundation/meter.ts';
 import type { Authentication } from '../../http/authentication.ts';
 import { declaredLength } from '../../http/body.ts';
-import { chunksOf } from '../../http/chunks.ts';
 import { detectDisconnect } from '../../http/disconnect.ts';
 import { etagOf } from '../../http/etag.ts';
 import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
@@ -29,6 +19,7 @@ import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
 import { handleCost } from './cost.ts';
 import { describe } from './observed.ts';
+import { answer, isLarge } from './plain.ts';
 import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
 import {
   contentTypeFor,
@@ -39,7 +30,6 @@ import {
   STREAM_TYPE,
   STREAMED_TYPES,
 } from './response.ts';
-import { run, statusOf } from './run.ts';
 import { Subscription } from './subscription.ts';
 import { YogaTransport } from './yoga.ts';
 
@@ -118,9 +108,15 @@ export class GraphQLTransport implements Transport {
     if (operation) return this.#subscribe(context, session, admission, operation);
     await session.admit(admission.cost, admission.mutations, request.bytes);
     if (admission.cost > MAX_UNMONITORED_COST) detectDisconnect(context);
-    const isPlain = method === 'POST' || isStreamed(admission);
-    if (isPlain && !this.#alwaysYoga && responseType(headers.accept) !== undefined)
-      return handlePlain(context, session, admission);
+    const isPlain = responseType(headers.accept) !== undefined;
+    if (isLarge(admission) && !isPlain) {
+      throw new AppError(
+        'NOT_ACCEPTABLE',
+        `An answer of more than 5 units is sent as ${RESPONSE_TYPES.join(' or ')} only.`,
+      );
+    }
+    if (isPlain && (isLarge(admission) || (method === 'POST' && !this.#alwaysYoga)))
+      return answer(context, session, admission, contentTypeFor(headers.accept));
     const response = await this.#yoga.handle(context, session, admission);
     if (method !== 'POST' && response.status === 200) response.etag = etagOf(response.body);
     return response;
@@ -169,66 +165,3 @@ function subscriptionIn({ batch, operations }: Admission): PreparedOperation | u
   if (found && batch) throw new AppError('BAD_REQUEST', 'A subscription cannot be part of a batch.');
   return found;
 }
-
-/** Batches up to this cost run concurrently and are sent as a whole. */
-const MAX_BUFFERED_BATCH_COST = 5;
-
-/** Whether the response is sent while it is produced, which rules out an ETag. */
-const isStreamed = ({ batch, cost, mutations }: Admission): boolean =>
-  batch && mutations === 0 && cost > MAX_BUFFERED_BATCH_COST;
-
-async function handlePlain(
-  context: RequestContext,
-  session: Session,
-  admission: Admission,
-): Promise<HttpResponse> {
-  const contentType = contentTypeFor(context.headers.accept);
-  const { batch, operations } = admission;
-  if (isStreamed(admission)) {
-    const chunks = runSequentially(context, session, operations);
-    return { status: 200, headers: [], contentType, stream: (response) => send(response, chunks) };
-  }
-  if (batch) {
-    const results = await Promise.all(
-      operations.map((operation, index) => run(context, session, operation, index)),
-    );
-    const texts = results.map((result, index) => stringify(operations[index]!, result));
-    return { status: 200, headers: [], body: `[${texts.join(',')}]`, contentType };
-  }
-  const [operation] = operations as [AdmissionResult];
-  const result = await run(context, session, operation, 0);
-  return { status: statusOf(result), headers: [], body: stringify(operation, result), contentType };
-}
-
-/**
- * Produces the responses of a batch one at a time. Only one result is held, and nothing more runs while the
- * client does not read.
- */
-async function* runSequentially(
-  context: RequestContext,
-  session: Session,
-  operations: readonly AdmissionResult[],
-): AsyncGenerator<string, void, undefined> {
-  for (const [index, operation] of operations.entries()) {
-    const result = await run(context, session, operation, index);
-    yield index === 0 ? '[' : ',';
-    yield* chunksOf(stringify(operation, result));
-  }
-  yield ']';
-}
-
-/** Writes a body as fast as the client reads it. */
-async function send(response: ServerResponse, pieces: AsyncIterable<string>): Promise<{ aborted?: true }> {
-  if (response.destroyed) return { aborted: true };
-  try {
-    // A chunk keeps the text it was sliced from alive, so only one may wait while the next operation runs.
-    await pipeline(Readable.from(pieces, { highWaterMark: 1 }), response);
-    return {};
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
-    return { aborted: true };
-  }
-}
-
-const stringify = (operation: AdmissionResult, result: PublicResult): string =>
-  operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);

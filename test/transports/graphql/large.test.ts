@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -74,6 +75,21 @@ describe.each(engines)('a large GraphQL response ($name)', (engine) => {
     expect(batch.json[0]).toEqual(small.json);
     expect(batch.json[1].errors[0].extensions.code).toBe('GRAPHQL_PARSE_FAILED');
     expect(batch.json[2]).toEqual(small.json);
+  });
+
+  it('is sent in pieces, with the ETag of the whole to reads, as JSON only', async () => {
+    const posted = await gateway.graphql(LARGE);
+    expect(posted.headers['content-length']).toBeUndefined();
+    const path = `/graphql?query=${encodeURIComponent(LARGE)}`;
+    const read = await gateway.call(path);
+    expect(read.text).toBe(posted.text);
+    expect(read.headers.etag).toBe(`"${createHash('sha256').update(read.text).digest('base64url')}"`);
+    const again = await gateway.call(path, { headers: { 'if-none-match': read.headers.etag! } });
+    expect([again.status, again.text]).toEqual([304, '']);
+    const head = await gateway.call(path, { method: 'HEAD' });
+    expect([head.status, head.headers.etag, head.text]).toEqual([200, read.headers.etag, '']);
+    const streamed = await gateway.graphql(LARGE, undefined, { headers: { accept: 'multipart/mixed' } });
+    expect([streamed.status, streamed.json.errors[0].extensions.code]).toEqual([406, 'NOT_ACCEPTABLE']);
   });
 
   /** Sends a request and calls `act` at one of its steps. */

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+
+/** How long pieces may be produced before others get their turn, in milliseconds. */
+const MAX_TURN = 10;
+
+/** Passes on the pieces of a body, letting others in between them. */
+async function* inTurns(
+  pieces: Iterable<string> | AsyncIterable<string>,
+): AsyncGenerator<string, void, undefined> {
+  let began = performance.now();
+  for await (const piece of pieces) {
+    yield piece;
+    if (performance.now() - began < MAX_TURN) continue;
+    await setImmediate();
+    began = performance.now();
+  }
+}
+
+/**
+ * Writes a body piece by piece, as fast as its client reads. Nothing more is produced while the client does
+ * not read, or once it is gone.
+ *
+ * @returns fields for the log
+ */
+export async function sendPieces(
+  response: ServerResponse,
+  pieces: Iterable<string> | AsyncIterable<string>,
+): Promise<{ aborted?: true }> {
+  for await (const piece of inTurns(pieces)) {
+    if (response.destroyed) return { aborted: true };
+    if (!response.write(piece)) await drained(response);
+  }
+  if (response.destroyed) return { aborted: true };
+  response.end();
+  return {};
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    response.on('drain', done);
+    response.on('close', done);
+    if (response.destroyed || !response.writableNeedDrain) done();
+  });
+}
+
+/** The entity tag (`etagOf`) of a body that is never held as a whole. */
+export async function etagOfPieces(pieces: Iterable<string>): Promise<string> {
+  const digest = createHash('sha256');
+  for await (const piece of inTurns(pieces)) digest.update(piece);
+  return `"${digest.digest('base64url')}"`;
+}

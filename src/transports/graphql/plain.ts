@@ -1,0 +1,72 @@
+import type { Session } from '../../access/session.ts';
+import type { Admission, AdmissionResult } from '../../execution/admission.ts';
+import type { PublicResult } from '../../execution/execute.ts';
+import { OperationRefused } from '../../execution/refusal.ts';
+import { etagOfPieces, sendPieces } from '../../http/pieces.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import type { HttpResponse } from '../../http/response.ts';
+import { jsonPieces } from '../../schema/json.ts';
+import { run, statusOf } from './run.ts';
+
+/** Answers up to this cost are held as a whole, a few megabytes at most. */
+const MAX_HELD_COST = 5;
+
+/** Whether the answer is sent in pieces. */
+export const isLarge = ({ cost }: Admission): boolean => cost > MAX_HELD_COST;
+
+/** Runs a request and answers it as JSON: small answers as a whole, others in pieces. */
+export async function answer(
+  context: RequestContext,
+  session: Session,
+  admission: Admission,
+  contentType: string,
+): Promise<HttpResponse> {
+  const { batch, mutations, operations } = admission;
+  const runAll = () =>
+    Promise.all(operations.map((operation, index) => run(context, session, operation, index)));
+  if (!batch) {
+    const [operation] = operations as [AdmissionResult];
+    const result = await run(context, session, operation, 0);
+    const head = { status: statusOf(result), headers: [], contentType };
+    if (!isLarge(admission)) return { ...head, body: stringify(operation, result) };
+    const isRead = context.method !== 'POST' && head.status === 200;
+    return {
+      ...head,
+      ...(isRead && { etag: await etagOfPieces(jsonPieces(result)) }),
+      stream: (response) => sendPieces(response, jsonPieces(result)),
+    };
+  }
+  const head = { status: 200, headers: [], contentType };
+  if (isLarge(admission)) {
+    // Writes are not left undone because the client does not read.
+    const pieces = mutations > 0 ? piecesOf(await runAll()) : runInTurn(context, session, operations);
+    return { ...head, stream: (response) => sendPieces(response, pieces) };
+  }
+  const texts = (await runAll()).map((result, index) => stringify(operations[index]!, result));
+  return { ...head, body: `[${texts.join(',')}]` };
+}
+
+function* piecesOf(results: readonly PublicResult[]): Generator<string, void, undefined> {
+  for (const [index, result] of results.entries()) {
+    yield index === 0 ? '[' : ',';
+    yield* jsonPieces(result);
+  }
+  yield ']';
+}
+
+/** Runs the operations of a batch one at a time, so that only one result is held. */
+async function* runInTurn(
+  context: RequestContext,
+  session: Session,
+  operations: readonly AdmissionResult[],
+): AsyncGenerator<string, void, undefined> {
+  for (const [index, operation] of operations.entries()) {
+    const result = await run(context, session, operation, index);
+    yield index === 0 ? '[' : ',';
+    yield* jsonPieces(result);
+  }
+  yield ']';
+}
+
+const stringify = (operation: AdmissionResult, result: PublicResult): string =>
+  operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);
