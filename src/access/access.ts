@@ -1,9 +1,10 @@
+import { customerNetwork } from '../foundation/address.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { AppError } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import { toRetryAfter } from '../store/usage.ts';
-import { AddressGuard, networkOf } from './address-guard.ts';
+import { AddressGuard } from './address-guard.ts';
 import { Authenticator } from './api-keys.ts';
 import { Limiter, type WindowView } from './limiter.ts';
 import { type Counters, Session } from './session.ts';
@@ -40,7 +41,7 @@ export class Access {
         principal &&
         new Session({
           principal,
-          network: address === undefined ? undefined : networkOf(address),
+          network: address === undefined ? undefined : customerNetwork(address),
           store,
           counters: this.#counters,
           now: this.#now,

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { customerNetwork } from '../foundation/address.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MINUTE } from '../store/usage.ts';
 import type { WindowView } from './limiter.ts';
@@ -22,7 +23,7 @@ export class AddressGuard {
 
   /** Counts one request. @returns false if the address is over its limit */
   admit(address: string): boolean {
-    const network = networkOf(address);
+    const network = customerNetwork(address);
     const time = this.#clock.monotonic();
     const window = this.#windows.get(network);
     if (!window || time >= window.end) {
@@ -35,26 +36,10 @@ export class AddressGuard {
   }
 
   view(address: string): WindowView {
-    const window = this.#windows.get(networkOf(address));
+    const window = this.#windows.get(customerNetwork(address));
     const left = window ? window.end - this.#clock.monotonic() : 0;
     const now = this.#clock.now();
     if (!window || left <= 0) return { limit: GUARD_LIMIT, remaining: GUARD_LIMIT, resetAt: now + MINUTE };
     return { limit: GUARD_LIMIT, remaining: GUARD_LIMIT - window.used, resetAt: now + left };
   }
-}
-
-/**
- * Returns IPv4 addresses unchanged (unmapped from IPv6 if needed) and reduces IPv6 to its first four groups.
- * Drops the port that some proxies append.
- */
-export function networkOf(hop: string): string {
-  const address = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
-  if (mapped) return mapped[1]!;
-  const { length } = address.split(':');
-  if (length === 1) return address;
-  // "::" stands for as many groups as are missing of eight (RFC 4291 section 2.2).
-  const whole = address.replace('::', `:${'0:'.repeat(Math.max(0, 9 - length))}`);
-  const groups = whole.split(':').slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(`0${group}`, 16).toString(16)).join(':')}::/64`;
 }

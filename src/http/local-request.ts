@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { isLoopback } from '../foundation/address.ts';
 
 const LOCAL_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
-const LOOPBACK = /^(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|::ffff:127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/i;
 /** Headers that proxies add about the client. */
 const FORWARDING =
   /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-connecting-ip)$/;
@@ -15,7 +15,7 @@ export function isLocalRequest({ headers, socket }: IncomingMessage): boolean {
   const host = headers.host?.toLowerCase().replace(/:\d*$/, '') ?? '';
   return (
     LOCAL_HOSTS.has(host) &&
-    LOOPBACK.test(socket.remoteAddress ?? '') &&
+    isLoopback(socket.remoteAddress ?? '') &&
     !Object.keys(headers).some((name) => FORWARDING.test(name))
   );
 }
