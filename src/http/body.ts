@@ -1,19 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError } from '../foundation/errors.ts';
+import { acceptsContentType } from './media-type.ts';
 import type { RequestContext } from './request-context.ts';
 
 const MAX_BODY_BYTES = 100_000;
 
 const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body exceeds ${MAX_BODY_BYTES} bytes.`);
-
-/**
- * Rejects a body by its Content-Length before any of it is buffered.
- *
- * @throws PAYLOAD_TOO_LARGE
- */
-export function checkLength(request: IncomingMessage): void {
-  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
-}
 
 /** The length of a body in bytes as its Content-Length says; infinite if it is chunked. */
 export function declaredLength({ headers }: IncomingMessage): number {
@@ -22,13 +14,20 @@ export function declaredLength({ headers }: IncomingMessage): number {
 }
 
 /**
- * Reads a body of at most MAX_BODY_BYTES. Sends 100 Continue if the client waits for it (RFC 9110 section
+ * Reads a body of at most MAX_BODY_BYTES. A body without Content-Type counts as JSON. What the headers say is
+ * checked before any of the body is buffered. Sends 100 Continue if the client waits for it (RFC 9110 section
  * 10.1.1).
  *
- * @throws PAYLOAD_TOO_LARGE, BAD_REQUEST if the client disconnects while sending
+ * @param types the media types that it may have
+ * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST if the client disconnects while sending
  */
-export function readBody(context: RequestContext): Promise<Buffer> {
-  const { request, response } = context;
+export function readBody(context: RequestContext, types: readonly string[]): Promise<Buffer> {
+  const { request, response, headers } = context;
+  if (Number(headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  const { 'content-type': type, 'content-encoding': coding = 'identity' } = headers;
+  if (!acceptsContentType(type, types)) throw unsupported(types, `Content-Type: ${type}`);
+  // Content codings are case-insensitive (RFC 9110 section 8.4.1).
+  if (coding.toLowerCase() !== 'identity') throw unsupported(types, `Content-Encoding: ${coding}`);
   if (expectsContinue(request)) response.writeContinue();
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -49,6 +48,12 @@ export function readBody(context: RequestContext): Promise<Buffer> {
     request.on('aborted', cut);
   });
 }
+
+const unsupported = (types: readonly string[], sent: string) =>
+  new AppError(
+    'UNSUPPORTED_MEDIA_TYPE',
+    `The body must be uncompressed ${types.join(' or ')} in UTF-8, but the request has ${sent.slice(0, 100)}. Set the header Content-Type: ${types[0]} (with curl: -H 'Content-Type: ${types[0]}').`,
+  );
 
 /** Bytes of an unwanted body to drain, so that a client that sends before it reads gets the response. */
 const MAX_DROPPED = 1_000_000;

@@ -4,6 +4,7 @@ import type { Principal } from '../access/api-keys.ts';
 import type { Decision, WindowView } from '../access/limiter.ts';
 import type { Session } from '../access/session.ts';
 import type { ErrorCode } from '../foundation/errors.ts';
+import { findLongList } from './list-headers.ts';
 import type { Headers } from './response.ts';
 
 /** What is common to the requests of one transport. */
@@ -28,6 +29,8 @@ export class RequestContext {
   readonly path: string;
   /** Without its `?`. */
   readonly query: string;
+  /** A list header that has too many members, for which the request is refused. It is not to be parsed. */
+  readonly longList: string | undefined;
   /** Set by the gateway to the one that matches. */
   transport: TransportDescription | undefined;
   /** Set by authentication once the key is accepted. */
@@ -58,6 +61,7 @@ export class RequestContext {
     this.response = response;
     this.requestId = requestId;
     this.method = request.method ?? 'GET';
+    this.longList = findLongList(request.headers);
     const url = originForm(request.url ?? '/');
     const queryStart = url.indexOf('?');
     this.path = queryStart < 0 ? url : url.slice(0, queryStart);
@@ -91,6 +95,11 @@ export class RequestContext {
   /** Notes the error in the response, for the log, metrics and traces. */
   addError(code: ErrorCode): void {
     if (!this.errorCodes.includes(code)) this.errorCodes.push(code);
+  }
+
+  /** The Accept header, as if absent if it is too long. */
+  get accept(): string | undefined {
+    return this.longList === undefined ? this.request.headers.accept : undefined;
   }
 
   /** A header that clients send once. If it is repeated, the first value counts. */

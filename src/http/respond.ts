@@ -1,6 +1,7 @@
 import { FAILURE_COST } from '../access/session.ts';
-import { asAppError, ReportedError } from '../foundation/errors.ts';
+import { asAppError, ReportedError, validationFailed } from '../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { LONG_LIST_RULE } from './list-headers.ts';
 import type { RequestContext } from './request-context.ts';
 import type { HttpResponse } from './response.ts';
 import type { Transport } from './transport.ts';
@@ -19,7 +20,11 @@ export const respond = (
     () =>
       andThen(transport.admit(context), () =>
         attempt(
-          () => transport.handle(context),
+          () => {
+            if (context.longList !== undefined)
+              throw validationFailed([{ path: context.longList, message: LONG_LIST_RULE }]);
+            return transport.handle(context);
+          },
           (error) => chargeFailure(context, error),
         ),
       ),

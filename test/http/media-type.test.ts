@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { accepts, acceptsContentType } from '../../src/http/media-type.ts';
+import { acceptsContentType, hasParameter, Negotiation } from '../../src/http/media-type.ts';
 
 const JSON_TYPE = ['application/json'];
+const TYPES = new Negotiation(['application/json', 'application/json;V=1', 'application/xml', 'text/csv']);
 
-describe('accepts', () => {
+describe('Negotiation', () => {
   it.each([
     [undefined, true],
     ['', true],
@@ -21,7 +22,31 @@ describe('accepts', () => {
     ['application/jsonp', false],
     ['json', false],
   ])('given %s, returns %s', (header, expected) => {
-    expect(accepts(header, JSON_TYPE)).toBe(expected);
+    expect(new Negotiation(JSON_TYPE).accepts(header)).toBe(expected);
+  });
+
+  it.each([
+    [undefined, 'application/json'],
+    ['*/*', 'application/json'],
+    ['application/json, text/plain, */*', 'application/json'],
+    ['application/json; charset=utf-8', 'application/json'],
+    ['application/json;v=1', 'application/json;V=1'],
+    ['application/json, application/json; v = "1"', 'application/json;V=1'],
+    ['application/json;v=2', undefined],
+    ['application/*;v=2', 'application/json'],
+    ['application/json;v=1;q=0, application/json', 'application/json'],
+    ['application/json;q=0', undefined],
+    ['text/csv, application/xml', 'text/csv'],
+    ['application/xml, text/csv', 'application/xml'],
+    ['application/*, text/csv', 'text/csv'],
+    ['*/*, application/xml', 'application/xml'],
+    ['text/csv;q=0.5, application/xml;q=0.6', 'application/xml'],
+    ['text/csv;q=0.5, */*;q=0.4, application/json;q=0.3', 'text/csv'],
+    ['application/*;q=0.9, application/json;q=0.1', 'application/xml'],
+    ['text/csv;q=x, text/plain', undefined],
+    ['TEXT/CSV', 'text/csv'],
+  ])('given %s, chooses %s', (header, expected) => {
+    expect(TYPES.choose(header)).toBe(expected);
   });
 });
 
@@ -39,4 +64,25 @@ describe('acceptsContentType', () => {
   ])('given %s, returns %s', (header, expected) => {
     expect(acceptsContentType(header, JSON_TYPE)).toBe(expected);
   });
+});
+
+it.each([
+  ['*/*', 'text/csv'],
+  ['text/*', 'text/csv'],
+  ['text/csv, text/plain', 'text/csv'],
+  ['text/plain, text/csv', 'text/plain'],
+  ['*/*, text/plain', 'text/plain'],
+  ['text/csv;q=0, */*', undefined],
+])('given %s, chooses %s of which the second must be named', (header, expected) => {
+  expect(new Negotiation(['text/csv'], ['text/plain']).choose(header)).toBe(expected);
+});
+
+it.each([
+  ['application/json;IEEE754Compatible=true', true],
+  ['application/json; charset=utf-8 ; ieee754compatible="TRUE"', true],
+  ['application/json;IEEE754Compatible=false', false],
+  ['ieee754compatible=true', false],
+  [undefined, false],
+])('finds the parameter in %s: %s', (header, expected) => {
+  expect(hasParameter(header, 'ieee754compatible=true')).toBe(expected);
 });

@@ -4,13 +4,12 @@ import { OperationRefused } from '../../execution/refusal.ts';
 import { AppError } from '../../foundation/errors.ts';
 import { ALLOWANCES } from '../../foundation/meter.ts';
 import { declaredLength } from '../../http/body.ts';
-import { accepts } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { formatBudget } from '../../schema/budget.ts';
 import { describe, noteErrors } from './observed.ts';
 import { readParameters } from './request.ts';
-import { contentTypeFor, RESPONSE_TYPES } from './response.ts';
+import { contentTypeFor, RESPONSES } from './response.ts';
 
 const METHODS = 'POST, OPTIONS';
 
@@ -23,13 +22,14 @@ export async function handleCost(
   session: Session,
   services: AdmissionServices,
 ): Promise<HttpResponse> {
-  const { headers, method } = context;
+  const { method } = context;
   const length = declaredLength(context.request);
   await session.admitFree(Math.min(length, ALLOWANCES.bytesRead.free));
   if (length > ALLOWANCES.bytesRead.free) await session.pay();
   if (method === 'OPTIONS') return { status: 204, headers: ['Allow', METHODS] };
   if (method !== 'POST') throw new MethodNotAllowed(method, context.path, METHODS);
-  if (!accepts(headers.accept, RESPONSE_TYPES))
+  const type = RESPONSES.choose(context.accept);
+  if (type === undefined)
     throw new AppError('NOT_ACCEPTABLE', 'The cost is available as application/json only.');
   const request = await readParameters(context);
   if (Array.isArray(request.parameters))
@@ -41,7 +41,7 @@ export async function handleCost(
   if (operation instanceof OperationRefused) {
     noteErrors(context, operation.errors);
     const body = JSON.stringify({ errors: operation.errors });
-    return { status: 400, headers: [], body, contentType: contentTypeFor(headers.accept) };
+    return { status: 400, headers: [], body, contentType: contentTypeFor(type) };
   }
   return { status: 200, headers: [], body: JSON.stringify(formatBudget(session.budget(cost))) };
 }

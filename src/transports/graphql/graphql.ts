@@ -12,7 +12,6 @@ import { declaredLength } from '../../http/body.ts';
 import { detectDisconnect } from '../../http/disconnect.ts';
 import { etagOf } from '../../http/etag.ts';
 import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
-import { accepts } from '../../http/media-type.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
@@ -26,14 +25,14 @@ import {
   graphqlErrorResponse,
   METHODS,
   RESPONSE_TYPES,
-  responseType,
+  RESPONSES,
   STREAM_TYPE,
-  STREAMED_TYPES,
+  STREAMS,
+  SUBSCRIPTIONS,
 } from './response.ts';
 import { Subscription } from './subscription.ts';
 import { YogaTransport } from './yoga.ts';
 
-const ALL_RESPONSE_TYPES = [...RESPONSE_TYPES, ...STREAMED_TYPES];
 /** Requests up to this cost run to completion without checking whether the client is still there. */
 const MAX_UNMONITORED_COST = 5;
 /** In units. */
@@ -98,7 +97,8 @@ export class GraphQLTransport implements Transport {
     const hasBody = method === 'POST' || method === 'QUERY';
     if (!hasBody && method !== 'GET' && method !== 'HEAD')
       throw new MethodNotAllowed(method, context.path, METHODS);
-    if (!accepts(headers.accept, ALL_RESPONSE_TYPES))
+    const type = RESPONSES.choose(context.accept);
+    if (type === undefined && !STREAMS.accepts(context.accept))
       throw new AppError('NOT_ACCEPTABLE', `GraphQL responds with ${RESPONSE_TYPES.join(' or ')}.`);
     checkIdempotencyKey(headers['idempotency-key']);
     const request = hasBody ? await readParameters(context) : readQueryString(context.query);
@@ -108,15 +108,14 @@ export class GraphQLTransport implements Transport {
     if (operation) return this.#subscribe(context, session, admission, operation);
     await session.admit(admission.cost, admission.mutations, request.bytes);
     if (admission.cost > MAX_UNMONITORED_COST) detectDisconnect(context);
-    const isPlain = responseType(headers.accept) !== undefined;
-    if (isLarge(admission) && !isPlain) {
+    if (isLarge(admission) && type === undefined) {
       throw new AppError(
         'NOT_ACCEPTABLE',
         `An answer of more than 5 units is sent as ${RESPONSE_TYPES.join(' or ')} only.`,
       );
     }
-    if (isPlain && (isLarge(admission) || (method === 'POST' && !this.#alwaysYoga)))
-      return answer(context, session, admission, contentTypeFor(headers.accept));
+    if (type !== undefined && (isLarge(admission) || (method === 'POST' && !this.#alwaysYoga)))
+      return answer(context, session, admission, contentTypeFor(type));
     const response = await this.#yoga.handle(context, session, admission);
     if (method !== 'POST' && response.status === 200) response.etag = etagOf(response.body);
     return response;
@@ -129,7 +128,7 @@ export class GraphQLTransport implements Transport {
     admission: Admission,
     operation: PreparedOperation,
   ): Promise<HttpResponse> {
-    if (!accepts(context.headers.accept, [STREAM_TYPE]))
+    if (!SUBSCRIPTIONS.accepts(context.accept))
       throw new AppError(
         'NOT_ACCEPTABLE',
         `Subscriptions respond with ${STREAM_TYPE}, which graphql-sse's client and links accept.`,

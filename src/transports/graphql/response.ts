@@ -1,6 +1,6 @@
 import { publicError } from '../../execution/refusal.ts';
 import type { AppError } from '../../foundation/errors.ts';
-import { parseMediaRanges } from '../../http/media-type.ts';
+import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, type HttpResponse } from '../../http/response.ts';
 
@@ -11,31 +11,16 @@ export const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
 export const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'] as const;
 
 export const STREAM_TYPE = 'text/event-stream';
-/** Media types that clients may accept exclusively. */
-export const STREAMED_TYPES = ['multipart/mixed', STREAM_TYPE];
 
-/**
- * The media type among RESPONSE_TYPES that an Accept header prefers (RFC 9110 section 12.5.1), the first
- * named if several are equal; undefined if it accepts neither.
- */
-export function responseType(accept: string | undefined): string | undefined {
-  if (!accept || accept === '*/*' || accept === RESPONSE_TYPES[0]) return RESPONSE_TYPES[0];
-  const ranges = parseMediaRanges(accept);
-  const choices = RESPONSE_TYPES.flatMap((type) => {
-    const place = ['application/*', '*/*'].reduce(
-      (found, family) => (found < 0 ? ranges.findIndex((range) => range.type === family) : found),
-      ranges.findIndex((range) => range.type === type),
-    );
-    const range = ranges[place];
-    return range && range.quality > 0 ? [{ type, place, quality: range.quality }] : [];
-  });
-  choices.sort((a, b) => b.quality - a.quality || a.place - b.place);
-  return choices[0]?.type;
-}
+/** Chooses the media type of a response other than a stream. */
+export const RESPONSES = new Negotiation(RESPONSE_TYPES);
+/** Chooses the media type for clients that accept no other. */
+export const STREAMS = new Negotiation(['multipart/mixed', STREAM_TYPE]);
+/** Chooses the media type of a subscription. */
+export const SUBSCRIPTIONS = new Negotiation([STREAM_TYPE]);
 
-/** The Content-Type of a response other than a stream. */
-export const contentTypeFor = (accept: string | undefined): string =>
-  `${responseType(accept) ?? RESPONSE_TYPES[0]}; charset=utf-8`;
+/** The Content-Type of a response other than a stream, for a media type that was chosen. */
+export const contentTypeFor = (type: string = RESPONSE_TYPES[0]): string => `${type}; charset=utf-8`;
 
 /**
  * A response for an error before execution: `errors` without `data`, and the error's own HTTP status under
@@ -45,5 +30,5 @@ export const graphqlErrorResponse = (error: AppError, context: RequestContext): 
   status: error.status,
   headers: errorHeaders(error, METHODS),
   body: JSON.stringify({ errors: [publicError(error)] }),
-  contentType: contentTypeFor(context.headers.accept),
+  contentType: contentTypeFor(RESPONSES.choose(context.accept)),
 });

@@ -4,10 +4,9 @@ import type { Admission } from '../../execution/admission.ts';
 import type { PublicResult } from '../../execution/execute.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
 import { schema } from '../../execution/schema.ts';
-import { accepts } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
-import { responseType, STREAM_TYPE, STREAMED_TYPES } from './response.ts';
+import { RESPONSES, STREAM_TYPE, STREAMS } from './response.ts';
 import { run, statusOf } from './run.ts';
 
 const ENDPOINT = '/graphql';
@@ -40,9 +39,8 @@ export class YogaTransport {
     session: Session,
     admission: Admission,
   ): Promise<HttpResponse & { body: string }> {
-    const { accept } = context.headers;
     // Yoga ignores q-values.
-    const type = responseType(accept) ?? STREAMED_TYPES.find((one) => accepts(accept, [one]))!;
+    const type = (RESPONSES.choose(context.accept) ?? STREAMS.choose(context.accept))!;
     const response = await this.#fetch(type, { context, session, admission });
     const contentType = response.headers.get('content-type')!;
     return { status: response.status, headers: [], body: await response.text(), contentType };

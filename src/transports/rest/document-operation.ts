@@ -1,8 +1,11 @@
-import { requireScopes } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
+
 import type { EventStreams } from '../../domains/event/streams.ts';
-import { runOnce } from '../../execution/idempotency.ts';
-import type { InternalOperation, Operations } from '../../execution/operations.ts';
+
+import type { Operations } from '../../execution/operations.ts';
+import { type Int64Format, writerFor } from '../../execution/representation.ts';
+import { idOf, pageOf, ROUTE_COST, RouteOperation } from '../../execution/route-operation.ts';
+
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -13,12 +16,14 @@ import { isExportable, NDJSON, type Route } from '../../schema/route.ts';
 import { idempotencyFor } from '../idempotency.ts';
 import { type ExportSource, type Exports, exportLimit } from './export.ts';
 import { readInput, readObject } from './input.ts';
-import { negotiateInt64Format, prefersNdjson } from './media-types.ts';
-import { COST, type PathParameters, type RestOperation } from './operation.ts';
-import { idOf, pageOf, recordOf, toResponse } from './output.ts';
+
+import { negotiateFormat } from './media-types.ts';
+import type { PathParameters, RestOperation } from './operation.ts';
+import { toResponse } from './output.ts';
+
 import { poll } from './poll.ts';
+
 import { preconditionOf, requireMirrored } from './preconditions.ts';
-import { writerFor } from './representation.ts';
 
 export interface DocumentServices {
   operations: Operations;
@@ -26,38 +31,31 @@ export interface DocumentServices {
   streams: EventStreams;
 }
 
-/** Validates the request, runs the route's document and answers with its result as JSON. */
+/** Validates the request, runs the route's document and answers with its result as JSON or line by line. */
 export class DocumentOperation implements RestOperation {
   readonly row: Route;
-  readonly #run: InternalOperation;
-  /** The query that answers an empty merge patch, if the mutation does not accept one. */
-  readonly #runUnchanged: InternalOperation | undefined;
-  /** The scopes that a key needs for it. */
-  readonly #scopes: readonly string[];
+  readonly #operation: RouteOperation;
   readonly #exports: Exports;
   readonly #streams: EventStreams;
 
   constructor(route: Route, { operations, exports, streams }: DocumentServices) {
     this.row = route;
+    this.#operation = new RouteOperation(route, operations);
     this.#exports = exports;
     this.#streams = streams;
-    this.#run = operations.prepareInternal(route.document);
-    this.#scopes = operations.scopesOfRow(route, this.#run);
-    this.#runUnchanged =
-      route.unchanged === undefined ? undefined : operations.prepareInternal(route.unchanged);
   }
 
   handle(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse> {
     const exportable = isExportable(this.row);
-    if (exportable && prefersNdjson(context.headers.accept))
-      return this.#export(context, session, parameters);
-    if (negotiateInt64Format(context.headers.accept) === null) {
+    const format = negotiateFormat(context.accept, exportable);
+    if (format === undefined) {
       const types = exportable ? `application/json or ${NDJSON}` : 'application/json';
       throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${types} only.`);
     }
+    if (format === 'lines') return this.#export(context, session, parameters);
     return this.row.body
-      ? this.#handleWithBody(context, session, parameters)
-      : this.#handleWithoutBody(context, session, parameters);
+      ? this.#handleWithBody(context, session, parameters, format)
+      : this.#handleWithoutBody(context, session, parameters, format);
   }
 
   #export(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse> {
@@ -65,37 +63,36 @@ export class DocumentOperation implements RestOperation {
     const query = row.query!.map((parameter) => (parameter === limit ? exportLimit(limit) : parameter));
     const { variables, issues } = readInput(context, { ...row, query }, parameters);
     if (issues.length > 0) throw validationFailed(issues);
-    requireScopes(session.principal, this.#scopes);
     const shape = row.shape!;
     const source: ExportSource = {
       readPage: async (limit, after) => {
         const page = { ...variables, limit, after };
-        return pageOf(row, page, await this.#run(page, callOf(context, session)));
+        return pageOf(row, page, await this.#operation.read(page, callOf(context, session)));
       },
       write: writerFor(shape.type, 'integer'),
       idOf: (record) => idOf(shape, record),
       after: variables.after as string | undefined,
       limit: variables.limit as number | undefined,
     };
-    return andThen(session.admit(COST, 0), () => this.#exports.open(context, session, source));
+    return andThen(this.#operation.admit(session), () => this.#exports.open(context, session, source));
   }
 
   #handleWithoutBody(
     context: RequestContext,
     session: Session,
     parameters: PathParameters,
+    format: Int64Format,
   ): MaybePromise<HttpResponse> {
     const { row } = this;
     const { variables, issues } = readInput(context, row, parameters);
     if (issues.length > 0) throw validationFailed(issues);
-    requireScopes(session.principal, this.#scopes);
-    const run = (given: object) => this.#run(given as typeof variables, callOf(context, session));
-    return andThen(session.admit(COST, row.method === 'GET' ? 0 : 1), () =>
+    const read = (given: object) => this.#operation.read(given as typeof variables, callOf(context, session));
+    return andThen(this.#operation.admit(session), () =>
       andThen(
         variables.wait === undefined
-          ? run(variables)
-          : poll(this.#streams, context, session, variables as never, run),
-        (result) => toResponse(context, row, variables, result),
+          ? read(variables)
+          : poll(this.#streams, context, session, variables as never, read),
+        (result) => toResponse(context, row, format, variables, result),
       ),
     );
   }
@@ -104,58 +101,24 @@ export class DocumentOperation implements RestOperation {
     context: RequestContext,
     session: Session,
     parameters: PathParameters,
+    format: Int64Format,
   ): Promise<HttpResponse> {
     const { row } = this;
     const body = await readObject(context, row);
     const { variables, issues } = readInput(context, row, parameters, body);
     const call = callOf(context, session);
-    if (issues.length > 0) {
-      await session.charge(COST);
-      return this.#refuse(call, { ...parameters, body }, validationFailed(issues));
-    }
-    requireScopes(session.principal, this.#scopes);
+    if (issues.length > 0)
+      return this.#operation.refuse(session, { ...parameters, body }, call, validationFailed(issues));
     const { mirrors } = row.body!;
     if (mirrors) call.precondition = requireMirrored(call.precondition, mirrors, body);
-    if (this.#runUnchanged && Object.keys(variables.input as object).length === 0) {
-      await session.charge(COST);
-      return this.#handleUnchanged(context, this.#runUnchanged, variables, call);
-    }
-    await session.admit(COST, 1);
-    return toResponse(context, row, variables, await this.#run(variables, call));
-  }
-
-  /** The first outcome of an idempotent call is stored even if it is a refusal. */
-  async #refuse(call: Context, input: object, error: AppError): Promise<HttpResponse> {
-    if (call.idempotency) {
-      await runOnce(call, this.row.operationId, input, () => {
-        throw error;
-      });
-    }
-    throw error;
-  }
-
-  /** Answers an empty merge patch with the unchanged record, or a repeated call with its first outcome. */
-  async #handleUnchanged(
-    context: RequestContext,
-    run: InternalOperation,
-    variables: Record<string, unknown>,
-    call: Context,
-  ): Promise<HttpResponse> {
-    const { row } = this;
-    const read = await run(variables, call);
-    const check = () => {
-      const record = recordOf(row, variables, read);
-      call.precondition?.(row.shape!.type, record);
-      return record;
-    };
-    const record = call.idempotency ? await runOnce(call, row.operationId, variables, check) : check();
-    return toResponse(context, row, variables, { data: { result: record } });
+    const result = await this.#operation.run(session, variables, call);
+    return toResponse(context, row, format, variables, result);
   }
 }
 
 const callOf = (context: RequestContext, session: Session): Context =>
   newContext(session, {
-    cost: COST,
+    cost: ROUTE_COST,
     requestId: context.requestId,
     precondition: preconditionOf(context.header('if-match')),
     idempotency: idempotencyFor(context, 0),

@@ -9,6 +9,8 @@ import {
   SERVER_STOPPING,
 } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
+import type { Writer } from '../../execution/representation.ts';
+import type { ResultPage } from '../../execution/route-operation.ts';
 import { AppError, asAppError } from '../../foundation/errors.ts';
 import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -16,8 +18,6 @@ import type { HttpResponse } from '../../http/response.ts';
 import { MAX_PAGE_SIZE } from '../../schema/connection.ts';
 import type { QueryParameter } from '../../schema/parameter.ts';
 import { MAX_EXPORT_SIZE, NDJSON } from '../../schema/route.ts';
-import type { ResultPage } from './output.ts';
-import type { Writer } from './representation.ts';
 
 /** Rows covered by one payment of 1 unit, which is what a page of a list costs. */
 const ROWS_PER_PAYMENT = MAX_PAGE_SIZE;

@@ -1,15 +1,14 @@
-import { AppError, type Issue } from '../../foundation/errors.ts';
+import { withIntegerIds } from '../../execution/representation.ts';
+import type { Issue } from '../../foundation/errors.ts';
 import { ID_RULE, parseId } from '../../foundation/id.ts';
 import { issuesOf } from '../../foundation/validation.ts';
-import { checkLength, readBody } from '../../http/body.ts';
+import { readBody } from '../../http/body.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
-import { acceptsContentType } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { acceptsIdempotencyKey, type Body, bodyTypesOf, type Route } from '../../schema/route.ts';
 import { int64FormatOf } from './media-types.ts';
 import { readQuery } from './query.ts';
-import { withIntegerIds } from './representation.ts';
 
 /** What a request passes to its operation: the variables of the document, and any issues with them. */
 export interface Input {
@@ -75,18 +74,6 @@ export async function readObject(
   context: RequestContext,
   { method, shape }: Route,
 ): Promise<Record<string, unknown>> {
-  checkLength(context.request);
-  const types = bodyTypesOf(method);
-  const contentType = context.headers['content-type'];
-  if (!acceptsContentType(contentType, types) || isEncoded(context)) {
-    throw new AppError(
-      'UNSUPPORTED_MEDIA_TYPE',
-      `This operation accepts ${types.join(' or ')} in UTF-8 only.`,
-    );
-  }
-  const body = asObject(parseJson(await readBody(context)));
-  return int64FormatOf(contentType) === 'string' ? withIntegerIds(shape!, body) : body;
+  const body = asObject(parseJson(await readBody(context, bodyTypesOf(method))));
+  return int64FormatOf(context.headers['content-type']) === 'string' ? withIntegerIds(shape!, body) : body;
 }
-
-const isEncoded = ({ headers }: RequestContext): boolean =>
-  headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity';

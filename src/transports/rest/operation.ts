@@ -7,9 +7,6 @@ import type { Route, Stream } from '../../schema/route.ts';
 /** The parameters in a path, by name, percent-decoded. */
 export type PathParameters = Readonly<Record<string, string | undefined>>;
 
-/** In units: a REST call counts as one request. */
-export const COST = 1;
-
 /**
  * A row with its way to answer: with a document's result as JSON or line by line, or with a
  * stream of events.

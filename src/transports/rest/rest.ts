@@ -1,5 +1,6 @@
 import type { EventStreams } from '../../domains/event/streams.ts';
 import type { Operations } from '../../execution/operations.ts';
+import { ROUTE_COST } from '../../execution/route-operation.ts';
 import { AppError } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { Authentication } from '../../http/authentication.ts';
@@ -11,7 +12,7 @@ import type { Route, Stream } from '../../schema/route.ts';
 import { deprecationHeaders } from './deprecation.ts';
 import { DocumentOperation } from './document-operation.ts';
 import type { Exports } from './export.ts';
-import { COST, type RestOperation } from './operation.ts';
+import type { RestOperation } from './operation.ts';
 import { Router } from './router.ts';
 import { StreamOperation } from './stream-operation.ts';
 
@@ -75,7 +76,7 @@ export class RestTransport implements Transport {
     if (!destination) {
       const { allow } = match;
       if (method !== 'OPTIONS') throw new MethodNotAllowed(method, path, allow);
-      return andThen(session.charge(COST), () => ({ status: 204, headers: ['Allow', allow] }));
+      return andThen(session.charge(ROUTE_COST), () => ({ status: 204, headers: ['Allow', allow] }));
     }
     const { operation, deprecation } = destination;
     const { row } = operation;

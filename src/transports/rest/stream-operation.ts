@@ -7,17 +7,19 @@ import { type EventTypeName, fromEventTypeName } from '../../domains/event/event
 import { type FeedEvent, type Selection, SlowReaderError } from '../../domains/event/reader.ts';
 import { type EventStream, type EventStreams, endReason } from '../../domains/event/streams.ts';
 import type { Operations } from '../../execution/operations.ts';
+import { ROUTE_COST } from '../../execution/route-operation.ts';
 import { AppError, asAppError, type Issue, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
-import { accepts } from '../../http/media-type.ts';
+import { Negotiation } from '../../http/media-type.ts';
 import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import type { Stream } from '../../schema/route.ts';
-import { COST, type RestOperation } from './operation.ts';
+import type { RestOperation } from './operation.ts';
 import { readQuery } from './query.ts';
 
 const STREAM_TYPE = 'text/event-stream';
+const STREAM_TYPES = new Negotiation([STREAM_TYPE]);
 /** How often a comment keeps the connection alive for proxies and clients, in milliseconds. */
 const HEARTBEAT = 15_000;
 /**
@@ -47,14 +49,14 @@ export class StreamOperation implements RestOperation {
   }
 
   handle(context: RequestContext, session: Session): MaybePromise<HttpResponse> {
-    if (!accepts(context.headers.accept, [STREAM_TYPE])) {
+    if (!STREAM_TYPES.accepts(context.accept)) {
       throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${STREAM_TYPE} only.`);
     }
     const issues: Issue[] = [];
     const variables = readQuery(context.query, this.row.query ?? [], issues);
     if (issues.length > 0) throw validationFailed(issues);
     requireScopes(session.principal, this.#scopes);
-    return andThen(session.admit(COST, 0), () => this.#open(context, session, variables));
+    return andThen(session.admit(ROUTE_COST, 0), () => this.#open(context, session, variables));
   }
 
   /**
@@ -78,7 +80,7 @@ export class StreamOperation implements RestOperation {
       ...(variables.type && { types: variables.type.map(fromEventTypeName) }),
     };
     const { requestId } = context;
-    const options = { session, key: apiKeyFrom(context.headers)!, selection, cost: COST, requestId };
+    const options = { session, key: apiKeyFrom(context.headers)!, selection, cost: ROUTE_COST, requestId };
     const stream = await this.#streams.open(options).catch((error: unknown) => {
       throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
     });

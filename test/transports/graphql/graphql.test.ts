@@ -239,7 +239,7 @@ describe('GraphQL over HTTP', () => {
     [' ', 'application/json'],
     ['application/graphql-response+json, application/json', 'application/graphql-response+json'],
     ['application/json, application/graphql-response+json', 'application/json'],
-    ['application/*, application/graphql-response+json', 'application/json'],
+    ['application/*, application/graphql-response+json', 'application/graphql-response+json'],
     ['application/graphql-response+json, */*', 'application/graphql-response+json'],
     ['application/json;q=0.2, application/*;q=0.3', 'application/graphql-response+json'],
     ['application/json;q=0.2, application/*;q=0.1, */*', 'application/json'],

@@ -149,7 +149,8 @@ onEachEngine('exporting a list', (kit) => {
   it.each([
     ['application/x-ndjson', 'application/x-ndjson'],
     ['APPLICATION/X-NDJSON', 'application/x-ndjson'],
-    ['application/json, application/x-ndjson', 'application/x-ndjson'],
+    ['application/x-ndjson, application/json', 'application/x-ndjson'],
+    ['application/json, application/x-ndjson', 'application/json'],
     ['*/*, application/x-ndjson', 'application/x-ndjson'],
     ['application/json, application/x-ndjson;q=0.9', 'application/json'],
     ['application/json;q=0.5, application/x-ndjson', 'application/x-ndjson'],

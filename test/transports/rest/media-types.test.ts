@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { negotiateInt64Format } from '../../../src/transports/rest/media-types.ts';
+import { negotiateFormat } from '../../../src/transports/rest/media-types.ts';
 import {
   expectAnswer,
   expectRefusal,
@@ -14,7 +14,7 @@ import {
 const EXACT = 'application/json;IEEE754Compatible=true';
 const LARGEST = '9223372036854775807';
 
-describe('negotiateInt64Format', () => {
+describe('negotiateFormat', () => {
   it.each([
     [undefined, 'integer'],
     ['', 'integer'],
@@ -26,7 +26,7 @@ describe('negotiateInt64Format', () => {
     ['Application/JSON ; IEEE754COMPATIBLE = "true" ; charset=utf-8', 'string'],
     ['application/json;charset=utf-8;IEEE754Compatible=true', 'string'],
     ['application/json;IEEE754Compatible=false', 'integer'],
-    ['application/json;IEEE754Compatible', 'integer'],
+    ['application/json;IEEE754Compatible', undefined],
     [`${EXACT}, */*`, 'string'],
     [`text/html, ${EXACT};q=0.5`, 'string'],
     [`${EXACT}, application/json`, 'string'],
@@ -35,15 +35,15 @@ describe('negotiateInt64Format', () => {
     [`${EXACT};q=0.5, application/json;q=0.4`, 'string'],
     [`${EXACT};q=0.5, */*;q=0.6`, 'integer'],
     [`${EXACT};q=0, */*`, 'integer'],
-    [`${EXACT};q=0`, null],
-    [`${EXACT};q=0, application/json;q=0, */*`, null],
-    ['application/json;q=0', null],
+    [`${EXACT};q=0`, undefined],
+    [`${EXACT};q=0, application/json;q=0, */*`, undefined],
+    ['application/json;q=0', undefined],
     ['application/*;q=0.1', 'integer'],
     ['application/*;IEEE754Compatible=true', 'integer'],
-    ['text/html', null],
-    ['application/xml;IEEE754Compatible=true', null],
+    ['text/html', undefined],
+    ['application/xml;IEEE754Compatible=true', undefined],
   ])('maps Accept: %s to %s', (accept, format) => {
-    expect(negotiateInt64Format(accept)).toBe(format);
+    expect(negotiateFormat(accept, false)).toBe(format);
   });
 });
 

@@ -193,9 +193,11 @@ describe('REST requests', () => {
     }
   });
 
-  it('accepts a body with Content-Encoding: identity', async () => {
-    const headers = { 'content-encoding': 'identity' };
+  it.each(['identity', 'Identity'])('accepts a body with Content-Encoding: %s', async (coding) => {
+    const headers = { 'content-encoding': coding };
     expectAnswer(await send(kit.gateway, 'POST /store/orders', { body: '{}', headers }), 201);
+    const query = await send(kit.gateway, 'POST /graphql', { body: { query: '{ __typename }' }, headers });
+    expect(query.status, query.about).toBe(200);
   });
 
   it.each(['gzip', 'br', 'deflate, gzip'])('responds 415 to Content-Encoding: %s', async (encoding) => {

@@ -1,7 +1,12 @@
-import { RESOURCES } from '../../domains/routes.ts';
-import { parseId } from '../../foundation/id.ts';
-import type { Field, Shape } from '../../schema/shape.ts';
-import type { Int64Format } from './media-types.ts';
+import { RESOURCES } from '../domains/routes.ts';
+import { parseId } from '../foundation/id.ts';
+import type { Field, Shape } from '../schema/shape.ts';
+
+/**
+ * How JSON represents an int64: as an integer, or as a string of digits for callers whose numbers are IEEE
+ * 754 doubles.
+ */
+export type Int64Format = 'integer' | 'string';
 
 /** Writes a record as JSON text. */
 export type Writer = (record: object) => string;

@@ -1,0 +1,140 @@
+import { requireScopes } from '../access/scopes.ts';
+import type { Session } from '../access/session.ts';
+import { type AppError, notFound, ReportedError } from '../foundation/errors.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import type { Context } from '../schema/context.ts';
+import type { Route } from '../schema/route.ts';
+import type { Shape } from '../schema/shape.ts';
+import type { PublicResult } from './execute.ts';
+import { runOnce } from './idempotency.ts';
+import type { InternalOperation, Operations } from './operations.ts';
+
+/** In units: a call of a route counts as one request. */
+export const ROUTE_COST = 1;
+
+type Variables = Record<string, unknown>;
+
+/** A route, prepared at startup to be run over any transport. */
+export class RouteOperation {
+  readonly route: Route;
+  /** The scopes that a key needs for it. */
+  readonly scopes: readonly string[];
+  readonly #run: InternalOperation;
+  /** The query that answers an empty merge patch, if the mutation does not accept one. */
+  readonly #runUnchanged: InternalOperation | undefined;
+
+  constructor(route: Route, operations: Operations) {
+    this.route = route;
+    this.#run = operations.prepareInternal(route.document);
+    this.scopes = operations.scopesOfRow(route, this.#run);
+    this.#runUnchanged =
+      route.unchanged === undefined ? undefined : operations.prepareInternal(route.unchanged);
+  }
+
+  /**
+   * Charges a call.
+   *
+   * @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
+   */
+  admit(session: Session): MaybePromise<void> {
+    requireScopes(session.principal, this.scopes);
+    return session.admit(ROUTE_COST, this.route.method === 'GET' ? 0 : 1);
+  }
+
+  /** Runs a call that has been charged. */
+  read(variables: Variables, context: Context): MaybePromise<PublicResult> {
+    return this.#run(variables, context);
+  }
+
+  /**
+   * Charges a call and runs it.
+   *
+   * @param variables valid values of the document's variables
+   * @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE; other errors are in the result
+   */
+  run(session: Session, variables: Variables, context: Context): MaybePromise<PublicResult> {
+    if (this.#runUnchanged && Object.keys(variables.input as object).length === 0)
+      return this.#answerUnchanged(session, this.#runUnchanged, variables, context);
+    return andThen(this.admit(session), () => this.#run(variables, context));
+  }
+
+  /**
+   * Charges a call that is refused. The first outcome of an idempotent call is stored even if it is a
+   * refusal.
+   *
+   * @param input what identifies the call
+   * @throws error
+   */
+  async refuse(session: Session, input: object, context: Context, error: AppError): Promise<never> {
+    await session.charge(ROUTE_COST);
+    if (context.idempotency) {
+      await runOnce(context, this.route.operationId, input, () => {
+        throw error;
+      });
+    }
+    throw error;
+  }
+
+  /** Answers an empty merge patch with the unchanged record, or a repeated call with its first outcome. */
+  async #answerUnchanged(
+    session: Session,
+    run: InternalOperation,
+    variables: Variables,
+    context: Context,
+  ): Promise<PublicResult> {
+    const { route } = this;
+    requireScopes(session.principal, this.scopes);
+    await session.charge(ROUTE_COST);
+    const read = await run(variables, context);
+    const check = () => {
+      const record = recordOf(route, variables, read);
+      context.precondition?.(route.shape!.type, record);
+      return record;
+    };
+    const record = context.idempotency
+      ? await runOnce(context, route.operationId, variables, check)
+      : check();
+    return { data: { result: record } };
+  }
+}
+
+export interface ResultPage {
+  nodes: object[];
+  /** `endCursor` is present if the list's cursors are not ids. */
+  pageInfo: { hasNextPage: boolean; endCursor?: string };
+}
+
+/** The page of a list in a result. @throws the error in the result, NOT_FOUND if there is no such list */
+export function pageOf(route: Route, variables: Readonly<Variables>, result: PublicResult): ResultPage {
+  throwErrorOf(result);
+  const data = result.data as { page?: ResultPage; parent?: { page: ResultPage } | null };
+  const page = data.page ?? data.parent?.page;
+  if (!page) throw missing(route, variables);
+  return page;
+}
+
+/** The single record of a result. @throws the error in the result, NOT_FOUND if there is none */
+export function recordOf(route: Route, variables: Readonly<Variables>, result: PublicResult): object {
+  throwErrorOf(result);
+  const record = (result.data as { result?: object | null }).result;
+  if (!record) throw missing(route, variables);
+  return record;
+}
+
+/** The place of a page's end, to continue from; that of an empty page is unknown unless it has a cursor. */
+export const endOf = (shape: Shape, { nodes, pageInfo }: ResultPage): string | undefined =>
+  pageInfo.endCursor ?? (nodes.length > 0 ? idOf(shape, nodes.at(-1)!) : undefined);
+
+export const idOf = ({ idField }: Shape, record: object): string =>
+  (record as Record<string, string>)[idField]!;
+
+const missing = ({ kind, pathParameter }: Route, variables: Readonly<Variables>) =>
+  notFound(kind, String(variables[pathParameter!]));
+
+/** @throws the first error in a result, if there is any */
+export function throwErrorOf({ errors, retryAfter }: PublicResult): void {
+  if (!errors) return;
+  const { message, extensions } = errors[0]!;
+  const options = retryAfter === undefined ? {} : { retryAfter };
+  throw new ReportedError((extensions as AppError['extensions']).code, message, options);
+}
