@@ -39,6 +39,7 @@ export async function bundle(): Promise<void> {
     {
       graphiql: join(SOURCES, 'graphiql/main.tsx'),
       docs: join(SOURCES, 'docs/main.ts'),
+      console: join(SOURCES, 'console/main.ts'),
       landing: join(SOURCES, 'landing/main.ts'),
     },
     {

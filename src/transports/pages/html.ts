@@ -2,7 +2,7 @@ import { GRAPHQL_PATH } from '../../http/paths.ts';
 import type { Headers } from '../../http/response.ts';
 import type { Bundle } from './bundle.ts';
 import { ICON_PATH } from './icon.ts';
-import { DOCS_PATH } from './paths.ts';
+import { CONSOLE_PATH, DOCS_PATH } from './paths.ts';
 
 /**
  * The only sources that a page may run or load (CSP level 3 directives). Scripts set inline styles, and style
@@ -90,6 +90,7 @@ export function htmlPage(options: HtmlPageOptions): string {
 <a class="brand" href="/"><img src="${ICON_PATH}" alt="" width="24" height="24">Petstore</a>
 <nav aria-label="Pages">
 ${graphiql ? `${link(GRAPHQL_PATH, 'GraphiQL')}\n` : ''}${link(DOCS_PATH, 'REST docs')}
+${link(CONSOLE_PATH, 'Console')}
 </nav>
 <form id="key-form">
 <label for="key">API key</label>

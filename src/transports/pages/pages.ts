@@ -12,6 +12,7 @@ import type { Route } from '../../schema/route.ts';
 import type { Store } from '../../store/store.ts';
 import { Asset } from './asset.ts';
 import { BUNDLE_PATH, Bundle } from './bundle.ts';
+import { consoleBody } from './console.ts';
 import { docsBody } from './docs.ts';
 import { FIRST_EXAMPLE } from './explorer/graphiql/first-example.ts';
 import { escapeHtml, HTML_HEADERS, HTML_TYPE, htmlPage } from './html.ts';
@@ -19,7 +20,7 @@ import { icons } from './icon.ts';
 import { landingBody, originOf } from './landing.ts';
 import { OpenApi } from './openapi.ts';
 import { restOperations } from './operations.ts';
-import { DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, PRICING_PATH, SDL_PATH } from './paths.ts';
+import { CONSOLE_PATH, DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, PRICING_PATH, SDL_PATH } from './paths.ts';
 import { pricingOf } from './pricing.ts';
 
 /**
@@ -63,6 +64,7 @@ const METRICS_INTERVAL = 250;
 const ROBOTS = `User-agent: *
 Allow: /$
 Allow: ${DOCS_PATH}
+Allow: ${CONSOLE_PATH}
 Allow: ${BUNDLE_PATH}
 Disallow: /
 `;
@@ -144,6 +146,19 @@ export class Pages implements Transport {
     );
     this.#pages.set(DOCS_PATH, sameOrigin(docs));
     this.#readPages.set(`${DOCS_PATH}/`, redirectTo(DOCS_PATH));
+    const console = htmlAssets(keyFor, (key) =>
+      htmlPage({
+        ...common,
+        title: 'Petstore console',
+        description: 'What an API key of the Petstore may do, what it has used, and what happens now.',
+        name: 'console',
+        path: CONSOLE_PATH,
+        body: consoleBody(config.REST_BASE_PATH),
+        developmentKey: key,
+      }),
+    );
+    this.#pages.set(CONSOLE_PATH, sameOrigin(console));
+    this.#readPages.set(`${CONSOLE_PATH}/`, redirectTo(CONSOLE_PATH));
     this.#browserPages.set(
       '/',
       sameOrigin((context) => {

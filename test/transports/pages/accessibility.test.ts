@@ -61,7 +61,7 @@ withBrowser('accessibility', (kit) => {
 
   it('leads past the header by the first press of Tab, on every page', async () => {
     const tab = await kit.open('/');
-    for (const path of ['/', '/docs', '/graphql']) {
+    for (const path of ['/', '/docs', '/graphql', '/console']) {
       await tab.goto(path);
       await tab.page.keyboard.press('Tab');
       expect(await tab.page.evaluate(() => document.activeElement?.className), path).toBe('skip');

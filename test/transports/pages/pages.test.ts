@@ -15,7 +15,7 @@ import { exchangeRaw } from '../../kit/raw.ts';
 /** What browsers send on navigation. */
 const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 const browse = { key: null, headers: BROWSER };
-const PAGES = ['/', '/docs', '/graphql'];
+const PAGES = ['/', '/docs', '/graphql', '/console'];
 
 /** The directives of the Content-Security-Policy with their sources. */
 const policyOf = (response: Sent): Record<string, string[]> =>
@@ -53,6 +53,7 @@ describe('pages', () => {
     ['/', 'Petstore', undefined],
     ['/docs', 'Petstore REST API', '/docs'],
     ['/graphql', 'Petstore GraphiQL', '/graphql'],
+    ['/console', 'Petstore console', '/console'],
   ])('gives %s a title, a language and its place in the navigation', async (path, title, current) => {
     const { text } = await send(kit.gateway, path, browse);
     expect(text).toContain('<html lang="en">');
@@ -63,6 +64,7 @@ describe('pages', () => {
     expect(links.map(([, to, , name]) => [to, name])).toEqual([
       ['/graphql', 'GraphiQL'],
       ['/docs', 'REST docs'],
+      ['/console', 'Console'],
     ]);
     const marked = links.filter(([, , attributes]) => attributes === ' aria-current="page"');
     expect(marked.map(([, to]) => to)).toEqual(current === undefined ? [] : [current]);
@@ -283,6 +285,7 @@ describe('pages', () => {
 
   it.each([
     ['/docs/', '/docs'],
+    ['/console/', '/console'],
     ['/graphql/', '/graphql'],
     ['/graphql/?query=%7B__typename%7D', '/graphql?query=%7B__typename%7D'],
   ])('redirects %s to %s', async (path, location) => {

@@ -4,7 +4,12 @@ import { type Budget, budgetIn, budgetOf, describeFailure } from './server.ts';
 export type KeyState =
   | { kind: 'missing' | 'checking' }
   | { kind: 'accepted'; budget: Budget }
-  | { kind: 'refused'; message: string };
+  | {
+      kind: 'refused';
+      message: string;
+      /** Milliseconds since 1970, for a key under a temporary ban. */
+      bannedUntil?: number;
+    };
 
 /** In session storage, which is gone when the browser closes and never written to disk or put in a URL. */
 const STORAGE_NAME = 'petstore.key';
@@ -68,7 +73,13 @@ class ApiKey {
         response.status === 401
           ? 'Unknown API key. Check that it is complete and not revoked.'
           : await describeFailure(response);
-      settle({ kind: 'refused', message });
+      const seconds = Number(response.headers.get('retry-after') ?? 0);
+      const isBanned = response.status === 403 && seconds > 0;
+      settle({
+        kind: 'refused',
+        message,
+        ...(isBanned && { bannedUntil: Date.now() + seconds * 1000 }),
+      });
     } catch (error) {
       settle({ kind: 'refused', message: await describeFailure(error) });
     }

@@ -1,0 +1,104 @@
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { reason, request } from './api.ts';
+import { h, moment, note } from './dom.ts';
+
+/** How many events are shown. */
+const SHOWN_EVENTS = 200;
+
+interface Event {
+  id: string;
+  type: string;
+  time: string;
+}
+
+/** Shows the events of `GET /events/stream` as they come, with filters and a stop button. */
+export function showEvents(root: HTMLElement, isSignedIn: () => boolean): () => void {
+  let aborter: AbortController | undefined;
+  let received = 0;
+  const status = h('span', { role: 'status' });
+  const list = h('ol', { class: 'events', tabindex: 0, 'aria-label': 'Events, newest first' });
+  const kind = h(
+    'select',
+    { 'aria-label': 'Type', onchange: filter },
+    h('option', { value: '' }, 'All types'),
+  );
+  const search = h('input', {
+    type: 'search',
+    'aria-label': 'Contains',
+    placeholder: 'Contains …',
+    oninput: filter,
+  });
+  const button = h('button', { type: 'button', onclick: () => void (aborter ? stop() : listen()) }, 'Listen');
+  root.replaceChildren(
+    h('p', { class: 'controls' }, button, kind, search, status),
+    note('Listening costs 1 unit, and 1 for every 100 events.'),
+    list,
+  );
+
+  function stop(): void {
+    aborter?.abort();
+    aborter = undefined;
+    button.textContent = 'Listen';
+    status.textContent = received > 0 ? `Stopped after ${received} events.` : '';
+  }
+
+  async function listen(): Promise<void> {
+    if (!isSignedIn()) return;
+    const own = new AbortController();
+    aborter = own;
+    received = 0;
+    button.textContent = 'Stop';
+    status.textContent = 'Connecting …';
+    try {
+      const response = await request('GET', '/events/stream', {
+        headers: { Accept: 'text/event-stream' },
+        signal: own.signal,
+      });
+      status.textContent = 'Listening …';
+      const messages = response
+        .body!.pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array, string>)
+        .pipeThrough(new EventSourceParserStream())
+        .getReader();
+      for (;;) {
+        const { value, done } = await messages.read();
+        if (done) break;
+        if (value.event === 'error') throw new Error(JSON.parse(value.data).message);
+        if (value.data !== '') add(value.data);
+      }
+      if (aborter === own) stop();
+    } catch (error) {
+      if (own.signal.aborted) return;
+      stop();
+      status.textContent = error instanceof TypeError ? 'The connection was lost.' : reason(error);
+    }
+  }
+
+  function add(data: string): void {
+    const { type, time } = JSON.parse(data) as Event;
+    received++;
+    status.textContent = `Listening: ${received} ${received === 1 ? 'event' : 'events'}`;
+    if (![...kind.options].some(({ value }) => value === type))
+      kind.append(h('option', { value: type }, type));
+    const item = h(
+      'li',
+      { 'data-type': type },
+      h('time', { datetime: time }, moment(time)),
+      h('strong', {}, type),
+      // As it was sent, so that no integer is rounded.
+      h('code', {}, data),
+    );
+    list.prepend(item);
+    list.children[SHOWN_EVENTS]?.remove();
+    filter();
+  }
+
+  function filter(): void {
+    const text = search.value.toLowerCase();
+    for (const item of list.children as HTMLCollectionOf<HTMLElement>) {
+      const isWanted = kind.value === '' || item.dataset.type === kind.value;
+      item.hidden = !isWanted || !item.textContent!.toLowerCase().includes(text);
+    }
+  }
+
+  return stop;
+}

@@ -1,0 +1,117 @@
+import '../header.css';
+import './console.css';
+import { initHeader } from '../header.ts';
+import { apiKey } from '../key.ts';
+import { type Budget, windowAt } from '../server.ts';
+import { call, reason } from './api.ts';
+import { Gauge } from './charts.ts';
+import { facts, h, moment, note } from './dom.ts';
+import { showEvents } from './events.ts';
+import { showUsage } from './usage.ts';
+import { showWebhooks } from './webhooks.ts';
+
+/** `GET /key`. */
+interface KeyFacts {
+  id: string;
+  name: string;
+  plan: string;
+  scopes?: string[];
+  createdAt: string;
+  lastUsedAt?: string;
+  expiresAt?: string;
+  allow?: string[];
+  documents?: string;
+}
+
+/** How often the budget is checked, in milliseconds. Checking is free. */
+const BUDGET_INTERVAL = 5_000;
+
+const element = (id: string): HTMLElement => document.getElementById(id)!;
+
+/** The key whose data the page shows. */
+let shown: string | undefined;
+const stopEvents = showEvents(element('events'), () => apiKey.state.kind === 'accepted');
+const minute = new Gauge('This minute');
+const day = new Gauge('Today');
+const standing = h('p', { role: 'status' });
+element('budget').append(minute.element, day.element, standing);
+
+apiKey.subscribe(update);
+setInterval(() => {
+  if (apiKey.value !== '' && !document.hidden) void apiKey.check();
+}, BUDGET_INTERVAL);
+setInterval(update, 1_000);
+initHeader();
+
+function update(): void {
+  const { state } = apiKey;
+  if (state.kind === 'checking') return;
+  const isKnown = state.kind === 'accepted' || (state.kind === 'refused' && state.bannedUntil !== undefined);
+  element('sections').hidden = !isKnown;
+  element('hint').hidden = isKnown;
+  if (state.kind === 'accepted') showBudget(state.budget);
+  if (state.kind === 'refused' && state.bannedUntil !== undefined) {
+    const seconds = Math.max(0, Math.ceil((state.bannedUntil - Date.now()) / 1000));
+    standing.textContent = `Banned for ${seconds.toLocaleString('en')} s more: 20 retries came before Retry-After had passed.`;
+    standing.className = 'bad';
+  }
+  if (!isKnown) {
+    shown = undefined;
+    stopEvents();
+  } else if (state.kind === 'accepted' && shown !== apiKey.value) {
+    shown = apiKey.value;
+    stopEvents();
+    void showKey(element('key-facts'));
+    showUsage(element('usage'));
+    showWebhooks(element('webhooks'));
+  }
+}
+
+function showBudget(budget: Budget): void {
+  const now = Date.now();
+  for (const [gauge, window] of [
+    [minute, budget.minute],
+    [day, budget.day],
+  ] as const) {
+    const { remaining, limit } = windowAt(window, now);
+    const left = Math.ceil((window.resetAt - now) / 1000);
+    gauge.set(remaining, limit, left > 0 && remaining < limit ? `, full again in ${duration(left)}` : '');
+  }
+  const isEmpty = [budget.minute, budget.day].some((window) => windowAt(window, now).remaining === 0);
+  standing.textContent = isEmpty
+    ? 'Nothing is left. Requests before Retry-After has passed are strikes: 20 in 10 minutes ban the key.'
+    : 'Not banned. A request that is refused while Retry-After runs is a strike; 20 in 10 minutes ban the key.';
+  standing.className = isEmpty ? 'bad' : 'note';
+}
+
+/** `42 s`, `5 min`, `23 h 59 min` */
+function duration(seconds: number): string {
+  if (seconds <= 90) return `${seconds} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+async function showKey(root: HTMLElement): Promise<void> {
+  try {
+    const key = await call<KeyFacts>('GET', '/key');
+    root.replaceChildren(
+      facts([
+        ['Name', key.name],
+        ['Plan', key.plan],
+        ['Id', h('code', {}, key.id)],
+        ['Scopes', key.scopes?.join(', ') ?? 'all'],
+        ['Created', moment(key.createdAt)],
+        ['Last used', key.lastUsedAt && moment(key.lastUsedAt)],
+        ['Expires', key.expiresAt ? moment(key.expiresAt) : 'never'],
+        ['Addresses', key.allow?.join(', ') ?? 'any'],
+        ['Documents', key.documents ?? 'any'],
+      ]),
+    );
+  } catch (error) {
+    const { state } = apiKey;
+    root.replaceChildren(
+      ...(state.kind === 'accepted' ? [facts([['Plan', state.budget.plan.toLowerCase()]])] : []),
+      note(`More about the key is not shown. ${reason(error)}`),
+    );
+  }
+}
