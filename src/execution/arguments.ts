@@ -6,12 +6,12 @@ import {
   type GraphQLFormattedError,
   getArgumentValues,
   Kind,
-  type OperationDefinitionNode,
-  visit,
 } from 'graphql';
 import { type Issue, validationFailed } from '../foundation/errors.ts';
 import { issuesOf } from '../foundation/validation.ts';
 import { inputRulesOf, ruleOf } from '../schema/argument-rules.ts';
+import type { Operation } from './documents.ts';
+import { isConstant, isLiteral } from './literals.ts';
 import { formatErrors, OperationRefused, publicError } from './refusal.ts';
 import type { Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
@@ -35,7 +35,11 @@ export class SelectedArguments {
   readonly #unchecked: ReadonlySet<string>;
   #refusal: OperationRefused | null | undefined;
 
-  constructor(selection: Selection, { variableDefinitions }: OperationDefinitionNode) {
+  /** The values of literals that do not depend on variables. */
+  readonly #constants: Variables;
+
+  constructor(selection: Selection, { document, source: { variableDefinitions } }: Operation) {
+    this.#constants = document.literals.constants;
     const fields = new Map<FieldNode, RuledField>();
     collect(selection, fields);
     const [constant, variable]: [RuledField[], RuledField[]] = [[], []];
@@ -52,7 +56,7 @@ export class SelectedArguments {
    * @throws OperationRefused naming the first faults and counting the rest
    */
   check(variables: Variables): void {
-    if (this.#refusal === undefined) this.#refusal = this.#refusalOf(this.#constant, {});
+    if (this.#refusal === undefined) this.#refusal = this.#refusalOf(this.#constant, this.#constants);
     if (this.#refusal) throw this.#refusal;
     const refusal = this.#variable.length > 0 && this.#refusalOf(this.#variable, variables);
     if (refusal) throw refusal;
@@ -85,7 +89,9 @@ export class SelectedArguments {
   /** Whether an argument is a variable whose value was checked as a whole when it was coerced. */
   #isChecked({ arguments: given }: FieldNode, { name }: GraphQLArgument): boolean {
     const value = given!.find((one) => one.name.value === name)?.value;
-    return value?.kind === Kind.VARIABLE && !this.#unchecked.has(value.name.value);
+    return (
+      value?.kind === Kind.VARIABLE && !isLiteral(value.name.value) && !this.#unchecked.has(value.name.value)
+    );
   }
 }
 
@@ -101,19 +107,8 @@ function collect(selection: Selection, fields: Map<FieldNode, RuledField>): void
 const hasRule = (argument: GraphQLArgument): boolean =>
   ruleOf(argument) !== undefined || inputRulesOf(argument.type).length > 0;
 
-function hasVariables(node: FieldNode): boolean {
-  return node.arguments!.some(({ value }) => {
-    let found = value.kind === Kind.VARIABLE;
-    if (value.kind === Kind.LIST || value.kind === Kind.OBJECT) {
-      visit(value, {
-        Variable: () => {
-          found = true;
-        },
-      });
-    }
-    return found;
-  });
-}
+const hasVariables = (node: FieldNode): boolean =>
+  node.arguments!.some(({ value }) => value.kind === Kind.VARIABLE && !isConstant(value.name.value));
 
 function located({ node }: RuledField, issues: readonly Issue[]): GraphQLFormattedError {
   const error = validationFailed(issues);

@@ -4,20 +4,17 @@ import {
   getNamedType,
   isObjectType,
   Kind,
-  type ListValueNode,
-  type ObjectValueNode,
   type OperationDefinitionNode,
   type SelectionSetNode,
   visit,
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import { toJson } from '../schema/json.ts';
-import type { Documents, Operation } from './documents.ts';
+import type { Documents, ValidDocument } from './documents.ts';
 import type { ErrorReporter } from './execute.ts';
 import type { ExecutionPlan } from './execution-plan.ts';
 import { asQuery, type ExecutionSchemas } from './mutation.ts';
 import type { SelectedField, Selection } from './selection.ts';
-import type { Variables } from './variables.ts';
 
 /** Compiling pays off from the second use on, so one-off operations are never compiled. */
 const MIN_USES_TO_COMPILE = 2;
@@ -38,17 +35,18 @@ export class Compiler {
     this.#report = report;
   }
 
-  /** @returns code for each part, equivalent to graphql-js for these variables; null to interpret instead */
-  codeFor(plan: ExecutionPlan, variables: Variables): readonly CompiledQuery[] | null {
+  /** @returns code for each part, equivalent to graphql-js; null to interpret instead */
+  codeFor(plan: ExecutionPlan): readonly CompiledQuery[] | null {
     plan.uses++;
-    if (plan.uses < MIN_USES_TO_COMPILE || !canCompile(plan, variables)) return null;
+    if (plan.uses < MIN_USES_TO_COMPILE) return null;
     if (plan.code === undefined) {
       const { operation, selected, parts } = plan;
       const hasRoom =
         selected.fields <= MAX_COMPILED_FIELDS &&
+        canCompile(operation.document) &&
         this.#documents.reserve(operation.document, selected.fields * BYTES_PER_COMPILED_FIELD);
       const options = { stringify: parts.length === 1 };
-      const code = hasRoom ? parts.map((part) => this.compile(operation, part, options)) : [null];
+      const code = hasRoom ? parts.map((part) => this.compile(operation.node, part, options)) : [null];
       plan.code = code.every((part) => part !== null) ? code : null;
     }
     return plan.code;
@@ -59,7 +57,7 @@ export class Compiler {
    * unchanged
    */
   compile(
-    { node }: Operation,
+    node: OperationDefinitionNode,
     selection: Selection,
     { stringify }: { stringify: boolean },
   ): CompiledQuery | null {
@@ -122,29 +120,13 @@ const hasSeveralTypes = (selection: Selection): boolean =>
     ({ subselections }) => subselections.size > 1 || [...subselections.values()].some(hasSeveralTypes),
   );
 
-/**
- * Whether graphql-jit behaves like graphql-js here. It treats a missing variable inside a literal as null, so
- * that `{description: $none}` would remove the description. It mistakes the properties of Object.prototype
- * for fields.
- */
-function canCompile(plan: ExecutionPlan, variables: Variables): boolean {
-  if (plan.requiredVariables === undefined)
-    plan.requiredVariables = neededVariables(plan.operation.document.ast);
-  return plan.requiredVariables?.every((name) => Object.hasOwn(variables, name)) ?? false;
-}
-
-/** The variables used in literals; null if compiled code cannot be correct. */
-function neededVariables(document: DocumentNode): readonly string[] | null {
-  const names = new Set<string>();
+/** Whether graphql-jit behaves like graphql-js. It mistakes the properties of Object.prototype for fields. */
+function canCompile({ ast }: ValidDocument): boolean {
   let isOrdinary = true;
-  const look = (literal: ListValueNode | ObjectValueNode) =>
-    void visit(literal, { Variable: ({ name }) => void names.add(name.value) });
-  visit(document, {
+  visit(ast, {
     Name: ({ value }) => {
       if (value in Object.prototype) isOrdinary = false;
     },
-    ListValue: look,
-    ObjectValue: look,
   });
-  return isOrdinary ? [...names] : null;
+  return isOrdinary;
 }

@@ -17,6 +17,7 @@ import {
 } from 'graphql';
 import { DEFAULT_PAGE_SIZE } from '../schema/connection.ts';
 import { isSchemaField } from './introspection.ts';
+import { isConstant } from './literals.ts';
 import { tooComplex } from './refusal.ts';
 import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
@@ -31,6 +32,8 @@ export const WEIGHT_PER_UNIT = 2_500;
 const FREE_WEIGHT = 100;
 /** Characters of text that weigh as much as a number or an id. */
 const CHARACTERS_PER_WEIGHT = 100;
+/** Values in the arguments of a field that weigh nothing; the rest weigh 1 each, for each row. */
+const FREE_LITERALS = 32;
 /** Events covered by the cost of a subscription. */
 export const SUBSCRIPTION_ROWS = 100;
 
@@ -123,6 +126,7 @@ class CostAnalysis {
   dependsOnVariables = false;
   readonly #weights: ReadonlyMap<Field, number>;
   readonly #variables: Variables;
+  readonly #counted = new Map<object, number>();
 
   constructor(weights: ReadonlyMap<Field, number>, variables: Variables) {
     this.#weights = weights;
@@ -136,7 +140,19 @@ class CostAnalysis {
    * @param page entries in the lists of the enclosing connection
    */
   amountOf({ definition, nodes, subselections }: SelectedField, rows: number, page?: number): Amount {
-    const size = this.#sizeOf(definition, nodes[0]) ?? page;
+    const amount = this.#selected(definition, nodes[0], subselections, rows, page);
+    if (nodes[0].arguments!.length > 0) amount.weight += rows * this.#weightOfArguments(definition, nodes[0]);
+    return amount;
+  }
+
+  #selected(
+    definition: Field,
+    node: FieldNode,
+    subselections: SelectedField['subselections'],
+    rows: number,
+    page: number | undefined,
+  ): Amount {
+    const size = this.#sizeOf(definition, node) ?? page;
     if (!isListType(getNullableType(definition.type))) {
       const amount = this.#maximum(subselections, rows, size);
       // The page is read even if neither nodes nor edges are selected.
@@ -149,6 +165,30 @@ class CostAnalysis {
     const values = isLeafType(getNamedType(definition.type)) ? Math.max(0, entries - rows) : 0;
     const weight = amount.weight + values * (this.#weights.get(definition) ?? 1);
     return { entries: amount.entries + entries, weight };
+  }
+
+  /** Resolvers may look at every value of an argument for every row. */
+  #weightOfArguments({ args }: Field, { arguments: given }: FieldNode): number {
+    let count = 0;
+    for (const { name, value } of given!) {
+      if (value.kind !== Kind.VARIABLE) continue;
+      const argument = args.find((one) => one.name === name.value)!;
+      if (isLeafType(getNullableType(argument.type))) continue;
+      if (!isConstant(value.name.value)) this.dependsOnVariables = true;
+      count += this.#valuesIn(this.#variables[value.name.value]);
+    }
+    return Math.max(0, count - FREE_LITERALS);
+  }
+
+  #valuesIn(value: unknown): number {
+    if (typeof value !== 'object' || value === null) return 1;
+    let count = this.#counted.get(value);
+    if (count === undefined) {
+      count = 0;
+      for (const part of Object.values(value)) count += this.#valuesIn(part);
+      this.#counted.set(value, count);
+    }
+    return count;
   }
 
   /** A record has one type, so the most expensive one counts. */
@@ -189,7 +229,8 @@ class CostAnalysis {
   }
 
   #arguments(definition: Field, node: FieldNode): Record<string, unknown> {
-    if (node.arguments?.some(({ value }) => value.kind === Kind.VARIABLE)) this.dependsOnVariables = true;
+    if (node.arguments!.some(({ value }) => value.kind === Kind.VARIABLE && !isConstant(value.name.value)))
+      this.dependsOnVariables = true;
     return getArgumentValues(definition, node, this.#variables);
   }
 
@@ -201,7 +242,7 @@ class CostAnalysis {
   /** The value of an argument that determines a list's size. For lists, only the length matters. */
   #value(node: ValueNode): unknown {
     if (node.kind === Kind.VARIABLE) {
-      this.dependsOnVariables = true;
+      if (!isConstant(node.name.value)) this.dependsOnVariables = true;
       return this.#variables[node.name.value];
     }
     if (node.kind === Kind.INT) return Number(node.value);

@@ -21,6 +21,7 @@ import { AppError, MAX_LISTED_ISSUES } from '../foundation/errors.ts';
 import { AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import { Int64IdsRule } from '../schema/id-scalar.ts';
 import { checkExpansion, checkNesting, countTokens, MAX_TOKENS } from './complexity.ts';
+import { extractLiterals, type Literals } from './literals.ts';
 import { findMergeConflicts } from './merging.ts';
 import { formatErrors, OperationRefused, publicError, refused } from './refusal.ts';
 import { UnconditionalSubscriptionRule } from './subscription-rule.ts';
@@ -41,13 +42,20 @@ const MAX_ERRORS = 100;
 /** An operation of a valid document. */
 export interface Operation {
   readonly document: ValidDocument;
+  /** To execute, with variables for literals. */
   readonly node: OperationDefinitionNode;
+  /** As the client wrote it. */
+  readonly source: OperationDefinitionNode;
 }
 
 /** A parsed and validated document. */
 export interface ValidDocument {
   readonly text: string;
+  /** To execute, with variables for literals. */
   readonly ast: DocumentNode;
+  /** As the client wrote it. */
+  readonly source: DocumentNode;
+  readonly literals: Literals;
   readonly tokens: number;
   readonly operations: ReadonlyMap<string, Operation>;
   /** The default operation: the only one there is. */
@@ -156,16 +164,21 @@ export class Documents {
       return { refusal: new OperationRefused([publicError(error, code)]) };
     }
     if (errors.length > 0) return { refusal: validationRefusal(ast, errors) };
+    const { executable, literals } = extractLiterals(this.#schema, ast);
     const operations = new Map<string, Operation>();
     const document = {
       text,
-      ast,
+      ast: executable,
+      source: ast,
+      literals,
       tokens,
       operations,
       only: undefined as Operation | undefined,
     };
-    for (const node of ast.definitions) {
-      if (node.kind === Kind.OPERATION_DEFINITION) operations.set(node.name?.value ?? '', { document, node });
+    for (const [index, source] of ast.definitions.entries()) {
+      if (source.kind !== Kind.OPERATION_DEFINITION) continue;
+      const node = executable.definitions[index] as OperationDefinitionNode;
+      operations.set(source.name?.value ?? '', { document, node, source });
     }
     if (operations.size === 1) [document.only] = operations.values();
     return document;

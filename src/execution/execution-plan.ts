@@ -26,8 +26,6 @@ export interface ExecutionPlan {
    * The result if only the schema is queried and no variable affects it; null if anything else is queried.
    */
   schemaData?: Record<string, unknown> | null;
-  /** Variables that must be present for compiled code to be correct; null if it never is. */
-  requiredVariables?: readonly string[] | null;
   /** The code of each part; null if the operation is not to be compiled. */
   code?: readonly CompiledQuery[] | null;
 }
@@ -76,7 +74,7 @@ export class ExecutionPlans {
       selected,
       rootFields: rootFieldsOf(selected),
       parts,
-      arguments: new SelectedArguments(selected.selection, operation.node),
+      arguments: new SelectedArguments(selected.selection, operation),
       uses: isKept && plans.size === 0 ? 1 : 0,
     };
     if (isKept) plans.set(decided, plan);
@@ -86,10 +84,10 @@ export class ExecutionPlans {
   #planned(operation: Operation): PlannedOperation {
     let planned = this.#operations.get(operation);
     if (!planned) {
-      const { document, node } = operation;
+      const { document, source } = operation;
       planned = {
-        variables: new OperationVariables(this.#schema, document.ast, node, { suggest: this.#suggest }),
-        conditions: conditionVariables(document.ast, node),
+        variables: new OperationVariables(this.#schema, document, source, { suggest: this.#suggest }),
+        conditions: conditionVariables(document.source, source),
         plans: new Map(),
       };
       this.#operations.set(operation, planned);

@@ -153,7 +153,7 @@ export class Operations {
       execute: (context) => {
         if (schemaData) return { data: schemaData };
         // What is free is not compiled, so that it costs no more than it does at first.
-        const code = cost === 0 ? null : this.#compiler.codeFor(plan, variables);
+        const code = cost === 0 ? null : this.#compiler.codeFor(plan);
         return code
           ? this.#run(operation, parts, variables, context, executorOf(code, variables))
           : interpret(context);
@@ -189,8 +189,8 @@ export class Operations {
     const document = this.#documents.read(query);
     if (document.refusal) throw document.refusal;
     const operation = document.only!;
-    const { selection } = select(this.#schema, document.ast, operation.node, {});
-    const code = this.#compiler.compile(operation, selection, { stringify: false });
+    const { selection } = select(this.#schema, document.source, operation.source, {});
+    const code = this.#compiler.compile(operation.source, selection, { stringify: false });
     if (!code) throw new Error(`Cannot compile ${query}`);
     return Object.assign(
       (variables: Record<string, unknown>, context: Context) =>
@@ -224,7 +224,7 @@ export class Operations {
   #scopesOf(operation: Operation): readonly string[] {
     let scopes = this.#scopes.get(operation);
     if (!scopes) {
-      scopes = requiredScopes(this.#schema, operation.document.ast, operation.node);
+      scopes = requiredScopes(this.#schema, operation.document.source, operation.source);
       this.#scopes.set(operation, scopes);
     }
     return scopes;

@@ -20,6 +20,7 @@ import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/e
 import { issuesOf } from '../foundation/validation.ts';
 import { inputRulesOf } from '../schema/argument-rules.ts';
 import { idIssues, issuePath, opaqueVariables } from '../schema/id-scalar.ts';
+import type { Literals } from './literals.ts';
 
 /** Coerced variable values. */
 export type Variables = Readonly<Record<string, unknown>>;
@@ -29,6 +30,7 @@ export class OperationVariables {
   readonly #schema: GraphQLSchema;
   readonly #document: DocumentNode;
   readonly #operation: OperationDefinitionNode;
+  readonly #literals: Literals;
   readonly #suggest: boolean;
   #opaque: ReadonlySet<string> | undefined;
   #neverNull: ReadonlySet<string> | undefined;
@@ -36,24 +38,26 @@ export class OperationVariables {
   /** @param options `suggest: false` hides the schema */
   constructor(
     schema: GraphQLSchema,
-    document: DocumentNode,
+    { source, literals }: { readonly source: DocumentNode; readonly literals: Literals },
     operation: OperationDefinitionNode,
     { suggest }: { suggest: boolean },
   ) {
     this.#schema = schema;
-    this.#document = document;
+    this.#document = source;
     this.#operation = operation;
+    this.#literals = literals;
     this.#suggest = suggest;
   }
 
   /**
-   * Coerces the variables before execution, so that all issues are reported at once.
+   * Coerces the variables before execution, so that all issues are reported at once, and the literals with
+   * them.
    *
    * @throws VALIDATION_FAILED listing all issues
    */
   coerce(inputs: Variables): Variables {
     const { variableDefinitions } = this.#operation;
-    if (variableDefinitions!.length === 0) return NO_VARIABLES;
+    if (variableDefinitions!.length === 0 && this.#literals.isEmpty) return NO_VARIABLES;
     const issues = new Issues();
     // No prototype: compiled code would mistake inherited properties for variables.
     const coerced: Record<string, unknown> = Object.create(null);
@@ -72,6 +76,7 @@ export class OperationVariables {
       }
     }
     issues.throwAny();
+    this.#literals.addTo(coerced);
     return coerced;
   }
 

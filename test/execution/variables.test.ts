@@ -9,6 +9,7 @@ import {
   typeFromAST,
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import { Literals } from '../../src/execution/literals.ts';
 import { OperationVariables } from '../../src/execution/variables.ts';
 import type { AppError } from '../../src/foundation/errors.ts';
 import { dataOf, expectQueryRefusal, query, sqlite, useGateway } from '../kit/petstore.ts';
@@ -57,7 +58,9 @@ function actualOf(values: Partial<Record<Argument, unknown>>) {
   const operation = document.definitions[0] as OperationDefinitionNode;
   try {
     return {
-      coerced: new OperationVariables(schema, document, operation, { suggest: true }).coerce(values),
+      coerced: new OperationVariables(schema, { source: document, literals: new Literals() }, operation, {
+        suggest: true,
+      }).coerce(values),
       issues: [],
       count: 0,
     };

@@ -123,6 +123,7 @@ export function eventLog(db: Connection, now: () => number) {
   function readPage(after: number, types: readonly EventType[] | undefined, limit: number): EventPage {
     const events: StoredEvent[] = [];
     const end = { next: idOf(last), atEnd: true };
+    if (types?.length === 0) return { events, ...end };
     const left = { ...MAX_EXAMINED };
     let from = Number(
       db.value('select coalesce(max(first), ?1) from event_groups where first <= ?1', [after + 1]),

@@ -9,6 +9,7 @@ import {
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CostModel } from '../../../src/execution/cost.ts';
+import { Literals } from '../../../src/execution/literals.ts';
 import { schema } from '../../../src/execution/schema.ts';
 import { select } from '../../../src/execution/selection.ts';
 import { OperationVariables } from '../../../src/execution/variables.ts';
@@ -68,7 +69,14 @@ function reference(store: Store) {
       }
       try {
         const inputs = (args.variableValues ?? {}) as Record<string, unknown>;
-        const variables = new OperationVariables(schema, document, node, { suggest: true }).coerce(inputs);
+        const variables = new OperationVariables(
+          schema,
+          { source: document, literals: new Literals() },
+          node,
+          {
+            suggest: true,
+          },
+        ).coerce(inputs);
         const selected = select(schema, document, node, variables);
         const units = costs.costOf(selected, node.operation, variables).units;
         cost += units;
