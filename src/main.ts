@@ -3,6 +3,7 @@ import cluster from 'node:cluster';
 import { GraphQLError } from 'graphql';
 import { type Logger, pino } from 'pino';
 import { type Config, isTracingConfigured, readConfig } from './config.ts';
+import { RECORDS } from './domains/index.ts';
 import { AppError } from './foundation/errors.ts';
 import { createGateway } from './gateway.ts';
 import { LogOutput } from './observability/log-output.ts';
@@ -39,7 +40,7 @@ async function main(): Promise<void> {
 async function supervise(config: Config): Promise<void> {
   const { runWorkers } = await import('./workers.ts');
   const { log, output } = logger(config);
-  const store = await openStore(config, 'server', migrationLogged(log));
+  const store = await openStore(config, RECORDS, 'server', migrationLogged(log));
   watchDatabase(store, config.MONGODB_URI, log);
   await prepare(store, config, log);
   const workers = runWorkers(config.WORKERS, log);
@@ -58,7 +59,7 @@ async function serve(config: Config): Promise<void> {
       })
     : undefined;
 
-  const store = await openStore(config, 'server', migrationLogged(log));
+  const store = await openStore(config, RECORDS, 'server', migrationLogged(log));
   if (!cluster.isWorker) watchDatabase(store, config.MONGODB_URI, log);
   const key = cluster.isWorker ? null : await prepare(store, config, log);
 

@@ -3,13 +3,16 @@ import { DOMAINS } from './domains/index.ts';
 import { AppError } from './foundation/errors.ts';
 import type { Id } from './foundation/id.ts';
 import type { MaybePromise } from './foundation/maybe-promise.ts';
+import type { AnyRecord } from './foundation/record.ts';
+import type { Domain } from './schema/domain.ts';
 import type { Sample } from './schema/sample.ts';
-import type { PetstoreWrites, Store } from './store/store.ts';
+import type { Store } from './store/store.ts';
+import type { Tables } from './store/table.ts';
 import { DAY } from './store/usage.ts';
 
 const KEY_NAME = 'development';
 
-const SAMPLES: readonly Sample[] = DOMAINS.flatMap(({ sample }) => sample ?? []);
+const SAMPLES: readonly Sample[] = DOMAINS.flatMap(({ sample }: Domain) => sample ?? []);
 
 /** The existing sample records by sample name, in the order of creation. */
 type SampleProgress = Readonly<Record<string, readonly { id: Id }[]>>;
@@ -26,9 +29,9 @@ export async function sampleProgress(store: Store): Promise<SampleProgress | nul
   if (usage.some((state) => state !== null)) return null;
   const begun: Record<string, readonly { id: Id }[]> = {};
   for (const sample of SAMPLES) {
-    const { items } = await sample.page(store, sample.size + 1);
+    const { items } = await store.table(sample.record).page({}, { limit: sample.size + 1 });
     if (!items.every((record, n) => n < sample.size && sample.matches(record, n))) return null;
-    begun[sample.name] = items;
+    begun[sample.record.plural] = items;
   }
   return begun;
 }
@@ -41,10 +44,7 @@ export async function sampleProgress(store: Store): Promise<SampleProgress | nul
  */
 export async function addSampleData(store: Store, begun: SampleProgress = {}): Promise<void> {
   // Idempotent, so that several processes filling one database create each record once.
-  const createOnce = async <T>(
-    name: string,
-    work: (writes: PetstoreWrites) => MaybePromise<T>,
-  ): Promise<T> => {
+  const createOnce = async <T>(name: string, work: (tables: Tables) => MaybePromise<T>): Promise<T> => {
     const call = {
       apiKeyId: 'sample',
       idempotencyKey: name,
@@ -57,25 +57,26 @@ export async function addSampleData(store: Store, begun: SampleProgress = {}): P
     return value as T;
   };
 
-  const made = new Map<string, readonly Id[]>();
+  const made = new Map<AnyRecord, readonly Id[]>();
   /** Adds a sample after the one it refers to. @returns the ids of its records */
-  const add = async (name: string): Promise<readonly Id[]> => {
-    const known = made.get(name);
+  const add = async (record: AnyRecord): Promise<readonly Id[]> => {
+    const known = made.get(record);
     if (known) return known;
-    const sample = SAMPLES.find((one) => one.name === name)!;
+    const { plural } = record;
+    const sample = SAMPLES.find((one) => one.record === record)!;
     const referred = sample.refersTo === undefined ? [] : await add(sample.refersTo);
     const ids: Id[] = [];
     for (let n = 0; n < sample.size; n++) {
       const { id } =
-        begun[name]?.[n] ??
-        (await createOnce(`${name} ${n}`, (writes) => sample.create(n, writes, referred)));
+        begun[plural]?.[n] ??
+        (await createOnce(`${plural} ${n}`, (tables) => sample.create(n, tables, referred)));
       await sample.complete?.(n, id, store);
       ids.push(id);
     }
-    made.set(name, ids);
+    made.set(record, ids);
     return ids;
   };
-  for (const { name } of SAMPLES) await add(name);
+  for (const { record } of SAMPLES) await add(record);
 }
 
 /**

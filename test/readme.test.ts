@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLANS } from '../src/access/plans.ts';
 import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
 import { EVENT_TYPES, eventShape } from '../src/domains/event/event.ts';
+import { Pet } from '../src/domains/pet/pet.ts';
 import { ERRORS } from '../src/foundation/errors.ts';
 import { addSampleData } from '../src/sample.ts';
 import { stockByCategory } from './clients/graphql-client.ts';
@@ -86,10 +87,10 @@ describe('docs/clients.md', () => {
   });
 
   it('has a REST client that creates one pet for two calls', async () => {
-    const before = await gateway.store.petCount({});
+    const before = await gateway.store.table(Pet).count({});
     expect(await adopt(gateway.url, gateway.key)).toBe('Oscar is available');
     expect(await adopt(gateway.url, gateway.key)).toBe('Oscar is available');
-    expect(await gateway.store.petCount({})).toBe(before + 1);
+    expect(await gateway.store.table(Pet).count({})).toBe(before + 1);
   });
 });
 

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newApiKey } from '../src/access/api-keys.ts';
-import type { Category } from '../src/domains/category/category.ts';
-import type { Order } from '../src/domains/order/order.ts';
-import type { Pet } from '../src/domains/pet/pet.ts';
+import { Category } from '../src/domains/category/category.ts';
+import { Order } from '../src/domains/order/order.ts';
+import { Pet } from '../src/domains/pet/pet.ts';
 import type { MaybePromise } from '../src/foundation/maybe-promise.ts';
+import { withCalls } from '../src/observability/instrumented-store.ts';
 import { addSampleData, developmentKey, sampleProgress } from '../src/sample.ts';
 import type { Store } from '../src/store/store.ts';
 import { TestGateway } from './kit/gateway.ts';
@@ -15,16 +16,14 @@ class Killed extends Error {}
 /** A store whose process is killed after this many writes. */
 function untilKilled(store: Store, writes: number): Store {
   let left = writes;
-  return new Proxy(store, {
-    get: (target, name) => {
-      const member: unknown = Reflect.get(target, name);
-      if (name !== 'once' && name !== 'updatePet' && name !== 'createApiKey') return member;
-      return (...args: unknown[]) => {
-        if (left-- === 0) throw new Killed();
-        return (member as (...args: unknown[]) => unknown).apply(target, args);
-      };
-    },
-  });
+  return withCalls(store, (name, call) =>
+    ['once', 'pets.update', 'createApiKey'].includes(name)
+      ? (...args) => {
+          if (left-- === 0) throw new Killed();
+          return call(...args);
+        }
+      : call,
+  );
 }
 
 const fill = async (store: Store): Promise<string | null> => {
@@ -34,8 +33,8 @@ const fill = async (store: Store): Promise<string | null> => {
 };
 
 const contentOf = async (store: Store) => {
-  const categories = (await store.categoryPage({ limit: 100 })).items;
-  const pets = (await store.petPage({}, { limit: 100 })).items;
+  const categories = (await store.table(Category).page({}, { limit: 100 })).items;
+  const pets = (await store.table(Pet).page({}, { limit: 100 })).items;
   return {
     categories: categories.map(({ name }) => name),
     pets: pets.map(({ name, quantity, categoryId }) => ({
@@ -43,7 +42,7 @@ const contentOf = async (store: Store) => {
       quantity,
       category: categories.findIndex(({ id }) => id === categoryId),
     })),
-    orders: (await store.orderPage({}, { limit: 100 })).items.map(({ petId, ...order }) => ({
+    orders: (await store.table(Order).page({}, { limit: 100 })).items.map(({ petId, ...order }) => ({
       ...order,
       id: undefined,
       pet: pets.findIndex(({ id }) => id === petId),
@@ -146,26 +145,35 @@ describe.each(engines)('sample data in $name', (engine) => {
     const { store } = opened;
     await fill(store);
     const first = { limit: 1 };
-    const [category] = (await store.categoryPage(first)).items as [Category];
-    const [pet] = (await store.petPage({}, first)).items as [Pet];
-    const [order] = (await store.orderPage({}, first)).items as [Order];
+    const [category] = (await store.table(Category).page({}, first)).items as [Category];
+    const [pet] = (await store.table(Pet).page({}, first)).items as [Pet];
+    const [order] = (await store.table(Order).page({}, first)).items as [Order];
     const changes: [change: () => MaybePromise<{ id: string }>, undo: (id: string) => unknown][] = [
       [
-        () => store.updateCategory(category.id, { name: 'Cats' }),
-        (id) => store.updateCategory(id, { name: category.name }),
+        () => store.table(Category).update(category.id, { name: 'Cats' }),
+        (id) => store.table(Category).update(id, { name: category.name }),
       ],
-      [() => store.updatePet(pet.id, { name: 'Bella' }), (id) => store.updatePet(id, { name: pet.name })],
-      [() => store.updateOrder(order.id, { quantity: 10 }), (id) => store.updateOrder(id, { quantity: 1 })],
       [
-        () => store.updateOrder(order.id, { complete: true }),
-        (id) => store.updateOrder(id, { complete: false }),
+        () => store.table(Pet).update(pet.id, { name: 'Bella' }),
+        (id) => store.table(Pet).update(id, { name: pet.name }),
       ],
-      [() => store.createCategory({ name: 'Dogs' }), (id) => store.deleteCategory(id)],
       [
-        () => store.createPet({ name: 'Rex', categoryId: category.id, status: 'available' }),
-        (id) => store.deletePet(id),
+        () => store.table(Order).update(order.id, { quantity: 10 }),
+        (id) => store.table(Order).update(id, { quantity: 1 }),
       ],
-      [() => store.createOrder({ quantity: 1, complete: false }), (id) => store.deleteOrder(id)],
+      [
+        () => store.table(Order).update(order.id, { complete: true }),
+        (id) => store.table(Order).update(id, { complete: false }),
+      ],
+      [() => store.table(Category).insert({ name: 'Dogs' }), (id) => store.table(Category).remove(id)],
+      [
+        () => store.table(Pet).insert({ name: 'Rex', categoryId: category.id, status: 'available' }),
+        (id) => store.table(Pet).remove(id),
+      ],
+      [
+        () => store.table(Order).insert({ quantity: 1, complete: false }),
+        (id) => store.table(Order).remove(id),
+      ],
     ];
     for (const [change, undo] of changes) {
       expect(await sampleProgress(store)).not.toBe(null);
@@ -184,9 +192,9 @@ describe.each(engines)('sample data in $name', (engine) => {
 
   it('is not added to existing records, nor to an empty store with a used key', async () => {
     const { store } = opened;
-    await store.createCategory({ name: 'Snakes' });
+    await store.table(Category).insert({ name: 'Snakes' });
     expect(await sampleProgress(store)).toBe(null);
-    await store.deleteCategory((await store.categoryPage({ limit: 1 })).items[0]!.id);
+    await store.table(Category).remove((await store.table(Category).page({}, { limit: 1 })).items[0]!.id);
     expect(await sampleProgress(store)).toEqual({ categories: [], pets: [], orders: [] });
     const { apiKey } = newApiKey({ name: randomUUID(), plan: 'free', now: Date.now() });
     await store.createApiKey(apiKey);

@@ -125,7 +125,7 @@ async function main(): Promise<void> {
   const work = command.prepare(options, id ?? '');
   const config = readConfig(process.env);
   if (command.needsStore) checkDataFile(config);
-  const store = await openStore(config, 'tool');
+  const store = await openStore(config, [], 'tool');
   try {
     await work(store);
   } finally {

@@ -1,3 +1,4 @@
+import type { AnyRecord } from '../foundation/record.ts';
 import type { Domain } from '../schema/domain.ts';
 import { category } from './category/category.type.ts';
 import { inventory } from './inventory/inventory.type.ts';
@@ -5,8 +6,12 @@ import { order } from './order/order.type.ts';
 import { pet } from './pet/pet.type.ts';
 
 /**
- * All domains. The GraphQL schema, the REST operations, the OpenAPI description and the event types are built
- * from this list, in this order. The engines have lists of their own, because only one of them is loaded:
- * `store/sqlite/domains.ts` and `store/mongo/domains.ts`.
+ * All domains. The GraphQL schema, the REST operations, the OpenAPI description, the event types and what the
+ * store holds are built from this list, in this order.
  */
-export const DOMAINS = [pet, category, order, inventory] as const satisfies readonly Domain[];
+export const DOMAINS: readonly Domain[] = [pet, category, order, inventory];
+
+/** All records, parents before those that refer to them. */
+export const RECORDS: readonly AnyRecord[] = [...new Set(DOMAINS.map(({ record }) => record))].sort(
+  (a, b) => a.index - b.index,
+);

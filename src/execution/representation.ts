@@ -1,6 +1,6 @@
 import { RESOURCES } from '../domains/routes.ts';
-import { parseId } from '../foundation/id.ts';
-import type { Field, Shape } from '../schema/shape.ts';
+import { integerOf, parseId } from '../foundation/id.ts';
+import { representedAs, type Shape, type ShapeField } from '../schema/shape.ts';
 
 /**
  * How JSON represents an int64: as an integer, or as a string of digits for callers whose numbers are IEEE
@@ -22,7 +22,7 @@ const bare = (value: unknown): string => String(value);
  * passing through a double.
  */
 function valueWriter(
-  { kind, toRestValue, recordType }: Field,
+  { kind, toRestValue, recordType }: ShapeField,
   format: Int64Format,
 ): (value: unknown, record: object) => string {
   if (kind === 'record')
@@ -65,6 +65,23 @@ export function writeList(write: Writer, records: readonly object[]): string {
   return `${json}]`;
 }
 
+const SHAPES: Readonly<Record<string, Shape>> = Object.fromEntries(
+  RESOURCES.map(({ shape }) => [shape.type, shape]),
+);
+
+/** A stored record as the GraphQL type shows it, to be written by `writerFor`. */
+export const formOf = (type: string, record: object): Record<string, unknown> =>
+  representedAs(SHAPES[type]!, record as Record<string, unknown>);
+
+/** The stored record of which this is the form. */
+export const recordOfForm = (type: string, form: object): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(SHAPES[type]!.fields).map(([name, { property = name }]) => [
+      property,
+      (form as Record<string, unknown>)[name],
+    ]),
+  );
+
 /** Converts ids given as strings of digits to integers. Leaves anything else for the rules to refuse. */
 export function withIntegerIds(
   { fields }: Shape,
@@ -77,7 +94,3 @@ export function withIntegerIds(
     }),
   );
 }
-
-/** The value that parsing these digits as JSON yields. */
-const integerOf = (digits: string): number | bigint =>
-  Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);

@@ -8,6 +8,7 @@ import type { Shape } from '../schema/shape.ts';
 import type { PublicResult } from './execute.ts';
 import { runOnce } from './idempotency.ts';
 import type { InternalOperation, Operations } from './operations.ts';
+import { recordOfForm } from './representation.ts';
 
 /** In units: a call of a route counts as one request. */
 export const ROUTE_COST = 1;
@@ -88,7 +89,7 @@ export class RouteOperation {
     const read = await run(variables, context);
     const check = () => {
       const record = recordOf(route, variables, read);
-      context.precondition?.(route.shape!.type, record);
+      context.precondition?.(route.shape!.type, recordOfForm(route.shape!.type, record));
       return record;
     };
     const record = context.idempotency

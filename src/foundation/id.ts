@@ -1,10 +1,12 @@
+import { MAX_INT64 } from './integers.ts';
+
 /**
  * An int64 id from 1 to 9223372036854775807 as canonical decimal digits, which stay exact in JSON, maps and
  * logs.
  */
 export type Id = string;
 
-const LARGEST = '9223372036854775807';
+const LARGEST = String(MAX_INT64);
 
 /** The rule for ids, as used in messages. */
 export const ID_RULE = `must be an integer from 1 to ${LARGEST}`;
@@ -24,8 +26,12 @@ export function parseId(value: unknown): Id | null {
     case 'number':
       return Number.isSafeInteger(value) && value > 0 ? String(value) : null;
     case 'bigint':
-      return value > 0n && value <= BigInt(LARGEST) ? String(value) : null;
+      return value > 0n && value <= MAX_INT64 ? String(value) : null;
     default:
       return null;
   }
 }
+
+/** The value that parsing the digits of an id as JSON yields without rounding it. */
+export const integerOf = (id: Id): number | bigint =>
+  Number.isSafeInteger(Number(id)) ? Number(id) : BigInt(id);

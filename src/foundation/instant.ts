@@ -30,3 +30,10 @@ export function formatInstant(ms: number): string {
   const text = new Date(ms).toISOString();
   return ms % 1000 === 0 ? text.replace('.000Z', 'Z') : text;
 }
+
+/** Parses an RFC 3339 full-date, a real calendar day. @returns the same text; null for anything else */
+export function parseDate(text: string): string | null {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
+  const time = Date.parse(`${text}T00:00:00Z`);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text) ? text : null;
+}

@@ -19,11 +19,12 @@ import {
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import type { Config } from '../config.ts';
 import { AppError, ERRORS } from '../foundation/errors.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { clientAddress } from '../http/client-address.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../http/paths.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Store } from '../store/store.ts';
-import { isStoreCall } from './instrumented-store.ts';
+import { withCalls } from './instrumented-store.ts';
 import { VERSION } from './version.ts';
 
 const NAME = 'petstore-graphql-gateway';
@@ -120,17 +121,15 @@ export class Tracing {
   traced({ span }: RequestContext, store: Store): Store {
     if (!span?.isRecording()) return store;
     const parent = trace.setSpan(ROOT_CONTEXT, span);
-    return new Proxy(store, {
-      get: (target, name) => {
-        const member: unknown = Reflect.get(target, name);
-        return typeof name === 'string' && isStoreCall(name, member)
-          ? (...args: unknown[]) => this.#call(parent, target.engine, name, () => member(...args))
-          : member;
-      },
-    });
+    return withCalls(
+      store,
+      (name, call) =>
+        (...args) =>
+          this.#call(parent, store.engine, name, () => call(...args)),
+    );
   }
 
-  #call(parent: Context, engine: string, name: string, call: () => unknown): unknown {
+  #call(parent: Context, engine: string, name: string, call: () => unknown): MaybePromise<unknown> {
     const attributes = { 'db.system.name': engine, 'db.operation.name': name };
     const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, parent);
     try {

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../schema/shape.ts';
+import type { JsonSchema } from '../foundation/fields.ts';
 
 const KINDS = ['schemas', 'parameters', 'headers', 'responses'] as const;
 export type ComponentKind = (typeof KINDS)[number];

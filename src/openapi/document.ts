@@ -1,9 +1,9 @@
 import { stringify } from 'lossless-json';
 import type { Config } from '../config.ts';
 import { RESOURCES, ROUTES, STREAMS } from '../domains/routes.ts';
+import type { JsonSchema } from '../foundation/fields.ts';
 import type { Lifecycle } from '../schema/lifecycle.ts';
 import type { Route } from '../schema/route.ts';
-import type { JsonSchema } from '../schema/shape.ts';
 import { Components } from './components.ts';
 import { describeOperation } from './operation.ts';
 import { addShape, errorSchema } from './schemas.ts';

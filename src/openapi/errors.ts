@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
+import type { JsonSchema } from '../foundation/fields.ts';
 import { acceptsIdempotencyKey, type Route } from '../schema/route.ts';
-import type { JsonSchema } from '../schema/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { ResponseHeaders } from './headers.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../schema/shape.ts';
+import type { JsonSchema } from '../foundation/fields.ts';
 import type { Components } from './components.ts';
 
 /** Response headers in OpenAPI. */

@@ -1,3 +1,4 @@
+import type { JsonSchema } from '../foundation/fields.ts';
 import type { Lifecycle } from '../schema/lifecycle.ts';
 import {
   acceptsIdempotencyKey,
@@ -10,7 +11,6 @@ import {
   type Route,
   type Stability,
 } from '../schema/route.ts';
-import type { JsonSchema } from '../schema/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors } from './errors.ts';
 import { ResponseHeaders } from './headers.ts';

@@ -1,6 +1,6 @@
+import { INT64_SCHEMA, type JsonSchema } from '../foundation/fields.ts';
 import type { QueryParameter } from '../schema/parameter.ts';
 import type { Method, Route } from '../schema/route.ts';
-import { INT64_SCHEMA, type JsonSchema } from '../schema/shape.ts';
 import type { Components } from './components.ts';
 
 /** The path, query and header parameters of an operation. */

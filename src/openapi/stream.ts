@@ -1,5 +1,5 @@
+import type { JsonSchema } from '../foundation/fields.ts';
 import type { Stream } from '../schema/route.ts';
-import type { JsonSchema } from '../schema/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors } from './errors.ts';
 import { ResponseHeaders } from './headers.ts';

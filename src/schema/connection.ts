@@ -1,7 +1,10 @@
 import type { Issue } from '../foundation/errors.ts';
 import { type Id, parseId } from '../foundation/id.ts';
+import { MAX_INT64 } from '../foundation/integers.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { Page, PageRequest } from '../store/store.ts';
+import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
+import type { Page, PageRequest } from '../store/table.ts';
+import type { Loaders } from './loaders.ts';
 
 export const DEFAULT_PAGE_SIZE = 20;
 export const MAX_PAGE_SIZE = 100;
@@ -65,7 +68,7 @@ export interface ConnectionSource<T> {
 }
 
 /** A list known to be empty, for which the database need not be queried. */
-export const emptySource = <T>(): ConnectionSource<T> => ({
+const emptySource = <T>(): ConnectionSource<T> => ({
   idOf: () => '0',
   pageOf: () => ({ items: [], hasMore: false }),
   count: () => 0,
@@ -137,7 +140,7 @@ export class Connection<T> {
     if (cursor === undefined || cursor === '0') return false;
     const before = BigInt(cursor) + 1n;
     // The largest int64 has no successor, so every item counts.
-    return this.#exists(before > 9223372036854775807n ? { limit: 0 } : { limit: 0, before: String(before) });
+    return this.#exists(before > MAX_INT64 ? { limit: 0 } : { limit: 0, before: String(before) });
   }
 
   #exists(range: PageRequest): MaybePromise<boolean> {
@@ -155,4 +158,42 @@ export function connect<T>(
   const page = source.pageOf(request);
   if (page instanceof Promise) return page.then((found) => new Connection(found, request, source));
   return new Connection(page, request, source);
+}
+
+const idOf = ({ id }: { id: Id }): Id => id;
+
+/** All records of a kind that match a filter, as a connection. */
+export const recordConnection = <R extends AnyRecord>(
+  record: R,
+  args: ConnectionArguments,
+  filter: FilterOf<R>,
+  { loaders }: { loaders: Loaders },
+): MaybePromise<Connection<RecordOf<R>>> =>
+  connect(args, {
+    idOf,
+    pageOf: (page) => loaders.page(record, filter, page),
+    count: () => loaders.count(record, filter),
+  });
+
+/**
+ * The records that refer to a parent by a field and match a filter, as a connection. The same lists of several
+ * parents are read together.
+ */
+export function childConnection<R extends AnyRecord>(
+  record: R,
+  field: FieldNameOf<R>,
+  parent: Id,
+  args: ConnectionArguments,
+  filter: FilterOf<R>,
+  { loaders }: { loaders: Loaders },
+): MaybePromise<Connection<RecordOf<R>>> {
+  const { [field]: given = parent, ...others } = filter as Record<string, unknown>;
+  // Otherwise a hundred aliases could count the children of a hundred other parents.
+  if (given !== parent) return connect<RecordOf<R>>(args, emptySource());
+  const rest = others as FilterOf<R>;
+  return connect(args, {
+    idOf,
+    pageOf: (page) => loaders.pageOf(record, field, parent, rest, page),
+    count: () => loaders.countOf(record, field, parent, rest),
+  });
 }

@@ -1,28 +1,58 @@
 import type { ObjectRef } from '@pothos/core';
-import type { Id } from '../foundation/id.ts';
-import type { EventType } from '../store/events.ts';
+import { type AnyRecord, holdersName, holdersOf } from '../foundation/record.ts';
+import { type EventType, eventTypesOf } from '../store/events.ts';
 import type { builder } from './builder.ts';
-import type { RecordSource } from './loaders.ts';
 import type { Resource } from './route.ts';
 import type { Sample } from './sample.ts';
 
 /**
  * What a domain provides to the rest of the program. Importing it also adds its types, fields and operations
  * to the GraphQL schema.
- *
- * @typeParam T its records
- * @typeParam Kind the prefix of its event types: `pet` in `pet.created`
  */
-export interface Domain<T extends { id: Id } = { id: Id }, Kind extends string = never> {
+export interface Domain {
+  /** Its records; a view shares those of another domain. */
+  record: AnyRecord;
   resource: Resource;
   /** The GraphQL type of its records. */
-  type: ObjectRef<typeof builder.$inferSchemaTypes, T>;
-  source: RecordSource<T>;
+  // biome-ignore lint/suspicious/noExplicitAny: whatever its records are
+  type: ObjectRef<typeof builder.$inferSchemaTypes, any>;
   /** Its event types, with descriptions. */
-  events: Readonly<Record<Extract<EventType, `${Kind}.${string}`>, string>>;
+  events: Readonly<Record<EventType, string>>;
   /** The field of an event that holds the current record. */
   eventField: { name: string; description: string };
-  sample?: Sample<T>;
-  /** Converts a record to its REST form, if that differs. */
-  represent?(record: T): object;
+  sample?: Sample;
 }
+
+/** `A pet`, `An order` */
+const indefinite = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'An' : 'A'} ${noun}`;
+
+/**
+ * The events of a record and the field of an event that holds it.
+ *
+ * @param details what the descriptions of some changes add: `apart from its stock`
+ */
+export function eventsOf(
+  record: AnyRecord,
+  details: Partial<Record<'created' | 'updated' | 'deleted', string>> = {},
+): Pick<Domain, 'events' | 'eventField'> {
+  const { kind } = record;
+  const types = eventTypesOf(record);
+  return {
+    events: Object.fromEntries(
+      (['created', 'updated', 'deleted'] as const).map((change) => [
+        types[change],
+        `${indefinite(kind)} was ${change}${details[change] ?? ''}.`,
+      ]),
+    ),
+    eventField: {
+      name: kind,
+      description: `For \`${kind}_…\` events: the ${kind} in its current state; null if it has been deleted.`,
+    },
+  };
+}
+
+/** What holds off the deletion of a record, for descriptions; empty if nothing does. */
+export const deletionDescription = (record: AnyRecord): string => {
+  const names = holdersOf(record).map(holdersName);
+  return names.length > 0 ? `Refused while the ${record.kind} has ${names.join(' or ')}.` : '';
+};

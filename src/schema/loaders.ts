@@ -3,7 +3,9 @@ import DataLoader from 'dataloader';
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { Page, PetstoreReads, Transaction } from '../store/store.ts';
+import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
+import type { Transaction } from '../store/store.ts';
+import type { Page, PageRequest, Table, Tables } from '../store/table.ts';
 
 /** The caller that a request reads for. */
 export interface Caller {
@@ -20,7 +22,7 @@ const INTERNAL_CALLER: Caller = { isDisconnected: () => false, yieldsBetweenLeve
 
 /** Where loaders read, and for whom. */
 interface Source {
-  readonly store: PetstoreReads;
+  readonly tables: Tables;
   readonly caller: Caller;
   /** Whether to read at once, in a transaction during which nothing else may run. */
   readonly isSynchronous: boolean;
@@ -45,89 +47,40 @@ function loaderFor<T>(
 /** Never sent, because the client is gone. */
 const clientDisconnected = () => new AppError('BAD_REQUEST', 'The client went away.');
 
-/** Number of sources. Each has its own slot in a request's loaders. */
-let sources = 0;
-
-/** How records of one kind are read by id. Defined once, beside their GraphQL type. */
-export class RecordSource<T> {
-  readonly slot = sources++;
-  readonly read: (store: PetstoreReads, ids: readonly Id[]) => MaybePromise<(T | null)[]>;
-  readonly peek: ((store: PetstoreReads, id: Id) => T | undefined) | undefined;
-
-  /**
-   * @param read reads any number of ids with one command
-   * @param peek returns the record if the store has it cached
-   */
-  constructor(read: RecordSource<T>['read'], peek?: RecordSource<T>['peek']) {
-    this.read = read;
-    this.peek = peek;
-  }
-}
-
-/**
- * How something that belongs to each parent is read: a page of its children or their number. Defined once,
- * like a {@link RecordSource}.
- */
-export class ChildSource<T, Args extends readonly unknown[]> {
-  readonly slot = sources++;
-  readonly read: (store: PetstoreReads, parents: readonly Id[], ...args: Args) => MaybePromise<T[]>;
-
-  /** @param read reads for any number of parents with one command */
-  constructor(read: ChildSource<T, Args>['read']) {
-    this.read = read;
-  }
-}
-
 /** Loads records, and returns those already loaded synchronously. */
-class RecordLoader<T> {
-  readonly #primed = new Map<Id, T | null>();
+class RecordLoader<T extends { id: Id }> {
+  readonly #known = new Map<Id, T | null>();
+  readonly #table: Pick<Table<AnyRecord>, 'byIds' | 'peek'>;
   readonly #from: Source;
-  readonly #source: RecordSource<T>;
+  /** Pages read, whose records are looked at only if one is asked for by id. */
+  #pages: Page<T>[] = [];
   #load: Load<T | null> | undefined;
 
-  constructor(from: Source, source: RecordSource<T>) {
+  constructor(table: Table<AnyRecord>, from: Source) {
+    this.#table = table;
     this.#from = from;
-    this.#source = source;
   }
 
   load(id: Id): MaybePromise<T | null> {
-    const known = this.#primed.get(id);
+    if (this.#pages.length > 0) {
+      for (const { items } of this.#pages) for (const record of items) this.#known.set(record.id, record);
+      this.#pages = [];
+    }
+    const known = this.#known.get(id);
     if (known !== undefined) return known;
-    const peeked = this.#source.peek?.(this.#from.store, id);
-    if (peeked !== undefined) return peeked;
+    const peeked = this.#table.peek(id);
+    if (peeked !== undefined) return peeked as unknown as T;
     this.#load ??= loaderFor(this.#from, (ids) =>
-      andThen(this.#source.read(this.#from.store, ids), (records) => {
-        for (let i = 0; i < ids.length; i++) this.#primed.set(ids[i]!, records[i] ?? null);
+      andThen(this.#table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
+        for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
         return records;
       }),
     );
     return this.#load(id);
   }
 
-  prime(id: Id, record: T): void {
-    this.#primed.set(id, record);
-  }
-}
-
-/** Loaders for children, one per distinct set of arguments, each of which issues one command. */
-class ChildLoader<T, Args extends readonly unknown[]> {
-  readonly #loaders = new Map<string, Load<T>>();
-  readonly #from: Source;
-  readonly #source: ChildSource<T, Args>;
-
-  constructor(from: Source, source: ChildSource<T, Args>) {
-    this.#from = from;
-    this.#source = source;
-  }
-
-  load(parent: Id, args: Args): MaybePromise<T> {
-    const key = JSON.stringify(args);
-    let load = this.#loaders.get(key);
-    if (!load) {
-      load = loaderFor(this.#from, (parents) => this.#source.read(this.#from.store, parents, ...args));
-      this.#loaders.set(key, load);
-    }
-    return load(parent);
+  add(page: Page<T>): void {
+    this.#pages.push(page);
   }
 }
 
@@ -138,23 +91,18 @@ class ChildLoader<T, Args extends readonly unknown[]> {
 export class Loaders {
   readonly #from: Source;
   #lastTurn: Promise<unknown> | undefined;
-  /** By the slots of their sources. */
-  readonly #loaders: unknown[] = [];
+  /** By record. */
+  readonly #records: RecordLoader<never>[] = [];
+  /** What belongs to parents, by what it is: one loader, and so one command, for each. */
+  readonly #children = new Map<string, Load<unknown>>();
 
-  constructor(store: PetstoreReads, caller = INTERNAL_CALLER, isSynchronous = false) {
-    this.#from = { store, caller, isSynchronous };
+  constructor(tables: Tables, caller = INTERNAL_CALLER, isSynchronous = false) {
+    this.#from = { tables, caller, isSynchronous };
   }
 
   /** New loaders for the same caller, which read what a transaction sees. */
   within(transaction: Transaction): Loaders {
     return new Loaders(transaction, this.#from.caller, transaction.isSynchronous);
-  }
-
-  /** Where to read records, unless the client has disconnected. */
-  get store(): PetstoreReads {
-    const { store, caller } = this.#from;
-    if (caller.isDisconnected()) throw clientDisconnected();
-    return store;
   }
 
   /**
@@ -172,30 +120,78 @@ export class Loaders {
   }
 
   /** The record with this id; null if there is none. */
-  record<T>(source: RecordSource<T>, id: Id): MaybePromise<T | null> {
-    return this.#recordLoader(source).load(id);
+  record<R extends AnyRecord>(record: R, id: Id): MaybePromise<RecordOf<R> | null> {
+    return this.#recordLoader(record).load(id);
   }
 
-  /** Caches the records of a page, so that nested fields need not load them again. */
-  prime<T extends { id: Id }>(source: RecordSource<T>, page: MaybePromise<Page<T>>): MaybePromise<Page<T>> {
-    if (page instanceof Promise) return page.then((found) => this.prime(source, found));
-    const loader = this.#recordLoader(source);
-    for (const record of page.items) loader.prime(record.id, record);
+  /** Reads a page of records, which nested fields need not load again. */
+  page<R extends AnyRecord>(
+    record: R,
+    filter: FilterOf<R>,
+    request: PageRequest,
+  ): MaybePromise<Page<RecordOf<R>>> {
+    if (this.#from.caller.isDisconnected()) throw clientDisconnected();
+    const page = this.#from.tables.table(record).page(filter, request);
+    const loader = this.#recordLoader(record);
+    if (page instanceof Promise) {
+      return page.then((found) => {
+        loader.add(found);
+        return found;
+      });
+    }
+    loader.add(page);
     return page;
   }
 
-  /** Loads a page of children or their number for one parent. */
-  forParent<T, Args extends readonly unknown[]>(
-    source: ChildSource<T, Args>,
-    parent: Id,
-    ...args: Args
-  ): MaybePromise<T> {
-    this.#loaders[source.slot] ??= new ChildLoader(this.#from, source);
-    return (this.#loaders[source.slot] as ChildLoader<T, Args>).load(parent, args);
+  count<R extends AnyRecord>(record: R, filter: FilterOf<R>): MaybePromise<number> {
+    return this.#from.tables.table(record).count(filter);
   }
 
-  #recordLoader<T>(source: RecordSource<T>): RecordLoader<T> {
-    this.#loaders[source.slot] ??= new RecordLoader(this.#from, source);
-    return this.#loaders[source.slot] as RecordLoader<T>;
+  /** Reads a page of the records that refer to a parent by a field. */
+  pageOf<R extends AnyRecord>(
+    record: R,
+    field: FieldNameOf<R>,
+    parent: Id,
+    filter: FilterOf<R>,
+    request: PageRequest,
+  ): MaybePromise<Page<RecordOf<R>>> {
+    return this.#ofParent(record, ['page', field, filter, request], parent, (table, parents) =>
+      table.pagesByParent(field, parents, filter, request),
+    );
+  }
+
+  /** Counts the records that refer to a parent by a field. */
+  countOf<R extends AnyRecord>(
+    record: R,
+    field: FieldNameOf<R>,
+    parent: Id,
+    filter: FilterOf<R>,
+  ): MaybePromise<number> {
+    return this.#ofParent(record, ['count', field, filter], parent, (table, parents) =>
+      table.countsByParent(field, parents, filter),
+    );
+  }
+
+  #ofParent<R extends AnyRecord, T>(
+    record: R,
+    what: readonly unknown[],
+    parent: Id,
+    read: (table: Table<R>, parents: readonly Id[]) => MaybePromise<T[]>,
+  ): MaybePromise<T> {
+    const key = JSON.stringify([record.index, ...what]);
+    let load = this.#children.get(key);
+    if (!load) {
+      load = loaderFor<unknown>(this.#from, (parents) => read(this.#from.tables.table(record), parents));
+      this.#children.set(key, load);
+    }
+    return load(parent) as MaybePromise<T>;
+  }
+
+  #recordLoader<R extends AnyRecord>(record: R): RecordLoader<RecordOf<R>> {
+    this.#records[record.index] ??= new RecordLoader<never>(
+      this.#from.tables.table(record) as never,
+      this.#from,
+    );
+    return this.#records[record.index] as RecordLoader<RecordOf<R>>;
   }
 }

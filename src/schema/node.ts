@@ -1,6 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
 import { type Id, parseId } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { AnyRecord } from '../foundation/record.ts';
 import { withRule } from './argument-rules.ts';
 import { builder } from './builder.ts';
 import { MAX_PAGE_SIZE } from './connection.ts';
@@ -39,14 +40,13 @@ export const NodeInterface = builder.interfaceRef<object>('Node').implement({
 const nodeIdOf = (type: string, id: Id): string => Buffer.from(`${type}:${id}`).toString('base64url');
 
 /**
- * Makes a type implement Node.
+ * Makes the type of a record, or of a view of it, implement Node.
  *
  * @param type name of the GraphQL type
- * @param find reads a record by its `id`
  * @returns the resolver of its nodeId
  */
-export function nodeType(type: string, find: Find): (record: { id: Id }) => string {
-  finders.set(type, find);
+export function nodeType(record: AnyRecord, type = record.type): (record: { id: Id }) => string {
+  finders.set(type, (id, { loaders }) => loaders.record(record, id));
   return ({ id }) => nodeIdOf(type, id);
 }
 

@@ -1,6 +1,7 @@
+import { type Choices, INT64_SCHEMA, type JsonSchema } from '../foundation/fields.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
+import { MAX_INT64 } from '../foundation/integers.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './connection.ts';
-import { INT64_SCHEMA, type JsonSchema } from './shape.ts';
 
 /** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
@@ -26,6 +27,29 @@ export const idParameter = (name: string, description: string): QueryParameter =
   read: (text) => parseId(text) ?? undefined,
 });
 
+/** Filters by any of some values. */
+export const choiceParameter = (
+  name: string,
+  { name: schema, values }: Choices,
+  description: string,
+): QueryParameter => ({
+  name,
+  description: `${description} May be repeated.`,
+  repeatable: true,
+  schema: { $ref: `#/components/schemas/${schema}` },
+  rule: `must be one of ${values.join(', ')}`,
+  read: (text) => (values.includes(text) ? text : undefined),
+});
+
+/** Filters by `true` or `false`. */
+export const booleanParameter = (name: string, description: string): QueryParameter => ({
+  name,
+  description,
+  schema: { type: 'boolean' },
+  rule: 'must be true or false',
+  read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+});
+
 export const limit: QueryParameter = {
   name: 'limit',
   description: 'Maximum number of items.',
@@ -44,7 +68,7 @@ const after: QueryParameter = {
   name: 'after',
   description: 'The last id already seen. 0 starts at the beginning.',
   schema: { ...INT64_SCHEMA, minimum: 0 },
-  rule: 'must be an integer from 0 to 9223372036854775807',
+  rule: `must be an integer from 0 to ${MAX_INT64}`,
   read: (text) => (text === '0' ? text : (parseId(text) ?? undefined)),
 };
 

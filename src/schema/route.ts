@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../foundation/errors.ts';
+import type { JsonSchema } from '../foundation/fields.ts';
 import type { QueryParameter } from './parameter.ts';
-import type { JsonSchema, Shape } from './shape.ts';
+import type { Shape } from './shape.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Stability = 'stable' | 'beta' | 'experimental';

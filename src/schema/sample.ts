@@ -1,20 +1,18 @@
 import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { Page, PetstoreWrites, Store } from '../store/store.ts';
+import type { AnyRecord, RecordOf } from '../foundation/record.ts';
+import type { Tables } from '../store/table.ts';
 
 /** A domain's sample data for a new store. Records are numbered from 0. */
-export interface Sample<T extends { id: Id } = { id: Id }> {
-  /** The name of the sample: `pets`. */
-  name: string;
+export interface Sample<R extends AnyRecord = AnyRecord> {
+  record: R;
   size: number;
-  /** The sample that these records refer to. */
-  refersTo?: string;
-  /** The first records in the store. */
-  page(store: Store, limit: number): MaybePromise<Page<T>>;
+  /** The record that these refer to. */
+  refersTo?: AnyRecord;
   /** @param n less than `size` @returns whether a record is the nth of the sample */
-  matches(record: T, n: number): boolean;
+  matches(record: RecordOf<R>, n: number): boolean;
   /** @param ids the records that these refer to */
-  create(n: number, writes: PetstoreWrites, ids: readonly Id[]): MaybePromise<T>;
+  create(n: number, tables: Tables, ids: readonly Id[]): MaybePromise<RecordOf<R>>;
   /** Completes the nth record after its creation; may run more than once. */
-  complete?(n: number, id: Id, store: Store): MaybePromise<unknown>;
+  complete?(n: number, id: Id, tables: Tables): MaybePromise<unknown>;
 }

@@ -1,25 +1,24 @@
-/**
- * A fragment of the OpenAPI 3.0.3 description. May contain bigints, because a double cannot hold the largest
- * int64.
- */
-export type JsonSchema = Readonly<Record<string, unknown>>;
+import type { Choices, FieldKind, JsonSchema } from '../foundation/fields.ts';
+import { type AnyRecord, type Fields, inputFields } from '../foundation/record.ts';
 
 /**
  * How a value is written as JSON: int64 as digits, other numbers and booleans as they are, records by their
  * own shape, everything else quoted.
  */
-type FieldKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string';
+type JsonKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string';
 
 /** One field of a REST body. */
-export interface Field {
-  kind: FieldKind;
+export interface ShapeField {
+  kind: JsonKind;
   /** Whether every stored record has it. */
   required: boolean;
   description: string;
   /** The schema of stored values. */
   schema: JsonSchema;
   /** The schema of accepted input, if that is wider. */
-  inputSchema?: JsonSchema;
+  inputSchema?: JsonSchema | undefined;
+  /** The property of the stored record, if it has another name. */
+  property?: string;
   /** Converts a GraphQL value to the one REST uses. */
   toRestValue?: (value: string) => string;
   /** For a nested record: the GraphQL type whose shape it has. */
@@ -40,94 +39,69 @@ export interface Shape {
   description: string;
   /** The field that lists are ordered by and paths refer to. */
   idField: string;
-  fields: Readonly<Record<string, Field>>;
+  fields: Readonly<Record<string, ShapeField>>;
   example: JsonSchema;
 }
 
-const MAX_INT64 = 9223372036854775807n;
-const MAX_INT32 = 2147483647;
-
-export const INT64_SCHEMA: JsonSchema = {
-  type: 'integer',
-  format: 'int64',
-  minimum: 1,
-  maximum: MAX_INT64,
+const JSON_KINDS: Readonly<Record<FieldKind, JsonKind>> = {
+  id: 'int64',
+  integer: 'int32',
+  boolean: 'boolean',
+  text: 'string',
+  instant: 'string',
+  date: 'string',
 };
 
-export const id = (description: string): Field => ({
-  kind: 'int64',
-  required: true,
-  description,
-  schema: INT64_SCHEMA,
-});
-
-/** An integer from `min` to 2147483647. */
-export const quantity = (min: number, description: string): Field => ({
-  kind: 'int32',
-  required: true,
-  description,
-  schema: { type: 'integer', format: 'int32', minimum: min, maximum: MAX_INT32 },
-});
-
-export const boolean = (description: string): Field => ({
-  kind: 'boolean',
-  required: true,
-  description,
-  schema: { type: 'boolean' },
-});
-
-/** An instant, as an RFC 3339 date-time. */
-export const instant = (description: string): Field => ({
-  kind: 'string',
-  required: true,
-  description,
-  schema: { type: 'string', format: 'date-time' },
-});
-
-/** A value of a named schema, which the domain declares. */
-export const schemaRef = (schemaName: string, description: string): Field => ({
-  kind: 'string',
-  required: true,
-  description,
-  schema: { $ref: `#/components/schemas/${schemaName}` },
-});
-
-/** White space that is trimmed off names, and characters that no text may contain. */
-const SPACE = '\\t-\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
-const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
-
-/** Text of at most `max` characters. */
-export const text = (max: number, description: string): Field => ({
-  kind: 'string',
-  required: true,
-  description,
-  schema: { type: 'string', maxLength: max, pattern: `^[^${CONTROL}]*$` },
-});
-
-/** Text of 1 to `max` characters that is stored trimmed. */
-export const trimmedText = (max: number, description: string): Field => {
-  const [edge, inner] = [`[^${SPACE}${CONTROL}]`, `[^${CONTROL}]`];
+/**
+ * The REST form of a record.
+ *
+ * @param form what differs from the declaration, such as the fields of a view
+ */
+export function shapeOf(
+  record: AnyRecord,
+  form: Partial<Pick<Shape, 'type' | 'name' | 'listName' | 'description' | 'idField'>> & {
+    fields?: Fields;
+  } = {},
+): Shape {
+  const { fields = { id: record.id, ...inputFields(record) }, idField = 'id', type = record.type } = form;
   return {
-    kind: 'string',
-    required: true,
-    description,
-    schema: {
-      type: 'string',
-      minLength: 1,
-      maxLength: max,
-      pattern: `^${edge}(${inner}*${edge})?$`,
-    },
-    // Surrounding white space counts for a JSON string's length but not for the rule.
-    inputSchema: {
-      type: 'string',
-      minLength: 1,
-      pattern: `^[${SPACE}]*${edge}(${inner}{0,${max - 2}}${edge})?[${SPACE}]*$`,
-    },
+    type,
+    name: type,
+    listName: `${record.plural[0]!.toUpperCase()}${record.plural.slice(1)}`,
+    description: record.description,
+    ...form,
+    idField,
+    fields: Object.fromEntries(
+      Object.entries(fields).map(([name, { kind, presence, description, schema, inputSchema }]) => [
+        name,
+        {
+          kind: JSON_KINDS[kind],
+          required: presence !== 'optional',
+          description,
+          schema,
+          inputSchema,
+          ...(name === idField && { property: 'id' }),
+        },
+      ]),
+    ),
+    example: Object.fromEntries(Object.entries(fields).map(([name, { example }]) => [name, example])),
   };
-};
+}
 
-/** The same field, but optional. */
-export const optional = (field: Field): Field => ({ ...field, required: false });
+/** A record as its shape has it, before ids become numbers. */
+export const representedAs = (
+  { fields }: Shape,
+  record: Readonly<Record<string, unknown>>,
+): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).map(([name, { property = name }]) => [name, record[property]]));
+
+/** The schema of a closed set of values. */
+export const choicesSchema = ({ values, description }: Choices): JsonSchema => ({
+  type: 'string',
+  enum: [...values],
+  description,
+  example: values[0],
+});
 
 /** The GraphQL selection of all fields of a shape. */
 export const selectionOf = ({ fields }: Shape): string => `{ ${Object.keys(fields).join(' ')} }`;

@@ -1,14 +1,22 @@
 import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { AnyRecord, Fields } from '../foundation/record.ts';
 
-/** Event types and their records. Each domain adds its own beside its record. */
-// biome-ignore lint/suspicious/noEmptyInterface: the domains fill it
-export interface EventTypes {}
-export type EventType = keyof EventTypes;
+/** The domain of a record and what happened to it: `pet.updated`. */
+export type EventType = `${string}.${string}`;
 
-/** The event types of a record with create, update and delete. A deletion carries only the id. */
-export type RecordEvents<Kind extends string, T> = Record<`${Kind}.created` | `${Kind}.updated`, T> &
-  Record<`${Kind}.deleted`, { id: Id }>;
+/** The record of an event; of a deletion, only its id. */
+export type EventRecord = { id: Id } & Readonly<Record<string, unknown>>;
+
+/** The event types of a record, apart from those of its views. */
+export const eventTypesOf = ({ kind }: AnyRecord) =>
+  ({ created: `${kind}.created`, updated: `${kind}.updated`, deleted: `${kind}.deleted` }) as const;
+
+/** The type of an update: of a view if nothing but fields of that view changed. */
+export function updateTypeOf(record: AnyRecord, changed: readonly string[]): EventType {
+  const [view, ...others] = new Set(changed.map((field) => (record.fields as Fields)[field]!.view));
+  return view !== undefined && others.length === 0 ? `${view}.updated` : eventTypesOf(record).updated;
+}
 
 /** One committed write. */
 export interface StoredEvent {
@@ -18,7 +26,7 @@ export interface StoredEvent {
   /** Milliseconds since 1970. */
   time: number;
   /** The record after the write (for stock, the pet); for a deletion only its id. */
-  record: EventTypes[EventType];
+  record: EventRecord;
 }
 
 export interface EventRequest {

@@ -1,13 +1,16 @@
 import type { Config } from '../config.ts';
+import type { AnyRecord } from '../foundation/record.ts';
 import type { OnMigrated, Store } from './store.ts';
 
 /**
  * Opens the configured store.
  *
+ * @param records the records it holds; none for a tool that needs only keys
  * @param role only one server at a time may open an embedded store; tools may run beside it
  */
 export async function openStore(
   config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP'>,
+  records: readonly AnyRecord[],
   role: 'server' | 'tool',
   { now = Date.now, onMigrated }: { now?: () => number; onMigrated?: OnMigrated } = {},
 ): Promise<Store> {
@@ -17,9 +20,16 @@ export async function openStore(
     const { openMongoStore } = await import('./mongo/mongo-store.ts');
     // Prepares a server for bursts; a tool needs only one connection.
     const minPoolSize = role === 'server' ? 8 : 0;
-    return openMongoStore({ uri: config.MONGODB_URI, now, minPoolSize, ...migration });
+    return openMongoStore({ uri: config.MONGODB_URI, records, now, minPoolSize, ...migration });
   }
   const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
   if (role === 'server') await (await import('./sqlite/integrity.ts')).checkDataFile(config.DATA_FILE);
-  return openSqliteStore({ file: config.DATA_FILE, role, now, keepEvents: config.EVENTS_KEEP, ...migration });
+  return openSqliteStore({
+    file: config.DATA_FILE,
+    records,
+    role,
+    now,
+    keepEvents: config.EVENTS_KEEP,
+    ...migration,
+  });
 }

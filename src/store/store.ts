@@ -1,51 +1,10 @@
 import type { PublicError } from '../foundation/errors.ts';
-import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { EventStore } from './events.ts';
-
-/**
- * A page of a list ordered by ascending id. Both bounds are exclusive; `after` may be "0". `backward` selects
- * the last `limit` items of the range instead of the first, still in ascending order.
- */
-export interface PageRequest {
-  /** 0..100; 0 only checks whether there are any. */
-  limit: number;
-  after?: Id | undefined;
-  before?: Id | undefined;
-  backward?: boolean | undefined;
-}
-
-export interface Page<T> {
-  items: T[];
-  /** Whether there are more items in the range, in the direction of the request. */
-  hasMore: boolean;
-}
-
-/** Called with the current record, atomically with the write. Throws to prevent the write. */
-export type Check<T> = (current: T) => void;
-
-/**
- * Reads of records. Each domain adds its own beside its record (`src/domains/pet/pet.ts`):
- *
- * - `petsById(ids)`: the records in the order of the ids, null where there is none;
- * - `peekPet(id)`, if the engine has it: the record if it is cached; undefined means nothing;
- * - `petPage(filter, page)`, and `petCount(filter)` over all pages;
- * - `petPagesByCategory(ids, filter, page)` and `petCountsByCategory(ids, filter)`: one per parent, in the
- *   order of the parents, with at most one database command.
- */
-// biome-ignore lint/suspicious/noEmptyInterface: the domains fill it
-export interface PetstoreReads {}
-
-/**
- * Writes of records, also added by the domains. Each write is atomic, and its rules hold under concurrency. A
- * write that changes something appends one event to the log (`EventStore`); one that changes nothing writes
- * nothing.
- */
-// biome-ignore lint/suspicious/noEmptyInterface: the domains fill it
-export interface PetstoreWrites {}
+import type { Tables } from './table.ts';
 
 /** What the work of a transaction uses. Reads see its own writes and nothing that others commit meanwhile. */
-export interface Transaction extends PetstoreReads, PetstoreWrites {
+export interface Transaction extends Tables {
   /** Whether everything returns at once. The work must then be synchronous as a whole. */
   readonly isSynchronous: boolean;
 }
@@ -193,7 +152,7 @@ export type OnMigrated = (versions: { from: number; to: number }) => void;
  * errors, the first in this order is thrown and nothing is written: existence (404), precondition (412),
  * references (422), conflicts (409).
  */
-export interface Store extends PetstoreReads, PetstoreWrites, AccessStore, EventStore {
+export interface Store extends Tables, AccessStore, EventStore {
   readonly engine: 'sqlite' | 'mongodb';
   /**
    * Runs `work` once per idempotency key. Its writes and its outcome (a value or an AppError below 500) are

@@ -1,5 +1,5 @@
 import { getIntrospectionQuery } from 'graphql';
-import { PET_STATUSES } from '../../src/domains/pet/pet.ts';
+import { PetStatus } from '../../src/domains/pet/pet.ts';
 
 /** A request designed to cost more than it is charged. */
 export interface Attack {
@@ -140,7 +140,7 @@ export const ATTACKS: readonly Attack[] = [
   unique('16,000 invalid enum values', STATUSES, { s: distinctTexts(16_000) }),
   unique('19,000 nulls', STATUSES, { s: new Array(19_000).fill(null) }),
   unique('8,500 valid enum values', STATUSES, {
-    s: Array.from({ length: 8_500 }, (_, i) => PET_STATUSES[i % 3]),
+    s: Array.from({ length: 8_500 }, (_, i) => PetStatus.values[i % 3]),
   }),
   unique('9,000 unknown fields in an input', 'query ($f: PetFilter) { pets(filter: $f) { nodes { id } } }', {
     f: Object.fromEntries(distinctTexts(9_000).map((name) => [`x${name}`, 1])),

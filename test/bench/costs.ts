@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -49,10 +52,10 @@ const database = `costs-${process.pid}`;
 const proxy = await countingProxy(mongoUri(database));
 try {
   const file = join(home, 'petstore.db');
-  const embedded = openSqliteStore({ file, role: 'server' });
+  const embedded = openSqliteStore({ records: RECORDS, file, role: 'server' });
   const embeddedKey = await fill(embedded);
   embedded.close();
-  const store = await openMongoStore({ uri: mongoUri(database) });
+  const store = await openMongoStore({ records: RECORDS, uri: mongoUri(database) });
   const key = await fill(store);
   await store.close();
 
@@ -84,14 +87,14 @@ try {
 
 /** @returns a key without effective limits */
 async function fill(store: Store): Promise<string> {
-  for (let n = 1; n <= CATEGORIES; n++) await store.createCategory({ name: `Category ${n}` });
+  for (let n = 1; n <= CATEGORIES; n++) await store.table(Category).insert({ name: `Category ${n}` });
   const pet = (n: number) => ({
     name: `Pet ${n}`,
     categoryId: String((n % CATEGORIES) + 1),
     status: 'sold' as const,
   });
   for (let n = 0; n < PETS; n += CATEGORIES) {
-    await Promise.all(Array.from({ length: CATEGORIES }, (_, i) => store.createPet(pet(n + i))));
+    await Promise.all(Array.from({ length: CATEGORIES }, (_, i) => store.table(Pet).insert(pet(n + i))));
   }
   return await unlimitedKey(store);
 }

@@ -4,6 +4,10 @@ import { Agent, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS as DECLARATIONS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { ATTACKS, type Attack } from './attacks.ts';
 import { unlimitedKey } from './seed.ts';
@@ -74,19 +78,21 @@ async function withServer<R>(
 
 /** Adds records of the maximum length. @returns a key without effective limits */
 async function fill(file: string): Promise<string> {
-  const store = openSqliteStore({ file, role: 'server' });
+  const store = openSqliteStore({ records: DECLARATIONS, file, role: 'server' });
   for (let n = 1; n <= 100; n++)
-    await store.createCategory({ name: `${n}`.padEnd(200, 'c'), description: `${n}`.padEnd(2_000, 'd') });
+    await store
+      .table(Category)
+      .insert({ name: `${n}`.padEnd(200, 'c'), description: `${n}`.padEnd(2_000, 'd') });
   for (let n = 0; n < RECORDS; n += 100) {
     await Promise.all(
       Array.from({ length: 100 }, async (_, i) => {
-        const { id } = await store.createPet({
+        const { id } = await store.table(Pet).insert({
           name: `${n + i}`.padEnd(200, 'p'),
           categoryId: String(((n + i) % 100) + 1),
           status: 'sold',
         });
         for (let o = 0; o < 12; o++)
-          await store.createOrder({
+          await store.table(Order).insert({
             petId: id,
             quantity: 1,
             shipDate: '2026-01-31T09:30:00Z',

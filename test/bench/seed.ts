@@ -1,5 +1,7 @@
 import { newApiKey } from '../../src/access/api-keys.ts';
-import { PET_STATUSES } from '../../src/domains/pet/pet.ts';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Pet, PetStatus } from '../../src/domains/pet/pet.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { AccessStore } from '../../src/store/store.ts';
 
@@ -15,16 +17,16 @@ const NO_LIMITS = { perMinute: 2_000_000_000, perDay: 2_000_000_000 };
  * @returns a key of the Enterprise plan
  */
 export async function seed(file: string, pets: number): Promise<string> {
-  const store = openSqliteStore({ file, role: 'server' });
+  const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
   try {
-    for (let n = 1; n <= CATEGORIES; n++) await store.createCategory({ name: `Category ${n}` });
+    for (let n = 1; n <= CATEGORIES; n++) await store.table(Category).insert({ name: `Category ${n}` });
     for (let n = 1; n <= pets; n++) {
-      const pet = store.createPet({
+      const pet = store.table(Pet).insert({
         name: `${NAMES[n % 5]} ${n}`,
         categoryId: String(((n - 1) % CATEGORIES) + 1),
-        status: PET_STATUSES[n % 3]!,
+        status: PetStatus.values[n % 3]!,
       });
-      const stock = store.updatePet(String(n), { quantity: (n * 7) % 100 });
+      const stock = store.table(Pet).update(String(n), { quantity: (n * 7) % 100 });
       // Writes of one turn are committed together. Limiting their number limits the memory.
       if (n % 1_000 === 0 || n === pets) await Promise.all([pet, stock]);
     }

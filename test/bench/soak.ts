@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { newApiKey } from '../../src/access/api-keys.ts';
+import { RECORDS } from '../../src/domains/index.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { seed } from './seed.ts';
 import { memoryOf, startServer } from './server.ts';
@@ -129,7 +130,7 @@ function send(call: { method?: string; path: string; body?: string }, apiKey: st
 }
 
 function addLimitedKey(): string {
-  const store = openSqliteStore({ file, role: 'tool' });
+  const store = openSqliteStore({ records: RECORDS, file, role: 'tool' });
   const limits = { perMinute: 60, perDay: 1_000_000 };
   const { key: limited, apiKey } = newApiKey({
     name: 'limited',

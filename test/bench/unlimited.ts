@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
+import { RECORDS } from '../../src/domains/index.ts';
 import { createGateway } from '../../src/gateway.ts';
 import { LogOutput } from '../../src/observability/log-output.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
@@ -9,7 +10,7 @@ import { initialUsage } from '../../src/store/usage.ts';
 
 /** The gateway without counting: every charge passes immediately. Its gain over the real one is the limiter's cost. */
 const config = readConfig(process.env);
-const store = openSqliteStore({ file: config.DATA_FILE, role: 'server' });
+const store = openSqliteStore({ records: RECORDS, file: config.DATA_FILE, role: 'server' });
 const usage = initialUsage();
 const log = pino({ base: null }, new LogOutput());
 const uncountedStore = { ...store, charge: () => ({ outcome: 'passed' as const, usage }) };

@@ -9,6 +9,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { createClient } from '@hey-api/openapi-ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { sqlite, useGateway } from '../kit/petstore.ts';
 import { exactTypes } from './exact-types.ts';
 
@@ -149,10 +151,10 @@ if (!pythonGenerator) {
     };
 
     it('read all pages of a list over GraphQL', { timeout: MINUTE }, async () => {
-      const { id } = await kit.gateway.store.createCategory({ name: 'Dogs' });
+      const { id } = await kit.gateway.store.table(Category).insert({ name: 'Dogs' });
       const names = Array.from({ length: 120 }, (_, n) => `Pet ${n}`);
       for (const name of names)
-        await kit.gateway.store.createPet({ name, categoryId: id, status: 'available' });
+        await kit.gateway.store.table(Pet).insert({ name, categoryId: id, status: 'available' });
       const child = python('graphql.py');
       const lines = output(child);
       await once(child, 'close');
@@ -165,7 +167,7 @@ if (!pythonGenerator) {
       const until = (expected: string[]) => expect.poll(lines, { timeout: 20_000 }).toEqual(expected);
       try {
         await until(['connected']);
-        await kit.gateway.store.createCategory({ name: 'First' });
+        await kit.gateway.store.table(Category).insert({ name: 'First' });
         await until(['connected', 'category.created First']);
       } finally {
         child.kill();

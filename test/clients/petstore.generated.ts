@@ -28,7 +28,7 @@ export interface Category {
    */
   description?: string;
   /**
-   * Unique identifier assigned on creation
+   * Unique identifier, assigned on creation
    * @format int64
    * @min 1
    * @max 9223372036854776000
@@ -262,7 +262,7 @@ export interface Order {
   /** Whether the order has been fulfilled; defaults to `false` */
   complete?: boolean;
   /**
-   * Unique order identifier
+   * Unique order identifier, chosen by the client or assigned
    * @format int64
    * @min 1
    * @max 9223372036854776000
@@ -336,7 +336,7 @@ export interface Pet {
    */
   categoryId: number;
   /**
-   * Unique identifier assigned on creation
+   * Unique identifier, assigned on creation
    * @format int64
    * @min 1
    * @max 9223372036854776000
@@ -376,7 +376,7 @@ export interface PetPatch {
 }
 
 /**
- * Status of a pet.
+ * The status of a pet.
  * @example "available"
  */
 export type PetStatus = "available" | "pending" | "sold";
@@ -395,7 +395,7 @@ export interface StoredOrder {
   /** Whether the order has been fulfilled */
   complete: boolean;
   /**
-   * Unique order identifier
+   * Unique order identifier, chosen by the client or assigned
    * @format int64
    * @min 1
    * @max 9223372036854776000

@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { Category as CategoryRecord } from '../../src/domains/category/category.ts';
 import { makeWorld, send, sqlite, useGateway } from '../kit/petstore.ts';
 import { cached } from './tasks/cached.ts';
 import { call } from './tasks/call.ts';
@@ -43,7 +44,7 @@ describe('docs/tasks.md', () => {
   it('lists every record once', async () => {
     const { gateway } = kit;
     const { C } = await makeWorld(kit);
-    for (let n = 0; n < 150; n++) await gateway.store.createCategory({ name: `Listed ${n}` });
+    for (let n = 0; n < 150; n++) await gateway.store.table(CategoryRecord).insert({ name: `Listed ${n}` });
     const found: Category[] = [];
     for await (const one of list<Category>(`${gateway.url}/categories?limit=100`, gateway.key))
       found.push(one);
@@ -72,7 +73,7 @@ describe('docs/tasks.md', () => {
 
   it('loses no concurrent change', async () => {
     const { gateway } = kit;
-    const { id } = await gateway.store.createCategory({ name: '0' });
+    const { id } = await gateway.store.table(CategoryRecord).insert({ name: '0' });
     const url = `${gateway.url}/categories/${id}`;
     const add = () => update<Category>(url, gateway.key, ({ name }) => ({ name: String(Number(name) + 1) }));
     await Promise.all(Array.from({ length: 5 }, add));
@@ -85,18 +86,18 @@ describe('docs/tasks.md', () => {
     const handle = async ({ type }: { type: string }) => void types.push(type);
     const after = await follow(gateway.url, gateway.key, undefined, handle);
     types.length = 0;
-    await gateway.store.createCategory({ name: 'Later' });
+    await gateway.store.table(CategoryRecord).insert({ name: 'Later' });
     await follow(gateway.url, gateway.key, after, handle);
     expect(types).toEqual(['category.created']);
   });
 
   it('reads a cached resource anew only after it has changed', async () => {
     const { gateway } = kit;
-    const { id } = await gateway.store.createCategory({ name: 'Old' });
+    const { id } = await gateway.store.table(CategoryRecord).insert({ name: 'Old' });
     const read = () => cached<Category>(`${gateway.url}/categories/${id}`, gateway.key);
     const first = await read();
     expect(await read()).toBe(first);
-    await gateway.store.updateCategory(id, { name: 'New' });
+    await gateway.store.table(CategoryRecord).update(id, { name: 'New' });
     expect((await read()).name).toBe('New');
   });
 });

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { buildSchema, execute, type GraphQLError, parse, validate } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { Compiler } from '../../src/execution/compile.ts';
 import { Documents, type ValidDocument } from '../../src/execution/documents.ts';
 import { ExecutionPlans } from '../../src/execution/execution-plan.ts';
@@ -9,9 +12,12 @@ import { Operations } from '../../src/execution/operations.ts';
 import { OperationRefused } from '../../src/execution/refusal.ts';
 import { schema } from '../../src/execution/schema.ts';
 import { AppError } from '../../src/foundation/errors.ts';
+import type { MaybePromise } from '../../src/foundation/maybe-promise.ts';
+import type { AnyRecord } from '../../src/foundation/record.ts';
 import type { Context } from '../../src/schema/context.ts';
 import { Loaders } from '../../src/schema/loaders.ts';
-import type { PageRequest, Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { Tables } from '../../src/store/table.ts';
 import { sqlite } from '../kit/petstore.ts';
 import type { OpenedStore } from '../kit/stores.ts';
 
@@ -29,15 +35,16 @@ beforeAll(async () => {
   opened = await sqlite.open();
   const { store } = opened;
   for (let c = 1; c <= 3; c++)
-    await store.createCategory({ name: `C${c}`, ...(c === 1 && { description: 'x'.repeat(1_950) }) });
+    await store.table(Category).insert({ name: `C${c}`, ...(c === 1 && { description: 'x'.repeat(1_950) }) });
   for (let p = 1; p <= 6; p++)
-    await store.createPet({
+    await store.table(Pet).insert({
       name: `P${p}`.padEnd(180, 'p'),
       categoryId: String((p % 2) + 1),
       status: 'sold',
     });
-  for (let o = 1; o <= 6; o++) await store.createOrder({ petId: String((o % 3) + 1), complete: o % 2 === 0 });
-  await store.createOrder({ complete: false });
+  for (let o = 1; o <= 6; o++)
+    await store.table(Order).insert({ petId: String((o % 3) + 1), complete: o % 2 === 0 });
+  await store.table(Order).insert({ complete: false });
   operations = new Operations(schema, (error) => reported.push(error));
 });
 afterAll(() => opened.close());
@@ -45,21 +52,22 @@ afterAll(() => opened.close());
 /** A page size that cannot be read, so that fields fail while an operation runs. */
 const UNREADABLE = 13;
 
-/** The reads of a store, of which pages of `UNREADABLE` items fail. */
-const failing = <T extends object>(reads: T): T =>
-  new Proxy(reads, {
-    get(target, name) {
-      const member = Reflect.get(target, name) as (...args: unknown[]) => unknown;
-      if (name === 'transaction')
-        return (work: (transaction: object) => unknown) => member((own: object) => work(failing(own)));
-      if (!/PagesBy/.test(String(name))) return member;
-      return (...args: unknown[]) => {
-        const { limit } = args.at(-1) as PageRequest;
-        if (limit === UNREADABLE) throw new AppError('CONFLICT', 'cannot be read');
-        return member(...args);
-      };
-    },
-  });
+/** A store or a transaction, of whose reads those of pages of `UNREADABLE` items fail. */
+const failing = <T extends Tables>(tables: T): T => ({
+  ...tables,
+  table: (record: AnyRecord) => {
+    const table = tables.table(record);
+    const pagesByParent: typeof table.pagesByParent = (field, parents, filter, page) => {
+      if (page.limit === UNREADABLE) throw new AppError('CONFLICT', 'cannot be read');
+      return table.pagesByParent(field, parents, filter, page);
+    };
+    return { ...table, pagesByParent };
+  },
+  ...('transaction' in tables && {
+    transaction: (work: (own: Tables) => MaybePromise<unknown>) =>
+      (tables as unknown as Store).transaction((own) => work(failing(own))),
+  }),
+});
 
 function newContext(opened: Store): Context {
   const store = failing(opened);

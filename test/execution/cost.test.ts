@@ -20,9 +20,11 @@ import { PersistedQueries } from '../../src/execution/persisted-queries.ts';
 import { OperationRefused } from '../../src/execution/refusal.ts';
 import { schema } from '../../src/execution/schema.ts';
 import { select } from '../../src/execution/selection.ts';
+import type { AnyRecord } from '../../src/foundation/record.ts';
 import type { Context } from '../../src/schema/context.ts';
 import { Loaders } from '../../src/schema/loaders.ts';
-import type { Page, PageRequest, Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { Page, PageRequest, Table } from '../../src/store/table.ts';
 
 const costs = new CostModel(schema);
 
@@ -407,16 +409,18 @@ const fullStore = (): Partial<Store> => {
     items: new Array<T>(limit).fill(item),
     hasMore: true,
   });
-  return {
-    petsById: (ids) => ids.map(() => pet),
-    categoriesById: (ids) => ids.map(() => category),
-    petPage: (_filter, request) => page(pet, request),
-    categoryPage: (request) => page(category, request),
-    orderPage: (_filter, request) => page(order, request),
-    petPagesByCategory: (ids, _filter, request) => ids.map(() => page(pet, request)),
-    orderPagesByPet: (ids, _filter, request) => ids.map(() => page(order, request)),
-    orderCountsByPet: (ids) => ids.map(() => 1_000),
+  const records: Record<string, object> = { pet, category, order };
+  const table = ({ kind }: AnyRecord): Partial<Table<AnyRecord>> => {
+    const record = records[kind] as never;
+    return {
+      peek: () => undefined,
+      byIds: (ids) => ids.map(() => record),
+      page: (_filter, request) => page(record, request),
+      pagesByParent: (_field, ids, _filter, request) => ids.map(() => page(record, request)),
+      countsByParent: (_field, ids) => ids.map(() => 1_000),
+    };
   };
+  return { table: table as Store['table'] };
 };
 
 /** The number of list entries in a result, on all levels. */

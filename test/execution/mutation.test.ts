@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { AppError, unavailable } from '../../src/foundation/errors.ts';
+import { withCalls } from '../../src/observability/instrumented-store.ts';
 import type { Store, Transaction } from '../../src/store/store.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import {
@@ -292,10 +296,14 @@ onEachEngine('payloads that cannot be read', (kit, engine) => {
     throw new AppError('CONFLICT', 'cannot be read');
   };
   /** The store, in whose transactions some reads fail. */
-  const failing = (reads: object): Store => {
+  const failing = (failed: string): Store => {
     const { store } = kit.gateway;
     const within = <T>(work: (transaction: Transaction) => T) => {
-      return (transaction: Transaction) => work({ ...transaction, ...reads });
+      return (transaction: Transaction) => {
+        const failing = withCalls(transaction, (name, call) => (name === failed ? cannotRead : call));
+        const table: Transaction['table'] = (record) => ({ ...failing.table(record), peek: () => undefined });
+        return work({ ...failing, table });
+      };
     };
     return {
       ...store,
@@ -319,9 +327,7 @@ onEachEngine('payloads that cannot be read', (kit, engine) => {
     const world = await makeWorld(kit);
     const before = await stored();
     const noPets = fields.includes('pet { name }');
-    const gateway = await TestGateway.start(
-      failing(noPets ? { petsById: cannotRead, peekPet: () => undefined } : { orderPagesByPet: cannotRead }),
-    );
+    const gateway = await TestGateway.start(failing(noPets ? 'pets.byIds' : 'orders.pagesByParent'));
     const text = `mutation { ${fill(fields, world)} }`;
     const key = { 'idempotency-key': randomUUID() };
     for (const headers of [{}, {}, {}, key, key]) {
@@ -351,10 +357,16 @@ onEachEngine('payloads that cannot be read', (kit, engine) => {
     const { store } = kit.gateway;
     const gateway = await TestGateway.start({
       ...store,
-      async updatePet(...call) {
-        const pet = await store.updatePet(...call);
-        await deleteAll();
-        return pet;
+      table(record) {
+        const table = store.table(record);
+        return {
+          ...table,
+          async update(...call) {
+            const updated = await table.update(...call);
+            await deleteAll();
+            return updated;
+          },
+        };
       },
       async once(call, work) {
         const outcome = await store.once(call, work);
@@ -364,11 +376,11 @@ onEachEngine('payloads that cannot be read', (kit, engine) => {
     });
     /** What another client does meanwhile. */
     const deleteAll = async () => {
-      const { items } = await store.petPage({ categoryId: C }, { limit: 10 });
-      const { items: orders } = await store.orderPage({ petId: P }, { limit: 10 });
-      for (const { id } of orders) await store.deleteOrder(id);
-      for (const { id } of items) await store.deletePet(id);
-      if (items.length > 0) await store.deleteCategory(C);
+      const { items } = await store.table(Pet).page({ categoryId: C }, { limit: 10 });
+      const { items: orders } = await store.table(Order).page({ petId: P }, { limit: 10 });
+      for (const { id } of orders) await store.table(Order).remove(id);
+      for (const { id } of items) await store.table(Pet).remove(id);
+      if (items.length > 0) await store.table(Category).remove(C);
     };
     const committed = {
       data: null,

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { getIntrospectionQuery } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { Operations } from '../../src/execution/operations.ts';
 import { OperationRefused } from '../../src/execution/refusal.ts';
 import { schema } from '../../src/execution/schema.ts';
@@ -72,9 +75,9 @@ describe('responses of compiled operations', () => {
       .map((value) => value.replace(/[\p{Cc}\p{Cs}]/gu, '"\\').trim() || '\u2028');
     await fc.assert(
       fc.asyncProperty(text, text, fc.nat(1), async (name, description, n) => {
-        const { id } = await store.createCategory({ name, ...(n && { description }) });
-        await store.createPet({ name, categoryId: id, status: 'sold' });
-        const order = await store.createOrder({
+        const { id } = await store.table(Category).insert({ name, ...(n && { description }) });
+        await store.table(Pet).insert({ name, categoryId: id, status: 'sold' });
+        const order = await store.table(Order).insert({
           complete: n === 1,
           ...(n && { shipDate: '2026-01-31T09:30:00Z' }),
         });

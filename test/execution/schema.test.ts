@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { AppError, type ErrorCode } from '../../src/foundation/errors.ts';
+import { withCalls } from '../../src/observability/instrumented-store.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import {
   dataOf,
@@ -193,12 +194,7 @@ const REFUSALS: readonly [operation: string, code: string, status: number, messa
     `petId: there is no pet ${MISSING}.`,
   ],
   ['createOrder(input: {id: $O}) { id }', 'CONFLICT', 409, 'Order id $O is taken.'],
-  [
-    'deletePet(id: $P)',
-    'CONFLICT',
-    409,
-    'Pet $P cannot be deleted because an incomplete order refers to it.',
-  ],
+  ['deletePet(id: $P)', 'CONFLICT', 409, 'Pet $P cannot be deleted because it still has incomplete orders.'],
   ['deleteCategory(id: $C)', 'CONFLICT', 409, 'Category $C cannot be deleted because it still has pets.'],
 ];
 
@@ -362,10 +358,14 @@ onEachEngine('GraphQL operations', (kit) => {
 
   it('returns the data of a query alongside the errors of failed fields', async () => {
     const { P } = await makeWorld(kit);
-    const petPagesByCategory = () => {
-      throw new AppError('CONFLICT', 'cannot be read');
-    };
-    const gateway = await TestGateway.start({ ...kit.gateway.store, petPagesByCategory });
+    const failing = withCalls(kit.gateway.store, (name, call) =>
+      name === 'pets.pagesByParent'
+        ? () => {
+            throw new AppError('CONFLICT', 'cannot be read');
+          }
+        : call,
+    );
+    const gateway = await TestGateway.start(failing);
     for (let time = 0; time < 2; time++) {
       const sent = await query(
         gateway,

@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { Clock, TestGateway } from '../kit/gateway.ts';
 import { type MongoServer, mongoUri, secantusBinary, startSecantus } from '../kit/mongo.ts';
@@ -33,9 +37,13 @@ describe.runIf(binary)('failing MongoDB commands', () => {
     server = await startSecantus(binary!);
     admin = await MongoClient.connect(server.uri);
     const uri = mongoUri(`faults-${randomUUID().slice(0, 8)}`, server.uri);
-    gateway = await TestGateway.start(await openMongoStore({ uri, timeoutMs: TIMEOUT }), {}, new Clock());
-    const { id: categoryId } = await gateway.store.createCategory({ name: 'Dogs' });
-    ({ id: pet } = await gateway.store.createPet({ name: 'Rex', categoryId, status: 'available' }));
+    gateway = await TestGateway.start(
+      await openMongoStore({ records: RECORDS, uri, timeoutMs: TIMEOUT }),
+      {},
+      new Clock(),
+    );
+    const { id: categoryId } = await gateway.store.table(Category).insert({ name: 'Dogs' });
+    ({ id: pet } = await gateway.store.table(Pet).insert({ name: 'Rex', categoryId, status: 'available' }));
   }, 60_000);
   afterEach(() => admin.db('admin').command({ configureFailPoint: 'failCommand', mode: 'off' }));
   afterAll(async () => {
@@ -103,7 +111,7 @@ describe.runIf(binary)('failing MongoDB commands', () => {
       'writes once if %s fails once in an idempotent write',
       { timeout: 60_000 },
       async (command) => {
-        const before = await gateway.store.orderCount({});
+        const before = await gateway.store.table(Order).count({});
         await fail([command], failure, 1);
         const key = randomUUID();
         const first = await write(key);
@@ -112,7 +120,7 @@ describe.runIf(binary)('failing MongoDB commands', () => {
         const again = await write(key);
         expect(again.status, again.about).toBe(201);
         if (first.status === 201) expect(again.text).toBe(first.text);
-        expect(await gateway.store.orderCount({})).toBe(before + 1);
+        expect(await gateway.store.table(Order).count({})).toBe(before + 1);
       },
     );
 
@@ -132,14 +140,15 @@ describe.runIf(binary)('failing MongoDB commands', () => {
     timeout: 60_000,
   }, async () => {
     const name = `rights-${randomUUID().slice(0, 8)}`;
-    const open = () => openMongoStore({ uri: mongoUri(name, server.uri), timeoutMs: TIMEOUT });
+    const open = () =>
+      openMongoStore({ records: RECORDS, uri: mongoUri(name, server.uri), timeoutMs: TIMEOUT });
     await (await open()).close();
     const replace = ($jsonSchema: object) =>
       admin.db(name).command({ collMod: 'categories', validator: { $jsonSchema } });
     await replace({ required: ['name'] });
     await fail(['collMod'], UNAUTHORIZED);
     const store = await open();
-    expect(await store.createCategory({ name: 'Dogs' })).toMatchObject({ name: 'Dogs' });
+    expect(await store.table(Category).insert({ name: 'Dogs' })).toMatchObject({ name: 'Dogs' });
     await store.close();
     await admin.db('admin').command({ configureFailPoint: 'failCommand', mode: 'off' });
     await replace({ required: ['name', 'pets'] });

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS } from '../../src/domains/index.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase } from '../kit/mongo.ts';
@@ -31,11 +33,11 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB outages', () => {
   beforeAll(async () => {
     proxy = await openProxy(database);
     gateway = await TestGateway.start(
-      await openMongoStore({ uri: proxy.uri, timeoutMs: TIMEOUT }),
+      await openMongoStore({ records: RECORDS, uri: proxy.uri, timeoutMs: TIMEOUT }),
       {},
       new Clock(),
     );
-    await gateway.store.createCategory({ name: 'Dogs' });
+    await gateway.store.table(Category).insert({ name: 'Dogs' });
   });
   afterAll(async () => {
     await gateway.close();

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { type Call, Clock, type Reply, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
@@ -18,7 +20,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a deployment of two instances on M
 
   beforeAll(async () => {
     for (let i = 0; i < 2; i++) {
-      const store = await openMongoStore({ uri: mongoUri(database) });
+      const store = await openMongoStore({ records: RECORDS, uri: mongoUri(database) });
       instances.push(await TestGateway.start(store, {}, clock));
     }
   });
@@ -53,13 +55,13 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a deployment of two instances on M
 
   it('runs an idempotent request once', { timeout: 60_000 }, async () => {
     const { key, store } = instances[0]!;
-    const before = await store.orderCount({});
+    const before = await store.table(Order).count({});
     const call = { method: 'POST', key, body: {}, headers: { 'idempotency-key': randomUUID() } };
     const replies = await everywhere(10, '/store/orders', call);
     for (const { status } of replies) expect([201, 409]).toContain(status);
     const made = replies.filter(({ status }) => status === 201);
     expect(new Set(made.map(({ text }) => text)).size).toBe(1);
-    expect(await store.orderCount({})).toBe(before + 1);
+    expect(await store.table(Order).count({})).toBe(before + 1);
     for (const instance of instances) {
       const again = await instance.call('/store/orders', call);
       expect([again.text, again.headers['idempotency-replayed']]).toEqual([made[0]!.text, 'true']);

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
@@ -20,7 +23,9 @@ describe.runIf(process.env.TEST_MONGODB_URI)('killing an instance on MongoDB', (
   let victim: ServerProcess | undefined;
 
   beforeAll(async () => {
-    survivor = await TestGateway.start(await openMongoStore({ uri: settings().MONGODB_URI }));
+    survivor = await TestGateway.start(
+      await openMongoStore({ records: RECORDS, uri: settings().MONGODB_URI }),
+    );
     key = await survivor.newKey('enterprise', NO_LIMITS);
   });
   afterAll(async () => {
@@ -45,8 +50,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('killing an instance on MongoDB', (
     timeout: 60_000 + ROUNDS * 30_000,
   }, async () => {
     const { store } = survivor;
-    const category = await store.createCategory({ name: 'Contested' });
-    const pet = await store.createPet({ name: 'Wanted', categoryId: category.id, status: 'available' });
+    const category = await store.table(Category).insert({ name: 'Contested' });
+    const pet = await store
+      .table(Pet)
+      .insert({ name: 'Wanted', categoryId: category.id, status: 'available' });
     const newPet = { name: 'P', categoryId: Number(category.id), status: 'sold' };
     const newOrder = { petId: Number(pet.id) };
     let written = 0;
@@ -109,7 +116,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('killing an instance on MongoDB', (
     }
     await db.collection('orders').deleteMany({});
     await db.collection<{ _id: bigint }>('pets').deleteMany({ _id: { $ne: BigInt(pet) } });
-    expect(await store.deletePet(pet)).toBe(pet);
-    expect(await store.deleteCategory(category)).toBe(category);
+    expect(await store.table(Pet).remove(pet)).toBe(pet);
+    expect(await store.table(Category).remove(category)).toBe(category);
   }
 });

@@ -1,4 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { freePort, type MongoServer, mongoUri, secantusBinary, startSecantus } from '../kit/mongo.ts';
 import { runKeys, type ServerProcess, startServer } from '../kit/process.ts';
@@ -45,8 +47,8 @@ describe.runIf(binary)('a start without MongoDB', () => {
     for (const server of running) {
       await expect.poll(() => status(server, '/health/ready'), { timeout: 20_000 }).toBe(200);
     }
-    const sampleStore = await openMongoStore({ uri: store.MONGODB_URI });
-    await expect.poll(() => sampleStore.petCount({}), { timeout: 20_000 }).toBe(10);
+    const sampleStore = await openMongoStore({ records: RECORDS, uri: store.MONGODB_URI });
+    await expect.poll(() => sampleStore.table(Pet).count({}), { timeout: 20_000 }).toBe(10);
     await sampleStore.close();
     const made = await runKeys(store, 'create', '--name', 'late', '--plan', 'pro', '--json');
     const { key } = JSON.parse(made.stdout);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import {
   dataOf,
   expectAnswer,
@@ -229,7 +230,7 @@ onEachEngine('idempotent requests', (kit) => {
     expect(data.a.id, first.about).not.toBe(data.b.id);
     expectReplay(await query(kit.gateway, text, undefined, { headers }), first);
     const { store } = kit.gateway;
-    expect((await store.petPage({ categoryId: C }, { limit: 100 })).items).toHaveLength(4);
+    expect((await store.table(Pet).page({ categoryId: C }, { limit: 100 })).items).toHaveLength(4);
   });
 
   it.each([
@@ -304,7 +305,7 @@ onEachEngine('idempotent requests', (kit) => {
       expect(other.headers['retry-after'], other.about).toBe('1');
     }
     expect(created.filter(({ headers }) => headers['idempotency-replayed'] === undefined)).toHaveLength(1);
-    const { items } = await kit.gateway.store.petPage({ categoryId: C }, { limit: 100 });
+    const { items } = await kit.gateway.store.table(Pet).page({ categoryId: C }, { limit: 100 });
     expect(items.filter(({ name }) => name === 'Solo')).toHaveLength(1);
   });
 });

@@ -1,5 +1,8 @@
 import { parse, stringify } from 'lossless-json';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { ERRORS, type ErrorCode } from '../../src/foundation/errors.ts';
 import { type Call, Clock, type Reply, TestGateway } from './gateway.ts';
 import { type Engine, engines, type OpenedStore } from './stores.ts';
@@ -159,18 +162,18 @@ export interface World {
 }
 
 export async function makeWorld({ gateway: { store } }: Kit): Promise<World> {
-  const { id: C } = await store.createCategory({ name: 'Dogs', description: 'They bark' });
-  const { id: E } = await store.createCategory({ name: 'Fish' });
-  const { id: P } = await store.createPet({ name: 'Rex', categoryId: C, status: 'sold' });
-  await store.updatePet(P, { quantity: 5 });
-  const { id: F } = await store.createPet({ name: 'Fifi', categoryId: C, status: 'available' });
-  const { id: O } = await store.createOrder({
+  const { id: C } = await store.table(Category).insert({ name: 'Dogs', description: 'They bark' });
+  const { id: E } = await store.table(Category).insert({ name: 'Fish' });
+  const { id: P } = await store.table(Pet).insert({ name: 'Rex', categoryId: C, status: 'sold' });
+  await store.table(Pet).update(P, { quantity: 5 });
+  const { id: F } = await store.table(Pet).insert({ name: 'Fifi', categoryId: C, status: 'available' });
+  const { id: O } = await store.table(Order).insert({
     petId: P,
     quantity: 2,
     shipDate: '2026-01-31T09:30:00Z',
     complete: false,
   });
-  const { id: B } = await store.createOrder({ complete: false });
+  const { id: B } = await store.table(Order).insert({ complete: false });
   return { C, E, P, F, O, B };
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { RECORDS } from '../../src/domains/index.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { dropDatabase, mongoUri } from './mongo.ts';
@@ -25,7 +26,8 @@ const sqlite: Engine = {
   name: 'sqlite',
   async open(now) {
     const home = mkdtempSync(join(tmpdir(), 'petstore-'));
-    const open = () => openSqliteStore({ file: join(home, 'petstore.db'), role: 'server', now });
+    const open = () =>
+      openSqliteStore({ records: RECORDS, file: join(home, 'petstore.db'), role: 'server', now });
     return opened(open(), open, () => rmSync(home, { recursive: true }));
   },
 };
@@ -35,7 +37,7 @@ const mongodb: Engine = {
   async open() {
     const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
     const database = `contract-${randomUUID().slice(0, 8)}`;
-    const open = () => openMongoStore({ uri: mongoUri(database) });
+    const open = () => openMongoStore({ records: RECORDS, uri: mongoUri(database) });
     return opened(await open(), open, () => dropDatabase(database));
   },
 };

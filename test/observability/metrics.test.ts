@@ -106,10 +106,10 @@ onEachEngine('store metrics', (kit, engine) => {
     await send(gateway, `DELETE /categories/${C}`);
     const after = await scrape(gateway);
     const increase = (name: string) => after(name) - before(name);
-    expect(increase(count('petPagesByCategory', 'done'))).toBe(1);
+    expect(increase(count('pets.pagesByParent', 'done'))).toBe(1);
     expect(increase(count('charge', 'done'))).toBe(2);
-    expect(increase(count('deleteCategory', 'refused'))).toBe(1);
-    expect(after(count('deleteCategory', 'refused').replace('_count', '_sum'))).toBeGreaterThan(0);
+    expect(increase(count('categories.remove', 'refused'))).toBe(1);
+    expect(after(count('categories.remove', 'refused').replace('_count', '_sum'))).toBeGreaterThan(0);
   });
 });
 

@@ -1,5 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { dataOf, makeWorld, onEachEngine, query } from '../kit/petstore.ts';
 
 const LARGEST = '9223372036854775807';
@@ -46,21 +49,23 @@ onEachEngine('connections', (kit, engine) => {
     const { gateway } = kit;
     const { store } = gateway;
     const statuses = ['available', 'pending', 'sold'] as const;
-    const { id: category } = await store.createCategory({ name: 'A' });
+    const { id: category } = await store.table(Category).insert({ name: 'A' });
     const pets: string[] = [];
     for (let i = 0; i < 8; i++) {
-      pets.push((await store.createPet({ name: 'P', categoryId: category, status: statuses[i % 3]! })).id);
+      pets.push(
+        (await store.table(Pet).insert({ name: 'P', categoryId: category, status: statuses[i % 3]! })).id,
+      );
     }
     const [pet] = pets;
     const orders: string[] = [];
     for (let i = 0; i < 6; i++)
-      orders.push((await store.createOrder({ petId: pet!, complete: i % 2 === 0 })).id);
+      orders.push((await store.table(Order).insert({ petId: pet!, complete: i % 2 === 0 })).id);
     const [deletedPet] = pets.splice(3, 1);
     const [deletedOrder] = orders.splice(2, 1);
-    await store.deletePet(deletedPet!);
-    await store.deleteOrder(deletedOrder!);
+    await store.table(Pet).remove(deletedPet!);
+    await store.table(Order).remove(deletedOrder!);
     const categories = [category];
-    for (let i = 0; i < 3; i++) categories.push((await store.createCategory({ name: 'B' })).id);
+    for (let i = 0; i < 3; i++) categories.push((await store.table(Category).insert({ name: 'B' })).id);
 
     const odd = orders.filter((id) => (BigInt(id) - BigInt(orders[0]!)) % 2n === 1n);
     const lists: [name: string, pattern: string, ids: string[]][] = [
@@ -110,7 +115,7 @@ onEachEngine('connections', (kit, engine) => {
   it('returns exact pages next to the smallest and largest ids', async () => {
     const { store } = kit.gateway;
     const { P, O: other } = await makeWorld(kit);
-    await store.createOrder({ id: LARGEST, petId: P, complete: false });
+    await store.table(Order).insert({ id: LARGEST, petId: P, complete: false });
     for (const [args, cursors, hasPreviousPage, hasNextPage] of [
       [`after: "${LARGEST}"`, [], true, false],
       [`last: 1, after: "${LARGEST}"`, [], true, false],
@@ -137,14 +142,16 @@ onEachEngine('connections', (kit, engine) => {
       ).toEqual(cursors);
       expect(pageInfo, sent.about).toEqual({ hasPreviousPage, hasNextPage });
     }
-    await store.deleteOrder(LARGEST);
+    await store.table(Order).remove(LARGEST);
   });
 
   it('returns 20 entries by default and up to 100 on request', async () => {
     const { store } = kit.gateway;
-    const { id } = await store.createCategory({ name: 'A' });
+    const { id } = await store.table(Category).insert({ name: 'A' });
     await Promise.all(
-      Array.from({ length: 101 }, () => store.createPet({ name: 'P', categoryId: id, status: 'sold' })),
+      Array.from({ length: 101 }, () =>
+        store.table(Pet).insert({ name: 'P', categoryId: id, status: 'sold' }),
+      ),
     );
     for (const [args, count] of [
       ['', 20],

@@ -1,11 +1,10 @@
 import { expect, it } from 'vitest';
 import type { Session } from '../../src/access/session.ts';
+import { Category } from '../../src/domains/category/category.ts';
 import { newContext } from '../../src/schema/context.ts';
-import { RecordSource } from '../../src/schema/loaders.ts';
 import { sqlite, useGateway } from '../kit/petstore.ts';
 
 const kit = useGateway(sqlite);
-const source = new RecordSource((store, ids) => store.categoriesById(ids));
 
 /** Whether other callbacks run before an operation of this cost reads a record. */
 async function yields(call: { cost: number; isDisconnected?: () => boolean }): Promise<boolean> {
@@ -18,7 +17,7 @@ async function yields(call: { cost: number; isDisconnected?: () => boolean }): P
       resolve();
     }),
   );
-  expect(await loaders.record(source, '1')).toBeNull();
+  expect(await loaders.record(Category, '1')).toBeNull();
   const hasYielded = hasRun;
   await other;
   return hasYielded;
@@ -35,11 +34,10 @@ it('stops reading once the client has disconnected', async () => {
   let isDisconnected = false;
   const session = { store: kit.gateway.store, now: kit.clock.now } as Session;
   const { loaders } = newContext(session, { cost: 1, isDisconnected: () => isDisconnected } as never);
-  expect(loaders.store).toBe(kit.gateway.store);
-  expect(await loaders.record(source, '1')).toBeNull();
+  expect(await loaders.record(Category, '1')).toBeNull();
   isDisconnected = true;
-  expect(() => loaders.store).toThrow('The client went away.');
-  await expect(loaders.record(source, '2')).rejects.toThrow('The client went away.');
+  expect(() => loaders.page(Category, {}, { limit: 1 })).toThrow('The client went away.');
+  await expect(loaders.record(Category, '2')).rejects.toThrow('The client went away.');
 });
 
 it('provides the budget for the cost of the operation, and the clock', () => {

@@ -1,5 +1,10 @@
 import type { CommandStartedEvent } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
+import { withCalls } from '../../src/observability/instrumented-store.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TestGateway } from '../kit/gateway.ts';
@@ -7,47 +12,32 @@ import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { dataOf, query } from '../kit/petstore.ts';
 import { type Engine, engines, type OpenedStore } from '../kit/stores.ts';
 
-const READS = [
-  'petsById',
-  'categoriesById',
-  'ordersById',
-  'petPage',
-  'categoryPage',
-  'orderPage',
-  'petPagesByCategory',
-  'orderPagesByPet',
-  'petCount',
-  'categoryCount',
-  'orderCount',
-  'petCountsByCategory',
-  'orderCountsByPet',
-];
+const WRITES = new Set(['insert', 'update', 'remove']);
 
-/** The store, recording each of its reads. A read is one command to the database. */
+/** The store, recording each of its reads of records. A read is one command to the database. */
 function counting(store: Store, calls: string[]): Store {
-  return new Proxy(store, {
-    get(target, name, receiver) {
-      // Records cached by the embedded engine would hide reads.
-      if (name === 'peekPet' || name === 'peekCategory') return undefined;
-      const member = Reflect.get(target, name, receiver);
-      if (typeof member !== 'function') return member;
-      return (...args: unknown[]) => {
-        if (READS.includes(String(name))) calls.push(String(name));
-        return member.apply(target, args);
-      };
-    },
+  const counted = withCalls(store, (name, call) => (...args) => {
+    const [, method] = name.split('.');
+    if (method !== undefined && !WRITES.has(method)) calls.push(name);
+    return call(...args);
   });
+  // Records cached by the embedded engine would hide reads.
+  const table: Store['table'] = (record) => ({ ...counted.table(record), peek: () => undefined });
+  return { ...counted, table };
 }
 
 async function fillStore(store: Store) {
   const ids = { categories: [] as string[], pets: [] as string[], orders: [] as string[] };
   for (let c = 0; c < 5; c++) {
-    const { id: categoryId } = await store.createCategory({ name: `C${c}` });
+    const { id: categoryId } = await store.table(Category).insert({ name: `C${c}` });
     ids.categories.push(categoryId);
     for (let p = 0; p < 4; p++) {
-      const { id: petId } = await store.createPet({ name: `P${c}.${p}`, categoryId, status: 'available' });
+      const { id: petId } = await store
+        .table(Pet)
+        .insert({ name: `P${c}.${p}`, categoryId, status: 'available' });
       ids.pets.push(petId);
-      if (p < 2) ids.orders.push((await store.createOrder({ petId, quantity: p + 1, complete: false })).id);
+      if (p < 2)
+        ids.orders.push((await store.table(Order).insert({ petId, quantity: p + 1, complete: false })).id);
     }
   }
   return ids;
@@ -57,53 +47,56 @@ const DEEP = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { catego
 
 /** The reads of each operation, which do not depend on how wide its levels are. */
 const COUNTS: readonly [operation: string, reads: string[]][] = [
-  [DEEP, ['categoryPage', 'petPagesByCategory']],
+  [DEEP, ['categories.page', 'pets.pagesByParent']],
   [
     '{ pets { nodes { category { name pets(first: 2) { nodes { orders(first: 1) { nodes { pet { category { name } } } } } } } } } }',
-    ['petPage', 'categoriesById', 'petPagesByCategory', 'orderPagesByPet', 'petsById'],
+    ['pets.page', 'categories.byIds', 'pets.pagesByParent', 'orders.pagesByParent'],
   ],
   [
     '{ orders { nodes { pet { inventory { quantity pet { name } } category { name } } } } }',
-    ['orderPage', 'petsById', 'categoriesById'],
+    ['orders.page', 'pets.byIds', 'categories.byIds'],
   ],
-  ['{ inventory { nodes { pet { category { name } } } } }', ['petPage', 'categoriesById']],
-  ['{ pets { nodes { orders { totalCount } } } }', ['petPage', 'orderPagesByPet', 'orderCountsByPet']],
+  ['{ inventory { nodes { pet { category { name } } } } }', ['pets.page', 'categories.byIds']],
+  [
+    '{ pets { nodes { orders { totalCount } } } }',
+    ['pets.page', 'orders.pagesByParent', 'orders.countsByParent'],
+  ],
   [
     '{ categories { nodes { pets { totalCount } } } }',
-    ['categoryPage', 'petPagesByCategory', 'petCountsByCategory'],
+    ['categories.page', 'pets.pagesByParent', 'pets.countsByParent'],
   ],
-  ['{ pets { totalCount } }', ['petPage', 'petCount']],
+  ['{ pets { totalCount } }', ['pets.page', 'pets.count']],
   [
     '{ categories { totalCount } orders { totalCount } inventory { totalCount } }',
-    ['categoryPage', 'orderPage', 'petPage', 'categoryCount', 'orderCount', 'petCount'],
+    ['categories.page', 'orders.page', 'pets.page', 'categories.count', 'orders.count', 'pets.count'],
   ],
   [
     '{ pets(first: 2) { nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }',
-    ['petPage'],
+    ['pets.page'],
   ],
-  ['{ pets(first: 2, after: "3") { pageInfo { hasPreviousPage } } }', ['petPage', 'petPage']],
-  ['{ pets(first: 2, after: "3") { pageInfo { hasNextPage } } }', ['petPage']],
+  ['{ pets(first: 2, after: "3") { pageInfo { hasPreviousPage } } }', ['pets.page', 'pets.page']],
+  ['{ pets(first: 2, after: "3") { pageInfo { hasNextPage } } }', ['pets.page']],
   [
     '{ a: pet(id: 1) { name } b: pet(id: 2) { name } c: pet(id: 1) { status } d: inventoryItem(petId: 3) { quantity } }',
-    ['petsById'],
+    ['pets.byIds'],
   ],
   [
     '{ a: category(id: 1) { pets { nodes { id } } } b: category(id: 2) { pets { nodes { id } } } }',
-    ['categoriesById', 'petPagesByCategory'],
+    ['categories.byIds', 'pets.pagesByParent'],
   ],
   ['{ rateLimit { plan } __typename }', []],
   // A filter that contradicts its parent needs no read, and equal filters are read once.
   [
     `{ category(id: 1) { ${Array.from({ length: 30 }, (_, i) => `a${i}: pets(filter: {categoryId: ${i + 2}}) { totalCount }`).join(' ')} } }`,
-    ['categoriesById'],
+    ['categories.byIds'],
   ],
   [
     '{ category(id: 1) { a: pets(filter: {status: [sold, pending]}) { totalCount } b: pets(filter: {status: [pending, sold, sold], categoryId: 1}) { totalCount } } }',
-    ['categoriesById', 'petPagesByCategory', 'petCountsByCategory'],
+    ['categories.byIds', 'pets.pagesByParent', 'pets.countsByParent'],
   ],
   [
     `{ pet(id: 1) { ${Array.from({ length: 30 }, (_, i) => `a${i}: orders(filter: {petId: ${i + 2}}) { totalCount }`).join(' ')} } }`,
-    ['petsById'],
+    ['pets.byIds'],
   ],
 ];
 
@@ -139,7 +132,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   let gateway: TestGateway;
 
   beforeAll(async () => {
-    store = await openMongoStore({ uri: mongoUri(database), monitorCommands: true });
+    store = await openMongoStore({ records: RECORDS, uri: mongoUri(database), monitorCommands: true });
     await fillStore(store);
     gateway = await TestGateway.start(store);
   });

@@ -4,12 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { PET_STATUSES } from '../../src/domains/pet/pet.ts';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet, PetStatus } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import type { MaybePromise } from '../../src/foundation/maybe-promise.ts';
+import type { AnyRecord } from '../../src/foundation/record.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import type { Charge, PageRequest, PetstoreWrites, Store } from '../../src/store/store.ts';
+import type { Charge, Store } from '../../src/store/store.ts';
+import type { PageRequest, Table, Tables } from '../../src/store/table.ts';
 import { cases } from '../kit/cases.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 
@@ -41,13 +46,16 @@ const orderId = fc.constantFrom(
   '9223372036854775807',
 );
 const name = fc.constantFrom('Rex', 'Tom', '$name', 'Zoë 🐕');
-const status = fc.constantFrom(...PET_STATUSES);
+const status = fc.constantFrom(...PetStatus.values);
 const quantity = fc.constantFrom(1, 2, 2147483647);
 const shipDate = fc.constantFrom('2026-01-31T09:30:00Z', '2026-01-31T09:30:00.250Z', '0001-01-01T00:00:00Z');
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
 const patchOf = <T>(value: fc.Arbitrary<T>) => fc.option(fc.option(value, { nil: null }), { nil: undefined });
 
-const petFilter = fc.record({ status: optional(fc.subarray([...PET_STATUSES])), categoryId: optional(id) });
+const petFilter = fc.record({
+  status: optional(fc.subarray([...PetStatus.values])),
+  categoryId: optional(id),
+});
 const orderFilter = fc.record({ petId: optional(id), complete: optional(fc.boolean()) });
 const page: fc.Arbitrary<PageRequest> = fc.record({
   limit: fc.constantFrom(0, 1, 2, 100),
@@ -86,35 +94,36 @@ const check = fc.constantFrom(undefined, undefined, (record: unknown) => {
     throw new AppError('PRECONDITION_FAILED', JSON.stringify(record));
 });
 
-type Write = (writes: PetstoreWrites) => MaybePromise<unknown>;
+type Write = (writes: Tables) => MaybePromise<unknown>;
+type Method = (...args: unknown[]) => MaybePromise<unknown>;
+
+const call = (
+  record: AnyRecord,
+  input: fc.Arbitrary<unknown[]>,
+  method: keyof Table<AnyRecord>,
+): fc.Arbitrary<[string, Write]> =>
+  input.map((args) => [
+    `${record.plural} ${method}(${JSON.stringify(args)})`,
+    (tables) => {
+      const table = tables.table(record);
+      return (table[method] as Method).apply(table, args);
+    },
+  ]);
+
 const write: fc.Arbitrary<[string, Write]> = fc.oneof(
-  call(fc.tuple(newCategory), 'createCategory'),
-  call(fc.tuple(id, categoryPatch, check), 'updateCategory'),
-  call(fc.tuple(id, check), 'deleteCategory'),
-  { weight: 2, arbitrary: call(fc.tuple(newPet), 'createPet') },
-  { weight: 2, arbitrary: call(fc.tuple(id, petPatch, check), 'updatePet') },
-  call(fc.tuple(id, check), 'deletePet'),
-  { weight: 3, arbitrary: call(fc.tuple(newOrder), 'createOrder') },
-  { weight: 3, arbitrary: call(fc.tuple(orderId, orderPatch, check), 'updateOrder') },
-  { weight: 2, arbitrary: call(fc.tuple(orderId, check), 'deleteOrder') },
+  call(Category, fc.tuple(newCategory), 'insert'),
+  call(Category, fc.tuple(id, categoryPatch, check), 'update'),
+  call(Category, fc.tuple(id, check), 'remove'),
+  { weight: 2, arbitrary: call(Pet, fc.tuple(newPet), 'insert') },
+  { weight: 2, arbitrary: call(Pet, fc.tuple(id, petPatch, check), 'update') },
+  call(Pet, fc.tuple(id, check), 'remove'),
+  { weight: 3, arbitrary: call(Order, fc.tuple(newOrder), 'insert') },
+  { weight: 3, arbitrary: call(Order, fc.tuple(orderId, orderPatch, check), 'update') },
+  { weight: 2, arbitrary: call(Order, fc.tuple(orderId, check), 'remove') },
 );
 
-function call<K extends keyof PetstoreWrites>(
-  input: fc.Arbitrary<unknown[]>,
-  method: K,
-): fc.Arbitrary<[string, Write]> {
-  return input.map((args) => [
-    `${method}(${JSON.stringify(args)})`,
-    (writes) => (writes[method] as (...args: unknown[]) => MaybePromise<unknown>)(...args),
-  ]);
-}
-
-const read = (input: fc.Arbitrary<unknown[]>, method: keyof Store): fc.Arbitrary<Step> =>
-  input.map((args) =>
-    step(`${method}(${JSON.stringify(args)})`, (store) =>
-      (store[method] as (...args: unknown[]) => MaybePromise<unknown>)(...args),
-    ),
-  );
+const read = (...what: Parameters<typeof call>): fc.Arbitrary<Step> =>
+  call(...what).map(([text, run]) => step(text, run));
 
 const START = Date.UTC(2026, 0, 1);
 
@@ -140,16 +149,16 @@ const anyStep = fc.oneof(
         ),
       ),
   },
-  read(fc.tuple(petFilter, page), 'petPage'),
-  read(fc.tuple(orderFilter, page), 'orderPage'),
-  read(fc.tuple(page), 'categoryPage'),
-  read(fc.tuple(ids, petFilter, page), 'petPagesByCategory'),
-  read(fc.tuple(ids, orderFilter, page), 'orderPagesByPet'),
-  read(fc.tuple(ids, petFilter), 'petCountsByCategory'),
-  read(fc.tuple(ids, orderFilter), 'orderCountsByPet'),
-  read(fc.tuple(petFilter), 'petCount'),
-  read(fc.tuple(orderFilter), 'orderCount'),
-  read(fc.tuple(ids), 'ordersById'),
+  read(Pet, fc.tuple(petFilter, page), 'page'),
+  read(Order, fc.tuple(orderFilter, page), 'page'),
+  read(Category, fc.tuple(fc.constant({}), page), 'page'),
+  read(Pet, fc.tuple(fc.constant('categoryId'), ids, petFilter, page), 'pagesByParent'),
+  read(Order, fc.tuple(fc.constant('petId'), ids, orderFilter, page), 'pagesByParent'),
+  read(Pet, fc.tuple(fc.constant('categoryId'), ids, petFilter), 'countsByParent'),
+  read(Order, fc.tuple(fc.constant('petId'), ids, orderFilter), 'countsByParent'),
+  read(Pet, fc.tuple(petFilter), 'count'),
+  read(Order, fc.tuple(orderFilter), 'count'),
+  read(Order, fc.tuple(ids), 'byIds'),
 );
 
 async function outcomeOf(run: () => MaybePromise<unknown>): Promise<unknown> {
@@ -162,10 +171,14 @@ async function outcomeOf(run: () => MaybePromise<unknown>): Promise<unknown> {
 }
 
 const everything = async (store: Store) => ({
-  pets: await store.petPage({}, { limit: 100 }),
-  categories: await store.categoryPage({ limit: 100 }),
-  orders: await store.orderPage({}, { limit: 100 }),
-  counts: [await store.petCount({}), await store.categoryCount(), await store.orderCount({})],
+  pets: await store.table(Pet).page({}, { limit: 100 }),
+  categories: await store.table(Category).page({}, { limit: 100 }),
+  orders: await store.table(Order).page({}, { limit: 100 }),
+  counts: [
+    await store.table(Pet).count({}),
+    await store.table(Category).count({}),
+    await store.table(Order).count({}),
+  ],
   usage: await store.usage(['a', 'b']),
   keys: await store.apiKeys(),
 });
@@ -183,8 +196,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('both engines', () => {
    */
   async function agree(steps: readonly Step[], transactions: 'auto' | 'off' = 'auto'): Promise<void> {
     const database = `agreement_${randomUUID()}`;
-    const mongo = await openMongoStore({ uri: mongoUri(database), transactions });
-    const sqlite = openSqliteStore({ file: join(folder, `${randomUUID()}.db`), role: 'server' });
+    const mongo = await openMongoStore({ records: RECORDS, uri: mongoUri(database), transactions });
+    const sqlite = openSqliteStore({
+      records: RECORDS,
+      file: join(folder, `${randomUUID()}.db`),
+      role: 'server',
+    });
     try {
       for (const { name, run } of steps) {
         const [actual, expected] = [await outcomeOf(() => run(mongo)), await outcomeOf(() => run(sqlite))];
@@ -200,12 +217,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('both engines', () => {
 
   /** Creates the records that the sequences start with. */
   const initialSteps: Step[] = [
-    step('category 1', (store) => store.createCategory({ name: 'Dogs' })),
-    step('category 2', (store) => store.createCategory({ name: 'Cats', description: 'Small' })),
-    step('pet 1', (store) => store.createPet({ name: 'Rex', categoryId: '1', status: 'available' })),
-    step('pet 2', (store) => store.createPet({ name: 'Tom', categoryId: '2', status: 'sold' })),
-    step('order 1', (store) => store.createOrder({ petId: '1', complete: false })),
-    step('order 3', (store) => store.createOrder({ id: '3', petId: '2', complete: true })),
+    step('category 1', (store) => store.table(Category).insert({ name: 'Dogs' })),
+    step('category 2', (store) => store.table(Category).insert({ name: 'Cats', description: 'Small' })),
+    step('pet 1', (store) => store.table(Pet).insert({ name: 'Rex', categoryId: '1', status: 'available' })),
+    step('pet 2', (store) => store.table(Pet).insert({ name: 'Tom', categoryId: '2', status: 'sold' })),
+    step('order 1', (store) => store.table(Order).insert({ petId: '1', complete: false })),
+    step('order 3', (store) => store.table(Order).insert({ id: '3', petId: '2', complete: true })),
   ];
 
   it.each(['auto', 'off'] as const)(

@@ -1,23 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Category } from '../../src/domains/category/category.ts';
-import type { Order } from '../../src/domains/order/order.ts';
-import { PET_STATUSES, type Pet, type PetStatus } from '../../src/domains/pet/pet.ts';
+import { Category } from '../../src/domains/category/category.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet, PetStatus } from '../../src/domains/pet/pet.ts';
 import { AppError, type ErrorCode, unavailable } from '../../src/foundation/errors.ts';
 import type { Id } from '../../src/foundation/id.ts';
 import { andThen, type MaybePromise } from '../../src/foundation/maybe-promise.ts';
-import type {
-  ApiKey,
-  IdempotentCall,
-  Limits,
-  Page,
-  PageRequest,
-  PetstoreReads,
-  PetstoreWrites,
-  Store,
-  Transaction,
-} from '../../src/store/store.ts';
+import type { ApiKey, IdempotentCall, Limits, Store, Transaction } from '../../src/store/store.ts';
+import type { Page, PageRequest, Tables } from '../../src/store/table.ts';
 import { chargeUsage, DAY, FIRST_BAN, initialUsage, MINUTE, STRIKES_TO_BAN } from '../../src/store/usage.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
@@ -85,19 +76,19 @@ describe.each(engines)('$name', (engine) => {
   });
   afterAll(() => opened.close());
 
-  const newCategory = async (): Promise<Category> => store.createCategory({ name: 'Dogs' });
+  const newCategory = async (): Promise<Category> => store.table(Category).insert({ name: 'Dogs' });
   const newPet = async (categoryId?: Id, status: PetStatus = 'available'): Promise<Pet> =>
-    store.createPet({ name: 'Rex', categoryId: categoryId ?? (await newCategory()).id, status });
+    store.table(Pet).insert({ name: 'Rex', categoryId: categoryId ?? (await newCategory()).id, status });
 
   describe('records', () => {
     it('returns records as they were stored', async () => {
-      const plain = await store.createCategory({ name: 'Cats 🐈 "quoted" \\ \n' });
-      const described = await store.createCategory({ name: 'Dogs', description: '$loyal.' });
+      const plain = await store.table(Category).insert({ name: 'Cats 🐈 "quoted" \\ \n' });
+      const described = await store.table(Category).insert({ name: 'Dogs', description: '$loyal.' });
       expect(plain).toStrictEqual({ id: plain.id, name: 'Cats 🐈 "quoted" \\ \n' });
       expect(described).toStrictEqual({ id: described.id, name: 'Dogs', description: '$loyal.' });
-      expect(await store.categoriesById([plain.id, described.id])).toStrictEqual([plain, described]);
+      expect(await store.table(Category).byIds([plain.id, described.id])).toStrictEqual([plain, described]);
 
-      const pet = await store.createPet({ name: 'Rex', categoryId: plain.id, status: 'pending' });
+      const pet = await store.table(Pet).insert({ name: 'Rex', categoryId: plain.id, status: 'pending' });
       expect(pet).toStrictEqual({
         id: pet.id,
         name: 'Rex',
@@ -105,10 +96,10 @@ describe.each(engines)('$name', (engine) => {
         status: 'pending',
         quantity: 0,
       });
-      expect(await store.petsById([pet.id])).toStrictEqual([pet]);
+      expect(await store.table(Pet).byIds([pet.id])).toStrictEqual([pet]);
 
-      const bare = await store.createOrder({ complete: false });
-      const full = await store.createOrder({
+      const bare = await store.table(Order).insert({ complete: false });
+      const full = await store.table(Order).insert({
         petId: pet.id,
         quantity: 2147483647,
         shipDate: '2026-01-31T09:30:00.250Z',
@@ -122,44 +113,46 @@ describe.each(engines)('$name', (engine) => {
         shipDate: '2026-01-31T09:30:00.250Z',
         complete: true,
       });
-      expect(await store.ordersById([full.id, bare.id])).toStrictEqual([full, bare]);
+      expect(await store.table(Order).byIds([full.id, bare.id])).toStrictEqual([full, bare]);
     });
 
     it('returns records in the order of the ids, with null for missing ones and with repetitions', async () => {
       const a = await newPet();
       const b = await newPet(a.categoryId);
-      expect(await store.petsById([b.id, MAX, a.id, b.id])).toEqual([b, null, a, b]);
-      expect(await store.petsById([])).toEqual([]);
-      expect(await store.categoriesById([MAX])).toEqual([null]);
-      expect(await store.ordersById(['1234567'])).toEqual([null]);
+      expect(await store.table(Pet).byIds([b.id, MAX, a.id, b.id])).toEqual([b, null, a, b]);
+      expect(await store.table(Pet).byIds([])).toEqual([]);
+      expect(await store.table(Category).byIds([MAX])).toEqual([null]);
+      expect(await store.table(Order).byIds(['1234567'])).toEqual([null]);
     });
 
     it('keeps ids exact up to the largest int64', async () => {
       const ids = ['9007199254740992', '9007199254740993', '9223372036854775806', MAX];
-      for (const id of ids) expect((await store.createOrder({ id, complete: false })).id).toBe(id);
-      expect((await store.ordersById(ids)).map((order) => order?.id)).toEqual(ids);
-      const page = await store.orderPage({}, { limit: 100, after: '9007199254740992' });
+      for (const id of ids) expect((await store.table(Order).insert({ id, complete: false })).id).toBe(id);
+      expect((await store.table(Order).byIds(ids)).map((order) => order?.id)).toEqual(ids);
+      const page = await store.table(Order).page({}, { limit: 100, after: '9007199254740992' });
       expect(page.items.map(({ id }) => id)).toEqual(ids.slice(1));
-      const before = await store.orderPage({}, { limit: 1, before: MAX, backward: true });
+      const before = await store.table(Order).page({}, { limit: 1, before: MAX, backward: true });
       expect(before.items.map(({ id }) => id)).toEqual(['9223372036854775806']);
-      expect((await store.orderPage({}, { limit: 100, after: MAX })).items).toEqual([]);
-      expect((await store.updateOrder(MAX, { quantity: 5 })).id).toBe(MAX);
-      for (const id of ids) expect(await store.deleteOrder(id)).toBe(id);
+      expect((await store.table(Order).page({}, { limit: 100, after: MAX })).items).toEqual([]);
+      expect((await store.table(Order).update(MAX, { quantity: 5 })).id).toBe(MAX);
+      for (const id of ids) expect(await store.table(Order).remove(id)).toBe(id);
     });
 
     it('returns instants in UTC, with milliseconds only if they are not zero', async () => {
       const dates = ['0001-01-01T00:00:00Z', '1969-12-31T23:59:59.999Z', '9999-12-31T23:59:59Z'];
       for (const shipDate of dates) {
-        const { id } = await store.createOrder({ shipDate, complete: false });
-        expect((await store.ordersById([id]))[0]?.shipDate).toBe(shipDate);
+        const { id } = await store.table(Order).insert({ shipDate, complete: false });
+        expect((await store.table(Order).byIds([id]))[0]?.shipDate).toBe(shipDate);
       }
     });
 
     it('refuses text that is not an instant and stores nothing', async () => {
-      const before = await store.orderCount({});
-      const created = await errorOf(() => store.createOrder({ shipDate: 'tomorrow', complete: false }));
+      const before = await store.table(Order).count({});
+      const created = await errorOf(() =>
+        store.table(Order).insert({ shipDate: 'tomorrow', complete: false }),
+      );
       expect(String(created)).toContain('tomorrow');
-      expect(await store.orderCount({})).toBe(before);
+      expect(await store.table(Order).count({})).toBe(before);
     });
   });
 
@@ -171,10 +164,10 @@ describe.each(engines)('$name', (engine) => {
       all = [];
       for (let i = 0; i < 3; i++) categories.push((await newCategory()).id);
       // The third category stays empty.
-      for (let i = 0; i < 18; i++) all.push(await newPet(categories[i % 2]!, PET_STATUSES[(i * 7) % 3]!));
+      for (let i = 0; i < 18; i++) all.push(await newPet(categories[i % 2]!, PetStatus.values[(i * 7) % 3]!));
     });
 
-    const filter = fc.record({ status: fc.option(fc.subarray([...PET_STATUSES]), { nil: undefined }) });
+    const filter = fc.record({ status: fc.option(fc.subarray([...PetStatus.values]), { nil: undefined }) });
     const request = fc
       .record({
         limit: fc.constantFrom(0, 1, 2, 5, 100),
@@ -198,7 +191,7 @@ describe.each(engines)('$name', (engine) => {
         fc.asyncProperty(filter, request, fc.nat(2), async ({ status }, makeRequest, category) => {
           const categoryId = categories[category]!;
           const expected = pageOf(matching(categoryId, status), makeRequest());
-          expect(await store.petPage({ status, categoryId }, makeRequest())).toEqual(expected);
+          expect(await store.table(Pet).page({ status, categoryId }, makeRequest())).toEqual(expected);
         }),
         { numRuns: runs(300, 60) },
       );
@@ -213,14 +206,18 @@ describe.each(engines)('$name', (engine) => {
           async ({ status }, makeRequest, parents) => {
             const ids = parents.map((parent) => categories[parent]!);
             const expected = ids.map((id) => pageOf(matching(id, status), makeRequest()));
-            expect(await store.petPagesByCategory(ids, { status }, makeRequest())).toEqual(expected);
+            expect(
+              await store.table(Pet).pagesByParent('categoryId', ids, { status }, makeRequest()),
+            ).toEqual(expected);
             const counts = ids.map((id) => matching(id, status).length);
-            expect(await store.petCountsByCategory(ids, { status })).toEqual(counts);
+            expect(await store.table(Pet).countsByParent('categoryId', ids, { status })).toEqual(counts);
             const [categoryId] = ids;
             if (categoryId === undefined) return;
             // A category in the filter leaves nothing for the other parents.
             const ofOne = counts.map((count, i) => (ids[i] === categoryId ? count : 0));
-            expect(await store.petCountsByCategory(ids, { status, categoryId })).toEqual(ofOne);
+            expect(await store.table(Pet).countsByParent('categoryId', ids, { status, categoryId })).toEqual(
+              ofOne,
+            );
           },
         ),
         { numRuns: runs(200, 30) },
@@ -237,10 +234,10 @@ describe.each(engines)('$name', (engine) => {
       ] as const) {
         const expected = all.filter((pet) => !status || (status as readonly string[]).includes(pet.status));
         const request = { limit: 4, after, before: all.at(-1)!.id };
-        expect(await store.petPage({ status }, request)).toEqual(pageOf(expected, request));
+        expect(await store.table(Pet).page({ status }, request)).toEqual(pageOf(expected, request));
       }
-      expect(await store.petPage({}, { limit: 2, after: '0' })).toEqual(
-        await store.petPage({}, { limit: 2 }),
+      expect(await store.table(Pet).page({}, { limit: 2, after: '0' })).toEqual(
+        await store.table(Pet).page({}, { limit: 2 }),
       );
     });
 
@@ -249,13 +246,16 @@ describe.each(engines)('$name', (engine) => {
         (made) => made.sort(byId),
       );
       const range = { after: first!.id, before: third!.id };
-      expect(await store.categoryPage({ limit: 5, ...range })).toEqual({ items: [second], hasMore: false });
-      expect((await store.categoryPage({ limit: 1, backward: true })).hasMore).toBe(true);
+      expect(await store.table(Category).page({}, { limit: 5, ...range })).toEqual({
+        items: [second],
+        hasMore: false,
+      });
+      expect((await store.table(Category).page({}, { limit: 1, backward: true })).hasMore).toBe(true);
 
       const pets = [await newPet(first!.id), await newPet(first!.id)];
       const made: Order[] = [];
       for (let i = 0; i < 10; i++) {
-        made.push(await store.createOrder({ petId: pets[i % 2]!.id, complete: i % 3 === 0 }));
+        made.push(await store.table(Order).insert({ petId: pets[i % 2]!.id, complete: i % 3 === 0 }));
       }
       const petIds = [pets[1]!.id, MAX, pets[0]!.id];
       for (const complete of [undefined, true, false]) {
@@ -269,17 +269,21 @@ describe.each(engines)('$name', (engine) => {
           { limit: 3, backward: true },
         ]) {
           const pages = petIds.map((petId) => pageOf(of(petId), request));
-          expect(await store.orderPagesByPet(petIds, { complete }, request)).toEqual(pages);
-          expect(await store.orderPage({ petId: petIds[0]!, complete }, request)).toEqual(pages[0]);
+          expect(await store.table(Order).pagesByParent('petId', petIds, { complete }, request)).toEqual(
+            pages,
+          );
+          expect(await store.table(Order).page({ petId: petIds[0]!, complete }, request)).toEqual(pages[0]);
         }
         const counts = petIds.map((petId) => of(petId).length);
-        expect(await store.orderCountsByPet(petIds, { complete })).toEqual(counts);
+        expect(await store.table(Order).countsByParent('petId', petIds, { complete })).toEqual(counts);
         const ofOne = [counts[0], 0, 0];
-        expect(await store.orderCountsByPet(petIds, { complete, petId: petIds[0]! })).toEqual(ofOne);
-        expect(await store.orderCount({ petId: petIds[2]!, complete })).toBe(counts[2]);
+        expect(
+          await store.table(Order).countsByParent('petId', petIds, { complete, petId: petIds[0]! }),
+        ).toEqual(ofOne);
+        expect(await store.table(Order).count({ petId: petIds[2]!, complete })).toBe(counts[2]);
       }
       const afterFirst = { limit: 100, after: made[0]!.id };
-      expect((await store.orderPage({ complete: true }, afterFirst)).items).toEqual(
+      expect((await store.table(Order).page({ complete: true }, afterFirst)).items).toEqual(
         made.slice(1).filter((order) => order.complete),
       );
     });
@@ -288,34 +292,34 @@ describe.each(engines)('$name', (engine) => {
       const { id: categoryId } = await newCategory();
       const other = (await newCategory()).id;
       const counts = async () => ({
-        categories: await store.categoryCount(),
-        pets: await store.petCount({}),
-        sold: await store.petCount({ status: ['sold'] }),
-        here: await store.petCount({ categoryId }),
-        soldHere: await store.petCount({ categoryId, status: ['sold', 'sold', 'pending'] }),
-        none: await store.petCount({ status: [] }),
-        orders: await store.orderCount({}),
-        complete: await store.orderCount({ complete: true }),
+        categories: await store.table(Category).count({}),
+        pets: await store.table(Pet).count({}),
+        sold: await store.table(Pet).count({ status: ['sold'] }),
+        here: await store.table(Pet).count({ categoryId }),
+        soldHere: await store.table(Pet).count({ categoryId, status: ['sold', 'sold', 'pending'] }),
+        none: await store.table(Pet).count({ status: [] }),
+        orders: await store.table(Order).count({}),
+        complete: await store.table(Order).count({ complete: true }),
       });
       const start = await counts();
       expect(start).toMatchObject({ here: 0, soldHere: 0, none: 0 });
       const a = await newPet(categoryId, 'sold');
       const b = await newPet(categoryId);
-      const order = await store.createOrder({ complete: false });
+      const order = await store.table(Order).insert({ complete: false });
       const plus = (change: Partial<typeof start>) =>
         Object.fromEntries(
           Object.entries(start).map(([name, n]) => [name, n + (change[name as keyof typeof start] ?? 0)]),
         );
       expect(await counts()).toEqual(plus({ pets: 2, sold: 1, here: 2, soldHere: 1, orders: 1 }));
-      await store.updatePet(b.id, { status: 'sold' });
-      await store.updatePet(a.id, { categoryId: other });
-      await store.updateOrder(order.id, { complete: true });
+      await store.table(Pet).update(b.id, { status: 'sold' });
+      await store.table(Pet).update(a.id, { categoryId: other });
+      await store.table(Order).update(order.id, { complete: true });
       expect(await counts()).toEqual(
         plus({ pets: 2, sold: 2, here: 1, soldHere: 1, orders: 1, complete: 1 }),
       );
-      for (const id of [a.id, b.id]) await store.deletePet(id);
-      await store.deleteOrder(order.id);
-      for (const id of [other, categoryId]) await store.deleteCategory(id);
+      for (const id of [a.id, b.id]) await store.table(Pet).remove(id);
+      await store.table(Order).remove(order.id);
+      for (const id of [other, categoryId]) await store.table(Category).remove(id);
       expect(await counts()).toEqual({ ...start, categories: start.categories - 2 });
     });
   });
@@ -323,98 +327,102 @@ describe.each(engines)('$name', (engine) => {
   describe('writes', () => {
     it('changes only the fields in the patch', async () => {
       const pet = await newPet();
-      expect(await store.updatePet(pet.id, {})).toEqual(pet);
-      expect(await store.updatePet(pet.id, { quantity: 2147483647 })).toEqual({
+      expect(await store.table(Pet).update(pet.id, {})).toEqual(pet);
+      expect(await store.table(Pet).update(pet.id, { quantity: 2147483647 })).toEqual({
         ...pet,
         quantity: 2147483647,
       });
-      expect(await store.updatePet(pet.id, { name: 'Tom', status: 'sold', quantity: 0 })).toEqual({
+      expect(await store.table(Pet).update(pet.id, { name: 'Tom', status: 'sold', quantity: 0 })).toEqual({
         ...pet,
         name: 'Tom',
         status: 'sold',
       });
-      const moved = await store.updatePet(pet.id, { categoryId: (await newCategory()).id, name: undefined });
-      expect(await store.petsById([pet.id])).toStrictEqual([moved]);
+      const moved = await store
+        .table(Pet)
+        .update(pet.id, { categoryId: (await newCategory()).id, name: undefined });
+      expect(await store.table(Pet).byIds([pet.id])).toStrictEqual([moved]);
 
-      const category = await store.createCategory({ name: 'Dogs', description: 'Loyal' });
-      expect(await store.updateCategory(category.id, { name: 'Hounds' })).toEqual({
+      const category = await store.table(Category).insert({ name: 'Dogs', description: 'Loyal' });
+      expect(await store.table(Category).update(category.id, { name: 'Hounds' })).toEqual({
         ...category,
         name: 'Hounds',
       });
-      expect(await store.updateCategory(category.id, { description: null })).toStrictEqual({
+      expect(await store.table(Category).update(category.id, { description: null })).toStrictEqual({
         id: category.id,
         name: 'Hounds',
       });
-      const described = await store.updateCategory(category.id, { description: '' });
-      expect(await store.categoriesById([category.id])).toStrictEqual([described]);
+      const described = await store.table(Category).update(category.id, { description: '' });
+      expect(await store.table(Category).byIds([category.id])).toStrictEqual([described]);
 
-      const order = await store.createOrder({
+      const order = await store.table(Order).insert({
         petId: pet.id,
         quantity: 1,
         shipDate: '2026-01-31T09:30:00Z',
         complete: false,
       });
-      expect(await store.updateOrder(order.id, { quantity: 3, shipDate: undefined })).toEqual({
+      expect(await store.table(Order).update(order.id, { quantity: 3, shipDate: undefined })).toEqual({
         ...order,
         quantity: 3,
       });
       expect(
-        await store.updateOrder(order.id, { petId: null, quantity: null, shipDate: null }),
+        await store.table(Order).update(order.id, { petId: null, quantity: null, shipDate: null }),
       ).toStrictEqual({
         id: order.id,
         complete: false,
       });
-      const last = await store.updateOrder(order.id, { shipDate: '2026-02-01T00:00:00.5Z', complete: true });
+      const last = await store
+        .table(Order)
+        .update(order.id, { shipDate: '2026-02-01T00:00:00.5Z', complete: true });
       expect(last).toEqual({ id: order.id, shipDate: '2026-02-01T00:00:00.500Z', complete: true });
-      expect(await store.ordersById([order.id])).toStrictEqual([last]);
+      expect(await store.table(Order).byIds([order.id])).toStrictEqual([last]);
     });
 
     it('applies patches of a single field', async () => {
-      const category = await store.createCategory({ name: 'Dogs', description: 'Loyal' });
+      const category = await store.table(Category).insert({ name: 'Dogs', description: 'Loyal' });
       const pet = await newPet(category.id);
-      const order = await store.createOrder({ petId: pet.id, quantity: 1, complete: false });
+      const order = await store.table(Order).insert({ petId: pet.id, quantity: 1, complete: false });
       const [otherCategory, otherPet] = [(await newCategory()).id, (await newPet()).id];
       let expected: object = pet;
       for (const patch of [{ name: 'Tom' }, { categoryId: otherCategory }, { status: 'sold' }] as const) {
         expected = { ...expected, ...patch };
-        expect(await store.updatePet(pet.id, patch)).toStrictEqual(expected);
-        expect(await store.petsById([pet.id])).toStrictEqual([expected]);
+        expect(await store.table(Pet).update(pet.id, patch)).toStrictEqual(expected);
+        expect(await store.table(Pet).byIds([pet.id])).toStrictEqual([expected]);
       }
       expected = order;
       const instants = ['2026-01-31T09:30:00Z', '2026-01-31T09:30:01Z'];
       const changes = [...instants.map((shipDate) => ({ shipDate })), { petId: otherPet }, { quantity: 2 }];
       for (const patch of [...changes, { complete: true }]) {
         expected = { ...expected, ...patch };
-        expect(await store.updateOrder(order.id, patch)).toStrictEqual(expected);
-        expect(await store.ordersById([order.id])).toStrictEqual([expected]);
+        expect(await store.table(Order).update(order.id, patch)).toStrictEqual(expected);
+        expect(await store.table(Order).byIds([order.id])).toStrictEqual([expected]);
       }
       expected = category;
       for (const patch of [{ name: 'Hounds' }, { description: 'Old' }]) {
         expected = { ...expected, ...patch };
-        expect(await store.updateCategory(category.id, patch)).toStrictEqual(expected);
-        expect(await store.categoriesById([category.id])).toStrictEqual([expected]);
+        expect(await store.table(Category).update(category.id, patch)).toStrictEqual(expected);
+        expect(await store.table(Category).byIds([category.id])).toStrictEqual([expected]);
       }
     });
 
     it('stores -0 as 0', async () => {
       const { id } = await newPet();
-      await store.updatePet(id, { quantity: 5 });
-      await store.updatePet(id, { quantity: -0 });
-      expect(await store.petsById([id])).toMatchObject([{ quantity: 0 }]);
+      await store.table(Pet).update(id, { quantity: 5 });
+      await store.table(Pet).update(id, { quantity: -0 });
+      expect(await store.table(Pet).byIds([id])).toMatchObject([{ quantity: 0 }]);
     });
 
     it('throws NOT_FOUND for a missing record before any other check', async () => {
       const check = () => expect.unreachable();
-      expect(await codeOf(() => store.updatePet(MAX, { categoryId: MAX }, check))).toBe('NOT_FOUND');
-      expect(await codeOf(() => store.deletePet(MAX, check))).toBe('NOT_FOUND');
-      expect(await codeOf(() => store.updateCategory(MAX, {}, check))).toBe('NOT_FOUND');
-      expect(await codeOf(() => store.deleteCategory(MAX, check))).toBe('NOT_FOUND');
-      expect(await codeOf(() => store.updateOrder(MAX, { petId: MAX }, check))).toBe('NOT_FOUND');
-      expect(await codeOf(() => store.deleteOrder(MAX, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.table(Pet).update(MAX, { categoryId: MAX }, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.table(Pet).remove(MAX, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.table(Category).update(MAX, {}, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.table(Category).remove(MAX, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.table(Order).update(MAX, { petId: MAX }, check))).toBe('NOT_FOUND');
+      expect(await codeOf(() => store.table(Order).remove(MAX, check))).toBe('NOT_FOUND');
       const messages = [
-        await errorOf(() => store.updatePet(MAX, {})),
-        await errorOf(() => store.updateCategory(MAX, {})),
-        await errorOf(() => store.updateOrder(MAX, {})),
+        await errorOf(() => store.table(Pet).update(MAX, {})),
+        await errorOf(() => store.table(Category).update(MAX, {})),
+        await errorOf(() => store.table(Order).update(MAX, {})),
       ].map((error) => (error as AppError).message);
       expect(messages).toEqual(['pet', 'category', 'order'].map((kind) => `There is no ${kind} ${MAX}.`));
     });
@@ -422,28 +430,30 @@ describe.each(engines)('$name', (engine) => {
     it('throws UNKNOWN_REFERENCE for a reference to a missing record, and writes nothing', async () => {
       const pet = await newPet();
       const newOrphan = { name: 'Rex', categoryId: MAX, status: 'sold' } as const;
-      expect(await codeOf(() => store.createPet(newOrphan))).toBe('UNKNOWN_REFERENCE');
-      expect(await codeOf(() => store.updatePet(pet.id, { categoryId: MAX, quantity: 7 }))).toBe(
+      expect(await codeOf(() => store.table(Pet).insert(newOrphan))).toBe('UNKNOWN_REFERENCE');
+      expect(await codeOf(() => store.table(Pet).update(pet.id, { categoryId: MAX, quantity: 7 }))).toBe(
         'UNKNOWN_REFERENCE',
       );
-      expect(await store.petsById([pet.id])).toEqual([pet]);
-      const taken = await store.createOrder({ complete: true });
+      expect(await store.table(Pet).byIds([pet.id])).toEqual([pet]);
+      const taken = await store.table(Order).insert({ complete: true });
       for (const id of [undefined, taken.id]) {
-        expect(await codeOf(() => store.createOrder({ id, petId: MAX, complete: true }))).toBe(
+        expect(await codeOf(() => store.table(Order).insert({ id, petId: MAX, complete: true }))).toBe(
           'UNKNOWN_REFERENCE',
         );
       }
-      expect(await codeOf(() => store.updateOrder(taken.id, { petId: MAX }))).toBe('UNKNOWN_REFERENCE');
-      expect(await store.ordersById([taken.id])).toEqual([taken]);
+      expect(await codeOf(() => store.table(Order).update(taken.id, { petId: MAX }))).toBe(
+        'UNKNOWN_REFERENCE',
+      );
+      expect(await store.table(Order).byIds([taken.id])).toEqual([taken]);
       const [noCategory, noPet] = [
         `categoryId: there is no category ${MAX}.`,
         `petId: there is no pet ${MAX}.`,
       ];
       for (const [message, run] of [
-        [noCategory, () => store.createPet(newOrphan)],
-        [noCategory, () => store.updatePet(pet.id, { categoryId: MAX })],
-        [noPet, () => store.createOrder({ petId: MAX, complete: true })],
-        [noPet, () => store.updateOrder(taken.id, { petId: MAX })],
+        [noCategory, () => store.table(Pet).insert(newOrphan)],
+        [noCategory, () => store.table(Pet).update(pet.id, { categoryId: MAX })],
+        [noPet, () => store.table(Order).insert({ petId: MAX, complete: true })],
+        [noPet, () => store.table(Order).update(taken.id, { petId: MAX })],
       ] as const)
         expect((await errorOf(run)) as AppError).toMatchObject({ message });
     });
@@ -451,7 +461,7 @@ describe.each(engines)('$name', (engine) => {
     it('runs the precondition on the current record before the other checks', async () => {
       const category = await newCategory();
       const pet = await newPet(category.id);
-      const order = await store.createOrder({ petId: pet.id, complete: false });
+      const order = await store.table(Order).insert({ petId: pet.id, complete: false });
       const refuse = <T>(expected: T) => ({
         run: (current: T) => {
           expect(current).toEqual(expected);
@@ -459,24 +469,24 @@ describe.each(engines)('$name', (engine) => {
         },
       });
       const attempts = [
-        () => store.updatePet(pet.id, { categoryId: MAX }, refuse(pet).run),
-        () => store.deletePet(pet.id, refuse(pet).run),
-        () => store.updateCategory(category.id, { name: 'x' }, refuse(category).run),
-        () => store.deleteCategory(category.id, refuse(category).run),
-        () => store.updateOrder(order.id, { petId: MAX }, refuse(order).run),
-        () => store.deleteOrder(order.id, refuse(order).run),
+        () => store.table(Pet).update(pet.id, { categoryId: MAX }, refuse(pet).run),
+        () => store.table(Pet).remove(pet.id, refuse(pet).run),
+        () => store.table(Category).update(category.id, { name: 'x' }, refuse(category).run),
+        () => store.table(Category).remove(category.id, refuse(category).run),
+        () => store.table(Order).update(order.id, { petId: MAX }, refuse(order).run),
+        () => store.table(Order).remove(order.id, refuse(order).run),
       ];
       for (const run of attempts) expect(await codeOf(run)).toBe('PRECONDITION_FAILED');
-      expect(await store.petsById([pet.id])).toEqual([pet]);
-      expect(await store.categoriesById([category.id])).toEqual([category]);
-      expect(await store.ordersById([order.id])).toEqual([order]);
+      expect(await store.table(Pet).byIds([pet.id])).toEqual([pet]);
+      expect(await store.table(Category).byIds([category.id])).toEqual([category]);
+      expect(await store.table(Order).byIds([order.id])).toEqual([order]);
     });
 
     it('lets exactly one of several concurrent writes with the same precondition pass', async () => {
       const pet = await newPet();
       const codes = await inParallel(runs(20, 8), (i) =>
         codeOf(() =>
-          store.updatePet(pet.id, { quantity: i + 1 }, ({ quantity }) => {
+          store.table(Pet).update(pet.id, { quantity: i + 1 }, ({ quantity }) => {
             if (quantity !== 0) throw new AppError('PRECONDITION_FAILED', 'another version');
           }),
         ),
@@ -489,31 +499,35 @@ describe.each(engines)('$name', (engine) => {
   describe('references', () => {
     it('refuses to delete a category that has pets', async () => {
       const pet = await newPet();
-      expect(await codeOf(() => store.deleteCategory(pet.categoryId))).toBe('CONFLICT');
-      expect(await store.deletePet(pet.id)).toBe(pet.id);
-      expect(await store.petsById([pet.id])).toEqual([null]);
-      expect(await store.deleteCategory(pet.categoryId)).toBe(pet.categoryId);
-      expect(await store.categoriesById([pet.categoryId])).toEqual([null]);
+      expect(await codeOf(() => store.table(Category).remove(pet.categoryId))).toBe('CONFLICT');
+      expect(await store.table(Pet).remove(pet.id)).toBe(pet.id);
+      expect(await store.table(Pet).byIds([pet.id])).toEqual([null]);
+      expect(await store.table(Category).remove(pet.categoryId)).toBe(pet.categoryId);
+      expect(await store.table(Category).byIds([pet.categoryId])).toEqual([null]);
     });
 
     it('refuses to delete a pet that has an incomplete order; a complete one outlives it', async () => {
       const pet = await newPet();
-      const order = await store.createOrder({ petId: pet.id, complete: false });
-      expect(await codeOf(() => store.deletePet(pet.id))).toBe('CONFLICT');
-      const done = await store.updateOrder(order.id, { complete: true });
-      await store.deletePet(pet.id);
-      expect(await store.ordersById([order.id])).toEqual([done]);
-      expect(await store.updateOrder(order.id, { petId: pet.id, quantity: 2 })).toEqual({
+      const order = await store.table(Order).insert({ petId: pet.id, complete: false });
+      expect(await codeOf(() => store.table(Pet).remove(pet.id))).toBe('CONFLICT');
+      const done = await store.table(Order).update(order.id, { complete: true });
+      await store.table(Pet).remove(pet.id);
+      expect(await store.table(Order).byIds([order.id])).toEqual([done]);
+      expect(await store.table(Order).update(order.id, { petId: pet.id, quantity: 2 })).toEqual({
         ...done,
         quantity: 2,
       });
-      expect(await codeOf(() => store.updateOrder(order.id, { complete: false }))).toBe('UNKNOWN_REFERENCE');
-      expect(await store.updateOrder(order.id, { complete: false, petId: null })).toEqual({
+      expect(await codeOf(() => store.table(Order).update(order.id, { complete: false }))).toBe(
+        'UNKNOWN_REFERENCE',
+      );
+      expect(await store.table(Order).update(order.id, { complete: false, petId: null })).toEqual({
         id: order.id,
         quantity: 2,
         complete: false,
       });
-      expect(await codeOf(() => store.updateOrder(order.id, { petId: pet.id }))).toBe('UNKNOWN_REFERENCE');
+      expect(await codeOf(() => store.table(Order).update(order.id, { petId: pet.id }))).toBe(
+        'UNKNOWN_REFERENCE',
+      );
     });
 
     it('leaves no pet without its category when pets are created during its deletion', async () => {
@@ -522,16 +536,18 @@ describe.each(engines)('$name', (engine) => {
       const [codes, deleted] = await Promise.all([
         inParallel(30, (i) =>
           codeOf(async () => {
-            const pet = await store.createPet({ name: `Pet ${i}`, categoryId: category.id, status: 'sold' });
+            const pet = await store
+              .table(Pet)
+              .insert({ name: `Pet ${i}`, categoryId: category.id, status: 'sold' });
             made.push(pet.id);
           }),
         ),
         (async () => {
           await new Promise((resolve) => setTimeout(resolve, runs(0, 20)));
-          return codeOf(() => store.deleteCategory(category.id));
+          return codeOf(() => store.table(Category).remove(category.id));
         })(),
       ]);
-      const [left] = await store.categoriesById([category.id]);
+      const [left] = await store.table(Category).byIds([category.id]);
       if (deleted === 'none') {
         expect(left).toBeNull();
         expect(made).toEqual([]);
@@ -540,18 +556,19 @@ describe.each(engines)('$name', (engine) => {
         expect(left).toEqual(category);
       }
       expect(codes.filter((code) => code === 'none')).toHaveLength(made.length);
-      expect(await store.petCount({ categoryId: category.id })).toBe(made.length);
+      expect(await store.table(Pet).count({ categoryId: category.id })).toBe(made.length);
     });
 
     it('leaves no incomplete order without its pet when orders are created during its deletion', async () => {
       const pet = await newPet();
       const [ordered, deleted] = await Promise.all([
-        inParallel(10, () => codeOf(() => store.createOrder({ petId: pet.id, complete: false }))),
-        codeOf(() => store.deletePet(pet.id)),
+        inParallel(10, () => codeOf(() => store.table(Order).insert({ petId: pet.id, complete: false }))),
+        codeOf(() => store.table(Pet).remove(pet.id)),
       ]);
-      const [left] = await store.petsById([pet.id]);
+      const [left] = await store.table(Pet).byIds([pet.id]);
       expect(left === null).toBe(deleted === 'none');
-      if (deleted === 'none') expect(await store.orderCount({ petId: pet.id, complete: false })).toBe(0);
+      if (deleted === 'none')
+        expect(await store.table(Order).count({ petId: pet.id, complete: false })).toBe(0);
       else expect(ordered).toContain('none');
     });
   });
@@ -565,56 +582,61 @@ describe.each(engines)('$name', (engine) => {
 
     it('never reuses an id, even after a deletion and a restart', async () => {
       const { store } = own;
-      const category = await store.createCategory({ name: 'Dogs' });
-      const last = await store.createCategory({ name: 'Cats' });
-      const pet = await store.createPet({ name: 'Rex', categoryId: category.id, status: 'sold' });
-      const order = await store.createOrder({ complete: true });
-      await store.deletePet(pet.id);
-      await store.deleteCategory(last.id);
-      await store.deleteOrder(order.id);
+      const category = await store.table(Category).insert({ name: 'Dogs' });
+      const last = await store.table(Category).insert({ name: 'Cats' });
+      const pet = await store.table(Pet).insert({ name: 'Rex', categoryId: category.id, status: 'sold' });
+      const order = await store.table(Order).insert({ complete: true });
+      await store.table(Pet).remove(pet.id);
+      await store.table(Category).remove(last.id);
+      await store.table(Order).remove(order.id);
       const again = await own.reopen();
-      const newer = await again.createPet({ name: 'Tom', categoryId: category.id, status: 'sold' });
+      const newer = await again.table(Pet).insert({ name: 'Tom', categoryId: category.id, status: 'sold' });
       expect(BigInt(newer.id)).toBeGreaterThan(BigInt(pet.id));
-      expect(BigInt((await again.createCategory({ name: 'x' })).id)).toBeGreaterThan(BigInt(last.id));
-      expect(BigInt((await again.createOrder({ complete: true })).id)).toBeGreaterThan(BigInt(order.id));
+      expect(BigInt((await again.table(Category).insert({ name: 'x' })).id)).toBeGreaterThan(BigInt(last.id));
+      expect(BigInt((await again.table(Order).insert({ complete: true })).id)).toBeGreaterThan(
+        BigInt(order.id),
+      );
     });
 
     it('refuses order ids that are taken, and never assigns a chosen one, even if it was deleted', async () => {
       const store = await own.reopen();
-      const start = BigInt((await store.createOrder({ complete: true })).id);
+      const start = BigInt((await store.table(Order).insert({ complete: true })).id);
       const chosen = [1n, 2n, 3n, 5n, 8n].map((n) => (start + n).toString());
-      for (const id of chosen) await store.createOrder({ id, complete: true });
-      expect(await codeOf(() => store.createOrder({ id: chosen[1]!, complete: false }))).toBe('CONFLICT');
-      expect(await codeOf(() => store.createOrder({ id: start.toString(), complete: false }))).toBe(
+      for (const id of chosen) await store.table(Order).insert({ id, complete: true });
+      expect(await codeOf(() => store.table(Order).insert({ id: chosen[1]!, complete: false }))).toBe(
         'CONFLICT',
       );
-      for (const id of chosen.slice(0, 4)) await store.deleteOrder(id);
+      expect(await codeOf(() => store.table(Order).insert({ id: start.toString(), complete: false }))).toBe(
+        'CONFLICT',
+      );
+      for (const id of chosen.slice(0, 4)) await store.table(Order).remove(id);
       const next = await own.reopen();
       const assigned: bigint[] = [];
-      for (let i = 0; i < 6; i++) assigned.push(BigInt((await next.createOrder({ complete: true })).id));
+      for (let i = 0; i < 6; i++)
+        assigned.push(BigInt((await next.table(Order).insert({ complete: true })).id));
       for (const id of chosen) expect(assigned).not.toContain(BigInt(id));
       expect(new Set(assigned).size).toBe(6);
       // A client may choose the id of a deleted order again.
-      expect((await next.createOrder({ id: chosen[0]!, complete: false })).id).toBe(chosen[0]);
-      await next.createOrder({ id: MAX, complete: false });
-      expect((await next.createOrder({ complete: true })).id).not.toBe(MAX);
+      expect((await next.table(Order).insert({ id: chosen[0]!, complete: false })).id).toBe(chosen[0]);
+      await next.table(Order).insert({ id: MAX, complete: false });
+      expect((await next.table(Order).insert({ complete: true })).id).not.toBe(MAX);
     });
 
     it('never gives one id to two orders when ids are assigned and chosen concurrently', async () => {
       const store = await own.reopen();
-      const start = BigInt((await store.createOrder({ complete: true })).id);
+      const start = BigInt((await store.table(Order).insert({ complete: true })).id);
       const ids: Id[] = [];
       await inParallel(50, async (i) => {
         const id = i % 2 === 0 ? undefined : (start + BigInt(i)).toString();
         const code = await codeOf(async () => {
-          ids.push((await store.createOrder({ id, complete: true })).id);
+          ids.push((await store.table(Order).insert({ id, complete: true })).id);
         });
         if (id === undefined) expect(code).toBe('none');
         else expect(['none', 'CONFLICT']).toContain(code);
       });
       expect(new Set(ids).size).toBe(ids.length);
       expect(ids.length).toBeGreaterThanOrEqual(25);
-      expect((await store.ordersById(ids)).every((order) => order !== null)).toBe(true);
+      expect((await store.table(Order).byIds(ids)).every((order) => order !== null)).toBe(true);
     });
   });
 
@@ -630,7 +652,7 @@ describe.each(engines)('$name', (engine) => {
 
     it('replays the outcome for the same API key and payload', async () => {
       const first = call();
-      const category = await store.once(first, (writes) => writes.createCategory({ name: 'Dogs' }));
+      const category = await store.once(first, (writes) => writes.table(Category).insert({ name: 'Dogs' }));
       expect(category).toMatchObject({ replayed: false, value: { name: 'Dogs' } });
       const again = await store.once(first, () => expect.unreachable());
       expect(again).toEqual({ ...category, replayed: true });
@@ -643,38 +665,38 @@ describe.each(engines)('$name', (engine) => {
     /** Writes twice and then fails; synchronously on the embedded engine, which requires it. */
     const writeThenFail =
       (fault: Error, pet: Pet) =>
-      (writes: PetstoreWrites): MaybePromise<Category> => {
-        const made = writes.createCategory({ name: 'Never' });
+      (writes: Tables): MaybePromise<Category> => {
+        const made = writes.table(Category).insert({ name: 'Never' });
         const fail = (): never => {
           throw fault;
         };
         if (!(made instanceof Promise)) {
-          writes.updatePet(pet.id, { quantity: 99 });
+          writes.table(Pet).update(pet.id, { quantity: 99 });
           return fail();
         }
-        return made.then(() => writes.updatePet(pet.id, { quantity: 99 })).then(fail);
+        return made.then(() => writes.table(Pet).update(pet.id, { quantity: 99 })).then(fail);
       };
 
     it('replays an error below 500, with nothing written', async () => {
       const pet = await newPet();
-      const before = await store.categoryCount();
+      const before = await store.table(Category).count({});
       const failing = call();
       const error = { code: 'CONFLICT', message: 'It is in use.', status: 409 };
       const work = writeThenFail(new AppError('CONFLICT', error.message), pet);
       expect(await store.once(failing, work)).toEqual({ replayed: false, error });
       expect(await store.once(failing, () => expect.unreachable())).toEqual({ replayed: true, error });
-      expect(await store.categoryCount()).toBe(before);
-      expect(await store.petsById([pet.id])).toEqual([pet]);
+      expect(await store.table(Category).count({})).toBe(before);
+      expect(await store.table(Pet).byIds([pet.id])).toEqual([pet]);
     });
 
     it('keeps nothing after any other error', async () => {
       const pet = await newPet();
-      const before = await store.categoryCount();
+      const before = await store.table(Category).count({});
       for (const fault of [unavailable(), new AppError('INTERNAL', 'a fault'), new TypeError('a mistake')]) {
         const failing = call();
         await expect((async () => store.once(failing, writeThenFail(fault, pet)))()).rejects.toBe(fault);
-        expect(await store.categoryCount()).toBe(before);
-        expect(await store.petsById([pet.id])).toEqual([pet]);
+        expect(await store.table(Category).count({})).toBe(before);
+        expect(await store.table(Pet).byIds([pet.id])).toEqual([pet]);
         expect(await store.once(failing, () => 'done')).toEqual({ replayed: false, value: 'done' });
       }
     });
@@ -698,7 +720,7 @@ describe.each(engines)('$name', (engine) => {
       const outcomes = await inParallel(8, async () => {
         try {
           return await store.once(duplicate, (writes) =>
-            writes.createPet({ name: 'Rex', categoryId, status: 'available' }),
+            writes.table(Pet).insert({ name: 'Rex', categoryId, status: 'available' }),
           );
         } catch (error) {
           expect((error as AppError).code).toBe('CONFLICT');
@@ -707,57 +729,59 @@ describe.each(engines)('$name', (engine) => {
       });
       expect(outcomes.filter((outcome) => outcome?.replayed === false)).toHaveLength(1);
       expect(new Set(outcomes.flatMap((outcome) => outcome?.value?.id ?? [])).size).toBe(1);
-      expect(await store.petCount({ categoryId })).toBe(1);
+      expect(await store.table(Pet).count({ categoryId })).toBe(1);
     });
   });
 
   describe('a transaction', () => {
     /** Creates a category with a pet in it; synchronously on the embedded engine, which requires it. */
-    const createBoth = (writes: PetstoreWrites): MaybePromise<Pet> =>
-      andThen(writes.createCategory({ name: 'Dogs' }), ({ id: categoryId }) =>
-        writes.createPet({ name: 'Rex', categoryId, status: 'sold' }),
+    const createBoth = (writes: Tables): MaybePromise<Pet> =>
+      andThen(writes.table(Category).insert({ name: 'Dogs' }), ({ id: categoryId }) =>
+        writes.table(Pet).insert({ name: 'Rex', categoryId, status: 'sold' }),
       );
 
     it('commits all writes of its work and returns its result', async () => {
       expect(await store.hasTransactions()).toBe(true);
       const pet = await store.transaction(createBoth);
       expect(pet).toMatchObject({ name: 'Rex', status: 'sold' });
-      expect(await store.petsById([pet.id])).toEqual([pet]);
-      expect(await store.categoriesById([pet.categoryId])).toEqual([{ id: pet.categoryId, name: 'Dogs' }]);
+      expect(await store.table(Pet).byIds([pet.id])).toEqual([pet]);
+      expect(await store.table(Category).byIds([pet.categoryId])).toEqual([
+        { id: pet.categoryId, name: 'Dogs' },
+      ]);
     });
 
     it('writes nothing if its work throws', async () => {
-      const before = [await store.categoryCount(), await store.petCount({})];
+      const before = [await store.table(Category).count({}), await store.table(Pet).count({})];
       const fault = new AppError('CONFLICT', 'no');
-      const work = (writes: PetstoreWrites): MaybePromise<never> =>
+      const work = (writes: Tables): MaybePromise<never> =>
         andThen(createBoth(writes), () => {
           throw fault;
         });
       expect(await errorOf(() => store.transaction(work))).toBe(fault);
-      expect([await store.categoryCount(), await store.petCount({})]).toEqual(before);
+      expect([await store.table(Category).count({}), await store.table(Pet).count({})]).toEqual(before);
     });
 
     it('reads its own writes, which leave nothing behind when it fails', async () => {
-      const { id: categoryId } = await store.createCategory({ name: 'Before' });
-      const { id } = await store.createPet({ name: 'Before', categoryId, status: 'available' });
-      const look = (reads: PetstoreReads): MaybePromise<unknown[]> =>
+      const { id: categoryId } = await store.table(Category).insert({ name: 'Before' });
+      const { id } = await store.table(Pet).insert({ name: 'Before', categoryId, status: 'available' });
+      const look = (reads: Tables): MaybePromise<unknown[]> =>
         inOrder([
-          () => reads.petsById([id]),
-          () => reads.petsById([id, '999999']),
-          () => reads.categoriesById([categoryId]),
-          () => reads.petPage({ categoryId }, { limit: 5 }),
-          () => reads.petPagesByCategory([categoryId], {}, { limit: 5 }),
-          () => reads.petCount({ categoryId }),
-          () => reads.petCountsByCategory([categoryId], {}),
+          () => reads.table(Pet).byIds([id]),
+          () => reads.table(Pet).byIds([id, '999999']),
+          () => reads.table(Category).byIds([categoryId]),
+          () => reads.table(Pet).page({ categoryId }, { limit: 5 }),
+          () => reads.table(Pet).pagesByParent('categoryId', [categoryId], {}, { limit: 5 }),
+          () => reads.table(Pet).count({ categoryId }),
+          () => reads.table(Pet).countsByParent('categoryId', [categoryId], {}),
         ]);
       const before = await look(store);
       const pet = { id, name: 'Within', categoryId, status: 'available' as const, quantity: 0 };
       const fault = new AppError('CONFLICT', 'no');
       let seen: unknown;
       const work = (transaction: Transaction): MaybePromise<never> =>
-        andThen(transaction.updatePet(id, { name: 'Within' }), () =>
-          andThen(transaction.updateCategory(categoryId, { name: 'Also' }), () =>
-            andThen(transaction.createPet(pet), (other) =>
+        andThen(transaction.table(Pet).update(id, { name: 'Within' }), () =>
+          andThen(transaction.table(Category).update(categoryId, { name: 'Also' }), () =>
+            andThen(transaction.table(Pet).insert(pet), (other) =>
               andThen(look(transaction), (found) => {
                 seen = [other, found];
                 throw fault;

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Category } from '../../src/domains/category/category.ts';
+import { Category } from '../../src/domains/category/category.ts';
 import { EVENT_TYPES } from '../../src/domains/event/event.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import type { EventFollower, StoredEvent } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -68,24 +71,24 @@ describe.each(engines)('the event log ($name)', (engine) => {
   beforeAll(async () => {
     opened = await engine.open();
     store = opened.store;
-    first = await store.createCategory({ name: 'First' });
+    first = await store.table(Category).insert({ name: 'First' });
   });
   afterAll(() => opened.close());
 
   it('lists each effective write once, in order, with the record as that write left it', async () => {
     const start = await endOf(store);
-    const dogs = await store.createCategory({ name: 'Dogs', description: 'They bark' });
-    const rex = await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
-    await store.updatePet(rex.id, { quantity: 3 });
-    await store.updatePet(rex.id, { name: 'Max' });
-    await store.updatePet(rex.id, { status: 'sold', name: 'Max' });
-    const order = await store.createOrder({ petId: rex.id, quantity: 2, complete: false });
-    await store.updateOrder(order.id, { shipDate: '2026-01-31T09:30:00Z', quantity: null });
-    await store.updateOrder(order.id, { complete: true });
-    await store.updateCategory(dogs.id, { description: null });
-    await store.deleteOrder(order.id);
-    await store.deletePet(rex.id);
-    await store.deleteCategory(dogs.id);
+    const dogs = await store.table(Category).insert({ name: 'Dogs', description: 'They bark' });
+    const rex = await store.table(Pet).insert({ name: 'Rex', categoryId: dogs.id, status: 'available' });
+    await store.table(Pet).update(rex.id, { quantity: 3 });
+    await store.table(Pet).update(rex.id, { name: 'Max' });
+    await store.table(Pet).update(rex.id, { status: 'sold', name: 'Max' });
+    const order = await store.table(Order).insert({ petId: rex.id, quantity: 2, complete: false });
+    await store.table(Order).update(order.id, { shipDate: '2026-01-31T09:30:00Z', quantity: null });
+    await store.table(Order).update(order.id, { complete: true });
+    await store.table(Category).update(dogs.id, { description: null });
+    await store.table(Order).remove(order.id);
+    await store.table(Pet).remove(rex.id);
+    await store.table(Category).remove(dogs.id);
 
     const pet = { id: rex.id, name: 'Rex', categoryId: dogs.id, status: 'available', quantity: 0 };
     const changed = { id: order.id, petId: rex.id, shipDate: '2026-01-31T09:30:00Z' };
@@ -106,28 +109,31 @@ describe.each(engines)('the event log ($name)', (engine) => {
   });
 
   it('omits writes that change nothing, fail or replay an idempotency key', async () => {
-    const dogs = await store.createCategory({ name: 'Dogs', description: 'They bark' });
-    const rex = await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
-    const order = await store.createOrder({
+    const dogs = await store.table(Category).insert({ name: 'Dogs', description: 'They bark' });
+    const rex = await store.table(Pet).insert({ name: 'Rex', categoryId: dogs.id, status: 'available' });
+    const order = await store.table(Order).insert({
       petId: rex.id,
       shipDate: '2026-01-31T09:30:00Z',
       complete: false,
     });
     const start = await endOf(store);
 
-    await store.updatePet(rex.id, { name: 'Rex', categoryId: dogs.id, status: 'available', quantity: 0 });
-    await store.updatePet(rex.id, {});
-    await store.updateCategory(dogs.id, { name: 'Dogs', description: 'They bark' });
-    await store.updateOrder(order.id, { shipDate: '2026-01-31T09:30:00Z', quantity: null });
-    expect(await codeOf(() => store.deleteCategory(dogs.id))).toBe('CONFLICT');
-    expect(await codeOf(() => store.deletePet(rex.id))).toBe('CONFLICT');
-    expect(await codeOf(() => store.createOrder({ id: order.id, complete: false }))).toBe('CONFLICT');
+    await store
+      .table(Pet)
+      .update(rex.id, { name: 'Rex', categoryId: dogs.id, status: 'available', quantity: 0 });
+    await store.table(Pet).update(rex.id, {});
+    await store.table(Category).update(dogs.id, { name: 'Dogs', description: 'They bark' });
+    await store.table(Order).update(order.id, { shipDate: '2026-01-31T09:30:00Z', quantity: null });
+    expect(await codeOf(() => store.table(Category).remove(dogs.id))).toBe('CONFLICT');
+    expect(await codeOf(() => store.table(Pet).remove(rex.id))).toBe('CONFLICT');
+    expect(await codeOf(() => store.table(Order).insert({ id: order.id, complete: false }))).toBe('CONFLICT');
     const nowhere = { name: 'Max', categoryId: '404', status: 'available' } as const;
-    expect(await codeOf(() => store.createPet(nowhere))).toBe('UNKNOWN_REFERENCE');
+    expect(await codeOf(() => store.table(Pet).insert(nowhere))).toBe('UNKNOWN_REFERENCE');
     const call = { apiKeyId: 'k', idempotencyKey: 'i', fingerprint: 'f', now: Date.now(), keepFor: 60_000 };
-    for (let i = 0; i < 3; i++) await store.once(call, (writes) => writes.createCategory({ name: 'Once' }));
+    for (let i = 0; i < 3; i++)
+      await store.once(call, (writes) => writes.table(Category).insert({ name: 'Once' }));
     const refused = { ...call, idempotencyKey: 'refused' };
-    await codeOf(() => store.once(refused, (writes) => writes.createPet(nowhere)));
+    await codeOf(() => store.once(refused, (writes) => writes.table(Pet).insert(nowhere)));
 
     expect(
       (await readAll(store, start)).map(({ type, record }) => [type, (record as { name?: string }).name]),
@@ -136,7 +142,7 @@ describe.each(engines)('the event log ($name)', (engine) => {
 
   it('returns pages without gaps or overlaps from any position, also after a restart', async () => {
     const start = await endOf(store);
-    for (let i = 0; i < 7; i++) await store.createCategory({ name: `Page ${i}` });
+    for (let i = 0; i < 7; i++) await store.table(Category).insert({ name: `Page ${i}` });
     const all = await readAll(store, start);
     expect(all).toHaveLength(7);
     expect(new Set(all.map(({ id }) => id)).size).toBe(7);
@@ -148,10 +154,10 @@ describe.each(engines)('the event log ($name)', (engine) => {
 
   it('filters by event types', async () => {
     const start = await endOf(store);
-    const dogs = await store.createCategory({ name: 'Dogs' });
-    const rex = await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
-    await store.updatePet(rex.id, { quantity: 1 });
-    await store.updatePet(rex.id, { name: 'Max' });
+    const dogs = await store.table(Category).insert({ name: 'Dogs' });
+    const rex = await store.table(Pet).insert({ name: 'Rex', categoryId: dogs.id, status: 'available' });
+    await store.table(Pet).update(rex.id, { quantity: 1 });
+    await store.table(Pet).update(rex.id, { name: 'Max' });
     const of = async (...types: (typeof EVENT_TYPES)[number][]) =>
       (await store.eventPage({ after: start, types, limit: 100 })).events.map(({ type }) => type);
     expect(await of('inventory.updated')).toEqual(['inventory.updated']);
@@ -165,7 +171,7 @@ describe.each(engines)('the event log ($name)', (engine) => {
   it('records the time of a write', async () => {
     const start = await endOf(store);
     const before = Date.now();
-    await store.createCategory({ name: 'Now' });
+    await store.table(Category).insert({ name: 'Now' });
     const [event] = await readAll(store, start);
     // MongoDB uses the clock of its server.
     expect(event!.time).toBeGreaterThanOrEqual(before - 1_000);
@@ -173,7 +179,7 @@ describe.each(engines)('the event log ($name)', (engine) => {
   });
 
   it('starts at the oldest event each time without a position', async () => {
-    for (const name of ['Second', 'Third']) await store.createCategory({ name });
+    for (const name of ['Second', 'Third']) await store.table(Category).insert({ name });
     const { events } = await store.eventPage({ limit: 1 });
     expect(typesAndRecords(events)).toEqual([{ type: 'category.created', record: first }]);
     expect(await store.eventPage({ limit: 1 })).toMatchObject({ events });
@@ -207,16 +213,16 @@ describe.each(engines)('the event log ($name)', (engine) => {
       const start = await endOf(store);
       const follower = new CollectingFollower();
       const following = await store.followEvents(follower);
-      const dogs = await store.createCategory({ name: 'Dogs' });
+      const dogs = await store.table(Category).insert({ name: 'Dogs' });
       await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
-          store.createPet({ name: `Pet ${i}`, categoryId: dogs.id, status: 'available' }),
+          store.table(Pet).insert({ name: `Pet ${i}`, categoryId: dogs.id, status: 'available' }),
         ),
       );
       await following.caughtUp();
       expect(await follower.until(21)).toEqual(await readAll(store, start));
       following.stop();
-      await store.createCategory({ name: 'Unheard' });
+      await store.table(Category).insert({ name: 'Unheard' });
       expect(follower.events).toHaveLength(21);
     });
 
@@ -224,7 +230,7 @@ describe.each(engines)('the event log ($name)', (engine) => {
       const followers = [new CollectingFollower(), new CollectingFollower()];
       const followings = [];
       for (const follower of followers) followings.push(await store.followEvents(follower));
-      await store.createCategory({ name: 'Both' });
+      await store.table(Category).insert({ name: 'Both' });
       expect(await followers[0]!.until(1)).toEqual(await followers[1]!.until(1));
       for (const following of followings) {
         expect(following.lag()).toBeGreaterThanOrEqual(0);
@@ -238,7 +244,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a standalone MongoDB', () => {
   it('has no event log and says that it is standalone', async () => {
     const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
     const database = `events-${randomUUID().slice(0, 8)}`;
-    const store = await openMongoStore({ uri: mongoUri(database), transactions: 'off' });
+    const store = await openMongoStore({ records: RECORDS, uri: mongoUri(database), transactions: 'off' });
     const error = { code: 'NOT_FOUND', message: expect.stringMatching(/standalone/) };
     await expect(store.eventPage({ limit: 1 })).rejects.toMatchObject(error);
     await expect(store.followEvents(new CollectingFollower())).rejects.toMatchObject(error);

@@ -1,25 +1,14 @@
+import { newRules, patchRules } from '../../foundation/record.ts';
 import { restDialect } from '../../foundation/validation.ts';
 import { PAGE_PARAMETERS } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
-import { id, optional, pageOf, type Shape, selectionOf, text, trimmedText } from '../../schema/shape.ts';
-import { categoryPatch, newCategory } from './category.ts';
+import { pageOf, selectionOf, shapeOf } from '../../schema/shape.ts';
+import { Category } from './category.ts';
 
-const Category: Shape = {
-  type: 'Category',
-  name: 'Category',
-  listName: 'Categories',
-  description: 'A kind of animal.',
-  idField: 'id',
-  fields: {
-    id: id('Unique identifier assigned on creation'),
-    name: trimmedText(200, 'The category name (for example a kind of animal)'),
-    description: optional(text(2000, 'A short description of the category')),
-  },
-  example: { id: 1, name: 'Dogs', description: 'Loyal, loud and always hungry' },
-};
+const shape = shapeOf(Category);
 
 const updateCategory = `mutation updateCategory($categoryId: ID!, $input: CategoryPatch!) {
-  result: updateCategory(id: $categoryId, input: $input) ${selectionOf(Category)}
+  result: updateCategory(id: $categoryId, input: $input) ${selectionOf(shape)}
 }`;
 
 const common = { tag: 'Pets', kind: 'category', stability: 'stable' } as const;
@@ -33,7 +22,7 @@ const replacement = (category: { name: string; description?: string }) => ({
 
 export const categories: Resource = {
   scope: 'categories',
-  shape: Category,
+  shape,
   routes: [
     {
       ...common,
@@ -42,10 +31,10 @@ export const categories: Resource = {
       path: '/categories',
       summary: 'List categories',
       document: `query listCategories($limit: Int, $after: String) {
-        page: categories(first: $limit, after: $after) ${pageOf(Category)}
+        page: categories(first: $limit, after: $after) ${pageOf(shape)}
       }`,
       status: 200,
-      shape: Category,
+      shape,
       list: true,
       query: PAGE_PARAMETERS,
     },
@@ -56,11 +45,11 @@ export const categories: Resource = {
       path: '/categories',
       summary: 'Create a category',
       document: `mutation createCategory($input: NewCategory!) {
-        result: createCategory(input: $input) ${selectionOf(Category)}
+        result: createCategory(input: $input) ${selectionOf(shape)}
       }`,
       status: 201,
-      shape: Category,
-      body: { name: 'NewCategory', rules: newCategory(restDialect) },
+      shape,
+      body: { name: 'NewCategory', rules: newRules(Category, restDialect) },
     },
     {
       ...one,
@@ -68,10 +57,10 @@ export const categories: Resource = {
       method: 'GET',
       summary: 'Get a category',
       document: `query getCategory($categoryId: ID!) {
-        result: category(id: $categoryId) ${selectionOf(Category)}
+        result: category(id: $categoryId) ${selectionOf(shape)}
       }`,
       status: 200,
-      shape: Category,
+      shape,
     },
     {
       ...one,
@@ -80,10 +69,10 @@ export const categories: Resource = {
       summary: 'Replace a category',
       document: updateCategory,
       status: 200,
-      shape: Category,
+      shape,
       body: {
         name: 'NewCategory',
-        rules: newCategory(restDialect),
+        rules: newRules(Category, restDialect),
         toInput: replacement,
         ownId: 'id',
       },
@@ -96,8 +85,13 @@ export const categories: Resource = {
       summary: 'Update a category',
       document: updateCategory,
       status: 200,
-      shape: Category,
-      body: { name: 'CategoryPatch', rules: categoryPatch(), ownId: 'id', example: { description: null } },
+      shape,
+      body: {
+        name: 'CategoryPatch',
+        rules: patchRules(Category, restDialect),
+        ownId: 'id',
+        example: { description: null },
+      },
     },
     {
       ...one,

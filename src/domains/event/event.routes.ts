@@ -1,6 +1,6 @@
 import { limit, type QueryParameter } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
-import { instant, type Shape, selectionOf } from '../../schema/shape.ts';
+import { type Shape, selectionOf } from '../../schema/shape.ts';
 import type { EventType } from '../../store/events.ts';
 import { EVENT_TYPES, type EventTypeName, eventShape, fromEventTypeName, toEventTypeName } from './event.ts';
 
@@ -27,7 +27,12 @@ const Event: Shape = {
       schema: TYPE_SCHEMA,
       toRestValue: (name) => fromEventTypeName(name as EventTypeName),
     },
-    time: instant('When the write was committed'),
+    time: {
+      kind: 'string',
+      required: true,
+      description: 'When the write was committed',
+      schema: { type: 'string', format: 'date-time' },
+    },
     data: {
       kind: 'record',
       required: true,

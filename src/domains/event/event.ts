@@ -1,15 +1,16 @@
 import { type Permissions, permits, readScope } from '../../access/scopes.ts';
+import { integerOf } from '../../foundation/id.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import type { Domain } from '../../schema/domain.ts';
 import { toJson } from '../../schema/json.ts';
 import type { Shape } from '../../schema/shape.ts';
 import type { EventType, StoredEvent } from '../../store/events.ts';
-import { merged } from '../../store/slices.ts';
 import { DOMAINS } from '../index.ts';
 
 /** The description of each event type. */
-export const EVENT_DESCRIPTIONS: Readonly<Record<EventType, string>> = merged(
-  DOMAINS.map(({ events }) => events),
+export const EVENT_DESCRIPTIONS: Readonly<Record<EventType, string>> = Object.assign(
+  {},
+  ...DOMAINS.map(({ events }) => events),
 );
 
 export const EVENT_TYPES = Object.keys(EVENT_DESCRIPTIONS) as readonly EventType[];
@@ -47,19 +48,14 @@ export const eventShape = (type: EventType): Shape => domainOf(type).resource.sh
 
 /** An event's data in REST form; ids beyond 2^53 are bigints. */
 export function eventData({ type, record }: Pick<StoredEvent, 'type' | 'record'>): Record<string, unknown> {
-  const { resource, represent } = domainOf(type);
-  const given: object = represent ? represent(record) : record;
   const data: Record<string, unknown> = {};
-  for (const [name, { kind }] of Object.entries(resource.shape.fields)) {
-    const value = (given as Record<string, unknown>)[name];
+  for (const [name, { kind, property = name }] of Object.entries(eventShape(type).fields)) {
+    const value = record[property];
     if (value === undefined) continue;
     data[name] = kind === 'int64' ? integerOf(value as string) : value;
   }
   return data;
 }
-
-const integerOf = (digits: string): number | bigint =>
-  Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);
 
 /** An event as JSON text in REST form. */
 export const eventJson = (event: StoredEvent): string =>

@@ -55,7 +55,7 @@ const EventRef = builder.objectRef<StoredEvent>('Event').implement({
           nullable: true,
           description: domain.eventField.description,
           resolve: ({ type, record }, _args, { loaders }) =>
-            domainOf(type) === domain ? loaders.record(domain.source, record.id) : null,
+            domainOf(type) === domain ? (loaders.record(domain.record, record.id) as never) : null,
         }),
       ]),
     ),

@@ -1,42 +1,43 @@
+import { ownId } from '../../foundation/fields.ts';
+import { restDialect } from '../../foundation/validation.ts';
 import { PAGE_PARAMETERS } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
-import { id, pageOf, quantity, type Shape, schemaRef, selectionOf } from '../../schema/shape.ts';
+import { pageOf, selectionOf, shapeOf } from '../../schema/shape.ts';
 import { petStatusParameter } from '../pet/pet.routes.ts';
-import { petStatus } from '../pet/pet.ts';
+import { Pet } from '../pet/pet.ts';
 import { inventoryUpdate } from './inventory.ts';
 
-const InventoryItem: Shape = {
+const shape = shapeOf(Pet, {
   type: 'InventoryItem',
   name: 'InventoryItem',
   listName: 'InventoryItems',
   description: 'The stock of one animal.',
   idField: 'petId',
   fields: {
-    petId: id('ID of the animal this entry tracks'),
-    quantity: quantity(0, 'Current stock count'),
-    status: schemaRef('PetStatus', 'Status of the tracked animal'),
+    petId: ownId('ID of the animal this entry tracks'),
+    quantity: Pet.fields.quantity,
+    status: { ...Pet.fields.status, description: 'Status of the tracked animal' },
   },
-  example: { petId: 1, quantity: 3, status: 'available' },
-};
+});
 
 const getInventoryItem = `query getInventoryItem($petId: ID!) {
-  result: inventoryItem(petId: $petId) ${selectionOf(InventoryItem)}
+  result: inventoryItem(petId: $petId) ${selectionOf(shape)}
 }`;
 
 const updateInventory = `mutation updateInventory($petId: ID!, $input: InventoryUpdate!) {
-  result: updateInventory(petId: $petId, input: $input) ${selectionOf(InventoryItem)}
+  result: updateInventory(petId: $petId, input: $input) ${selectionOf(shape)}
 }`;
 
 const common = { tag: 'Store', kind: 'pet', stability: 'stable' } as const;
 const one = { ...common, path: '/store/inventory/{petId}', pathParameter: 'petId' } as const;
 
 /** The status is the pet's own: a body may repeat it but not change it. */
-const bodyRules = inventoryUpdate().extend({ status: petStatus().optional() });
+const bodyRules = inventoryUpdate().extend({ status: Pet.fields.status.rule(restDialect).optional() });
 const stockOf = ({ quantity }: { quantity?: number }) => (quantity === undefined ? {} : { quantity });
 
 export const inventoryItems: Resource = {
   scope: 'inventory',
-  shape: InventoryItem,
+  shape,
   routes: [
     {
       ...common,
@@ -45,10 +46,10 @@ export const inventoryItems: Resource = {
       path: '/store/inventory',
       summary: 'List the inventory',
       document: `query listInventory($status: [PetStatus!], $limit: Int, $after: String) {
-        page: inventory(filter: { status: $status }, first: $limit, after: $after) ${pageOf(InventoryItem)}
+        page: inventory(filter: { status: $status }, first: $limit, after: $after) ${pageOf(shape)}
       }`,
       status: 200,
-      shape: InventoryItem,
+      shape,
       list: true,
       query: [petStatusParameter, ...PAGE_PARAMETERS],
     },
@@ -59,7 +60,7 @@ export const inventoryItems: Resource = {
       summary: 'Get the inventory entry of a pet',
       document: getInventoryItem,
       status: 200,
-      shape: InventoryItem,
+      shape,
     },
     {
       ...one,
@@ -68,7 +69,7 @@ export const inventoryItems: Resource = {
       summary: 'Set the stock of a pet',
       document: updateInventory,
       status: 200,
-      shape: InventoryItem,
+      shape,
       body: {
         name: 'InventoryUpdate',
         rules: bodyRules,
@@ -86,7 +87,7 @@ export const inventoryItems: Resource = {
       document: updateInventory,
       unchanged: getInventoryItem,
       status: 200,
-      shape: InventoryItem,
+      shape,
       body: {
         name: 'InventoryPatch',
         rules: bodyRules.partial(),

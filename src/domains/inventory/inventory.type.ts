@@ -1,31 +1,32 @@
 import { builder } from '../../schema/builder.ts';
+import { recordConnection } from '../../schema/connection.ts';
+import { connectionOf } from '../../schema/connection-type.ts';
 import type { Domain } from '../../schema/domain.ts';
+import { exposed } from '../../schema/fields.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
-import { write } from '../../schema/write.ts';
-import type { Pet, PetFilter } from '../pet/pet.ts';
-import { PetStatusType, PetType, petConnection, petSource } from '../pet/pet.type.ts';
+import { unchanged, write } from '../../schema/write.ts';
+import { Pet } from '../pet/pet.ts';
+import { PetStatusType, PetType, petFilter } from '../pet/pet.type.ts';
 import { inventoryItems } from './inventory.routes.ts';
 import { inventoryUpdate } from './inventory.ts';
+
+const { quantity } = Pet.fields;
 
 /** An inventory entry is a view of its pet, so the two cannot disagree. */
 const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
   interfaces: [NodeInterface],
   description: 'The stock of a pet.',
   fields: (t) => ({
-    nodeId: t.id({
-      description: NODE_ID,
-      resolve: nodeType('InventoryItem', (id, { loaders }) => loaders.record(petSource, id)),
-    }),
+    nodeId: t.id({ description: NODE_ID, resolve: nodeType(Pet, 'InventoryItem') }),
     id: t.exposeID('id', { description: 'The same as petId, for clients that cache records by id.' }),
     petId: t.exposeID('id', { description: 'The id of the animal this entry tracks.' }),
-    quantity: t.exposeInt('quantity', { description: 'Current stock count.' }),
+    quantity: t.exposeInt('quantity', exposed(quantity)),
     status: t.expose('status', { type: PetStatusType, description: 'Status of the tracked animal.' }),
     pet: t.field({ type: PetType, description: 'The tracked animal.', resolve: (pet) => pet }),
   }),
 });
 
-/** The REST form of an entry, which its ETag is computed from. */
-const inventoryItem = ({ id, quantity, status }: Pet) => ({ petId: id, quantity, status });
+const InventoryItemConnection = connectionOf(InventoryItemType);
 
 const InventoryFilterInput = builder.inputType('InventoryFilter', {
   description: 'Selects inventory entries.',
@@ -38,7 +39,7 @@ const InventoryUpdateInput = builder.inputType('InventoryUpdate', {
   description: 'A new stock count.',
   validate: inventoryUpdate(),
   fields: (t) => ({
-    quantity: t.int({ required: true, description: 'The new stock count, 0 to 2147483647.' }),
+    quantity: t.int({ required: true, description: `The new stock count, ${quantity.limits}.` }),
   }),
 });
 
@@ -52,18 +53,17 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'Looks up the inventory entry of a pet; null if there is no such pet.',
     args: { petId: t.arg.id({ required: true, description: 'The id of the pet.' }) },
-    resolve: (_root, { petId }, { loaders }) => loaders.record(petSource, petId),
+    resolve: (_root, { petId }, { loaders }) => loaders.record(Pet, petId),
   }),
-  inventory: t.connection({
-    type: InventoryItemType,
-    description: 'All inventory entries, ordered by petId.',
-    args: { filter: t.arg({ type: InventoryFilterInput, description: 'Which entries to return.' }) },
-    resolve: (_root, args, context) => {
-      const filter: PetFilter =
-        args.filter?.status != null ? { status: [...new Set(args.filter.status)] } : {};
-      return petConnection(args, filter, context);
+  inventory: t.connection(
+    {
+      type: InventoryItemType,
+      description: 'All inventory entries, ordered by petId.',
+      args: { filter: t.arg({ type: InventoryFilterInput, description: 'Which entries to return.' }) },
+      resolve: (_root, args, context) => recordConnection(Pet, args, petFilter(args.filter), context),
     },
-  }),
+    InventoryItemConnection,
+  ),
 }));
 
 builder.mutationFields((t) => ({
@@ -74,25 +74,20 @@ builder.mutationFields((t) => ({
       petId: t.arg.id({ required: true, description: 'The id of the pet.' }),
       input: t.arg({ type: InventoryUpdateInput, required: true, description: 'The new stock count.' }),
     },
-    resolve: write((writes, { petId, input }, { precondition }) =>
-      writes.updatePet(
-        petId,
-        { quantity: input.quantity },
-        precondition && ((pet) => precondition('InventoryItem', inventoryItem(pet))),
-      ),
+    resolve: write((tables, { petId, input }, context) =>
+      tables.table(Pet).update(petId, { quantity: input.quantity }, unchanged('InventoryItem', context)),
     ),
   }),
 }));
 
-export const inventory: Domain<Pet, 'inventory'> = {
+export const inventory: Domain = {
+  record: Pet,
   resource: inventoryItems,
   type: InventoryItemType,
-  source: petSource,
   events: { 'inventory.updated': 'The stock of a pet changed.' },
   eventField: {
     name: 'inventoryItem',
     description:
       'For `inventory_…` events: the entry in its current state; null if the pet has been deleted.',
   },
-  represent: inventoryItem,
 };

@@ -1,44 +1,18 @@
+import { newRules, patchRules } from '../../foundation/record.ts';
 import { restDialect } from '../../foundation/validation.ts';
-import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../../schema/parameter.ts';
+import { booleanParameter, idParameter, PAGE_PARAMETERS } from '../../schema/parameter.ts';
 import type { Body, Resource } from '../../schema/route.ts';
-import {
-  boolean,
-  id,
-  instant,
-  optional,
-  pageOf,
-  quantity,
-  type Shape,
-  selectionOf,
-} from '../../schema/shape.ts';
-import { newOrder, orderPatch } from './order.ts';
+import { pageOf, selectionOf, shapeOf } from '../../schema/shape.ts';
+import { Order } from './order.ts';
 
-const Order: Shape = {
-  type: 'Order',
+const shape = shapeOf(Order, {
+  // The specification's Order is what creating one takes.
   name: 'StoredOrder',
-  listName: 'Orders',
   description: 'A stored order, which always has an id and says whether it is complete.',
-  idField: 'id',
-  fields: {
-    id: id('Unique order identifier'),
-    petId: optional(id('ID of the animal in this order')),
-    quantity: optional(quantity(1, 'Number of units ordered')),
-    shipDate: optional(instant('Expected or actual ship date')),
-    complete: boolean('Whether the order has been fulfilled'),
-  },
-  example: { id: 1, petId: 1, quantity: 1, shipDate: '2026-12-01T09:30:00Z', complete: false },
-};
-
-const completeParameter: QueryParameter = {
-  name: 'complete',
-  description: 'Only fulfilled orders, or only unfulfilled ones.',
-  schema: { type: 'boolean' },
-  rule: 'must be true or false',
-  read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
-};
+});
 
 const updateOrder = `mutation updateOrder($orderId: ID!, $input: OrderPatch!) {
-  result: updateOrder(id: $orderId, input: $input) ${selectionOf(Order)}
+  result: updateOrder(id: $orderId, input: $input) ${selectionOf(shape)}
 }`;
 
 const common = { tag: 'Store', kind: 'order', stability: 'stable' } as const;
@@ -47,7 +21,7 @@ const one = { ...common, path: '/store/orders/{orderId}', pathParameter: 'orderI
 /** Used for both creating and replacing, as in the specification. */
 const orderBody: Body = {
   name: 'Order',
-  rules: newOrder(restDialect),
+  rules: newRules(Order, restDialect),
   description: 'An order for an animal. No field is required.',
 };
 
@@ -61,7 +35,7 @@ const replacement = (order: { petId?: string; quantity?: number; shipDate?: stri
 
 export const orders: Resource = {
   scope: 'orders',
-  shape: Order,
+  shape,
   tags: { Store: 'Orders, stock and the events of the store.' },
   routes: [
     {
@@ -71,13 +45,17 @@ export const orders: Resource = {
       path: '/store/orders',
       summary: 'List orders',
       document: `query listOrders($petId: ID, $complete: Boolean, $limit: Int, $after: String) {
-        page: orders(filter: { petId: $petId, complete: $complete }, first: $limit, after: $after) ${pageOf(Order)}
+        page: orders(filter: { petId: $petId, complete: $complete }, first: $limit, after: $after) ${pageOf(shape)}
       }`,
       status: 200,
-      shape: Order,
+      shape,
       list: true,
       explorer: false,
-      query: [idParameter('petId', 'Only orders for this pet.'), completeParameter, ...PAGE_PARAMETERS],
+      query: [
+        idParameter('petId', 'Only orders for this pet.'),
+        booleanParameter('complete', 'Only fulfilled orders, or only unfulfilled ones.'),
+        ...PAGE_PARAMETERS,
+      ],
     },
     {
       ...common,
@@ -87,10 +65,10 @@ export const orders: Resource = {
       summary: 'Create an order',
       description: 'No field is required, and the id is assigned by default. Does not change the stock.',
       document: `mutation createOrder($input: NewOrder!) {
-        result: createOrder(input: $input) ${selectionOf(Order)}
+        result: createOrder(input: $input) ${selectionOf(shape)}
       }`,
       status: 201,
-      shape: Order,
+      shape,
       body: orderBody,
       errors: ['UNKNOWN_REFERENCE'],
     },
@@ -100,10 +78,10 @@ export const orders: Resource = {
       method: 'GET',
       summary: 'Get an order',
       document: `query getOrder($orderId: ID!) {
-        result: order(id: $orderId) ${selectionOf(Order)}
+        result: order(id: $orderId) ${selectionOf(shape)}
       }`,
       status: 200,
-      shape: Order,
+      shape,
     },
     {
       ...one,
@@ -112,7 +90,7 @@ export const orders: Resource = {
       summary: 'Replace an order',
       document: updateOrder,
       status: 200,
-      shape: Order,
+      shape,
       body: { ...orderBody, toInput: replacement, ownId: 'id' },
       errors: ['UNKNOWN_REFERENCE'],
     },
@@ -124,8 +102,13 @@ export const orders: Resource = {
       summary: 'Update an order',
       document: updateOrder,
       status: 200,
-      shape: Order,
-      body: { name: 'OrderPatch', rules: orderPatch(restDialect), ownId: 'id', example: { complete: true } },
+      shape,
+      body: {
+        name: 'OrderPatch',
+        rules: patchRules(Order, restDialect),
+        ownId: 'id',
+        example: { complete: true },
+      },
       errors: ['UNKNOWN_REFERENCE'],
     },
     {

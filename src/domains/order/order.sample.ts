@@ -1,5 +1,6 @@
 import type { Sample } from '../../schema/sample.ts';
-import type { Order } from './order.ts';
+import { Pet } from '../pet/pet.ts';
+import { Order } from './order.ts';
 
 /** `pet` is an index into the sample of pets. */
 const ORDERS = [
@@ -8,15 +9,14 @@ const ORDERS = [
   { pet: 8, quantity: 10, complete: false },
 ] as const;
 
-export const orderSample: Sample<Order> = {
-  name: 'orders',
+export const orderSample: Sample<typeof Order> = {
+  record: Order,
   size: ORDERS.length,
-  refersTo: 'pets',
-  page: (store, limit) => store.orderPage({}, { limit }),
+  refersTo: Pet,
   matches: ({ quantity, complete }, n) =>
     quantity === ORDERS[n]!.quantity && complete === ORDERS[n]!.complete,
-  create(n, writes, petIds) {
+  create(n, tables, petIds) {
     const { pet, ...order } = ORDERS[n]!;
-    return writes.createOrder({ petId: petIds[pet]!, ...order });
+    return tables.table(Order).insert({ petId: petIds[pet]!, ...order });
   },
 };

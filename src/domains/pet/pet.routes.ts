@@ -1,38 +1,17 @@
+import { newRules, patchRules } from '../../foundation/record.ts';
 import { restDialect } from '../../foundation/validation.ts';
-import { idParameter, PAGE_PARAMETERS, type QueryParameter } from '../../schema/parameter.ts';
+import { choiceParameter, idParameter, PAGE_PARAMETERS } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
-import { id, pageOf, type Shape, schemaRef, selectionOf, trimmedText } from '../../schema/shape.ts';
-import { newPet, PET_STATUSES, petPatch } from './pet.ts';
+import { choicesSchema, pageOf, selectionOf, shapeOf } from '../../schema/shape.ts';
+import { Pet, PetStatus } from './pet.ts';
 
-const Pet: Shape = {
-  type: 'Pet',
-  name: 'Pet',
-  listName: 'Pets',
-  description: 'An animal in the store.',
-  idField: 'id',
-  fields: {
-    id: id('Unique identifier assigned on creation'),
-    name: trimmedText(200, "The animal's name"),
-    categoryId: id('ID of the category the animal belongs to'),
-    status: schemaRef('PetStatus', 'Status of the pet'),
-  },
-  example: { id: 1, name: 'Rex', categoryId: 1, status: 'available' },
-};
-
-const statuses: readonly string[] = PET_STATUSES;
+const shape = shapeOf(Pet);
 
 /** Filters lists of pets by status. */
-export const petStatusParameter: QueryParameter = {
-  name: 'status',
-  description: 'Only pets with this status. May be repeated.',
-  repeatable: true,
-  schema: { $ref: '#/components/schemas/PetStatus' },
-  rule: `must be one of ${statuses.join(', ')}`,
-  read: (text) => (statuses.includes(text) ? text : undefined),
-};
+export const petStatusParameter = choiceParameter('status', PetStatus, 'Only pets with this status.');
 
 const updatePet = `mutation updatePet($petId: ID!, $input: PetPatch!) {
-  result: updatePet(id: $petId, input: $input) ${selectionOf(Pet)}
+  result: updatePet(id: $petId, input: $input) ${selectionOf(shape)}
 }`;
 
 const common = { tag: 'Pets', kind: 'pet', stability: 'stable' } as const;
@@ -40,16 +19,9 @@ const one = { ...common, path: '/pets/{petId}', pathParameter: 'petId' } as cons
 
 export const pets: Resource = {
   scope: 'pets',
-  shape: Pet,
+  shape,
   tags: { Pets: 'Pets and the categories they belong to.' },
-  schemas: {
-    PetStatus: {
-      type: 'string',
-      enum: [...PET_STATUSES],
-      description: 'Status of a pet.',
-      example: 'available',
-    },
-  },
+  schemas: { PetStatus: choicesSchema(PetStatus) },
   routes: [
     {
       ...common,
@@ -58,10 +30,10 @@ export const pets: Resource = {
       path: '/pets',
       summary: 'List pets',
       document: `query listPets($status: [PetStatus!], $categoryId: ID, $limit: Int, $after: String) {
-        page: pets(filter: { status: $status, categoryId: $categoryId }, first: $limit, after: $after) ${pageOf(Pet)}
+        page: pets(filter: { status: $status, categoryId: $categoryId }, first: $limit, after: $after) ${pageOf(shape)}
       }`,
       status: 200,
-      shape: Pet,
+      shape,
       list: true,
       query: [
         petStatusParameter,
@@ -76,10 +48,10 @@ export const pets: Resource = {
       path: '/pets',
       summary: 'Create a pet',
       description: 'The stock of the pet is 0 until it is set.',
-      document: `mutation createPet($input: NewPet!) { result: createPet(input: $input) ${selectionOf(Pet)} }`,
+      document: `mutation createPet($input: NewPet!) { result: createPet(input: $input) ${selectionOf(shape)} }`,
       status: 201,
-      shape: Pet,
-      body: { name: 'NewPet', rules: newPet(restDialect) },
+      shape,
+      body: { name: 'NewPet', rules: newRules(Pet, restDialect) },
       errors: ['UNKNOWN_REFERENCE'],
     },
     {
@@ -88,10 +60,10 @@ export const pets: Resource = {
       method: 'GET',
       summary: 'Get a pet',
       document: `query getPet($petId: ID!) {
-        result: pet(id: $petId) ${selectionOf(Pet)}
+        result: pet(id: $petId) ${selectionOf(shape)}
       }`,
       status: 200,
-      shape: Pet,
+      shape,
       deprecation: { replacement: '`pet(id:)` of the GraphQL API', successor: '/graphql' },
     },
     {
@@ -101,8 +73,8 @@ export const pets: Resource = {
       summary: 'Replace a pet',
       document: updatePet,
       status: 200,
-      shape: Pet,
-      body: { name: 'NewPet', rules: newPet(restDialect), ownId: 'id' },
+      shape,
+      body: { name: 'NewPet', rules: newRules(Pet, restDialect), ownId: 'id' },
       errors: ['UNKNOWN_REFERENCE'],
     },
     {
@@ -113,8 +85,13 @@ export const pets: Resource = {
       summary: 'Update a pet',
       document: updatePet,
       status: 200,
-      shape: Pet,
-      body: { name: 'PetPatch', rules: petPatch(restDialect), ownId: 'id', example: { status: 'sold' } },
+      shape,
+      body: {
+        name: 'PetPatch',
+        rules: patchRules(Pet, restDialect),
+        ownId: 'id',
+        example: { status: 'sold' },
+      },
       errors: ['UNKNOWN_REFERENCE'],
     },
     {
@@ -138,11 +115,11 @@ export const pets: Resource = {
       summary: 'List the pets in a category',
       document: `query listPetsOfCategory($categoryId: ID!, $status: [PetStatus!], $limit: Int, $after: String) {
         parent: category(id: $categoryId) {
-          page: pets(filter: { status: $status }, first: $limit, after: $after) ${pageOf(Pet)}
+          page: pets(filter: { status: $status }, first: $limit, after: $after) ${pageOf(shape)}
         }
       }`,
       status: 200,
-      shape: Pet,
+      shape,
       list: true,
       query: [petStatusParameter, ...PAGE_PARAMETERS],
     },

@@ -1,5 +1,6 @@
 import type { Sample } from '../../schema/sample.ts';
-import type { Pet } from './pet.ts';
+import { Category } from '../category/category.ts';
+import { Pet } from './pet.ts';
 
 /** `category` is an index into the sample of categories. */
 const PETS = [
@@ -15,16 +16,15 @@ const PETS = [
   { name: 'Dory', category: 3, status: 'available', quantity: 25 },
 ] as const;
 
-export const petSample: Sample<Pet> = {
-  name: 'pets',
+export const petSample: Sample<typeof Pet> = {
+  record: Pet,
   size: PETS.length,
-  refersTo: 'categories',
-  page: (store, limit) => store.petPage({}, { limit }),
+  refersTo: Category,
   matches: ({ name }, n) => name === PETS[n]!.name,
-  create(n, writes, categoryIds) {
+  create(n, tables, categoryIds) {
     const { name, category, status } = PETS[n]!;
-    return writes.createPet({ name, categoryId: categoryIds[category]!, status });
+    return tables.table(Pet).insert({ name, categoryId: categoryIds[category]!, status });
   },
   // Has no effect if it was done before.
-  complete: (n, id, store) => store.updatePet(id, { quantity: PETS[n]!.quantity }),
+  complete: (n, id, tables) => tables.table(Pet).update(id, { quantity: PETS[n]!.quantity }),
 };

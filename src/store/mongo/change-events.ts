@@ -3,66 +3,93 @@ import type {
   ChangeStreamInsertDocument,
   ChangeStreamUpdateDocument,
   Document,
+  UpdateDescription,
 } from 'mongodb';
-import type { EventType, StoredEvent } from '../events.ts';
+import { type AnyRecord, type Fields, inputFields } from '../../foundation/record.ts';
+import { type EventType, eventTypesOf, type StoredEvent, updateTypeOf } from '../events.ts';
 import { SNAPSHOT } from './changes.ts';
-import type { MongoDomain } from './domain.ts';
-import { DOMAINS } from './domains.ts';
+import { DocumentCodec } from './documents.ts';
 import { toId } from './keys.ts';
 
 /** The kinds of change events we use. */
 export type Change = ChangeStreamInsertDocument | ChangeStreamUpdateDocument | ChangeStreamDeleteDocument;
 
-const BY_COLLECTION: ReadonlyMap<string, MongoDomain> = new Map(
-  DOMAINS.map((domain) => [domain.definition.name, domain]),
-);
-
-const exists = (field: string, $exists: boolean): Document => ({
-  [`updateDescription.updatedFields.${field}`]: { $exists },
-});
+const changedFields = ({ updatedFields = {}, removedFields = [] }: UpdateDescription): string[] => [
+  ...Object.keys(updatedFields),
+  ...removedFields,
+];
 
 /**
- * The conditions for each event type, excluding those of the types before it. Updates invisible to clients do
- * not set `written`.
+ * The conditions for each event type. Updates invisible to clients do not set `written`. An update of several
+ * views' fields, or of none, is one of the record itself.
  */
-function conditionsOf({ definition, events }: MongoDomain): [EventType, Document][] {
-  const change = (operationType: Change['operationType']) => ({ 'ns.coll': definition.name, operationType });
-  const before: Document[] = [exists(SNAPSHOT, true)];
-  const updates = events.update.map(({ type, fields }): [EventType, Document] => {
-    const own = fields ? [{ $or: fields.map((field) => exists(field, true)) }] : [];
-    const condition = { ...change('update'), $and: [...before, ...own] };
-    before.push(...(fields ?? []).map((field) => exists(field, false)));
-    return [type, condition];
+function conditionsOf(record: AnyRecord): [EventType, Document][] {
+  const change = (operationType: Change['operationType']) => ({ 'ns.coll': record.plural, operationType });
+  const touches = (field: string): Document => ({
+    $or: [
+      { [`updateDescription.updatedFields.${field}`]: { $exists: true } },
+      { 'updateDescription.removedFields': field },
+    ],
   });
-  return [[events.insert, change('insert')], ...updates, [events.delete, change('delete')]];
+  const visible = { [`updateDescription.updatedFields.${SNAPSHOT}`]: { $exists: true } };
+  const types = eventTypesOf(record);
+  const own = Object.keys(inputFields(record));
+  const views = new Map<string, string[]>();
+  for (const [name, { view }] of Object.entries(record.fields as Fields))
+    if (view !== undefined) views.set(view, [...(views.get(view) ?? []), name]);
+  const ofViews = [...views].map(([view, names]): [EventType, Document] => {
+    const others = Object.keys(record.fields).filter((name) => !names.includes(name));
+    const only = { $or: names.map(touches), $nor: others.map(touches) };
+    return [`${view}.updated`, { ...change('update'), $and: [visible, only] }];
+  });
+  const ofRecord = views.size > 0 ? [visible, { $or: own.map(touches) }] : [visible];
+  return [
+    [types.created, change('insert')],
+    [types.updated, { ...change('update'), $and: ofRecord }],
+    ...ofViews,
+    [types.deleted, change('delete')],
+  ];
 }
 
-const CONDITIONS: ReadonlyMap<EventType, Document> = new Map(DOMAINS.flatMap(conditionsOf));
+export type ChangeEvents = ReturnType<typeof createChangeEvents>;
 
-export const EVENT_TYPES: readonly EventType[] = [...CONDITIONS.keys()];
+/** Translates changes of the records' documents to events. */
+export function createChangeEvents(records: readonly AnyRecord[]) {
+  const byCollection = new Map(
+    records.map((record) => [record.plural, { record, codec: new DocumentCodec(record) }]),
+  );
+  const conditions: ReadonlyMap<EventType, Document> = new Map(records.flatMap(conditionsOf));
+  return {
+    types: [...conditions.keys()] as readonly EventType[],
 
-/** The change stream filter for an event type. */
-export const conditionOf = (type: EventType): Document => CONDITIONS.get(type)!;
+    /** The change stream filter for an event type. */
+    conditionOf: (type: EventType): Document => conditions.get(type)!,
 
-/** Converts a change to an event. */
-export function toEvent(change: Change): StoredEvent {
-  const { events, toRecord } = BY_COLLECTION.get(change.ns.coll)!;
-  const _id = change.documentKey._id as unknown as bigint;
-  const id = (change._id as { _data: string })._data;
-  const time = timeOf(change);
-  switch (change.operationType) {
-    case 'insert':
-      return { id, type: events.insert, time, record: toRecord(change.fullDocument as never) };
-    case 'delete':
-      return { id, type: events.delete, time, record: { id: toId(_id) } };
-    case 'update': {
-      const values: Document = change.updateDescription.updatedFields ?? {};
-      const { type } = events.update.find(
-        ({ fields }) => !fields || fields.some((field) => field in values),
-      )!;
-      return { id, type, time, record: toRecord({ ...values[SNAPSHOT], _id } as never) };
-    }
-  }
+    /** Converts a change to an event. */
+    toEvent(change: Change): StoredEvent {
+      const { record, codec } = byCollection.get(change.ns.coll)!;
+      const types = eventTypesOf(record);
+      const _id = change.documentKey._id as unknown as bigint;
+      const id = (change._id as { _data: string })._data;
+      const time = timeOf(change);
+      switch (change.operationType) {
+        case 'insert':
+          return { id, type: types.created, time, record: codec.toRecord(change.fullDocument) };
+        case 'delete':
+          return { id, type: types.deleted, time, record: { id: toId(_id) } };
+        case 'update': {
+          const changed = changedFields(change.updateDescription).filter((name) => name in record.fields);
+          const snapshot = change.updateDescription.updatedFields?.[SNAPSHOT] as Document;
+          return {
+            id,
+            type: updateTypeOf(record, changed),
+            time,
+            record: codec.toRecord({ ...snapshot, _id }),
+          };
+        }
+      }
+    },
+  };
 }
 
 /** The server's clock. Whole seconds before MongoDB 6. */

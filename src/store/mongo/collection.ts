@@ -7,6 +7,8 @@ export interface CollectionDefinition {
   schema: Document;
   /** The indexes its queries need. */
   indexes: IndexDescription[];
+  /** The values of fields that documents may lack which an earlier version has written. */
+  defaults?: Document;
 }
 
 /** An int64 id in BSON. */

@@ -1,5 +1,6 @@
 import { type ClientSession, type Db, type Document, MongoClient } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
 import type { OnMigrated } from '../store.ts';
 import { isInvalidDocument, portError } from './errors.ts';
 import { ServerClock } from './server-clock.ts';
@@ -7,6 +8,8 @@ import { ServerClock } from './server-clock.ts';
 export interface MongoOptions {
   /** Connection string including the database name. */
   uri: string;
+  /** The records to store. */
+  records: readonly AnyRecord[];
   /** Maximum duration of a call in milliseconds, after which it fails with UNAVAILABLE. */
   timeoutMs?: number;
   /** `off` treats a replica set as a standalone server, for tests. */

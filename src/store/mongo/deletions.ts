@@ -9,9 +9,8 @@ import type { Unit } from './units.ts';
 
 /** How to delete a parent. */
 export interface Deletion {
-  /** The collection of its children, and a filter for those that prevent the deletion. */
-  referrers: string;
-  filter: Document;
+  /** The collections of its children, each with a filter for those that hold off the deletion. */
+  referrers: readonly { collection: string; filter: Document }[];
   /** Deletes the parent under an additional condition. @returns whether it was still there unchanged */
   remove(condition: { $expr?: Document }): Promise<boolean>;
 }
@@ -64,14 +63,21 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
     return true;
   }
 
-  /** C. Reads the transaction's own writes inside it and everything else outside it, as of now. */
-  async function isReferenced({ referrers, filter }: Deletion, unit: Unit): Promise<boolean> {
+  /** C. @returns the index of the first referrer with a child */
+  async function findReferrer({ referrers }: Deletion, unit: Unit): Promise<number | undefined> {
+    for (const [i, { collection, filter }] of referrers.entries())
+      if (await isReferenced(collection, filter, unit)) return i;
+    return undefined;
+  }
+
+  /** Reads the transaction's own writes inside it and everything else outside it, as of now. */
+  async function isReferenced(referrer: string, filter: Document, unit: Unit): Promise<boolean> {
     const own: Key[] = [];
     for (const name of unit.session ? unit.written : []) {
       const [collection, key] = name.split('/') as [string, string];
-      if (collection === referrers) own.push(BigInt(key));
+      if (collection === referrer) own.push(BigInt(key));
     }
-    const children = db.collection<{ _id: Key }>(referrers);
+    const children = db.collection<{ _id: Key }>(referrer);
     const one = { projection: { _id: 1 } };
     const others = own.length > 0 ? { ...filter, _id: { $nin: own } } : filter;
     if (await children.findOne(others, { ...options, ...one })) return true;
@@ -93,11 +99,17 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
     /**
      * Deletes a parent that nothing refers to.
      *
-     * @returns false if something refers to it or is about to
+     * @returns undefined if it was deleted; otherwise the index of a referrer that refers to it or is about to
      */
-    async deleteUnreferenced(kind: string, key: Key, unit: Unit, parent: Deletion): Promise<boolean> {
+    async deleteUnreferenced(
+      kind: string,
+      key: Key,
+      unit: Unit,
+      parent: Deletion,
+    ): Promise<number | undefined> {
       const name = `${kind}/${key}`;
-      if (await isReferenced(parent, unit)) return false;
+      const referrer = await findReferrer(parent, unit);
+      if (referrer !== undefined) return referrer;
       const sentAt = performance.now();
       const mark = await close(name);
       const reopen = () => documents.removeMark(name, mark.by).catch(() => {});
@@ -108,14 +120,16 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
       unit.written.add(name);
       let isKnown = true;
       try {
-        if (!(await awaitRelease(name, mark)) || (await isReferenced(parent, unit))) return false;
+        if (!(await awaitRelease(name, mark))) return 0;
+        const late = await findReferrer(parent, unit);
+        if (late !== undefined) return late;
         if (performance.now() > sentAt + DELETE_WITHIN) throw new WriteConflict();
         const until = new Date(mark.at.getTime() + DELETE_WITHIN);
         isKnown = false;
         const removed = await parent.remove(supportsNow ? { $expr: { $lt: ['$$NOW', until] } } : {});
         isKnown = true;
         if (!removed) throw new WriteConflict();
-        return true;
+        return undefined;
       } finally {
         // If D got no response, the mark stays until the server can no longer carry it out.
         if (!unit.session && isKnown) await reopen();

@@ -16,7 +16,7 @@ import type {
   Following,
   StoredEvent,
 } from '../events.ts';
-import { type Change, conditionOf, EVENT_TYPES, timeOf, toEvent } from './change-events.ts';
+import { type Change, type ChangeEvents, timeOf } from './change-events.ts';
 import type { Database } from './database.ts';
 import { isUnavailable, portError } from './errors.ts';
 
@@ -42,8 +42,12 @@ const CURSOR_NOT_FOUND = 43;
  * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
  * serve as event ids.
  */
-export function mongoEvents(database: Database): EventStore & { stopFollowing(): void } {
+export function mongoEvents(
+  database: Database,
+  changes: ChangeEvents,
+): EventStore & { stopFollowing(): void } {
   const { client, db } = database;
+  const { conditionOf, toEvent } = changes;
   const subscriptions = new Set<Following>();
 
   const open = (types: readonly EventType[], options: ChangeStreamOptions): ChangeStream<Document, Change> =>
@@ -72,7 +76,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
   }
 
   async function readPage(
-    { types = EVENT_TYPES, limit }: EventRequest,
+    { types = changes.types, limit }: EventRequest,
     start: ChangeStreamOptions,
   ): Promise<EventPage> {
     const end = await clusterTime();
@@ -122,7 +126,7 @@ export function mongoEvents(database: Database): EventStore & { stopFollowing():
 
     async followEvents(follower) {
       requireLog();
-      const following = await follow(open, clusterTime, follower);
+      const following = await follow(open, changes, clusterTime, follower);
       subscriptions.add(following);
       const { stop } = following;
       following.stop = () => {
@@ -146,12 +150,13 @@ type Open = (types: readonly EventType[], options: ChangeStreamOptions) => Chang
 /** Follows the log across closed streams, failovers and server restarts. */
 async function follow(
   open: Open,
+  { types, toEvent }: ChangeEvents,
   clusterTime: () => Promise<Timestamp>,
   follower: EventFollower,
 ): Promise<Following> {
   const options: ChangeStreamOptions = { maxAwaitTimeMS: FOLLOW_WAIT };
   const begin = await clusterTime();
-  let stream = open(EVENT_TYPES, { ...options, startAtOperationTime: begin });
+  let stream = open(types, { ...options, startAtOperationTime: begin });
   let stopped = false;
   let pause = FIRST_PAUSE;
   let answeredAt = performance.now();
@@ -189,7 +194,7 @@ async function follow(
           ? { startAfter: stream.resumeToken }
           : { startAtOperationTime: begin };
         await stream.close().catch(() => {});
-        if (!stopped) stream = open(EVENT_TYPES, { ...options, ...start });
+        if (!stopped) stream = open(types, { ...options, ...start });
       }
     }
     stopped = true;

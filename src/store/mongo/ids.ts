@@ -1,14 +1,15 @@
-import { AppError } from '../../foundation/errors.ts';
+import { MAX_INT64 } from '../../foundation/integers.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
+import { idsExhausted } from '../conflicts.ts';
 import { type CollectionDefinition, type Key, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
-import { MAX_ID } from './keys.ts';
 
 export interface CounterDocument {
-  /** A sequence (`orders`) or a reserved order id (`orders/0000000000000000042`). */
+  /** A sequence (`orders`) or a reserved id (`orders/0000000000000000042`). */
   _id: string;
   /**
-   * For a sequence: the last id assigned. For a reservation: set once the order with this id has been
+   * For a sequence: the last id assigned. For a reservation: set once the record with this id has been
    * deleted.
    */
   value?: Key;
@@ -42,7 +43,7 @@ export function createIdSequences(database: Database) {
   function take(name: string) {
     return async (size: bigint): Promise<bigint | null> => {
       const counter = await counters.findOneAndUpdate(
-        { _id: name, value: { $lte: MAX_ID - size } },
+        { _id: name, value: { $lte: MAX_INT64 - size } },
         { $inc: { value: size } },
         { ...options, returnDocument: 'after', projection: { value: 1 } },
       );
@@ -71,18 +72,20 @@ export function createIdSequences(database: Database) {
     },
 
     /** Creates missing sequences for these collections. */
-    async prepare(all: readonly { name: string; choosesIds: boolean }[]): Promise<void> {
-      const found = await counters.find({ _id: { $in: all.map(({ name }) => name) } }, options).toArray();
-      for (const { name, choosesIds } of all) {
+    async prepare(records: readonly AnyRecord[]): Promise<void> {
+      const found = await counters
+        .find({ _id: { $in: records.map(({ plural }) => plural) } }, options)
+        .toArray();
+      for (const { plural: name, choosesId } of records) {
         if (found.some(({ _id }) => _id === name)) continue;
         // Start after the highest existing id, which is 0 unless the collection was filled by other means.
         // Where clients choose ids, the highest may be in use already, so start at 0 and skip used ids.
-        const last = choosesIds
+        const last = choosesId
           ? null
           : await db
               .collection<{ _id: Key }>(name)
               .findOne({}, { ...options, sort: { _id: -1 }, projection: { _id: 1 } });
-        const value = last && last._id <= MAX_ID ? last._id : 0n;
+        const value = last && last._id <= MAX_INT64 ? last._id : 0n;
         try {
           await counters.updateOne({ _id: name }, { $setOnInsert: { value } }, { ...options, upsert: true });
         } catch (error) {
@@ -141,7 +144,7 @@ class Sequence {
     // Near the end of the sequence there may be too few ids for all of them.
     for (const { resolve, reject } of served) {
       const id = await this.#take(1n);
-      if (id === null) reject(new AppError('CONFLICT', 'There are no ids left to assign.'));
+      if (id === null) reject(idsExhausted());
       else resolve(id);
     }
   }

@@ -2,46 +2,48 @@ import { type Collection, MongoBulkWriteError, type OptionalUnlessRequiredId } f
 import { batch } from './batching.ts';
 import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey, WriteConflict } from './errors.ts';
+import { isDuplicateKey } from './errors.ts';
 import type { Unit } from './units.ts';
 
 /** Inserts documents, those of one turn of the event loop in one command. */
 export function createInsert<D extends { _id: Key }>(collection: Collection<D>, { options }: Database) {
-  /** @returns for each document whether it was inserted; false if its id is taken */
-  const insertBatched = batch<D, boolean>(async (documents) => {
+  /** @returns for each document the violation of a unique index; undefined if it was inserted */
+  const insertBatched = batch<D, Duplicate | undefined>(async (documents) => {
     try {
       if (documents.length === 1) await collection.insertOne(inserted(documents[0]!), options);
       else await collection.insertMany(documents.map(inserted), { ...options, ordered: false });
-      return documents.map(() => true);
+      return documents.map(() => undefined);
     } catch (error) {
-      if (isDuplicateKey(error) && documents.length === 1) return [false];
+      if (isDuplicateKey(error) && documents.length === 1) return [duplicateOf(error)];
       if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError()) throw error;
       const errors = [error.writeErrors].flat();
       const other = errors.find(({ code }) => code !== DUPLICATE_KEY);
       if (other) throw error;
-      const taken = new Set(errors.map(({ index }) => index));
-      return documents.map((_, i) => !taken.has(i));
+      const duplicates = new Map(errors.map((one) => [one.index, { message: one.errmsg ?? '' }]));
+      return documents.map((_, i) => duplicates.get(i));
     }
   });
 
-  /**
-   * @param taken the error if the id is taken
-   * @throws WriteConflict by default: an id not assigned yet is taken only if the collection was filled by
-   * other means
-   */
-  return async (document: D, unit: Unit, taken: Error = new WriteConflict()): Promise<void> => {
-    if (!unit.session) {
-      if (!(await insertBatched(document))) throw taken;
-      return;
-    }
+  /** @returns the violation of a unique index; undefined if the document was inserted */
+  return async (document: D, unit: Unit): Promise<Duplicate | undefined> => {
+    if (!unit.session) return await insertBatched(document);
     unit.written.add(`${collection.collectionName}/${document._id}`);
     try {
       await collection.insertOne(inserted(document), unit.options);
+      return undefined;
     } catch (error) {
-      throw isDuplicateKey(error) ? taken : error;
+      if (!isDuplicateKey(error)) throw error;
+      return duplicateOf(error);
     }
   };
 }
+
+/** A violation of a unique index, whose message names it. */
+export interface Duplicate {
+  message: string;
+}
+
+const duplicateOf = (error: unknown): Duplicate => ({ message: (error as Error).message });
 
 const DUPLICATE_KEY = 11000;
 

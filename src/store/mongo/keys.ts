@@ -1,7 +1,5 @@
 import type { Id } from '../../foundation/id.ts';
 
-export const MAX_ID = 2n ** 63n - 1n;
-
 /** Converts an id of the port to a database key. */
 export const toKey = (id: Id): bigint => BigInt(id);
 

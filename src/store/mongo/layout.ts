@@ -1,9 +1,10 @@
 import type { Collection, CreateCollectionOptions, Document } from 'mongodb';
+import type { AnyRecord } from '../../foundation/record.ts';
 import type { OnMigrated } from '../store.ts';
 import { apiKeysCollection } from './api-keys.ts';
 import { type CollectionDefinition, INTEGER, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
-import { DOMAINS } from './domains.ts';
+import { collectionOf } from './documents.ts';
 import { isDuplicateKey, isNamespaceTaken, isUnauthorized } from './errors.ts';
 import { holdsCollection } from './hold-documents.ts';
 import { idempotencyCollection } from './idempotency.ts';
@@ -30,9 +31,9 @@ const layoutCollection: CollectionDefinition = {
   indexes: [],
 };
 
-const COLLECTIONS: readonly CollectionDefinition[] = [
+const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefinition[] => [
   layoutCollection,
-  ...DOMAINS.map(({ definition }) => definition),
+  ...records.map(collectionOf),
   apiKeysCollection,
   usageCollection,
   idempotencyCollection,
@@ -56,9 +57,11 @@ const SHARDED_WIRE_VERSION = 14;
  */
 export async function prepareLayout(
   database: Database,
+  records: readonly AnyRecord[],
   hello: Document,
   onMigrated: OnMigrated,
 ): Promise<boolean> {
+  const collections = collectionsOf(records);
   const isSharded = hello.msg === 'isdbgrid';
   if (hello.maxWireVersion < (isSharded ? SHARDED_WIRE_VERSION : WIRE_VERSION)) {
     throw new Error(`MongoDB ${isSharded ? '5.1' : '5.0'} or later is required.`);
@@ -72,17 +75,17 @@ export async function prepareLayout(
     );
   }
 
-  const names = COLLECTIONS.map(({ name }) => name);
+  const names = collections.map(({ name }) => name);
   const existing = new Map(
     (await db.listCollections({ name: { $in: names } }).toArray()).map((info) => [info.name, info]),
   );
   let changed = false;
-  for (const definition of COLLECTIONS) {
+  for (const definition of collections) {
     const info = existing.get(definition.name);
     if (info) changed = (await adaptValidator(database, definition, info)) || changed;
     else await createCollection(database, definition);
   }
-  await createIndexes(database, existing.size > 0);
+  await createIndexes(database, collections, existing.size > 0);
   if (found?.version !== LAYOUT) await recordLayout(layouts, options);
   const from = found?.version ?? (existing.size > 0 ? 1 : LAYOUT);
   if (from !== LAYOUT) onMigrated({ from, to: LAYOUT });
@@ -105,7 +108,7 @@ async function createCollection({ db }: Database, { name, schema }: CollectionDe
 /** @returns whether it was changed */
 async function adaptValidator(
   { db }: Database,
-  { name, schema }: CollectionDefinition,
+  { name, schema, defaults = {} }: CollectionDefinition,
   info: Document,
 ): Promise<boolean> {
   const validator = { $jsonSchema: schema };
@@ -114,6 +117,9 @@ async function adaptValidator(
   if (canonical(current) === canonical(validator) && validationAction === 'error') return false;
   try {
     await db.command({ collMod: name, validator, validationLevel: 'strict', validationAction: 'error' });
+    // Fields that existing documents lack. Clients get no event, as for any update without a snapshot.
+    for (const [field, value] of Object.entries(defaults))
+      await db.collection(name).updateMany({ [field]: { $exists: false } }, { $set: { [field]: value } });
     return true;
   } catch (error) {
     if (!isUnauthorized(error)) throw error;
@@ -143,9 +149,13 @@ const canonical = (document: unknown): string =>
   JSON.stringify(document, (_, value) => (typeof value === 'bigint' ? Number(value) : value)) ?? '';
 
 /** Uses a client without a timeout, because indexing a large collection can take long. */
-async function createIndexes(database: Database, isExisting: boolean): Promise<void> {
+async function createIndexes(
+  database: Database,
+  collections: readonly CollectionDefinition[],
+  isExisting: boolean,
+): Promise<void> {
   const missing: CollectionDefinition[] = [];
-  for (const definition of COLLECTIONS) {
+  for (const definition of collections) {
     if (definition.indexes.length === 0) continue;
     const there = isExisting ? await database.db.collection(definition.name).indexes() : [];
     const keys = there.map(({ key }) => keyName(key));

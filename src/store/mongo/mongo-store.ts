@@ -1,17 +1,19 @@
 import type { MongoClient } from 'mongodb';
-import { merged } from '../slices.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
 import type { Store, Transaction } from '../store.ts';
+import type { Table } from '../table.ts';
 import { mongoApiKeys } from './api-keys.ts';
+import { createChangeEvents } from './change-events.ts';
+import { createChosenIds } from './chosen-ids.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
-import type { Methods, MongoDomain } from './domain.ts';
-import { DOMAINS } from './domains.ts';
 import { isUnavailable } from './errors.ts';
 import { mongoEvents } from './events.ts';
 import { createHolds } from './holds.ts';
 import { mongoIdempotency } from './idempotency.ts';
 import { createIdSequences } from './ids.ts';
 import { prepareLayout } from './layout.ts';
-import { createUnitRunners, type RunUnit, type Unit } from './units.ts';
+import { MongoTable } from './table.ts';
+import { createUnitRunners, type Unit } from './units.ts';
 import { mongoUsage } from './usage.ts';
 
 export type { MongoOptions } from './database.ts';
@@ -23,12 +25,6 @@ export interface MongoStore extends Store {
   readonly client: MongoClient;
 }
 
-/** The sequences from which ids are assigned. */
-const SEQUENCES = (DOMAINS as readonly MongoDomain[]).map(({ definition, choosesIds = false }) => ({
-  name: definition.name,
-  choosesIds,
-}));
-
 /**
  * Opens the store and creates whatever is missing in the database. If the database is away, the store opens
  * anyway. Its calls are UNAVAILABLE until the database responds, and the first one after that prepares it.
@@ -36,9 +32,10 @@ const SEQUENCES = (DOMAINS as readonly MongoDomain[]).map(({ definition, chooses
  * @throws if the URI is invalid or the database refuses access (credentials, privileges, version)
  */
 export async function openMongoStore(settings: MongoOptions): Promise<MongoStore> {
+  const { records } = settings;
   const database: Database = connectTo(settings, async (hello) => {
-    const changed = await prepareLayout(database, hello, settings.onMigrated ?? (() => {}));
-    await ids.prepare(SEQUENCES);
+    const changed = await prepareLayout(database, records, hello, settings.onMigrated ?? (() => {}));
+    await ids.prepare(records);
     await holds.prepare();
     return changed;
   });
@@ -53,29 +50,46 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     }
   }
   const units = createUnitRunners(database);
-  const domains = DOMAINS.map(({ open }) => open({ database, ids, holds }));
-  const reads = (transaction?: Unit) => merged(domains.map((domain) => domain.reads(transaction)));
-  const writes = (run: RunUnit) => merged(domains.map((domain) => domain.writes(run)));
-  const within = (unit: Unit): Transaction => ({
-    ...reads(unit),
-    ...writes((write) => write(unit)),
-    isSynchronous: false,
-  });
-  const alone: Transaction = { ...reads(), ...writes(units.run), isSynchronous: false };
-  const { once } = mongoIdempotency(database, units, { within, alone });
-  const { stopFollowing, ...events } = mongoEvents(database);
+  const isStored = (record: AnyRecord) => records.includes(record);
+  const all: MongoTable[] = [];
+  /** By record. */
+  const executing: Table<AnyRecord>[] = [];
+  for (const record of records) {
+    const chosenIds = record.choosesId ? createChosenIds(database, ids, record.plural) : undefined;
+    const table = new MongoTable(database, record, { holds, ids, chosenIds, isStored });
+    all[record.index] = table;
+    const { peek, ...reads } = table.reads();
+    const methods = { ...reads, ...table.writes(units.run) } as unknown as Methods;
+    executing[record.index] = { ...executed(database, methods), peek } as unknown as Table<AnyRecord>;
+  }
+  /** What an idempotent call or a transaction works with. @param unit the transaction, if there is one */
+  const access = (unit?: Unit): Transaction => {
+    const opened: Table<AnyRecord>[] = [];
+    return {
+      table({ index }) {
+        const table = all[index]!;
+        opened[index] ??= {
+          ...table.reads(unit),
+          ...table.writes(unit ? (write) => write(unit) : units.run),
+        };
+        return opened[index] as Table<never>;
+      },
+      isSynchronous: false,
+    };
+  };
+  const { once } = mongoIdempotency(database, units, { within: access, alone: access() });
+  const { stopFollowing, ...events } = mongoEvents(database, createChangeEvents(records));
   return {
     engine: 'mongodb',
     client: database.client,
-    ...executed(database, reads()),
-    ...executed(database, writes(units.run)),
+    table: ({ index }) => executing[index] as Table<never>,
     ...executed(database, mongoApiKeys(database)),
     ...executed(database, mongoUsage(database)),
     eventPage: (request) => database.execute(async () => events.eventPage(request)),
     followEvents: (follower) => database.execute(async () => events.followEvents(follower)),
     once: (call, work) => database.execute(() => once(call, work)),
     hasTransactions: () => database.execute(() => Promise.resolve(database.transactions)),
-    transaction: (work) => database.execute(() => units.runTogether(async (unit) => work(within(unit)))),
+    transaction: (work) => database.execute(() => units.runTogether(async (unit) => work(access(unit)))),
     ping: () =>
       database.execute(async () => {
         await database.db.command({ ping: 1 });
@@ -90,6 +104,8 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
 
 const isAway = (error: unknown): boolean =>
   isUnavailable(error) || (error as { code?: unknown }).code === 'UNAVAILABLE';
+
+type Methods = Record<string, (...args: never[]) => Promise<unknown>>;
 
 /** Wraps methods in `execute`. */
 function executed<M extends Methods>(database: Database, methods: M): M {

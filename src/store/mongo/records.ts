@@ -1,7 +1,7 @@
 import type { Collection, Document, Filter } from 'mongodb';
 import { AppError } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
-import type { Page, PageRequest } from '../store.ts';
+import type { Page, PageRequest } from '../table.ts';
 import { batch, dedupe, limitConcurrency, singleFlight } from './batching.ts';
 import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
@@ -23,8 +23,6 @@ const MAX_LOOKUPS = 50;
 
 /** How documents of a collection map to records of the port. */
 export interface RecordKind<D extends { _id: Key }, T> {
-  /** The name of a record in errors: `pet`. */
-  name: string;
   collection: Collection<D>;
   /** The projection. Versions stay in the database. */
   fields: Document;

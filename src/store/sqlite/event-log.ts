@@ -2,9 +2,9 @@ import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
 import type {
   EventFollower,
   EventPage,
+  EventRecord,
   EventRequest,
   EventType,
-  EventTypes,
   Following,
   StoredEvent,
 } from '../events.ts';
@@ -43,14 +43,13 @@ const REMOVAL_PAUSE = 20;
 /** How often expired events are removed, in milliseconds. */
 const REMOVAL_INTERVAL = 10_000;
 
-type Record = StoredEvent['record'];
 /** An event without a position yet. */
 type NewEvent = Omit<StoredEvent, 'id'>;
 /** An event as stored in a row. */
-type LoggedEvent = [type: EventType, time: number, record: Record];
+type LoggedEvent = [type: EventType, time: number, record: EventRecord];
 
 /** Adds an event to the log. */
-export type Append = <T extends EventType>(type: T, record: EventTypes[T]) => void;
+export type Append = (type: EventType, record: EventRecord) => void;
 
 /**
  * The event log. Events are written in the transaction of the writes they describe, and become visible
@@ -131,9 +130,8 @@ export function eventLog(db: Connection, now: () => number) {
     let before = types ? from : Number.MAX_SAFE_INTEGER;
     for (let count = MIN_READ; ; ) {
       if (types && from >= before) {
-        const block = db.value(nextBlockOf(types), [Math.floor(from / BLOCK_SIZE), ...types]) as
-          | number
-          | null;
+        const params = [Math.floor(from / BLOCK_SIZE), ...types];
+        const block = types.length > 0 ? (db.value(nextBlockOf(types), params) as number | null) : null;
         if (block === null) return { events, ...end };
         from = Math.max(from, block * BLOCK_SIZE);
         before = (block + 1) * BLOCK_SIZE;

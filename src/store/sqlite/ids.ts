@@ -1,22 +1,67 @@
-import { AppError } from '../../foundation/errors.ts';
+import type { Id } from '../../foundation/id.ts';
+import { MAX_INT64 } from '../../foundation/integers.ts';
+import { idsExhausted } from '../conflicts.ts';
 import type { Connection } from './connection.ts';
 
-export const MAX_ID = 9223372036854775807n;
-
-export const idsExhausted = () => new AppError('CONFLICT', 'There are no ids left to assign.');
+/**
+ * Gives a new record its id and inserts it.
+ *
+ * @param chosen the id that a client has chosen
+ * @param insert inserts the record with this id
+ * @returns the id
+ */
+export type AssignIds = (chosen: Id | undefined, insert: (id: bigint) => void) => bigint;
 
 /**
  * Assigns the ids of a table, each once in the lifetime of the file: AUTOINCREMENT keeps the highest ever
  * stored. Counted here because libsql rounds the last insert id.
  */
-export function assignIds(db: Connection, table: string): () => bigint {
+export function assignIds(db: Connection, table: string): AssignIds {
   let last: bigint | undefined;
-  return () => {
+  return (_chosen, insert) => {
     last ??= BigInt(
       (db.value('select cast(seq as text) from sqlite_sequence where name = ?', [table]) as string) ?? 0,
     );
-    if (last >= MAX_ID) throw idsExhausted();
+    if (last >= MAX_INT64) throw idsExhausted();
     last += 1n;
+    insert(last);
     return last;
   };
+}
+
+/** Assigns the ids of records whose clients may choose them, skipping all ever chosen. */
+export function assignSkippingChosen(db: Connection, kind: string): AssignIds {
+  const [assigned, taken] = [`assigned_${kind}_ids`, `chosen_${kind}_ids`];
+
+  /** Records a chosen id, so that it is never assigned. */
+  function note(id: bigint): bigint {
+    db.run(`insert or ignore into ${taken} select ?1 where ?1 > (select last from ${assigned})`, [id]);
+    return id;
+  }
+
+  function next(): bigint {
+    const last = BigInt(db.value(`select cast(last as text) from ${assigned}`) as string);
+    if (last >= MAX_INT64) throw idsExhausted();
+    let id = last + 1n;
+    if (db.value(`select 1 from ${taken} where id = ?`, [id]) !== undefined) {
+      // The end of the consecutive chosen ids that start here. Each is read once, since they are deleted
+      // afterwards.
+      const end = db.value(
+        `select cast(min(id) as text) from ${taken} as chosen
+         where not exists (select 1 from ${taken} where id = chosen.id + 1)`,
+      ) as string;
+      id = BigInt(end) + 1n;
+      if (id > MAX_INT64) throw idsExhausted();
+      db.run(`delete from ${taken} where id < ?`, [id]);
+    }
+    db.run(`update ${assigned} set last = ?`, [id]);
+    return id;
+  }
+
+  return (chosen, insert) =>
+    db.transaction(() => {
+      const id = chosen === undefined ? next() : note(BigInt(chosen));
+      insert(id);
+      return id;
+    });
 }

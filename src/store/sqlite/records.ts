@@ -1,36 +1,52 @@
 import { LRUCache } from 'lru-cache';
 import { notFound } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
-import type { Check, Page, PageRequest } from '../store.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
+import type { Check, Page, PageRequest } from '../table.ts';
+import { type Column, columnsOf } from './columns.ts';
 import type { Connection, Value } from './connection.ts';
 
-/** A filter on columns; null matches nothing. */
-export type Where = {
+/** Conditions on columns, all of which must match. */
+export interface Conditions {
   equal: readonly (readonly [column: string, value: Value])[];
   /** Distinct values of one column, at least one. */
   oneOf?: { column: string; values: readonly Value[] };
-} | null;
+}
 
-export interface RecordTable<T> {
-  name: string;
-  /** The name of a record in errors: `pet`. */
-  kind: string;
-  /**
-   * Columns in the order that `decode` expects. Ids are read as text, because JSON numbers would be rounded.
-   */
-  columns: readonly { name: string; isId?: boolean }[];
-  decode(row: readonly never[]): T;
-  /** Number of records to cache by id. */
-  cacheSize: number;
+/** Conditions on columns; null matches nothing. */
+export type Where = Conditions | null;
+
+/**
+ * Translates a filter of the port.
+ *
+ * @throws Error if more than one field has a list of values, which no query needs
+ */
+export function whereOf(columns: readonly Column[], filter: Readonly<Record<string, unknown>>): Where {
+  const equal: [string, Value][] = [];
+  let oneOf: Conditions['oneOf'];
+  for (const { field, name, declaration, stored } of columns) {
+    const value = filter[field];
+    if (value === undefined) continue;
+    if (!Array.isArray(value)) {
+      equal.push([name, stored(value)]);
+      continue;
+    }
+    const values = [...new Set(value)];
+    if (values.length === 0) return null;
+    if (values.length === declaration.choices?.values.length && declaration.presence !== 'optional') continue;
+    if (oneOf) throw new Error('Only one field of a filter may have a list of values.');
+    oneOf = { column: name, values: values.map(stored) };
+  }
+  return oneOf ? { equal, oneOf } : { equal };
 }
 
 /** Builds a page from query results. One more record than requested means there are more. */
 const toPage = <T>(
   text: string,
-  decode: (row: readonly never[]) => T,
+  decode: (row: readonly unknown[]) => T,
   { limit, backward }: PageRequest,
 ): Page<T> => {
-  const rows = JSON.parse(text) as (readonly never[])[];
+  const rows = JSON.parse(text) as (readonly unknown[])[];
   const hasMore = rows.length > limit;
   if (hasMore) rows.pop();
   if (backward) rows.reverse();
@@ -38,7 +54,7 @@ const toPage = <T>(
 };
 
 /**
- * Reads common to all tables. Every query returns a single JSON text, which crosses the native boundary
+ * Reads of one table. Every query returns a single JSON text, which crosses the native boundary
  * several times faster than rows of columns.
  *
  * Records are cached by id, and pages until the next write. That is correct only while this process alone
@@ -46,7 +62,8 @@ const toPage = <T>(
  */
 export class Records<T extends { id: Id }> {
   readonly #db: Connection;
-  readonly #table: RecordTable<T>;
+  readonly #record: AnyRecord;
+  readonly #stored: readonly Column[];
   readonly #cache: LRUCache<Id, T> | undefined;
   /** Pages read since the last write to the table, by query. Bounded by their number of records. */
   readonly #pages: LRUCache<string, Page<T>[]> | undefined;
@@ -55,15 +72,21 @@ export class Records<T extends { id: Id }> {
   readonly #columns: string;
   readonly #json: string;
 
-  constructor(db: Connection, table: RecordTable<T>) {
+  /** @param cacheSize number of records to cache by id */
+  constructor(db: Connection, record: AnyRecord, cacheSize: number) {
     this.#db = db;
-    this.#table = table;
-    this.#columns = table.columns.map(({ name }) => name).join(', ');
-    this.#json = `json_array(${table.columns.map(({ name, isId }) => (isId ? `cast(${name} as text)` : name)).join(', ')})`;
-    if (table.cacheSize > 0) {
-      const cache = new LRUCache<Id, T>({ max: table.cacheSize });
+    this.#record = record;
+    this.#stored = columnsOf(record);
+    const names = this.#stored.map(({ name }) => name);
+    this.#columns = ['id', ...names].join(', ');
+    const read = this.#stored.map(({ name, declaration }) =>
+      declaration.kind === 'id' ? `cast(${name} as text)` : name,
+    );
+    this.#json = `json_array(${['cast(id as text)', ...read].join(', ')})`;
+    if (cacheSize > 0) {
+      const cache = new LRUCache<Id, T>({ max: cacheSize });
       const pages = new LRUCache<string, Page<T>[]>({
-        maxSize: table.cacheSize,
+        maxSize: cacheSize,
         sizeCalculation: (found) => found.reduce((size, { items }) => size + items.length, 1),
       });
       this.#cache = cache;
@@ -83,10 +106,10 @@ export class Records<T extends { id: Id }> {
     const known = this.#cache?.get(id);
     if (known) return known;
     const text = this.#db.value(
-      this.#statement('one', () => `select ${this.#json} from ${this.#table.name} where id = ?`),
+      this.#statement('one', () => `select ${this.#json} from ${this.#record.plural} where id = ?`),
       [BigInt(id)],
     );
-    return text === undefined ? null : this.cache(this.#table.decode(JSON.parse(text as string)));
+    return text === undefined ? null : this.cache(this.#decode(JSON.parse(text as string)));
   }
 
   /**
@@ -96,7 +119,7 @@ export class Records<T extends { id: Id }> {
    */
   existing(id: Id, check: Check<T> | undefined): T {
     const current = this.find(id);
-    if (!current) throw notFound(this.#table.kind, id);
+    if (!current) throw notFound(this.#record.kind, id);
     check?.(current);
     return current;
   }
@@ -115,12 +138,12 @@ export class Records<T extends { id: Id }> {
         this.#statement(
           'some',
           () =>
-            `select json_group_array(${this.#json}) from ${this.#table.name} where id in (select value from json_each(?))`,
+            `select json_group_array(${this.#json}) from ${this.#record.plural} where id in (select value from json_each(?))`,
         ),
         [idList(missing)],
       );
       for (const row of JSON.parse(text as string)) {
-        const record = this.cache(this.#table.decode(row));
+        const record = this.cache(this.#decode(row));
         found.set(record.id, record);
       }
     }
@@ -136,7 +159,7 @@ export class Records<T extends { id: Id }> {
         const rows = this.#pageSql(where, request, undefined);
         return `select json_group_array(${this.#json}) from (${rows})`;
       });
-      return [toPage(this.#db.value(sql, params) as string, this.#table.decode, request)];
+      return [toPage(this.#db.value(sql, params) as string, this.#decode, request)];
     });
     return page!;
   }
@@ -154,7 +177,7 @@ export class Records<T extends { id: Id }> {
       )`;
       });
       const pages = JSON.parse(this.#db.value(sql, params) as string) as string[];
-      return pages.map((page) => toPage(page, this.#table.decode, request));
+      return pages.map((page) => toPage(page, this.#decode, request));
     });
   }
 
@@ -188,6 +211,18 @@ export class Records<T extends { id: Id }> {
     this.#cache?.delete(id);
   }
 
+  /** Absent values are left out. */
+  readonly #decode = (row: readonly unknown[]): T => {
+    const record: Record<string, unknown> = { id: row[0] };
+    for (let i = 0; i < this.#stored.length; i++) {
+      const value = row[i + 1];
+      if (value === null) continue;
+      const { field, read } = this.#stored[i]!;
+      record[field] = read ? read(value) : value;
+    }
+    return record as unknown as T;
+  };
+
   #statement(shape: string, build: () => string): string {
     let sql = this.#sql.get(shape);
     if (sql === undefined) {
@@ -205,7 +240,7 @@ export class Records<T extends { id: Id }> {
     if (request.before !== undefined) conditions.push(`id < ?${++parameter}`);
     for (const [column] of where.equal) conditions.push(`${column} = ?${++parameter}`);
     const select = (condition?: string) =>
-      `select ${this.#columns} from ${this.#table.name} where ${[...conditions, condition ?? []].flat().join(' and ')}`;
+      `select ${this.#columns} from ${this.#record.plural} where ${[...conditions, condition ?? []].flat().join(' and ')}`;
     // Each value of `oneOf` has its own index range. SQLite merges them and stops at the limit, whereas `in
     // (…)` would sort all matches.
     const { oneOf } = where;

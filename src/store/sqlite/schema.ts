@@ -1,16 +1,20 @@
 import type { Connection } from './connection.ts';
-import type { Migrations } from './domain.ts';
-import { DOMAINS } from './domains.ts';
 
 /**
- * Tables that belong to no domain.
+ * SQL by the schema version it leads to, as recorded in `user_version`. Released migrations never change. A
+ * new one gets the version after the latest release.
+ */
+type Migrations = Readonly<Record<number, string>>;
+
+/**
+ * Tables that hold no records; those of records follow from their declarations (`record-schema.ts`).
  *
  * `event_groups` is the event log. A row has events written together, as `[type, time, record]`, with
  * the position of the first and the time of the last. Positions have no gaps. The newest row is never
  * removed, so that no position is reused. `event_types` has the blocks of 64 positions in which a row with a type begins.
  * `event_log` has a name that identifies this log, and the last position removed.
  */
-const COMMON: Migrations = {
+const MIGRATIONS: Migrations = {
   1: `
   create table api_keys (
     id text primary key,
@@ -71,9 +75,8 @@ const COMMON: Migrations = {
   `,
 };
 
-const PARTS: readonly Migrations[] = [...DOMAINS.map(({ migrations }) => migrations), COMMON];
 /** The schema version of this program. */
-export const LATEST = Math.max(...PARTS.flatMap((part) => Object.keys(part).map(Number)));
+export const LATEST = Math.max(...Object.keys(MIGRATIONS).map(Number));
 
 /**
  * Migrates a data file to the latest schema.
@@ -94,9 +97,7 @@ export function migrate(db: Connection, latest = LATEST): number {
         `The data file has schema version ${from}; this program supports versions up to ${latest}.`,
       );
     }
-    for (let next = from + 1; next <= latest; next++) {
-      for (const { [next]: statements } of PARTS) if (statements !== undefined) db.exec(statements);
-    }
+    for (let next = from + 1; next <= latest; next++) db.exec(MIGRATIONS[next]!);
     db.exec(`pragma user_version = ${latest}`);
     return from;
   });

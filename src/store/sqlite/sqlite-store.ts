@@ -1,22 +1,23 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { AppError } from '../../foundation/errors.ts';
-import type { Id } from '../../foundation/id.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import { merged } from '../slices.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
 import type { IdempotentCall, OnMigrated, Outcome, Store, Transaction } from '../store.ts';
+import type { Table, TableReads, TableWrites } from '../table.ts';
 import { apiKeys } from './api-keys.ts';
 import { Connection } from './connection.ts';
-import type { DomainContext } from './domain.ts';
-import { DOMAINS } from './domains.ts';
 import { eventLog } from './event-log.ts';
 import { idempotency } from './idempotency.ts';
 import { lockDataFile } from './ownership.ts';
-import { Records } from './records.ts';
+import { prepareRecords } from './record-schema.ts';
 import { LATEST, migrate } from './schema.ts';
+import { SqliteTable } from './table.ts';
 import { usageLedger } from './usage-ledger.ts';
 
 export interface SqliteOptions {
+  /** The records to store. A tool that has none of them leaves their tables alone. */
+  records: readonly AnyRecord[];
   /** The data file. Created with its directory if missing. */
   file: string;
   /** A `server` has exclusive use of the file. A `tool` only manages API keys, beside a server. */
@@ -32,6 +33,9 @@ export interface SqliteOptions {
   cacheSizes?: Readonly<Record<string, number>>;
 }
 
+/** Records to cache by id, for each table. */
+const CACHE_SIZE = 10_000;
+
 /** The embedded engine. Reads are synchronous; writes resolve when they are committed. */
 export type SqliteStore = ReturnType<typeof openSqliteStore>;
 
@@ -41,7 +45,7 @@ export type SqliteStore = ReturnType<typeof openSqliteStore>;
  * @throws Error if another server has the file or it cannot be opened
  */
 export function openSqliteStore(options: SqliteOptions) {
-  const { role, now = Date.now, keepEvents = Number.POSITIVE_INFINITY } = options;
+  const { role, records, now = Date.now, keepEvents = Number.POSITIVE_INFINITY } = options;
   const { busyTimeout = 2_000, cacheSizes = {} } = options;
   const isServer = role === 'server';
   let release = () => {};
@@ -52,6 +56,7 @@ export function openSqliteStore(options: SqliteOptions) {
     db = new Connection(file, busyTimeout);
     const from = migrate(db);
     if (from > 0 && from < LATEST) options.onMigrated?.({ from, to: LATEST });
+    prepareRecords(db, records);
   } catch (error) {
     release();
     throw openingError(options.file, error);
@@ -59,23 +64,19 @@ export function openSqliteStore(options: SqliteOptions) {
 
   const events = eventLog(db, now);
   if (isServer) events.keep(keepEvents);
-  const tables = new Map<string, { find(id: Id): object | null }>();
-  const context: DomainContext = {
-    db,
-    append: events.append,
-    records(table) {
-      const cacheSize = isServer ? (cacheSizes[table.name] ?? table.cacheSize) : 0;
-      const records = new Records(db, { ...table, cacheSize });
-      tables.set(table.name, records);
-      return records;
-    },
-    exists: (table, id) => tables.get(table)!.find(id) !== null,
+  const all: SqliteTable<AnyRecord>[] = [];
+  const tableOf = (record: AnyRecord) => all[record.index]!;
+  for (const record of records) {
+    const cacheSize = isServer ? (cacheSizes[record.plural] ?? CACHE_SIZE) : 0;
+    all[record.index] = new SqliteTable(db, record, tableOf, events.append, cacheSize);
+  }
+  const table = <R extends AnyRecord>(record: R) => ports[record.index]!.committed as CommittedTable<R>;
+  const inTransaction: Transaction = {
+    table: (record) => ports[record.index]!.within as Table<never>,
+    isSynchronous: true,
   };
-  const domains = DOMAINS.map(({ open }) => open(context));
+  const ports = all.map((table) => portsOf(db, table, isServer));
   const { charge, usage, flush, close } = usageLedger(db, now);
-  const reads = merged(domains.map(({ reads }) => reads));
-  const writes = merged(domains.map(({ writes }) => writes));
-  const inTransaction = { ...reads, ...writes, isSynchronous: true } satisfies Transaction;
   const { once: runOnce } = idempotency(db, inTransaction);
   const once = <T>(
     call: IdempotentCall,
@@ -87,10 +88,8 @@ export function openSqliteStore(options: SqliteOptions) {
   return {
     engine: 'sqlite',
     hasTransactions: () => true,
-    ...reads,
-    ...(isServer
-      ? { ...grouped(db, writes), once, transaction, charge }
-      : serverOnly({ ...writes, once, transaction, charge })),
+    table,
+    ...(isServer ? { once, transaction, charge } : serverOnly({ once, transaction, charge })),
     ...events.store,
     ...apiKeys(db),
     usage,
@@ -112,16 +111,37 @@ export function openSqliteStore(options: SqliteOptions) {
   } satisfies Store & Record<string, unknown>;
 }
 
-type Committed<W> = {
-  [K in keyof W]: W[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;
+/** A table whose writes resolve when they are committed, together with concurrent ones. */
+type CommittedTable<R extends AnyRecord> = Pick<SqliteTable<R>, keyof TableReads<R>> & {
+  [K in keyof TableWrites<R>]: (
+    ...args: Parameters<TableWrites<R>[K]>
+  ) => Promise<Awaited<ReturnType<TableWrites<R>[K]>>>;
 };
 
-/** Wraps writes so that they resolve when committed, together with concurrent ones. */
-function grouped<W extends object>(db: Connection, writes: W): Committed<W> {
-  const entries = Object.entries(writes) as [string, (...args: unknown[]) => unknown][];
-  return Object.fromEntries(
-    entries.map(([name, write]) => [name, (...args: unknown[]) => db.groupCommit(() => write(...args))]),
-  ) as Committed<W>;
+/** The two forms of a table: in a transaction, where all is synchronous, and outside of any. */
+function portsOf(db: Connection, table: SqliteTable<AnyRecord>, isServer: boolean) {
+  const reads = {
+    byIds: (ids) => table.byIds(ids),
+    peek: (id) => table.peek(id),
+    page: (filter, page) => table.page(filter, page),
+    pagesByParent: (field, parents, filter, page) => table.pagesByParent(field, parents, filter, page),
+    count: (filter) => table.count(filter),
+    countsByParent: (field, parents, filter) => table.countsByParent(field, parents, filter),
+  } satisfies TableReads<AnyRecord>;
+  const within: TableWrites<AnyRecord> = {
+    insert: (input) => table.insert(input),
+    update: (id, patch, check) => table.update(id, patch, check),
+    remove: (id, check) => table.remove(id, check),
+  };
+  const committed = {
+    insert: (input) => db.groupCommit(() => table.insert(input)),
+    update: (id, patch, check) => db.groupCommit(() => table.update(id, patch, check)),
+    remove: (id, check) => db.groupCommit(() => table.remove(id, check)),
+  } satisfies Partial<CommittedTable<AnyRecord>>;
+  return {
+    within: { ...reads, ...within },
+    committed: { ...reads, ...(isServer ? committed : serverOnly(committed)) },
+  };
 }
 
 /** Adds the file name to errors of the system and SQLite; leaves our own unchanged. */

@@ -1,4 +1,4 @@
-import { writerFor } from '../../execution/representation.ts';
+import { formOf, writerFor } from '../../execution/representation.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { etagOf, matchesStrongly } from '../../http/etag.ts';
 import type { Precondition } from '../../schema/context.ts';
@@ -12,7 +12,8 @@ export function preconditionOf(ifMatch: string | undefined): Precondition | unde
   if (ifMatch === undefined) return undefined;
   const matches = (body: string) => matchesStrongly(ifMatch, etagOf(body));
   return (type, record) => {
-    if (!matches(writerFor(type, 'integer')(record)) && !matches(writerFor(type, 'string')(record))) {
+    const form = formOf(type, record);
+    if (!matches(writerFor(type, 'integer')(form)) && !matches(writerFor(type, 'string')(form))) {
       throw new AppError(
         'PRECONDITION_FAILED',
         'If-Match does not name the current version of the resource.',
@@ -31,7 +32,8 @@ export function requireMirrored(
   if (repeated.length === 0) return precondition;
   return (type, record) => {
     precondition?.(type, record);
-    const others = repeated.filter((name) => (record as Record<string, unknown>)[name] !== body[name]);
+    const form = formOf(type, record);
+    const others = repeated.filter((name) => form[name] !== body[name]);
     if (others.length > 0) {
       throw validationFailed(others.map((path) => ({ path, message: 'cannot be changed here' })));
     }

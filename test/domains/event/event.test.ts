@@ -1,6 +1,9 @@
 import { request as httpRequest } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
 import { EVENT_TYPES } from '../../../src/domains/event/event.ts';
+import { Order } from '../../../src/domains/order/order.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import {
   dataOf,
   exactly,
@@ -35,7 +38,7 @@ onEachEngine('the event log', (kit) => {
   it('lists the same events over REST and GraphQL, and every REST page links to the next', async () => {
     const { next: start } = await drain('/events?limit=100');
     const { C, P } = await makeWorld(kit);
-    await kit.gateway.store.updatePet(P, { name: 'Max' });
+    await kit.gateway.store.table(Pet).update(P, { name: 'Max' });
     const { events, next } = await drain(start.replace('limit=100', 'limit=3'));
     expect(events.map(({ type }) => type)).toEqual([
       'category.created',
@@ -53,7 +56,7 @@ onEachEngine('the event log', (kit) => {
     expect(created!.data).toEqual({ id: Number(C), name: 'Dogs', description: 'They bark' });
     expect(events[3]!.data).toEqual({ petId: Number(P), quantity: 5, status: 'sold' });
     expect(events[7]!.data).toEqual({ id: Number(P), name: 'Max', categoryId: Number(C), status: 'sold' });
-    await kit.gateway.store.deleteOrder((events[5]!.data as { id: string }).id.toString());
+    await kit.gateway.store.table(Order).remove((events[5]!.data as { id: string }).id.toString());
     expect((await drain(next)).events).toMatchObject([
       { type: 'order.deleted', data: { id: expect.any(Number) } },
     ]);
@@ -87,8 +90,8 @@ onEachEngine('the event log', (kit) => {
     const after = new URLSearchParams(next.split('?')[1]).get('after');
     const { P, O, E, F } = await makeWorld(kit);
     const { store } = kit.gateway;
-    await store.updatePet(P, { name: 'Max' });
-    await store.deletePet(F);
+    await store.table(Pet).update(P, { name: 'Max' });
+    await store.table(Pet).remove(F);
     const list = `query ($after: ID) { events(after: $after, first: 100) { nodes {
       type pet { name } category { id } order { id pet { id } } inventoryItem { quantity }
     } } }`;
@@ -107,7 +110,7 @@ onEachEngine('the event log', (kit) => {
 
   it('keeps ids beyond 2^53 exact, as strings of digits with IEEE754Compatible=true', async () => {
     const { next } = await drain('/events?limit=100');
-    await kit.gateway.store.createOrder({ id: LARGEST, complete: true });
+    await kit.gateway.store.table(Order).insert({ id: LARGEST, complete: true });
     const reply = await get(next);
     expect(exactly(reply.text)).toMatchObject([{ data: { id: `#${LARGEST}`, complete: true } }]);
     const asStrings = await send(kit.gateway, next, {
@@ -137,7 +140,7 @@ onEachEngine('the event log', (kit) => {
       'pet.created',
     ]);
     expect(filtered.next).toContain('type=pet.created&type=inventory.updated');
-    await kit.gateway.store.updateCategory(C, { name: 'Cats' });
+    await kit.gateway.store.table(Category).update(C, { name: 'Cats' });
     expect((await drain(filtered.next)).events).toEqual([]);
     const after = new URLSearchParams(next.split('?')[1]).get('after');
     const list =
@@ -210,7 +213,7 @@ onEachEngine('the event log', (kit) => {
       const begin = await endOf();
       const waiting = [poll(`${begin}&wait=25`), poll(`${begin}&type=category.created&wait=25`)];
       const none = poll(`${begin}&type=order.deleted&wait=1`);
-      const { id } = await kit.gateway.store.createCategory({ name: 'Awaited' });
+      const { id } = await kit.gateway.store.table(Category).insert({ name: 'Awaited' });
       const [event] = (await get(begin)).json;
       expect(event.data).toEqual({ id: Number(id), name: 'Awaited' });
       for (const sent of await Promise.all(waiting)) {
@@ -223,7 +226,7 @@ onEachEngine('the event log', (kit) => {
       const empty = await none;
       expectAnswer(empty, 200, []);
       expect(empty.headers.link).toMatch(/after=.*rel="next"/);
-      await kit.gateway.store.deleteCategory(id);
+      await kit.gateway.store.table(Category).remove(id);
       const next = /<(.*)>/.exec(empty.headers.link as string)![1]!;
       expectAnswer(await poll(next.replace('order.deleted', 'category.deleted')), 200);
     });

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
 import { EventFeed } from '../../../src/domains/event/feed.ts';
 import type { EventReader, FeedEvent } from '../../../src/domains/event/reader.ts';
 import { eventsGone, unavailable } from '../../../src/foundation/errors.ts';
@@ -50,10 +51,10 @@ afterEach(() => opened.close());
 /** Creates categories with these names in one transaction. */
 const write = (...names: string[]) =>
   store.transaction((writes) => {
-    for (const name of names) writes.createCategory({ name });
+    for (const name of names) writes.table(Category).insert({ name });
   });
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `N${i}`);
-const nameOf = ({ event }: FeedEvent): string => (event.record as { name: string }).name;
+const nameOf = ({ event }: FeedEvent): string => (event.record as unknown as { name: string }).name;
 
 async function read(reader: EventReader, count: number): Promise<string[]> {
   const names: string[] = [];
@@ -151,14 +152,14 @@ it.each(['none', 'some'])('delivers at once what arrived while it read %s of the
 });
 
 it('filters past and new events by type', async () => {
-  const { id } = await store.createCategory({ name: 'Old' });
+  const { id } = await store.table(Category).insert({ name: 'Old' });
   const after = await position();
   await write(...numbered(150));
-  await store.updateCategory(id, { name: 'Updated' });
+  await store.table(Category).update(id, { name: 'Updated' });
   const reader = await feed.open({ after, types: ['category.updated'] });
   expect(await read(reader, 1)).toEqual(['Updated']);
   await write('Created');
-  await store.updateCategory(id, { name: 'Updated again' });
+  await store.table(Category).update(id, { name: 'Updated again' });
   expect(await read(reader, 1)).toEqual(['Updated again']);
   reader.close();
 });
@@ -277,7 +278,7 @@ it.each([
     const early = 50;
     for (let i = 0; i < early; i++) {
       readers.push(await feed.open({}));
-      await store.createCategory({ name: `N${i}`, description });
+      await store.table(Category).insert({ name: `N${i}`, description });
     }
     const events = [...(await reading.take())];
     while (events.length < early) events.push(...(await reading.take()));
@@ -292,7 +293,7 @@ it.each([
     };
     await offered(() =>
       store.transaction((writes) => {
-        for (let i = early; i < count; i++) writes.createCategory({ name: `N${i}`, description });
+        for (let i = early; i < count; i++) writes.table(Category).insert({ name: `N${i}`, description });
       }),
     );
     events.push(...(await reading.take()));
@@ -330,7 +331,7 @@ it('cuts off no reader that takes its events, however large the commits are', as
   for (let round = 0; round < 3; round++) {
     const taken = readers.map((reader) => read(reader, 1_500));
     await store.transaction((writes) => {
-      for (const name of numbered(1_500)) writes.createCategory({ name, description });
+      for (const name of numbered(1_500)) writes.table(Category).insert({ name, description });
     });
     for (const names of await Promise.all(taken)) expect(names).toEqual(numbered(1_500));
   }
@@ -359,7 +360,7 @@ it('lets others in while it searches a long log, and stops when it is failed', a
 });
 
 it('lets a filtered reader meet a feed that drops what the filter leaves out', async () => {
-  const { id } = await store.createCategory({ name: 'Old' });
+  const { id } = await store.table(Category).insert({ name: 'Old' });
   const other = await feed.open({});
   const after = await position();
   let rounds = 0;
@@ -370,7 +371,7 @@ it('lets a filtered reader meet a feed that drops what the filter leaves out', a
   const reader = await feed.open({ after, types: ['category.updated'] });
   const found = read(reader, 1);
   for (let i = 0; i < 20; i++) await turn();
-  await store.updateCategory(id, { name: 'Updated' });
+  await store.table(Category).update(id, { name: 'Updated' });
   expect(await found).toEqual(['Updated']);
   for (const each of [reader, other]) each.close();
 });

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { RECORDS } from '../../../src/domains/index.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { dropDatabase } from '../../kit/mongo.ts';
 import { codeOf } from './database.ts';
@@ -23,7 +26,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
       () => proxy.close(),
     );
     const open = async (): Promise<MongoStore> => {
-      const store = await openMongoStore({ uri: proxy.uri, timeoutMs: TIMEOUT });
+      const store = await openMongoStore({ records: RECORDS, uri: proxy.uri, timeoutMs: TIMEOUT });
       cleanups.push(async () => store.close());
       return store;
     };
@@ -42,14 +45,14 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
   const everyKindOfCall = (store: MongoStore) =>
     Promise.all([
       inTime(() => store.ping()),
-      inTime(() => store.petPage({}, { limit: 1 })),
-      inTime(() => store.createCategory({ name: 'C' })),
-      inTime(() => store.createPet({ name: 'P', categoryId: '1', status: 'sold' })),
+      inTime(() => store.table(Pet).page({}, { limit: 1 })),
+      inTime(() => store.table(Category).insert({ name: 'C' })),
+      inTime(() => store.table(Pet).insert({ name: 'P', categoryId: '1', status: 'sold' })),
       inTime(() => store.charge(charge)),
       inTime(() =>
         store.once(
           { apiKeyId: 'k', idempotencyKey: 'i', fingerprint: 'f', now: Date.now(), keepFor: 60_000 },
-          (writes) => writes.createCategory({ name: 'C' }),
+          (writes) => writes.table(Category).insert({ name: 'C' }),
         ),
       ),
     ]);
@@ -57,19 +60,19 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
   it('makes every call fail with UNAVAILABLE in time until it is back', async () => {
     const { proxy, open } = await proxied();
     const store = await open();
-    const category = await store.createCategory({ name: 'Before' });
+    const category = await store.table(Category).insert({ name: 'Before' });
     await proxy.close();
     expect(await everyKindOfCall(store)).toEqual(Array(6).fill('UNAVAILABLE'));
     await proxy.open();
     await expect.poll(() => codeOf(Promise.resolve(store.ping())), { timeout: 15_000 }).toBeUndefined();
-    expect(await store.categoriesById([category.id])).toEqual([category]);
+    expect(await store.table(Category).byIds([category.id])).toEqual([category]);
     expect((await store.charge(charge)).usage.minuteUsed).toBe(1);
   });
 
   it('makes every call fail with UNAVAILABLE in time if it accepts connections but never responds', async () => {
     const { proxy, open } = await proxied();
     const store = await open();
-    await store.createCategory({ name: 'Before' });
+    await store.table(Category).insert({ name: 'Before' });
     proxy.freeze();
     expect(await everyKindOfCall(store)).toEqual(Array(6).fill('UNAVAILABLE'));
     await proxy.close();
@@ -83,10 +86,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
     const start = performance.now();
     const store = await open();
     expect(performance.now() - start).toBeLessThan(SOON);
-    expect(await inTime(() => store.createCategory({ name: 'Too early' }))).toBe('UNAVAILABLE');
+    expect(await inTime(() => store.table(Category).insert({ name: 'Too early' }))).toBe('UNAVAILABLE');
     await proxy.open();
     await expect.poll(() => codeOf(Promise.resolve(store.ping())), { timeout: 15_000 }).toBeUndefined();
-    expect(await store.createCategory({ name: 'First' })).toEqual({ id: '1', name: 'First' });
+    expect(await store.table(Category).insert({ name: 'First' })).toEqual({ id: '1', name: 'First' });
     await expect(store.client.db().collection('pets').insertOne({})).rejects.toMatchObject({ code: 121 });
   });
 });

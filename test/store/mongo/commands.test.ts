@@ -1,6 +1,9 @@
 import type { CommandStartedEvent } from 'mongodb';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
+import type { Page } from '../../../src/store/table.ts';
 import { newDatabase } from './database.ts';
 
 describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
@@ -46,9 +49,9 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   const charge = { apiKeyId: 'k', limits: { perMinute: 99, perDay: 99 }, cost: 1, now: Date.now() };
 
   it('reads the pages of 50 parents with one command', async () => {
-    let pages: Awaited<ReturnType<MongoStore['petPagesByCategory']>> = [];
+    let pages: Page<Pet>[] = [];
     const names = await namesOf(async () => {
-      pages = await store.petPagesByCategory([...ids, '1', '77'], {}, { limit: 2 });
+      pages = await store.table(Pet).pagesByParent('categoryId', [...ids, '1', '77'], {}, { limit: 2 });
     });
     expect(names).toEqual(['aggregate']);
     expect(pages).toHaveLength(52);
@@ -65,19 +68,25 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
       page: { limit: (i % 3) + 1, after: String(i), backward: i % 2 === 0 },
     }));
     const readAll = () =>
-      Promise.all(requests.map(async ({ filter, page }) => store.petPagesByCategory(parents, filter, page)));
+      Promise.all(
+        requests.map(async ({ filter, page }) =>
+          store.table(Pet).pagesByParent('categoryId', parents, filter, page),
+        ),
+      );
     let pages: Awaited<ReturnType<typeof readAll>> = [];
     const names = await namesOf(async () => {
       pages = await readAll();
     });
     expect(names).toEqual(['aggregate', 'aggregate']);
     for (const [i, { filter, page }] of requests.entries())
-      expect(pages[i], `${i}`).toEqual(await store.petPagesByCategory(parents, filter, page));
+      expect(pages[i], `${i}`).toEqual(
+        await store.table(Pet).pagesByParent('categoryId', parents, filter, page),
+      );
     const others = await namesOf(() =>
       Promise.all([
-        store.petPagesByCategory(['1'], {}, { limit: 1 }),
-        store.petPagesByCategory(['1'], {}, { limit: 1 }),
-        store.petPagesByCategory(['2'], {}, { limit: 1 }),
+        store.table(Pet).pagesByParent('categoryId', ['1'], {}, { limit: 1 }),
+        store.table(Pet).pagesByParent('categoryId', ['1'], {}, { limit: 1 }),
+        store.table(Pet).pagesByParent('categoryId', ['2'], {}, { limit: 1 }),
       ]),
     );
     expect(others).toEqual(['aggregate', 'aggregate']);
@@ -85,32 +94,44 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
 
   it('reads the pages of 500 parents with one command, more than the default first batch', async () => {
     const parents = Array.from({ length: 500 }, (_, i) => String(i + 1));
-    expect(await namesOf(async () => store.petPagesByCategory(parents, {}, { limit: 100 }))).toEqual([
-      'aggregate',
-    ]);
+    expect(
+      await namesOf(async () => store.table(Pet).pagesByParent('categoryId', parents, {}, { limit: 100 })),
+    ).toEqual(['aggregate']);
   });
 
   it.each<[string, string[], () => Promise<unknown>]>([
     [
       'records by id',
       ['find'],
-      async () => store.petsById(Array.from({ length: 150 }, (_, i) => String(i + 1))),
+      async () => store.table(Pet).byIds(Array.from({ length: 150 }, (_, i) => String(i + 1))),
     ],
-    ['a page', ['find'], async () => store.petPage({ status: ['available', 'sold'] }, { limit: 100 })],
-    ['a page backward', ['find'], async () => store.petPage({}, { limit: 5, backward: true, before: '9' })],
-    ['a count', ['aggregate'], async () => store.petCount({ categoryId: '1' })],
+    [
+      'a page',
+      ['find'],
+      async () => store.table(Pet).page({ status: ['available', 'sold'] }, { limit: 100 }),
+    ],
+    [
+      'a page backward',
+      ['find'],
+      async () => store.table(Pet).page({}, { limit: 5, backward: true, before: '9' }),
+    ],
+    ['a count', ['aggregate'], async () => store.table(Pet).count({ categoryId: '1' })],
     [
       'counts per parent',
       ['aggregate'],
-      async () => store.petCountsByCategory(ids, { status: ['available'] }),
+      async () => store.table(Pet).countsByParent('categoryId', ids, { status: ['available'] }),
     ],
-    ['an empty list of ids', [], async () => store.petsById([])],
-    ['an empty status filter', [], async () => store.petPage({ status: [] }, { limit: 5 })],
+    ['an empty list of ids', [], async () => store.table(Pet).byIds([])],
+    ['an empty status filter', [], async () => store.table(Pet).page({ status: [] }, { limit: 5 })],
     ['a charge', ['findAndModify'], async () => store.charge(charge)],
     ['an API key', ['find'], async () => store.apiKeyBySecretHash('0'.repeat(64))],
-    ['a stock update', ['find', 'findAndModify'], async () => store.updatePet('1', { quantity: 5 })],
-    ['a patch that changes nothing', ['find'], async () => store.updatePet('2', { name: 'P' })],
-    ['a new category', ['findAndModify', 'insert'], async () => store.createCategory({ name: 'New' })],
+    ['a stock update', ['find', 'findAndModify'], async () => store.table(Pet).update('1', { quantity: 5 })],
+    ['a patch that changes nothing', ['find'], async () => store.table(Pet).update('2', { name: 'P' })],
+    [
+      'a new category',
+      ['findAndModify', 'insert'],
+      async () => store.table(Category).insert({ name: 'New' }),
+    ],
   ])('sends for %s: %j', async (_, names, work) => {
     // The first charge of a key creates its document and starts its windows.
     await store.charge(charge);
@@ -119,25 +140,31 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
 
   it('combines the reads of one turn', async () => {
     const find = await namesOf(() =>
-      Promise.all([store.petsById(['1', '2']), store.petsById(['2']), store.petsById(['3', '1'])]),
+      Promise.all([
+        store.table(Pet).byIds(['1', '2']),
+        store.table(Pet).byIds(['2']),
+        store.table(Pet).byIds(['3', '1']),
+      ]),
     );
     expect(find).toEqual(['find']);
     const [short, long] = await Promise.all([
-      store.petPage({}, { limit: 2 }),
-      store.petPage({}, { limit: 3 }),
+      store.table(Pet).page({}, { limit: 2 }),
+      store.table(Pet).page({}, { limit: 3 }),
     ]);
     expect([short.items.length, long.items.length]).toEqual([2, 3]);
     expect(
-      await namesOf(() => Promise.all(Array.from({ length: 9 }, () => store.petPage({}, { limit: 2 })))),
+      await namesOf(() =>
+        Promise.all(Array.from({ length: 9 }, () => store.table(Pet).page({}, { limit: 2 }))),
+      ),
     ).toEqual(['find']);
   });
 
   it('runs equal counts one at a time, and lets later callers share the next one', async () => {
     const names = await namesOf(async () => {
-      const first = store.petCount({ status: ['pending'] });
+      const first = store.table(Pet).count({ status: ['pending'] });
       await new Promise((resolve) => setImmediate(resolve));
-      const later = Array.from({ length: 9 }, () => store.petCount({ status: ['pending'] }));
-      await Promise.all([first, ...later, store.petCount({ status: ['sold'] })]);
+      const later = Array.from({ length: 9 }, () => store.table(Pet).count({ status: ['pending'] }));
+      await Promise.all([first, ...later, store.table(Pet).count({ status: ['sold'] })]);
     });
     expect(names).toEqual(['aggregate', 'aggregate', 'aggregate']);
   });
@@ -156,9 +183,11 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     ] as const;
     for (const [event, listener] of events) store.client.on(event, listener);
     try {
-      const counts = await Promise.all(ids.map(async (categoryId) => store.petCount({ categoryId })));
+      const counts = await Promise.all(ids.map(async (categoryId) => store.table(Pet).count({ categoryId })));
       expect(counts).toEqual(ids.map(() => 3));
-      const nested = ids.map(async (id) => store.petCountsByCategory([id], { status: ['available'] }));
+      const nested = ids.map(async (id) =>
+        store.table(Pet).countsByParent('categoryId', [id], { status: ['available'] }),
+      );
       expect(await Promise.all(nested)).toEqual(ids.map(() => [3]));
     } finally {
       for (const [event, listener] of events) store.client.off(event, listener);
@@ -167,7 +196,9 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   });
 
   it('limits the documents, fields and time of a read', async () => {
-    const [find] = await commandsOf(async () => store.petPage({ categoryId: '3' }, { limit: 7, after: '2' }));
+    const [find] = await commandsOf(async () =>
+      store.table(Pet).page({ categoryId: '3' }, { limit: 7, after: '2' }),
+    );
     expect(find!.command).toMatchObject({
       filter: { categoryId: 3n, _id: { $gt: 2n } },
       sort: new Map([['_id', 1]]),

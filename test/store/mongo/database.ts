@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll } from 'vitest';
+import { RECORDS } from '../../../src/domains/index.ts';
 import { type MongoOptions, type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { dropDatabase, mongoUri } from '../../kit/mongo.ts';
 
@@ -14,8 +15,8 @@ export function newDatabase() {
   return {
     name,
     /** Opens another store on this database. */
-    async open(options: Omit<MongoOptions, 'uri'> = {}): Promise<MongoStore> {
-      const store = await openMongoStore({ uri: mongoUri(name), ...options });
+    async open(options: Partial<MongoOptions> = {}): Promise<MongoStore> {
+      const store = await openMongoStore({ records: RECORDS, uri: mongoUri(name), ...options });
       stores.push(store);
       return store;
     },

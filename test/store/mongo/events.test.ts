@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { RECORDS } from '../../../src/domains/index.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { EventStreamClient } from '../../kit/event-stream.ts';
 import { TestGateway } from '../../kit/gateway.ts';
@@ -26,10 +28,10 @@ describe.runIf(binary)('the event log on MongoDB', () => {
     server = await startSecantus(binary!, { oplogEntries: 50 });
     admin = await MongoClient.connect(server.uri);
     uri = mongoUri(`events-${randomUUID().slice(0, 8)}`, server.uri);
-    writer = await openMongoStore({ uri });
+    writer = await openMongoStore({ records: RECORDS, uri });
     // The server does not notify clients that stream its state when it is usable again.
     const polling = `${uri}&serverMonitoringMode=poll`;
-    gateway = await TestGateway.start(await openMongoStore({ uri: polling }));
+    gateway = await TestGateway.start(await openMongoStore({ records: RECORDS, uri: polling }));
   }, 60_000);
   afterEach(async () => {
     for (const stream of open.splice(0)) stream.close();
@@ -48,7 +50,7 @@ describe.runIf(binary)('the event log on MongoDB', () => {
     open.push(stream);
     return stream;
   };
-  const create = (name: string) => writer.createCategory({ name });
+  const create = (name: string) => writer.table(Category).insert({ name });
   /** Creates a category and returns the id of its event. */
   const newEvent = async (name: string) => {
     const stream = await follow();
@@ -126,15 +128,16 @@ describe.runIf(binary)('the event log on MongoDB', () => {
 
   it('continues after the database was dropped and recreated', async () => {
     const other = `events-${randomUUID().slice(0, 8)}`;
-    const reading = await openMongoStore({ uri: mongoUri(other, server.uri) });
+    const reading = await openMongoStore({ records: RECORDS, uri: mongoUri(other, server.uri) });
     const names: string[] = [];
     const { stop } = await reading.followEvents({
-      onEvents: (events) => names.push(...events.map(({ record }) => (record as { name: string }).name)),
+      onEvents: (events) =>
+        names.push(...events.map(({ record }) => (record as unknown as { name: string }).name)),
       onEnd: (error) => names.push(String(error)),
     });
     const create = async (name: string) => {
-      const store = await openMongoStore({ uri: mongoUri(other, server.uri) });
-      await store.createCategory({ name });
+      const store = await openMongoStore({ records: RECORDS, uri: mongoUri(other, server.uri) });
+      await store.table(Category).insert({ name });
       await store.close();
     };
     await create('Before');
@@ -165,16 +168,19 @@ describe.runIf(binary)('the event log on MongoDB', () => {
 // On the shared server, whose oplog keeps all these writes.
 describe.runIf(process.env.TEST_MONGODB_URI)('the event log of a busy database', () => {
   it('reaches its end only after scanning all writes that are not events', async () => {
-    const other = await openMongoStore({ uri: mongoUri(`events-${randomUUID().slice(0, 8)}`) });
+    const other = await openMongoStore({
+      records: RECORDS,
+      uri: mongoUri(`events-${randomUUID().slice(0, 8)}`),
+    });
     try {
-      await other.createCategory({ name: 'First' });
+      await other.table(Category).insert({ name: 'First' });
       const { next } = await other.eventPage({ limit: 1 });
       const documents = Array.from({ length: MANY }, (_, n) => ({ n }));
       await other.client.db().collection('others').insertMany(documents);
-      await other.createCategory({ name: 'Second' });
+      await other.table(Category).insert({ name: 'Second' });
       const names: unknown[] = [];
       for (let page = await other.eventPage({ after: next, limit: 10 }); ; ) {
-        names.push(...page.events.map(({ record }) => (record as { name: string }).name));
+        names.push(...page.events.map(({ record }) => (record as unknown as { name: string }).name));
         if (page.atEnd) break;
         page = await other.eventPage({ after: page.next, limit: 10 });
       }
@@ -190,17 +196,19 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a disconnected change stream', () 
   it('resumes with what was written meanwhile, and reports its lag', async () => {
     const name = `events-${randomUUID().slice(0, 8)}`;
     const proxy = await openProxy(name);
-    const writer = await openMongoStore({ uri: mongoUri(name) });
-    const gateway = await TestGateway.start(await openMongoStore({ uri: proxy.uri, timeoutMs: 1_500 }));
+    const writer = await openMongoStore({ records: RECORDS, uri: mongoUri(name) });
+    const gateway = await TestGateway.start(
+      await openMongoStore({ records: RECORDS, uri: proxy.uri, timeoutMs: 1_500 }),
+    );
     try {
       const stream = await EventStreamClient.open(gateway, '/events/stream');
       for (let cut = 0; cut < 3; cut++) {
-        await writer.createCategory({ name: `Before ${cut}` });
+        await writer.table(Category).insert({ name: `Before ${cut}` });
         await stream.until(1 + 3 * cut);
         await proxy.close();
-        await writer.createCategory({ name: `Meanwhile ${cut}` });
+        await writer.table(Category).insert({ name: `Meanwhile ${cut}` });
         await proxy.open();
-        await writer.createCategory({ name: `After ${cut}` });
+        await writer.table(Category).insert({ name: `After ${cut}` });
         await stream.until(3 + 3 * cut);
       }
       proxy.freeze();

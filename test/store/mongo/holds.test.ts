@@ -1,5 +1,8 @@
 import type { CommandStartedEvent } from 'mongodb';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Order } from '../../../src/domains/order/order.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { codeOf, newDatabase } from './database.ts';
 
@@ -20,7 +23,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
   });
 
   const holds = () => storeA.client.db().collection<Hold>('holds');
-  const deletion = (store: MongoStore, id: string) => codeOf(Promise.resolve(store.deleteCategory(id)));
+  const deletion = (store: MongoStore, id: string) =>
+    codeOf(Promise.resolve(store.table(Category).remove(id)));
   const newPet = (categoryId: string) => ({ name: 'P', categoryId, status: 'sold' as const });
   const timeOf = async (work: () => Promise<unknown>): Promise<number> => {
     const began = performance.now();
@@ -31,18 +35,18 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
   it('lets a category be deleted that this or another instance held', {
     timeout: 30_000,
   }, async () => {
-    const { id } = await storeA.createCategory({ name: 'C' });
-    await storeA.deletePet((await storeA.createPet(newPet(id))).id);
+    const { id } = await storeA.table(Category).insert({ name: 'C' });
+    await storeA.table(Pet).remove((await storeA.table(Pet).insert(newPet(id))).id);
     expect(Object.keys((await holds().findOne({ _id: `categories/${id}` }))?.holders ?? {})).toHaveLength(1);
     expect(await deletion(storeA, id)).toBe(id);
 
-    const { id: second } = await storeA.createCategory({ name: 'C' });
-    await storeB.deletePet((await storeB.createPet(newPet(second))).id);
+    const { id: second } = await storeA.table(Category).insert({ name: 'C' });
+    await storeB.table(Pet).remove((await storeB.table(Pet).insert(newPet(second))).id);
     expect(await deletion(storeA, second)).toBe(second);
   });
 
   it('blocks deletion, but not creation, for a minute after the holder died', async () => {
-    const { id } = await storeA.createCategory({ name: 'C' });
+    const { id } = await storeA.table(Category).insert({ name: 'C' });
     const _id = `categories/${id}`;
     const takenAgo = (milliseconds: number) =>
       holds().updateOne(
@@ -52,7 +56,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
       );
     await takenAgo(50_000);
     expect(await deletion(storeA, id)).toBe('CONFLICT');
-    await storeA.deletePet((await storeA.createPet(newPet(id))).id);
+    await storeA.table(Pet).remove((await storeA.table(Pet).insert(newPet(id))).id);
     await takenAgo(60_000);
     expect(await deletion(storeA, id)).toBe(id);
   });
@@ -61,20 +65,20 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
     timeout: 30_000,
   }, async () => {
     const marked = async () => {
-      const { id } = await storeA.createCategory({ name: 'C' });
+      const { id } = await storeA.table(Category).insert({ name: 'C' });
       await holds().insertOne({ _id: `categories/${id}`, closing: { by: 'dead', at: new Date() } });
       return id;
     };
     const created = await marked();
-    expect(await timeOf(async () => storeA.createPet(newPet(created)))).toBeLessThan(5_000);
+    expect(await timeOf(async () => storeA.table(Pet).insert(newPet(created)))).toBeLessThan(5_000);
     const deleted = await marked();
     expect(await deletion(storeA, deleted)).toBe(deleted);
   });
 
   it('lets a waiting creation continue once the deleter removes its mark', async () => {
-    const { id } = await storeA.createCategory({ name: 'C' });
+    const { id } = await storeA.table(Category).insert({ name: 'C' });
     await holds().insertOne({ _id: `categories/${id}`, closing: { by: 'slow', at: new Date() } });
-    const waiting = storeA.createPet(newPet(id));
+    const waiting = storeA.table(Pet).insert(newPet(id));
     await holds().updateOne({ _id: `categories/${id}` }, { $unset: { closing: true } });
     expect(await waiting).toMatchObject({ categoryId: id });
   });
@@ -82,14 +86,14 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
   it('adds no commands while it lasts, and is released afterwards', { timeout: 30_000 }, async () => {
     let id = '';
     const commandsOfMore = async () => {
-      ({ id } = await storeA.createCategory({ name: 'C' }));
+      ({ id } = await storeA.table(Category).insert({ name: 'C' }));
       const commands: string[] = [];
       const listen = ({ commandName, command }: CommandStartedEvent) => {
         if (commandName !== 'hello') commands.push(`${commandName} ${command[commandName]}`);
       };
-      await storeA.createPet(newPet(id));
+      await storeA.table(Pet).insert(newPet(id));
       storeA.client.on('commandStarted', listen);
-      await Promise.all(Array.from({ length: 20 }, () => storeA.createPet(newPet(id))));
+      await Promise.all(Array.from({ length: 20 }, () => storeA.table(Pet).insert(newPet(id))));
       storeA.client.off('commandStarted', listen);
       return commands.filter((name) => !name.endsWith('holds'));
     };
@@ -99,9 +103,9 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
   });
 
   it('is released when the store is closed', async () => {
-    const { id } = await storeA.createCategory({ name: 'C' });
+    const { id } = await storeA.table(Category).insert({ name: 'C' });
     const third = await database.open();
-    await third.createPet(newPet(id));
+    await third.table(Pet).insert(newPet(id));
     await third.close();
     expect(await holds().countDocuments({ _id: `categories/${id}` })).toBe(0);
   });
@@ -111,33 +115,33 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
       timeout: 30_000,
     }, async () => {
       const moved = await storeA.transaction(async (writes) => {
-        const { id } = await writes.createCategory({ name: 'New' });
-        return await writes.createPet(newPet(id));
+        const { id } = await writes.table(Category).insert({ name: 'New' });
+        return await writes.table(Pet).insert(newPet(id));
       });
-      const target = await storeA.createCategory({ name: 'Target' });
+      const target = await storeA.table(Category).insert({ name: 'Target' });
       // The last pet moves away and its category is deleted.
       await storeA.transaction(async (writes) => {
-        await writes.updatePet(moved.id, { categoryId: target.id });
-        await writes.deleteCategory(moved.categoryId);
+        await writes.table(Pet).update(moved.id, { categoryId: target.id });
+        await writes.table(Category).remove(moved.categoryId);
       });
-      expect(await storeA.categoriesById([moved.categoryId])).toEqual([null]);
+      expect(await storeA.table(Category).byIds([moved.categoryId])).toEqual([null]);
       const reference = storeA.transaction(async (writes) => {
-        await writes.deletePet(moved.id);
-        await writes.deleteCategory(target.id);
-        await writes.createPet(newPet(target.id));
+        await writes.table(Pet).remove(moved.id);
+        await writes.table(Category).remove(target.id);
+        await writes.table(Pet).insert(newPet(target.id));
       });
       expect(await codeOf(Promise.resolve(reference))).toBe('UNKNOWN_REFERENCE');
-      expect(await storeA.petsById([moved.id])).toMatchObject([{ categoryId: target.id }]);
+      expect(await storeA.table(Pet).byIds([moved.id])).toMatchObject([{ categoryId: target.id }]);
       const use = storeA.transaction(async (writes) => {
-        const order = await writes.createOrder({ petId: moved.id, complete: false });
-        await writes.deletePet(moved.id);
+        const order = await writes.table(Order).insert({ petId: moved.id, complete: false });
+        await writes.table(Pet).remove(moved.id);
         return order;
       });
       expect(await codeOf(Promise.resolve<unknown>(use))).toBe('CONFLICT');
-      expect(await storeA.orderCount({ petId: moved.id })).toBe(0);
+      expect(await storeA.table(Order).count({ petId: moved.id })).toBe(0);
       // No hold or order is left behind that would prevent the deletions.
       expect(await deletion(storeB, target.id)).toBe('CONFLICT');
-      await storeA.deletePet(moved.id);
+      await storeA.table(Pet).remove(moved.id);
       expect(await deletion(storeB, target.id)).toBe(target.id);
     });
   });

@@ -1,11 +1,13 @@
 import type { CommandStartedEvent } from 'mongodb';
 import { describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Order } from '../../../src/domains/order/order.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { codeOf, newDatabase } from './database.ts';
 
 describe.runIf(process.env.TEST_MONGODB_URI)('assignment of ids', () => {
   const database = newDatabase();
-  const create = async (store: MongoStore) => (await store.createCategory({ name: 'Dogs' })).id;
+  const create = async (store: MongoStore) => (await store.table(Category).insert({ name: 'Dogs' })).id;
   const setCounter = (store: MongoStore, value: bigint, name = 'categories') =>
     store.client.db().collection<{ _id: string }>('counters').updateOne({ _id: name }, { $set: { value } });
 
@@ -44,10 +46,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('assignment of ids', () => {
     const store = await database.open();
     const max = 2n ** 63n - 1n;
     const order = (id?: bigint) =>
-      Promise.resolve(store.createOrder({ ...(id && { id: `${id}` }), complete: true }));
+      Promise.resolve(store.table(Order).insert({ ...(id && { id: `${id}` }), complete: true }));
     await setCounter(store, max - 4n, 'orders');
     for (const chosen of [max - 3n, max - 1n]) await order(chosen);
-    await store.deleteOrder(`${max - 3n}`);
+    await store.table(Order).remove(`${max - 3n}`);
     expect([(await order()).id, (await order()).id]).toEqual([`${max - 2n}`, `${max}`]);
     for (let time = 0; time < 2; time++)
       await expect(order()).rejects.toMatchObject({
@@ -60,9 +62,9 @@ describe.runIf(process.env.TEST_MONGODB_URI)('assignment of ids', () => {
   it('throws CONFLICT if the largest order id was chosen', async () => {
     const store = await database.open();
     const largest = String(2n ** 63n - 1n);
-    await store.deleteOrder(largest);
-    await store.createOrder({ id: largest, complete: true });
+    await store.table(Order).remove(largest);
+    await store.table(Order).insert({ id: largest, complete: true });
     await setCounter(store, 2n ** 63n - 2n, 'orders');
-    expect(await codeOf(Promise.resolve(store.createOrder({ complete: true })))).toBe('CONFLICT');
+    expect(await codeOf(Promise.resolve(store.table(Order).insert({ complete: true })))).toBe('CONFLICT');
   });
 });

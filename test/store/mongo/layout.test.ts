@@ -1,5 +1,8 @@
 import { type Document, Int32, MongoClient } from 'mongodb';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { RECORDS } from '../../../src/domains/index.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import type { Database } from '../../../src/store/mongo/database.ts';
 import { prepareLayout } from '../../../src/store/mongo/layout.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
@@ -99,15 +102,17 @@ describe.runIf(process.env.TEST_MONGODB_URI)('collections', () => {
   it('replaces an outdated validator and keeps the documents', async () => {
     const db = store.client.db();
     await db.command({ collMod: 'categories', validator: {} });
-    await store.createCategory({ name: 'Kept' });
+    await store.table(Category).insert({ name: 'Kept' });
     const layouts = db.collection<{ _id: string; version: number }>('layout');
     await layouts.deleteOne({ _id: 'layout' });
     const onMigrated = vi.fn();
     const other = await database.open({ onMigrated });
-    expect(onMigrated.mock.calls).toEqual([[{ from: 1, to: 2 }]]);
+    expect(onMigrated.mock.calls).toEqual([[{ from: 1, to: 3 }]]);
     await expect(db.collection('categories').insertOne({ name: 'bad' })).rejects.toMatchObject({ code: 121 });
-    expect((await other.categoryPage({ limit: 5 })).items.map((category) => category.name)).toEqual(['Kept']);
-    expect((await other.createCategory({ name: 'Next' })).id).toBe('2');
+    expect(
+      (await other.table(Category).page({}, { limit: 5 })).items.map((category) => category.name),
+    ).toEqual(['Kept']);
+    expect((await other.table(Category).insert({ name: 'Next' })).id).toBe('2');
   });
 
   it('refuses to open a database with the layout of a later version', async () => {
@@ -122,7 +127,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('collections', () => {
 
   it('restores validators that an earlier version replaced while the store was open', async () => {
     const db = store.client.db();
-    const create = async () => codeOf(Promise.resolve(store.createCategory({ name: 'Again' })));
+    const create = async () => codeOf(Promise.resolve(store.table(Category).insert({ name: 'Again' })));
     const schema = { bsonType: 'object', required: ['pets'] };
     await db.command({ collMod: 'categories', validator: { $jsonSchema: schema } });
     expect(await create()).toBe('UNAVAILABLE');
@@ -148,10 +153,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a database of the earlier layout',
     const key = { _id: 'k', name: 'Old', plan: 'free', limits, createdAt: new Date(5), secrets };
     await db.collection<Stored>('apiKeys').insertOne(key);
     const store = await database.open();
-    expect(await store.petsById(['9'])).toMatchObject([{ id: '9', name: 'Rex' }]);
-    expect((await store.createPet({ name: 'Tom', categoryId: '4', status: 'sold' })).id).toBe('13');
-    expect((await store.createCategory({ name: 'Cats' })).id).toBe('5');
-    await store.updatePet('9', { name: 'Max' });
+    expect(await store.table(Pet).byIds(['9'])).toMatchObject([{ id: '9', name: 'Rex' }]);
+    expect((await store.table(Pet).insert({ name: 'Tom', categoryId: '4', status: 'sold' })).id).toBe('13');
+    expect((await store.table(Category).insert({ name: 'Cats' })).id).toBe('5');
+    await store.table(Pet).update('9', { name: 'Max' });
     expect(Object.keys((await db.collection<Stored>('pets').findOne({ _id: 9n })) ?? {}).sort()).toEqual(
       ['_id', 'categoryId', 'name', 'quantity', 'status', 'version', 'written'].sort(),
     );
@@ -160,8 +165,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a database of the earlier layout',
     const scopes = ['pets:read'];
     expect(await store.updateApiKey('k', { scopes })).toEqual({ ...old, scopes });
     // The obsolete counts are ignored.
-    for (const id of ['9', '13']) await store.deletePet(id);
-    expect(await store.deleteCategory('4')).toBe('4');
+    for (const id of ['9', '13']) await store.table(Pet).remove(id);
+    expect(await store.table(Category).remove('4')).toBe('4');
     await client.close();
   });
 });
@@ -179,7 +184,7 @@ describe('the version of MongoDB', () => {
     ['a sharded cluster', { msg: 'isdbgrid' }, 14, '5.1'],
   ])('has to be recent enough for %s', async (_kind, hello, first, version) => {
     const prepare = (maxWireVersion: number) =>
-      prepareLayout(database, { ...hello, maxWireVersion }, () => {});
+      prepareLayout(database, [], { ...hello, maxWireVersion }, () => {});
     await expect(prepare(first - 1)).rejects.toThrow(`MongoDB ${version} or later is required.`);
     await expect(prepare(first)).rejects.toBe(read);
   });
@@ -191,7 +196,9 @@ describe('the version of MongoDB', () => {
       if (start >= 0) bytes.writeInt32LE(12, start + name.length);
       return bytes;
     });
-    await expect(openMongoStore({ uri: proxy.uri })).rejects.toThrow('MongoDB 5.0 or later is required.');
+    await expect(openMongoStore({ records: RECORDS, uri: proxy.uri })).rejects.toThrow(
+      'MongoDB 5.0 or later is required.',
+    );
     await proxy.close();
   });
 });

@@ -1,7 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Order } from '../../../src/domains/order/order.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import { AppError } from '../../../src/foundation/errors.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
-import type { IdempotentCall, PetstoreWrites } from '../../../src/store/store.ts';
+import type { IdempotentCall } from '../../../src/store/store.ts';
+import type { Tables } from '../../../src/store/table.ts';
 import { codeOf, newDatabase } from './database.ts';
 
 /** A document as it is stored. */
@@ -46,15 +50,15 @@ onMongo.each(['auto', 'off'] as const)('store rules (transactions: %s)', (transa
     timeout: 60_000,
   }, async () => {
     for (let round = 0; round < 6; round += 1) {
-      const { id } = await storeA.createCategory({ name: 'C' });
+      const { id } = await storeA.table(Category).insert({ name: 'C' });
       const outcomes = await Promise.all([
-        codeOf(Promise.resolve(storeA.createPet({ name: 'P', categoryId: id, status: 'sold' }))),
-        codeOf(Promise.resolve(storeB.deleteCategory(id))),
-        codeOf(Promise.resolve(storeB.createPet({ name: 'Q', categoryId: id, status: 'sold' }))),
+        codeOf(Promise.resolve(storeA.table(Pet).insert({ name: 'P', categoryId: id, status: 'sold' }))),
+        codeOf(Promise.resolve(storeB.table(Category).remove(id))),
+        codeOf(Promise.resolve(storeB.table(Pet).insert({ name: 'Q', categoryId: id, status: 'sold' }))),
       ]);
-      const left = (await storeA.categoriesById([id]))[0] !== null;
+      const left = (await storeA.table(Category).byIds([id]))[0] !== null;
       expect(outcomes[1]).toBe(left ? 'CONFLICT' : id);
-      expect(await storeA.petCount({ categoryId: id })).toBe(
+      expect(await storeA.table(Pet).count({ categoryId: id })).toBe(
         outcomes.filter((outcome) => typeof outcome === 'object').length,
       );
     }
@@ -64,72 +68,75 @@ onMongo.each(['auto', 'off'] as const)('store rules (transactions: %s)', (transa
   it('keeps referenced records when orders and pets are updated concurrently', {
     timeout: 60_000,
   }, async () => {
-    const [a, b] = [await storeA.createCategory({ name: 'A' }), await storeA.createCategory({ name: 'B' })];
-    const p = await storeA.createPet({ name: 'P', categoryId: a.id, status: 'sold' });
-    const q = await storeA.createPet({ name: 'Q', categoryId: a.id, status: 'sold' });
-    const { id } = await storeA.createOrder({ petId: p.id, complete: false });
+    const [a, b] = [
+      await storeA.table(Category).insert({ name: 'A' }),
+      await storeA.table(Category).insert({ name: 'B' }),
+    ];
+    const p = await storeA.table(Pet).insert({ name: 'P', categoryId: a.id, status: 'sold' });
+    const q = await storeA.table(Pet).insert({ name: 'Q', categoryId: a.id, status: 'sold' });
+    const { id } = await storeA.table(Order).insert({ petId: p.id, complete: false });
     await Promise.all(
       [
-        storeA.updatePet(p.id, { categoryId: b.id }),
-        storeB.updatePet(p.id, { categoryId: a.id, name: 'PP' }),
-        storeA.updateOrder(id, { petId: q.id }),
-        storeB.updateOrder(id, { complete: true }),
-        storeA.updateOrder(id, { petId: null }),
-        storeB.updateOrder(id, { petId: p.id, complete: false }),
-        storeA.deletePet(q.id),
-        storeB.createOrder({ petId: q.id, complete: false }),
+        storeA.table(Pet).update(p.id, { categoryId: b.id }),
+        storeB.table(Pet).update(p.id, { categoryId: a.id, name: 'PP' }),
+        storeA.table(Order).update(id, { petId: q.id }),
+        storeB.table(Order).update(id, { complete: true }),
+        storeA.table(Order).update(id, { petId: null }),
+        storeB.table(Order).update(id, { petId: p.id, complete: false }),
+        storeA.table(Pet).remove(q.id),
+        storeB.table(Order).insert({ petId: q.id, complete: false }),
       ].map((outcome) => codeOf(Promise.resolve<unknown>(outcome))),
     );
     await expectNoOrphans();
   });
 
   it('completes 60 concurrent creations in one category', { timeout: 60_000 }, async () => {
-    const { id } = await storeA.createCategory({ name: 'Busy' });
+    const { id } = await storeA.table(Category).insert({ name: 'Busy' });
     const pets = await Promise.all(
       Array.from({ length: 60 }, (_, i) =>
-        (i % 4 ? storeA : storeB).createPet({ name: `P${i}`, categoryId: id, status: 'sold' }),
+        (i % 4 ? storeA : storeB).table(Pet).insert({ name: `P${i}`, categoryId: id, status: 'sold' }),
       ),
     );
     expect(new Set(pets.map((pet) => pet.id)).size).toBe(60);
-    await Promise.all(pets.slice(0, 30).map((pet, i) => (i % 4 ? storeA : storeB).deletePet(pet.id)));
-    expect(await storeA.petCount({ categoryId: id })).toBe(30);
+    await Promise.all(pets.slice(0, 30).map((pet, i) => (i % 4 ? storeA : storeB).table(Pet).remove(pet.id)));
+    expect(await storeA.table(Pet).count({ categoryId: id })).toBe(30);
     await expectNoOrphans();
   });
 
   it('lets one of 8 concurrent writes with the same precondition pass', async () => {
-    const { id } = await storeA.createCategory({ name: 'C' });
+    const { id } = await storeA.table(Category).insert({ name: 'C' });
     const isC = (category: { name: string }) => {
       if (category.name !== 'C') throw new AppError('PRECONDITION_FAILED', 'Changed.');
     };
     const outcomes = await Promise.all(
       Array.from({ length: 8 }, (_, i) =>
-        codeOf(Promise.resolve((i % 2 ? storeA : storeB).updateCategory(id, { name: `C${i}` }, isC))),
+        codeOf(Promise.resolve((i % 2 ? storeA : storeB).table(Category).update(id, { name: `C${i}` }, isC))),
       ),
     );
     expect(outcomes.filter((outcome) => outcome === 'PRECONDITION_FAILED')).toHaveLength(7);
   });
 
   it('does not change the version of the parent when a child is added or removed', async () => {
-    const { id } = await storeA.createCategory({ name: 'C' });
+    const { id } = await storeA.table(Category).insert({ name: 'C' });
     const versionOf = async () => (await documents('categories').findOne({ _id: BigInt(id) }))?.version;
     const before = await versionOf();
-    const pet = await storeA.createPet({ name: 'P', categoryId: id, status: 'sold' });
-    await storeA.deletePet(pet.id);
+    const pet = await storeA.table(Pet).insert({ name: 'P', categoryId: id, status: 'sold' });
+    await storeA.table(Pet).remove(pet.id);
     expect(await versionOf()).toBe(before);
   });
 
   it('refuses a taken order id, and never assigns a chosen one, even if it was deleted', async () => {
-    const last = BigInt((await storeA.createOrder({ complete: true })).id);
+    const last = BigInt((await storeA.table(Order).insert({ complete: true })).id);
     const chosen = [1n, 2n, 4n].map((step) => String(last + step));
-    for (const id of chosen) await storeA.createOrder({ id, complete: true });
-    await storeA.deleteOrder(chosen[1]!);
-    await storeA.createOrder({ id: '9223372036854775807', complete: true });
-    expect(await codeOf(Promise.resolve(storeA.createOrder({ id: chosen[0]!, complete: true })))).toBe(
-      'CONFLICT',
-    );
+    for (const id of chosen) await storeA.table(Order).insert({ id, complete: true });
+    await storeA.table(Order).remove(chosen[1]!);
+    await storeA.table(Order).insert({ id: '9223372036854775807', complete: true });
+    expect(
+      await codeOf(Promise.resolve(storeA.table(Order).insert({ id: chosen[0]!, complete: true }))),
+    ).toBe('CONFLICT');
     const assigned = [
-      (await storeA.createOrder({ complete: true })).id,
-      (await storeB.createOrder({ complete: true })).id,
+      (await storeA.table(Order).insert({ complete: true })).id,
+      (await storeB.table(Order).insert({ complete: true })).id,
     ];
     expect(assigned).toEqual([String(last + 3n), String(last + 5n)]);
   });
@@ -137,24 +144,25 @@ onMongo.each(['auto', 'off'] as const)('store rules (transactions: %s)', (transa
   it('never gives one id to two orders when ids are chosen and assigned concurrently', {
     timeout: 60_000,
   }, async () => {
-    const last = BigInt((await storeA.createOrder({ complete: true })).id);
+    const last = BigInt((await storeA.table(Order).insert({ complete: true })).id);
     const ids = new Map<string, number>();
     const count = (id: unknown) => ids.set(String(id), (ids.get(String(id)) ?? 0) + 1);
     await Promise.all(
       Array.from({ length: 24 }, async (_, i) => {
         const store = i % 4 < 2 ? storeA : storeB;
         if (i % 2) {
-          count((await store.createOrder({ complete: true })).id);
+          count((await store.table(Order).insert({ complete: true })).id);
           return;
         }
         const id = String(last + BigInt(i));
         if (
-          (await codeOf(Promise.resolve<unknown>(store.createOrder({ id, complete: true })))) === 'CONFLICT'
+          (await codeOf(Promise.resolve<unknown>(store.table(Order).insert({ id, complete: true })))) ===
+          'CONFLICT'
         )
           return;
         count(id);
         // A deleted order's id must not be assigned again.
-        await store.deleteOrder(id);
+        await store.table(Order).remove(id);
       }),
     );
     expect([...ids.values()].every((count) => count === 1)).toBe(true);
@@ -170,18 +178,18 @@ onMongo.each(['auto', 'off'] as const)('store rules (transactions: %s)', (transa
         return { updateOne: { filter: { _id }, update: { $setOnInsert: { _id } }, upsert: true } };
       }),
     );
-    expect((await storeA.createOrder({ complete: true })).id).toBe(String(start + 2500n));
+    expect((await storeA.table(Order).insert({ complete: true })).id).toBe(String(start + 2500n));
   });
 
   it('creates one record for concurrent duplicates of an idempotent call', { timeout: 60_000 }, async () => {
-    const before = await storeA.categoryCount();
-    const work = (writes: PetstoreWrites) => writes.createCategory({ name: 'Once' });
+    const before = await storeA.table(Category).count({});
+    const work = (writes: Tables) => writes.table(Category).insert({ name: 'Once' });
     const outcomes = await Promise.all(
       Array.from({ length: 6 }, (_, i) =>
         codeOf(Promise.resolve((i % 2 ? storeA : storeB).once(callOf('p'), work))),
       ),
     );
-    expect(await storeA.categoryCount()).toBe(before + 1);
+    expect(await storeA.table(Category).count({})).toBe(before + 1);
     const completed = outcomes.filter((outcome) => outcome !== 'CONFLICT') as {
       replayed: boolean;
       value: unknown;
@@ -194,9 +202,9 @@ onMongo.each(['auto', 'off'] as const)('store rules (transactions: %s)', (transa
 
   it('replays client errors but not internal errors', async () => {
     let calls = 0;
-    const work = (writes: PetstoreWrites) => {
+    const work = (writes: Tables) => {
       calls += 1;
-      return writes.deleteCategory('999999');
+      return writes.table(Category).remove('999999');
     };
     const outcome = await storeA.once(callOf('e'), work);
     expect(outcome).toMatchObject({ replayed: false, error: { code: 'NOT_FOUND', status: 404 } });
@@ -229,12 +237,12 @@ onMongo('an idempotent call with transactions', () => {
   it('rolls back all its writes on an error', async () => {
     const store = await database.open();
     const outcome = await store.once(callOf('k'), async (writes) => {
-      const { id } = await writes.createCategory({ name: 'C' });
-      await writes.createPet({ name: 'P', categoryId: id, status: 'sold' });
-      await writes.deletePet('999');
+      const { id } = await writes.table(Category).insert({ name: 'C' });
+      await writes.table(Pet).insert({ name: 'P', categoryId: id, status: 'sold' });
+      await writes.table(Pet).remove('999');
     });
     expect(outcome).toMatchObject({ replayed: false, error: { code: 'NOT_FOUND' } });
-    expect([await store.categoryCount(), await store.petCount({})]).toEqual([0, 0]);
+    expect([await store.table(Category).count({}), await store.table(Pet).count({})]).toEqual([0, 0]);
     expect(await store.once(callOf('k'), () => 'not run')).toMatchObject({ replayed: true });
   });
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { RECORDS } from '../../../src/domains/index.ts';
 import { addSampleData } from '../../../src/sample.ts';
 import { findDamage } from '../../../src/store/sqlite/damage.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
@@ -12,7 +13,7 @@ let file: string;
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), 'petstore-damage-'));
   file = join(home, 'petstore.db');
-  const store = openSqliteStore({ file, role: 'server' });
+  const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
   await addSampleData(store);
   store.close();
 });

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { RECORDS } from '../../../src/domains/index.ts';
 import { addSampleData } from '../../../src/sample.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { startServer } from '../../kit/process.ts';
@@ -16,7 +17,7 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const fill = async () => {
-  const store = openSqliteStore({ file, role: 'server' });
+  const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
   await addSampleData(store);
   store.close();
 };
@@ -72,9 +73,9 @@ describe.runIf(canMount)('a data file on a read-only disk', () => {
 describe('a data file in a folder that does not exist', () => {
   it('prevents the start, unless the folder is called data', () => {
     const missing = join(home, 'dta', 'petstore.db');
-    expect(() => openSqliteStore({ file: missing, role: 'server' })).toThrow(
+    expect(() => openSqliteStore({ records: RECORDS, file: missing, role: 'server' })).toThrow(
       `The data file ${missing} cannot be opened: its folder ${join(home, 'dta')} does not exist.`,
     );
-    openSqliteStore({ file: join(home, 'data', 'petstore.db'), role: 'server' }).close();
+    openSqliteStore({ records: RECORDS, file: join(home, 'data', 'petstore.db'), role: 'server' }).close();
   });
 });

@@ -6,6 +6,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { RECORDS } from '../../../src/domains/index.ts';
+import { Order } from '../../../src/domains/order/order.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import type { EventType, StoredEvent } from '../../../src/store/events.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { eventLog } from '../../../src/store/sqlite/event-log.ts';
@@ -34,7 +38,14 @@ afterEach(() => {
 
 const open = (more: Partial<SqliteOptions> = {}): SqliteStore => {
   const file = join(home, 'petstore.db');
-  const store = openSqliteStore({ file, role: 'server', now: () => time, keepEvents: HOUR, ...more });
+  const store = openSqliteStore({
+    records: RECORDS,
+    file,
+    role: 'server',
+    now: () => time,
+    keepEvents: HOUR,
+    ...more,
+  });
   stores.push(store);
   return store;
 };
@@ -45,7 +56,7 @@ const reopen = (store: SqliteStore): SqliteStore => {
 const namesOf = (store: SqliteStore, after?: string) =>
   store
     .eventPage({ limit: 100, ...(after !== undefined && { after }) })
-    .events.map(({ record }) => (record as { name: string }).name);
+    .events.map(({ record }) => (record as unknown as { name: string }).name);
 const codeOf = (work: () => unknown) => {
   try {
     work();
@@ -57,15 +68,15 @@ const codeOf = (work: () => unknown) => {
 
 it('removes events after the retention period, but always keeps the latest one', async () => {
   let store = open();
-  for (const name of ['A', 'B', 'C']) await store.createCategory({ name });
+  for (const name of ['A', 'B', 'C']) await store.table(Category).insert({ name });
   const [a, b, c] = store.eventPage({ limit: 3 }).events.map(({ id }) => id);
   time += HOUR / 2;
-  await store.createCategory({ name: 'D' });
+  await store.table(Category).insert({ name: 'D' });
   store = reopen(store);
   // A tool never removes events, whatever its retention period.
   const file = join(home, 'petstore.db');
   const tool = () => {
-    const opened = openSqliteStore({ file, role: 'tool', now: () => time, keepEvents: 0 });
+    const opened = openSqliteStore({ records: RECORDS, file, role: 'tool', now: () => time, keepEvents: 0 });
     stores.push(opened);
     return opened;
   };
@@ -87,7 +98,7 @@ it('removes events after the retention period, but always keeps the latest one',
   store = reopen(store);
   expect(namesOf(store)).toEqual(['D']);
   const { next } = store.eventPage({ limit: 100 });
-  await store.createCategory({ name: 'E' });
+  await store.table(Category).insert({ name: 'E' });
   expect(namesOf(store, next)).toEqual(['E']);
 });
 
@@ -161,7 +172,7 @@ it('keeps the events of schema version 2, which stored one per row', async () =>
   expect(onMigrated.mock.calls).toEqual([[{ from: 2, to: LATEST }]]);
   const { events: kept } = upgraded.eventPage({ limit: 10 });
   expect(kept.map(({ id: _, ...event }) => event)).toEqual(events);
-  await upgraded.createCategory({ name: 'C' });
+  await upgraded.table(Category).insert({ name: 'C' });
   expect(namesOf(upgraded, kept[0]!.id)).toEqual(['B', 'C']);
   const types = ['category.created'] as const;
   expect(upgraded.eventPage({ limit: 10, types }).events).toHaveLength(3);
@@ -297,7 +308,7 @@ it.each([
 
 it('refuses any position except its own ids', async () => {
   const store = open();
-  for (const name of ['A', 'B']) await store.createCategory({ name });
+  for (const name of ['A', 'B']) await store.table(Category).insert({ name });
   const first = store.eventPage({ limit: 1 }).next;
   expect(namesOf(store, first)).toEqual(['B']);
   const [log] = first.split('-') as [string];
@@ -322,13 +333,13 @@ it('continues its numbering after all events were removed', async () => {
 
 it('refuses a position from another data file', async () => {
   const store = open();
-  await store.createCategory({ name: 'A' });
+  await store.table(Category).insert({ name: 'A' });
   const { next } = store.eventPage({ limit: 1 });
   store.close();
   rmSync(home, { recursive: true });
   mkdirSync(home);
   const other = open();
-  await other.createCategory({ name: 'B' });
+  await other.table(Category).insert({ name: 'B' });
   expect(codeOf(() => other.eventPage({ after: next, limit: 1 }))).toBe('VALIDATION_FAILED');
 });
 
@@ -370,9 +381,12 @@ it('has exactly one event per committed write, whenever the process is killed', 
     if (quantity !== '0') expect(stock).toContain(petId);
   }
   // There is no event without its write and no write without its event.
-  expect(pets).toHaveLength(store.petCount({}));
-  expect(orders).toHaveLength(store.orderCount({}));
+  expect(pets).toHaveLength(store.table(Pet).count({}));
+  expect(orders).toHaveLength(store.table(Order).count({}));
   expect(stock).toHaveLength(
-    store.petPage({}, { limit: 100_000 }).items.filter(({ quantity }) => quantity > 0).length,
+    store
+      .table(Pet)
+      .page({}, { limit: 100_000 })
+      .items.filter(({ quantity }) => quantity > 0).length,
   );
 }, 240_000);

@@ -2,6 +2,7 @@ import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { RECORDS } from '../../../src/domains/index.ts';
 import { addSampleData } from '../../../src/sample.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { TestGateway } from '../../kit/gateway.ts';
@@ -25,7 +26,7 @@ describe('a data file lost while the server runs', () => {
       },
     ],
   ])('makes writes and readiness fail with 503 once it is %s', async (_how, change) => {
-    const store = openSqliteStore({ file, role: 'server' });
+    const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
     await addSampleData(store);
     const gateway = await TestGateway.start(store);
     const create = () => gateway.call('/categories', { method: 'POST', body: { name: 'Lions' } });

@@ -7,6 +7,10 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import Database from 'libsql';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { RECORDS } from '../../../src/domains/index.ts';
+import { Order } from '../../../src/domains/order/order.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import { AppError } from '../../../src/foundation/errors.ts';
 import type { MaybePromise } from '../../../src/foundation/maybe-promise.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
@@ -16,7 +20,8 @@ import {
   type SqliteOptions,
   type SqliteStore,
 } from '../../../src/store/sqlite/sqlite-store.ts';
-import type { IdempotentCall, PetstoreWrites } from '../../../src/store/store.ts';
+import type { IdempotentCall } from '../../../src/store/store.ts';
+import type { Tables } from '../../../src/store/table.ts';
 
 const MAX = 9223372036854775807n;
 
@@ -35,7 +40,7 @@ afterEach(() => {
 });
 
 const open = (options: Partial<SqliteOptions> = {}): SqliteStore => {
-  const store = openSqliteStore({ file, role: 'server', busyTimeout: 10, ...options });
+  const store = openSqliteStore({ records: RECORDS, file, role: 'server', busyTimeout: 10, ...options });
   opened.push(store);
   return store;
 };
@@ -66,16 +71,16 @@ describe('the data file', () => {
 
   it('belongs to one server at a time, even through a symbolic link', async () => {
     const first = open();
-    const { id } = await first.createCategory({ name: 'Dogs' });
+    const { id } = await first.table(Category).insert({ name: 'Dogs' });
     const link = join(home, 'link.db');
     symlinkSync(file, link);
     for (const path of [file, link]) {
       // The gateway's own message, without SQLite's.
       expect(() => open({ file: path })).toThrow(/^The data file \S+ is in use by another server\./);
     }
-    expect(first.categoriesById([id])[0]?.name).toBe('Dogs');
+    expect(first.table(Category).byIds([id])[0]?.name).toBe('Dogs');
     first.close();
-    expect(open().categoriesById([id])[0]?.name).toBe('Dogs');
+    expect(open().table(Category).byIds([id])[0]?.name).toBe('Dogs');
   });
 
   it('lets tools beside a server read records but write only API keys', async () => {
@@ -93,14 +98,14 @@ describe('the data file', () => {
     expect(server.apiKeyBySecretHash('h')).toEqual(key);
     tool.revokeApiKey('k', 5);
     expect(server.apiKeyBySecretHash('h')?.revokedAt).toBe(5);
-    expect(() => tool.createCategory({ name: 'Dogs' })).toThrow(/Only the server/);
+    expect(() => tool.table(Category).insert({ name: 'Dogs' })).toThrow(/Only the server/);
     expect(() => tool.charge({ apiKeyId: 'k', limits: key.limits, cost: 1, now: 1 })).toThrow(
       /Only the server/,
     );
-    const { id } = await server.createCategory({ name: 'Dogs' });
-    expect(tool.categoriesById([id])[0]?.name).toBe('Dogs');
-    await server.updateCategory(id, { name: 'Cats' });
-    expect(tool.categoriesById([id])[0]?.name).toBe('Cats');
+    const { id } = await server.table(Category).insert({ name: 'Dogs' });
+    expect(tool.table(Category).byIds([id])[0]?.name).toBe('Dogs');
+    await server.table(Category).update(id, { name: 'Cats' });
+    expect(tool.table(Category).byIds([id])[0]?.name).toBe('Cats');
   });
 
   it('can be opened by tools while another program writes', () => {
@@ -196,38 +201,40 @@ describe('the data file', () => {
     // The last line may be incomplete.
     for (const line of lines.slice(0, -1)) {
       const [petId, orderId, quantity] = line.split(' ') as [string, string, string];
-      expect(store.petsById([petId])[0]?.quantity).toBe(Number(quantity));
-      expect(store.ordersById([orderId])[0]?.petId).toBe(petId);
+      expect(store.table(Pet).byIds([petId])[0]?.quantity).toBe(Number(quantity));
+      expect(store.table(Order).byIds([orderId])[0]?.petId).toBe(petId);
     }
     expect(outsider().pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
-    expect(store.petCount({})).toBe(store.petPage({}, { limit: 100_000 }).items.length);
+    expect(store.table(Pet).count({})).toBe(store.table(Pet).page({}, { limit: 100_000 }).items.length);
   });
 });
 
 describe('database failures', () => {
   it('throws UNAVAILABLE and writes nothing while another process holds the lock', async () => {
     const store = open();
-    const { id } = await store.createCategory({ name: 'Dogs' });
+    const { id } = await store.table(Category).insert({ name: 'Dogs' });
     const other = outsider();
     other.exec('begin immediate');
-    expect(await thrownBy(() => store.createOrder({ complete: false }))).toEqual(errorWith('UNAVAILABLE'));
-    expect(await thrownBy(() => store.updateCategory(id, { name: 'Cats' }))).toEqual(
+    expect(await thrownBy(() => store.table(Order).insert({ complete: false }))).toEqual(
       errorWith('UNAVAILABLE'),
     );
-    expect(store.categoriesById([id])[0]?.name).toBe('Dogs');
+    expect(await thrownBy(() => store.table(Category).update(id, { name: 'Cats' }))).toEqual(
+      errorWith('UNAVAILABLE'),
+    );
+    expect(store.table(Category).byIds([id])[0]?.name).toBe('Dogs');
     other.exec('commit');
-    expect((await store.updateCategory(id, { name: 'Cats' })).name).toBe('Cats');
-    expect((await store.createOrder({ complete: false })).id).toBe('1');
+    expect((await store.table(Category).update(id, { name: 'Cats' })).name).toBe('Cats');
+    expect((await store.table(Order).insert({ complete: false })).id).toBe('1');
   });
 
   it('passes on unexpected constraint errors unchanged', async () => {
     const store = open();
-    const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
+    const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
     const other = outsider();
     for (const change of ['insert on pets', 'delete on categories'])
       other.exec(`create trigger "${change}" before ${change} begin select raise(abort, 'broken'); end`);
     const write = { name: 'Rex', categoryId, status: 'sold' } as const;
-    for (const run of [() => store.createPet(write), () => store.deleteCategory(categoryId)])
+    for (const run of [() => store.table(Pet).insert(write), () => store.table(Category).remove(categoryId)])
       expect(await thrownBy(run)).toMatchObject({ code: 'SQLITE_CONSTRAINT_TRIGGER', message: 'broken' });
   });
 
@@ -278,7 +285,9 @@ describe('database failures', () => {
     store.close();
     store.close();
     expect(await thrownBy(() => store.ping())).toEqual(errorWith('UNAVAILABLE'));
-    expect(await thrownBy(() => store.createOrder({ complete: true }))).toEqual(errorWith('UNAVAILABLE'));
+    expect(await thrownBy(() => store.table(Order).insert({ complete: true }))).toEqual(
+      errorWith('UNAVAILABLE'),
+    );
   });
 });
 
@@ -287,110 +296,125 @@ const call: IdempotentCall = { apiKeyId: 'k', idempotencyKey: 'i', fingerprint: 
 describe('the cache', () => {
   it('drops changes that were rolled back', async () => {
     const store = open();
-    const category = await store.createCategory({ name: 'Dogs' });
-    const pet = await store.createPet({ name: 'Rex', categoryId: category.id, status: 'sold' });
-    const deleted = await store.createPet({ name: 'Tom', categoryId: category.id, status: 'sold' });
+    const category = await store.table(Category).insert({ name: 'Dogs' });
+    const pet = await store.table(Pet).insert({ name: 'Rex', categoryId: category.id, status: 'sold' });
+    const deleted = await store.table(Pet).insert({ name: 'Tom', categoryId: category.id, status: 'sold' });
     let createdId = '';
     await store.once(call, (writes) => {
-      writes.updatePet(pet.id, { quantity: 9 });
-      writes.updateCategory(category.id, { name: 'Cats' });
-      writes.deletePet(deleted.id);
-      createdId = (writes.createPet({ name: 'x', categoryId: category.id, status: 'sold' }) as typeof pet).id;
-      expect(store.petsById([pet.id])[0]?.quantity).toBe(9);
+      writes.table(Pet).update(pet.id, { quantity: 9 });
+      writes.table(Category).update(category.id, { name: 'Cats' });
+      writes.table(Pet).remove(deleted.id);
+      createdId = (
+        writes.table(Pet).insert({ name: 'x', categoryId: category.id, status: 'sold' }) as typeof pet
+      ).id;
+      expect(store.table(Pet).byIds([pet.id])[0]?.quantity).toBe(9);
       throw new AppError('CONFLICT', 'no');
     });
-    expect(store.petsById([pet.id, deleted.id, createdId])).toEqual([pet, deleted, null]);
-    expect(store.categoriesById([category.id])).toEqual([category]);
-    expect(store.petCount({})).toBe(2);
+    expect(store.table(Pet).byIds([pet.id, deleted.id, createdId])).toEqual([pet, deleted, null]);
+    expect(store.table(Category).byIds([category.id])).toEqual([category]);
+    expect(store.table(Pet).count({})).toBe(2);
   });
 
   it('never returns a page from before a write', async () => {
     const store = open();
-    const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
+    const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
     const names = () => [
-      store.petPage({}, { limit: 5 }).items.map(({ name }) => name),
-      store.petPagesByCategory([categoryId], {}, { limit: 5 })[0]!.items.map(({ name }) => name),
+      store
+        .table(Pet)
+        .page({}, { limit: 5 })
+        .items.map(({ name }) => name),
+      store
+        .table(Pet)
+        .pagesByParent('categoryId', [categoryId], {}, { limit: 5 })[0]!
+        .items.map(({ name }) => name),
     ];
     const expectPages = (...expected: string[]) => expect(names()).toEqual([expected, expected]);
     expectPages();
-    const { id } = await store.createPet({ name: 'Rex', categoryId, status: 'sold' });
+    const { id } = await store.table(Pet).insert({ name: 'Rex', categoryId, status: 'sold' });
     expectPages('Rex');
-    await store.updatePet(id, { name: 'Max' });
+    await store.table(Pet).update(id, { name: 'Max' });
     expectPages('Max');
     await store.once(call, (writes) => {
-      writes.updatePet(id, { name: 'Tom' });
+      writes.table(Pet).update(id, { name: 'Tom' });
       expectPages('Tom');
       throw new AppError('CONFLICT', 'no');
     });
     expectPages('Max');
-    await store.deletePet(id);
+    await store.table(Pet).remove(id);
     expectPages();
   });
 
   it('has the same records as the file', async () => {
     const store = open();
     const uncached = open({ role: 'tool' });
-    const described = await store.createCategory({ name: 'Dogs', description: 'Loyal' });
-    const plain = await store.createCategory({ name: 'Cats' });
-    const pet = await store.createPet({ name: 'Rex', categoryId: plain.id, status: 'sold' });
+    const described = await store.table(Category).insert({ name: 'Dogs', description: 'Loyal' });
+    const plain = await store.table(Category).insert({ name: 'Cats' });
+    const pet = await store.table(Pet).insert({ name: 'Rex', categoryId: plain.id, status: 'sold' });
     const expectSame = () => {
       const ids = [described.id, plain.id];
-      expect(store.categoriesById(ids)).toStrictEqual(uncached.categoriesById(ids));
-      expect(store.petsById([pet.id])).toStrictEqual(uncached.petsById([pet.id]));
+      expect(store.table(Category).byIds(ids)).toStrictEqual(uncached.table(Category).byIds(ids));
+      expect(store.table(Pet).byIds([pet.id])).toStrictEqual(uncached.table(Pet).byIds([pet.id]));
     };
     expectSame();
-    await store.updateCategory(described.id, { name: 'Hounds', description: 'Old' });
-    await store.updateCategory(plain.id, { description: 'Proud' });
-    await store.updatePet(pet.id, { name: 'Max', categoryId: described.id, status: 'pending', quantity: 3 });
+    await store.table(Category).update(described.id, { name: 'Hounds', description: 'Old' });
+    await store.table(Category).update(plain.id, { description: 'Proud' });
+    await store
+      .table(Pet)
+      .update(pet.id, { name: 'Max', categoryId: described.id, status: 'pending', quantity: 3 });
     expectSame();
-    await store.updateCategory(described.id, { description: null });
-    await store.updatePet(pet.id, { name: 'Tom', quantity: 4 });
+    await store.table(Category).update(described.id, { description: null });
+    await store.table(Pet).update(pet.id, { name: 'Tom', quantity: 4 });
     expectSame();
   });
 
   it('returns records and pages without reading them again, also through peek, except in tools', async () => {
     const store = open();
-    const category = await store.createCategory({ name: 'Dogs' });
-    const pet = await store.createPet({ name: 'Rex', categoryId: category.id, status: 'sold' });
+    const category = await store.table(Category).insert({ name: 'Dogs' });
+    const pet = await store.table(Pet).insert({ name: 'Rex', categoryId: category.id, status: 'sold' });
     store.close();
     const again = open();
-    expect([again.peekPet(pet.id), again.peekCategory(category.id)]).toEqual([undefined, undefined]);
-    const [read] = again.petsById([pet.id]);
-    expect(again.petsById([pet.id])[0]).toBe(read);
-    expect(again.petsById([pet.id, pet.id])[1]).toBe(read);
-    expect(again.peekPet(pet.id)).toBe(read);
-    expect(again.peekCategory(category.id)).toBeUndefined();
-    expect(again.categoriesById([category.id])[0]).toBe(again.peekCategory(category.id));
-    expect(again.petPage({}, { limit: 5 })).toBe(again.petPage({}, { limit: 5 }));
+    expect([again.table(Pet).peek(pet.id), again.table(Category).peek(category.id)]).toEqual([
+      undefined,
+      undefined,
+    ]);
+    const [read] = again.table(Pet).byIds([pet.id]);
+    expect(again.table(Pet).byIds([pet.id])[0]).toBe(read);
+    expect(again.table(Pet).byIds([pet.id, pet.id])[1]).toBe(read);
+    expect(again.table(Pet).peek(pet.id)).toBe(read);
+    expect(again.table(Category).peek(category.id)).toBeUndefined();
+    expect(again.table(Category).byIds([category.id])[0]).toBe(again.table(Category).peek(category.id));
+    expect(again.table(Pet).page({}, { limit: 5 })).toBe(again.table(Pet).page({}, { limit: 5 }));
     const tool = open({ role: 'tool' });
-    tool.petsById([pet.id]);
-    expect(tool.peekPet(pet.id)).toBeUndefined();
+    tool.table(Pet).byIds([pet.id]);
+    expect(tool.table(Pet).peek(pet.id)).toBeUndefined();
   });
 
   it('works with a size of 0', async () => {
     const store = open({ cacheSizes: { pets: 0, categories: 0 } });
-    const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
-    const pet = await store.createPet({ name: 'Rex', categoryId, status: 'sold' });
-    expect(store.petPage({}, { limit: 5 }).items).toEqual([pet]);
-    await store.updatePet(pet.id, { name: 'Max' });
-    expect(store.petPage({}, { limit: 5 }).items).toEqual([{ ...pet, name: 'Max' }]);
-    await store.deletePet(pet.id);
-    expect(store.petPage({}, { limit: 5 }).items).toEqual([]);
+    const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
+    const pet = await store.table(Pet).insert({ name: 'Rex', categoryId, status: 'sold' });
+    expect(store.table(Pet).page({}, { limit: 5 }).items).toEqual([pet]);
+    await store.table(Pet).update(pet.id, { name: 'Max' });
+    expect(store.table(Pet).page({}, { limit: 5 }).items).toEqual([{ ...pet, name: 'Max' }]);
+    await store.table(Pet).remove(pet.id);
+    expect(store.table(Pet).page({}, { limit: 5 }).items).toEqual([]);
   });
 
   it('returns correct records beyond its size, without keeping them', async () => {
     const store = open({ cacheSizes: { pets: 2, categories: 1 } });
-    const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
+    const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
     const pets = await Promise.all(
-      Array.from({ length: 5 }, (_, i) => store.createPet({ name: `Pet ${i}`, categoryId, status: 'sold' })),
+      Array.from({ length: 5 }, (_, i) =>
+        store.table(Pet).insert({ name: `Pet ${i}`, categoryId, status: 'sold' }),
+      ),
     );
-    expect(store.petsById(pets.map(({ id }) => id))).toEqual(pets);
-    expect(pets.filter(({ id }) => store.peekPet(id)).length).toBe(2);
+    expect(store.table(Pet).byIds(pets.map(({ id }) => id))).toEqual(pets);
+    expect(pets.filter(({ id }) => store.table(Pet).peek(id)).length).toBe(2);
   });
 
   it('returns frozen records', async () => {
     const store = open();
-    const category = await store.createCategory({ name: 'Dogs' });
+    const category = await store.table(Category).insert({ name: 'Dogs' });
     expect(() => {
       category.name = 'Cats';
     }).toThrow(TypeError);
@@ -402,16 +426,18 @@ describe('ids at the end of the int64 range', () => {
     open().close();
     outsider().exec(`update assigned_order_ids set last = ${MAX - 4n}`);
     const store = open();
-    await store.createOrder({ id: `${MAX}`, complete: true });
-    await store.createOrder({ id: `${MAX - 3n}`, complete: true });
-    await store.deleteOrder(`${MAX - 3n}`);
-    expect((await store.createOrder({ complete: true })).id).toBe(`${MAX - 2n}`);
-    expect((await store.createOrder({ complete: true })).id).toBe(`${MAX - 1n}`);
+    await store.table(Order).insert({ id: `${MAX}`, complete: true });
+    await store.table(Order).insert({ id: `${MAX - 3n}`, complete: true });
+    await store.table(Order).remove(`${MAX - 3n}`);
+    expect((await store.table(Order).insert({ complete: true })).id).toBe(`${MAX - 2n}`);
+    expect((await store.table(Order).insert({ complete: true })).id).toBe(`${MAX - 1n}`);
     for (let i = 0; i < 2; i++) {
-      expect(await thrownBy(() => store.createOrder({ complete: true }))).toEqual(errorWith('CONFLICT'));
+      expect(await thrownBy(() => store.table(Order).insert({ complete: true }))).toEqual(
+        errorWith('CONFLICT'),
+      );
     }
-    expect(store.orderCount({})).toBe(3);
-    expect((await store.createOrder({ id: '7', complete: true })).id).toBe('7');
+    expect(store.table(Order).count({})).toBe(3);
+    expect((await store.table(Order).insert({ id: '7', complete: true })).id).toBe('7');
   });
 
   it.each([
@@ -421,24 +447,24 @@ describe('ids at the end of the int64 range', () => {
     open().close();
     outsider().exec(`update assigned_order_ids set last = ${MAX - 1n - BigInt(chosen.length)}`);
     const store = open();
-    for (const id of chosen) await store.createOrder({ id: `${id}`, complete: true });
-    expect((await store.createOrder({ complete: true })).id).toBe(`${MAX}`);
-    expect(await thrownBy(() => store.createOrder({ complete: true }))).toMatchObject({
+    for (const id of chosen) await store.table(Order).insert({ id: `${id}`, complete: true });
+    expect((await store.table(Order).insert({ complete: true })).id).toBe(`${MAX}`);
+    expect(await thrownBy(() => store.table(Order).insert({ complete: true }))).toMatchObject({
       ...{ code: 'CONFLICT', message: 'There are no ids left to assign.' },
     });
   });
 
   it('assigns the largest pet id exactly and then throws CONFLICT', async () => {
     const before = open();
-    const { id: categoryId } = await before.createCategory({ name: 'Dogs' });
-    await before.createPet({ name: 'Rex', categoryId, status: 'sold' });
+    const { id: categoryId } = await before.table(Category).insert({ name: 'Dogs' });
+    await before.table(Pet).insert({ name: 'Rex', categoryId, status: 'sold' });
     before.close();
     outsider().exec(`update sqlite_sequence set seq = ${MAX - 1n} where name = 'pets'`);
     const store = open();
-    const last = await store.createPet({ name: 'Tom', categoryId, status: 'sold' });
+    const last = await store.table(Pet).insert({ name: 'Tom', categoryId, status: 'sold' });
     expect(last.id).toBe(`${MAX}`);
-    expect(store.petPage({}, { limit: 5, backward: true }).items[1]).toEqual(last);
-    expect(await thrownBy(() => store.createPet({ name: 'x', categoryId, status: 'sold' }))).toEqual(
+    expect(store.table(Pet).page({}, { limit: 5, backward: true }).items[1]).toEqual(last);
+    expect(await thrownBy(() => store.table(Pet).insert({ name: 'x', categoryId, status: 'sold' }))).toEqual(
       errorWith('CONFLICT'),
     );
   });
@@ -447,11 +473,11 @@ describe('ids at the end of the int64 range', () => {
 describe('idempotency', () => {
   it('refuses asynchronous work in a transaction', async () => {
     const store = open();
-    const work = async (writes: PetstoreWrites): Promise<unknown> => writes.createCategory({ name: 'x' });
+    const work = async (writes: Tables): Promise<unknown> => writes.table(Category).insert({ name: 'x' });
     await expect(store.once(call, work as () => MaybePromise<unknown>)).rejects.toThrow(
       /must be synchronous/,
     );
-    expect(store.categoryCount()).toBe(0);
+    expect(store.table(Category).count({})).toBe(0);
   });
 
   it('removes expired outcomes, a few with each call', async () => {
@@ -503,7 +529,7 @@ describe('the usage of API keys', () => {
 
   it('leaves no timer behind if it cannot be written when the store closes', async () => {
     vi.useFakeTimers();
-    const store = openSqliteStore({ file, role: 'server', busyTimeout: 10 });
+    const store = openSqliteStore({ records: RECORDS, file, role: 'server', busyTimeout: 10 });
     charge(store);
     outsider().exec('begin immediate');
     expect(await thrownBy(() => store.close())).toEqual(errorWith('UNAVAILABLE'));

@@ -19,7 +19,10 @@ import { Limiter } from '../../../src/access/limiter.ts';
 import { OpenStreams } from '../../../src/access/open-streams.ts';
 import { Session } from '../../../src/access/session.ts';
 import { SlidingWindow } from '../../../src/access/sliding-window.ts';
+import { Category } from '../../../src/domains/category/category.ts';
 import { EventStreams } from '../../../src/domains/event/streams.ts';
+import { Order } from '../../../src/domains/order/order.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import {
   type OperationRequest,
   Operations,
@@ -143,16 +146,18 @@ beforeAll(async () => {
     opened.push(current);
     const { store } = current;
     for (let c = 1; c <= 3; c++)
-      await store.createCategory({ name: `C${c}`, ...(c === 1 && { description: 'First' }) });
+      await store.table(Category).insert({ name: `C${c}`, ...(c === 1 && { description: 'First' }) });
     for (let p = 1; p <= 6; p++)
-      await store.createPet({
+      await store.table(Pet).insert({
         name: `P${p}`,
         categoryId: String((p % 2) + 1),
         status: p % 2 === 0 ? 'sold' : 'available',
       });
     for (let o = 1; o <= 4; o++)
-      await store.createOrder({ petId: String(o), ...(o === 2 && { quantity: 3 }), complete: o === 1 });
-    await store.createOrder({ complete: false });
+      await store
+        .table(Order)
+        .insert({ petId: String(o), ...(o === 2 && { quantity: 3 }), complete: o === 1 });
+    await store.table(Order).insert({ complete: false });
     sides.push(new Side(store, alwaysYoga));
   }
   [common, reference] = sides as [Side, Side];

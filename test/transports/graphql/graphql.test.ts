@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { Order } from '../../../src/domains/order/order.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import { AppError, type ErrorCode, unavailable } from '../../../src/foundation/errors.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { TestGateway } from '../../kit/gateway.ts';
@@ -97,7 +99,7 @@ describe('GraphQL over HTTP', () => {
 
   it('runs queries over GET, with ids beyond 2^53 exact', async () => {
     const id = '9223372036854775807';
-    await kit.gateway.store.createOrder({ id, complete: true });
+    await kit.gateway.store.table(Order).insert({ id, complete: true });
     const get = (parameters: object) =>
       send(kit.gateway, `/graphql?${new URLSearchParams(Object.entries(parameters))}`);
     for (const parameters of [
@@ -311,7 +313,7 @@ describe('GraphQL over HTTP', () => {
 
   it('handles QUERY like POST, but refuses mutations', async () => {
     const id = '9223372036854775805';
-    await kit.gateway.store.createOrder({ id, complete: true });
+    await kit.gateway.store.table(Order).insert({ id, complete: true });
     const headers = { 'content-type': 'application/json' };
     const sendQuery = (body: string) => send(kit.gateway, 'QUERY /graphql', { body, headers });
     const single = await sendQuery(
@@ -364,7 +366,7 @@ describe('GraphQL over HTTP', () => {
       const again = await call(method, { 'if-none-match': `"x", W/${etag}` });
       expect([again.status, again.text, again.headers.etag], again.about).toEqual([304, '', etag]);
       expect(again.headers['x-ratelimit-remaining'], again.about).toBeDefined();
-      await kit.gateway.store.updatePet(P, { name: `After ${method}` });
+      await kit.gateway.store.table(Pet).update(P, { name: `After ${method}` });
       const changed = await call(method, { 'if-none-match': etag! });
       expect([changed.status, changed.headers.etag === etag], changed.about).toEqual([200, false]);
     }
@@ -455,7 +457,7 @@ describe('GraphQL batches', () => {
     for (const entry of [7, null, [], 'x', {}, { query: 7 }, { query: '{ a: __typename }', variables: [] }]) {
       expectQueryRefusal(await batch([rename, entry]), 'BAD_REQUEST');
     }
-    expect((await kit.gateway.store.petsById([P]))[0]!.name).toBe('Rex');
+    expect((await kit.gateway.store.table(Pet).byIds([P]))[0]!.name).toBe('Rex');
   });
 
   it('sends an ETag for QUERY and a Content-Length for POST up to 5 units, and neither above', async () => {

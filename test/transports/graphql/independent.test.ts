@@ -8,6 +8,9 @@ import {
 } from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Order } from '../../../src/domains/order/order.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import { CostModel } from '../../../src/execution/cost.ts';
 import { Literals } from '../../../src/execution/literals.ts';
 import { schema } from '../../../src/execution/schema.ts';
@@ -220,14 +223,14 @@ describe('the gateway', () => {
     for (let side = 0; side < 2; side++) {
       const current = await sqlite.open();
       opened.push(current);
-      for (const name of ['Dogs', 'Cats']) await current.store.createCategory({ name });
+      for (const name of ['Dogs', 'Cats']) await current.store.table(Category).insert({ name });
       for (let p = 1; p <= 4; p++)
-        await current.store.createPet({
+        await current.store.table(Pet).insert({
           name: `P${p}`,
           categoryId: String((p % 2) + 1),
           status: 'available',
         });
-      await current.store.createOrder({ petId: '1', complete: false });
+      await current.store.table(Order).insert({ petId: '1', complete: false });
     }
     gateway = await TestGateway.start(opened[0]!.store);
     callReference = reference(opened[1]!.store);

@@ -4,6 +4,8 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { openRaw } from '../../kit/raw.ts';
@@ -26,23 +28,29 @@ describe.each(engines)('a large GraphQL response ($name)', (engine) => {
   beforeAll(async () => {
     opened = await engine.open();
     const { store } = opened;
-    for (let c = 1; c <= 10; c++) await store.createCategory({ name: `C${c}` });
+    for (let c = 1; c <= 10; c++) await store.table(Category).insert({ name: `C${c}` });
     for (let p = 1; p <= 30; p++)
-      await store.createPet({ name: `P${p}`, categoryId: String((p % 10) + 1), status: 'sold' });
+      await store.table(Pet).insert({ name: `P${p}`, categoryId: String((p % 10) + 1), status: 'sold' });
     const watched: Store = {
       ...store,
-      categoryPage: async (page) => {
-        const found = await store.categoryPage(page);
-        await steps.beforePages();
-        return found;
+      table(record) {
+        const table = store.table(record);
+        return {
+          ...table,
+          page: async (filter, page) => {
+            const found = await table.page(filter, page);
+            if (record.kind === 'category') await steps.beforePages();
+            return found;
+          },
+          pagesByParent: (...args) => {
+            pagesRead++;
+            return table.pagesByParent(...args);
+          },
+        };
       },
       charge: async (...args) => {
         await steps.beforeCharge();
         return store.charge(...args);
-      },
-      petPagesByCategory: (...args) => {
-        pagesRead++;
-        return store.petPagesByCategory(...args);
       },
     };
     gateway = await TestGateway.start(watched);

@@ -2,6 +2,9 @@ import { OutgoingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Order } from '../../../src/domains/order/order.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
 import { dataOf, exactly, expectQueryRefusal, onEachEngine, query, send } from '../../kit/petstore.ts';
 
@@ -23,7 +26,7 @@ onEachEngine('subscription { events }', (kit, engine) => {
   };
   const resultsOf = (client: EventStreamClient) =>
     client.messages.filter(({ event }) => event === 'next').map(({ data }) => JSON.parse(data!));
-  const create = (name: string) => kit.gateway.store.createCategory({ name });
+  const create = (name: string) => kit.gateway.store.table(Category).insert({ name });
 
   it('sends each event when it is committed, with its record in the current state', async () => {
     const client = await subscribe(`subscription {
@@ -38,11 +41,11 @@ onEachEngine('subscription { events }', (kit, engine) => {
     expect(client.response.headers['x-ratelimit-remaining']).toBe('999999');
     const { store } = kit.gateway;
     const dogs = await create('Dogs');
-    const rex = await store.createPet({ name: 'Rex', categoryId: dogs.id, status: 'available' });
+    const rex = await store.table(Pet).insert({ name: 'Rex', categoryId: dogs.id, status: 'available' });
     await client.until(1);
-    await store.updatePet(rex.id, { quantity: 3 });
+    await store.table(Pet).update(rex.id, { quantity: 3 });
     await client.until(2);
-    await store.deletePet(rex.id);
+    await store.table(Pet).remove(rex.id);
     await client.until(3);
     const events = resultsOf(client).map((result) => dataOf({ status: 200, json: result } as never).events);
     const id = Number(rex.id);
@@ -96,7 +99,7 @@ onEachEngine('subscription { events }', (kit, engine) => {
 
   it('keeps ids beyond 2^53 exact', async () => {
     const client = await subscribe('subscription { events(types: [order_created]) { data order { id } } }');
-    await kit.gateway.store.createOrder({ id: '9223372036854775806', complete: true });
+    await kit.gateway.store.table(Order).insert({ id: '9223372036854775806', complete: true });
     const [message] = await client.until(1);
     expect(exactly(message!.data!)).toEqual({
       data: {
@@ -274,7 +277,7 @@ onEachEngine('subscription { events }', (kit, engine) => {
     let written = 0;
     while ((await cutOff()) === before && written < 20_000) {
       const batch = Array.from({ length: 100 }, () =>
-        kit.gateway.store.createCategory({ name: 'Long', description }),
+        kit.gateway.store.table(Category).insert({ name: 'Long', description }),
       );
       await Promise.all(batch);
       written += batch.length;

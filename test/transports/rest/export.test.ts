@@ -2,6 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newApiKey } from '../../../src/access/api-keys.ts';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Order } from '../../../src/domains/order/order.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import type { TestGateway } from '../../kit/gateway.ts';
 import { exactly, expectRefusal, onEachEngine, send, sqlite, useGateway } from '../../kit/petstore.ts';
 
@@ -9,10 +12,10 @@ const NDJSON = { accept: 'application/x-ndjson' };
 
 /** Adds pets with long names to a new category. @returns their category */
 async function addPets({ store }: TestGateway, count: number): Promise<string> {
-  const { id: categoryId } = await store.createCategory({ name: 'Dogs' });
+  const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
   await store.transaction((writes) => {
     for (let n = 0; n < count; n++)
-      writes.createPet({
+      writes.table(Pet).insert({
         name: `Rex "${n}" 🐕`.padEnd(190, 'x'),
         categoryId,
         status: n % 3 ? 'available' : 'sold',
@@ -30,10 +33,12 @@ onEachEngine('exporting a list', (kit) => {
 
   beforeAll(async () => {
     const { store } = kit.gateway;
-    ({ id: categoryId } = await store.createCategory({ name: 'Dogs', description: 'They bark' }));
+    ({ id: categoryId } = await store.table(Category).insert({ name: 'Dogs', description: 'They bark' }));
     for (let n = 0; n < 230; n++)
-      await store.createPet({ name: `Rex "${n}" 🐕`, categoryId, status: n % 3 ? 'available' : 'sold' });
-    for (let n = 0; n < 3; n++) await store.createOrder({ quantity: 1 + n, complete: false });
+      await store
+        .table(Pet)
+        .insert({ name: `Rex "${n}" 🐕`, categoryId, status: n % 3 ? 'available' : 'sold' });
+    for (let n = 0; n < 3; n++) await store.table(Order).insert({ quantity: 1 + n, complete: false });
   });
 
   /** All pages of a list as JSON, one line per record. */
@@ -211,10 +216,10 @@ describe('an export', () => {
     // Fills the buffers of both sides.
     await expect.poll(() => response.socket.bytesRead, { interval: 50 }).toBeGreaterThan(0);
     const { store } = kit.gateway;
-    await store.deletePet(String(COUNT));
-    await store.deletePet('1');
-    const { id } = await store.createPet({ name: 'Late', categoryId: '1', status: 'sold' });
-    await store.updatePet(String(COUNT - 1), { name: 'Renamed' });
+    await store.table(Pet).remove(String(COUNT));
+    await store.table(Pet).remove('1');
+    const { id } = await store.table(Pet).insert({ name: 'Late', categoryId: '1', status: 'sold' });
+    await store.table(Pet).update(String(COUNT - 1), { name: 'Renamed' });
     const lines = await readAll(response);
     const ids = lines.map((line) => parse(line).id);
     expect(ids).toEqual(Array.from({ length: COUNT - 1 }, (_, n) => n + 1).concat(Number(id)));

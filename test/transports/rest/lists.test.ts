@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Order } from '../../../src/domains/order/order.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import {
   expectAnswer,
   expectRefusal,
@@ -79,7 +82,9 @@ onEachEngine('REST lists', (kit) => {
 
   it('continues after the id of a deleted record', async () => {
     const { C, P, F } = await makeWorld(kit);
-    const { id } = await kit.gateway.store.createPet({ name: 'Last', categoryId: C, status: 'available' });
+    const { id } = await kit.gateway.store
+      .table(Pet)
+      .insert({ name: 'Last', categoryId: C, status: 'available' });
     await send(kit.gateway, `DELETE /pets/${F}`);
     const response = await send(kit.gateway, `/pets?categoryId=${C}&after=${F}`);
     expect(
@@ -93,17 +98,19 @@ onEachEngine('REST lists', (kit) => {
 
   it('returns 20 records or the given limit per page, and each record once through the links', async () => {
     const { store } = kit.gateway;
-    const { id: category } = await store.createCategory({ name: 'Many' });
+    const { id: category } = await store.table(Category).insert({ name: 'Many' });
     const statuses = ['available', 'pending', 'sold'] as const;
     const pets = [];
     for (let i = 0; i < 45; i++) {
-      pets.push(await store.createPet({ name: `P${i}`, categoryId: category, status: statuses[i % 3]! }));
+      pets.push(
+        await store.table(Pet).insert({ name: `P${i}`, categoryId: category, status: statuses[i % 3]! }),
+      );
     }
     const { id: petId } = pets[0]!;
-    for (let i = 0; i < 25; i++) await store.createOrder({ petId, complete: i % 5 === 0 });
+    for (let i = 0; i < 25; i++) await store.table(Order).insert({ petId, complete: i % 5 === 0 });
     const from = `after=${BigInt(petId) - 1n}`;
     // With the category of the pets 101, one more than the largest page.
-    await Promise.all(Array.from({ length: 100 }, (_, i) => store.createCategory({ name: `C${i}` })));
+    await Promise.all(Array.from({ length: 100 }, (_, i) => store.table(Category).insert({ name: `C${i}` })));
     const fromCategory = `after=${BigInt(category) - 1n}`;
     const rows: [path: string, limit: number, sizes: number[]][] = [
       [`/pets?categoryId=${category}`, 20, [20, 20, 5]],
@@ -136,7 +143,7 @@ onEachEngine('REST lists', (kit) => {
 
   it('keeps the filters and the limit in the next link', async () => {
     const { C, P } = await makeWorld(kit);
-    await kit.gateway.store.createPet({ name: 'More', categoryId: C, status: 'sold' });
+    await kit.gateway.store.table(Pet).insert({ name: 'More', categoryId: C, status: 'sold' });
     const response = await send(
       kit.gateway,
       `/pets?limit=1&status=sold&status=pending&categoryId=${C}&after=0`,

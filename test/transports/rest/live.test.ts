@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import { EventStreamClient } from '../../kit/event-stream.ts';
 import { onEachEngine, query, send } from '../../kit/petstore.ts';
 
@@ -37,14 +39,14 @@ onEachEngine('the event log under load', (kit, engine) => {
 
   it('delivers each acknowledged write of 16 REST and GraphQL writers once, in order per record', async () => {
     const { store } = kit.gateway;
-    const category = await store.createCategory({ name: 'Dogs' });
+    const category = await store.table(Category).insert({ name: 'Dogs' });
     const link = (await send(kit.gateway, '/events?limit=100')).headers.link as string;
     const after = new URL(/<([^>]*)>/.exec(link)![1]!, kit.gateway.url).searchParams.get('after')!;
     const acknowledged: Written[] = [];
     let done = 0;
 
     const write = async (writer: number) => {
-      const { id } = await store.createPet({
+      const { id } = await store.table(Pet).insert({
         name: `W${writer}`,
         categoryId: category.id,
         status: 'available',

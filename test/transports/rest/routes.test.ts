@@ -182,7 +182,7 @@ const REFUSALS: readonly Refusal[] = [
     'DELETE /pets/$P',
     undefined,
     'CONFLICT',
-    'Pet $P cannot be deleted because an incomplete order refers to it.',
+    'Pet $P cannot be deleted because it still has incomplete orders.',
   ],
   [
     'DELETE /categories/$C',

@@ -2,6 +2,8 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { PLANS } from '../../../src/access/plans.ts';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Order } from '../../../src/domains/order/order.ts';
 import { openApiJson } from '../../../src/openapi/document.ts';
 import { MAX_PAGE_SIZE } from '../../../src/schema/connection.ts';
 import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
@@ -19,7 +21,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     openClients.push(client);
     return client;
   };
-  const create = (name: string) => kit.gateway.store.createCategory({ name });
+  const create = (name: string) => kit.gateway.store.table(Category).insert({ name });
   const namesOf = (client: EventStreamClient) => client.events.map(({ data }) => data.name);
   const metric = async (name: string) => {
     const { text } = await kit.gateway.call('/metrics');
@@ -105,7 +107,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
   it('sends only the requested event types', async () => {
     const client = await stream('?type=pet.created&type=order.deleted');
     const { B } = await makeWorld(kit);
-    await kit.gateway.store.deleteOrder(B);
+    await kit.gateway.store.table(Order).remove(B);
     await client.until(3);
     expect(client.messages.map(({ event }) => event)).toEqual([
       'pet.created',
@@ -337,7 +339,7 @@ describe('slow readers', () => {
       let written = 0;
       while ((await metric()) === 0 && written < 20_000) {
         const batch = Array.from({ length: MAX_PAGE_SIZE }, () =>
-          kit.gateway.store.createCategory({ name: 'Long', description }),
+          kit.gateway.store.table(Category).insert({ name: 'Long', description }),
         );
         await Promise.all(batch);
         written += MAX_PAGE_SIZE;

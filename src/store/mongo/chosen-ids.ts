@@ -1,25 +1,32 @@
+import { MAX_INT64 } from '../../foundation/integers.ts';
 import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
 import { type CounterDocument, countersCollection, type IdSequences } from './ids.ts';
-import { MAX_ID } from './keys.ts';
 
 /** Used ids to skip per query. */
 const MAX_RUN_LENGTH = 1000;
 
+export type ChosenIds = ReturnType<typeof createChosenIds>;
+
 /**
- * Assigns order ids. Clients may choose ids, so assignment skips all that are or were in use, including those
- * of deleted orders.
+ * Assigns the ids of a collection whose clients may choose them. Skips all that are or were in use, including
+ * those of deleted records.
+ *
+ * @param name of the collection
  */
-export function createOrderIds({ db, options }: Database, ids: IdSequences) {
+export function createChosenIds({ db, options }: Database, ids: IdSequences, name: string) {
   const counters = db.collection<CounterDocument>(countersCollection.name);
-  const orders = db.collection<{ _id: Key }>('orders');
+  const records = db.collection<{ _id: Key }>(name);
+
+  /** Padded so that reservations sort numerically. */
+  const reservation = (key: bigint): string => `${name}/${String(key).padStart(19, '0')}`;
 
   /** The last of the consecutive used ids starting at this one; undefined if this one is free. */
   async function endOfRun(key: bigint): Promise<bigint | undefined> {
     const [reserved, taken] = await Promise.all([
       isReserved(key),
-      orders.findOne({ _id: key }, { ...options, projection: { _id: 1 } }),
+      records.findOne({ _id: key }, { ...options, projection: { _id: 1 } }),
     ]);
     if (!reserved && !taken) return undefined;
     const used = new Set<string>();
@@ -31,39 +38,39 @@ export function createOrderIds({ db, options }: Database, ids: IdSequences) {
       batchSize: MAX_RUN_LENGTH + 1,
     } as const;
     for (const { _id } of await counters
-      .find({ _id: { $gte: reservation(key), $lte: reservation(MAX_ID) } }, range)
+      .find({ _id: { $gte: reservation(key), $lte: reservation(MAX_INT64) } }, range)
       .toArray()) {
       used.add(_id);
     }
-    for (const { _id } of await orders.find({ _id: { $gte: key } }, range).toArray()) {
+    for (const { _id } of await records.find({ _id: { $gte: key } }, range).toArray()) {
       used.add(reservation(BigInt(_id)));
     }
     let last = key;
-    while (last < MAX_ID && used.has(reservation(last + 1n))) last += 1n;
+    while (last < MAX_INT64 && used.has(reservation(last + 1n))) last += 1n;
     return last;
   }
 
-  /** Whether a client has ever chosen this order id. */
+  /** Whether a client has ever chosen this id. */
   async function isReserved(key: bigint): Promise<boolean> {
     const found = await counters.findOne({ _id: reservation(key) }, { ...options, projection: { _id: 1 } });
     return found !== null;
   }
 
   return {
-    /** The next order id that is neither reserved nor in use. */
+    /** The next id that is neither reserved nor in use. */
     async next(): Promise<bigint> {
       for (;;) {
-        const key = await ids.next('orders');
+        const key = await ids.next(name);
         const lastUsed = await endOfRun(key);
         if (lastUsed === undefined) return key;
         // Skip all consecutive used ids at once. $max, because another instance may be further ahead.
-        await ids.skipTo('orders', lastUsed);
+        await ids.skipTo(name, lastUsed);
       }
     },
 
     /**
-     * Permanently excludes a chosen id from the sequence, even after its order is deleted. Must be stored
-     * before the order: a concurrent assignment of the same id then finds either the order (duplicate key)
+     * Permanently excludes a chosen id from the sequence, even after its record is deleted. Must be stored
+     * before the record: a concurrent assignment of the same id then finds either the record (duplicate key)
      * or, if it has been deleted again, the note about that on the reservation.
      */
     async reserve(key: bigint): Promise<void> {
@@ -74,18 +81,15 @@ export function createOrderIds({ db, options }: Database, ids: IdSequences) {
       }
     },
 
-    /** Notes on the reservation, if there is one, that the order was deleted. Must precede the deletion. */
+    /** Notes on the reservation, if there is one, that the record was deleted. Must precede the deletion. */
     async noteDeletion(key: bigint): Promise<void> {
       await counters.updateOne({ _id: reservation(key) }, { $set: { value: key } }, options);
     },
 
-    /** Whether an id has been chosen and its order deleted again since it was assigned. */
+    /** Whether an id has been chosen and its record deleted again since it was assigned. */
     async wasUsed(key: bigint): Promise<boolean> {
       const filter = { _id: reservation(key), value: { $exists: true } };
       return (await counters.findOne(filter, { ...options, projection: { _id: 1 } })) !== null;
     },
   };
 }
-
-/** Padded so that reservations sort numerically. */
-const reservation = (key: bigint): string => `orders/${String(key).padStart(19, '0')}`;

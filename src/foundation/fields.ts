@@ -1,0 +1,248 @@
+import { z } from 'zod';
+import type { Id } from './id.ts';
+import { formatInstant, parseDate, parseInstant } from './instant.ts';
+import { MAX_INT64 } from './integers.ts';
+import {
+  boolean as booleanRule,
+  type InputDialect,
+  integer as integerRule,
+  MAX_NAME_LENGTH,
+  name as nameRule,
+  oneOf,
+  text as textRule,
+} from './validation.ts';
+
+/**
+ * A fragment of the OpenAPI 3.0.3 description. May contain bigints, because a double cannot hold the largest
+ * int64.
+ */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** What a stored value is, from which each engine derives its column or property. */
+export type FieldKind = 'id' | 'integer' | 'boolean' | 'text' | 'instant' | 'date';
+
+/** `required` in input and record; `defaulted` in input but always in the record; or `optional` in both. */
+export type Presence = 'required' | 'defaulted' | 'optional';
+
+/**
+ * A field of a record, declared once. Its rules, its GraphQL descriptions and weight, its REST and OpenAPI
+ * schema, and its column or property in the database all follow from it.
+ */
+export interface Field<T = unknown, P extends Presence = Presence> {
+  kind: FieldKind;
+  presence: P;
+  /** Without a full stop, as OpenAPI shows it. */
+  description: string;
+  /** As JSON. */
+  example: unknown;
+  /** The schema of stored values. */
+  schema: JsonSchema;
+  /** The schema of accepted input, if that is wider. */
+  inputSchema?: JsonSchema;
+  /** The limits of input, for descriptions: `1 to 200 characters`. */
+  limits?: string;
+  /** Maximum number of characters of a text, which its weight in the cost depends on. */
+  maxLength?: number;
+  /** The smallest and largest value of an integer. */
+  range?: readonly [number, number];
+  choices?: Choices;
+  default?: T;
+  reference?: Reference;
+  /**
+   * The domain that shows and changes this field instead of the record's own. A write that changes nothing
+   * else is an event of that domain.
+   */
+  view?: string;
+  /** The rule for input. */
+  rule(dialect: InputDialect): z.ZodType<T>;
+}
+
+/** What a reference needs to know of the record that it refers to. */
+export interface Parent {
+  kind: string;
+  plural: string;
+}
+
+/** How a record refers to another, its parent. */
+export interface Reference {
+  parent: Parent;
+  /** Which children hold off the deletion of their parent; all of them by default. */
+  holds: Holding;
+}
+
+/** The children that hold off the deletion of their parent. */
+export interface Holding {
+  /** Only those with these values; none of them if `null`. The others keep the id of a deleted parent. */
+  where?: Readonly<Record<string, unknown>> | null;
+  /** Their name in messages, by default the plural of the record: `incomplete orders`. */
+  name?: string;
+}
+
+/** A closed set of values with its name and descriptions, in all interfaces. */
+export interface Choices<T extends string = string> {
+  name: string;
+  description: string;
+  values: readonly T[];
+  /** A description for each value. */
+  descriptions: Readonly<Record<T, string>>;
+}
+
+/** @param descriptions the values, each with its description */
+export const choices = <T extends string>(
+  name: string,
+  description: string,
+  descriptions: Readonly<Record<T, string>>,
+): Choices<T> => ({ name, description, descriptions, values: Object.keys(descriptions) as T[] });
+
+type Required<T> = Field<T, 'required'>;
+
+export const INT64_SCHEMA: JsonSchema = { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_INT64 };
+
+/** The id of the record itself. */
+export const ownId = (description: string): Required<Id> => ({
+  kind: 'id',
+  presence: 'required',
+  description,
+  example: 1,
+  schema: INT64_SCHEMA,
+  rule: ({ id }) => id,
+});
+
+/**
+ * The id of another record, which must exist when the reference is written.
+ *
+ * @param holds which children hold off the deletion of the parent; all by default
+ */
+export const reference = (parent: Parent, description: string, holds: Holding = {}): Required<Id> => ({
+  ...ownId(description),
+  reference: { parent, holds },
+});
+
+/** White space that is trimmed off names, and characters that no text may contain. */
+const SPACE = '\\t-\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
+const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
+
+const count = (characters: number) => characters.toLocaleString('en-US');
+
+/** Text of at most `maxLength` characters. */
+export const text = (maxLength: number, description: string, example: string): Required<string> => ({
+  kind: 'text',
+  presence: 'required',
+  description,
+  example,
+  schema: { type: 'string', maxLength, pattern: `^[^${CONTROL}]*$` },
+  limits: `at most ${count(maxLength)} characters`,
+  maxLength,
+  rule: () => textRule(0, maxLength),
+});
+
+/** A name of 1 to 200 characters that is stored trimmed. */
+export const name = (description: string, example: string): Required<string> => {
+  const maxLength = MAX_NAME_LENGTH;
+  const [edge, inner] = [`[^${SPACE}${CONTROL}]`, `[^${CONTROL}]`];
+  return {
+    kind: 'text',
+    presence: 'required',
+    description,
+    example,
+    schema: { type: 'string', minLength: 1, maxLength, pattern: `^${edge}(${inner}*${edge})?$` },
+    // Surrounding white space counts for a JSON string's length but not for the rule.
+    inputSchema: {
+      type: 'string',
+      minLength: 1,
+      pattern: `^[${SPACE}]*${edge}(${inner}{0,${maxLength - 2}}${edge})?[${SPACE}]*$`,
+    },
+    limits: `1 to ${maxLength} characters`,
+    maxLength,
+    rule: nameRule,
+  };
+};
+
+export const integer = (
+  minimum: number,
+  maximum: number,
+  description: string,
+  example: number,
+): Required<number> => ({
+  kind: 'integer',
+  presence: 'required',
+  description,
+  example,
+  schema: { type: 'integer', format: 'int32', minimum, maximum },
+  limits: `${minimum} to ${maximum}`,
+  range: [minimum, maximum],
+  rule: () => integerRule(minimum, maximum),
+});
+
+export const boolean = (description: string, example: boolean): Required<boolean> => ({
+  kind: 'boolean',
+  presence: 'required',
+  description,
+  example,
+  schema: { type: 'boolean' },
+  rule: booleanRule,
+});
+
+/** One of a closed set of values. */
+export const choice = <T extends string>(
+  of: Choices<T>,
+  description: string,
+  example: NoInfer<T>,
+): Required<T> => ({
+  kind: 'text',
+  presence: 'required',
+  description,
+  example,
+  schema: { $ref: `#/components/schemas/${of.name}` },
+  choices: of,
+  rule: () => oneOf(of.values) as unknown as z.ZodType<T>,
+});
+
+/** The rule for instants, as used in messages. */
+export const INSTANT_RULE = 'must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z';
+
+/** An instant, as an RFC 3339 date-time. Stored to the millisecond and normalised to UTC. */
+export const instant = (description: string, example: string): Required<string> => ({
+  kind: 'instant',
+  presence: 'required',
+  description,
+  example,
+  schema: { type: 'string', format: 'date-time' },
+  rule: () => parsed(INSTANT_RULE, (value) => parseInstant(value), formatInstant),
+});
+
+/** The rule for dates, as used in messages. */
+export const DATE_RULE = 'must be a date such as 2026-01-31';
+
+/** A calendar day without a time zone, as an RFC 3339 full-date. */
+export const date = (description: string, example: string): Required<string> => ({
+  kind: 'date',
+  presence: 'required',
+  description,
+  example,
+  schema: { type: 'string', format: 'date' },
+  rule: () => parsed(DATE_RULE, parseDate, (value) => value),
+});
+
+const parsed = <T>(rule: string, parse: (text: string) => T | null, format: (value: T) => string) =>
+  z
+    .string({ error: ({ input }) => (input === undefined ? 'is required' : rule) })
+    .transform((value, context) => {
+      const found = parse(value);
+      if (found !== null) return format(found);
+      context.addIssue(rule);
+      return z.NEVER;
+    });
+
+/** The same field, but optional. */
+export const optional = <T>(field: Field<T>): Field<T, 'optional'> => ({ ...field, presence: 'optional' });
+
+/** The same field, with a value for input that leaves it out. */
+export const defaulting = <T>(value: NoInfer<T>, field: Field<T>): Field<T, 'defaulted'> => ({
+  ...field,
+  presence: 'defaulted',
+  default: value,
+});
+
+/** The same field, shown and changed by another domain: a view of the record. */
+export const viewedBy = <F extends Field>(view: string, field: F): F => ({ ...field, view });

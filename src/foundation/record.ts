@@ -1,0 +1,166 @@
+import type { z } from 'zod';
+import type { Field, Parent, Reference } from './fields.ts';
+import { ownId } from './fields.ts';
+import type { Id } from './id.ts';
+import { type InputDialect, inputObject } from './validation.ts';
+
+export type Fields = Readonly<Record<string, Field>>;
+
+/**
+ * A kind of record with its fields, of which each fact is declared once. Interfaces, events and both engines
+ * are derived from it.
+ */
+export interface RecordDeclaration<F extends Fields = Fields, Filters extends string = string>
+  extends Parent {
+  /** One record, in messages, paths and event types: `pet`. */
+  kind: string;
+  /** Several of them, in messages and as the name of the table or collection: `pets`. */
+  plural: string;
+  /** The name of its GraphQL type and OpenAPI schema: `Pet`. */
+  type: string;
+  /** `An animal in the store.` */
+  description: string;
+  id: Field<Id, 'required'>;
+  fields: F;
+  /** The fields that lists can be filtered by. Those and references are indexed. */
+  filters: readonly Filters[];
+  /** Combinations of values that only one record may have, if it has all of them. */
+  unique: readonly (readonly string[])[];
+  /** Whether clients may choose the id of a new record. By default it is assigned. */
+  choosesId: boolean;
+  /** The references to records of this kind, in the order of declaration. */
+  referrers: Referrer[];
+  /** Distinguishes declarations, for arrays with an entry for each. */
+  index: number;
+}
+
+/** A field of another record that refers to this one. */
+export interface Referrer {
+  child: RecordDeclaration;
+  field: string;
+  holds: Reference['holds'];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: any declaration, whatever its fields
+export type AnyRecord = RecordDeclaration<any, any>;
+
+type Required<F extends Fields> = {
+  [K in keyof F]: F[K]['presence'] extends 'optional' ? never : K;
+}[keyof F];
+type Optional<F extends Fields> = Exclude<keyof F, Required<F>>;
+type Given<F extends Fields> = { [K in keyof F]: F[K]['presence'] extends 'required' ? K : never }[keyof F];
+type ValueOf<F> = F extends Field<infer T> ? T : never;
+type Flat<T> = { [K in keyof T]: T[K] };
+type FieldsOf<R> = R extends RecordDeclaration<infer F, string> ? F : never;
+
+/** A stored record. Absent values are left out. */
+export type RecordOf<R extends AnyRecord> = Flat<
+  { id: Id } & { [K in Required<FieldsOf<R>>]: ValueOf<FieldsOf<R>[K]> } & {
+    [K in Optional<FieldsOf<R>>]?: ValueOf<FieldsOf<R>[K]>;
+  }
+>;
+
+/** The values of a new record. */
+export type NewOf<R extends AnyRecord> = Flat<
+  { id?: Id | undefined } & { [K in Given<FieldsOf<R>>]: ValueOf<FieldsOf<R>[K]> } & {
+    [K in Exclude<keyof FieldsOf<R>, Given<FieldsOf<R>>>]?: ValueOf<FieldsOf<R>[K]> | undefined;
+  }
+>;
+
+/** Changes to a record. Missing properties stay as they are; `null` removes an optional value. */
+export type PatchOf<R extends AnyRecord> = Flat<
+  { [K in Required<FieldsOf<R>>]?: ValueOf<FieldsOf<R>[K]> | undefined } & {
+    [K in Optional<FieldsOf<R>>]?: ValueOf<FieldsOf<R>[K]> | null | undefined;
+  }
+>;
+
+/** Conditions on fields, all of which must match: a value, or a list of which any matches (and an empty one none). */
+export type FilterOf<R extends AnyRecord> =
+  R extends RecordDeclaration<infer F, infer Filters>
+    ? { [K in Filters & keyof F]?: ValueOf<F[K]> | readonly ValueOf<F[K]>[] | undefined }
+    : never;
+
+/** The names of the fields that refer to other records. */
+export type FieldNameOf<R extends AnyRecord> = keyof FieldsOf<R> & string;
+
+let declared = 0;
+
+/**
+ * Declares a kind of record.
+ *
+ * @throws Error if a filter or a rule names a field that there is not
+ */
+export function declareRecord<const F extends Fields, const Filters extends string & keyof F = never>({
+  id = 'Unique identifier, assigned on creation',
+  filters = [],
+  unique = [],
+  choosesId = false,
+  ...rest
+}: Parent & {
+  type: string;
+  description: string;
+  /** The description of its id. */
+  id?: string;
+  fields: F;
+  filters?: readonly Filters[];
+  unique?: readonly (readonly (string & keyof F)[])[];
+  choosesId?: boolean;
+}): RecordDeclaration<F, Filters> {
+  const index = declared++;
+  const record = { ...rest, id: ownId(id), filters, unique, choosesId, referrers: [], index };
+  for (const [field, { reference }] of Object.entries(rest.fields)) {
+    if (reference)
+      (reference.parent as AnyRecord).referrers.push({
+        child: record as AnyRecord,
+        field,
+        holds: reference.holds,
+      });
+  }
+  return record;
+}
+
+/** The references of a record. */
+export const referencesOf = ({ fields }: AnyRecord): readonly (Reference & { field: string })[] =>
+  Object.entries(fields as Fields).flatMap(([field, { reference }]) =>
+    reference ? { field, ...reference } : [],
+  );
+
+/** Whether a child holds off the deletion of its parent. */
+export const isHolding = ({ holds: { where = {} } }: Pick<Referrer, 'holds'>, child: object): boolean =>
+  where !== null &&
+  Object.entries(where).every(([field, value]) => (child as Record<string, unknown>)[field] === value);
+
+/** The references that can hold off the deletion of a record. */
+export const holdersOf = ({ referrers }: AnyRecord): readonly Referrer[] =>
+  referrers.filter(({ holds }) => holds.where !== null);
+
+/** What holds off the deletion of a record: `incomplete orders`. */
+export const holdersName = ({ child, holds }: Referrer): string => holds.name ?? child.plural;
+
+/** The rules for the fields of a new record. */
+export const newRules = (record: AnyRecord, dialect: InputDialect): z.ZodObject => {
+  const rules = Object.entries(inputFields(record)).map(([name, field]): [string, z.ZodType] => {
+    const rule = field.rule(dialect);
+    if (field.presence === 'required') return [name, rule];
+    const optional = dialect.optional(rule);
+    if (field.presence === 'optional') return [name, optional];
+    return [name, optional.transform((value) => value ?? field.default)];
+  });
+  const id: [string, z.ZodType][] = record.choosesId ? [['id', dialect.optional(dialect.id)]] : [];
+  return inputObject(Object.fromEntries([...id, ...rules]));
+};
+
+/** The rules for changes to a record. */
+export const patchRules = (record: AnyRecord, dialect: InputDialect): z.ZodObject =>
+  inputObject(
+    Object.fromEntries(
+      Object.entries(inputFields(record)).map(([name, field]) => {
+        const rule = field.rule(dialect);
+        return [name, (field.presence === 'optional' ? rule.nullable() : rule).optional()];
+      }),
+    ),
+  );
+
+/** The fields that belong to the record's own domain. */
+export const inputFields = ({ fields }: AnyRecord): Fields =>
+  Object.fromEntries(Object.entries(fields as Fields).filter(([, { view }]) => view === undefined));

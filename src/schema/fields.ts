@@ -1,0 +1,36 @@
+import type { Choices, Field } from '../foundation/fields.ts';
+
+/** Options of an output field: what its declaration says. */
+export const exposed = <F extends Field>({ description, presence, maxLength }: F) => ({
+  description: `${description}.`,
+  nullable: (presence === 'optional') as F['presence'] extends 'optional' ? true : false,
+  ...(maxLength !== undefined && { extensions: { maxLength } }),
+});
+
+const described = ({ description, limits }: Field): string =>
+  limits === undefined ? description : `${description}, ${limits}`;
+
+/** Options of a field of the input for a new record. */
+export const given = <F extends Field>(field: F) => ({
+  description: `${described(field)}${field.presence === 'defaulted' ? `; defaults to ${field.default}` : ''}.`,
+  required: (field.presence === 'required') as F['presence'] extends 'required' ? true : false,
+});
+
+/** Options of a field of the input for changes to a record. */
+export const changed = (field: Field) => ({
+  description: `${described(field)}${field.presence === 'optional' ? '; null removes it' : ''}.`,
+});
+
+/** Options of an enum. */
+export const enumOf = <T extends string>({ description, descriptions, values }: Choices<T>) => ({
+  description,
+  values: Object.fromEntries(
+    values.map((value) => [value, { value, description: descriptions[value] }]),
+  ) as Record<T, { value: T; description: string }>,
+});
+
+/** A filter as the store takes it: without what is null or undefined. */
+export const filterOf = <T extends object>(filter: T | null | undefined) =>
+  Object.fromEntries(Object.entries(filter ?? {}).filter(([, value]) => value != null)) as {
+    [K in keyof T]?: NonNullable<T[K]>;
+  };

@@ -1,0 +1,22 @@
+import { AppError } from '../foundation/errors.ts';
+import type { Id } from '../foundation/id.ts';
+import { type AnyRecord, holdersName, type Referrer } from '../foundation/record.ts';
+
+const capitalised = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
+
+/** A deletion is held off by another record. */
+export const stillReferred = ({ kind }: AnyRecord, id: Id, holder: Referrer) =>
+  new AppError(
+    'CONFLICT',
+    `${capitalised(kind)} ${id} cannot be deleted because it still has ${holdersName(holder)}.`,
+  );
+
+/** The id that a client has chosen is in use. */
+export const idTaken = ({ kind }: AnyRecord, id: Id) =>
+  new AppError('CONFLICT', `${capitalised(kind)} id ${id} is taken.`);
+
+/** @param fields the fields whose values another record has */
+export const notUnique = ({ kind }: AnyRecord, fields: readonly string[]) =>
+  new AppError('CONFLICT', `There is already a ${kind} with this ${fields.join(', ')}.`);
+
+export const idsExhausted = () => new AppError('CONFLICT', 'There are no ids left to assign.');

@@ -1,0 +1,256 @@
+import type { Collection, Document, Filter } from 'mongodb';
+import { notFound, unknownReference } from '../../foundation/errors.ts';
+import type { Id } from '../../foundation/id.ts';
+import {
+  type AnyRecord,
+  holdersOf,
+  isHolding,
+  type RecordOf,
+  referencesOf,
+} from '../../foundation/record.ts';
+import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
+import type { EventRecord } from '../events.ts';
+import type { Check, TableReads, TableWrites } from '../table.ts';
+import { updateFor } from './changes.ts';
+import type { ChosenIds } from './chosen-ids.ts';
+import type { Key, RecordDocument } from './collection.ts';
+import type { Database } from './database.ts';
+import { DocumentCodec } from './documents.ts';
+import { isDuplicateKey, WriteConflict } from './errors.ts';
+import type { Holds } from './holds.ts';
+import type { IdSequences } from './ids.ts';
+import { createInsert, type Duplicate } from './inserts.ts';
+import { toKey } from './keys.ts';
+import { Records, type Where } from './records.ts';
+import type { RunUnit, Unit } from './units.ts';
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** The records of one kind in MongoDB. */
+export class MongoTable {
+  readonly #record: AnyRecord;
+  readonly #codec: DocumentCodec;
+  readonly #collection: Collection<RecordDocument>;
+  readonly #database: Database;
+  readonly #holds: Holds;
+  readonly #insertDocument: ReturnType<typeof createInsert<RecordDocument>>;
+  readonly #ids: IdSequences;
+  readonly #chosenIds: ChosenIds | undefined;
+  readonly #isStored: (record: AnyRecord) => boolean;
+
+  /** @param isStored whether this store has a table for a record */
+  constructor(
+    database: Database,
+    record: AnyRecord,
+    tools: {
+      holds: Holds;
+      ids: IdSequences;
+      chosenIds: ChosenIds | undefined;
+      isStored: (record: AnyRecord) => boolean;
+    },
+  ) {
+    this.#record = record;
+    this.#database = database;
+    this.#codec = new DocumentCodec(record);
+    this.#collection = database.db.collection<RecordDocument>(record.plural);
+    this.#holds = tools.holds;
+    this.#ids = tools.ids;
+    this.#chosenIds = tools.chosenIds;
+    this.#isStored = tools.isStored;
+    this.#insertDocument = createInsert(this.#collection, database);
+  }
+
+  /** @param unit the transaction to read in; by default, each read is on its own */
+  reads(unit?: Unit): TableReads<AnyRecord> {
+    const codec = this.#codec;
+    const { toRecord } = codec;
+    const kind = { collection: this.#collection, fields: codec.projection, toRecord };
+    const records = new Records<RecordDocument, EventRecord>(kind, this.#database, unit);
+    const parentOf = (field: string) => {
+      const reference = referencesOf(this.#record).find((one) => one.field === field)!;
+      const { plural } = reference.parent;
+      const collection = this.#database.db.collection<{ _id: Key }>(plural);
+      return { collection, field, mayBeDeleted: reference.holds.where !== undefined } as never;
+    };
+    return {
+      byIds: (ids) => records.byId(ids) as Promise<never[]>,
+      peek: () => undefined,
+      page: (filter, page) => records.page(this.#where(filter), page) as Promise<never>,
+      pagesByParent: (field, parents, filter, page) =>
+        records.pagesByParent(parentOf(field), parents, this.#where(filter), page) as Promise<never[]>,
+      count: (filter) => records.count(this.#where(filter)),
+      countsByParent: (field, parents, filter) =>
+        records.countsByParent(field as never, parents, this.#where(filter)),
+    };
+  }
+
+  /** @param run how to run each write */
+  writes(run: RunUnit): TableWrites<AnyRecord> {
+    return {
+      insert: (input) => run((unit) => this.#insert(input, unit)),
+      update: (id, patch, check) => run((unit) => this.#update(id, patch, check, unit)),
+      remove: (id, check) => run((unit) => this.#remove(id, check, unit)),
+    };
+  }
+
+  #where(filter: Values): Where<RecordDocument> {
+    const where: Document = {};
+    for (const [field, value] of Object.entries(this.#codec.stored(filter))) {
+      if (!Array.isArray(value)) where[field] = value;
+      else if (value.length === 0) return null;
+      else where[field] = value.length === 1 ? value[0] : { $in: value };
+    }
+    return where as Filter<RecordDocument>;
+  }
+
+  async #insert(input: Values, unit: Unit): Promise<RecordOf<AnyRecord>> {
+    const chosen = this.#chosenIds && (input.id as Id | undefined);
+    // Refuses malformed values before anything is written.
+    const document = this.#codec.newDocument(0n, input);
+    const values = this.#codec.toRecord(document);
+    const [_id] = await Promise.all([
+      chosen === undefined ? this.#nextId() : toKey(chosen),
+      this.#requireReferences(values, undefined, unit),
+    ]);
+    document._id = _id;
+    if (chosen === undefined) await this.#insertAssigned(document, unit);
+    else {
+      await this.#chosenIds!.reserve(_id);
+      await this.#insertUnique(document, unit, idTaken(this.#record, chosen));
+    }
+    return this.#codec.toRecord(document) as RecordOf<AnyRecord>;
+  }
+
+  #nextId(): Promise<bigint> {
+    return this.#chosenIds ? this.#chosenIds.next() : this.#ids.next(this.#record.plural);
+  }
+
+  /**
+   * Inserts a record with an assigned id. If a client has chosen the same id and deleted that record between
+   * two of our commands, the insert is undone. Outside of a transaction, the log then has both events.
+   */
+  async #insertAssigned(document: RecordDocument, unit: Unit): Promise<void> {
+    await this.#insertUnique(document, unit, new WriteConflict());
+    if (!(await this.#chosenIds?.wasUsed(document._id))) return;
+    if (!unit.session) await this.#delete(document, unit);
+    throw new WriteConflict();
+  }
+
+  /** @param taken the error if the id is taken */
+  async #insertUnique(document: RecordDocument, unit: Unit, taken: Error): Promise<void> {
+    const duplicate = await this.#insertDocument(document, unit);
+    if (duplicate) throw this.#violation(duplicate) ?? taken;
+  }
+
+  /** The error for a violated rule of uniqueness; undefined if the duplicate is the id. */
+  #violation({ message }: Duplicate): Error | undefined {
+    const fields = this.#record.unique.find((fields: readonly string[]) =>
+      message.includes(`${fields.join('_1_')}_1`),
+    );
+    return fields && notUnique(this.#record, fields);
+  }
+
+  async #update(
+    id: Id,
+    patch: Values,
+    check: Check<never> | undefined,
+    unit: Unit,
+  ): Promise<RecordOf<AnyRecord>> {
+    const document = await this.#existing(id, check, unit);
+    const change = this.#codec.stored(patch);
+    const current = this.#codec.toRecord(document);
+    const next = this.#codec.toRecord({ ...document, ...change });
+    await this.#requireReferences(next, current, unit);
+    return (await this.#change(document, change, unit)) as RecordOf<AnyRecord>;
+  }
+
+  async #remove(id: Id, check: Check<never> | undefined, unit: Unit): Promise<Id> {
+    const document = await this.#existing(id, check, unit);
+    await this.#chosenIds?.noteDeletion(document._id);
+    const holders = holdersOf(this.#record).filter(({ child }) => this.#isStored(child));
+    if (holders.length === 0) {
+      if (!(await this.#delete(document, unit))) throw new WriteConflict();
+      return id;
+    }
+    const held = await this.#holds.deleteUnreferenced(this.#record.plural, document._id, unit, {
+      referrers: holders.map(({ child, field, holds }) => ({
+        collection: child.plural,
+        filter: { [field]: document._id, ...holds.where },
+      })),
+      remove: (condition) => this.#delete(document, unit, condition),
+    });
+    if (held !== undefined) throw stillReferred(this.#record, id, holders[held]!);
+    return id;
+  }
+
+  /**
+   * Protects the parents of a record from deletion until the unit is settled, if the record will hold it off.
+   *
+   * @param current the record before the change, whose references are protected already
+   * @throws UNKNOWN_REFERENCE
+   */
+  async #requireReferences(values: Values, current: Values | undefined, unit: Unit): Promise<void> {
+    for (const reference of referencesOf(this.#record)) {
+      const { field, parent } = reference;
+      const id = values[field] as Id | undefined;
+      if (id === undefined) continue;
+      const holding = isHolding(reference, values);
+      if (id === current?.[field] && (isHolding(reference, current) || !holding)) continue;
+      const key = toKey(id);
+      const found = holding
+        ? await this.#holds.hold(parent.plural, key, unit)
+        : await this.#exists(parent.plural, key, unit);
+      if (!found) throw unknownReference(field, parent.kind, id);
+    }
+  }
+
+  async #exists(plural: string, _id: Key, unit: Unit): Promise<boolean> {
+    const parents = this.#database.db.collection<{ _id: Key }>(plural);
+    return (await parents.findOne({ _id }, { ...unit.options, projection: { _id: 1 } })) !== null;
+  }
+
+  /**
+   * Reads the document to write.
+   *
+   * @throws NOT_FOUND, and whatever `check` throws
+   */
+  async #existing(id: Id, check: Check<never> | undefined, unit: Unit): Promise<RecordDocument> {
+    const document = await this.#collection.findOne({ _id: toKey(id) }, unit.options);
+    if (!document) throw notFound(this.#record.kind, id);
+    check?.(this.#codec.toRecord(document) as never);
+    return document;
+  }
+
+  /**
+   * Sets values of a document (null removes, undefined keeps), requiring the version that was read.
+   *
+   * @throws WriteConflict, CONFLICT if a unique combination exists
+   */
+  async #change(document: RecordDocument, values: Document, unit: Unit): Promise<EventRecord> {
+    const change = updateFor(this.#codec.projection, document, values);
+    if (!change) return this.#codec.toRecord(document);
+    this.#note(document, unit);
+    try {
+      const options = { ...unit.options, returnDocument: 'after' } as const;
+      const written = await this.#collection.findOneAndUpdate(sameVersion(document), change, options);
+      if (!written) throw new WriteConflict();
+      return this.#codec.toRecord(written);
+    } catch (error) {
+      throw (isDuplicateKey(error) && this.#violation(error as Error)) || error;
+    }
+  }
+
+  /** Deletes a document under an additional condition. @returns whether it was still there unchanged */
+  async #delete(document: RecordDocument, unit: Unit, condition?: Document): Promise<boolean> {
+    this.#note(document, unit);
+    const { deletedCount } = await this.#collection.deleteOne(sameVersion(document, condition), unit.options);
+    return deletedCount > 0;
+  }
+
+  #note({ _id }: RecordDocument, unit: Unit): void {
+    unit.written.add(`${this.#record.plural}/${_id}`);
+  }
+}
+
+const sameVersion = ({ _id, version }: RecordDocument, condition: Document = {}) =>
+  ({ _id, version, ...condition }) as unknown as Filter<RecordDocument>;

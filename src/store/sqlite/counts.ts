@@ -1,0 +1,147 @@
+import type { Field } from '../../foundation/fields.ts';
+import type { Id } from '../../foundation/id.ts';
+import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
+import { type Column, columnsOf } from './columns.ts';
+import type { Connection, Value } from './connection.ts';
+import { type Conditions, idList } from './records.ts';
+
+/** A table, index or trigger, named and with the statement that creates it. */
+export interface Statement {
+  name: string;
+  sql: string;
+}
+
+/** A table of counts, kept by triggers. */
+interface KeptCounts {
+  table: string;
+  /** The column with the parent, whose value 0 has the sum over all parents. */
+  parent: string | undefined;
+  columns: readonly string[];
+  create: readonly string[];
+  triggers: readonly Statement[];
+}
+
+/** Whether a field has few values. */
+const isCounted = ({ presence, choices, kind }: Field): boolean =>
+  presence !== 'optional' && (choices !== undefined || kind === 'boolean');
+
+/**
+ * The counts kept for `totalCount`, because counting in SQLite reads the whole index: by the filters with few
+ * values and by the first parent that every record has. Undefined if there are neither.
+ */
+export function countsOf(record: AnyRecord): KeptCounts | undefined {
+  const { kind, plural } = record;
+  const filtered = columnsOf(record).filter(({ field }) => record.filters.includes(field));
+  const [reference] = referencesOf(record);
+  const parentColumn = filtered.find(
+    ({ field, declaration }) => field === reference?.field && declaration.presence !== 'optional',
+  );
+  const keys: Column[] = [
+    ...(parentColumn ? [parentColumn] : []),
+    ...filtered.filter(({ declaration }) => isCounted(declaration)),
+  ];
+  if (keys.length === 0) return undefined;
+  const table = `${kind}_counts`;
+  const parent = parentColumn?.name;
+  const names = keys.map(({ name }) => name);
+  const others = names.slice(parent ? 1 : 0);
+  const row = (side: string) => [
+    ...(parent ? [`${side}.${parent}`] : []),
+    ...others.map((name) => `${side}.${name}`),
+  ];
+  const total = ['0', ...others.map((name) => `new.${name}`)];
+  const rows = [...(parent ? [total] : []), row('new')].map((values) => `(${[...values, 1].join(', ')})`);
+  const increase = `insert into ${table} values ${rows.join(', ')} on conflict do update set ${plural} = ${plural} + 1;`;
+  const same = [
+    ...(parent ? [`${parent} in (0, old.${parent})`] : []),
+    ...others.map((name) => `${name} = old.${name}`),
+  ].join(' and ');
+  const decrease = `update ${table} set ${plural} = ${plural} - 1 where ${same};`;
+  const moved = names.map((name) => `old.${name} <> new.${name}`).join(' or ');
+  const trigger = (name: string, sql: string): Statement => ({
+    name,
+    // SQLite keeps the statement with these words in capitals.
+    sql: `CREATE TRIGGER ${name} after ${sql} end`,
+  });
+  const fill = (first: readonly string[]) =>
+    `insert into ${table} select ${[...first, ...others, 'count(*)'].join(', ')} from ${plural} group by ${names.map((_, i) => i + 1).join(', ')}`;
+  return {
+    table,
+    parent,
+    columns: [...names, plural],
+    create: [
+      `create table ${table} (${keys.map(({ name, type }) => `${name} ${type} not null`).join(', ')}, ${plural} integer not null, primary key (${names.join(', ')})) strict, without rowid`,
+      fill(parent ? [parent] : []),
+      ...(parent ? [fill(['0'])] : []),
+    ],
+    triggers: [
+      trigger(`count_new_${kind}`, `insert on ${plural} begin ${increase}`),
+      trigger(`count_deleted_${kind}`, `delete on ${plural} begin ${decrease}`),
+      trigger(
+        `count_moved_${kind}`,
+        `update of ${names.join(', ')} on ${plural} when ${moved} begin ${decrease} ${increase}`,
+      ),
+      ...(parent
+        ? [
+            trigger(
+              `forget_${kind}_counts`,
+              `delete on ${reference!.parent.plural} begin delete from ${table} where ${parent} = old.id;`,
+            ),
+          ]
+        : []),
+    ],
+  };
+}
+
+/** Counts the records of a table, by kept counts if there are any for the filter. */
+export class Counts {
+  readonly #db: Connection;
+  readonly #plural: string;
+  readonly #kept: KeptCounts | undefined;
+
+  constructor(db: Connection, record: AnyRecord) {
+    this.#db = db;
+    this.#plural = record.plural;
+    this.#kept = countsOf(record);
+  }
+
+  count(where: Conditions): number {
+    const params: Value[] = [];
+    const kept = this.#keptFor(where);
+    const sql =
+      kept?.parent && !where.equal.some(([column]) => column === kept.parent)
+        ? this.#sum(where, kept, params, `${kept.parent} = 0`)
+        : this.#sum(where, kept, params);
+    return this.#db.value(sql, params) as number;
+  }
+
+  /** @param parent the column with the parent */
+  countsByParent(parent: string, parents: readonly Id[], where: Conditions): number[] {
+    const params: Value[] = [idList(parents)];
+    const kept = this.#keptFor({ ...where, equal: [...where.equal, [parent, null]] });
+    const sum = this.#sum(where, kept, params, `${parent} = parent.value`);
+    const counts = this.#db.value(
+      `select json_group_array(n) from (select (${sum}) as n from json_each(?1) as parent order by parent.key)`,
+      params,
+    );
+    return JSON.parse(counts as string) as number[];
+  }
+
+  #keptFor({ equal, oneOf }: Conditions): KeptCounts | undefined {
+    const columns = [...equal.map(([column]) => column), ...(oneOf ? [oneOf.column] : [])];
+    return columns.every((column) => this.#kept?.columns.includes(column)) ? this.#kept : undefined;
+  }
+
+  #sum({ equal, oneOf }: Conditions, kept: KeptCounts | undefined, params: Value[], first?: string): string {
+    const conditions = first === undefined ? [] : [first];
+    for (const [column, value] of equal) conditions.push(`${column} = ?${params.push(value)}`);
+    if (oneOf)
+      conditions.push(
+        `${oneOf.column} in (select value from json_each(?${params.push(JSON.stringify(oneOf.values))}))`,
+      );
+    const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : '';
+    return kept
+      ? `select coalesce(sum(${this.#plural}), 0) from ${kept.table}${where}`
+      : `select count(*) from ${this.#plural}${where}`;
+  }
+}

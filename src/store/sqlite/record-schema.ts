@@ -1,0 +1,124 @@
+import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
+import { indexesOf } from '../indexes.ts';
+import { type Column, columnName, columnsOf } from './columns.ts';
+import type { Connection } from './connection.ts';
+import { countsOf, type Statement } from './counts.ts';
+
+const definitionOf = (record: AnyRecord, { name, type, declaration }: Column): string => {
+  const reference = referencesOf(record).find(({ field }) => columnName(field) === name);
+  // Children that do not hold off a deletion outlive their parent.
+  const foreignKey = reference && reference.holds.where === undefined;
+  return [
+    name,
+    type,
+    declaration.presence !== 'optional' && 'not null',
+    foreignKey && `references ${reference.parent.plural} (id)`,
+  ]
+    .filter(Boolean)
+    .join(' ');
+};
+
+function tableOf(record: AnyRecord): string {
+  const columns = columnsOf(record).map((column) => definitionOf(record, column));
+  // AUTOINCREMENT keeps the highest id ever stored; chosen ids are excluded from assignment in another way.
+  const id = `id integer primary key${record.choosesId ? '' : ' autoincrement'}`;
+  return `create table ${record.plural} (${[id, ...columns].join(', ')}) strict`;
+}
+
+function indexStatements(record: AnyRecord): Statement[] {
+  const nameOf = (fields: readonly string[]) =>
+    `${record.plural}_by_${fields.map((field) => columnName(field).replace(/_id$/, '')).join('_and_')}`;
+  const list = (fields: readonly string[]) => fields.map(columnName).join(', ');
+  return [
+    ...indexesOf(record).map((fields) => ({
+      name: nameOf(fields),
+      sql: `create index ${nameOf(fields)} on ${record.plural} (${list(fields)}, id)`,
+    })),
+    ...record.unique.map((fields: readonly string[]) => ({
+      name: `${nameOf(fields)}_once`,
+      sql: `create unique index ${nameOf(fields)}_once on ${record.plural} (${list(fields)})`,
+    })),
+  ];
+}
+
+/**
+ * Tables of the ids of records whose clients may choose ids: the last one assigned, and the chosen ones above
+ * it, including those of deleted records, so that assignment can skip them.
+ */
+const idTables = ({ kind, choosesId }: AnyRecord): Statement[] =>
+  choosesId
+    ? [
+        {
+          name: `assigned_${kind}_ids`,
+          sql: `create table assigned_${kind}_ids (last integer not null) strict; insert into assigned_${kind}_ids values (0)`,
+        },
+        {
+          name: `chosen_${kind}_ids`,
+          sql: `create table chosen_${kind}_ids (id integer primary key) strict`,
+        },
+      ]
+    : [];
+
+/** A column added to records that exist already. */
+function additionOf(record: AnyRecord, column: Column): string {
+  const { presence, default: value } = column.declaration;
+  if (presence === 'required')
+    throw new Error(`${record.plural}.${column.name}: a field added to existing records needs a default.`);
+  const stored = presence === 'optional' ? null : column.stored(value);
+  const literal = typeof stored === 'string' ? `'${stored.replaceAll("'", "''")}'` : stored;
+  return `alter table ${record.plural} add column ${definitionOf(record, column)} default ${literal}`;
+}
+
+/** The statements that bring the tables of records to what their declarations say; none if they are there. */
+function missing(db: Connection, records: readonly AnyRecord[]): string[] {
+  const there = new Map(
+    JSON.parse(db.value('select json_group_array(json_array(name, sql)) from sqlite_schema') as string) as [
+      string,
+      string,
+    ][],
+  );
+  const columnsThere = (table: string) =>
+    JSON.parse(
+      db.value('select json_group_array(name) from pragma_table_info(?)', [table]) as string,
+    ) as string[];
+  const statements: string[] = [];
+  const create = (all: readonly Statement[]) =>
+    statements.push(...all.filter(({ name }) => !there.has(name)).map(({ sql }) => sql));
+  const triggers: Statement[] = [];
+  for (const record of records) {
+    if (there.has(record.plural)) {
+      const known = columnsThere(record.plural);
+      const added = columnsOf(record).filter(({ name }) => !known.includes(name));
+      statements.push(...added.map((column) => additionOf(record, column)));
+    } else create([{ name: record.plural, sql: tableOf(record) }]);
+    create([...idTables(record), ...indexStatements(record)]);
+    const counts = countsOf(record);
+    if (!counts) continue;
+    const known = there.has(counts.table) ? columnsThere(counts.table) : [];
+    if (known.join() !== counts.columns.join()) {
+      if (known.length > 0) statements.push(`drop table ${counts.table}`);
+      statements.push(...counts.create);
+    }
+    triggers.push(...counts.triggers);
+  }
+  // Triggers hold no data, so those of an earlier version are simply replaced.
+  const wanted = new Map(triggers.map(({ name, sql }) => [name, sql]));
+  for (const [name, sql] of there) {
+    if (/^create trigger/i.test(sql ?? '') && wanted.get(name) !== sql)
+      statements.push(`drop trigger ${name}`);
+  }
+  for (const { name, sql } of triggers) if (there.get(name) !== sql) statements.push(sql);
+  return statements;
+}
+
+/**
+ * Creates the tables, columns, indexes and triggers of records that a data file does not have yet. Nothing that
+ * holds data is ever removed or changed.
+ */
+export function prepareRecords(db: Connection, records: readonly AnyRecord[]): void {
+  if (missing(db, records).length === 0) return;
+  db.transaction(() => {
+    // Determined again inside the transaction: a tool may open a new file at the same time.
+    for (const statement of missing(db, records)) db.exec(statement);
+  });
+}

@@ -1,0 +1,220 @@
+import { unknownReference } from '../../foundation/errors.ts';
+import type { Field } from '../../foundation/fields.ts';
+import type { Id } from '../../foundation/id.ts';
+import {
+  type AnyRecord,
+  holdersOf,
+  isHolding,
+  type RecordOf,
+  type Referrer,
+  referencesOf,
+} from '../../foundation/record.ts';
+import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
+import { eventTypesOf, updateTypeOf } from '../events.ts';
+import { indexesOf } from '../indexes.ts';
+import type { Check, Page, PageRequest, Table } from '../table.ts';
+import { type Column, columnName, columnsOf } from './columns.ts';
+import type { Connection, Value } from './connection.ts';
+import { Counts } from './counts.ts';
+import type { Append } from './event-log.ts';
+import { type AssignIds, assignIds, assignSkippingChosen } from './ids.ts';
+import { Records, whereOf } from './records.ts';
+
+type Values = Readonly<Record<string, unknown>>;
+/** A record of any kind. */
+type Stored = Record<string, unknown> & { id: Id };
+
+/**
+ * The records of one kind in the embedded engine. Every method is synchronous. Writes that consist of several
+ * statements are transactions or savepoints, so none is left half done.
+ */
+export class SqliteTable<R extends AnyRecord> implements Table<R> {
+  readonly #db: Connection;
+  readonly #record: R;
+  readonly #tableOf: (record: AnyRecord) => SqliteTable<AnyRecord>;
+  readonly #append: Append;
+  readonly #columns: readonly Column[];
+  /** The columns that no index has. */
+  readonly #unindexed: readonly Column[];
+  readonly #records: Records<Stored>;
+  readonly #counts: Counts;
+  readonly #ids: AssignIds;
+
+  /**
+   * @param tableOf the tables of other records
+   * @param append logs a change, in the transaction that makes it
+   * @param cacheSize number of records to cache by id
+   */
+  constructor(
+    db: Connection,
+    record: R,
+    tableOf: (record: AnyRecord) => SqliteTable<AnyRecord>,
+    append: Append,
+    cacheSize: number,
+  ) {
+    this.#db = db;
+    this.#record = record;
+    this.#tableOf = tableOf;
+    this.#append = append;
+    this.#columns = columnsOf(record);
+    const indexed = new Set([...indexesOf(record), ...record.unique].flat());
+    this.#unindexed = this.#columns.filter(({ field }) => !indexed.has(field));
+    this.#records = new Records(db, record, cacheSize);
+    this.#counts = new Counts(db, record);
+    this.#ids = record.choosesId ? assignSkippingChosen(db, record.kind) : assignIds(db, record.plural);
+  }
+
+  peek(id: Id): RecordOf<R> | undefined {
+    return this.#records.peek(id) as RecordOf<R> | undefined;
+  }
+
+  byIds(ids: readonly Id[]): (RecordOf<R> | null)[] {
+    return this.#records.byIds(ids) as (RecordOf<R> | null)[];
+  }
+
+  page(filter: Values, request: PageRequest): Page<RecordOf<R>> {
+    return this.#records.page(whereOf(this.#columns, filter), request) as Page<never>;
+  }
+
+  pagesByParent(
+    field: string,
+    parents: readonly Id[],
+    filter: Values,
+    request: PageRequest,
+  ): Page<RecordOf<R>>[] {
+    const where = whereOf(this.#columns, filter);
+    return this.#records.pagesByParent(columnName(field), parents, where, request) as Page<never>[];
+  }
+
+  count(filter: Values): number {
+    const where = whereOf(this.#columns, filter);
+    return where ? this.#counts.count(where) : 0;
+  }
+
+  countsByParent(field: string, parents: readonly Id[], filter: Values): number[] {
+    const { [field]: parent, ...others } = filter;
+    const where = whereOf(this.#columns, others);
+    if (!where) return parents.map(() => 0);
+    const counts = this.#counts.countsByParent(columnName(field), parents, where);
+    return parent === undefined ? counts : counts.map((n, i) => (parents[i] === parent ? n : 0));
+  }
+
+  insert(input: Values): RecordOf<R> {
+    const { plural } = this.#record;
+    const values = this.#normalised(input, {});
+    const columns = this.#columns.map(({ field, stored }) => stored(values[field]));
+    this.#checkReferences(values, undefined);
+    const chosen = this.#record.choosesId ? (input.id as Id | undefined) : undefined;
+    if (chosen !== undefined && this.#records.find(chosen)) throw idTaken(this.#record, chosen);
+    this.#checkUnique(values, NO_ID);
+    const names = ['id', ...this.#columns.map(({ name }) => name)];
+    const id = this.#ids(chosen, (id) =>
+      this.#db.run(
+        `insert into ${plural} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`,
+        [id, ...columns],
+      ),
+    );
+    const record = { id: String(id), ...values };
+    this.#append(eventTypesOf(this.#record).created, record);
+    return this.#records.written(record) as RecordOf<R>;
+  }
+
+  update(id: Id, patch: Values, check?: Check<RecordOf<R>>): RecordOf<R> {
+    const current = this.#records.existing(id, check as Check<Stored>);
+    const values = this.#normalised(patch, current);
+    const changed = this.#columns.filter(({ field }) => values[field] !== current[field]);
+    if (changed.length === 0) return current as RecordOf<R>;
+    this.#checkReferences(values, current);
+    if (this.#record.unique.some((fields) => changed.some(({ field }) => fields.includes(field))))
+      this.#checkUnique(values, id);
+    // SQLite rewrites the indexes of every column in the statement, so indexed ones are left out if they can.
+    const isUnindexed = changed.every((column) => this.#unindexed.includes(column));
+    const written = isUnindexed ? this.#unindexed : this.#columns;
+    this.#db.run(
+      `update ${this.#record.plural} set ${written.map(({ name }) => `${name} = ?`).join(', ')} where id = ?`,
+      [...written.map(({ field, stored }) => stored(values[field])), BigInt(id)],
+    );
+    const next = { id, ...values };
+    this.#append(
+      updateTypeOf(
+        this.#record,
+        changed.map(({ field }) => field),
+      ),
+      next,
+    );
+    return this.#records.written(next) as RecordOf<R>;
+  }
+
+  remove(id: Id, check?: Check<RecordOf<R>>): Id {
+    this.#records.existing(id, check as Check<Stored>);
+    for (const holder of holdersOf(this.#record)) {
+      if (this.#tableOf(holder.child)?.holds(holder, id)) throw stillReferred(this.#record, id, holder);
+    }
+    this.#db.run(`delete from ${this.#record.plural} where id = ?`, [BigInt(id)]);
+    this.#append(eventTypesOf(this.#record).deleted, { id });
+    this.#records.forget(id);
+    return id;
+  }
+
+  has(id: Id): boolean {
+    return this.#records.find(id) !== null;
+  }
+
+  /** Whether a record of this table holds off the deletion of its parent. */
+  holds({ field, holds }: Referrer, parent: Id): boolean {
+    const where = whereOf(this.#columns, { ...holds.where, [field]: parent })!;
+    return this.#exists(where.equal, NO_ID);
+  }
+
+  /** Whether there is a record with these values, apart from the one with this id. */
+  #exists(equal: readonly (readonly [string, Value])[], except: Id): boolean {
+    const conditions = ['id <> ?', ...equal.map(([name]) => `${name} = ?`)].join(' and ');
+    const params = [BigInt(except), ...equal.map(([, value]) => value)];
+    const sql = `select 1 from ${this.#record.plural} where ${conditions} limit 1`;
+    return this.#db.value(sql, params) !== undefined;
+  }
+
+  /** The values of a record after a change (null removes, undefined keeps), without absent ones. */
+  #normalised(change: Values, current: Values): Values {
+    const values: Record<string, unknown> = {};
+    for (const { field, declaration, stored, read } of this.#columns) {
+      const given = change[field];
+      const value = given === undefined ? (current[field] ?? defaultOf(declaration)) : given;
+      // A round trip normalises instants. Adding 0 turns -0 into 0.
+      if (value != null)
+        values[field] = read ? read(stored(value)) : typeof value === 'number' ? value + 0 : value;
+    }
+    return values;
+  }
+
+  /** @throws UNKNOWN_REFERENCE if a reference that is new, or holds its parent from now on, names nothing */
+  #checkReferences(values: Values, current: Values | undefined): void {
+    for (const reference of referencesOf(this.#record)) {
+      const { field, parent } = reference;
+      const id = values[field] as Id | undefined;
+      if (id === undefined) continue;
+      const isSettled =
+        id === current?.[field] && (isHolding(reference, current) || !isHolding(reference, values));
+      if (!isSettled && !this.#tableOf(parent as AnyRecord).has(id))
+        throw unknownReference(field, parent.kind, id);
+    }
+  }
+
+  /** @throws CONFLICT if another record has the same values in fields that are unique together */
+  #checkUnique(values: Values, id: Id): void {
+    for (const fields of this.#record.unique) {
+      if (fields.some((field) => values[field] === undefined)) continue;
+      const { equal } = whereOf(
+        this.#columns,
+        Object.fromEntries(fields.map((field) => [field, values[field]])),
+      )!;
+      if (this.#exists(equal, id)) throw notUnique(this.#record, fields);
+    }
+  }
+}
+
+/** No record has it. */
+const NO_ID: Id = '0';
+
+const defaultOf = ({ presence, default: value }: Field): unknown =>
+  presence === 'defaulted' ? value : undefined;

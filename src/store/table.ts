@@ -1,0 +1,72 @@
+import type { Id } from '../foundation/id.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { AnyRecord, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from '../foundation/record.ts';
+
+/**
+ * A page of a list ordered by ascending id. Both bounds are exclusive; `after` may be "0". `backward` selects
+ * the last `limit` items of the range instead of the first, still in ascending order.
+ */
+export interface PageRequest {
+  /** 0..100; 0 only checks whether there are any. */
+  limit: number;
+  after?: Id | undefined;
+  before?: Id | undefined;
+  backward?: boolean | undefined;
+}
+
+export interface Page<T> {
+  items: T[];
+  /** Whether there are more items in the range, in the direction of the request. */
+  hasMore: boolean;
+}
+
+/** Called with the current record, atomically with the write. Throws to prevent the write. */
+export type Check<T> = (current: T) => void;
+
+/** The records of one kind. */
+export interface TableReads<R extends AnyRecord> {
+  /** In the order of the ids, null where there is none. */
+  byIds(ids: readonly Id[]): MaybePromise<(RecordOf<R> | null)[]>;
+  /** The record if the engine has it cached; undefined means nothing. */
+  peek(id: Id): RecordOf<R> | undefined;
+  page(filter: FilterOf<R>, page: PageRequest): MaybePromise<Page<RecordOf<R>>>;
+  /**
+   * A page for each parent, in the order of the parents, with at most one database command.
+   *
+   * @param field the field that refers to the parent
+   */
+  pagesByParent(
+    field: FieldNameOf<R>,
+    parents: readonly Id[],
+    filter: FilterOf<R>,
+    page: PageRequest,
+  ): MaybePromise<Page<RecordOf<R>>[]>;
+  count(filter: FilterOf<R>): MaybePromise<number>;
+  /** A number for each parent, in the order of the parents, with at most one database command. */
+  countsByParent(field: FieldNameOf<R>, parents: readonly Id[], filter: FilterOf<R>): MaybePromise<number[]>;
+}
+
+/**
+ * Each write is atomic, and its rules hold under concurrency. A write that changes something appends one event
+ * to the log (`EventStore`); one that changes nothing writes nothing.
+ */
+export interface TableWrites<R extends AnyRecord> {
+  /** @throws UNKNOWN_REFERENCE, CONFLICT if the chosen id is taken or a unique combination exists */
+  insert(input: NewOf<R>): MaybePromise<RecordOf<R>>;
+  /**
+   * A reference set by the patch must name a record. So must an existing one from now on, if the patch makes
+   * the record hold off the deletion of its parent.
+   *
+   * @throws NOT_FOUND, whatever `check` throws, UNKNOWN_REFERENCE, CONFLICT if a unique combination exists
+   */
+  update(id: Id, patch: PatchOf<R>, check?: Check<RecordOf<R>>): MaybePromise<RecordOf<R>>;
+  /** @throws NOT_FOUND, whatever `check` throws, CONFLICT while another record holds off the deletion */
+  remove(id: Id, check?: Check<RecordOf<R>>): MaybePromise<Id>;
+}
+
+export interface Table<R extends AnyRecord> extends TableReads<R>, TableWrites<R> {}
+
+/** The tables of a store, or of a transaction: then all they read and write belongs to it. */
+export interface Tables {
+  table<R extends AnyRecord>(record: R): Table<R>;
+}
