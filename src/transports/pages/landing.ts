@@ -1,7 +1,7 @@
 import { GRAPHQL_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { escapeHtml } from './html.ts';
-import { DOCS_PATH, OPENAPI_PATH, SDL_PATH } from './paths.ts';
+import { CONSOLE_PATH, DOCS_PATH, OPENAPI_PATH, SDL_PATH } from './paths.ts';
 
 export interface LandingOptions {
   basePath: string;
@@ -15,38 +15,59 @@ export interface LandingOptions {
   origin: string;
 }
 
-/** The landing page for browsers: what this is, things to try, and where to find what. */
+/** Nested data in one request, and what the sample data answers. */
+export const EXAMPLE = {
+  query: `{
+  categories(first: 2) {
+    nodes {
+      name
+      pets(first: 2) {
+        nodes {
+          name
+          status
+          inventory { quantity }
+        }
+      }
+    }
+  }
+}`,
+  answer: `{
+  "categories": {
+    "nodes": [
+      {
+        "name": "Dogs",
+        "pets": {
+          "nodes": [
+            { "name": "Rex", "status": "available", "inventory": { "quantity": 3 } },
+            { "name": "Bella", "status": "pending", "inventory": { "quantity": 1 } }
+          ]
+        }
+      },
+      …
+    ]
+  }
+}`,
+};
+
+/** The landing page for browsers: the first call, what this is in three live examples, and where to find what. */
 export function landingBody(options: LandingOptions): string {
   const { basePath, graphiql, metrics, introspection, apiKey, origin } = options;
   const link = (path: string, text: string, more = '') =>
     `<a href="${escapeHtml(path)}"${more}>${escapeHtml(text)}</a>`;
+  const code = (id: string, text: string, label: string) =>
+    `<div class="code"><pre id="${id}" tabindex="0"><code>${escapeHtml(text)}</code></pre>
+<button type="button" data-copy="${id}" aria-label="Copy ${label}">Copy</button></div>`;
   const curl = `curl -H 'X-API-Key: ${apiKey ?? 'YOUR_KEY'}' \\
   '${origin}${basePath}/pets?limit=2'`;
-  const cards: [title: string, html: string][] = [
-    ['Call it from a shell', `<p>Two pets, over REST:</p>\n<pre><code>${escapeHtml(curl)}</code></pre>`],
-    ...(graphiql
-      ? [
-          [
-            'Query related data',
-            `<p>Categories with their pets, stock and orders in one GraphQL request, with the cost shown as you type:</p>
-<p>${link(`${GRAPHQL_PATH}#example=nested`, 'Open the query in GraphiQL')}</p>`,
-          ] as [string, string],
-        ]
-      : []),
-    [
-      'Try a REST operation',
-      `<p>Order a pet right from the documentation, with samples in curl, JavaScript and Python:</p>
-<p>${link(`${DOCS_PATH}#tag/Store/createOrder`, 'Open createOrder in the REST docs')}</p>`,
-    ],
-  ];
   const rows: [where: string, what: string][] = [
-    [link(DOCS_PATH, DOCS_PATH), 'REST API reference, with a console to try it'],
+    [link(DOCS_PATH, DOCS_PATH), 'REST API reference, which sends requests'],
     [
       graphiql ? link(GRAPHQL_PATH, GRAPHQL_PATH) : escapeHtml(GRAPHQL_PATH),
       graphiql
         ? 'GraphQL API: GraphiQL in a browser, GraphQL over HTTP for programs'
         : 'GraphQL API: GraphQL over HTTP',
     ],
+    [link(CONSOLE_PATH, CONSOLE_PATH), 'What your key may do, has used and receives'],
     [escapeHtml(`${basePath}/pets`), 'Pets over REST; also categories, store/orders and store/inventory'],
     [
       link(OPENAPI_PATH, OPENAPI_PATH, ' download="petstore-openapi.json"'),
@@ -62,24 +83,57 @@ export function landingBody(options: LandingOptions): string {
     [link('/health/live', '/health/live'), 'Liveness: whether the process is running'],
     ...(metrics ? ([[link('/metrics', '/metrics'), 'Prometheus metrics']] as [string, string][]) : []),
   ];
-  return `<main id="main">
-<h1>Petstore</h1>
-<p>Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget for both.</p>
-<h2>Your key</h2>
-<p>Every request needs an API key, sent as <code>X-API-Key: KEY</code> or <code>Authorization: Bearer KEY</code>, never in the
-URL. ${
-    apiKey === undefined
-      ? 'The operator of this server creates keys with <code>npm run keys</code>. Enter yours above; it is kept until you close the browser.</p>'
-      : `A development key has been created and filled in above:</p>\n<pre><code>${escapeHtml(apiKey)}</code></pre>`
-  }
-<h2>Things to try</h2>
-<ul class="cards">
-${cards.map(([title, html]) => `<li>\n<h3>${escapeHtml(title)}</h3>\n${html}\n</li>`).join('\n')}
-</ul>
+  const open = [
+    ...(graphiql ? [link(`${GRAPHQL_PATH}#example=nested`, 'Open GraphiQL', ' class="button"')] : []),
+    link(`${DOCS_PATH}#tag/Store/createOrder`, 'Order a pet in the REST docs', ' class="button quiet"'),
+  ];
+  return `<main id="main" class="landing" tabindex="-1" data-base="${escapeHtml(basePath)}">
+<section class="hero">
+<div>
+<h1>Pets, orders and stock over REST and GraphQL</h1>
+<p class="lead">One API key, one budget, the same data and the same errors on both interfaces. Exact 64-bit ids, safe
+retries, and every change as an event.</p>
+<p class="actions">${open.join('\n')}</p>
+</div>
+<div class="first">
+<h2>Your first call</h2>
+${
+  apiKey === undefined
+    ? '<p>The operator of this server creates keys with <code>npm run keys</code>. Enter yours above; it is kept until you close the browser.</p>'
+    : `<p>A development key has been created and filled in above:</p>\n${code('first-key', apiKey, 'the key')}`
+}
+${code('first-curl', curl, 'the command')}
+<p class="note">Keys are sent as <code>X-API-Key: KEY</code> or <code>Authorization: Bearer KEY</code>, never in the URL.</p>
+</div>
+</section>
+<section>
+<h2>Nested data in one request</h2>
+<p>At most one command to the database a level, however wide the answer is, and a price that is known beforehand.</p>
+<div class="pair">
+<div><h3>Query</h3>${code('query', EXAMPLE.query, 'the query')}</div>
+<div><h3>Answer</h3><pre id="answer" tabindex="0"><code>${escapeHtml(EXAMPLE.answer)}</code></pre></div>
+</div>
+<p class="actions"><button type="button" id="run">Run it</button> <span id="ran" role="status"></span></p>
+</section>
+<section class="pair">
+<div>
+<h2>Every change as it happens</h2>
+<p>A log of all writes: server-sent events over REST, a subscription over GraphQL, and they resume where they were cut off.</p>
+<div id="live"></div>
+</div>
+<div>
+<h2>One budget for both</h2>
+<p>A REST call is one unit. A GraphQL operation costs what it can return, so an alias or a batch buys nothing that REST
+would not.</p>
+<div id="gauges"></div>
+</div>
+</section>
+<section>
 <h2>Endpoints</h2>
 <dl>
 ${rows.map(([where, what]) => `<dt>${where}</dt>\n<dd>${escapeHtml(what)}</dd>`).join('\n')}
 </dl>
+</section>
 </main>`;
 }
 

@@ -26,21 +26,44 @@ describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  it('shows three cards whose command, GraphiQL link and REST link work without entering a key', async () => {
+  it('leads to a first call, a nested query, live events and both explorers without entering a key', async () => {
     const tab = await openTab(browser, server.url, '/');
     const { page } = tab;
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await tab.see('Business: ', '#key-status');
-    expect(await page.locator('.cards li').count()).toBe(3);
-    await tab.picture('landing');
-    const command = await page.locator('.cards pre').innerText();
+    await page.getByRole('button', { name: 'Copy the command' }).click();
+    await tab.see('Copied', '[data-copy="first-curl"]');
+    const command = await page.evaluate(() => navigator.clipboard.readText());
     const { stdout } = await promisify(execFile)('bash', ['-c', command]);
     expect(JSON.parse(stdout)).toMatchObject([{ name: 'Rex' }, { id: 2 }]);
-    await page.getByRole('link', { name: 'Open the query in GraphiQL' }).click();
+
+    // What is shown before anything runs is what the sample data answers.
+    const promised = await page.locator('#answer').innerText();
+    await page.getByRole('button', { name: 'Run it' }).click();
+    await tab.see(/Answered in \d+ ms/, '#ran');
+    const { data } = JSON.parse(await page.locator('#answer').innerText());
+    data.categories.nodes.pop();
+    expect(data).toEqual(JSON.parse(promised.replace(/,\s*…/, '')));
+
+    await page.getByRole('button', { name: 'Listen' }).click();
+    await tab.see('Listening …', '#live [role="status"]');
+    const left = page.locator('#gauges [role="meter"]').first();
+    await expect.poll(() => left.getAttribute('aria-valuetext')).toBe('997 of 1,000 left');
+    await promisify(execFile)('bash', [
+      '-c',
+      command
+        .replace('/pets?limit=2', '/store/orders')
+        .replace('curl', `curl -X POST -d '{}' -H 'Content-Type: application/json'`),
+    ]);
+    await tab.see('Listening: 1 event', '#live [role="status"]');
+    await tab.picture('landing-live');
+
+    await page.getByRole('link', { name: 'Open GraphiQL' }).click();
     await tab.see('Costs 1 unit', '.cost-strip');
     await tab.run();
     await tab.see('Loyal, loud and always hungry', '.result-window');
     await page.goto(server.url);
-    await page.getByRole('link', { name: 'Open createOrder in the REST docs' }).click();
+    await page.getByRole('link', { name: 'Order a pet in the REST docs' }).click();
     const create = page.locator('section[id$="/createOrder"]');
     await create.getByRole('button', { name: 'Test Request' }).click({ timeout: 15_000 });
     await page.getByRole('button', { name: /^Send/ }).first().click({ timeout: 15_000 });

@@ -29,8 +29,7 @@ const policyOf = (response: Sent): Record<string, string[]> =>
 const captures = (text: string, pattern: RegExp): string[] =>
   [...text.matchAll(pattern)].map(([, capture]) => capture!);
 const linksOf = (html: string) => captures(html, /<a [^>]*href="([^"]*)"/g);
-/** The headings of the things to try. */
-const headingsOf = (html: string) => captures(html, /<h3>([^<]*)<\/h3>/g);
+const headingsOf = (html: string) => captures(html, /<h2>([^<]*)<\/h2>/g);
 /** The paths in the list of endpoints that have a description. */
 const endpointsOf = (html: string) =>
   captures(html, /<dt>(?:<a[^>]*>)?([^<]*)(?:<\/a>)?<\/dt>\n<dd>[^<]+<\/dd>/g);
@@ -74,7 +73,13 @@ describe('pages', () => {
   it('links the landing page to every endpoint, with no broken links', async () => {
     const { text, headers } = await send(kit.gateway, '/', browse);
     expect([headers['cache-control'], headers.vary]).toEqual(['no-store', 'Accept']);
-    expect(headingsOf(text)).toEqual(['Call it from a shell', 'Query related data', 'Try a REST operation']);
+    expect(headingsOf(text)).toEqual([
+      'Your first call',
+      'Nested data in one request',
+      'Every change as it happens',
+      'One budget for both',
+      'Endpoints',
+    ]);
     expect(text).toContain('npm run keys');
     expect(text).toContain(
       `curl -H &#39;X-API-Key: YOUR_KEY&#39; \\\n  &#39;${kit.gateway.url}/pets?limit=2&#39;`,
@@ -82,6 +87,7 @@ describe('pages', () => {
     expect(endpointsOf(text)).toEqual([
       '/docs',
       '/graphql',
+      '/console',
       '/pets',
       '/openapi.json',
       '/schema.graphql',
@@ -426,10 +432,10 @@ describe('pages with non-default settings', () => {
       headers: { ...BROWSER, host: 'pets.example', 'x-forwarded-proto': 'https' },
     });
     expect(response.text).toContain('https://pets.example/api/v1/pets?limit=2');
-    expect(headingsOf(response.text)).toEqual(['Call it from a shell', 'Try a REST operation']);
     expect(endpointsOf(response.text)).toEqual([
       '/docs',
       '/graphql',
+      '/console',
       '/api/v1/pets',
       '/openapi.json',
       '/health/ready',
@@ -487,7 +493,7 @@ describe('pages of a development server', () => {
     const text = (await raw(url + path, BROWSER)).body.toString();
     expect(text).toContain(`<body data-graphiql="on" data-development-key="${key}">`);
     if (path !== '/') return;
-    expect(text).toContain(`<pre><code>${key}</code></pre>`);
+    expect(text).toContain(`<pre id="first-key" tabindex="0"><code>${key}</code></pre>`);
     expect(text).toContain(`X-API-Key: ${key}&#39;`);
     expect(text).not.toContain('npm run keys');
   });

@@ -1,4 +1,5 @@
 import '../header.css';
+import '../widgets.css';
 import './console.css';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';

@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react';
-import { copy } from './copy.ts';
+import { copy } from '../clipboard.ts';
 
 interface Props {
   /** Called on click; undefined if there is nothing to copy. */

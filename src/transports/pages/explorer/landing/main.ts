@@ -1,5 +1,63 @@
 import '../header.css';
+import '../widgets.css';
 import './landing.css';
+import { copy } from '../clipboard.ts';
+import { Gauge } from '../console/charts.ts';
+import { showEvents } from '../console/events.ts';
+import { indentExactly } from '../exact-json.ts';
 import { initHeader } from '../header.ts';
+import { apiKey } from '../key.ts';
+import { errorMessage, UNREACHABLE, windowAt } from '../server.ts';
 
+const element = (id: string): HTMLElement => document.getElementById(id)!;
+
+for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copy]')) {
+  button.addEventListener('click', async () => {
+    const isCopied = await copy(element(button.dataset.copy!).textContent!);
+    button.textContent = isCopied ? 'Copied' : 'Not allowed';
+    setTimeout(() => {
+      button.textContent = 'Copy';
+    }, 2_000);
+  });
+}
+
+element('run').addEventListener('click', async () => {
+  const said = element('ran');
+  if (apiKey.value === '') {
+    said.textContent = 'Enter an API key above first.';
+    return;
+  }
+  said.textContent = 'Running …';
+  const began = performance.now();
+  try {
+    const response = await fetch('/graphql', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'X-API-Key': apiKey.value },
+      body: JSON.stringify({ query: element('query').textContent }),
+    });
+    const text = await response.text();
+    apiKey.observe(response);
+    element('answer').textContent = indentExactly(text);
+    const milliseconds = Math.round(performance.now() - began);
+    said.textContent = response.ok ? `Answered in ${milliseconds} ms.` : errorMessage(text, response);
+  } catch {
+    said.textContent = UNREACHABLE;
+  }
+});
+
+const minute = new Gauge('This minute');
+const day = new Gauge('Today');
+showEvents(element('live'), () => apiKey.state.kind === 'accepted');
+apiKey.subscribe(() => {
+  const { state } = apiKey;
+  if (state.kind !== 'accepted') return element('gauges').replaceChildren();
+  if (!minute.element.isConnected) element('gauges').append(minute.element, day.element);
+  for (const [gauge, window] of [
+    [minute, state.budget.minute],
+    [day, state.budget.day],
+  ] as const) {
+    const { remaining, limit } = windowAt(window, Date.now());
+    gauge.set(remaining, limit, '');
+  }
+});
 initHeader();
