@@ -61,16 +61,20 @@ describe.each(stores)('the keys command beside a server on %s', (_name, settings
     const lines = stdout.split('\n');
     const row = lines.find((line) => line.startsWith(id))!;
     // Each cell starts where its column does.
-    const columns = ['PLAN', 'USED TODAY', 'PER MINUTE', 'CREATED', 'SECRET', 'NAME'].map((name) =>
-      lines[0]!.indexOf(name),
-    );
+    const columns = [
+      ...['PLAN', 'USED TODAY', 'PER MINUTE', 'CREATED', 'LAST USED', 'EXPIRES', 'SECRET'],
+      ...['RESTRICTED TO', 'NAME'],
+    ].map((name) => lines[0]!.indexOf(name));
     const cells = columns.map((start, i) => row.slice(start, columns[i + 1]).trim());
     expect(cells).toEqual([
       'free',
       '2 of 1000',
       '60',
       expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/),
+      expect.stringMatching(/^(\d{4}-\d\d-\d\dT[\d:]{8}Z)?$/),
+      '',
       expect.stringContaining(`${key.slice(0, 15)}… until `),
+      '',
       'test',
     ]);
     const [, expiry] = / until (\S+)/.exec(row)!;
@@ -85,6 +89,39 @@ describe.each(stores)('the keys command beside a server on %s', (_name, settings
       await sleep(100);
     }
     expect((await keys('rotate', id)).code).toBe(2);
+  }, 60_000);
+
+  it('changes what a key may do, within 5 seconds, and clears it again', async () => {
+    const { id, key } = await create(
+      ...['--plan', 'pro', '--scope', 'orders:write,categories:read', '--expires', '90d'],
+      ...['--allow', '127.0.0.0/8,::1'],
+    );
+    const row = async () =>
+      JSON.parse((await keys('list', '--json')).stdout).find((each: { id: string }) => each.id === id);
+    const created = await row();
+    expect(created).toMatchObject({
+      ...{ name: 'test', plan: 'pro', scopes: ['orders:write', 'categories:read'] },
+      allow: ['127.0.0.0/8', '::1'],
+    });
+    expect(Math.abs(Date.parse(created.expiresAt) - Date.now() - 90 * 86_400_000)).toBeLessThan(60_000);
+    expect(await status(key)).toBe(403);
+    const change = async (wanted: number, ...options: string[]) => {
+      const changedAt = Date.now();
+      expect((await keys('update', id, ...options)).stderr).toBe('');
+      while ((await status(key)) !== wanted) {
+        expect(Date.now() - changedAt).toBeLessThan(8_000);
+        await sleep(100);
+      }
+    };
+    await change(200, '--scope', 'pets:read');
+    await change(403, '--allow', '192.0.2.0/24');
+    const { key: rotated } = JSON.parse((await keys('rotate', id, '--json')).stdout);
+    expect(await status(rotated)).toBe(403);
+    await change(200, '--allow', 'any', '--scope', 'any', '--name', 'Neu', '--expires', 'never');
+    const { secrets: _, createdAt: __, prefixes: ___, ...rest } = await row();
+    expect(rest).toMatchObject({ name: 'Neu', plan: 'pro', perMinute: 300, perDay: 10_000 });
+    for (const cleared of ['scopes', 'allow', 'expiresAt']) expect(rest).not.toHaveProperty(cleared);
+    await change(401, '--expires', '1s');
   }, 60_000);
 
   it('says on rotation how long the old secret works', async () => {
@@ -106,12 +143,51 @@ describe.each(stores)('the keys command beside a server on %s', (_name, settings
   }, 30_000);
 });
 
+const PROPERTIES = [
+  ...['--name', '--plan', '--per-minute', '--per-day'],
+  ...['--scope', '--expires', '--allow', '--documents'],
+];
+const KEY_USAGE =
+  '[--per-minute N --per-day N] [--scope S,…] [--expires 90d|12h|2027-01-31|never] [--allow CIDR,…] [--documents NAME|report:NAME|any] [--json]';
+const MANY_NETWORKS = Array.from({ length: 21 }, (_, i) => `10.0.${i}.0/24`).join();
+
 describe('the keys command', () => {
   it.each([
     [['create', '--plan', 'free'], /^--name must have 1 to 200 characters\./],
     [['create', '--name', 'a\nb', '--plan', 'free'], /^--name must not contain control characters\./],
     [['create', '--name', 'x', '--plan', 'gold'], /^--plan must be one of free, pro, business, enterprise\./],
     [['create', '--name', 'x', '--plan', 'enterprise'], /--per-minute/],
+    [['create', '--name', '😀'.repeat(201), '--plan', 'pro'], /^--name must have 1 to 200 characters\./],
+    [
+      [
+        ...[
+          'create',
+          '--name',
+          '',
+          '--plan',
+          'x',
+          '--scope',
+          'pets:read,x',
+          '--expires',
+          'x',
+          '--allow',
+          '1.2/3',
+        ],
+        ...['--documents', 'a b'],
+      ],
+      /^--name .*--plan .*--expires .*--scope .*not "x"\. --allow .*--documents /,
+    ],
+    [
+      ['create', '--name', 'x', '--plan', 'pro', '--expires', '2020-01-01'],
+      /^--expires must be in the future\./,
+    ],
+    [['create', '--name', 'x', '--plan', 'pro', '--expires', '0'], /^--expires must be in the future\./],
+    [['create', '--name', 'x', '--plan', 'pro', '--expires', '2027-02-30'], /^--expires must be a duration/],
+    [['create', '--name', 'x', '--plan', 'pro', '--scope', 'events:write'], /not "events:write"\./],
+    [['create', '--name', 'x', '--plan', 'pro', '--allow', MANY_NETWORKS], /^--allow must have at most 20 /],
+    [['update', 'key_none', '--name', 'x'], /^There is no active key key_none\.$/],
+    [['update', 'key_none'], /^update needs an option that says what to change\./],
+    [['update', 'key_none', '--per-day', '5'], /^--per-minute and --per-day require --plan enterprise\./],
     [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /enterprise/],
     [['create', '--name', 'x', '--plan', 'enterprise', '--per-minute', '0', '--per-day', '5'], /from 1 to/],
     [['create', '--name', 'x', '--plan', 'free', '--grace', '1h'], /^create does not accept --grace\./],
@@ -135,7 +211,7 @@ describe('the keys command', () => {
     30_000,
   );
 
-  it.each([['list'], ['revoke', 'key_none'], ['rotate', 'key_none']])(
+  it.each([['list'], ['revoke', 'key_none'], ['rotate', 'key_none'], ['update', 'key_none', '--name', 'x']])(
     '%s exits with 2 and creates no data file if there is none',
     async (...args) => {
       const file = join(home, 'misspelt', 'petstore.db');
@@ -159,15 +235,21 @@ describe('the keys command', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Usage: npm run --silent keys -- COMMAND\n/);
     const listed = [...stdout.matchAll(/^ {2}(\w+) /gm)].map(([, command]) => command);
-    expect(listed).toEqual(['create', 'list', 'revoke', 'rotate']);
+    expect(listed).toEqual(['create', 'update', 'list', 'revoke', 'rotate']);
   }, 30_000);
 
   it.each([
     [
       'create',
-      '--name NAME --plan free|pro|business|enterprise [--per-minute N --per-day N] [--json]',
+      `--name NAME --plan free|pro|business|enterprise ${KEY_USAGE}`,
       'Creates a key and prints it.',
-      ['--name', '--plan', '--per-minute', '--per-day'],
+      PROPERTIES,
+    ],
+    [
+      'update',
+      `ID [--name NAME] [--plan free|pro|business|enterprise] ${KEY_USAGE}`,
+      'Changes a key, within 5 seconds on every instance.',
+      PROPERTIES,
     ],
     ['list', '[--json]', 'Lists all keys with their usage today.', []],
     ['revoke', 'ID [--json]', 'Revokes a key permanently, within 5 seconds on every instance.', []],
