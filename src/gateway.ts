@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { Access } from './access/access.ts';
 import { OpenStreams } from './access/open-streams.ts';
+import { UsageHistory } from './access/usage-history.ts';
 import type { Config } from './config.ts';
 import { EventStreams } from './domains/event/streams.ts';
 import { Operations } from './execution/operations.ts';
@@ -50,6 +51,8 @@ export interface RequestHandler {
   load?: () => Promise<void>;
   /** Ends all open streams and refuses new ones. */
   endStreams?: () => void;
+  /** Stores what is only in memory, once the last request has been answered. */
+  close?: () => Promise<void>;
 }
 
 /** Creates the whole gateway as a node:http handler. */
@@ -63,6 +66,7 @@ export function createGateway(
       limitHeaders: (address: string) => gateway.limitHeaders(address),
       load: () => gateway.load(),
       endStreams: () => gateway.endStreams(),
+      close: () => gateway.close(),
     },
   );
 }
@@ -74,6 +78,7 @@ class Gateway {
   readonly #tracing: Tracing | undefined;
   readonly #now: () => number;
   readonly #access: Access;
+  readonly #history: UsageHistory;
   readonly #openStreams: OpenStreams;
   readonly #transports: readonly Transport[];
   readonly #writer: ResponseWriter;
@@ -81,7 +86,9 @@ class Gateway {
   constructor(options: GatewayOptions) {
     const { config, log, metrics, tracing, clock = systemClock } = options;
     const store = metrics ? instrumentedStore(options.store, metrics) : options.store;
-    const access = new Access(clock);
+    const history = new UsageHistory(store, this.#report);
+    this.#history = history;
+    const access = new Access(clock, history);
     this.#log = log;
     this.#proxies = config.TRUST_PROXY;
     this.#metrics = metrics;
@@ -89,9 +96,7 @@ class Gateway {
     this.#now = clock.now;
     this.#access = access;
     const operations = new Operations(schema, this.#report, { introspection: config.INTROSPECTION });
-    const openStreams = new OpenStreams((key) =>
-      andThen(access.authenticate(key, store), (session) => session !== null),
-    );
+    const openStreams = new OpenStreams((key) => access.principalOf(key, store));
     this.#openStreams = openStreams;
     const streams = new EventStreams({ store, openStreams, report: this.#report });
     metrics?.watchStreams(streams);
@@ -133,6 +138,11 @@ class Gateway {
   /** @see RequestHandler.endStreams */
   endStreams(): void {
     this.#openStreams.stop();
+  }
+
+  /** @see RequestHandler.close */
+  close(): Promise<void> {
+    return this.#history.close();
   }
 
   /** @see RequestHandler.limitHeaders */

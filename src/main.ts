@@ -79,6 +79,8 @@ async function serve(config: Config): Promise<void> {
     log.info({ signal }, 'stopping');
     gateway.endStreams?.();
     await drain(server);
+    // If the database is away, the exit must not wait for it to come back.
+    await gateway.close?.().catch((error: unknown) => log.error({ err: error }, 'error'));
     await store.close();
     await tracing?.close();
     await exit(output);

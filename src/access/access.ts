@@ -1,14 +1,15 @@
-import { customerNetwork } from '../foundation/address.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { AppError } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import { toRetryAfter } from '../store/usage.ts';
 import { AddressGuard } from './address-guard.ts';
-import { Authenticator } from './api-keys.ts';
+import { Authenticator, type Principal } from './api-keys.ts';
 import { Limiter, type WindowView } from './limiter.ts';
+import { foreignAddress } from './networks.ts';
 import { type Counters, Session } from './session.ts';
 import { SlidingWindow } from './sliding-window.ts';
+import type { UsageHistory } from './usage-history.ts';
 
 /** Access control: turns credentials into sessions and throttles callers without any. */
 export class Access {
@@ -17,12 +18,13 @@ export class Access {
   readonly #addressGuard: AddressGuard;
   readonly #counters: Counters;
 
-  constructor(clock: Clock) {
+  /** @param history of what keys do */
+  constructor(clock: Clock, history: UsageHistory) {
     const { now } = clock;
     this.#now = now;
     this.#authenticator = new Authenticator(clock);
     this.#addressGuard = new AddressGuard(clock);
-    this.#counters = { limiter: new Limiter(), window: new SlidingWindow(clock) };
+    this.#counters = { limiter: new Limiter(), window: new SlidingWindow(clock), history };
   }
 
   /**
@@ -36,12 +38,12 @@ export class Access {
   authenticate(key: string | undefined, store: Store, address?: string): MaybePromise<Session | null> {
     if (key === undefined) return null;
     return andThen(
-      this.#authenticator.authenticate(store, key),
+      this.principalOf(key, store),
       (principal) =>
         principal &&
         new Session({
           principal,
-          network: address === undefined ? undefined : customerNetwork(address),
+          address,
           store,
           counters: this.#counters,
           now: this.#now,
@@ -49,14 +51,37 @@ export class Access {
     );
   }
 
+  /**
+   * The caller a key belongs to, as a few seconds ago at most.
+   *
+   * @returns null if the key is not valid
+   * @throws UNAVAILABLE if the store cannot be read
+   */
+  principalOf(key: string, store: Store): MaybePromise<Principal | null> {
+    return this.#authenticator.authenticate(store, key);
+  }
+
   /** Counts a request without a valid key against its address. @returns the error to respond with */
   unauthenticatedError(address: string): AppError {
-    if (this.#addressGuard.admit(address)) {
-      return new AppError(
+    return this.#refuse(
+      address,
+      new AppError(
         'UNAUTHENTICATED',
         'A valid API key is required: X-API-Key: <key> or Authorization: Bearer <key>.',
-      );
-    }
+      ),
+    );
+  }
+
+  /**
+   * Counts a request against its address whose key may not be used from there: a thief uses up nothing of the
+   * key's budget. @returns the error to respond with
+   */
+  foreignAddressError(address: string): AppError {
+    return this.#refuse(address, foreignAddress());
+  }
+
+  #refuse(address: string, error: AppError): AppError {
+    if (this.#addressGuard.admit(address)) return error;
     const { resetAt } = this.#addressGuard.view(address);
     const retryAfter = toRetryAfter(resetAt - this.#now());
     return new AppError(

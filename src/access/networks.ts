@@ -1,4 +1,6 @@
-import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv4 } from 'node:net';
+import { parseAddress } from '../foundation/address.ts';
+import { AppError } from '../foundation/errors.ts';
 
 /** Where a key may be used from. */
 export interface Reach {
@@ -47,13 +49,16 @@ export class NetworkList {
     }
   }
 
-  /** @returns false also for what is no address */
-  has(address: string): boolean {
-    const ipv4 = IPV4_MAPPED.exec(address)?.[1] ?? address;
-    if (isIPv4(ipv4)) return this.#lists.ipv4.check(ipv4, 'ipv4');
-    return isIPv6(address) && this.#lists.ipv6.check(address, 'ipv6');
+  /** @param text as sockets and proxies write an address; false also for what is none */
+  has(text: string): boolean {
+    const address = parseAddress(text);
+    return address !== null && this.#lists[address.kind()].check(address.toString(), address.kind());
   }
 }
+
+/** Refuses a key that may not be used from where the caller is. */
+export const foreignAddress = (): AppError =>
+  new AppError('FORBIDDEN', 'The API key may not be used from this address.');
 
 /** Whether a key may be used from an address. What is no address, as a proxy may forward, is not allowed. */
 export const isAllowedFrom = ({ networks }: Reach, address: string): boolean =>

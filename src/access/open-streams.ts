@@ -1,5 +1,6 @@
 import { AppError, unavailable } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { Principal } from './api-keys.ts';
 import { PLANS } from './plans.ts';
 import type { Session } from './session.ts';
 
@@ -32,7 +33,7 @@ export interface OpenStream {
   session: Session;
   /** The key as sent. */
   key: string;
-  /** Ends the stream: with UNAUTHENTICATED after a revocation, API_KEY_BANNED, or SERVER_STOPPING. */
+  /** Ends the stream: with UNAUTHENTICATED after a revocation, FORBIDDEN, API_KEY_BANNED, or SERVER_STOPPING. */
   fail(error: unknown): void;
 }
 
@@ -41,16 +42,16 @@ export interface OpenStream {
  * them when the key is revoked or banned and when the server stops.
  */
 export class OpenStreams {
-  readonly #isValid: (key: string) => MaybePromise<boolean>;
+  readonly #principalOf: (key: string) => MaybePromise<Principal | null>;
   readonly #open = new Set<OpenStream>();
   readonly #perKey = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #checks = 0;
   #stopped = false;
 
-  /** @param isValid whether a key is still valid */
-  constructor(isValid: (key: string) => MaybePromise<boolean>) {
-    this.#isValid = isValid;
+  /** @param principalOf the caller of a key; null if the key is no longer valid */
+  constructor(principalOf: (key: string) => MaybePromise<Principal | null>) {
+    this.#principalOf = principalOf;
   }
 
   /** Number of open streams. */
@@ -98,19 +99,29 @@ export class OpenStreams {
     this.#timer = undefined;
   }
 
-  /** Ends the streams of keys that have been revoked or banned. */
+  /** Ends the streams of keys that have been revoked, banned or changed so that they don't permit them. */
   async #checkKeys(): Promise<void> {
     const looksForBans = this.#checks++ % CHECKS_PER_BAN_CHECK === 0;
     for (const [key, streams] of groupedByKey(this.#open)) {
       try {
-        if (!(await this.#isValid(key))) for (const stream of streams) stream.fail(revoked());
-        else if (looksForBans) await streams[0]!.session.charge(0);
+        const principal = await this.#principalOf(key);
+        for (const stream of streams) renew(stream, principal);
+        if (principal && looksForBans) await streams[0]!.session.charge(0);
       } catch (error) {
         // Only a ban ends streams; failing to check does not.
         if (error instanceof AppError && error.code === 'API_KEY_BANNED')
           for (const stream of streams) stream.fail(error);
       }
     }
+  }
+}
+
+function renew(stream: OpenStream, principal: Principal | null): void {
+  try {
+    if (!principal) throw revoked();
+    stream.session.renew(principal);
+  } catch (error) {
+    stream.fail(error);
   }
 }
 

@@ -1,10 +1,13 @@
+import { customerNetwork } from '../foundation/address.ts';
 import { AppError } from '../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { PlanName, Store } from '../store/store.ts';
+import type { PlanName, Store, UsageTransport } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
+import { foreignAddress, isAllowedFrom } from './networks.ts';
 import { PLANS } from './plans.ts';
 import type { Limit, SlidingWindow } from './sliding-window.ts';
+import { OTHER, type UsageHistory } from './usage-history.ts';
 
 /** Units charged for a request that fails before its cost is known. */
 export const FAILURE_COST = 1;
@@ -18,8 +21,19 @@ export interface RateLimitView {
   day: WindowView;
 }
 
+/** What charges are for, by which they are counted. */
+export interface UsageSubject {
+  transport: UsageTransport;
+  /**
+   * The root fields with their units. The request itself counts for the first, and what is charged beyond
+   * their units too.
+   */
+  operations: readonly { readonly name: string; readonly units: number }[];
+}
+
 /** The counters that all sessions of a process share. */
 export interface Counters {
+  history: UsageHistory;
   limiter: Limiter;
   /** Limits what no plan does: bursts of mutations, and what is free. */
   window: SlidingWindow;
@@ -27,8 +41,8 @@ export interface Counters {
 
 export interface SessionOptions {
   principal: Principal;
-  /** The network of the caller's address. */
-  network?: string | undefined;
+  /** Where the caller is; undefined for what no caller sent. */
+  address?: string | undefined;
   /** Charged by the session, and read and written by its requests. */
   store: Store;
   counters: Counters;
@@ -57,11 +71,16 @@ const FREE_WORK = { key: 120, address: 240 };
  * the transport.
  */
 export class Session {
-  readonly principal: Principal;
   readonly network: string | undefined;
   readonly store: Store;
   readonly now: () => number;
   readonly #counters: Counters;
+  readonly #address: string | undefined;
+  #principal: Principal;
+  /** What an open stream needs its key to permit. */
+  #requirements: ((principal: Principal) => void)[] = [];
+  #subject: UsageSubject | (() => UsageSubject) = { transport: 'rest', operations: [] };
+  #isCounted = false;
   /** Units already paid towards the next charge. */
   #prepaid = 0;
   /**
@@ -74,12 +93,54 @@ export class Session {
   /** Units charged so far. */
   units = 0;
 
-  constructor({ principal, network, store, counters, now }: SessionOptions) {
-    this.principal = principal;
-    this.network = network;
+  constructor({ principal, address, store, counters, now }: SessionOptions) {
+    this.#principal = principal;
+    this.#address = address;
+    this.network = address === undefined ? undefined : customerNetwork(address);
     this.store = store;
     this.now = now;
     this.#counters = counters;
+  }
+
+  /** The key, as it was when it was last checked. */
+  get principal(): Principal {
+    return this.#principal;
+  }
+
+  /** What its key did so far. */
+  get history(): UsageHistory {
+    return this.#counters.history;
+  }
+
+  /** Whether the key may be used from where the caller is. */
+  get isAllowed(): boolean {
+    return this.#address === undefined || isAllowedFrom(this.#principal, this.#address);
+  }
+
+  /**
+   * Requires that the key permits something for as long as a stream is open.
+   *
+   * @param requirement throws FORBIDDEN if the key does not permit it
+   */
+  require(requirement: (principal: Principal) => void): void {
+    requirement(this.#principal);
+    this.#requirements.push(requirement);
+  }
+
+  /**
+   * Goes on with the key as it is by now.
+   *
+   * @throws FORBIDDEN if it no longer permits what is open
+   */
+  renew(principal: Principal): void {
+    this.#principal = principal;
+    if (!this.isAllowed) throw foreignAddress();
+    for (const requirement of this.#requirements) requirement(principal);
+  }
+
+  /** Says what the next charges are for, or how to find out, which few of them need. */
+  attribute(subject: UsageSubject | (() => UsageSubject)): void {
+    this.#subject = subject;
   }
 
   /**
@@ -148,7 +209,8 @@ export class Session {
 
   /** Pays towards the next charge, before the request does more than what is free. @throws as `charge` */
   pay(): MaybePromise<void> {
-    return andThen(this.charge(FAILURE_COST), () => {
+    const paid = this.#prepaid > 0 ? undefined : this.#charge(FAILURE_COST, 0);
+    return andThen(paid, () => {
       this.#prepaid = FAILURE_COST;
       this.hasPaid = true;
     });
@@ -188,16 +250,64 @@ export class Session {
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   charge(units: number): MaybePromise<void> {
-    const due = Math.max(0, units - this.#prepaid);
+    const prepaid = this.#prepaid;
     this.#prepaid = 0;
+    const due = Math.max(0, units - prepaid);
+    const charged = attempt(
+      () => this.#charge(due, due),
+      (error) => {
+        this.#count(prepaid, 0);
+        throw error;
+      },
+    );
+    return prepaid === 0 ? charged : andThen(charged, () => this.#count(prepaid, 0));
+  }
+
+  /** Ends a request that failed. What it had paid for is in the history. */
+  fail(): MaybePromise<void> {
+    if (!this.decision) return this.charge(FAILURE_COST);
+    this.#count(this.#prepaid, 0);
+    this.#prepaid = 0;
+  }
+
+  /** @param counted units for the history; those paid in advance are counted once it is known what for */
+  #charge(units: number, counted: number): MaybePromise<void> {
     const decision = attempt(
-      () => this.#counters.limiter.charge(this.store, this.principal, due, this.now()),
+      () => this.#counters.limiter.charge(this.store, this.principal, units, this.now()),
       (error) => {
         this.decision = this.#uncountedDecision();
         throw error;
       },
     );
-    return andThen(decision, (known) => this.#enforce(due, known));
+    return andThen(decision, (known) => {
+      if (known.outcome === 'passed') this.#count(counted, 0);
+      else if (known.outcome === 'refused') this.#count(0, 1);
+      this.#enforce(units, known);
+    });
+  }
+
+  /** Counts units and refusals for what the request is about. It is itself counted once. */
+  #count(units: number, refused: number): void {
+    const { history } = this.#counters;
+    const { id } = this.#principal;
+    const now = this.now();
+    if (units === 0 && refused === 0) {
+      history.touch(id, now);
+      return;
+    }
+    if (typeof this.#subject === 'function') this.#subject = this.#subject();
+    const { transport, operations } = this.#subject;
+    const requests = units > 0 && !this.#isCounted ? 1 : 0;
+    if (units > 0) this.#isCounted = true;
+    let rest = units;
+    for (let i = 1; i < operations.length; i++) {
+      const own = Math.min(rest, operations[i]!.units);
+      rest -= own;
+      if (own > 0)
+        history.add(id, now, transport, operations[i]!.name, { requests: 0, units: own, refused: 0 });
+    }
+    const name = operations.length === 0 ? OTHER : operations[0]!.name;
+    history.add(id, now, transport, name, { requests, units: rest, refused });
   }
 
   /** Whether the last charge passed. If not, the response is the limiter's refusal. */

@@ -1,23 +1,8 @@
 import type { WindowView } from '../access/limiter.ts';
-import { PLANS } from '../access/plans.ts';
 import type { RateLimitView } from '../access/session.ts';
 import { formatReset } from '../schema/budget.ts';
 import { builder } from '../schema/builder.ts';
-import { PLAN_NAMES, type PlanName } from '../store/store.ts';
-
-function describePlan(plan: PlanName): string {
-  const { limits } = PLANS[plan];
-  if (!limits) return 'Limits are set per key.';
-  const [perMinute, perDay] = [limits.perMinute, limits.perDay].map((limit) => limit.toLocaleString('en-US'));
-  return `${perMinute} requests per minute, ${perDay} per day.`;
-}
-
-const PlanType = builder.enumType('Plan', {
-  description: 'The plan of an API key.',
-  values: Object.fromEntries(
-    PLAN_NAMES.map((plan) => [plan, { value: plan, description: describePlan(plan) }]),
-  ) as Record<PlanName, { value: PlanName; description: string }>,
-});
+import { PlanType } from './plan.type.ts';
 
 const RateLimitWindowType = builder.objectRef<WindowView>('RateLimitWindow').implement({
   description: 'One window of the budget. It starts with its first request.',

@@ -1,9 +1,17 @@
 import type { Resource, Route, Stream } from '../schema/route.ts';
+import { apiKeys } from './api-key/api-key.routes.ts';
 import { events } from './event/event.routes.ts';
 import { DOMAINS } from './index.ts';
+import { usageDays, usageOperations } from './usage/usage.routes.ts';
 
-/** Everything REST exposes: the records of all domains and the log of their changes. */
-export const RESOURCES: readonly Resource[] = [...DOMAINS.map(({ resource }) => resource), events];
+/** Everything REST exposes: the records of all domains, the log of their changes, and the key of the caller. */
+export const RESOURCES: readonly Resource[] = [
+  ...DOMAINS.map(({ resource }) => resource),
+  events,
+  apiKeys,
+  usageDays,
+  usageOperations,
+];
 
 /** Every REST operation. */
 export const ROUTES: readonly Route[] = RESOURCES.flatMap(({ routes }) => routes);

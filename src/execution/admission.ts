@@ -1,5 +1,6 @@
 import { type Permissions, requireScopes } from '../access/scopes.ts';
-import { FAILURE_COST, type Session } from '../access/session.ts';
+import { FAILURE_COST, type Session, type UsageSubject } from '../access/session.ts';
+import { OTHER } from '../access/usage-history.ts';
 import { AppError } from '../foundation/errors.ts';
 import { ALLOWANCES, AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import { MAX_NAME_LENGTH } from './complexity.ts';
@@ -34,6 +35,8 @@ export interface Admission {
   cost: number;
   /** Whether the request is larger than a free one may be. */
   isLarge: boolean;
+  /** The root fields of all operations with the units of each. */
+  charges: UsageSubject['operations'];
   /** Number of writing fields in the whole request. */
   mutations: number;
   batch: boolean;
@@ -123,12 +126,15 @@ export function admit(
   let mutations = 0;
   const names: string[] = [];
   const rootFields = new Set<string>();
+  const charges: { name: string; units: number }[] = [];
   for (const one of admitted) {
     if (one instanceof OperationRefused) {
       cost += FAILURE_COST;
+      charges.push({ name: OTHER, units: FAILURE_COST });
       continue;
     }
     cost += one.cost;
+    charges.push(...one.charges);
     mutations += one.mutations;
     for (const sum of one.cost === 0 ? [all, free] : [all]) {
       sum.tokens += one.tokens;
@@ -143,6 +149,7 @@ export function admit(
     operations: admitted,
     requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),
     cost,
+    charges,
     isLarge: isLarge(all) || isLong,
     mutations,
     batch,

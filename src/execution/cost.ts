@@ -39,6 +39,8 @@ export const SUBSCRIPTION_ROWS = 100;
 
 export interface Cost {
   units: number;
+  /** The root fields with the units of each. */
+  fields: readonly { readonly name: string; readonly units: number }[];
   /** Whether other variables could result in another cost. */
   dependsOnVariables: boolean;
 }
@@ -104,21 +106,31 @@ export class CostModel {
     const rows = kind === 'subscription' ? SUBSCRIPTION_ROWS : 1;
     let units = 0;
     let freeWeight = 0;
+    const fields: { name: string; units: number }[] = [];
+    const add = ({ definition }: SelectedField, own: number) => {
+      units += own;
+      fields.push({ name: definition.name, units: own });
+    };
     for (const field of selection) {
       if (isSchemaField(field)) {
-        units += 1;
+        add(field, 1);
         continue;
       }
       const { entries, weight } = analysis.amountOf(field, rows);
       const own = field.definition === TypeNameMetaFieldDef ? 1 : 0;
       if (own > 0 || field.definition.extensions.free) freeWeight += weight + own;
-      else units += Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT));
+      else
+        add(field, Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT)));
     }
-    if (freeWeight > FREE_WEIGHT) units += Math.ceil(freeWeight / WEIGHT_PER_UNIT);
+    if (freeWeight > FREE_WEIGHT) {
+      const own = Math.ceil(freeWeight / WEIGHT_PER_UNIT);
+      units += own;
+      fields.push({ name: 'rateLimit', units: own });
+    }
     if (units > MAX_COST) {
       throw tooComplex(`costs ${units.toLocaleString('en-US')} units; the maximum is ${MAX_COST}`);
     }
-    return { units, dependsOnVariables: analysis.dependsOnVariables };
+    return { units, fields, dependsOnVariables: analysis.dependsOnVariables };
   }
 }
 
@@ -229,8 +241,8 @@ class CostAnalysis {
   }
 
   #arguments(definition: Field, node: FieldNode): Record<string, unknown> {
-    if (node.arguments!.some(({ value }) => value.kind === Kind.VARIABLE && !isConstant(value.name.value)))
-      this.dependsOnVariables = true;
+    // The function may also depend on the time.
+    this.dependsOnVariables = true;
     return getArgumentValues(definition, node, this.#variables);
   }
 
@@ -246,6 +258,7 @@ class CostAnalysis {
       return this.#variables[node.name.value];
     }
     if (node.kind === Kind.INT) return Number(node.value);
+    if (node.kind === Kind.STRING) return node.value;
     return node.kind === Kind.LIST ? node.values : null;
   }
 }

@@ -16,7 +16,7 @@ import type { Context } from '../schema/context.ts';
 import { toJson } from '../schema/json.ts';
 import type { Route } from '../schema/route.ts';
 import { Compiler, flatDocument } from './compile.ts';
-import { CostModel } from './cost.ts';
+import { type Cost, CostModel } from './cost.ts';
 import { Documents, type Operation } from './documents.ts';
 import { type ErrorReporter, type PublicResult, publicResult } from './execute.ts';
 import { type ExecutionPlan, ExecutionPlans } from './execution-plan.ts';
@@ -40,6 +40,8 @@ export interface PreparedOperation {
   operation: OperationDefinitionNode;
   /** In units. */
   cost: number;
+  /** The root fields with the units of each. */
+  charges: Cost['fields'];
   /** Tokens of its document. */
   tokens: number;
   /** Selected fields on all levels. */
@@ -112,7 +114,7 @@ export class Operations {
     const { document, node } = operation;
     let variables: Variables;
     let plan: ExecutionPlan;
-    let cost: number;
+    let cost: Cost;
     let schemaData: Record<string, unknown> | null;
     try {
       variables = this.#plans.coerce(operation, request.variables ?? {});
@@ -141,7 +143,8 @@ export class Operations {
     return {
       document: document.ast,
       operation: node,
-      cost,
+      cost: cost.units,
+      charges: cost.fields,
       tokens: document.tokens,
       fields: plan.selected.fields,
       mutations: isMutation ? countWrites(plan.selected.selection) : 0,
@@ -153,7 +156,7 @@ export class Operations {
       execute: (context) => {
         if (schemaData) return { data: schemaData };
         // What is free is not compiled, so that it costs no more than it does at first.
-        const code = cost === 0 ? null : this.#compiler.codeFor(plan);
+        const code = cost.units === 0 ? null : this.#compiler.codeFor(plan);
         return code
           ? this.#run(operation, parts, variables, context, executorOf(code, variables))
           : interpret(context);
@@ -230,11 +233,11 @@ export class Operations {
     return scopes;
   }
 
-  #cost(plan: ExecutionPlan, variables: Variables): number {
-    if (plan.cost) return plan.cost.units;
+  #cost(plan: ExecutionPlan, variables: Variables): Cost {
+    if (plan.cost) return plan.cost;
     const cost = this.#costModel.costOf(plan.selected, plan.operation.node.operation, variables);
     if (!cost.dependsOnVariables) plan.cost = cost;
-    return cost.units;
+    return cost;
   }
 
   /** @param executorOf returns what executes the nth part */

@@ -1,5 +1,5 @@
 import { requireScopes } from '../access/scopes.ts';
-import type { Session } from '../access/session.ts';
+import type { Session, UsageSubject } from '../access/session.ts';
 import { type AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../schema/context.ts';
@@ -20,6 +20,8 @@ export class RouteOperation {
   readonly route: Route;
   /** The scopes that a key needs for it. */
   readonly scopes: readonly string[];
+  /** The root field of its document with its price, as what it is counted. */
+  readonly charges: UsageSubject['operations'];
   readonly #run: InternalOperation;
   /** The query that answers an empty merge patch, if the mutation does not accept one. */
   readonly #runUnchanged: InternalOperation | undefined;
@@ -28,6 +30,7 @@ export class RouteOperation {
     this.route = route;
     this.#run = operations.prepareInternal(route.document);
     this.scopes = operations.scopesOfRow(route, this.#run);
+    this.charges = [{ name: this.#run.field.name, units: ROUTE_COST }];
     this.#runUnchanged =
       route.unchanged === undefined ? undefined : operations.prepareInternal(route.unchanged);
   }
@@ -99,6 +102,13 @@ export class RouteOperation {
   }
 }
 
+/** A page of a list, or all of it. */
+type ResultList = ResultPage | object[];
+
+interface Parent {
+  page: ResultList;
+}
+
 export interface ResultPage {
   nodes: object[];
   /** `endCursor` is present if the list's cursors are not ids. */
@@ -108,10 +118,11 @@ export interface ResultPage {
 /** The page of a list in a result. @throws the error in the result, NOT_FOUND if there is no such list */
 export function pageOf(route: Route, variables: Readonly<Variables>, result: PublicResult): ResultPage {
   throwErrorOf(result);
-  const data = result.data as { page?: ResultPage; parent?: { page: ResultPage } | null };
-  const page = data.page ?? data.parent?.page;
-  if (!page) throw missing(route, variables);
-  return page;
+  const data = result.data as { page?: ResultList; parent?: Parent | Parent[] | null };
+  const { parent } = data;
+  const list = data.page ?? (Array.isArray(parent) ? (parent[0]?.page ?? []) : parent?.page);
+  if (!list) throw missing(route, variables);
+  return Array.isArray(list) ? { nodes: list, pageInfo: { hasNextPage: false } } : list;
 }
 
 /** The single record of a result. @throws the error in the result, NOT_FOUND if there is none */

@@ -1,6 +1,7 @@
 import type { Access } from '../access/access.ts';
 import { apiKeyFrom } from '../access/api-keys.ts';
-import type { ExpectedCost } from '../access/session.ts';
+import type { ExpectedCost, UsageSubject } from '../access/session.ts';
+import type { AppError } from '../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import { clientAddress } from './client-address.ts';
@@ -25,9 +26,15 @@ export class Authentication {
   /**
    * Opens the session of a request, unless its outcome is already known.
    *
-   * @throws UNAUTHENTICATED, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
+   * @param subject what it is counted as if it is refused at once
+   *
+   * @throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
-  admit(context: RequestContext, expectedCost: ExpectedCost): MaybePromise<void> {
+  admit(
+    context: RequestContext,
+    expectedCost: ExpectedCost,
+    subject: () => UsageSubject,
+  ): MaybePromise<void> {
     const found = attempt(
       () =>
         this.#access.authenticate(
@@ -41,15 +48,19 @@ export class Authentication {
       },
     );
     return andThen(found, (session) => {
-      if (!session) throw this.#unauthenticated(context);
+      if (!session) throw this.#refused(context, (address) => this.#access.unauthenticatedError(address));
+      if (!session.isAllowed)
+        throw this.#refused(context, (address) => this.#access.foreignAddressError(address));
       context.session = session;
+      session.attribute(subject);
       return session.begin(expectedCost);
     });
   }
 
-  #unauthenticated(context: RequestContext): Error {
+  /** The error for a caller without a session, whose address it counts for. */
+  #refused(context: RequestContext, errorFor: (address: string) => AppError): AppError {
     const address = this.#addressOf(context);
-    const error = this.#access.unauthenticatedError(address);
+    const error = errorFor(address);
     context.guardWindow = this.#access.addressWindow(address);
     return error;
   }

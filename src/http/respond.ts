@@ -1,4 +1,3 @@
-import { FAILURE_COST } from '../access/session.ts';
 import { asAppError, ReportedError, validationFailed } from '../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { LONG_LIST_RULE } from './list-headers.ts';
@@ -41,8 +40,8 @@ export const respond = (
  * precedence.
  */
 function chargeFailure({ session }: RequestContext, error: unknown): MaybePromise<never> {
-  if (!session || session.decision) throw error;
-  return andThen(session.charge(FAILURE_COST), () => {
+  if (!session) throw error;
+  return andThen(session.fail(), () => {
     throw error;
   });
 }

@@ -5,10 +5,17 @@ import { type Components, refTo } from './components.ts';
 import { ResponseHeaders } from './headers.ts';
 
 /** The parts of an operation that determine its errors. */
-type Fallible = Pick<Route, 'method' | 'body' | 'pathParameter' | 'deprecation' | 'errors'>;
+type Fallible = Pick<Route, 'method' | 'body' | 'pathParameter' | 'pathValue' | 'deprecation' | 'errors'>;
 
 /** Every error an operation can respond with: those of HTTP and the gateway, and those of its domain. */
-export function errorsOf({ method, body, pathParameter, deprecation, errors = [] }: Fallible): ErrorCode[] {
+export function errorsOf({
+  method,
+  body,
+  pathParameter,
+  pathValue,
+  deprecation,
+  errors = [],
+}: Fallible): ErrorCode[] {
   const idempotent = acceptsIdempotencyKey(method);
   const possible: Partial<Record<ErrorCode, boolean>> = {
     BAD_REQUEST: true,
@@ -16,7 +23,7 @@ export function errorsOf({ method, body, pathParameter, deprecation, errors = []
     UNAUTHENTICATED: true,
     API_KEY_BANNED: true,
     FORBIDDEN: true,
-    NOT_FOUND: pathParameter !== undefined,
+    NOT_FOUND: pathParameter !== undefined && pathValue?.namesRecord !== false,
     NOT_ACCEPTABLE: true,
     CONFLICT: idempotent,
     GONE: deprecation !== undefined,

@@ -94,15 +94,15 @@ const BY_STABILITY: Record<Stability, string | undefined> = {
 };
 
 function descriptionOf(
-  { description, method, list, endless, body, stability, deprecation }: Route,
+  { description, method, list, endless, whole, body, stability, deprecation }: Route,
   dates: Dates,
 ): string {
   return [
     deprecation &&
       `**Deprecated** since ${day(dates.deprecationDate)}, sunset on ${day(dates.sunsetDate)}. Use ${deprecation.replacement} instead.`,
     description,
-    method === 'GET' && !endless && (list ? LIST : READ),
-    isExportable({ list, endless }) && EXPORT,
+    method === 'GET' && !endless && (list && !whole ? LIST : READ),
+    isExportable({ list, endless, whole }) && EXPORT,
     ...BY_METHOD[method],
     body && repeatableFields(body),
     BY_STABILITY[stability],
@@ -114,13 +114,13 @@ function descriptionOf(
 const day = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 function describeSuccess(route: Route, routes: readonly Route[], components: Components): JsonSchema {
-  const { status, shape, list, endless, method, deprecation } = route;
+  const { status, shape, list, endless, whole, method, deprecation } = route;
   const headers = new ResponseHeaders(components);
   if (method === 'GET') headers.addCaching();
   const exportable = isExportable(route);
   if (shape) headers.add('ETag', !exportable);
   if (exportable) headers.add('X-Accel-Buffering', false);
-  if (list) headers.add('Link', endless === true);
+  if (list && !whole) headers.add('Link', endless === true);
   if (status === 201) headers.add('Location');
   if (acceptsIdempotencyKey(method)) headers.add('Idempotency-Replayed', false);
   if (deprecation) headers.addLifecycle();
@@ -157,9 +157,12 @@ function linksFrom({ kind }: Route, routes: readonly Route[]): JsonSchema {
   );
 }
 
-function describeNotModified({ list, endless, deprecation }: Route, components: Components): JsonSchema {
+function describeNotModified(
+  { list, endless, whole, deprecation }: Route,
+  components: Components,
+): JsonSchema {
   const headers = new ResponseHeaders(components).addCaching().add('ETag');
-  if (list) headers.add('Link', endless === true);
+  if (list && !whole) headers.add('Link', endless === true);
   if (deprecation) headers.addLifecycle();
   return { description: 'Not modified: If-None-Match names the current version.', headers: headers.toJson() };
 }

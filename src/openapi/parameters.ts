@@ -5,7 +5,7 @@ import type { Components } from './components.ts';
 
 /** The path, query and header parameters of an operation. */
 export function describeParameters(
-  { method, kind, pathParameter, query = [] }: Route,
+  { method, kind, pathParameter, pathValue, query = [] }: Route,
   components: Components,
 ) {
   const parameters: JsonSchema[] = [];
@@ -15,9 +15,9 @@ export function describeParameters(
         name: pathParameter,
         in: 'path',
         required: true,
-        description: `The id of the ${kind}.`,
-        schema: INT64_SCHEMA,
-        example: 1,
+        description: pathValue?.description ?? `The id of the ${kind}.`,
+        schema: pathValue?.schema ?? INT64_SCHEMA,
+        example: pathValue?.example ?? 1,
       }),
     );
   }

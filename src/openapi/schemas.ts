@@ -9,7 +9,7 @@ import { errorsOf } from './errors.ts';
 
 /** Adds the schemas for a record and for a page of records. */
 export function addShape(components: Components, shape: Shape): void {
-  const { name, listName, description, fields, example } = shape;
+  const { name, listName, listDescription, description, fields, example } = shape;
   components.add('schemas', name, {
     type: 'object',
     description,
@@ -25,7 +25,7 @@ export function addShape(components: Components, shape: Shape): void {
   });
   components.add('schemas', listName, {
     type: 'array',
-    description: 'A page of records, ordered by id.',
+    description: listDescription ?? 'A page of records, ordered by id.',
     maxItems: MAX_PAGE_SIZE,
     items: refTo('schemas', name),
   });

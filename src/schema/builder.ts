@@ -57,6 +57,7 @@ export const builder = new SchemaBuilder<{
     ID: { Input: Id; Output: Id };
     DateTime: { Input: string; Output: string };
     JSON: { Input: never; Output: unknown };
+    Date: { Input: string; Output: string };
   };
   Connection: { totalCount: () => MaybePromise<number> };
   DefaultFieldNullability: false;

@@ -1,5 +1,6 @@
 import type { Principal } from '../access/api-keys.ts';
 import type { RateLimitView, Session } from '../access/session.ts';
+import type { UsageHistory } from '../access/usage-history.ts';
 import { Meter } from '../foundation/meter.ts';
 import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
@@ -30,6 +31,8 @@ export interface Context {
   now: () => number;
   /** Names the call in the log. */
   requestId?: string | undefined;
+  /** What the caller did so far. */
+  history: UsageHistory;
   /** The budget after this request's charge. */
   rateLimit: () => RateLimitView;
   precondition?: Precondition | undefined;
@@ -66,6 +69,7 @@ export const newContext = (
     : new Loaders(session.store),
   now: session.now,
   requestId: call.requestId,
+  history: session.history,
   rateLimit: () => session.budget(call.cost),
   precondition: call.precondition,
   idempotency: call.idempotency,

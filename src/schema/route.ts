@@ -23,6 +23,13 @@ export interface Body {
   mirrors?: readonly string[];
 }
 
+/** A path parameter that is not an id. */
+export interface PathValue extends Pick<QueryParameter, 'description' | 'schema' | 'rule' | 'read'> {
+  example: string;
+  /** Whether it names a record, which may not exist. */
+  namesRecord: boolean;
+}
+
 /** What callers of a deprecated operation need to know. The dates come from the configuration. */
 interface Deprecation {
   /** The replacement, as Markdown that completes "Use … instead". */
@@ -45,7 +52,7 @@ export interface Route {
   description?: string;
   /**
    * The GraphQL operation to run. Its variables are the path and query parameters, and `input`. It returns a
-   * record as `result` or a list as `page`, which may be inside `parent`.
+   * record as `result` or a list as `page`, which may be inside `parent` or its first entry.
    */
   document: string;
   /** The kind of record that a NOT_FOUND names. */
@@ -56,7 +63,11 @@ export interface Route {
   list?: true;
   /** The list has no end: every page links to the next. */
   endless?: true;
+  /** The list has no pages: the response has all of it. */
+  whole?: true;
   pathParameter?: string;
+  /** What the path parameter is, if it is not an id. */
+  pathValue?: PathValue;
   query?: readonly QueryParameter[];
   body?: Body;
   /** The query that answers an empty merge patch, if the mutation does not accept one. */
@@ -100,10 +111,12 @@ export const acceptsIdempotencyKey = (method: Method): boolean => method === 'PO
 export const isExportable = ({
   list,
   endless,
+  whole,
 }: {
   list?: true | undefined;
   endless?: true | undefined;
-}): boolean => list === true && !endless;
+  whole?: true | undefined;
+}): boolean => list === true && !endless && !whole;
 
 /** The media type of a list with one record per line (https://github.com/ndjson/ndjson-spec). */
 export const NDJSON = 'application/x-ndjson';

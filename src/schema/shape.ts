@@ -3,9 +3,9 @@ import { type AnyRecord, type Fields, inputFields } from '../foundation/record.t
 
 /**
  * How a value is written as JSON: int64 as digits, other numbers and booleans as they are, records by their
- * own shape, everything else quoted.
+ * own shape, lists of strings as lists, everything else quoted.
  */
-type JsonKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string';
+type JsonKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string' | 'strings';
 
 /** One field of a REST body. */
 export interface ShapeField {
@@ -36,6 +36,8 @@ export interface Shape {
   name: string;
   /** The name of the schema for a page of records. */
   listName: string;
+  /** By default that it is a page, ordered by id. */
+  listDescription?: string;
   description: string;
   /** The field that lists are ordered by and paths refer to. */
   idField: string;

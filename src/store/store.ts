@@ -117,7 +117,46 @@ export interface ChargeResult {
   usage: UsageState;
 }
 
-export interface AccessStore {
+export const USAGE_TRANSPORTS = ['rest', 'graphql', 'stream', 'webhook', 'mcp'] as const;
+export type UsageTransport = (typeof USAGE_TRANSPORTS)[number];
+
+/** What a key did by one operation over one transport. */
+export interface UsageOperation {
+  /** The GraphQL root field, over any transport. */
+  operation: string;
+  transport: UsageTransport;
+  /** Requests that passed. */
+  requests: number;
+  /** Units charged. */
+  units: number;
+  /** Requests refused by the plan. */
+  refused: number;
+}
+
+/** What a key did on one day. */
+export interface UsageDay {
+  /** In UTC: `2026-11-22`. */
+  date: string;
+  operations: readonly UsageOperation[];
+}
+
+/** Counts of one key to add to its history. */
+export interface UsageAddition {
+  apiKeyId: string;
+  /** Milliseconds since 1970. */
+  lastUsedAt: number;
+  days: readonly UsageDay[];
+}
+
+/** What keys did in the past. Days are kept for a quarter of a year (`access/usage-history.ts`). */
+export interface UsageHistoryStore {
+  /** Adds counts to the days of keys, each day atomically, and moves their `lastUsedAt` forwards. */
+  addUsage(additions: readonly UsageAddition[]): MaybePromise<void>;
+  /** The days of a key with use, oldest first. Both dates are included. */
+  usageDays(apiKeyId: string, from: string, to: string): MaybePromise<UsageDay[]>;
+}
+
+export interface AccessStore extends UsageHistoryStore {
   /** The key with this secret, even if revoked or expired; null if there is none. */
   apiKeyBySecretHash(hash: string): MaybePromise<ApiKey | null>;
   createApiKey(key: ApiKey): MaybePromise<void>;

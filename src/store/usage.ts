@@ -3,6 +3,8 @@ import type { Charge, ChargeResult, UsageState } from './store.ts';
 /** The limiter's rules, in milliseconds. */
 export const MINUTE = 60_000;
 export const DAY = 86_400_000;
+/** Days of history that are kept, today included. */
+export const HISTORY_KEPT = 92;
 export const STRIKES_TO_BAN = 20;
 export const STRIKE_WINDOW = 10 * MINUTE;
 export const FIRST_BAN = MINUTE;

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Access } from '../../src/access/access.ts';
 import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
 import type { Session } from '../../src/access/session.ts';
+import { UsageHistory } from '../../src/access/usage-history.ts';
 import { AppError, unavailable } from '../../src/foundation/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { Clock } from '../kit/gateway.ts';
@@ -20,7 +21,7 @@ let store: Store;
 beforeEach(async () => {
   clock = new Clock();
   opened = await engines[0]!.open(clock.now);
-  access = new Access(clock);
+  access = new Access(clock, new UsageHistory(store, () => {}));
   const made = newApiKey({ name: 'key', plan: 'enterprise', limits: LIMITS, now: clock.now() });
   ({ key } = made);
   await opened.store.createApiKey(made.apiKey);

@@ -11,6 +11,61 @@
  */
 
 /**
+ * An API key and what it may do.
+ * @example {"id":"key_3RlZ5unNSlWY","name":"My app","plan":"pro","scopes":["pets:read","orders:write"],"createdAt":"2026-11-21T12:00:00Z"}
+ */
+export interface ApiKey {
+  /**
+   * The networks the key may be used from; any if absent
+   * @maxItems 20
+   */
+  allow?: string[];
+  /**
+   * When the key was created
+   * @format date-time
+   */
+  createdAt: string;
+  /**
+   * The list of GraphQL documents the key may run, after `report:` if others are only counted
+   * @maxLength 110
+   */
+  documents?: string;
+  /**
+   * From when on the key is not valid; never if absent
+   * @format date-time
+   */
+  expiresAt?: string;
+  /**
+   * Unique identifier of the key, which is not the key itself
+   * @maxLength 100
+   */
+  id: string;
+  /**
+   * When the key was last used; up to 10 seconds behind
+   * @format date-time
+   */
+  lastUsedAt?: string;
+  /**
+   * The owner of the key
+   * @maxLength 200
+   */
+  name: string;
+  /** The plan of the key */
+  plan: Plan;
+  /**
+   * What the key may do; everything if absent
+   * @maxItems 20
+   */
+  scopes?: string[];
+}
+
+/**
+ * A page of records, ordered by id.
+ * @maxItems 100
+ */
+export type ApiKeys = ApiKey[];
+
+/**
  * A page of records, ordered by id.
  * @maxItems 100
  */
@@ -388,6 +443,12 @@ export type PetStatus = "available" | "pending" | "sold";
 export type Pets = Pet[];
 
 /**
+ * The plan of a key.
+ * @example "pro"
+ */
+export type Plan = "free" | "pro" | "business" | "enterprise";
+
+/**
  * A stored order, which always has an id and says whether it is complete.
  * @example {"id":1,"petId":1,"quantity":1,"shipDate":"2026-12-01T09:30:00Z","complete":false}
  */
@@ -421,6 +482,92 @@ export interface StoredOrder {
    */
   shipDate?: string;
 }
+
+/**
+ * What the API key did on one day.
+ * @example {"date":"2026-11-22","requests":120,"units":131,"refused":2}
+ */
+export interface UsageDay {
+  /**
+   * The day in UTC
+   * @format date
+   */
+  date: string;
+  /**
+   * Requests refused by the limits of the plan
+   * @format int32
+   * @min 0
+   * @max 2147483647
+   */
+  refused: number;
+  /**
+   * Requests that passed
+   * @format int32
+   * @min 0
+   * @max 2147483647
+   */
+  requests: number;
+  /**
+   * Units charged
+   * @format int32
+   * @min 0
+   * @max 2147483647
+   */
+  units: number;
+}
+
+/**
+ * Days with use, oldest first.
+ * @maxItems 100
+ */
+export type UsageDays = UsageDay[];
+
+/**
+ * What the API key did by one operation over one transport.
+ * @example {"operation":"pets","transport":"rest","requests":100,"units":100,"refused":2}
+ */
+export interface UsageOperation {
+  /**
+   * The GraphQL root field, also for the REST operation that corresponds to it; or `other`
+   * @maxLength 100
+   */
+  operation: string;
+  /**
+   * Requests refused by the limits of the plan
+   * @format int32
+   * @min 0
+   * @max 2147483647
+   */
+  refused: number;
+  /**
+   * Requests that passed
+   * @format int32
+   * @min 0
+   * @max 2147483647
+   */
+  requests: number;
+  /** How it was used */
+  transport: UsageTransport;
+  /**
+   * Units charged
+   * @format int32
+   * @min 0
+   * @max 2147483647
+   */
+  units: number;
+}
+
+/**
+ * What was used on a day, most units first.
+ * @maxItems 100
+ */
+export type UsageOperations = UsageOperation[];
+
+/**
+ * How an operation was used.
+ * @example "rest"
+ */
+export type UsageTransport = "rest" | "graphql" | "stream" | "webhook" | "mcp";
 
 export type QueryParamsType = Record<string | number, any>;
 export type ResponseFormat = keyof Omit<Body, "body" | "bodyUsed">;
@@ -1388,6 +1535,77 @@ export class Api<SecurityDataType extends unknown> {
         method: "GET",
         query: query,
         secure: true,
+        ...params,
+      }),
+  };
+  key = {
+    /**
+     * @description Supports `If-None-Match` with the `ETag` of an earlier response. **Beta**: details may change within version 1.
+     *
+     * @tags Store
+     * @name GetKey
+     * @summary Get the API key of the request
+     * @request GET:/key
+     * @secure
+     */
+    getKey: (params: RequestParams = {}) =>
+      this.http.request<ApiKey, void | Error>({
+        path: `/key`,
+        method: "GET",
+        secure: true,
+        format: "json",
+        ...params,
+      }),
+  };
+  usage = {
+    /**
+     * @description Days are kept for 92 days. The latest requests may be missing for up to 10 seconds. Supports `If-None-Match` with the `ETag` of an earlier response. **Beta**: details may change within version 1.
+     *
+     * @tags Store
+     * @name ListUsage
+     * @summary List the days on which the API key was used
+     * @request GET:/usage
+     * @secure
+     */
+    listUsage: (
+      query?: {
+        /**
+         * The first day, in UTC; by default 6 days before the last.
+         * @format date
+         */
+        from?: string;
+        /**
+         * The last day, in UTC; today by default.
+         * @format date
+         */
+        to?: string;
+      },
+      params: RequestParams = {},
+    ) =>
+      this.http.request<UsageDays, void | Error>({
+        path: `/usage`,
+        method: "GET",
+        query: query,
+        secure: true,
+        format: "json",
+        ...params,
+      }),
+
+    /**
+     * @description At most 100 operations; the rest is summed as `other`. Supports `If-None-Match` with the `ETag` of an earlier response. **Beta**: details may change within version 1.
+     *
+     * @tags Store
+     * @name ListUsageOfDay
+     * @summary List what the API key did on one day
+     * @request GET:/usage/{date}
+     * @secure
+     */
+    listUsageOfDay: (date: string, params: RequestParams = {}) =>
+      this.http.request<UsageOperations, void | Error>({
+        path: `/usage/${date}`,
+        method: "GET",
+        secure: true,
+        format: "json",
         ...params,
       }),
   };

@@ -147,10 +147,17 @@ export class TestGateway {
     this.#handler.endStreams?.();
   }
 
+  /** Stores what was counted in memory, as a stop does. */
+  async flushUsage(): Promise<void> {
+    await this.#handler.close?.();
+  }
+
   async close(): Promise<void> {
     this.endStreams();
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
+    // The database may be away by now.
+    await this.#handler.close?.().catch(() => {});
   }
 }
 

@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { ROUTES, STREAMS } from '../../src/domains/routes.ts';
+import { RESOURCES, ROUTES, STREAMS } from '../../src/domains/routes.ts';
 import {
   type AppError,
   ERRORS,
@@ -238,7 +238,7 @@ interface Attempt extends Call {
   /** Thrown by every call to the store except those for keys and budgets. */
   fault?: Error;
   /** The key to use; by default one with practically no limits. */
-  by?: 'exhausted' | 'banned' | 'webhooksOnly' | 'nobody';
+  by?: 'exhausted' | 'banned' | 'webhooksOnly' | 'elsewhere' | 'nobody';
   /** A request to send first. */
   first?: Call;
 }
@@ -258,11 +258,14 @@ const BODIES: Record<string, string> = {
 };
 
 const MISSING = '9223372036854775806';
-const success = ({ operationId, list, method }: Route): Attempt[] => [
+const success = ({ operationId, list, whole, method }: Route): Attempt[] => [
   {},
-  ...(list ? [{ query: 'limit=1' }, { query: 'limit=100' }] : []),
+  ...(list && !whole ? [{ query: 'limit=1' }, { query: 'limit=100' }] : []),
   ...(acceptsIdempotencyKey(method) ? [{ headers: { 'idempotency-key': operationId } }] : []),
 ];
+
+const isScoped = (route: Route): boolean =>
+  RESOURCES.some(({ scope, routes }) => scope !== null && routes.includes(route));
 
 const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
   200: success,
@@ -275,7 +278,8 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
     ...(body ? [{ body: '{' }, { body: '{"unknown":1}' }] : []),
   ],
   401: () => [{ by: 'nobody' }],
-  403: () => [{ by: 'banned' }, { by: 'webhooksOnly' }],
+  // Without a scope, or from another network where none is needed.
+  403: (route) => [{ by: 'banned' }, { by: isScoped(route) ? 'webhooksOnly' : 'elsewhere' }],
   404: ({ errors }) => [
     errors?.includes('NOT_FOUND') ? { on: 'faulty', fault: noEventLog('none') } : { id: MISSING },
   ],
@@ -320,7 +324,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
 describe('live responses', () => {
   const usual = useGateway(sqlite);
   const gateways = {} as Record<'usual' | 'ended' | 'faulty', TestGateway>;
-  const keys = {} as Record<'exhausted' | 'banned' | 'webhooksOnly', string>;
+  const keys = {} as Record<'exhausted' | 'banned' | 'webhooksOnly' | 'elsewhere', string>;
   let fault: Error | undefined;
   const covered: string[] = [];
 
@@ -338,6 +342,7 @@ describe('live responses', () => {
       clock,
     );
     keys.banned = await keyAfter(25);
+    keys.elsewhere = await gateway.restrictedKey({ allow: ['192.0.2.0/24'] });
     keys.webhooksOnly = await gateway.restrictedKey({ scopes: ['webhooks:read'] });
   });
 
@@ -428,7 +433,7 @@ describe('live responses', () => {
 function idFor({ operationId, pathParameter }: Route): string {
   if (operationId === 'deletePet') return '$F';
   if (operationId === 'deleteCategory') return '$E';
-  return { petId: '$P', categoryId: '$C', orderId: '$O' }[pathParameter ?? 'petId']!;
+  return { petId: '$P', categoryId: '$C', orderId: '$O', date: '2026-11-21' }[pathParameter ?? 'petId']!;
 }
 
 /** A store that throws `fault` from every call except those for keys and budgets. */

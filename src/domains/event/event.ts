@@ -31,17 +31,18 @@ const DOMAIN_OF = new Map<EventType, Domain>(
 /** The domain of an event type. */
 export const domainOf = (type: EventType): Domain => DOMAIN_OF.get(type)!;
 
+/** Whether a key may read the records of events of a type. */
+export function mayReadEvent(caller: Permissions, type: EventType): boolean {
+  const { scope } = domainOf(type).resource;
+  return scope === null || permits(caller, readScope(scope));
+}
+
 /** The types among these, or among all, of the events whose records a key may read. */
 export const readableTypes = (
   caller: Permissions,
   types: readonly EventType[] | undefined,
 ): readonly EventType[] | undefined =>
-  caller.scopes === undefined
-    ? types
-    : (types ?? EVENT_TYPES).filter((type) => {
-        const { scope } = domainOf(type).resource;
-        return scope === null || permits(caller, readScope(scope));
-      });
+  caller.scopes === undefined ? types : (types ?? EVENT_TYPES).filter((type) => mayReadEvent(caller, type));
 
 /** The REST shape of an event's `data`. */
 export const eventShape = (type: EventType): Shape => domainOf(type).resource.shape;

@@ -9,6 +9,7 @@ import {
 import type { Session } from '../../access/session.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { EventStore } from '../../store/events.ts';
+import { mayReadEvent, readableTypes } from './event.ts';
 import { EventFeed } from './feed.ts';
 import { type EventReader, type FeedEvent, type Selection, SlowReaderError } from './reader.ts';
 
@@ -130,7 +131,8 @@ export class EventStreams {
       const page = await read(selection.after);
       if (!page.isEmpty) return page;
       const end = AbortSignal.any([ending.signal, signal]);
-      const reader = await this.#feed.open({ ...selection, after: page.next });
+      const types = readableTypes(session.principal, selection.types);
+      const reader = await this.#feed.open({ ...selection, ...(types && { types }), after: page.next });
       try {
         await Promise.race([reader.take(), sleep(wait, undefined, { signal: end })]);
       } catch (error) {
@@ -185,8 +187,12 @@ export class EventStream {
    * after a revocation, SlowReaderError, GONE, CLIENT_DISCONNECTED, SERVER_STOPPING
    */
   async take(): Promise<readonly FeedEvent[]> {
-    if (this.#waiting.length === 0) this.#waiting = await this.#reader.take();
-    if (this.#failure !== undefined) throw this.#failure;
+    do {
+      if (this.#waiting.length === 0) this.#waiting = await this.#reader.take();
+      if (this.#failure !== undefined) throw this.#failure;
+      // The key may have changed since they came.
+      this.#waiting = this.#readable(this.#waiting);
+    } while (this.#waiting.length === 0);
     if (this.#paid === 0) {
       await this.#session.charge(this.#cost);
       this.#paid = EVENTS_PER_PAYMENT;
@@ -197,6 +203,12 @@ export class EventStream {
     this.sent += events.length;
     this.#listeners.sent(events.length);
     return events;
+  }
+
+  #readable(events: readonly FeedEvent[]): readonly FeedEvent[] {
+    const { principal } = this.#session;
+    if (principal.scopes === undefined) return events;
+    return events.filter(({ event }) => mayReadEvent(principal, event.type));
   }
 
   /** What ended the stream; undefined while it is open. */

@@ -6,6 +6,7 @@ import {
   type Limits,
   PLAN_NAMES,
   type PlanName,
+  type UsageHistoryStore,
 } from '../store.ts';
 import { type CollectionDefinition, DATE, NUMBER, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
@@ -122,7 +123,7 @@ export function mongoApiKeys({ db, options }: Database) {
       );
       return rotated && toApiKey(rotated);
     },
-  } satisfies Omit<AccessStore, 'charge' | 'usage'>;
+  } satisfies Omit<AccessStore, 'charge' | 'usage' | keyof UsageHistoryStore>;
 }
 
 const fromSecret = ({ hash, prefix, expiresAt }: ApiKeySecret): ApiKeySecretDocument => ({

@@ -10,6 +10,7 @@ import { holdsCollection } from './hold-documents.ts';
 import { idempotencyCollection } from './idempotency.ts';
 import { countersCollection } from './ids.ts';
 import { usageCollection } from './usage.ts';
+import { usageHistoryCollection } from './usage-history.ts';
 
 /**
  * The version of the database layout. Raise it with any change that instances of the previous version cannot
@@ -36,6 +37,7 @@ const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefini
   ...records.map(collectionOf),
   apiKeysCollection,
   usageCollection,
+  usageHistoryCollection,
   idempotencyCollection,
   countersCollection,
   holdsCollection,

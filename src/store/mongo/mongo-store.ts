@@ -15,6 +15,7 @@ import { prepareLayout } from './layout.ts';
 import { MongoTable } from './table.ts';
 import { createUnitRunners, type Unit } from './units.ts';
 import { mongoUsage } from './usage.ts';
+import { mongoUsageHistory } from './usage-history.ts';
 
 export type { MongoOptions } from './database.ts';
 
@@ -85,6 +86,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     table: ({ index }) => executing[index] as Table<never>,
     ...executed(database, mongoApiKeys(database)),
     ...executed(database, mongoUsage(database)),
+    ...executed(database, mongoUsageHistory(database)),
     eventPage: (request) => database.execute(async () => events.eventPage(request)),
     followEvents: (follower) => database.execute(async () => events.followEvents(follower)),
     once: (call, work) => database.execute(() => once(call, work)),

@@ -72,6 +72,17 @@ const MIGRATIONS: Migrations = {
   alter table api_keys add column allow text;
   alter table api_keys add column documents text;
   alter table api_keys add column last_used_at integer;
+  create table usage_days (
+    api_key_id text not null,
+    date text not null,
+    operation text not null,
+    transport text not null,
+    requests integer not null,
+    units integer not null,
+    refused integer not null,
+    primary key (api_key_id, date, operation, transport)
+  ) strict, without rowid;
+  create index usage_days_by_date on usage_days (date);
   `,
 };
 

@@ -13,6 +13,7 @@ import { lockDataFile } from './ownership.ts';
 import { prepareRecords } from './record-schema.ts';
 import { LATEST, migrate } from './schema.ts';
 import { SqliteTable } from './table.ts';
+import { usageHistory } from './usage-history.ts';
 import { usageLedger } from './usage-ledger.ts';
 
 export interface SqliteOptions {
@@ -92,6 +93,7 @@ export function openSqliteStore(options: SqliteOptions) {
     ...(isServer ? { once, transaction, charge } : serverOnly({ once, transaction, charge })),
     ...events.store,
     ...apiKeys(db),
+    ...usageHistory(db, now),
     usage,
     /** Writes the usage of all keys to the file now. */
     flush,

@@ -1,4 +1,5 @@
-import { type ExpectedCost, FAILURE_COST, type Session } from '../../access/session.ts';
+import { requireScopes } from '../../access/scopes.ts';
+import { type ExpectedCost, FAILURE_COST, type Session, type UsageSubject } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import { type Admission, type AdmissionServices, admitPaying } from '../../execution/admission.ts';
 import type { Operations, PreparedOperation } from '../../execution/operations.ts';
@@ -37,6 +38,9 @@ import { YogaTransport } from './yoga.ts';
 const MAX_UNMONITORED_COST = 5;
 /** In units. */
 const SUBSCRIPTION_COST = 1;
+
+/** What has no operation yet. */
+const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 
 export interface GraphQLOptions {
   operations: Operations;
@@ -80,7 +84,7 @@ export class GraphQLTransport implements Transport {
     // Clients choose the names of operations, so they are kept apart from what labels metrics.
     context.operation = 'other';
     context.route = context.path;
-    return this.#authentication.admit(context, expectedCost(context));
+    return this.#authentication.admit(context, expectedCost(context), () => UNKNOWN);
   }
 
   async handle(context: RequestContext): Promise<HttpResponse> {
@@ -106,6 +110,7 @@ export class GraphQLTransport implements Transport {
     describe(context, admission);
     const operation = subscriptionIn(admission);
     if (operation) return this.#subscribe(context, session, admission, operation);
+    session.attribute({ transport: 'graphql', operations: admission.charges });
     await session.admit(admission.cost, admission.mutations, request.bytes);
     if (admission.cost > MAX_UNMONITORED_COST) detectDisconnect(context);
     if (isLarge(admission) && type === undefined) {
@@ -133,6 +138,8 @@ export class GraphQLTransport implements Transport {
         'NOT_ACCEPTABLE',
         `Subscriptions respond with ${STREAM_TYPE}, which graphql-sse's client and links accept.`,
       );
+    session.attribute({ transport: 'stream', operations: admission.charges });
+    session.require((principal) => requireScopes(principal, operation.scopes));
     await session.charge(SUBSCRIPTION_COST);
     const subscription = await Subscription.begin(this.#streams, context, session, operation);
     const body = await this.#yoga.stream(context, session, admission, subscription.results);

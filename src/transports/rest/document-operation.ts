@@ -1,4 +1,5 @@
-import type { Session } from '../../access/session.ts';
+import { requireScopes } from '../../access/scopes.ts';
+import type { Session, UsageSubject } from '../../access/session.ts';
 
 import type { EventStreams } from '../../domains/event/streams.ts';
 
@@ -34,6 +35,7 @@ export interface DocumentServices {
 /** Validates the request, runs the route's document and answers with its result as JSON or line by line. */
 export class DocumentOperation implements RestOperation {
   readonly row: Route;
+  readonly subject: UsageSubject;
   readonly #operation: RouteOperation;
   readonly #exports: Exports;
   readonly #streams: EventStreams;
@@ -41,6 +43,7 @@ export class DocumentOperation implements RestOperation {
   constructor(route: Route, { operations, exports, streams }: DocumentServices) {
     this.row = route;
     this.#operation = new RouteOperation(route, operations);
+    this.subject = { transport: 'rest', operations: this.#operation.charges };
     this.#exports = exports;
     this.#streams = streams;
   }
@@ -63,6 +66,7 @@ export class DocumentOperation implements RestOperation {
     const query = row.query!.map((parameter) => (parameter === limit ? exportLimit(limit) : parameter));
     const { variables, issues } = readInput(context, { ...row, query }, parameters);
     if (issues.length > 0) throw validationFailed(issues);
+    session.require((principal) => requireScopes(principal, this.#operation.scopes));
     const shape = row.shape!;
     const source: ExportSource = {
       readPage: async (limit, after) => {
@@ -86,6 +90,8 @@ export class DocumentOperation implements RestOperation {
     const { row } = this;
     const { variables, issues } = readInput(context, row, parameters);
     if (issues.length > 0) throw validationFailed(issues);
+    if (variables.wait !== undefined)
+      session.require((principal) => requireScopes(principal, this.#operation.scopes));
     const read = (given: object) => this.#operation.read(given as typeof variables, callOf(context, session));
     return andThen(this.#operation.admit(session), () =>
       andThen(

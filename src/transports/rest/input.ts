@@ -32,9 +32,10 @@ export function readInput(
   const issues: Issue[] = [];
   const variables = readQuery(context.query, route.query ?? [], issues);
   if (route.pathParameter) {
-    const id = parseId(parameters[route.pathParameter]);
-    if (id === null) issues.unshift({ path: route.pathParameter, message: ID_RULE });
-    variables[route.pathParameter] = id;
+    const { rule, read } = route.pathValue ?? ID;
+    const value = read(parameters[route.pathParameter]!);
+    if (value == null) issues.unshift({ path: route.pathParameter, message: rule });
+    variables[route.pathParameter] = value;
   }
   const key = context.headers['idempotency-key'];
   if (acceptsIdempotencyKey(route.method) && key !== undefined && parseIdempotencyKey(key) === null)
@@ -44,6 +45,8 @@ export function readInput(
   }
   return { variables, issues };
 }
+
+const ID = { rule: ID_RULE, read: parseId };
 
 /** @param id the id in the path, which the body may repeat */
 function readFields(

@@ -1,4 +1,4 @@
-import type { Session } from '../../access/session.ts';
+import type { Session, UsageSubject } from '../../access/session.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
@@ -13,6 +13,8 @@ export type PathParameters = Readonly<Record<string, string | undefined>>;
  */
 export interface RestOperation {
   readonly row: Route | Stream;
+  /** What its requests are counted as: the root field that it corresponds to. */
+  readonly subject: UsageSubject;
   /** @throws AppError for invalid or forbidden requests, possibly before anything is charged */
   handle(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse>;
 }

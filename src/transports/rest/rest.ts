@@ -1,3 +1,4 @@
+import type { UsageSubject } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import type { Operations } from '../../execution/operations.ts';
 import { ROUTE_COST } from '../../execution/route-operation.ts';
@@ -26,6 +27,9 @@ export interface RestOptions {
   lifecycle: Lifecycle;
   rows: readonly (Route | Stream)[];
 }
+
+/** What has no operation. */
+const UNKNOWN: UsageSubject = { transport: 'rest', operations: [] };
 
 /** An operation, prepared at startup. */
 interface Destination {
@@ -64,7 +68,11 @@ export class RestTransport implements Transport {
   }
 
   admit(context: RequestContext): MaybePromise<void> {
-    return this.#authentication.admit(context, 'charged');
+    return this.#authentication.admit(context, 'charged', () => this.#subjectOf(context));
+  }
+
+  #subjectOf({ method, path }: RequestContext): UsageSubject {
+    return this.#router.find(method, path)?.destination?.operation.subject ?? UNKNOWN;
   }
 
   handle(context: RequestContext): MaybePromise<HttpResponse> {
@@ -80,6 +88,7 @@ export class RestTransport implements Transport {
     }
     const { operation, deprecation } = destination;
     const { row } = operation;
+    session.attribute(operation.subject);
     context.operation = row.operationId;
     context.route = this.#basePath + row.path;
     if (deprecation) {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { apiKeyFrom } from '../../access/api-keys.ts';
 import { CLIENT_DISCONNECTED, SERVER_STOPPING } from '../../access/open-streams.ts';
 import { requireScopes } from '../../access/scopes.ts';
-import type { Session } from '../../access/session.ts';
+import type { Session, UsageSubject } from '../../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
 import { type FeedEvent, type Selection, SlowReaderError } from '../../domains/event/reader.ts';
 import { type EventStream, type EventStreams, endReason } from '../../domains/event/streams.ts';
@@ -30,6 +30,8 @@ const COMMENT = ':\n';
 /** How long clients wait before they reconnect, in milliseconds. Also part of the block of the next event. */
 const RETRY = 'retry: 3000\n';
 
+const SUBJECT: UsageSubject = { transport: 'stream', operations: [{ name: 'events', units: ROUTE_COST }] };
+
 /**
  * Answers with the event log as server-sent events
  * (https://html.spec.whatwg.org/multipage/server-sent-events.html). Each event is encoded once for all
@@ -37,6 +39,7 @@ const RETRY = 'retry: 3000\n';
  */
 export class StreamOperation implements RestOperation {
   readonly row: Stream;
+  readonly subject = SUBJECT;
   /** The scopes that a key needs for it. */
   readonly #scopes: readonly string[];
   readonly #streams: EventStreams;
@@ -55,7 +58,7 @@ export class StreamOperation implements RestOperation {
     const issues: Issue[] = [];
     const variables = readQuery(context.query, this.row.query ?? [], issues);
     if (issues.length > 0) throw validationFailed(issues);
-    requireScopes(session.principal, this.#scopes);
+    session.require((principal) => requireScopes(principal, this.#scopes));
     return andThen(session.admit(ROUTE_COST, 0), () => this.#open(context, session, variables));
   }
 

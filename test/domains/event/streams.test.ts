@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Principal } from '../../../src/access/api-keys.ts';
 import { CLIENT_DISCONNECTED, OpenStreams, SERVER_STOPPING } from '../../../src/access/open-streams.ts';
 import type { Session } from '../../../src/access/session.ts';
 import { Category } from '../../../src/domains/category/category.ts';
@@ -30,7 +31,7 @@ beforeEach(async () => {
   isValid = () => true;
   openStreams = new OpenStreams((key) => {
     checked.push(key);
-    return isValid(key);
+    return isValid(key) ? principalOf(key) : null;
   });
   streams = new EventStreams({
     store,
@@ -40,10 +41,16 @@ beforeEach(async () => {
 });
 afterEach(() => opened.close());
 
+const principalOf = (id: string): Principal => ({
+  ...{ id, name: id, plan: 'free' as const },
+  limits: { perMinute: 60, perDay: 1_000 },
+});
+
 /** Opens a stream for a key on the Free plan. */
 function open(key = 'key', after?: string): Promise<EventStream> {
   const session = {
-    principal: { id: key, plan: 'free' },
+    principal: principalOf(key),
+    renew() {},
     charge(units: number) {
       onCharge(key);
       charges.push([key, units]);

@@ -19,6 +19,7 @@ import { Limiter } from '../../../src/access/limiter.ts';
 import { OpenStreams } from '../../../src/access/open-streams.ts';
 import { Session } from '../../../src/access/session.ts';
 import { SlidingWindow } from '../../../src/access/sliding-window.ts';
+import { UsageHistory } from '../../../src/access/usage-history.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { EventStreams } from '../../../src/domains/event/streams.ts';
 import { Order } from '../../../src/domains/order/order.ts';
@@ -87,14 +88,19 @@ class Side {
   readonly #counters = {
     limiter: new Limiter(),
     window: new SlidingWindow({ now: () => NOW, monotonic: () => 1_000 * this.#requests }),
+    history: new UsageHistory({ addUsage() {}, usageDays: () => [] }, () => {}),
   };
 
   constructor(store: Store, alwaysYoga: boolean) {
     this.#store = store;
     const report = (error: unknown) => this.reported.push(error);
     const operations = alwaysYoga ? new Interpreted(schema, report) : new Operations(schema, report);
-    const streams = new EventStreams({ store, openStreams: new OpenStreams(() => true), report });
-    const authentication = new Authentication(new Access(systemClock), () => store, 0);
+    const streams = new EventStreams({ store, openStreams: new OpenStreams(() => principal), report });
+    const authentication = new Authentication(
+      new Access(systemClock, this.#counters.history),
+      () => store,
+      0,
+    );
     this.#transport = new GraphQLTransport({ operations, streams, authentication, alwaysYoga });
   }
 
@@ -493,6 +499,8 @@ const ARGUMENTS: Record<string, fc.Arbitrary<string>> = {
   last: fc.constantFrom('1', '2', '$size', '101'),
   after: fc.constantFrom('"1"', '"3"', '"99"', '$cursor', '"x"', 'null'),
   before: fc.constantFrom('"2"', '"5"', '$cursor'),
+  from: fc.constantFrom('"2026-11-01"', '"2026-11-31"', 'null'),
+  to: fc.constantFrom('"2026-11-20"', '"2020-01-01"', '7'),
   nodeId: fc.constantFrom('"UGV0OjE"', '"Q2F0ZWdvcnk6MQ"', '"T3JkZXI6Mg"', '"x"', '7', '$node'),
   nodeIds: fc.constantFrom(
     '["UGV0OjE", $node, "SW52ZW50b3J5SXRlbTox"]',

@@ -1,0 +1,175 @@
+import type { Store, UsageAddition, UsageDay, UsageOperation, UsageTransport } from '../store/store.ts';
+import { DAY, HISTORY_KEPT } from '../store/usage.ts';
+
+/** How often counts are added to the store, in milliseconds. */
+const FLUSH_INTERVAL = 10_000;
+/** Operations shown per day. */
+export const MAX_OPERATIONS = 100;
+/** What fails before it is known which operation it asks for, and what is beyond {@link MAX_OPERATIONS}. */
+export const OTHER = 'other';
+
+type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
+
+/** The UTC date of a time: `2026-11-22`. */
+export const dateOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+
+/** The first date that is still kept. */
+export const firstDateKept = (now: number): string => dateOf(now - (HISTORY_KEPT - 1) * DAY);
+
+interface KeyCounts {
+  lastUsedAt: number;
+  /** By date, transport and operation. */
+  days: Map<string, Map<string, UsageOperation>>;
+}
+
+/**
+ * What keys have done, by day and operation. Counted in memory and added to the store every {@link
+ * FLUSH_INTERVAL}, so that a kill costs at most that much of it.
+ */
+export class UsageHistory {
+  readonly #store: Pick<Store, 'addUsage' | 'usageDays'>;
+  readonly #report: (error: unknown) => void;
+  #counts = new Map<string, KeyCounts>();
+  #flushing: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+  /** The date of the latest count, which rarely changes. */
+  #day = { start: 0, date: dateOf(0) };
+
+  /** @param report receives errors of adding in the background, which is tried again */
+  constructor(store: Pick<Store, 'addUsage' | 'usageDays'>, report: (error: unknown) => void) {
+    this.#store = store;
+    this.#report = report;
+  }
+
+  /** Notes that a key was used, for `lastUsedAt`. */
+  touch(apiKeyId: string, now: number): void {
+    this.#of(apiKeyId, now);
+  }
+
+  /** Counts part of a request. */
+  add(
+    apiKeyId: string,
+    now: number,
+    transport: UsageTransport,
+    operation: string,
+    { requests, units, refused }: Counts,
+  ): void {
+    const { days } = this.#of(apiKeyId, now);
+    const date = this.#dateOf(now);
+    let operations = days.get(date);
+    if (!operations) {
+      operations = new Map();
+      days.set(date, operations);
+    }
+    const name = `${transport} ${operation}`;
+    const counts = operations.get(name);
+    if (!counts) {
+      operations.set(name, { operation, transport, requests, units, refused });
+      return;
+    }
+    counts.requests += requests;
+    counts.units += units;
+    counts.refused += refused;
+  }
+
+  /**
+   * The days of a key with use, oldest first, both ends included, up to this moment.
+   *
+   * @throws UNAVAILABLE
+   */
+  async days(apiKeyId: string, from: string, to: string): Promise<UsageDay[]> {
+    await this.flush();
+    return (await this.#store.usageDays(apiKeyId, from, to)).map(summarised);
+  }
+
+  /** Adds what was counted to the store. @throws UNAVAILABLE, after which it is tried again */
+  flush(): Promise<void> {
+    this.#flushing = this.#flushing.catch(() => {}).then(() => this.#flush());
+    return this.#flushing;
+  }
+
+  /** Adds everything one last time. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.flush();
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#counts.size === 0) return;
+    const counted = this.#counts;
+    this.#counts = new Map();
+    try {
+      await this.#store.addUsage(additionsOf(counted));
+    } catch (error) {
+      this.#restore(counted);
+      throw error;
+    }
+  }
+
+  #restore(counted: ReadonlyMap<string, KeyCounts>): void {
+    for (const [apiKeyId, { lastUsedAt, days }] of counted) {
+      this.touch(apiKeyId, lastUsedAt);
+      for (const [date, operations] of days) {
+        for (const counts of operations.values())
+          this.add(apiKeyId, Date.parse(date), counts.transport, counts.operation, counts);
+      }
+    }
+  }
+
+  #of(apiKeyId: string, now: number): KeyCounts {
+    let counts = this.#counts.get(apiKeyId);
+    if (!counts) {
+      counts = { lastUsedAt: now, days: new Map() };
+      this.#counts.set(apiKeyId, counts);
+      this.#timer ??= setInterval(() => void this.flush().catch(this.#report), FLUSH_INTERVAL).unref();
+    } else if (now > counts.lastUsedAt) counts.lastUsedAt = now;
+    return counts;
+  }
+
+  #dateOf(now: number): string {
+    const { start } = this.#day;
+    if (now < start || now >= start + DAY) {
+      const date = dateOf(now);
+      this.#day = { start: Date.parse(date), date };
+    }
+    return this.#day.date;
+  }
+}
+
+const additionsOf = (counted: ReadonlyMap<string, KeyCounts>): UsageAddition[] =>
+  [...counted].map(([apiKeyId, { lastUsedAt, days }]) => ({
+    apiKeyId,
+    lastUsedAt,
+    days: [...days].map(([date, operations]) => ({ date, operations: [...operations.values()] })),
+  }));
+
+const byUnits = (a: UsageOperation, b: UsageOperation): number =>
+  b.units - a.units || b.requests - a.requests || (a.operation < b.operation ? -1 : 1);
+
+/** A day with its most used operations first, and the rest of each transport as one. */
+export function summarised({ date, operations }: UsageDay): UsageDay {
+  const sorted = operations.toSorted(byUnits);
+  if (sorted.length <= MAX_OPERATIONS) return { date, operations: sorted };
+  const transports = new Set(sorted.map(({ transport }) => transport));
+  const named = sorted
+    .filter(({ operation }) => operation !== OTHER)
+    .slice(0, MAX_OPERATIONS - transports.size);
+  const others = sorted.filter((one) => !named.includes(one));
+  const rest = [...transports].flatMap((transport) => {
+    const ofTransport = others.filter((one) => one.transport === transport);
+    return ofTransport.length === 0 ? [] : [{ operation: OTHER, transport, ...sumOf(ofTransport) }];
+  });
+  return { date, operations: [...named, ...rest].sort(byUnits) };
+}
+
+/** The sum of what operations did. */
+export function sumOf(operations: readonly Counts[]): Counts {
+  const sum = { requests: 0, units: 0, refused: 0 };
+  for (const { requests, units, refused } of operations) {
+    sum.requests += requests;
+    sum.units += units;
+    sum.refused += refused;
+  }
+  return sum;
+}

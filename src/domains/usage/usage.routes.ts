@@ -1,0 +1,121 @@
+import type { QueryParameter } from '../../schema/parameter.ts';
+import type { Resource } from '../../schema/route.ts';
+import { type Shape, selectionOf } from '../../schema/shape.ts';
+import { count, date, schemaRef, text } from '../../schema/shape-fields.ts';
+import { USAGE_TRANSPORTS } from '../../store/store.ts';
+import { DATE_RULE, isDate } from './usage.ts';
+
+const DATE_SCHEMA = { type: 'string', format: 'date' } as const;
+
+const counts = {
+  requests: count('Requests that passed'),
+  units: count('Units charged'),
+  refused: count('Requests refused by the limits of the plan'),
+};
+
+const UsageDay: Shape = {
+  type: 'UsageDay',
+  name: 'UsageDay',
+  listName: 'UsageDays',
+  listDescription: 'Days with use, oldest first.',
+  description: 'What the API key did on one day.',
+  idField: 'date',
+  fields: {
+    date: date('The day in UTC'),
+    ...counts,
+  },
+  example: { date: '2026-11-22', requests: 120, units: 131, refused: 2 },
+};
+
+const UsageOperation: Shape = {
+  type: 'UsageOperation',
+  name: 'UsageOperation',
+  listName: 'UsageOperations',
+  listDescription: 'What was used on a day, most units first.',
+  description: 'What the API key did by one operation over one transport.',
+  idField: 'operation',
+  fields: {
+    operation: text(
+      100,
+      'The GraphQL root field, also for the REST operation that corresponds to it; or `other`',
+    ),
+    transport: schemaRef('UsageTransport', 'How it was used'),
+    ...counts,
+  },
+  example: { operation: 'pets', transport: 'rest', requests: 100, units: 100, refused: 2 },
+};
+
+const dateParameter = (name: string, description: string): QueryParameter => ({
+  name,
+  description,
+  schema: DATE_SCHEMA,
+  rule: DATE_RULE,
+  read: (value) => (isDate(value) ? value : undefined),
+});
+
+const common = {
+  tag: 'Store',
+  method: 'GET',
+  stability: 'beta',
+  status: 200,
+  list: true,
+  whole: true,
+} as const;
+
+export const usageDays: Resource = {
+  // A key always sees itself.
+  scope: null,
+  shape: UsageDay,
+  routes: [
+    {
+      ...common,
+      operationId: 'listUsage',
+      path: '/usage',
+      kind: 'usage',
+      summary: 'List the days on which the API key was used',
+      description: 'Days are kept for 92 days. The latest requests may be missing for up to 10 seconds.',
+      document: `query listUsage($from: Date, $to: Date) { page: usage(from: $from, to: $to) ${selectionOf(UsageDay)} }`,
+      shape: UsageDay,
+      query: [
+        dateParameter('from', 'The first day, in UTC; by default 6 days before the last.'),
+        dateParameter('to', 'The last day, in UTC; today by default.'),
+      ],
+    },
+  ],
+};
+
+export const usageOperations: Resource = {
+  scope: null,
+  shape: UsageOperation,
+  schemas: {
+    UsageTransport: {
+      type: 'string',
+      enum: [...USAGE_TRANSPORTS],
+      description: 'How an operation was used.',
+      example: 'rest',
+    },
+  },
+  routes: [
+    {
+      ...common,
+      operationId: 'listUsageOfDay',
+      path: '/usage/{date}',
+      pathParameter: 'date',
+      pathValue: {
+        description: 'A day in UTC.',
+        schema: DATE_SCHEMA,
+        example: '2026-11-22',
+        namesRecord: false,
+        rule: DATE_RULE,
+        read: (value) => (isDate(value) ? value : undefined),
+      },
+      kind: 'usage',
+      summary: 'List what the API key did on one day',
+      description: 'At most 100 operations; the rest is summed as `other`.',
+      document: `query listUsageOfDay($date: Date!) {
+        parent: usage(from: $date, to: $date) { page: operations ${selectionOf(UsageOperation)} }
+      }`,
+      shape: UsageOperation,
+    },
+  ],
+};

@@ -1,0 +1,83 @@
+import { GraphQLScalarType, Kind } from 'graphql';
+import { MAX_OPERATIONS, sumOf } from '../../access/usage-history.ts';
+import { builder } from '../../schema/builder.ts';
+import { invalid } from '../../schema/id-scalar.ts';
+import type { UsageDay, UsageOperation } from '../../store/store.ts';
+import { DATE_RULE, daysIn, isDate, rangeOf } from './usage.ts';
+
+const DateScalar = new GraphQLScalarType<string, string>({
+  name: 'Date',
+  description: 'A day in UTC: 2026-11-22.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
+  extensions: { maxLength: 10 },
+  serialize: (value) => value as string,
+  parseValue: (value) => {
+    if (typeof value === 'string' && isDate(value)) return value;
+    throw invalid(DATE_RULE);
+  },
+  parseLiteral: (node) => {
+    if (node.kind === Kind.STRING && isDate(node.value)) return node.value;
+    throw invalid(DATE_RULE, node);
+  },
+});
+
+builder.addScalarType('Date', DateScalar);
+
+type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
+
+const COUNTS = {
+  requests: 'Requests that passed.',
+  units: 'Units charged.',
+  refused: 'Requests refused by the limits of the plan.',
+};
+
+const UsageOperationType = builder.objectRef<UsageOperation>('UsageOperation').implement({
+  description: 'What the API key did by one operation over one transport.',
+  fields: (t) => ({
+    operation: t.exposeString('operation', {
+      description: 'The root field, also for the REST operation that corresponds to it; or `other`.',
+      extensions: { maxLength: 100 },
+    }),
+    transport: t.exposeString('transport', {
+      description: 'rest, graphql, stream, webhook or mcp.',
+      extensions: { maxLength: 10 },
+    }),
+    requests: t.exposeInt('requests', { description: COUNTS.requests }),
+    units: t.exposeInt('units', { description: COUNTS.units }),
+    refused: t.exposeInt('refused', { description: COUNTS.refused }),
+  }),
+});
+
+const UsageDayType = builder.objectRef<UsageDay & Counts>('UsageDay').implement({
+  description: 'What the API key did on one day.',
+  fields: (t) => ({
+    date: t.field({ type: 'Date', description: 'The day in UTC.', resolve: ({ date }) => date }),
+    requests: t.exposeInt('requests', { description: COUNTS.requests }),
+    units: t.exposeInt('units', { description: COUNTS.units }),
+    refused: t.exposeInt('refused', { description: COUNTS.refused }),
+    operations: t.field({
+      type: [UsageOperationType],
+      description: `What was used, most units first; at most ${MAX_OPERATIONS}, the rest summed as \`other\`.`,
+      extensions: { maxItems: MAX_OPERATIONS },
+      resolve: ({ operations }) => operations as UsageOperation[],
+    }),
+  }),
+});
+
+builder.queryField('usage', (t) =>
+  t.field({
+    type: [UsageDayType],
+    description:
+      'The days on which the API key was used, oldest first. Kept for 92 days; the latest requests may be missing for up to 10 seconds.',
+    args: {
+      from: t.arg({ type: 'Date', description: 'The first day; by default 6 days before the last.' }),
+      to: t.arg({ type: 'Date', description: 'The last day; today by default.' }),
+    },
+    extensions: { maxItems: (args: { from?: unknown; to?: unknown }) => daysIn(args, Date.now()) },
+    resolve: async (_root, args, { history, principal, now }) => {
+      const { from, to } = rangeOf(args, now());
+      const days = await history.days(principal.id, from, to);
+      return days.map((day) => ({ ...day, ...sumOf(day.operations) }));
+    },
+  }),
+);

@@ -1,0 +1,37 @@
+import type { JsonSchema } from '../foundation/fields.ts';
+import type { ShapeField } from './shape.ts';
+
+/** Fields of REST bodies whose values are no records of a store. */
+const field = (kind: ShapeField['kind'], description: string, schema: JsonSchema): ShapeField => ({
+  kind,
+  required: true,
+  description,
+  schema,
+});
+
+/** Text of at most `max` characters. */
+export const text = (max: number, description: string): ShapeField =>
+  field('string', description, { type: 'string', maxLength: max });
+
+/** A list of at most `max` texts. */
+export const texts = (max: number, description: string): ShapeField =>
+  field('strings', description, { type: 'array', maxItems: max, items: { type: 'string' } });
+
+/** An instant, as an RFC 3339 date-time. */
+export const instant = (description: string): ShapeField =>
+  field('string', description, { type: 'string', format: 'date-time' });
+
+/** A day in UTC, as an RFC 3339 full-date. */
+export const date = (description: string): ShapeField =>
+  field('string', description, { type: 'string', format: 'date' });
+
+/** A number of things. */
+export const count = (description: string): ShapeField =>
+  field('int32', description, { type: 'integer', format: 'int32', minimum: 0, maximum: 2147483647 });
+
+/** A value of a named schema, which the resource declares. */
+export const schemaRef = (name: string, description: string): ShapeField =>
+  field('string', description, { $ref: `#/components/schemas/${name}` });
+
+/** The same field, but optional. */
+export const optional = (given: ShapeField): ShapeField => ({ ...given, required: false });

@@ -1,0 +1,258 @@
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import type { UsageOperation } from '../../../src/store/store.ts';
+import { TestGateway } from '../../kit/gateway.ts';
+import { expectAnswer, expectRefusal, makeWorld, onEachEngine, query, send } from '../../kit/petstore.ts';
+
+const DAY = 86_400_000;
+
+/** Opens a stream and waits for the head of its response. */
+async function openStream(gateway: TestGateway, key: string, body?: object) {
+  const request = httpRequest(gateway.url + (body ? '/graphql' : '/events/stream'), {
+    method: body ? 'POST' : 'GET',
+    agent: false,
+    headers: { 'x-api-key': key, accept: 'text/event-stream', 'content-type': 'application/json' },
+  });
+  request.end(body && JSON.stringify(body));
+  const [response] = await once(request, 'response');
+  let text = '';
+  response.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  return { status: response.statusCode as number, text: () => text, close: () => request.destroy() };
+}
+
+onEachEngine('usage', (kit) => {
+  let other: TestGateway;
+
+  // Two instances on one store.
+  beforeAll(async () => {
+    other = await TestGateway.start(kit.opened.store, {}, kit.clock);
+  });
+  afterAll(() => other?.close());
+
+  const totals = (operations: readonly UsageOperation[]) =>
+    operations.reduce((sum, { units }) => sum + units, 0);
+
+  it('is what the limiter charged, over both interfaces, streams and two instances', async () => {
+    const { gateway, clock } = kit;
+    const world = await makeWorld(kit);
+    const { key, apiKey } = await gateway.keyRecord({});
+    const date = new Date(clock.now()).toISOString().slice(0, 10);
+    for (const each of [gateway, other]) {
+      await send(each, '/pets', { key });
+      await send(each, `PATCH /pets/${world.P}`, { key, body: {} });
+      await send(each, `PUT /pets/${world.P}`, { key, body: { name: 'Max', categoryId: Number(world.C) } });
+      await send(each, `GET /categories/${world.C}/pets`, { key });
+      await send(each, '/key', { key });
+      // Fails before it has an operation, and with one.
+      await send(each, '/nothing', { key });
+      await send(each, 'POST /pets', { key, body: {} });
+      await query(
+        each,
+        '{ pets(first: 100) { nodes { orders(first: 1) { totalCount } } } orders { totalCount } }',
+        undefined,
+        { key },
+      );
+      await query(each, 'mutation { deleteOrder(id: 987654321) }', undefined, { key });
+      await query(each, '{ nope }', undefined, { key });
+      await query(each, '{ rateLimit { cost } }', undefined, { key });
+      await send(each, 'POST /graphql', {
+        key,
+        body: [{ query: '{ pets { totalCount } }' }, { query: '{ nope }' }],
+      });
+      const streams = [
+        await openStream(each, key),
+        await openStream(each, key, { query: 'subscription { events { id } }' }),
+      ];
+      expect(streams.map(({ status }) => status)).toEqual([200, 200]);
+      await kit.gateway.store.table(Category).insert({ name: 'Seen' });
+      for (const stream of streams) {
+        while (!stream.text().includes('data:')) await new Promise((resolve) => setTimeout(resolve, 10));
+        stream.close();
+      }
+    }
+    // As an orderly stop does.
+    const close = async () => {
+      for (const each of [gateway, other]) await each.flushUsage();
+    };
+    await close();
+    const { dayUsed } = (await gateway.store.usage([apiKey.id]))[0]!;
+    const [day] = await gateway.store.usageDays(apiKey.id, date, date);
+    expect(totals(day!.operations)).toBe(dayUsed);
+    const counted = (operation: string, transport: string) => {
+      const found = day!.operations.find((one) => one.operation === operation && one.transport === transport);
+      return found && [found.requests, found.units, found.refused];
+    };
+    expect({
+      pets: counted('pets', 'rest'),
+      updatePet: counted('updatePet', 'rest'),
+      category: counted('category', 'rest'),
+      apiKey: counted('apiKey', 'rest'),
+      other: counted('other', 'rest'),
+      createPet: counted('createPet', 'rest'),
+      petsOverGraphql: counted('pets', 'graphql'),
+      orders: counted('orders', 'graphql'),
+      deleteOrder: counted('deleteOrder', 'graphql'),
+      otherOverGraphql: counted('other', 'graphql'),
+      streams: counted('events', 'stream'),
+      free: counted('rateLimit', 'graphql'),
+    }).toEqual({
+      pets: [2, 2, 0],
+      updatePet: [4, 4, 0],
+      category: [2, 2, 0],
+      apiKey: [2, 2, 0],
+      other: [2, 2, 0],
+      createPet: [2, 2, 0],
+      // 100 pets and 100 orders are 2 units; the request counts once, for its first field.
+      petsOverGraphql: [4, 6, 0],
+      orders: [0, 2, 0],
+      deleteOrder: [2, 2, 0],
+      // An unknown field, and one in a batch.
+      otherOverGraphql: [2, 4, 0],
+      // Opening and the first 100 events, twice.
+      streams: [4, 8, 0],
+      free: undefined,
+    });
+  });
+
+  it('counts the refusals of the plan, but not those of bursts', async () => {
+    const { gateway, clock } = kit;
+    const key = await gateway.newKey('enterprise', { perMinute: 3, perDay: 100 });
+    for (let i = 0; i < 5; i++) await send(gateway, '/pets', { key });
+    await query(gateway, '{ orders { totalCount } pets { totalCount } }', undefined, { key });
+    clock.advance(60_000);
+    const days = await send(gateway, '/usage', { key });
+    const date = new Date(clock.now()).toISOString().slice(0, 10);
+    expectAnswer(days, 200, [{ date, requests: 4, units: 4, refused: 3 }]);
+    expectAnswer(await send(gateway, `/usage/${date}`, { key }), 200, [
+      { operation: 'pets', transport: 'rest', requests: 3, units: 3, refused: 2 },
+      { operation: 'usage', transport: 'rest', requests: 2, units: 2, refused: 0 },
+      { operation: 'orders', transport: 'graphql', requests: 0, units: 0, refused: 1 },
+    ]);
+  });
+
+  it('is shown by days, over both interfaces, for 92 days', async () => {
+    const { gateway, clock } = kit;
+    const { key, apiKey } = await gateway.keyRecord({});
+    const start = clock.now();
+    const dateOf = (days: number) => new Date(start + days * DAY).toISOString().slice(0, 10);
+    const day = (days: number, units: number) => ({
+      date: dateOf(days),
+      operations: [{ operation: 'pets', transport: 'rest' as const, requests: units, units, refused: 0 }],
+    });
+    await gateway.store.addUsage([
+      {
+        apiKeyId: apiKey.id,
+        lastUsedAt: start - 5 * DAY,
+        days: [day(-91, 1), day(-92, 2), day(-6, 3), day(-7, 4)],
+      },
+    ]);
+    const units = async (range: string) =>
+      (await send(gateway, `/usage${range}`, { key })).json.map((each: { units: number }) => each.units);
+    expect(await units('')).toEqual([3, 1]);
+    expect(await units(`?to=${dateOf(-6)}`)).toEqual([4, 3]);
+    expect(await units(`?from=${dateOf(-200)}`)).toEqual([1, 4, 3, 3]);
+    expect(await units(`?from=${dateOf(1)}&to=9999-12-31`)).toEqual([]);
+    expectAnswer(await send(gateway, `/usage/${dateOf(-50)}`, { key }), 200, []);
+    for (const [line, message] of [
+      [`/usage?from=${dateOf(0)}&to=${dateOf(-1)}`, 'from: must not be after to.'],
+      ['/usage?from=2026-02-30', 'from: must be a date such as 2026-11-22.'],
+      ['/usage?to=x&limit=1', /to: must be a date.*limit: is not a known/],
+      ['/usage/2026-13-01', 'date: must be a date such as 2026-11-22.'],
+    ] as const)
+      expectRefusal(await send(gateway, line, { key }), 'VALIDATION_FAILED', message);
+    const sent = await query(
+      gateway,
+      'query ($from: Date) { usage(from: $from, to: "' +
+        dateOf(-7) +
+        '") { date units operations { operation transport units } } }',
+      { from: dateOf(-10) },
+      { key },
+    );
+    expect(sent.json.data, sent.about).toEqual({
+      usage: [
+        { date: dateOf(-7), units: 4, operations: [{ operation: 'pets', transport: 'rest', units: 4 }] },
+      ],
+    });
+    const invalid = await query(gateway, '{ usage(from: "2026-02-30") { date } }', undefined, { key });
+    expect(invalid.json.errors[0].extensions.code, invalid.about).toBe('VALIDATION_FAILED');
+    // Of another key, nothing.
+    expect((await send(gateway, '/usage', { key: await gateway.restrictedKey({}) })).json).toHaveLength(1);
+  });
+
+  it('is priced as a list of days, each with 100 operations', async () => {
+    const { gateway } = kit;
+    const price = async (text: string, variables = {}) =>
+      (await send(gateway, 'POST /graphql/cost', { body: { query: text, variables } })).json.cost;
+    expect(await price('{ usage { units } }')).toBe(1);
+    expect(await price('{ usage { operations { units } } }')).toBe(8);
+    const range = '(from: "2026-11-01", to: "2026-11-20")';
+    expect(await price(`{ usage${range} { operations { units } } }`)).toBe(21);
+    const sent = await query(
+      gateway,
+      '{ usage(from: "2026-01-01", to: "2026-11-20") { operations { units } } }',
+    );
+    expect(sent.json.errors[0].extensions.code).toBe('QUERY_TOO_COMPLEX');
+    expect(await price('{ apiKey { scopes allow } }')).toBe(1);
+  });
+
+  it('shows a key itself, over both interfaces', async () => {
+    const { gateway, clock } = kit;
+    const restrictions = {
+      scopes: ['orders:read'],
+      allow: ['127.0.0.0/8'],
+      expiresAt: clock.now() + DAY,
+      documents: 'report:web',
+    };
+    const { key, apiKey } = await gateway.keyRecord(restrictions);
+    const shown = {
+      id: apiKey.id,
+      name: 'test',
+      plan: 'enterprise',
+      scopes: ['orders:read'],
+      createdAt: new Date(clock.now()).toISOString().replace('.000', ''),
+      expiresAt: new Date(clock.now() + DAY).toISOString().replace('.000', ''),
+      allow: ['127.0.0.0/8'],
+      documents: 'report:web',
+    };
+    expectAnswer(await send(gateway, '/key', { key }), 200, shown);
+    await gateway.flushUsage();
+    const text = '{ apiKey { id name plan scopes createdAt lastUsedAt expiresAt allow documents } }';
+    const sent = await query(gateway, text, undefined, { key });
+    expect(sent.json.data.apiKey, sent.about).toEqual({ ...shown, lastUsedAt: shown.createdAt });
+    const bare = (await send(gateway, '/key')).json;
+    expect(Object.keys(bare).sort()).toEqual(expect.arrayContaining(['createdAt', 'id', 'name', 'plan']));
+    for (const absent of ['scopes', 'expiresAt', 'allow', 'documents'])
+      expect(bare).not.toHaveProperty(absent);
+    const none = await query(gateway, '{ apiKey { scopes expiresAt } }');
+    expect(none.json.data).toEqual({ apiKey: { scopes: null, expiresAt: null } });
+  });
+});
+
+describe('a day with many operations', () => {
+  it('shows 100, the rest of each transport summed', async () => {
+    const { summarised, sumOf } = await import('../../../src/access/usage-history.ts');
+    const operations = Array.from({ length: 300 }, (_, i) => ({
+      operation: `field${i}`,
+      transport: i % 2 ? ('rest' as const) : ('graphql' as const),
+      requests: 1,
+      units: i,
+      refused: 2,
+    }));
+    const day = summarised({ date: '2026-11-22', operations });
+    expect(day.operations).toHaveLength(100);
+    expect(sumOf(day.operations)).toEqual(sumOf(operations));
+    const units = day.operations.map((one) => one.units);
+    expect(units).toEqual(units.toSorted((a, b) => b - a));
+    expect(
+      day.operations
+        .filter(({ operation }) => operation === 'other')
+        .map(({ transport }) => transport)
+        .sort(),
+    ).toEqual(['graphql', 'rest']);
+    expect(day.operations.some(({ operation }) => operation === 'field299')).toBe(true);
+  });
+});
