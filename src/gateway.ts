@@ -42,8 +42,11 @@ export interface GatewayOptions {
 
 export interface RequestHandler {
   (request: IncomingMessage, response: ServerResponse): void;
-  /** Headers for rejecting malformed HTTP on a connection from this address. */
-  limitHeaders?: (address: string) => Headers;
+  /**
+   * Logs the rejection of malformed HTTP on a connection from this address. Returns the headers that every
+   * response has.
+   */
+  headersForMalformed?: (address: string, request?: IncomingMessage) => Headers;
   /**
    * Loads what is slow to load and rarely needed. Later, there may be no file descriptor left to open it
    * with.
@@ -63,7 +66,8 @@ export function createGateway(
   return Object.assign(
     (request: IncomingMessage, response: ServerResponse) => gateway.handle(request, response),
     {
-      limitHeaders: (address: string) => gateway.limitHeaders(address),
+      headersForMalformed: (address: string, request?: IncomingMessage) =>
+        gateway.headersForMalformed(address, request),
       load: () => gateway.load(),
       endStreams: () => gateway.endStreams(),
       close: () => gateway.close(),
@@ -145,9 +149,11 @@ class Gateway {
     return this.#history.close();
   }
 
-  /** @see RequestHandler.limitHeaders */
-  limitHeaders(address: string): Headers {
-    const headers: Headers = [];
+  /** @see RequestHandler.headersForMalformed */
+  headersForMalformed(address: string, request?: IncomingMessage): Headers {
+    const requestId = requestIdOf(request);
+    this.#log.info({ requestId, status: 400 }, 'malformed request');
+    const headers: Headers = ['X-Request-Id', requestId];
     addRateLimitHeaders(headers, { guardWindow: this.#access.addressWindow(address) }, this.#now());
     return headers;
   }

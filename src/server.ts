@@ -70,8 +70,6 @@ export function createHttpServer(
   // Node would silently drop headers beyond its limit. We refuse such requests instead; maxHeaderSize bounds
   // the bytes.
   server.maxHeadersCount = 0;
-  // A client may close its half of the connection after sending and still read (RFC 9293 section 3.6).
-  Object.assign(server, { httpAllowHalfOpen: true });
   connectionsOf.set(server, connections);
 
   const handle = (request: IncomingMessage, response: ServerResponse) => {
@@ -79,7 +77,7 @@ export function createHttpServer(
     if (!server.listening && !connection?.hasPending) response.shouldKeepAlive = false;
     const error = errorOf(request);
     if (error === undefined) handler(request, response);
-    else refuse(request.socket, handler, error);
+    else refuse(request.socket, handler, error, request);
   };
   const take = (request: IncomingMessage, response: ServerResponse) =>
     connections.get(request.socket)?.enqueue(request, response);
@@ -116,6 +114,8 @@ export function createHttpServer(
 
 /** Why a parsed request is rejected before it is handled. */
 function errorOf(request: IncomingMessage): string | undefined {
+  // A target has no fragment (RFC 9112 section 3.2).
+  if (request.url?.includes('#')) return 'The target must not have a fragment.';
   if (request.rawHeaders.length > 2 * MAX_HEADERS)
     return `The request has more than ${MAX_HEADERS} header fields.`;
   return hasValidHost(request) ? undefined : INVALID_HTTP;
@@ -123,8 +123,17 @@ function errorOf(request: IncomingMessage): string | undefined {
 
 const INVALID_HTTP = 'The request is not valid HTTP/1.1.';
 
-/** Malformed HTTP gets the common error format too, and ends the connection. */
-function refuse(socket: Socket, { limitHeaders }: RequestHandler, message = INVALID_HTTP): void {
+/**
+ * Malformed HTTP gets the common error format too, and ends the connection.
+ *
+ * @param request if it could be parsed
+ */
+function refuse(
+  socket: Socket,
+  { headersForMalformed }: RequestHandler,
+  message = INVALID_HTTP,
+  request?: IncomingMessage,
+): void {
   if (!socket.writable) {
     socket.destroy();
     return;
@@ -132,7 +141,7 @@ function refuse(socket: Socket, { limitHeaders }: RequestHandler, message = INVA
   const body = JSON.stringify(new AppError('BAD_REQUEST', message).toPublic());
   const headers = [
     ...['Content-Type', 'application/json', 'Content-Length', body.length, 'Connection', 'close'],
-    ...(limitHeaders?.(socket.remoteAddress ?? '') ?? []),
+    ...(headersForMalformed?.(socket.remoteAddress ?? '', request) ?? []),
   ];
   let head = 'HTTP/1.1 400 Bad Request\r\n';
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;

@@ -334,10 +334,19 @@ describe('malformed requests', () => {
   });
 });
 
-it('responds to a client that has half-closed its connection', async () => {
+it('takes a client that closes its side of the connection before the response as gone', async () => {
+  let isGone: Promise<boolean> | undefined;
   const { port } = await open((_request, response) => {
-    setTimeout(() => response.end('here'), 50);
+    isGone = new Promise((resolve) => response.once('close', () => resolve(response.destroyed)));
   });
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.end(GET);
+  expect(await text(socket)).toBe('');
+  expect(await isGone).toBe(true);
+});
+
+it('still sends a response that is complete to a client that closes its side', async () => {
+  const { port } = await open((_request, response) => response.end('here'));
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   socket.end(GET);
   expect(await text(socket)).toMatch(/here$/);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { setImmediate } from 'node:timers/promises';
+import { ownTurn } from '../foundation/turns.ts';
 
 /** How long pieces may be produced before others get their turn, in milliseconds. */
 const MAX_TURN = 10;
@@ -13,7 +13,7 @@ async function* inTurns(
   for await (const piece of pieces) {
     yield piece;
     if (performance.now() - began < MAX_TURN) continue;
-    await setImmediate();
+    await ownTurn();
     began = performance.now();
   }
 }

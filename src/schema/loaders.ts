@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import DataLoader from 'dataloader';
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
+import { inOwnTurn, ownTurn } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Page, PageRequest, Table, Tables } from '../store/table.ts';
 
@@ -40,7 +40,7 @@ function loaderFor<T>(
     if (isDisconnected()) throw clientDisconnected();
     return read(ids);
   };
-  const loader = new DataLoader(batch, yieldsBetweenLevels ? { batchScheduleFn: setImmediate } : {});
+  const loader = new DataLoader(batch, yieldsBetweenLevels ? { batchScheduleFn: inOwnTurn } : {});
   return (id) => loader.load(id);
 }
 
@@ -114,7 +114,7 @@ export class Loaders {
       if (this.#from.caller.isDisconnected()) throw clientDisconnected();
       return read();
     };
-    const found = this.#lastTurn ? this.#lastTurn.then(() => nextTurn()).then(readNow) : readNow();
+    const found = this.#lastTurn ? this.#lastTurn.then(() => ownTurn()).then(readNow) : readNow();
     this.#lastTurn = Promise.resolve(found).catch(() => {});
     return found;
   }

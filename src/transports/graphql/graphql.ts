@@ -10,7 +10,6 @@ import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { ALLOWANCES } from '../../foundation/meter.ts';
 import type { Authentication } from '../../http/authentication.ts';
 import { declaredLength } from '../../http/body.ts';
-import { detectDisconnect } from '../../http/disconnect.ts';
 import { etagOf } from '../../http/etag.ts';
 import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../../http/paths.ts';
@@ -34,8 +33,6 @@ import {
 import { Subscription } from './subscription.ts';
 import { YogaTransport } from './yoga.ts';
 
-/** Requests up to this cost run to completion without checking whether the client is still there. */
-const MAX_UNMONITORED_COST = 5;
 /** In units. */
 const SUBSCRIPTION_COST = 1;
 
@@ -112,7 +109,6 @@ export class GraphQLTransport implements Transport {
     if (operation) return this.#subscribe(context, session, admission, operation);
     session.attribute({ transport: 'graphql', operations: admission.charges });
     await session.admit(admission.cost, admission.mutations, request.bytes);
-    if (admission.cost > MAX_UNMONITORED_COST) detectDisconnect(context);
     if (isLarge(admission) && type === undefined) {
       throw new AppError(
         'NOT_ACCEPTABLE',

@@ -66,7 +66,6 @@ export class Subscription {
         await paced.write(value);
       }
     } finally {
-      paced.release();
       stream.close();
       response.end();
     }

@@ -11,11 +11,13 @@ const expand = promisify(gunzip);
 /** How long rarely needed content is cached, in milliseconds. */
 const PLAIN_TTL = 60_000;
 
+const PUBLIC: Headers = ['Cache-Control', 'no-cache', 'Vary', 'Accept-Encoding'];
+
 export interface AssetOptions {
   contentType: string;
   /** Called on the first request. */
   content: () => string | Buffer | Promise<string | Buffer>;
-  /** Response headers beyond those of every asset. */
+  /** Response headers instead of those for an asset that anyone may see. */
   headers?: Headers;
 }
 
@@ -32,8 +34,8 @@ export class Asset {
   /** Responds to a GET or HEAD. */
   async handle(context: RequestContext): Promise<HttpResponse> {
     const { etag, compressed } = await this.#prepared();
-    const { contentType, headers = [] } = this.#options;
-    const all: Headers = [...headers, 'Cache-Control', 'no-cache', 'Vary', 'Accept-Encoding'];
+    const { contentType, headers = PUBLIC } = this.#options;
+    const all: Headers = [...headers];
     const response = { status: 200, headers: all, contentType, etag };
     if (isUnmodified(context, response)) return response;
     if (!acceptsCoding(context.header('accept-encoding'), 'gzip'))

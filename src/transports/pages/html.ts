@@ -21,8 +21,15 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The security headers of every page: framing is forbidden too, and URLs are not leaked. */
+/**
+ * The headers of every page. Framing is forbidden, and URLs are not leaked. Pages are private, because they may
+ * contain a key and because their paths serve data to programs with one.
+ */
 export const HTML_HEADERS: Headers = [
+  'Cache-Control',
+  'private, no-cache',
+  'Vary',
+  'Accept, Accept-Encoding, X-API-Key, Authorization',
   'Content-Security-Policy',
   POLICY,
   'Referrer-Policy',

@@ -3,6 +3,7 @@ import type { Config } from '../../config.ts';
 import { STREAMS } from '../../domains/routes.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { coalesced } from '../../http/coalesced.ts';
+import { etagOf } from '../../http/etag.ts';
 import { isLocalRequest } from '../../http/local-request.ts';
 import { GRAPHQL_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -163,7 +164,7 @@ export class Pages implements Transport {
       '/',
       sameOrigin((context) => {
         const key = keyFor(context);
-        return uncached(
+        return uncompressed(
           htmlPage({
             ...common,
             title: 'Petstore',
@@ -247,9 +248,10 @@ function htmlAssets(
 }
 
 /** A page that differs between requests. */
-const uncached = (html: string): HttpResponse => ({
+const uncompressed = (html: string): HttpResponse => ({
   status: 200,
-  headers: ['Cache-Control', 'no-store', 'Vary', 'Accept', ...HTML_HEADERS],
+  headers: [...HTML_HEADERS],
+  etag: etagOf(html),
   body: html,
   contentType: HTML_TYPE,
 });

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { setImmediate } from 'node:timers/promises';
 import { apiKeyFrom } from '../../access/api-keys.ts';
 import {
   CLIENT_DISCONNECTED,
@@ -12,6 +11,7 @@ import type { Session } from '../../access/session.ts';
 import type { Writer } from '../../execution/representation.ts';
 import type { ResultPage } from '../../execution/route-operation.ts';
 import { AppError, asAppError } from '../../foundation/errors.ts';
+import { ownTurn } from '../../foundation/turns.ts';
 import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
@@ -137,8 +137,6 @@ class Export {
       await this.#send(paced);
     } catch (error) {
       this.fail(error);
-    } finally {
-      paced.release();
     }
     if (this.failure === CLIENT_DISCONNECTED) response.destroy();
     else response.end(this.failure === undefined ? undefined : this.#errorLine());
@@ -164,7 +162,7 @@ class Export {
       if (lines !== '') await paced.write(lines);
       if (!pageInfo.hasNextPage || this.rows === limit) return;
       // Lets other requests in.
-      await setImmediate();
+      await ownTurn();
       if (this.failure === undefined) await this.read();
     }
   }

@@ -21,7 +21,7 @@ export interface PollVariables {
  */
 export async function poll(
   streams: EventStreams,
-  { requestId, request, response, headers }: RequestContext,
+  { requestId, response, headers }: RequestContext,
   session: Session,
   variables: PollVariables,
   run: (variables: PollVariables) => MaybePromise<PublicResult>,
@@ -32,19 +32,13 @@ export async function poll(
     ...(type && { types: type.map(fromEventTypeName) }),
   };
   const gone = new AbortController();
-  const leave = () => gone.abort();
-  response.once('close', leave);
-  request.socket.once('end', leave);
-  try {
-    const key = apiKeyFrom(headers)!;
-    const options = { session, key, selection, requestId, wait: wait * 1000, signal: gone.signal };
-    const { result } = await streams.poll(options, async (position) =>
-      polledPage(await run(position === undefined ? variables : { ...variables, after: position })),
-    );
-    return result;
-  } finally {
-    request.socket.off('end', leave);
-  }
+  response.once('close', () => gone.abort());
+  const key = apiKeyFrom(headers)!;
+  const options = { session, key, selection, requestId, wait: wait * 1000, signal: gone.signal };
+  const { result } = await streams.poll(options, async (position) =>
+    polledPage(await run(position === undefined ? variables : { ...variables, after: position })),
+  );
+  return result;
 }
 
 /** An error ends the poll as a page with events does. */

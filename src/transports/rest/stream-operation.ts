@@ -109,7 +109,6 @@ export class StreamOperation implements RestOperation {
       stream.fail(error);
     } finally {
       clearInterval(heartbeat);
-      paced.release();
       stream.close();
     }
     this.#end(response, stream.failure);

@@ -1,0 +1,44 @@
+import { expect, it } from 'vitest';
+import { sqlite, useGateway } from '../kit/petstore.ts';
+import { exchangeRaw } from '../kit/raw.ts';
+
+const kit = useGateway(sqlite);
+
+const refused = async (request: string) => {
+  const response = await exchangeRaw(kit.gateway.url, request);
+  expect(response).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(response).toMatch(/\r\nX-RateLimit-Limit: 60\r\n/);
+  const [, requestId] = /\r\nX-Request-Id: ([\w-]+)\r\n/.exec(response)!;
+  expect(kit.gateway.logs.filter((line) => line.includes(`"requestId":"${requestId}"`))).toHaveLength(1);
+  return { requestId, error: JSON.parse(response.slice(response.indexOf('\r\n\r\n'))) };
+};
+
+it.each(['/pets#x', '/pets?limit=1#x', '/graphql#', '/docs#/Pets', 'http://localhost/pets#x'])(
+  'responds 400 to the target %s, which has a fragment',
+  async (target) => {
+    const lines = [
+      `GET ${target} HTTP/1.1`,
+      'Host: x',
+      `X-API-Key: ${kit.gateway.key}`,
+      'X-Request-Id: mine',
+    ];
+    const { requestId, error } = await refused(`${lines.join('\r\n')}\r\n\r\n`);
+    expect(requestId).toBe('mine');
+    expect(error).toEqual({
+      code: 'BAD_REQUEST',
+      message: 'The target must not have a fragment.',
+      status: 400,
+    });
+    kit.gateway.logs.length = 0;
+  },
+);
+
+it.each([
+  ['headers of more than 16 kB', `GET /pets HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`],
+  ['what is not HTTP', 'pets please\r\n\r\n'],
+  ['a request without Host', 'GET /pets HTTP/1.1\r\n\r\n'],
+])('responds to %s with a request id that the log has', async (_what, request) => {
+  const { requestId, error } = await refused(request);
+  expect(requestId).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+  expect(error.code).toBe('BAD_REQUEST');
+});
