@@ -4,6 +4,7 @@ import { OTHER } from '../access/usage-history.ts';
 import { AppError } from '../foundation/errors.ts';
 import { ALLOWANCES, AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import { MAX_NAME_LENGTH } from './complexity.ts';
+import { MAX_COST } from './cost.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import type { PersistedQueries } from './persisted-queries.ts';
 import { OperationRefused, publicError } from './refusal.ts';
@@ -145,6 +146,8 @@ export function admit(
   }
   const isLong = bytes > ALLOWANCES.bytesRead.free;
   if (isLarge(free) || (cost === 0 && isLong)) cost++;
+  if (batch && cost > MAX_COST)
+    throw new AppError('QUERY_TOO_COMPLEX', `The batch costs ${cost} units; the maximum is ${MAX_COST}.`);
   return {
     operations: admitted,
     requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),

@@ -57,20 +57,24 @@ export const newContext = (
     Context,
     'requestId' | 'precondition' | 'idempotency'
   >,
-): Context => ({
-  meter: new Meter(call.cost),
-  principal: session.principal,
-  store: session.store,
-  loaders: call.isDisconnected
-    ? new Loaders(session.store, {
-        isDisconnected: call.isDisconnected,
-        yieldsBetweenLevels: call.cost > MAX_UNINTERRUPTED_COST,
-      })
-    : new Loaders(session.store),
-  now: session.now,
-  requestId: call.requestId,
-  history: session.history,
-  rateLimit: () => session.budget(call.cost),
-  precondition: call.precondition,
-  idempotency: call.idempotency,
-});
+): Context => {
+  const meter = new Meter(call.cost);
+  return {
+    meter,
+    principal: session.principal,
+    store: session.store,
+    loaders: new Loaders(session.store, {
+      isDisconnected: call.isDisconnected ?? never,
+      yieldsBetweenLevels: call.cost > MAX_UNINTERRUPTED_COST,
+      meter,
+    }),
+    now: session.now,
+    requestId: call.requestId,
+    history: session.history,
+    rateLimit: () => session.budget(call.cost),
+    precondition: call.precondition,
+    idempotency: call.idempotency,
+  };
+};
+
+const never = () => false;

@@ -2,6 +2,7 @@ import DataLoader from 'dataloader';
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import type { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
 import { inOwnTurn, ownTurn } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
@@ -16,9 +17,55 @@ export interface Caller {
    * detection of its client's disconnect.
    */
   yieldsBetweenLevels: boolean;
+  /** Counts what is read. Absent for our own work. */
+  meter?: Meter;
 }
 
 const INTERNAL_CALLER: Caller = { isDisconnected: () => false, yieldsBetweenLevels: false };
+
+/** Requests up to this price cannot hold more than a few megabytes. */
+const MAX_UNWEIGHED_UNITS = 5;
+
+/** Draws on what a request has paid for. @throws QUERY_TOO_COMPLEX */
+function drawPage({ meter }: Caller, items: readonly object[]): void {
+  if (!meter) return;
+  meter.draw('entries', items.length);
+  drawRecords(meter, items);
+}
+
+function drawRecords(meter: Meter, records: readonly (object | null)[]): void {
+  meter.draw('records', records.length);
+  if (meter.units <= MAX_UNWEIGHED_UNITS) return;
+  let bytes = 0;
+  for (const record of records) {
+    // Text beyond Latin-1 takes two bytes a character in memory.
+    for (const value of Object.values(record ?? {})) if (typeof value === 'string') bytes += 2 * value.length;
+  }
+  meter.draw('bytesHeld', bytes);
+}
+
+/** Into how many turns of the event loop what comes from one read is divided. */
+const TURNS = 64;
+
+/** Passes results on a few at a time, so that what follows from them does not all happen at once. */
+class Turns {
+  #waiting: (() => void)[] = [];
+
+  take<T>(result: T): Promise<T> {
+    return new Promise((resolve) => {
+      if (this.#waiting.push(() => resolve(result)) === 1) inOwnTurn(() => this.#begin());
+    });
+  }
+
+  #begin(): void {
+    const size = Math.ceil(this.#waiting.length / TURNS);
+    const next = () => {
+      for (const pass of this.#waiting.splice(0, size)) pass();
+      if (this.#waiting.length > 0) inOwnTurn(next);
+    };
+    next();
+  }
+}
 
 /** Where loaders read, and for whom. */
 interface Source {
@@ -40,8 +87,13 @@ function loaderFor<T>(
     if (isDisconnected()) throw clientDisconnected();
     return read(ids);
   };
-  const loader = new DataLoader(batch, yieldsBetweenLevels ? { batchScheduleFn: inOwnTurn } : {});
-  return (id) => loader.load(id);
+  if (!yieldsBetweenLevels) {
+    const loader = new DataLoader(batch);
+    return (id) => loader.load(id);
+  }
+  const loader = new DataLoader(batch, { batchScheduleFn: inOwnTurn });
+  const turns = new Turns();
+  return (id) => loader.load(id).then((result) => turns.take(result));
 }
 
 /** Never sent, because the client is gone. */
@@ -72,6 +124,7 @@ class RecordLoader<T extends { id: Id }> {
     if (peeked !== undefined) return peeked as unknown as T;
     this.#load ??= loaderFor(this.#from, (ids) =>
       andThen(this.#table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
+        if (this.#from.caller.meter) drawRecords(this.#from.caller.meter, records);
         for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
         return records;
       }),
@@ -130,17 +183,18 @@ export class Loaders {
     filter: FilterOf<R>,
     request: PageRequest,
   ): MaybePromise<Page<RecordOf<R>>> {
-    if (this.#from.caller.isDisconnected()) throw clientDisconnected();
-    const page = this.#from.tables.table(record).page(filter, request);
+    const { caller, tables } = this.#from;
+    const read = () => {
+      if (caller.isDisconnected()) throw clientDisconnected();
+      return tables.table(record).page(filter, request);
+    };
     const loader = this.#recordLoader(record);
-    if (page instanceof Promise) {
-      return page.then((found) => {
-        loader.add(found);
-        return found;
-      });
-    }
-    loader.add(page);
-    return page;
+    const page = caller.yieldsBetweenLevels ? this.inTurn(read) : read();
+    return andThen(page, (found) => {
+      drawPage(caller, found.items);
+      loader.add(found);
+      return found;
+    });
   }
 
   count<R extends AnyRecord>(record: R, filter: FilterOf<R>): MaybePromise<number> {
@@ -156,7 +210,10 @@ export class Loaders {
     request: PageRequest,
   ): MaybePromise<Page<RecordOf<R>>> {
     return this.#ofParent(record, ['page', field, filter, request], parent, (table, parents) =>
-      table.pagesByParent(field, parents, filter, request),
+      andThen(table.pagesByParent(field, parents, filter, request), (pages) => {
+        for (const { items } of pages) drawPage(this.#from.caller, items);
+        return pages;
+      }),
     );
   }
 

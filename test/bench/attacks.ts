@@ -1,6 +1,14 @@
 import { getIntrospectionQuery } from 'graphql';
 import { PetStatus } from '../../src/domains/pet/pet.ts';
 
+/** An HTTP request. */
+export interface RawRequest {
+  method: string;
+  path: string;
+  headers?: Readonly<Record<string, string>>;
+  body?: string;
+}
+
 /** A request designed to cost more than it is charged. */
 export interface Attack {
   name: string;

@@ -10,6 +10,13 @@ export interface MeasuredServer {
   stop(): Promise<void>;
 }
 
+/** The programs under measurement, none of which outlives this one: not even if it is interrupted. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
 /**
  * Starts a program that listens on PORT, and resolves when it is ready.
  *
@@ -26,6 +33,8 @@ export async function startServer(
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_ENV: 'production', SAMPLE_DATA: 'off', PORT: String(port), ...settings },
   });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
   child.stdout.resume();
   const exited = new Promise((resolve) => child.once('exit', resolve));
   const stop = async () => {
