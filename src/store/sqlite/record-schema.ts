@@ -77,6 +77,12 @@ function missing(db: Connection, records: readonly AnyRecord[]): string[] {
       string,
     ][],
   );
+  const triggersOn = (table: string) =>
+    JSON.parse(
+      db.value("select json_group_array(name) from sqlite_schema where type = 'trigger' and tbl_name = ?", [
+        table,
+      ]) as string,
+    ) as string[];
   const columnsThere = (table: string) =>
     JSON.parse(
       db.value('select json_group_array(name) from pragma_table_info(?)', [table]) as string,
@@ -101,11 +107,12 @@ function missing(db: Connection, records: readonly AnyRecord[]): string[] {
     }
     triggers.push(...counts.triggers);
   }
-  // Triggers hold no data, so those of an earlier version are simply replaced.
+  // Triggers hold no data, so those of an earlier version are simply replaced. Those of records that this
+  // program does not open, as a tool for keys, are none of its business.
   const wanted = new Map(triggers.map(({ name, sql }) => [name, sql]));
-  for (const [name, sql] of there) {
-    if (/^create trigger/i.test(sql ?? '') && wanted.get(name) !== sql)
-      statements.push(`drop trigger ${name}`);
+  for (const { plural } of records) {
+    for (const name of triggersOn(plural))
+      if (wanted.get(name) !== there.get(name)) statements.push(`drop trigger ${name}`);
   }
   for (const { name, sql } of triggers) if (there.get(name) !== sql) statements.push(sql);
   return statements;

@@ -114,6 +114,14 @@ describe('the data file', () => {
     expect(open({ role: 'tool' }).apiKeys()).toEqual([]);
   });
 
+  it('keeps its counts after a tool that knows no records has opened it', async () => {
+    const server = open();
+    open({ role: 'tool', records: [] });
+    await server.table(Category).insert({ name: 'Dogs' });
+    await server.table(Pet).insert({ name: 'Rex', categoryId: '1', status: 'available' });
+    expect(server.table(Pet).count({})).toBe(1);
+  });
+
   it('is initialized once when two programs create it at the same time', () => {
     const meeting = join(home, 'meeting.db');
     const [first, second] = [new Connection(meeting, 10), new Connection(meeting, 10)];
