@@ -24,6 +24,11 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   fields: F;
   /** The fields that lists can be filtered by. Those and references are indexed. */
   filters: readonly Filters[];
+  /**
+   * The fields that lists can be ordered by, apart from the id. A list can also be searched for names that start
+   * with a text that it can be ordered by.
+   */
+  sorts: readonly string[];
   /** Combinations of values that only one record may have, if it has all of them. */
   unique: readonly (readonly string[])[];
   /** Whether clients may choose the id of a new record. By default it is assigned. */
@@ -74,10 +79,20 @@ export type PatchOf<R extends AnyRecord> = Flat<
   }
 >;
 
+/** The condition that a text starts with another, both folded (`folded.ts`). */
+export interface Prefix {
+  prefix: string;
+}
+
+export const isPrefix = (condition: unknown): condition is Prefix =>
+  typeof condition === 'object' && condition !== null && 'prefix' in condition;
+
 /** Conditions on fields, all of which must match: a value, or a list of which any matches (and an empty one none). */
 export type FilterOf<R extends AnyRecord> =
   R extends RecordDeclaration<infer F, infer Filters>
-    ? { [K in Filters & keyof F]?: ValueOf<F[K]> | readonly ValueOf<F[K]>[] | undefined }
+    ? { [K in Filters & keyof F]?: ValueOf<F[K]> | readonly ValueOf<F[K]>[] | undefined } & {
+        [K in Exclude<keyof F, Filters>]?: Prefix | undefined;
+      }
     : never;
 
 /** The names of the fields that refer to other records. */
@@ -93,6 +108,7 @@ let declared = 0;
 export function declareRecord<const F extends Fields, const Filters extends string & keyof F = never>({
   id = 'Unique identifier, assigned on creation',
   filters = [],
+  sorts = [],
   unique = [],
   choosesId = false,
   ...rest
@@ -103,11 +119,12 @@ export function declareRecord<const F extends Fields, const Filters extends stri
   id?: string;
   fields: F;
   filters?: readonly Filters[];
+  sorts?: readonly (string & keyof F)[];
   unique?: readonly (readonly (string & keyof F)[])[];
   choosesId?: boolean;
 }): RecordDeclaration<F, Filters> {
   const index = declared++;
-  const record = { ...rest, id: ownId(id), filters, unique, choosesId, referrers: [], index };
+  const record = { ...rest, id: ownId(id), filters, sorts, unique, choosesId, referrers: [], index };
   for (const [field, { reference }] of Object.entries(rest.fields)) {
     if (reference)
       (reference.parent as AnyRecord).referrers.push({

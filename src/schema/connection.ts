@@ -1,10 +1,12 @@
-import type { Issue } from '../foundation/errors.ts';
-import { type Id, parseId } from '../foundation/id.ts';
+import type { Position } from '../foundation/cursor.ts';
+import { type Issue, validationFailed } from '../foundation/errors.ts';
+import type { Id } from '../foundation/id.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
+import type { AnyRecord, FieldNameOf, FilterOf, Prefix, RecordOf } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../store/table.ts';
 import type { Loaders } from './loaders.ts';
+import { cursorAt, cursorOf, DEFAULT_SORT, readList, type Sort } from './sort.ts';
 
 export const DEFAULT_PAGE_SIZE = 20;
 export const MAX_PAGE_SIZE = 100;
@@ -14,30 +16,42 @@ export interface ConnectionArguments {
   last?: number | null | undefined;
   after?: string | null | undefined;
   before?: string | null | undefined;
+  /** The name of an order. */
+  sort?: string | null | undefined;
 }
 
 /**
- * The rule of a connection's arguments. It refuses sizes outside 1..100 (never clamped), `first` together with
- * `last`, and malformed cursors. A cursor is the id of its item, and `after: "0"` starts at the beginning.
+ * The rule of a connection's sizes. It refuses those outside 1..100 (never clamped), and `first` together with
+ * `last`.
  */
-export function connectionRule({ first, last, after, before }: ConnectionArguments): Issue[] {
+export function connectionRule({ first, last }: ConnectionArguments): Issue[] {
   const issues: Issue[] = [];
   checkSize('first', first, issues);
   checkSize('last', last, issues);
   if (first != null && last != null)
     issues.push({ path: 'last', message: 'must not be combined with first' });
-  if (after !== '0') checkCursor('after', after, issues);
-  checkCursor('before', before, issues);
   return issues;
 }
 
-/** @param args checked */
-function pageRequest({ first, last, after, before }: ConnectionArguments): PageRequest {
+/** What a client asks a list for. @throws VALIDATION_FAILED unless `listRule` accepts the arguments */
+function listRequest(
+  record: AnyRecord,
+  args: ConnectionArguments,
+  given: Readonly<Record<string, unknown>>,
+): { page: PageRequest; sort: Sort; filter: Readonly<Record<string, unknown>> } {
+  const { sort, filter, after, before, issues } = readList(record, args, given);
+  if (issues.length > 0) throw validationFailed(issues);
+  const { first, last } = args;
   const page: PageRequest = { limit: last ?? first ?? DEFAULT_PAGE_SIZE };
-  if (after != null) page.after = after;
-  if (before != null) page.before = before;
+  if (after) page.after = after.id;
+  else if (args.after === '0' && sort === DEFAULT_SORT) page.after = args.after;
+  if (before) page.before = before.id;
   if (last != null) page.backward = true;
-  return page;
+  if (sort !== DEFAULT_SORT) {
+    const { field, descending } = sort;
+    page.order = { field, descending, afterValue: after?.value, beforeValue: before?.value };
+  }
+  return { page, sort, filter };
 }
 
 /** The rule of the page size of a list that is only read forwards: 1..100. */
@@ -53,15 +67,11 @@ function checkSize(path: string, value: number | null | undefined, issues: Issue
   }
 }
 
-function checkCursor(path: string, value: string | null | undefined, issues: Issue[]): void {
-  if (value != null && parseId(value) === null) {
-    issues.push({ path, message: 'must be a cursor from this list' });
-  }
-}
-
 /** What a connection needs beyond its page. Each function is called only if a client selects the field. */
 export interface ConnectionSource<T> {
-  idOf: (item: T) => Id;
+  cursorOf: (item: T) => string;
+  /** The cursor of a place at which a page ended without a record. */
+  cursorAt: (position: Position) => string;
   /** Reads another page of the same list. */
   pageOf: (page: PageRequest) => MaybePromise<Page<T>>;
   count: () => MaybePromise<number>;
@@ -69,7 +79,8 @@ export interface ConnectionSource<T> {
 
 /** A list known to be empty, for which the database need not be queried. */
 const emptySource = <T>(): ConnectionSource<T> => ({
-  idOf: () => '0',
+  cursorOf: () => '0',
+  cursorAt: ({ id }) => id,
   pageOf: () => ({ items: [], hasMore: false }),
   count: () => 0,
 });
@@ -91,7 +102,7 @@ export class Connection<T> {
   }
 
   get edges(): { cursor: string; node: T }[] {
-    return this.#page.items.map((node) => ({ cursor: this.#source.idOf(node), node }));
+    return this.#page.items.map((node) => ({ cursor: this.#source.cursorOf(node), node }));
   }
 
   get totalCount(): () => MaybePromise<number> {
@@ -107,13 +118,17 @@ export class Connection<T> {
   }
 
   get startCursor(): string | null {
-    const first = this.#page.items[0];
-    return first === undefined ? null : this.#source.idOf(first);
+    const { items, end } = this.#page;
+    const first = items[0];
+    if (end && this.#request.backward) return this.#source.cursorAt(end);
+    return first === undefined ? null : this.#source.cursorOf(first);
   }
 
   get endCursor(): string | null {
-    const last = this.#page.items.at(-1);
-    return last === undefined ? null : this.#source.idOf(last);
+    const { items, end } = this.#page;
+    const last = items.at(-1);
+    if (end && !this.#request.backward) return this.#source.cursorAt(end);
+    return last === undefined ? null : this.#source.cursorOf(last);
   }
 
   // May hold promises if the database has to be queried; the resolvers of these fields pass them on.
@@ -132,12 +147,32 @@ export class Connection<T> {
   /** Whether the list has an item at or after this cursor. */
   #hasItemsFrom(cursor: Id | undefined): MaybePromise<boolean> {
     if (cursor === undefined) return false;
+    const { order } = this.#request;
+    if (order) {
+      const { field, descending, beforeValue } = order;
+      return this.#exists({
+        limit: 0,
+        after: cursor,
+        inclusive: true,
+        order: { field, descending, afterValue: beforeValue },
+      });
+    }
     return this.#exists({ limit: 0, after: String(BigInt(cursor) - 1n) });
   }
 
   /** Whether the list has an item at or before this cursor. */
   #hasItemsUpTo(cursor: Id | undefined): MaybePromise<boolean> {
     if (cursor === undefined || cursor === '0') return false;
+    const { order } = this.#request;
+    if (order) {
+      const { field, descending, afterValue } = order;
+      return this.#exists({
+        limit: 0,
+        before: cursor,
+        inclusive: true,
+        order: { field, descending, beforeValue: afterValue },
+      });
+    }
     const before = BigInt(cursor) + 1n;
     // The largest int64 has no successor, so every item counts.
     return this.#exists(before > MAX_INT64 ? { limit: 0 } : { limit: 0, before: String(before) });
@@ -149,31 +184,38 @@ export class Connection<T> {
   }
 }
 
-/** Reads a page of a list as a connection, by arguments that `connectionRule` accepts. */
-export function connect<T>(
-  args: ConnectionArguments,
-  source: ConnectionSource<T>,
-): MaybePromise<Connection<T>> {
-  const request = pageRequest(args);
+/** Reads a page of a list as a connection. */
+function connect<T>(request: PageRequest, source: ConnectionSource<T>): MaybePromise<Connection<T>> {
   const page = source.pageOf(request);
   if (page instanceof Promise) return page.then((found) => new Connection(found, request, source));
   return new Connection(page, request, source);
 }
 
-const idOf = ({ id }: { id: Id }): Id => id;
+/** A filter as clients give it: with the beginning of a text that records are found by. */
+export type GivenFilter<R extends AnyRecord> = {
+  [K in keyof FilterOf<R>]?: FilterOf<R>[K] | (Prefix extends FilterOf<R>[K] ? string : never) | undefined;
+};
+
+const cursorsOf = <R extends AnyRecord>(sort: Sort) => ({
+  cursorOf: (item: RecordOf<R>) => cursorOf(sort, item as never),
+  cursorAt: (position: Position) => cursorAt(sort, position),
+});
 
 /** All records of a kind that match a filter, as a connection. */
-export const recordConnection = <R extends AnyRecord>(
+export function recordConnection<R extends AnyRecord>(
   record: R,
   args: ConnectionArguments,
-  filter: FilterOf<R>,
+  given: GivenFilter<R>,
   { loaders }: { loaders: Loaders },
-): MaybePromise<Connection<RecordOf<R>>> =>
-  connect(args, {
-    idOf,
+): MaybePromise<Connection<RecordOf<R>>> {
+  const { page: request, sort, filter: wanted } = listRequest(record, args, given);
+  const filter = wanted as FilterOf<R>;
+  return connect(request, {
+    ...cursorsOf<R>(sort),
     pageOf: (page) => loaders.page(record, filter, page),
     count: () => loaders.count(record, filter),
   });
+}
 
 /**
  * The records that refer to a parent by a field and match a filter, as a connection. The same lists of several
@@ -184,15 +226,16 @@ export function childConnection<R extends AnyRecord>(
   field: FieldNameOf<R>,
   parent: Id,
   args: ConnectionArguments,
-  filter: FilterOf<R>,
+  given: GivenFilter<R>,
   { loaders }: { loaders: Loaders },
 ): MaybePromise<Connection<RecordOf<R>>> {
-  const { [field]: given = parent, ...others } = filter as Record<string, unknown>;
+  const { page: request, sort, filter } = listRequest(record, args, given);
+  const { [field]: wanted = parent, ...others } = filter;
   // Otherwise a hundred aliases could count the children of a hundred other parents.
-  if (given !== parent) return connect<RecordOf<R>>(args, emptySource());
+  if (wanted !== parent) return connect<RecordOf<R>>(request, emptySource());
   const rest = others as FilterOf<R>;
-  return connect(args, {
-    idOf,
+  return connect(request, {
+    ...cursorsOf<R>(sort),
     pageOf: (page) => loaders.pageOf(record, field, parent, rest, page),
     count: () => loaders.countOf(record, field, parent, rest),
   });

@@ -1,7 +1,20 @@
-import { type Choices, INT64_SCHEMA, type JsonSchema } from '../foundation/fields.ts';
+import { MAX_CURSOR_LENGTH } from '../foundation/cursor.ts';
+import { type Choices, type Field, INT64_SCHEMA, type JsonSchema } from '../foundation/fields.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
+import type { AnyRecord } from '../foundation/record.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './connection.ts';
+import {
+  DEFAULT_SORT,
+  enumValueOf,
+  finderRule,
+  findersOf,
+  positionOf,
+  prefixOf,
+  type Sort,
+  sortFor,
+  sortsOf,
+} from './sort.ts';
 
 /** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
@@ -13,10 +26,17 @@ export interface QueryParameter {
   repeatable?: true | 'distinct';
   schema: JsonSchema;
   /** The rule it must satisfy, for messages. */
-  rule: string;
-  /** Parses the value; undefined if it breaks the rule. */
-  read: (text: string) => unknown;
+  rule: string | ((given: GivenTexts) => string);
+  /**
+   * Parses the value; undefined if it breaks the rule.
+   *
+   * @param given all parameters of the request, which the rule may depend on
+   */
+  read: (text: string, given: GivenTexts) => unknown;
 }
+
+/** Query parameters as given, by name. */
+export type GivenTexts = ReadonlyMap<string, readonly string[]>;
 
 /** Filters by the id of another record. */
 export const idParameter = (name: string, description: string): QueryParameter => ({
@@ -64,13 +84,78 @@ export const limit: QueryParameter = {
   read: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= MAX_PAGE_SIZE ? Number(text) : undefined),
 };
 
-const after: QueryParameter = {
-  name: 'after',
-  description: 'The last id already seen. 0 starts at the beginning.',
-  schema: { ...INT64_SCHEMA, minimum: 0 },
-  rule: `must be an integer from 0 to ${MAX_INT64}`,
-  read: (text) => (text === '0' ? text : (parseId(text) ?? undefined)),
-};
+/** The order that a request asks for. */
+const sortIn = (record: AnyRecord, finders: readonly string[], given: GivenTexts): Sort =>
+  sortFor(
+    record,
+    given.get('sort')?.[0],
+    finders.find((name) => given.has(name)),
+  );
 
-/** Parameters that every list has. */
-export const PAGE_PARAMETERS: readonly QueryParameter[] = [limit, after];
+const afterParameter = (record: AnyRecord, finders: readonly string[]): QueryParameter => ({
+  name: 'after',
+  description:
+    'The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page.',
+  schema: {
+    anyOf: [
+      { ...INT64_SCHEMA, minimum: 0 },
+      { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
+    ],
+  },
+  rule: (given) =>
+    sortIn(record, finders, given) === DEFAULT_SORT
+      ? `must be an integer from 0 to ${MAX_INT64}`
+      : 'must come from the Link of a page with the same sort',
+  read: (text, given) =>
+    text === '0' || positionOf(record, sortIn(record, finders, given), text) ? text : undefined,
+});
+
+function sortParameter(
+  record: AnyRecord,
+  view: string | undefined,
+  finders: readonly string[],
+): QueryParameter {
+  const names = sortsOf(record, view).map(({ name }) => name);
+  const finderIn = (given: GivenTexts) => finders.find((name) => given.has(name));
+  return {
+    name: 'sort',
+    key: view ?? record.kind,
+    description:
+      'The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.',
+    schema: { type: 'string', enum: names, default: DEFAULT_SORT.name },
+    rule: (given) => {
+      const finder = finderIn(given);
+      return finder === undefined ? `must be one of ${names.join(', ')}` : finderRule(finder);
+    },
+    read: (text, given) => {
+      const finder = finderIn(given);
+      const allowed = finder === undefined ? names : [finder, `-${finder}`];
+      return allowed.includes(text) ? enumValueOf(text) : undefined;
+    },
+  };
+}
+
+const finderParameter = (record: AnyRecord, name: string, field: Field): QueryParameter => ({
+  name,
+  key: record.kind,
+  description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
+  schema: field.inputSchema ?? field.schema,
+  rule: `must have ${field.limits}, without control characters`,
+  read: (text) => (prefixOf(field, text) ? text : undefined),
+});
+
+/**
+ * The parameters that every list of a record has: how it is searched and ordered, and which page of it.
+ *
+ * @param view the domain whose view of the record the list has, if it is not the record's own
+ */
+export function listParameters(record: AnyRecord, view?: string): readonly QueryParameter[] {
+  const finders = findersOf(record, view);
+  const names = finders.map(([name]) => name);
+  return [
+    ...finders.map(([name, field]) => finderParameter(record, name, field)),
+    sortParameter(record, view, names),
+    limit,
+    afterParameter(record, names),
+  ];
+}

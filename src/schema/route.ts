@@ -24,7 +24,11 @@ export interface Body {
 }
 
 /** A path parameter that is not an id. */
-export interface PathValue extends Pick<QueryParameter, 'description' | 'schema' | 'rule' | 'read'> {
+export interface PathValue extends Pick<QueryParameter, 'description' | 'schema'> {
+  /** The rule it must satisfy, for messages. */
+  rule: string;
+  /** Parses the value; undefined if it breaks the rule. */
+  read: (text: string) => unknown;
   example: string;
   /** Whether it names a record, which may not exist. */
   namesRecord: boolean;

@@ -109,4 +109,5 @@ export const choicesSchema = ({ values, description }: Choices): JsonSchema => (
 export const selectionOf = ({ fields }: Shape): string => `{ ${Object.keys(fields).join(' ')} }`;
 
 /** The GraphQL selection of a page of a shape. */
-export const pageOf = (shape: Shape): string => `{ nodes ${selectionOf(shape)} pageInfo { hasNextPage } }`;
+export const pageOf = (shape: Shape): string =>
+  `{ nodes ${selectionOf(shape)} pageInfo { hasNextPage endCursor } }`;

@@ -20,3 +20,10 @@ export const notUnique = ({ kind }: AnyRecord, fields: readonly string[]) =>
   new AppError('CONFLICT', `There is already a ${kind} with this ${fields.join(', ')}.`);
 
 export const idsExhausted = () => new AppError('CONFLICT', 'There are no ids left to assign.');
+
+/** A count that would examine too much. */
+export const tooManyToCount = () =>
+  new AppError(
+    'QUERY_TOO_COMPLEX',
+    'There are too many items to count: use a narrower filter with totalCount.',
+  );

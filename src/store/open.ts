@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
 import type { AnyRecord } from '../foundation/record.ts';
+import type { Dump } from './dump.ts';
 import type { OnMigrated, Store } from './store.ts';
 
 /**
@@ -32,4 +33,19 @@ export async function openStore(
     keepEvents: config.EVENTS_KEEP,
     ...migration,
   });
+}
+
+/**
+ * Opens the configured store to be exported, or to be filled.
+ *
+ * @throws Error if it is to be filled and a server uses it, or if its file does not exist
+ */
+export async function openDump(
+  { MONGODB_URI, DATA_FILE }: Pick<Config, 'MONGODB_URI' | 'DATA_FILE'>,
+  records: readonly AnyRecord[],
+  mode: 'export' | 'import',
+): Promise<Dump> {
+  if (MONGODB_URI === undefined)
+    return (await import('./sqlite/dump.ts')).openSqliteDump(DATA_FILE, records, mode);
+  return (await import('./mongo/dump.ts')).openMongoDump({ uri: MONGODB_URI, records, minPoolSize: 0 }, mode);
 }

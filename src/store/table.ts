@@ -1,10 +1,11 @@
+import type { Position, SortValue } from '../foundation/cursor.ts';
 import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from '../foundation/record.ts';
 
 /**
- * A page of a list ordered by ascending id. Both bounds are exclusive; `after` may be "0". `backward` selects
- * the last `limit` items of the range instead of the first, still in ascending order.
+ * A page of a list, by default ordered by ascending id. Both bounds are exclusive; `after` may be "0". `backward`
+ * selects the last `limit` items of the range instead of the first, still in the order of the list.
  */
 export interface PageRequest {
   /** 0..100; 0 only checks whether there are any. */
@@ -12,12 +13,30 @@ export interface PageRequest {
   after?: Id | undefined;
   before?: Id | undefined;
   backward?: boolean | undefined;
+  order?: Order | undefined;
+  /** Includes the bounds. */
+  inclusive?: boolean | undefined;
+}
+
+/** An order of a list. Equal values are ordered by id in the same direction, absent ones come last in either. */
+export interface Order {
+  /** The field that the list is ordered by; by default its id. */
+  field?: string | undefined;
+  descending: boolean;
+  /** The values of the field at the bounds `after` and `before`, whether or not a record has them now. */
+  afterValue?: SortValue | undefined;
+  beforeValue?: SortValue | undefined;
 }
 
 export interface Page<T> {
   items: T[];
   /** Whether there are more items in the range, in the direction of the request. */
   hasMore: boolean;
+  /**
+   * Where a page ended that has fewer items than requested although there may be more, because it examined as
+   * many entries as it may.
+   */
+  end?: Position | undefined;
 }
 
 /** Called with the current record, atomically with the write. Throws to prevent the write. */

@@ -860,13 +860,8 @@ export class Api<SecurityDataType extends unknown> {
      */
     listPets: (
       query?: {
-        /**
-         * The last id already seen. 0 starts at the beginning.
-         * @format int64
-         * @min 0
-         * @max 9223372036854776000
-         */
-        after?: number;
+        /** The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page. */
+        after?: number | string;
         /**
          * Only pets in this category.
          * @format int64
@@ -882,6 +877,17 @@ export class Api<SecurityDataType extends unknown> {
          * @default 20
          */
         limit?: number;
+        /**
+         * Only pets whose name begins with this, regardless of case and accents. They are ordered by name.
+         * @minLength 1
+         * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]{0,198}[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f])?[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
+         */
+        name?: string;
+        /**
+         * The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.
+         * @default "id"
+         */
+        sort?: "id" | "-id" | "name" | "-name";
         /**
          * Only pets with this status. May be repeated.
          * @minItems 1
@@ -1015,13 +1021,8 @@ export class Api<SecurityDataType extends unknown> {
     listPetsOfCategory: (
       categoryId: number,
       query?: {
-        /**
-         * The last id already seen. 0 starts at the beginning.
-         * @format int64
-         * @min 0
-         * @max 9223372036854776000
-         */
-        after?: number;
+        /** The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page. */
+        after?: number | string;
         /**
          * Maximum number of items.
          * @format int32
@@ -1030,6 +1031,17 @@ export class Api<SecurityDataType extends unknown> {
          * @default 20
          */
         limit?: number;
+        /**
+         * Only pets whose name begins with this, regardless of case and accents. They are ordered by name.
+         * @minLength 1
+         * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]{0,198}[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f])?[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
+         */
+        name?: string;
+        /**
+         * The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.
+         * @default "id"
+         */
+        sort?: "id" | "-id" | "name" | "-name";
         /**
          * Only pets with this status. May be repeated.
          * @minItems 1
@@ -1058,13 +1070,8 @@ export class Api<SecurityDataType extends unknown> {
      */
     listCategories: (
       query?: {
-        /**
-         * The last id already seen. 0 starts at the beginning.
-         * @format int64
-         * @min 0
-         * @max 9223372036854776000
-         */
-        after?: number;
+        /** The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page. */
+        after?: number | string;
         /**
          * Maximum number of items.
          * @format int32
@@ -1073,6 +1080,17 @@ export class Api<SecurityDataType extends unknown> {
          * @default 20
          */
         limit?: number;
+        /**
+         * Only categories whose name begins with this, regardless of case and accents. They are ordered by name.
+         * @minLength 1
+         * @pattern ^[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]{0,198}[^\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u0000-\u001f\u007f-\u009f])?[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$
+         */
+        name?: string;
+        /**
+         * The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.
+         * @default "id"
+         */
+        sort?: "id" | "-id" | "name" | "-name";
       },
       params: RequestParams = {},
     ) =>
@@ -1205,13 +1223,8 @@ export class Api<SecurityDataType extends unknown> {
      */
     listOrders: (
       query?: {
-        /**
-         * The last id already seen. 0 starts at the beginning.
-         * @format int64
-         * @min 0
-         * @max 9223372036854776000
-         */
-        after?: number;
+        /** The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page. */
+        after?: number | string;
         /** Only fulfilled orders, or only unfulfilled ones. */
         complete?: boolean;
         /**
@@ -1229,6 +1242,11 @@ export class Api<SecurityDataType extends unknown> {
          * @max 9223372036854776000
          */
         petId?: number;
+        /**
+         * The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.
+         * @default "id"
+         */
+        sort?: "id" | "-id" | "shipDate" | "-shipDate";
       },
       params: RequestParams = {},
     ) =>
@@ -1355,13 +1373,8 @@ export class Api<SecurityDataType extends unknown> {
      */
     listInventory: (
       query?: {
-        /**
-         * The last id already seen. 0 starts at the beginning.
-         * @format int64
-         * @min 0
-         * @max 9223372036854776000
-         */
-        after?: number;
+        /** The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page. */
+        after?: number | string;
         /**
          * Maximum number of items.
          * @format int32
@@ -1370,6 +1383,11 @@ export class Api<SecurityDataType extends unknown> {
          * @default 20
          */
         limit?: number;
+        /**
+         * The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.
+         * @default "id"
+         */
+        sort?: "id" | "-id" | "quantity" | "-quantity";
         /**
          * Only pets with this status. May be repeated.
          * @minItems 1

@@ -90,14 +90,19 @@ export const printedKey = ({ output }: ServerProcess): string =>
   /petstore_[\w-]{43,}/.exec(output())?.[0] ?? '';
 
 /** Runs the keys command. */
-export async function runKeys(
+export const runKeys = (settings: Record<string, string>, ...args: string[]) =>
+  runCommand('keys', settings, ...args);
+
+/** Runs a command of the built program. */
+export async function runCommand(
+  name: string,
   settings: Record<string, string>,
   ...args: string[]
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
     execFile(
       node,
-      ['dist/cli/keys.js', ...args],
+      [`dist/cli/${name}.js`, ...args],
       { cwd: root, env: environmentOf(settings) },
       (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
     );

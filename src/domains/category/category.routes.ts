@@ -1,6 +1,6 @@
 import { newRules, patchRules } from '../../foundation/record.ts';
 import { restDialect } from '../../foundation/validation.ts';
-import { PAGE_PARAMETERS } from '../../schema/parameter.ts';
+import { listParameters } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
 import { pageOf, selectionOf, shapeOf } from '../../schema/shape.ts';
 import { Category } from './category.ts';
@@ -30,13 +30,13 @@ export const categories: Resource = {
       method: 'GET',
       path: '/categories',
       summary: 'List categories',
-      document: `query listCategories($limit: Int, $after: String) {
-        page: categories(first: $limit, after: $after) ${pageOf(shape)}
+      document: `query listCategories($name: String, $sort: CategorySort, $limit: Int, $after: String) {
+        page: categories(filter: { name: $name }, sort: $sort, first: $limit, after: $after) ${pageOf(shape)}
       }`,
       status: 200,
       shape,
       list: true,
-      query: PAGE_PARAMETERS,
+      query: listParameters(Category),
     },
     {
       ...common,

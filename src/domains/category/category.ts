@@ -13,5 +13,6 @@ export const Category = declareRecord({
       text(2_000, 'A short description of the category', 'Loyal, loud and always hungry'),
     ),
   },
+  sorts: ['name'],
 });
 export type Category = RecordOf<typeof Category>;

@@ -4,8 +4,9 @@ import { builder } from '../../schema/builder.ts';
 import { recordConnection } from '../../schema/connection.ts';
 import { connectionOf } from '../../schema/connection-type.ts';
 import { type Domain, deletionDescription, eventsOf } from '../../schema/domain.ts';
-import { changed, exposed, given } from '../../schema/fields.ts';
+import { changed, exposed, filterOf, given } from '../../schema/fields.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
+import { FINDER, sortArgument, sortEnum } from '../../schema/sort.ts';
 import { unchanged, write } from '../../schema/write.ts';
 import { categories } from './category.routes.ts';
 import { categorySample } from './category.sample.ts';
@@ -25,6 +26,13 @@ export const CategoryType = builder.objectRef<Category>(Category.type).implement
 });
 
 const CategoryConnection = connectionOf(CategoryType);
+
+const CategoryFilterInput = builder.inputType('CategoryFilter', {
+  description: 'Selects categories.',
+  fields: (t) => ({ name: t.string({ description: FINDER }) }),
+});
+
+const CategorySort = builder.enumType('CategorySort', sortEnum(Category));
 
 const NewCategoryInput = builder.inputType('NewCategory', {
   description: 'Input for a new category.',
@@ -55,8 +63,12 @@ builder.queryFields((t) => ({
   categories: t.connection(
     {
       type: CategoryType,
-      description: 'All categories, ordered by id.',
-      resolve: (_root, args, context) => recordConnection(Category, args, {}, context),
+      description: 'All categories, by default ordered by id.',
+      args: {
+        filter: t.arg({ type: CategoryFilterInput, description: 'Which categories to return.' }),
+        sort: t.arg({ type: CategorySort, ...sortArgument(Category) }),
+      },
+      resolve: (_root, args, context) => recordConnection(Category, args, filterOf(args.filter), context),
     },
     CategoryConnection,
   ),

@@ -1,6 +1,6 @@
 import { ownId } from '../../foundation/fields.ts';
 import { restDialect } from '../../foundation/validation.ts';
-import { PAGE_PARAMETERS } from '../../schema/parameter.ts';
+import { listParameters } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
 import { pageOf, selectionOf, shapeOf } from '../../schema/shape.ts';
 import { petStatusParameter } from '../pet/pet.routes.ts';
@@ -45,13 +45,13 @@ export const inventoryItems: Resource = {
       method: 'GET',
       path: '/store/inventory',
       summary: 'List the inventory',
-      document: `query listInventory($status: [PetStatus!], $limit: Int, $after: String) {
-        page: inventory(filter: { status: $status }, first: $limit, after: $after) ${pageOf(shape)}
+      document: `query listInventory($status: [PetStatus!], $sort: InventorySort, $limit: Int, $after: String) {
+        page: inventory(filter: { status: $status }, sort: $sort, first: $limit, after: $after) ${pageOf(shape)}
       }`,
       status: 200,
       shape,
       list: true,
-      query: [petStatusParameter, ...PAGE_PARAMETERS],
+      query: [petStatusParameter, ...listParameters(Pet, 'inventory')],
     },
     {
       ...one,

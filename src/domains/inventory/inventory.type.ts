@@ -4,6 +4,7 @@ import { connectionOf } from '../../schema/connection-type.ts';
 import type { Domain } from '../../schema/domain.ts';
 import { exposed } from '../../schema/fields.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
+import { sortArgument, sortEnum } from '../../schema/sort.ts';
 import { unchanged, write } from '../../schema/write.ts';
 import { Pet } from '../pet/pet.ts';
 import { PetStatusType, PetType, petFilter } from '../pet/pet.type.ts';
@@ -35,6 +36,8 @@ const InventoryFilterInput = builder.inputType('InventoryFilter', {
   }),
 });
 
+const InventorySort = builder.enumType('InventorySort', sortEnum(Pet, 'inventory'));
+
 const InventoryUpdateInput = builder.inputType('InventoryUpdate', {
   description: 'A new stock count.',
   validate: inventoryUpdate(),
@@ -58,8 +61,11 @@ builder.queryFields((t) => ({
   inventory: t.connection(
     {
       type: InventoryItemType,
-      description: 'All inventory entries, ordered by petId.',
-      args: { filter: t.arg({ type: InventoryFilterInput, description: 'Which entries to return.' }) },
+      description: 'All inventory entries, by default ordered by petId.',
+      args: {
+        filter: t.arg({ type: InventoryFilterInput, description: 'Which entries to return.' }),
+        sort: t.arg({ type: InventorySort, ...sortArgument(Pet) }),
+      },
       resolve: (_root, args, context) => recordConnection(Pet, args, petFilter(args.filter), context),
     },
     InventoryItemConnection,

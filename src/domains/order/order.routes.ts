@@ -1,6 +1,6 @@
 import { newRules, patchRules } from '../../foundation/record.ts';
 import { restDialect } from '../../foundation/validation.ts';
-import { booleanParameter, idParameter, PAGE_PARAMETERS } from '../../schema/parameter.ts';
+import { booleanParameter, idParameter, listParameters } from '../../schema/parameter.ts';
 import type { Body, Resource } from '../../schema/route.ts';
 import { pageOf, selectionOf, shapeOf } from '../../schema/shape.ts';
 import { Order } from './order.ts';
@@ -44,8 +44,8 @@ export const orders: Resource = {
       method: 'GET',
       path: '/store/orders',
       summary: 'List orders',
-      document: `query listOrders($petId: ID, $complete: Boolean, $limit: Int, $after: String) {
-        page: orders(filter: { petId: $petId, complete: $complete }, first: $limit, after: $after) ${pageOf(shape)}
+      document: `query listOrders($petId: ID, $complete: Boolean, $sort: OrderSort, $limit: Int, $after: String) {
+        page: orders(filter: { petId: $petId, complete: $complete }, sort: $sort, first: $limit, after: $after) ${pageOf(shape)}
       }`,
       status: 200,
       shape,
@@ -54,7 +54,7 @@ export const orders: Resource = {
       query: [
         idParameter('petId', 'Only orders for this pet.'),
         booleanParameter('complete', 'Only fulfilled orders, or only unfulfilled ones.'),
-        ...PAGE_PARAMETERS,
+        ...listParameters(Order),
       ],
     },
     {

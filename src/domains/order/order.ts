@@ -23,5 +23,6 @@ export const Order = declareRecord({
     complete: defaulting(false, boolean('Whether the order has been fulfilled', false)),
   },
   filters: ['petId', 'complete'],
+  sorts: ['shipDate'],
 });
 export type Order = RecordOf<typeof Order>;

@@ -6,6 +6,7 @@ import { connectionOf } from '../../schema/connection-type.ts';
 import { type Domain, deletionDescription, eventsOf } from '../../schema/domain.ts';
 import { changed, exposed, filterOf, given } from '../../schema/fields.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
+import { sortArgument, sortEnum } from '../../schema/sort.ts';
 import { unchanged, write } from '../../schema/write.ts';
 import { Pet } from '../pet/pet.ts';
 import { PetType } from '../pet/pet.type.ts';
@@ -45,6 +46,8 @@ const OrderFilterInput = builder.inputType('OrderFilter', {
   }),
 });
 
+const OrderSort = builder.enumType('OrderSort', sortEnum(Order));
+
 const NewOrderInput = builder.inputType('NewOrder', {
   description: 'Input for a new order. No field is required.',
   validate: newRules(Order, graphqlDialect),
@@ -72,8 +75,11 @@ builder.objectField(PetType, 'orders', (t) =>
   t.connection(
     {
       type: OrderType,
-      description: 'The orders for this pet, ordered by id.',
-      args: { filter: t.arg({ type: OrderFilterInput, description: 'Which orders to return.' }) },
+      description: 'The orders for this pet, by default ordered by id.',
+      args: {
+        filter: t.arg({ type: OrderFilterInput, description: 'Which orders to return.' }),
+        sort: t.arg({ type: OrderSort, ...sortArgument(Order) }),
+      },
       resolve: ({ id }, args, context) =>
         childConnection(Order, 'petId', id, args, filterOf(args.filter), context),
     },
@@ -92,8 +98,11 @@ builder.queryFields((t) => ({
   orders: t.connection(
     {
       type: OrderType,
-      description: 'All orders, ordered by id.',
-      args: { filter: t.arg({ type: OrderFilterInput, description: 'Which orders to return.' }) },
+      description: 'All orders, by default ordered by id.',
+      args: {
+        filter: t.arg({ type: OrderFilterInput, description: 'Which orders to return.' }),
+        sort: t.arg({ type: OrderSort, ...sortArgument(Order) }),
+      },
       resolve: (_root, args, context) => recordConnection(Order, args, filterOf(args.filter), context),
     },
     OrderConnection,

@@ -1,6 +1,6 @@
 import { newRules, patchRules } from '../../foundation/record.ts';
 import { restDialect } from '../../foundation/validation.ts';
-import { choiceParameter, idParameter, PAGE_PARAMETERS } from '../../schema/parameter.ts';
+import { choiceParameter, idParameter, listParameters } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
 import { choicesSchema, pageOf, selectionOf, shapeOf } from '../../schema/shape.ts';
 import { Pet, PetStatus } from './pet.ts';
@@ -29,8 +29,8 @@ export const pets: Resource = {
       method: 'GET',
       path: '/pets',
       summary: 'List pets',
-      document: `query listPets($status: [PetStatus!], $categoryId: ID, $limit: Int, $after: String) {
-        page: pets(filter: { status: $status, categoryId: $categoryId }, first: $limit, after: $after) ${pageOf(shape)}
+      document: `query listPets($status: [PetStatus!], $categoryId: ID, $name: String, $sort: PetSort, $limit: Int, $after: String) {
+        page: pets(filter: { status: $status, categoryId: $categoryId, name: $name }, sort: $sort, first: $limit, after: $after) ${pageOf(shape)}
       }`,
       status: 200,
       shape,
@@ -38,7 +38,7 @@ export const pets: Resource = {
       query: [
         petStatusParameter,
         idParameter('categoryId', 'Only pets in this category.'),
-        ...PAGE_PARAMETERS,
+        ...listParameters(Pet),
       ],
     },
     {
@@ -113,15 +113,15 @@ export const pets: Resource = {
       path: '/categories/{categoryId}/pets',
       pathParameter: 'categoryId',
       summary: 'List the pets in a category',
-      document: `query listPetsOfCategory($categoryId: ID!, $status: [PetStatus!], $limit: Int, $after: String) {
+      document: `query listPetsOfCategory($categoryId: ID!, $status: [PetStatus!], $name: String, $sort: PetSort, $limit: Int, $after: String) {
         parent: category(id: $categoryId) {
-          page: pets(filter: { status: $status }, first: $limit, after: $after) ${pageOf(shape)}
+          page: pets(filter: { status: $status, name: $name }, sort: $sort, first: $limit, after: $after) ${pageOf(shape)}
         }
       }`,
       status: 200,
       shape,
       list: true,
-      query: [petStatusParameter, ...PAGE_PARAMETERS],
+      query: [petStatusParameter, ...listParameters(Pet)],
     },
   ],
 };

@@ -23,5 +23,6 @@ export const Pet = declareRecord({
     quantity: viewedBy('inventory', defaulting(0, integer(0, MAX_INT32, 'Current stock count', 3))),
   },
   filters: ['status', 'categoryId'],
+  sorts: ['name', 'quantity'],
 });
 export type Pet = RecordOf<typeof Pet>;

@@ -1,14 +1,15 @@
 import { notFound } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
 import { andThen } from '../../foundation/maybe-promise.ts';
-import { type FilterOf, type NewOf, newRules, type PatchOf, patchRules } from '../../foundation/record.ts';
+import { type NewOf, newRules, type PatchOf, patchRules } from '../../foundation/record.ts';
 import { graphqlDialect } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
-import { childConnection, recordConnection } from '../../schema/connection.ts';
+import { childConnection, type GivenFilter, recordConnection } from '../../schema/connection.ts';
 import { connectionOf } from '../../schema/connection-type.ts';
 import { type Domain, deletionDescription, eventsOf } from '../../schema/domain.ts';
 import { changed, enumOf, exposed, filterOf, given } from '../../schema/fields.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
+import { FINDER, sortArgument, sortEnum } from '../../schema/sort.ts';
 import { unchanged, write } from '../../schema/write.ts';
 import { Category } from '../category/category.ts';
 import { CategoryType } from '../category/category.type.ts';
@@ -50,8 +51,11 @@ const PetFilterInput = builder.inputType('PetFilter', {
   fields: (t) => ({
     status: t.field({ type: [PetStatusType], description: 'Pets with any of these statuses.' }),
     categoryId: t.id({ description: 'Pets in this category.' }),
+    name: t.string({ description: FINDER }),
   }),
 });
+
+export const PetSort = builder.enumType('PetSort', sortEnum(Pet));
 
 const NewPetInput = builder.inputType('NewPet', {
   description: 'Input for a new pet.',
@@ -75,7 +79,7 @@ const PetPatchInput = builder.inputType('PetPatch', {
 
 /** What a filter selects, normalised so that equal filters share one count and repeated values are read once. */
 export function petFilter(filter: Parameters<typeof filterOf<typeof PetFilterInput.$inferInput>>[0]) {
-  const wanted: FilterOf<typeof Pet> = filterOf(filter);
+  const wanted: GivenFilter<typeof Pet> = filterOf(filter);
   const { status } = wanted;
   return status ? { ...wanted, status: PetStatus.values.filter((value) => status.includes(value)) } : wanted;
 }
@@ -84,8 +88,11 @@ builder.objectField(CategoryType, 'pets', (t) =>
   t.connection(
     {
       type: PetType,
-      description: 'The pets of this category, ordered by id.',
-      args: { filter: t.arg({ type: PetFilterInput, description: 'Which pets to return.' }) },
+      description: 'The pets of this category, by default ordered by id.',
+      args: {
+        filter: t.arg({ type: PetFilterInput, description: 'Which pets to return.' }),
+        sort: t.arg({ type: PetSort, ...sortArgument(Pet) }),
+      },
       resolve: ({ id }, args, context) =>
         childConnection(Pet, 'categoryId', id, args, petFilter(args.filter), context),
     },
@@ -104,8 +111,11 @@ builder.queryFields((t) => ({
   pets: t.connection(
     {
       type: PetType,
-      description: 'All pets, ordered by id.',
-      args: { filter: t.arg({ type: PetFilterInput, description: 'Which pets to return.' }) },
+      description: 'All pets, by default ordered by id.',
+      args: {
+        filter: t.arg({ type: PetFilterInput, description: 'Which pets to return.' }),
+        sort: t.arg({ type: PetSort, ...sortArgument(Pet) }),
+      },
       resolve: (_root, args, context) => recordConnection(Pet, args, petFilter(args.filter), context),
     },
     PetConnection,

@@ -8,6 +8,7 @@ import type {
 import { type AnyRecord, type Fields, inputFields } from '../../foundation/record.ts';
 import { type EventType, eventTypesOf, type StoredEvent, updateTypeOf } from '../events.ts';
 import { SNAPSHOT } from './changes.ts';
+import { CREATED_VERSION } from './collection.ts';
 import { DocumentCodec } from './documents.ts';
 import { toId } from './keys.ts';
 
@@ -44,7 +45,7 @@ function conditionsOf(record: AnyRecord): [EventType, Document][] {
   });
   const ofRecord = views.size > 0 ? [visible, { $or: own.map(touches) }] : [visible];
   return [
-    [types.created, change('insert')],
+    [types.created, { ...change('insert'), 'fullDocument.version': CREATED_VERSION }],
     [types.updated, { ...change('update'), $and: ofRecord }],
     ...ofViews,
     [types.deleted, change('delete')],

@@ -11,6 +11,9 @@ export interface CollectionDefinition {
   defaults?: Document;
 }
 
+/** The collection with the version of the layout. */
+export const LAYOUT_COLLECTION = 'layout';
+
 /** An int64 id in BSON. */
 export type Key = bigint;
 
@@ -38,6 +41,12 @@ export function objectSchema(properties: Record<string, Document>): Document {
     properties: Object.fromEntries(entries.map((entry) => [entry.name, entry.schema])),
   };
 }
+
+/**
+ * The version of a new record, and of one that was imported. The latter was not created here, so its insertion
+ * is no event.
+ */
+export const [CREATED_VERSION, IMPORTED_VERSION] = [0, 1];
 
 /** Common fields of all record documents. */
 export interface RecordDocument {

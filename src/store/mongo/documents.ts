@@ -1,11 +1,21 @@
 import type { Document } from 'mongodb';
 import type { Field, FieldKind } from '../../foundation/fields.ts';
+import { folded } from '../../foundation/folded.ts';
 import { formatInstant, parseInstant } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { EventRecord } from '../events.ts';
-import { indexesOf } from '../indexes.ts';
-import { type CollectionDefinition, DATE, ID, type RecordDocument, recordSchema } from './collection.ts';
+import { indexesOf, sortIndexesOf } from '../indexes.ts';
+import {
+  type CollectionDefinition,
+  CREATED_VERSION,
+  DATE,
+  ID,
+  type RecordDocument,
+  recordSchema,
+} from './collection.ts';
+import { type FoldedField, foldedFieldsOf } from './folding.ts';
 import { toId, toKey } from './keys.ts';
+import { sortIndexKey } from './ordered-page.ts';
 
 /** How the values of one kind are stored. Neither function gets an absent value. */
 interface Codec {
@@ -45,16 +55,19 @@ function schemaOf({ kind, choices, range, limits, schema }: Field): Document {
 export const collectionOf = (record: AnyRecord): CollectionDefinition => ({
   name: record.plural,
   schema: recordSchema(
-    Object.fromEntries(
-      Object.entries(record.fields as Fields).map(([name, field]) => [
+    Object.fromEntries([
+      ...Object.entries(record.fields as Fields).map(([name, field]) => [
         field.presence === 'optional' ? `${name}?` : name,
         schemaOf(field),
       ]),
-    ),
+      // Absent in records of an earlier version until they are taken over (`folding.ts`).
+      ...foldedFieldsOf(record).map(({ property }) => [`${property}?`, { bsonType: 'string' }]),
+    ]),
   ),
   // Filtering by several values merges index ranges that are each ordered by id, so nothing is sorted in memory.
   indexes: [
     ...indexesOf(record).map((fields) => ({ key: { ...ascending(fields), _id: 1 as const } })),
+    ...sortIndexesOf(record).map((index) => ({ key: sortIndexKey(record, index) })),
     ...record.unique.map((fields: readonly string[]) => ({
       key: ascending(fields),
       unique: true,
@@ -75,9 +88,12 @@ const ascending = (fields: readonly string[]) =>
 export class DocumentCodec {
   /** The projection to what clients see. Versions stay in the database. */
   readonly projection: Readonly<Record<string, 1>>;
+  readonly #folded: readonly FoldedField[];
   readonly #fields: readonly { name: string; field: Field; stored: Codec['stored']; read: Codec['read'] }[];
 
-  constructor({ fields }: AnyRecord) {
+  constructor(record: AnyRecord) {
+    const { fields } = record;
+    this.#folded = foldedFieldsOf(record);
     this.#fields = Object.entries(fields as Fields).map(([name, field]) => ({
       name,
       field,
@@ -116,6 +132,20 @@ export class DocumentCodec {
       const value = values[name] ?? (field.presence === 'defaulted' ? field.default : undefined);
       if (value != null) given[name] = value;
     }
-    return { _id, ...this.stored(given), version: 0 };
+    return { _id, ...this.stored(given), ...this.folded(given), version: CREATED_VERSION };
+  }
+
+  /** The folded forms of those values that a change replaces. */
+  foldedChanges(before: Document, change: Readonly<Record<string, unknown>>): Document {
+    const changed = this.#folded.filter(({ field }) => change[field] !== before[field]);
+    return this.folded(Object.fromEntries(changed.map(({ field }) => [field, change[field]])));
+  }
+
+  /** The folded forms of those values that lists are ordered by. */
+  folded(values: Readonly<Record<string, unknown>>): Document {
+    const document: Document = {};
+    for (const { field, property } of this.#folded)
+      if (typeof values[field] === 'string') document[property] = folded(values[field]);
+    return document;
   }
 }

@@ -2,13 +2,14 @@ import type { Collection, CreateCollectionOptions, Document } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { OnMigrated } from '../store.ts';
 import { apiKeysCollection } from './api-keys.ts';
-import { type CollectionDefinition, INTEGER, objectSchema, STRING } from './collection.ts';
+import { type CollectionDefinition, INTEGER, LAYOUT_COLLECTION, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { collectionOf } from './documents.ts';
 import { isDuplicateKey, isNamespaceTaken, isUnauthorized } from './errors.ts';
 import { holdsCollection } from './hold-documents.ts';
 import { idempotencyCollection } from './idempotency.ts';
 import { countersCollection } from './ids.ts';
+import { importsCollection } from './import-progress.ts';
 import { usageCollection } from './usage.ts';
 import { usageHistoryCollection } from './usage-history.ts';
 
@@ -17,7 +18,7 @@ import { usageHistoryCollection } from './usage-history.ts';
  * handle. They then refuse to start instead of restoring their own validators.
  *
  * Version 1 kept reference counts on parents and had no number; version 2 has holds; version 3 has keys with
- * scopes, networks and lists of documents.
+ * scopes, networks and lists of documents, and folded names.
  */
 const LAYOUT = 3;
 
@@ -27,7 +28,7 @@ interface LayoutDocument {
 }
 
 const layoutCollection: CollectionDefinition = {
-  name: 'layout',
+  name: LAYOUT_COLLECTION,
   schema: objectSchema({ _id: STRING, version: INTEGER }),
   indexes: [],
 };
@@ -41,6 +42,7 @@ const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefini
   idempotencyCollection,
   countersCollection,
   holdsCollection,
+  importsCollection,
 ];
 
 /**

@@ -8,9 +8,11 @@ import { createChosenIds } from './chosen-ids.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { isUnavailable } from './errors.ts';
 import { mongoEvents } from './events.ts';
+import { createFolding } from './folding.ts';
 import { createHolds } from './holds.ts';
 import { mongoIdempotency } from './idempotency.ts';
 import { createIdSequences } from './ids.ts';
+import { refuseUnfinishedImport } from './import-progress.ts';
 import { prepareLayout } from './layout.ts';
 import { MongoTable } from './table.ts';
 import { createUnitRunners, type Unit } from './units.ts';
@@ -36,12 +38,15 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   const { records } = settings;
   const database: Database = connectTo(settings, async (hello) => {
     const changed = await prepareLayout(database, records, hello, settings.onMigrated ?? (() => {}));
+    await refuseUnfinishedImport(database);
     await ids.prepare(records);
+    await folding.prepare();
     await holds.prepare();
     return changed;
   });
   const ids = createIdSequences(database);
   const holds = createHolds(database);
+  const folding = createFolding(database, records);
   try {
     await database.execute(() => Promise.resolve());
   } catch (error) {
@@ -57,7 +62,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   const executing: Table<AnyRecord>[] = [];
   for (const record of records) {
     const chosenIds = record.choosesId ? createChosenIds(database, ids, record.plural) : undefined;
-    const table = new MongoTable(database, record, { holds, ids, chosenIds, isStored });
+    const table = new MongoTable(database, record, { holds, ids, chosenIds, folding, isStored });
     all[record.index] = table;
     const { peek, ...reads } = table.reads();
     const methods = { ...reads, ...table.writes(units.run) } as unknown as Methods;
@@ -98,6 +103,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
       }),
     async close() {
       stopFollowing();
+      folding.stop();
       await holds.close();
       await database.client.close();
     },

@@ -1,12 +1,14 @@
 import type { Collection, Document, Filter } from 'mongodb';
 import { AppError } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
 import type { Page, PageRequest } from '../table.ts';
 import { batch, dedupe, limitConcurrency, singleFlight } from './batching.ts';
 import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './errors.ts';
 import { toId, toKey } from './keys.ts';
+import { type ListConditions, OrderedPage } from './ordered-page.ts';
 import type { Unit } from './units.ts';
 
 /** Time limit for a count in milliseconds, because counting reads everything it counts. */
@@ -23,6 +25,7 @@ const MAX_LOOKUPS = 50;
 
 /** How documents of a collection map to records of the port. */
 export interface RecordKind<D extends { _id: Key }, T> {
+  record: AnyRecord;
   collection: Collection<D>;
   /** The projection. Versions stay in the database. */
   fields: Document;
@@ -49,6 +52,7 @@ interface PageOfParents<D> {
   parentIds: readonly Id[];
   where: Filter<D>;
   request: PageRequest;
+  prefix: ListConditions['prefix'];
 }
 
 /** Reads common to all records. Each is one command that is answered from an index in id order. */
@@ -111,12 +115,44 @@ export class Records<D extends { _id: Key }, T> {
     return records;
   }
 
-  async page(where: Where<D>, request: PageRequest): Promise<Page<T>> {
+  /** @param prefix the start of a folded text, besides the other conditions */
+  async page(where: Where<D>, request: PageRequest, prefix?: ListConditions['prefix']): Promise<Page<T>> {
     if (where === null) return { items: [], hasMore: false };
-    return await this.#pages(cacheKey([where, request]), () => this.#readPage(where, request));
+    return await this.#pages(cacheKey([where, request, prefix]), () =>
+      this.#readPage(where, request, prefix),
+    );
   }
 
-  async #readPage(where: Filter<D>, request: PageRequest): Promise<Page<T>> {
+  /** One search usually suffices: a second reads the absent values after the others, or where a search ended. */
+  async #readOrderedPage(page: OrderedPage): Promise<Page<T>> {
+    const { collection, fields, toRecord } = this.#kind;
+    const run = (pipeline: Document[], hint: Document | undefined) =>
+      this.#send(() =>
+        collection
+          .aggregate<Document>(pipeline, {
+            ...this.#options,
+            ...(hint && { hint }),
+            batchSize: page.limit + 2,
+          })
+          .toArray(),
+      );
+    const all: Document[] = [];
+    for (const { found, end, hint } of page.pipelines(fields)) {
+      all.push(...(await run(found, hint)));
+      if (page.isFull(all)) break;
+      const [last] = end ? await run(end, hint) : [];
+      if (last) return page.toPage(all as D[], last, toRecord);
+    }
+    return page.toPage(all as D[], undefined, toRecord);
+  }
+
+  async #readPage(
+    where: Filter<D>,
+    request: PageRequest,
+    prefix?: ListConditions['prefix'],
+  ): Promise<Page<T>> {
+    if (isOrdered(request, prefix))
+      return this.#readOrderedPage(new OrderedPage(this.#kind.record, { where, prefix }, request));
     const found = await this.#send(() =>
       this.#kind.collection
         .find({ ...where, ...rangeOf(request) } as Filter<D>, {
@@ -142,12 +178,13 @@ export class Records<D extends { _id: Key }, T> {
     parentIds: readonly Id[],
     where: Where<D>,
     request: PageRequest,
+    prefix?: ListConditions['prefix'],
   ): Promise<Page<T>[]> {
     if (where === null || parentIds.length === 0) {
       return parentIds.map(() => ({ items: [], hasMore: false }));
     }
-    const name = cacheKey([parentIds, where, request]);
-    return await (await this.#pagesOfParents({ name, parents, parentIds, where, request })).pages;
+    const name = cacheKey([parentIds, where, request, prefix]);
+    return await (await this.#pagesOfParents({ name, parents, parentIds, where, request, prefix })).pages;
   }
 
   /**
@@ -180,6 +217,26 @@ export class Records<D extends { _id: Key }, T> {
     const { parents, parentIds } = all[0]!;
     const { collection, field, mayBeDeleted } = parents;
     const wanted = [...new Set(parentIds)];
+    const ordered = all.map(({ where, request, prefix }) =>
+      isOrdered(request, prefix)
+        ? new OrderedPage(this.#kind.record, { where, prefix }, request, field)
+        : undefined,
+    );
+    const lookups = all.flatMap(({ where, request }, n): [as: string, pipeline: Document[]][] => {
+      const { fields } = this.#kind;
+      const page = ordered[n];
+      if (page) {
+        return page
+          .pipelines(fields)
+          .flatMap(({ found, end }, i): [string, Document[]][] => [
+            [`found${n}_${i}`, found],
+            ...(end ? [[`end${n}_${i}`, end] as [string, Document[]]] : []),
+          ]);
+      }
+      const match = { $match: { ...where, ...rangeOf(request) } };
+      const limited = [{ $sort: orderOf(request) }, { $limit: request.limit + 1 }, { $project: fields }];
+      return [[`found${n}`, [match, ...limited]]];
+    });
     const rows = await this.#send(() =>
       collection
         .aggregate<{ _id: Key; [found: string]: unknown }>(
@@ -187,18 +244,13 @@ export class Records<D extends { _id: Key }, T> {
             { $match: { _id: { $in: wanted.map(toKey) } } },
             { $project: { _id: 1 } },
             // With localField and pipeline, each parent gets an ordered index scan that stops at the limit.
-            ...all.map(({ where, request }, n) => ({
+            ...lookups.map(([as, pipeline]) => ({
               $lookup: {
                 from: this.#kind.collection.collectionName,
                 localField: '_id',
                 foreignField: field,
-                pipeline: [
-                  { $match: { ...where, ...rangeOf(request) } },
-                  { $sort: orderOf(request) },
-                  { $limit: request.limit + 1 },
-                  { $project: this.#kind.fields },
-                ],
-                as: `found${n}`,
+                pipeline,
+                as,
               },
             })),
           ],
@@ -207,14 +259,19 @@ export class Records<D extends { _id: Key }, T> {
         .toArray(),
     );
     return await Promise.all(
-      all.map(async ({ where, request }, n) => {
+      all.map(async ({ where, request, prefix }, n) => {
         const pages = new Map<Id, Page<T>>();
-        for (const row of rows)
-          pages.set(toId(row._id), pageOf(row[`found${n}`] as D[], request, this.#kind.toRecord));
+        const page = ordered[n];
+        for (const row of rows) {
+          const found = page
+            ? orderedPageOf(page, row, n, this.#kind.toRecord)
+            : pageOf(row[`found${n}`] as D[], request, this.#kind.toRecord);
+          pages.set(toId(row._id), found);
+        }
         for (const id of mayBeDeleted ? wanted : []) {
           if (pages.has(id)) continue;
-          const ofThis = { $and: [where, { [field]: toKey(id) }] } as Filter<D>;
-          pages.set(id, await this.#readPage(ofThis, request));
+          const ofThis = { ...where, [field]: toKey(id) } as Filter<D>;
+          pages.set(id, await this.#readPage(ofThis, request, prefix));
         }
         return parentIds.map((id) => pages.get(id) ?? { items: [], hasMore: false });
       }),
@@ -274,6 +331,26 @@ export class Records<D extends { _id: Key }, T> {
     const counts = new Map(rows.map((row) => [toId(row._id), Number(row.count)]));
     return parentIds.map((id) => counts.get(id) ?? 0);
   }
+}
+
+/** Whether a page is not simply in ascending order of ids. */
+const isOrdered = ({ order, inclusive }: PageRequest, prefix: ListConditions['prefix']): boolean =>
+  order !== undefined || inclusive === true || prefix !== undefined;
+
+/** The page of one parent. */
+function orderedPageOf<D, T>(
+  page: OrderedPage,
+  row: Document,
+  n: number,
+  toRecord: (document: D) => T,
+): Page<T> {
+  const all: D[] = [];
+  for (let i = 0; row[`found${n}_${i}`] !== undefined && !page.isFull(all); i++) {
+    all.push(...(row[`found${n}_${i}`] as D[]));
+    const last = (row[`end${n}_${i}`] as Document[] | undefined)?.[0];
+    if (last && !page.isFull(all)) return page.toPage(all, last, toRecord);
+  }
+  return page.toPage(all, undefined, toRecord);
 }
 
 async function withCountTimeout<R>(count: (maxTimeMS: number) => Promise<R>): Promise<R> {

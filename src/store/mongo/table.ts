@@ -3,24 +3,28 @@ import { notFound, unknownReference } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
 import {
   type AnyRecord,
+  type Fields,
   holdersOf,
   isHolding,
+  isPrefix,
   type RecordOf,
   referencesOf,
 } from '../../foundation/record.ts';
 import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
 import type { EventRecord } from '../events.ts';
-import type { Check, TableReads, TableWrites } from '../table.ts';
+import type { Check, PageRequest, TableReads, TableWrites } from '../table.ts';
 import { updateFor } from './changes.ts';
 import type { ChosenIds } from './chosen-ids.ts';
 import type { Key, RecordDocument } from './collection.ts';
 import type { Database } from './database.ts';
 import { DocumentCodec } from './documents.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
+import type { Folding } from './folding.ts';
 import type { Holds } from './holds.ts';
 import type { IdSequences } from './ids.ts';
 import { createInsert, type Duplicate } from './inserts.ts';
 import { toKey } from './keys.ts';
+import { prefixCondition, prefixOf, sortProperty } from './ordered-page.ts';
 import { Records, type Where } from './records.ts';
 import type { RunUnit, Unit } from './units.ts';
 
@@ -36,6 +40,7 @@ export class MongoTable {
   readonly #insertDocument: ReturnType<typeof createInsert<RecordDocument>>;
   readonly #ids: IdSequences;
   readonly #chosenIds: ChosenIds | undefined;
+  readonly #folding: Folding;
   readonly #isStored: (record: AnyRecord) => boolean;
 
   /** @param isStored whether this store has a table for a record */
@@ -46,6 +51,7 @@ export class MongoTable {
       holds: Holds;
       ids: IdSequences;
       chosenIds: ChosenIds | undefined;
+      folding: Folding;
       isStored: (record: AnyRecord) => boolean;
     },
   ) {
@@ -57,6 +63,7 @@ export class MongoTable {
     this.#ids = tools.ids;
     this.#chosenIds = tools.chosenIds;
     this.#isStored = tools.isStored;
+    this.#folding = tools.folding;
     this.#insertDocument = createInsert(this.#collection, database);
   }
 
@@ -64,7 +71,7 @@ export class MongoTable {
   reads(unit?: Unit): TableReads<AnyRecord> {
     const codec = this.#codec;
     const { toRecord } = codec;
-    const kind = { collection: this.#collection, fields: codec.projection, toRecord };
+    const kind = { record: this.#record, collection: this.#collection, fields: codec.projection, toRecord };
     const records = new Records<RecordDocument, EventRecord>(kind, this.#database, unit);
     const parentOf = (field: string) => {
       const reference = referencesOf(this.#record).find((one) => one.field === field)!;
@@ -75,12 +82,27 @@ export class MongoTable {
     return {
       byIds: (ids) => records.byId(ids) as Promise<never[]>,
       peek: () => undefined,
-      page: (filter, page) => records.page(this.#where(filter), page) as Promise<never>,
-      pagesByParent: (field, parents, filter, page) =>
-        records.pagesByParent(parentOf(field), parents, this.#where(filter), page) as Promise<never[]>,
-      count: (filter) => records.count(this.#where(filter)),
+      page: async (filter, page) => {
+        this.#requireFolded(filter, page);
+        return (await records.page(this.#where(filter), page, prefixOf(filter))) as never;
+      },
+      pagesByParent: async (field, parents, filter, page) => {
+        this.#requireFolded(filter, page);
+        const prefix = prefixOf(filter);
+        return (await records.pagesByParent(
+          parentOf(field),
+          parents,
+          this.#where(filter),
+          page,
+          prefix,
+        )) as never[];
+      },
+      count: async (filter) => {
+        this.#requireFolded(filter);
+        return await records.count(this.#withPrefix(filter));
+      },
       countsByParent: (field, parents, filter) =>
-        records.countsByParent(field as never, parents, this.#where(filter)),
+        records.countsByParent(field as never, parents, this.#withPrefix(filter)),
     };
   }
 
@@ -93,9 +115,22 @@ export class MongoTable {
     };
   }
 
+  /** @throws UNAVAILABLE while names that a list needs are being folded */
+  #requireFolded(filter: Values, page?: PageRequest): void {
+    if (page?.order?.field !== undefined || prefixOf(filter)) this.#folding.require(this.#record);
+  }
+
+  #withPrefix(filter: Values): Where<RecordDocument> {
+    const [where, prefix] = [this.#where(filter), prefixOf(filter)];
+    if (where === null || !prefix) return where;
+    const property = sortProperty(prefix.field, (this.#record.fields as Fields)[prefix.field]!);
+    return { ...where, ...prefixCondition(property, prefix.text) } as Where<RecordDocument>;
+  }
+
   #where(filter: Values): Where<RecordDocument> {
     const where: Document = {};
     for (const [field, value] of Object.entries(this.#codec.stored(filter))) {
+      if (isPrefix(value)) continue;
       if (!Array.isArray(value)) where[field] = value;
       else if (value.length === 0) return null;
       else where[field] = value.length === 1 ? value[0] : { $in: value };
@@ -157,7 +192,7 @@ export class MongoTable {
     unit: Unit,
   ): Promise<RecordOf<AnyRecord>> {
     const document = await this.#existing(id, check, unit);
-    const change = this.#codec.stored(patch);
+    const change = { ...this.#codec.stored(patch), ...this.#codec.foldedChanges(document, patch) };
     const current = this.#codec.toRecord(document);
     const next = this.#codec.toRecord({ ...document, ...change });
     await this.#requireReferences(next, current, unit);

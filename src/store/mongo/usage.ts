@@ -7,7 +7,7 @@ import { type CollectionDefinition, DATE, NUMBER, objectSchema, STRING } from '.
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
 
-interface UsageDocument extends UsageState {
+export interface UsageDocument extends UsageState {
   _id: string;
   /** When nothing in the document matters any more. */
   forgetAt: Date;
@@ -227,7 +227,7 @@ export function mongoUsage(database: Database) {
 }
 
 /** The state in a usage document. Converted with Number because an earlier layout stored int64. */
-const toUsage = (usage: UsageDocument): UsageState => ({
+export const toUsage = (usage: UsageDocument): UsageState => ({
   minuteStart: Number(usage.minuteStart),
   minuteUsed: Number(usage.minuteUsed),
   dayStart: Number(usage.dayStart),

@@ -1,6 +1,9 @@
 import type { Field, FieldKind } from '../../foundation/fields.ts';
+import { folded } from '../../foundation/folded.ts';
 import { formatInstant, parseInstant } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import type { SortIndex } from '../indexes.ts';
+import { isFolded } from '../order.ts';
 import type { Value } from './connection.ts';
 
 /** How the values of one kind are stored. `stored` and `read` never get an absent value. */
@@ -58,3 +61,24 @@ export const columnsOf = ({ fields }: AnyRecord): readonly Column[] =>
       read: read as Column['read'],
     };
   });
+
+/** The column that a field is ordered by: for a text, the one with its folded form. */
+export const sortColumn = (field: string, declaration: Field): string =>
+  isFolded(declaration) ? `${columnName(field)}_folded` : columnName(field);
+
+/** The columns with folded forms. Null in records of an earlier version until they are taken over (`folding.ts`). */
+export const foldedColumnsOf = (record: AnyRecord): readonly Column[] =>
+  columnsOf(record)
+    .filter(({ field, declaration }) => record.sorts.includes(field) && isFolded(declaration))
+    .map((column) => ({
+      ...column,
+      name: sortColumn(column.field, column.declaration),
+      declaration: { ...column.declaration, presence: 'optional' },
+      stored: (value) => (value == null ? null : folded(value as string)),
+    }));
+
+/** The name of the index for an order. */
+export function sortIndexName(record: AnyRecord, { equal, sort }: SortIndex): string {
+  const parents = equal.map((field) => `${columnName(field).replace(/_id$/, '')}_and_`).join('');
+  return `${record.plural}_by_${parents}${sortColumn(sort, (record.fields as Fields)[sort]!)}`;
+}

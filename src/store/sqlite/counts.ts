@@ -2,8 +2,9 @@ import type { Field } from '../../foundation/fields.ts';
 import type { Id } from '../../foundation/id.ts';
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { type Column, columnsOf } from './columns.ts';
+import { type Conditions, idList } from './conditions.ts';
 import type { Connection, Value } from './connection.ts';
-import { type Conditions, idList } from './records.ts';
+import { countPrefix } from './ordered-page.ts';
 
 /** A table, index or trigger, named and with the statement that creates it. */
 export interface Statement {
@@ -97,15 +98,18 @@ export function countsOf(record: AnyRecord): KeptCounts | undefined {
 export class Counts {
   readonly #db: Connection;
   readonly #plural: string;
+  readonly #record: AnyRecord;
   readonly #kept: KeptCounts | undefined;
 
   constructor(db: Connection, record: AnyRecord) {
     this.#db = db;
     this.#plural = record.plural;
+    this.#record = record;
     this.#kept = countsOf(record);
   }
 
   count(where: Conditions): number {
+    if (where.prefix) return countPrefix(this.#db, this.#record, where);
     const params: Value[] = [];
     const kept = this.#keptFor(where);
     const sql =
@@ -117,6 +121,12 @@ export class Counts {
 
   /** @param parent the column with the parent */
   countsByParent(parent: string, parents: readonly Id[], where: Conditions): number[] {
+    if (where.prefix) {
+      return parents.map((id) => {
+        const ofParent = { ...where, equal: [...where.equal, [parent, BigInt(id)] as const] };
+        return countPrefix(this.#db, this.#record, ofParent);
+      });
+    }
     const params: Value[] = [idList(parents)];
     const kept = this.#keptFor({ ...where, equal: [...where.equal, [parent, null]] });
     const sum = this.#sum(where, kept, params, `${parent} = parent.value`);

@@ -1,8 +1,9 @@
-import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
-import { indexesOf } from '../indexes.ts';
-import { type Column, columnName, columnsOf } from './columns.ts';
+import { type AnyRecord, type Fields, referencesOf } from '../../foundation/record.ts';
+import { indexesOf, type SortIndex, sortIndexesOf } from '../indexes.ts';
+import { type Column, columnName, columnsOf, foldedColumnsOf, sortColumn, sortIndexName } from './columns.ts';
 import type { Connection } from './connection.ts';
 import { countsOf, type Statement } from './counts.ts';
+import { recordFolded } from './folding.ts';
 
 const definitionOf = (record: AnyRecord, { name, type, declaration }: Column): string => {
   const reference = referencesOf(record).find(({ field }) => columnName(field) === name);
@@ -18,11 +19,23 @@ const definitionOf = (record: AnyRecord, { name, type, declaration }: Column): s
     .join(' ');
 };
 
+const allColumns = (record: AnyRecord) => [...columnsOf(record), ...foldedColumnsOf(record)];
+
 function tableOf(record: AnyRecord): string {
-  const columns = columnsOf(record).map((column) => definitionOf(record, column));
+  const columns = allColumns(record).map((column) => definitionOf(record, column));
   // AUTOINCREMENT keeps the highest id ever stored; chosen ids are excluded from assignment in another way.
   const id = `id integer primary key${record.choosesId ? '' : ' autoincrement'}`;
   return `create table ${record.plural} (${[id, ...columns].join(', ')}) strict`;
+}
+
+/** The index for an order. */
+function sortIndex(record: AnyRecord, { equal, sort }: SortIndex): Statement {
+  const column = sortColumn(sort, (record.fields as Fields)[sort]!);
+  const name = sortIndexName(record, { equal, sort });
+  const columns = [...equal.map(columnName), column, 'id'].join(', ');
+  // Names of an earlier version are taken over one by one, which must not begin with a large index.
+  const taken = column === columnName(sort) ? '' : ` where ${column} is not null`;
+  return { name, sql: `create index ${name} on ${record.plural} (${columns})${taken}` };
 }
 
 function indexStatements(record: AnyRecord): Statement[] {
@@ -34,6 +47,7 @@ function indexStatements(record: AnyRecord): Statement[] {
       name: nameOf(fields),
       sql: `create index ${nameOf(fields)} on ${record.plural} (${list(fields)}, id)`,
     })),
+    ...sortIndexesOf(record).map((index) => sortIndex(record, index)),
     ...record.unique.map((fields: readonly string[]) => ({
       name: `${nameOf(fields)}_once`,
       sql: `create unique index ${nameOf(fields)}_once on ${record.plural} (${list(fields)})`,
@@ -94,9 +108,9 @@ function missing(db: Connection, records: readonly AnyRecord[]): string[] {
   for (const record of records) {
     if (there.has(record.plural)) {
       const known = columnsThere(record.plural);
-      const added = columnsOf(record).filter(({ name }) => !known.includes(name));
+      const added = allColumns(record).filter(({ name }) => !known.includes(name));
       statements.push(...added.map((column) => additionOf(record, column)));
-    } else create([{ name: record.plural, sql: tableOf(record) }]);
+    } else create([{ name: record.plural, sql: `${tableOf(record)}; ${recordFolded(record)}` }]);
     create([...idTables(record), ...indexStatements(record)]);
     const counts = countsOf(record);
     if (!counts) continue;

@@ -4,41 +4,9 @@ import type { Id } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { Check, Page, PageRequest } from '../table.ts';
 import { type Column, columnsOf } from './columns.ts';
+import { type Conditions, idList, type Where } from './conditions.ts';
 import type { Connection, Value } from './connection.ts';
-
-/** Conditions on columns, all of which must match. */
-export interface Conditions {
-  equal: readonly (readonly [column: string, value: Value])[];
-  /** Distinct values of one column, at least one. */
-  oneOf?: { column: string; values: readonly Value[] };
-}
-
-/** Conditions on columns; null matches nothing. */
-export type Where = Conditions | null;
-
-/**
- * Translates a filter of the port.
- *
- * @throws Error if more than one field has a list of values, which no query needs
- */
-export function whereOf(columns: readonly Column[], filter: Readonly<Record<string, unknown>>): Where {
-  const equal: [string, Value][] = [];
-  let oneOf: Conditions['oneOf'];
-  for (const { field, name, declaration, stored } of columns) {
-    const value = filter[field];
-    if (value === undefined) continue;
-    if (!Array.isArray(value)) {
-      equal.push([name, stored(value)]);
-      continue;
-    }
-    const values = [...new Set(value)];
-    if (values.length === 0) return null;
-    if (values.length === declaration.choices?.values.length && declaration.presence !== 'optional') continue;
-    if (oneOf) throw new Error('Only one field of a filter may have a list of values.');
-    oneOf = { column: name, values: values.map(stored) };
-  }
-  return oneOf ? { equal, oneOf } : { equal };
-}
+import { readOrderedPage } from './ordered-page.ts';
 
 /** Builds a page from query results. One more record than requested means there are more. */
 const toPage = <T>(
@@ -152,6 +120,7 @@ export class Records<T extends { id: Id }> {
 
   page(where: Where, request: PageRequest): Page<T> {
     if (!where) return { items: [], hasMore: false };
+    if (isOrdered(where, request)) return this.#orderedPage(where, request);
     const params = pageParams(where, request);
     const shape = pageShape(where, request, '');
     const [page] = this.#pagesOf(shape, params, () => {
@@ -167,6 +136,12 @@ export class Records<T extends { id: Id }> {
   /** Reads one page per value of the column `parent`, each by its own index search. */
   pagesByParent(parent: string, parents: readonly Id[], where: Where, request: PageRequest): Page<T>[] {
     if (!where) return parents.map(() => ({ items: [], hasMore: false }));
+    if (isOrdered(where, request)) {
+      return parents.map((id) => {
+        const ofParent = { ...where, equal: [...where.equal, [parent, BigInt(id)] as const] };
+        return this.#orderedPage(ofParent, request);
+      });
+    }
     const params = pageParams(where, request, idList(parents));
     const shape = pageShape(where, request, parent);
     return this.#pagesOf(shape, params, () => {
@@ -181,9 +156,25 @@ export class Records<T extends { id: Id }> {
     });
   }
 
+  #orderedPage(where: Conditions, request: PageRequest): Page<T> {
+    const key = JSON.stringify([where, request], (_, value) =>
+      typeof value === 'bigint' ? String(value) : value,
+    );
+    const [page] = this.#cachedPages(`ordered ${key}`, () => [
+      readOrderedPage(this.#db, this.#record, where, request, (sql, params) => {
+        const text = this.#db.value(`select json_group_array(${this.#json}) from (${sql})`, params);
+        return (JSON.parse(text as string) as (readonly unknown[])[]).map(this.#decode);
+      }),
+    ]);
+    return page!;
+  }
+
   #pagesOf(shape: string, params: Value[], read: () => Page<T>[]): Page<T>[] {
+    return this.#pages ? this.#cachedPages(`${shape} ${params.join()}`, read) : read();
+  }
+
+  #cachedPages(key: string, read: () => Page<T>[]): Page<T>[] {
     if (!this.#pages) return read();
-    const key = `${shape} ${params.join()}`;
     let pages = this.#pages.get(key);
     if (!pages) {
       pages = read();
@@ -249,6 +240,10 @@ export class Records<T extends { id: Id }> {
   }
 }
 
+/** Whether a page is not simply in ascending order of ids. */
+const isOrdered = ({ prefix }: Conditions, { order, inclusive }: PageRequest): boolean =>
+  order !== undefined || inclusive === true || prefix !== undefined;
+
 const pageShape = (
   { equal, oneOf }: NonNullable<Where>,
   { before, backward }: PageRequest,
@@ -271,6 +266,3 @@ function pageParams(
   if (oneOf) params.push(...oneOf.values);
   return params;
 }
-
-/** Ids as a JSON array of integers, which `json_each` reads exactly. */
-export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;

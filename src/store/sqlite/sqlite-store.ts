@@ -8,7 +8,9 @@ import type { Table, TableReads, TableWrites } from '../table.ts';
 import { apiKeys } from './api-keys.ts';
 import { Connection } from './connection.ts';
 import { eventLog } from './event-log.ts';
+import { Folding } from './folding.ts';
 import { idempotency } from './idempotency.ts';
+import { refuseUnfinishedImport } from './import-progress.ts';
 import { lockDataFile } from './ownership.ts';
 import { prepareRecords } from './record-schema.ts';
 import { LATEST, migrate } from './schema.ts';
@@ -57,6 +59,7 @@ export function openSqliteStore(options: SqliteOptions) {
     db = new Connection(file, busyTimeout);
     const from = migrate(db);
     if (from > 0 && from < LATEST) options.onMigrated?.({ from, to: LATEST });
+    refuseUnfinishedImport(db, options.file);
     prepareRecords(db, records);
   } catch (error) {
     release();
@@ -66,10 +69,11 @@ export function openSqliteStore(options: SqliteOptions) {
   const events = eventLog(db, now);
   if (isServer) events.keep(keepEvents);
   const all: SqliteTable<AnyRecord>[] = [];
+  const folding = new Folding(db, isServer ? records : []);
   const tableOf = (record: AnyRecord) => all[record.index]!;
   for (const record of records) {
     const cacheSize = isServer ? (cacheSizes[record.plural] ?? CACHE_SIZE) : 0;
-    all[record.index] = new SqliteTable(db, record, tableOf, events.append, cacheSize);
+    all[record.index] = new SqliteTable(db, record, tableOf, events.append, folding, cacheSize);
   }
   const table = <R extends AnyRecord>(record: R) => ports[record.index]!.committed as CommittedTable<R>;
   const inTransaction: Transaction = {
@@ -103,6 +107,7 @@ export function openSqliteStore(options: SqliteOptions) {
     },
     close(): void {
       events.close();
+      folding.stop();
       try {
         close();
       } finally {
@@ -159,7 +164,7 @@ function openingError(file: string, error: unknown): Error {
  * @returns its real path
  * @throws Error if its folder does not exist, except for one called `data`
  */
-function createFile(file: string): string {
+export function createFile(file: string): string {
   const folder = resolve(dirname(file));
   // A mistyped path must not start an empty store beside the one meant.
   if (!existsSync(folder) && !(basename(folder) === 'data' && existsSync(dirname(folder))))

@@ -11,14 +11,15 @@ import {
 } from '../../foundation/record.ts';
 import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
 import { eventTypesOf, updateTypeOf } from '../events.ts';
-import { indexesOf } from '../indexes.ts';
 import type { Check, Page, PageRequest, Table } from '../table.ts';
-import { type Column, columnName, columnsOf } from './columns.ts';
+import { type Column, columnName, columnsOf, foldedColumnsOf } from './columns.ts';
+import { type Where, whereOf } from './conditions.ts';
 import type { Connection, Value } from './connection.ts';
 import { Counts } from './counts.ts';
 import type { Append } from './event-log.ts';
+import type { Folding } from './folding.ts';
 import { type AssignIds, assignIds, assignSkippingChosen } from './ids.ts';
-import { Records, whereOf } from './records.ts';
+import { Records } from './records.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 /** A record of any kind. */
@@ -33,9 +34,10 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
   readonly #record: R;
   readonly #tableOf: (record: AnyRecord) => SqliteTable<AnyRecord>;
   readonly #append: Append;
+  readonly #folding: Folding;
   readonly #columns: readonly Column[];
-  /** The columns that no index has. */
-  readonly #unindexed: readonly Column[];
+  /** With the folded forms of names. */
+  readonly #stored: readonly Column[];
   readonly #records: Records<Stored>;
   readonly #counts: Counts;
   readonly #ids: AssignIds;
@@ -43,6 +45,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
   /**
    * @param tableOf the tables of other records
    * @param append logs a change, in the transaction that makes it
+   * @param folding whether names can be ordered by
    * @param cacheSize number of records to cache by id
    */
   constructor(
@@ -50,15 +53,16 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     record: R,
     tableOf: (record: AnyRecord) => SqliteTable<AnyRecord>,
     append: Append,
+    folding: Folding,
     cacheSize: number,
   ) {
     this.#db = db;
     this.#record = record;
     this.#tableOf = tableOf;
     this.#append = append;
+    this.#folding = folding;
     this.#columns = columnsOf(record);
-    const indexed = new Set([...indexesOf(record), ...record.unique].flat());
-    this.#unindexed = this.#columns.filter(({ field }) => !indexed.has(field));
+    this.#stored = [...this.#columns, ...foldedColumnsOf(record)];
     this.#records = new Records(db, record, cacheSize);
     this.#counts = new Counts(db, record);
     this.#ids = record.choosesId ? assignSkippingChosen(db, record.kind) : assignIds(db, record.plural);
@@ -73,7 +77,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
   }
 
   page(filter: Values, request: PageRequest): Page<RecordOf<R>> {
-    return this.#records.page(whereOf(this.#columns, filter), request) as Page<never>;
+    return this.#records.page(this.#where(filter, request), request) as Page<never>;
   }
 
   pagesByParent(
@@ -82,18 +86,25 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     filter: Values,
     request: PageRequest,
   ): Page<RecordOf<R>>[] {
-    const where = whereOf(this.#columns, filter);
+    const where = this.#where(filter, request);
     return this.#records.pagesByParent(columnName(field), parents, where, request) as Page<never>[];
   }
 
-  count(filter: Values): number {
+  /** @throws UNAVAILABLE while names that it needs are being folded */
+  #where(filter: Values, request?: PageRequest): Where {
     const where = whereOf(this.#columns, filter);
+    if (where?.prefix || request?.order?.field !== undefined) this.#folding.require(this.#record);
+    return where;
+  }
+
+  count(filter: Values): number {
+    const where = this.#where(filter);
     return where ? this.#counts.count(where) : 0;
   }
 
   countsByParent(field: string, parents: readonly Id[], filter: Values): number[] {
     const { [field]: parent, ...others } = filter;
-    const where = whereOf(this.#columns, others);
+    const where = this.#where(others);
     if (!where) return parents.map(() => 0);
     const counts = this.#counts.countsByParent(columnName(field), parents, where);
     return parent === undefined ? counts : counts.map((n, i) => (parents[i] === parent ? n : 0));
@@ -102,12 +113,12 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
   insert(input: Values): RecordOf<R> {
     const { plural } = this.#record;
     const values = this.#normalised(input, {});
-    const columns = this.#columns.map(({ field, stored }) => stored(values[field]));
+    const columns = this.#stored.map(({ field, stored }) => stored(values[field]));
     this.#checkReferences(values, undefined);
     const chosen = this.#record.choosesId ? (input.id as Id | undefined) : undefined;
     if (chosen !== undefined && this.#records.find(chosen)) throw idTaken(this.#record, chosen);
     this.#checkUnique(values, NO_ID);
-    const names = ['id', ...this.#columns.map(({ name }) => name)];
+    const names = ['id', ...this.#stored.map(({ name }) => name)];
     const id = this.#ids(chosen, (id) =>
       this.#db.run(
         `insert into ${plural} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`,
@@ -127,9 +138,10 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     this.#checkReferences(values, current);
     if (this.#record.unique.some((fields) => changed.some(({ field }) => fields.includes(field))))
       this.#checkUnique(values, id);
-    // SQLite rewrites the indexes of every column in the statement, so indexed ones are left out if they can.
-    const isUnindexed = changed.every((column) => this.#unindexed.includes(column));
-    const written = isUnindexed ? this.#unindexed : this.#columns;
+    // SQLite rewrites the indexes of every column in the statement, so what stays the same is left out.
+    const written = this.#stored.filter(
+      ({ field, stored }) => stored(values[field]) !== stored(current[field]),
+    );
     this.#db.run(
       `update ${this.#record.plural} set ${written.map(({ name }) => `${name} = ?`).join(', ')} where id = ?`,
       [...written.map(({ field, stored }) => stored(values[field])), BigInt(id)],

@@ -38,8 +38,10 @@ export function readQuery(
       issues.push({ path: name, message: 'must not have a value twice' });
       continue;
     }
-    const values = texts.map(parameter.read);
-    if (values.includes(undefined)) issues.push({ path: name, message: parameter.rule });
+    const values = texts.map((text) => parameter.read(text, given));
+    const { rule } = parameter;
+    if (values.includes(undefined))
+      issues.push({ path: name, message: typeof rule === 'string' ? rule : rule(given) });
     else variables[name] = parameter.repeatable ? values : values[0];
   }
   return variables;

@@ -511,6 +511,8 @@ const ARGUMENTS: Record<string, fc.Arbitrary<string>> = {
   types: fc.constantFrom('[pet_created]', 'order_updated', '[]'),
   name: fc.constantFrom('"Pet"', '"PetStatus"', '"Nothing"'),
   includeDeprecated: fc.constantFrom('true', 'false', '$yes'),
+  sort: fc.constantFrom('id_asc', 'id_desc', 'null'),
+  'filter CategoryFilter': fc.constantFrom('{}', '{name: "d"}', 'null'),
   'filter PetFilter': fc.constantFrom(
     '{status: sold}',
     '{status: $statuses}',

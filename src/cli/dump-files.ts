@@ -1,0 +1,295 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { z } from 'zod';
+import { issuesOf } from '../foundation/validation.ts';
+import { BATCH_SIZE, type Dump, type DumpPart, type DumpRow, type ImportProgress } from '../store/dump.ts';
+
+/**
+ * An export is a directory with a file of JSON lines for each part of a store and `manifest.json`, which is
+ * written last and names the files with their sizes and digests. Every line ends with a checksum of its own, so
+ * that damage is reported with its line.
+ */
+const FORMAT = 'petstore-export';
+const VERSION = 1;
+const MANIFEST = 'manifest.json';
+/** Longer than any row. */
+const MAX_LINE_LENGTH = 1_048_576;
+
+const MANIFEST_RULE = z.strictObject({
+  format: z.literal(FORMAT),
+  version: z.literal(VERSION),
+  createdAt: z.iso.datetime(),
+  engine: z.string(),
+  parts: z.array(
+    z.strictObject({
+      name: z.string().regex(/^[a-zA-Z]+$/),
+      rows: z.int().min(0),
+      bytes: z.int().min(0),
+      sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    }),
+  ),
+});
+
+export type Manifest = z.infer<typeof MANIFEST_RULE>;
+type PartManifest = Manifest['parts'][number];
+
+/** A fault of an export, with the file and, where there is one, the line. */
+export class DamagedExport extends Error {}
+
+/** Called with the number of rows read or written so far. */
+export type OnRows = (part: string, rows: number, total?: number) => void;
+
+const fileOf = (name: string): string => `${name}.jsonl`;
+
+const withChecksum = (row: DumpRow): string => {
+  const json = JSON.stringify(row);
+  return `${json.slice(0, -1)},"crc32":"${checksumOf(json)}"}\n`;
+};
+
+const checksumOf = (json: string): string => crc32(json).toString(16).padStart(8, '0');
+
+const CHECKSUM = /^(\{.*),"crc32":"([0-9a-f]{8})"\}$/s;
+
+/**
+ * Writes everything that a store holds to files.
+ *
+ * @param directory created if it does not exist; must be empty
+ * @throws Error if there is anything in the directory
+ */
+export async function writeExport(
+  directory: string,
+  dump: Dump,
+  onRows: OnRows,
+  now: Date,
+): Promise<Manifest> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const [found] = await readdir(directory);
+  if (found !== undefined) throw new Error(`${directory} is not empty: ${found}. Name a new directory.`);
+  const parts: PartManifest[] = [];
+  for (const part of dump.parts) parts.push(await writePart(directory, part, onRows));
+  const manifest: Manifest = {
+    format: FORMAT,
+    version: VERSION,
+    createdAt: now.toISOString(),
+    engine: dump.engine,
+    parts,
+  };
+  // Whoever finds a manifest finds it whole.
+  const unfinished = join(directory, `${MANIFEST}.part`);
+  await writeDurably(unfinished, [`${JSON.stringify(manifest, null, 2)}\n`]);
+  await rename(unfinished, join(directory, MANIFEST));
+  return manifest;
+}
+
+async function writePart(directory: string, part: DumpPart, onRows: OnRows): Promise<PartManifest> {
+  const { name } = part;
+  const digest = createHash('sha256');
+  let [rows, bytes] = [0, 0];
+  async function* chunks() {
+    for await (const batch of part.batches()) {
+      const text = batch.map(withChecksum).join('');
+      rows += batch.length;
+      bytes += Buffer.byteLength(text);
+      digest.update(text);
+      yield text;
+      onRows(name, rows);
+    }
+  }
+  await writeDurably(join(directory, fileOf(name)), chunks());
+  return { name, rows, bytes, sha256: digest.digest('hex') };
+}
+
+/** Writes a new file for its owner alone, and returns once it is on the disk. */
+async function writeDurably(file: string, chunks: AsyncIterable<string> | Iterable<string>): Promise<void> {
+  const handle = await open(file, 'wx', 0o600);
+  try {
+    for await (const chunk of chunks) await handle.appendFile(chunk);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Fills a store from the files of an export, or goes on with an import that was interrupted. Everything is
+ * checked before the first row is written.
+ *
+ * @param onCheck called while the files are checked
+ * @throws DamagedExport; Error if the store is not empty
+ */
+export async function readExport(
+  directory: string,
+  dump: Dump,
+  onCheck: OnRows,
+  onRows: OnRows,
+): Promise<Manifest> {
+  const { manifest, digest } = await readManifest(directory);
+  await checkFiles(directory, manifest);
+  const files = dump.parts.flatMap((part) => {
+    const described = manifest.parts.find(({ name }) => name === part.name);
+    return described ? [{ part, described }] : [];
+  });
+  const unknown = manifest.parts.find(({ name }) => !dump.parts.some((part) => part.name === name));
+  if (unknown) throw new DamagedExport(`${MANIFEST}: the part ${unknown.name} is not known to this version.`);
+  for (const { part, described } of files) await checkPart(directory, part, described, onCheck);
+
+  let progress = await dump.progress();
+  if (progress && progress.manifest !== digest)
+    throw new Error(
+      'The store has an unfinished import of another export. Complete that one, or empty the store.',
+    );
+  if (!progress) {
+    for (const part of dump.parts)
+      if (!(await part.isEmpty()))
+        throw new Error(`The store is not empty: it has ${part.name}. Import into an empty store.`);
+    progress = { manifest: digest, rows: {} };
+    await dump.begin(progress);
+  }
+  for (const { part } of files) progress = await fill(directory, dump, part, progress, onRows);
+  await dump.finish();
+  return manifest;
+}
+
+async function fill(
+  directory: string,
+  dump: Dump,
+  part: DumpPart,
+  progress: ImportProgress,
+  onRows: OnRows,
+): Promise<ImportProgress> {
+  const { name } = part;
+  let reached = progress;
+  let read = 0;
+  for await (const lines of batchesOf(directory, name)) {
+    const done = reached.rows[name] ?? 0;
+    const fresh = lines.slice(Math.max(0, done - read));
+    read += lines.length;
+    if (fresh.length === 0) continue;
+    reached = { ...reached, rows: { ...reached.rows, [name]: read } };
+    await dump.add(
+      part,
+      fresh.map(({ row }) => row),
+      reached,
+    );
+    onRows(name, read);
+  }
+  return reached;
+}
+
+async function readManifest(directory: string): Promise<{ manifest: Manifest; digest: string }> {
+  const text = await readFile(join(directory, MANIFEST), 'utf8').catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code !== 'ENOENT' && cause.code !== 'ENOTDIR') throw cause;
+    throw new DamagedExport(
+      `${directory} has no ${MANIFEST}: it is no export, or one that was not completed.`,
+    );
+  });
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (error) {
+    const before = text.slice(0, Number(/position (\d+)/.exec((error as Error).message)?.[1] ?? text.length));
+    throw new DamagedExport(`${MANIFEST}, line ${before.split('\n').length}: not valid JSON.`);
+  }
+  const checked = MANIFEST_RULE.safeParse(content);
+  if (checked.success)
+    return { manifest: checked.data, digest: createHash('sha256').update(text).digest('hex') };
+  const issues = issuesOf(checked.error.issues).map(({ path, message }) => `${path}: ${message}`);
+  throw new DamagedExport(
+    `${MANIFEST} is not the manifest of an export of this version: ${issues.join('; ')}.`,
+  );
+}
+
+/** The directory has the files of the manifest and no others. */
+async function checkFiles(directory: string, { parts }: Manifest): Promise<void> {
+  const expected = [MANIFEST, ...parts.map(({ name }) => fileOf(name))];
+  const found = await readdir(directory);
+  const missing = expected.find((name) => !found.includes(name));
+  if (missing !== undefined) throw new DamagedExport(`${missing} is missing.`);
+  const foreign = found.find((name) => !expected.includes(name));
+  if (foreign !== undefined) throw new DamagedExport(`${foreign} does not belong to this export.`);
+}
+
+async function checkPart(
+  directory: string,
+  part: DumpPart,
+  { name, rows, bytes, sha256 }: PartManifest,
+  onCheck: OnRows,
+): Promise<void> {
+  const file = fileOf(name);
+  let read = 0;
+  const digest = createHash('sha256');
+  let length = 0;
+  const onChunk = (chunk: Buffer) => {
+    digest.update(chunk);
+    length += chunk.length;
+  };
+  for await (const lines of batchesOf(directory, name, onChunk)) {
+    for (const { number, row } of lines) {
+      if (number > rows)
+        throw new DamagedExport(`${file}, line ${number}: the manifest counts ${rows} lines.`);
+      const checked = part.rule.safeParse(row);
+      if (checked.success) continue;
+      const issues = issuesOf(checked.error.issues).map(({ path, message }) => `${path}: ${message}`);
+      throw new DamagedExport(`${file}, line ${number}: ${issues.join('; ')}.`);
+    }
+    read += lines.length;
+    onCheck(name, read);
+  }
+  if (read < rows)
+    throw new DamagedExport(
+      `${file}, line ${read + 1}: the file ends here, but the manifest counts ${rows} lines.`,
+    );
+  if (length !== bytes || digest.digest('hex') !== sha256)
+    throw new DamagedExport(`${file}, lines 1 to ${rows}: they are not those of this export (SHA-256).`);
+}
+
+interface Line {
+  number: number;
+  row: DumpRow;
+}
+
+/** The rows of a file in batches. @throws DamagedExport if a line does not match its checksum */
+async function* batchesOf(
+  directory: string,
+  name: string,
+  onChunk: (chunk: Buffer) => void = () => {},
+): AsyncGenerator<Line[]> {
+  const file = fileOf(name);
+  let number = 0;
+  let rest: Buffer = Buffer.alloc(0);
+  let lines: Line[] = [];
+  for await (const chunk of createReadStream(join(directory, file), { highWaterMark: 1_048_576 })) {
+    onChunk(chunk as Buffer);
+    rest = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer]);
+    let start = 0;
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10, start)) {
+      number++;
+      lines.push({ number, row: parsed(rest.toString('utf8', start, end), `${file}, line ${number}`) });
+      start = end + 1;
+      if (lines.length < BATCH_SIZE) continue;
+      yield lines;
+      lines = [];
+    }
+    rest = rest.subarray(start);
+    if (rest.length > MAX_LINE_LENGTH)
+      throw new DamagedExport(`${file}, line ${number + 1}: not a line of an export.`);
+  }
+  if (rest.length > 0) throw new DamagedExport(`${file}, line ${number + 1}: the line is cut off.`);
+  if (lines.length > 0) yield lines;
+}
+
+function parsed(line: string, place: string): DumpRow {
+  const match = CHECKSUM.exec(line);
+  if (!match) throw new DamagedExport(`${place}: not a line of an export.`);
+  const json = `${match[1]}}`;
+  if (checksumOf(json) !== match[2])
+    throw new DamagedExport(`${place}: the line does not match its checksum.`);
+  try {
+    return JSON.parse(json) as DumpRow;
+  } catch {
+    throw new DamagedExport(`${place}: not valid JSON.`);
+  }
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import type { Field } from '../foundation/fields.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { AnyRecord, Fields } from '../foundation/record.ts';
+import { graphqlDialect } from '../foundation/validation.ts';
+
+/** A row as plain JSON. An int64 is a string of digits, so that nothing is rounded. */
+export type DumpRow = Readonly<Record<string, unknown>>;
+
+/** Rows per batch, which is read, written and committed as one. */
+export const BATCH_SIZE = 1_000;
+
+/**
+ * One part of what a store holds, in a form that is the same on every engine. Each part of a store that keeps
+ * anything contributes one; then it is exported, checked, imported and counted like the others.
+ */
+export interface DumpPart {
+  /** The name of its file. */
+  readonly name: string;
+  /** What every row must be. */
+  readonly rule: z.ZodType;
+  /** All rows in batches, in an order that does not change. */
+  batches(): AsyncIterable<readonly DumpRow[]>;
+  /** Adds rows. Those that an interrupted import has added already stay as they are. */
+  add(rows: readonly DumpRow[]): MaybePromise<void>;
+  /** Whether there are rows that an import could disagree with. */
+  isEmpty(): MaybePromise<boolean>;
+}
+
+/** How far an import got. */
+export interface ImportProgress {
+  /** Digest of the manifest, which identifies the export. */
+  manifest: string;
+  /** Rows added, by part. */
+  rows: Readonly<Record<string, number>>;
+}
+
+/**
+ * A store opened to be exported or filled, beside the port that serves requests. Its parts are in the order in
+ * which they are added: parents before children, and API keys last, so that nobody can use a store that is
+ * half imported.
+ */
+export interface Dump {
+  readonly engine: 'sqlite' | 'mongodb';
+  readonly parts: readonly DumpPart[];
+  /** The unfinished import, if there is one. */
+  progress(): MaybePromise<ImportProgress | null>;
+  /** Marks the store as half imported, before the first row. */
+  begin(progress: ImportProgress): MaybePromise<void>;
+  /** Adds rows and records how far the import got, atomically if the engine can. */
+  add(part: DumpPart, rows: readonly DumpRow[], progress: ImportProgress): MaybePromise<void>;
+  /** Makes the store usable. */
+  finish(): MaybePromise<void>;
+  close(): MaybePromise<void>;
+}
+
+/** Why a store with an unfinished import is not opened. */
+export const unfinishedImport = (store: string): Error =>
+  new Error(`${store} has an unfinished import. Run the same import again to complete it: data import DIR.`);
+
+/** The rows of a kind of record are the records themselves. */
+export function recordRule({ id, fields }: AnyRecord): z.ZodType {
+  const rules = Object.entries(fields as Fields).map(([name, field]): [string, z.ZodType] => {
+    const rule = (field as Field).rule(graphqlDialect);
+    return [name, field.presence === 'optional' ? rule.optional() : rule];
+  });
+  return z.strictObject({ id: id.rule(graphqlDialect), ...Object.fromEntries(rules) });
+}
+
+const DIGITS = z.string().regex(/^\d{1,19}$/);
+
+/** The last id assigned of a kind of record, or one above it that a client has chosen. */
+export const COUNTER_RULE = z.union([
+  z.strictObject({ records: z.string(), last: DIGITS }),
+  z.strictObject({ records: z.string(), chosen: DIGITS }),
+]);
+
+export const API_KEY_RULE = z.looseObject({
+  id: z.string().min(1),
+  name: z.string(),
+  plan: z.string(),
+  secrets: z.array(z.looseObject({ hash: z.string().regex(/^[0-9a-f]{64}$/), prefix: z.string() })),
+});
+
+const COUNT = z.number().min(0);
+
+/** The state of a key's windows and bans. */
+export const USAGE_RULE = z.strictObject({
+  apiKeyId: z.string().min(1),
+  minuteStart: COUNT,
+  minuteUsed: COUNT,
+  dayStart: COUNT,
+  dayUsed: COUNT,
+  refusedUntil: COUNT,
+  strikes: z.array(COUNT),
+  bannedUntil: COUNT,
+  bans: COUNT,
+});

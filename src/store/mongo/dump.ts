@@ -1,0 +1,218 @@
+import type { Document, Filter } from 'mongodb';
+import type { Id } from '../../foundation/id.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
+import {
+  API_KEY_RULE,
+  BATCH_SIZE,
+  COUNTER_RULE,
+  type Dump,
+  type DumpPart,
+  type DumpRow,
+  recordRule,
+  USAGE_RULE,
+} from '../dump.ts';
+import type { ApiKey } from '../store.ts';
+import { DAY } from '../usage.ts';
+import { apiKeysCollection, mongoApiKeys } from './api-keys.ts';
+import { IMPORTED_VERSION, type RecordDocument } from './collection.ts';
+import { connectTo, type Database, type MongoOptions } from './database.ts';
+import { DocumentCodec } from './documents.ts';
+import { isDuplicateKey } from './errors.ts';
+import { createFolding } from './folding.ts';
+import { type CounterDocument, countersCollection, createIdSequences } from './ids.ts';
+import { progressOf, refuseUnfinishedImport } from './import-progress.ts';
+import { toKey } from './keys.ts';
+import { prepareLayout } from './layout.ts';
+import { toUsage, type UsageDocument, usageCollection } from './usage.ts';
+
+/** How long imported usage is kept if its key is not used, in milliseconds: longer than any window or ban lasts. */
+const USAGE_KEPT = 3 * DAY;
+
+/**
+ * Opens a database to be exported or filled.
+ *
+ * @throws UNAVAILABLE if it is away; Error if it is to be exported and has an unfinished import
+ */
+export async function openMongoDump(settings: MongoOptions, mode: 'export' | 'import'): Promise<Dump> {
+  const database: Database = connectTo(settings, async (hello) => {
+    const changed = await prepareLayout(database, settings.records, hello, () => {});
+    await createIdSequences(database).prepare(settings.records);
+    // Records that are imported come with their names folded.
+    if (mode === 'import') await folding.prepare();
+    return changed;
+  });
+  const folding = createFolding(database, settings.records);
+  try {
+    await database.execute(async () => {
+      if (mode === 'export') await refuseUnfinishedImport(database);
+    });
+  } catch (error) {
+    await database.client.close();
+    throw error;
+  }
+  return dumpOf(database, settings.records);
+}
+
+function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
+  const { db, options } = database;
+  const progress = progressOf(database);
+
+  /** Rows of a collection in the order of their ids. */
+  async function* batches<D extends Document>(
+    name: string,
+    toRow: (document: D) => DumpRow,
+    where: Document = {},
+  ): AsyncGenerator<readonly DumpRow[]> {
+    const collection = db.collection<Document>(name);
+    for (let last: unknown; ; ) {
+      const range = last === undefined ? where : { $and: [where, { _id: { $gt: last } }] };
+      const found = await collection
+        .find(range as Filter<Document>, {
+          ...options,
+          sort: { _id: 1 },
+          limit: BATCH_SIZE,
+          batchSize: BATCH_SIZE + 1,
+        })
+        .toArray();
+      if (found.length === 0) return;
+      yield found.map((document) => toRow(document as unknown as D));
+      last = found.at(-1)!._id;
+    }
+  }
+
+  /** Those that are there already were added before the import was interrupted. */
+  async function insert(name: string, documents: readonly Document[]): Promise<void> {
+    if (documents.length === 0) return;
+    try {
+      await db.collection<Document>(name).insertMany(documents as Document[], { ...options, ordered: false });
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+    }
+  }
+
+  const isEmpty = async (name: string) =>
+    (await db.collection(name).findOne({}, { ...options, projection: { _id: 1 } })) === null;
+
+  const recordPart = (record: AnyRecord): DumpPart => {
+    const codec = new DocumentCodec(record);
+    return {
+      name: record.plural,
+      rule: recordRule(record),
+      batches: () =>
+        batches<RecordDocument>(record.plural, (document) => codec.toRecord(document) as unknown as DumpRow),
+      add: (rows) =>
+        insert(
+          record.plural,
+          rows.map((row) => ({ ...codec.newDocument(toKey(row.id as Id), row), version: IMPORTED_VERSION })),
+        ),
+      isEmpty: () => isEmpty(record.plural),
+    };
+  };
+
+  const counters: DumpPart = {
+    name: 'counters',
+    rule: COUNTER_RULE,
+    async *batches() {
+      const found = await db
+        .collection<CounterDocument>(countersCollection.name)
+        .find({ _id: { $in: records.map(({ plural }) => plural) } }, options)
+        .toArray();
+      const sequences = records.map(({ plural }) => ({
+        name: plural,
+        last: found.find(({ _id }) => _id === plural)?.value ?? 0n,
+      }));
+      yield sequences.map(({ name, last }) => ({ records: name, last: String(last) }));
+      for (const { name, last } of sequences) {
+        const reserved = { _id: { $gt: reservation(name, last), $lt: `${name}0` } };
+        yield* batches<CounterDocument>(
+          countersCollection.name,
+          ({ _id }) => ({ records: name, chosen: String(BigInt(_id.slice(name.length + 1))) }),
+          reserved,
+        );
+      }
+    },
+    async add(rows) {
+      const collection = db.collection<CounterDocument>(countersCollection.name);
+      const all = rows as unknown as readonly { records: string; last?: string; chosen?: string }[];
+      for (const { records: name, last } of all) {
+        if (!records.some(({ plural }) => plural === name)) throw new Error(`There are no ${name} here.`);
+        if (last !== undefined)
+          await collection.updateOne(
+            { _id: name },
+            { $max: { value: BigInt(last) } },
+            { ...options, upsert: true },
+          );
+      }
+      const chosen = all.filter((row) => row.chosen !== undefined);
+      await insert(
+        countersCollection.name,
+        chosen.map(({ records: name, chosen }) => ({ _id: reservation(name, BigInt(chosen!)) })),
+      );
+    },
+    isEmpty: () => true,
+  };
+
+  const usage: DumpPart = {
+    name: usageCollection.name,
+    rule: USAGE_RULE,
+    batches: () =>
+      batches<UsageDocument>(usageCollection.name, (document) => ({
+        apiKeyId: document._id,
+        ...toUsage(document),
+      })),
+    add: (rows) =>
+      insert(
+        usageCollection.name,
+        rows.map(({ apiKeyId, ...state }) => ({
+          _id: apiKeyId,
+          ...state,
+          forgetAt: new Date(Date.now() + USAGE_KEPT),
+        })),
+      ),
+    isEmpty: () => isEmpty(usageCollection.name),
+  };
+
+  const apiKeys = mongoApiKeys(database);
+  const keys: DumpPart = {
+    name: 'keys',
+    rule: API_KEY_RULE,
+    async *batches() {
+      yield (await apiKeys.apiKeys()) as unknown as readonly DumpRow[];
+    },
+    async add(rows) {
+      for (const row of rows) {
+        try {
+          await apiKeys.createApiKey(row as unknown as ApiKey);
+        } catch (error) {
+          if (!isDuplicateKey(error)) throw error;
+        }
+      }
+    },
+    isEmpty: () => isEmpty(apiKeysCollection.name),
+  };
+
+  return {
+    engine: 'mongodb',
+    parts: [counters, ...records.map(recordPart), usage, keys],
+    async progress() {
+      const found = await progress.findOne({ _id: 'unfinished' }, options);
+      if (!found) return null;
+      const rows = Object.entries(found.rows).map(([name, count]) => [name, Number(count)]);
+      return { manifest: found.manifest, rows: Object.fromEntries(rows) as Record<string, number> };
+    },
+    async begin(first) {
+      await progress.insertOne({ _id: 'unfinished', ...first }, options);
+    },
+    async add(part, rows, { rows: done }) {
+      await part.add(rows);
+      await progress.updateOne({ _id: 'unfinished' }, { $set: { rows: done } }, options);
+    },
+    async finish() {
+      await progress.deleteOne({ _id: 'unfinished' }, options);
+    },
+    close: () => database.client.close(),
+  };
+}
+
+/** As `chosen-ids.ts` writes them: padded, so that they sort numerically. */
+const reservation = (name: string, key: bigint): string => `${name}/${String(key).padStart(19, '0')}`;

@@ -1,0 +1,185 @@
+import type { Document } from 'mongodb';
+import type { Position, SortValue } from '../../foundation/cursor.ts';
+import type { Field } from '../../foundation/fields.ts';
+import { type AnyRecord, type Fields, isPrefix, type Prefix } from '../../foundation/record.ts';
+import { MAX_EXAMINED, planOf, type SortIndex } from '../indexes.ts';
+import { isFolded, type Segment, type SortKey, segmentsOf, withinPrefix } from '../order.ts';
+import type { Order, PageRequest } from '../table.ts';
+import { toId, toKey } from './keys.ts';
+
+/** The property that a field is ordered by: for a text, the one with its folded form. */
+export const sortProperty = (field: string, declaration: Field): string =>
+  isFolded(declaration) ? `${field}Folded` : field;
+
+/** The key of the index for an order. */
+export const sortIndexKey = ({ fields }: AnyRecord, { equal, sort }: SortIndex): Record<string, 1> =>
+  Object.fromEntries(
+    [...equal, sortProperty(sort, (fields as Fields)[sort]!), '_id'].map((name) => [name, 1]),
+  );
+
+/** The prefix in a filter, if there is one. */
+export function prefixOf(filter: Readonly<Record<string, unknown>>): ListConditions['prefix'] {
+  const found = Object.entries(filter).find(([, condition]) => isPrefix(condition));
+  return found && { field: found[0], text: (found[1] as Prefix).prefix };
+}
+
+/** Conditions of a list: those on fields, and the start of a folded text. */
+export interface ListConditions {
+  where: Document;
+  prefix?: { field: string; text: string } | undefined;
+}
+
+/** One index search of a page. */
+interface Search {
+  /** The conditions that the index has. */
+  match: Document;
+  /** Those that it does not have. */
+  others: Document | undefined;
+  sort: Record<string, 1 | -1>;
+  hint: Record<string, 1> | undefined;
+}
+
+/** How a page is read in an order other than by ascending id. */
+export class OrderedPage {
+  readonly limit: number;
+  readonly #searches: readonly Search[];
+  /** The field that the list is ordered by; undefined for its id. */
+  readonly #sort: string | undefined;
+  readonly #backward: boolean;
+
+  /** @param parent a field for which every search is given one value, as a lookup does */
+  constructor(record: AnyRecord, { where, prefix }: ListConditions, request: PageRequest, parent?: string) {
+    const sort = request.order?.field ?? prefix?.field;
+    const order: Order = request.order ?? { field: sort, descending: false };
+    const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
+    this.limit = request.limit;
+    this.#sort = sort;
+    this.#backward = request.backward ?? false;
+    const equal = Object.keys(where).filter((name) => !isList(where[name]));
+    const given = parent === undefined ? [] : [parent];
+    const plan =
+      sort === undefined
+        ? undefined
+        : planOf(record, sort, [...equal, ...given], Object.keys(where).length + given.length);
+    const indexed = plan?.index.equal ?? Object.keys(where);
+    const inIndex = Object.fromEntries(Object.entries(where).filter(([name]) => indexed.includes(name)));
+    const others = Object.fromEntries(Object.entries(where).filter(([name]) => !indexed.includes(name)));
+    const property = field && sortProperty(sort!, field);
+    this.#searches = segmentsOf(field, { ...request, order }, prefix?.text).flatMap((segment) => {
+      const match = matching(segment, property, field, inIndex);
+      const direction = segment.descending ? -1 : 1;
+      return match === null
+        ? []
+        : {
+            match,
+            others: Object.keys(others).length > 0 ? others : undefined,
+            sort: { ...(property !== undefined && { [property]: direction }), _id: direction } as const,
+            hint: plan && sortIndexKey(record, plan.index),
+          };
+    });
+  }
+
+  /** What each search is run with: as pipelines for its documents and, if its index lacks conditions, its end. */
+  pipelines(
+    projection: Document,
+  ): { found: Document[]; end: Document[] | undefined; hint: Search['hint'] }[] {
+    return this.#searches.map(({ match, others, sort, hint }) => {
+      const entries = [{ $match: match }, { $sort: sort }];
+      const limited = [{ $limit: this.limit + 1 }, { $project: projection }];
+      if (!others) return { found: [...entries, ...limited], end: undefined, hint };
+      const last = { $project: { _id: 1, ...(this.#sort !== undefined && { [this.#sort]: 1 }) } };
+      return {
+        found: [...entries, { $limit: MAX_EXAMINED }, { $match: others }, ...limited],
+        end: [...entries, { $skip: MAX_EXAMINED - 1 }, { $limit: 1 }, last],
+        hint,
+      };
+    });
+  }
+
+  /** Whether a page is complete with these documents, so that no further search is needed. */
+  isFull(found: readonly unknown[]): boolean {
+    return found.length > this.limit;
+  }
+
+  /**
+   * @param found the documents of the searches, in their order
+   * @param end the last entry examined, if a search ended there
+   * @param read converts a value of the field that the list is ordered by
+   */
+  toPage<D, T>(found: readonly D[], end: Document | undefined, toRecord: (document: D) => T) {
+    const isFull = this.isFull(found);
+    const items = found.slice(0, this.limit).map(toRecord);
+    if (this.#backward) items.reverse();
+    const position = !isFull && end ? { end: this.#positionOf(end, toRecord as never) } : {};
+    return { items, hasMore: isFull || end !== undefined, ...position };
+  }
+
+  #positionOf(end: Document, toRecord: (document: Document) => Record<string, SortValue>): Position {
+    const value = this.#sort === undefined ? null : (toRecord(end)[this.#sort] ?? null);
+    return { id: toId(end._id), value };
+  }
+}
+
+const isList = (condition: unknown): boolean =>
+  typeof condition === 'object' && condition !== null && '$in' in condition;
+
+/** Matches any value. Comparisons match values of their own type alone; no instant is the earliest. */
+const anyValue = ({ kind }: Field): Document =>
+  kind === 'instant' ? { $ne: null } : { $gte: kind === 'integer' ? Number.NEGATIVE_INFINITY : '' };
+
+const stored = ({ kind }: Field, key: SortKey): unknown => (kind === 'instant' ? new Date(key) : key);
+
+/**
+ * The conditions of a range. A place among records with the same value needs a branch of its own, each of which
+ * is in the order of the index.
+ *
+ * @returns null if nothing can be in it
+ */
+function matching(
+  segment: Segment,
+  property: string | undefined,
+  field: Field | undefined,
+  where: Document,
+): Document | null {
+  if (segment.values !== 'present') {
+    const { lower, upper } = segment;
+    const range = {
+      ...(lower && { [lower.inclusive ? '$gte' : '$gt']: toKey(lower.id) }),
+      ...(upper && { [upper.inclusive ? '$lte' : '$lt']: toKey(upper.id) }),
+    };
+    return {
+      ...where,
+      ...(segment.values === 'absent' && { [property!]: null }),
+      ...((lower || upper) && { _id: range }),
+    };
+  }
+  const { lower, upper } = segment;
+  const idsFrom = lower?.id !== undefined && { [lower.inclusive ? '$gte' : '$gt']: toKey(lower.id) };
+  const idsTo = upper?.id !== undefined && { [upper.inclusive ? '$lte' : '$lt']: toKey(upper.id) };
+  const at = (key: SortKey, ids: object) => ({ ...where, [property!]: stored(field!, key), _id: ids });
+  if (lower && upper && lower.key === upper.key) {
+    if (!idsFrom && !idsTo) return lower.inclusive && upper.inclusive ? at(lower.key, { $gte: 0n }) : null;
+    if ((!idsFrom && !lower.inclusive) || (!idsTo && !upper.inclusive)) return null;
+    return at(lower.key, { ...idsFrom, ...idsTo });
+  }
+  const isInclusive = (bound: typeof lower, ids: unknown) => bound?.inclusive && !ids;
+  const between = {
+    ...where,
+    [property!]: {
+      ...(lower
+        ? { [isInclusive(lower, idsFrom) ? '$gte' : '$gt']: stored(field!, lower.key) }
+        : anyValue(field!)),
+      ...(upper && { [isInclusive(upper, idsTo) ? '$lte' : '$lt']: stored(field!, upper.key) }),
+    },
+  };
+  if (!idsFrom && !idsTo) return between;
+  return {
+    $or: [...(idsFrom ? [at(lower!.key, idsFrom)] : []), between, ...(idsTo ? [at(upper!.key, idsTo)] : [])],
+  };
+}
+
+/** The condition that a folded text begins with a prefix. */
+export function prefixCondition(property: string, text: string): Document {
+  const { lower, upper } = withinPrefix(text);
+  return { [property]: { $gte: lower!.key, ...(upper && { $lt: upper.key }) } };
+}

@@ -1,0 +1,107 @@
+import type { SortValue } from '../foundation/cursor.ts';
+import type { Field } from '../foundation/fields.ts';
+import { compareCodePoints, endOfPrefix, folded } from '../foundation/folded.ts';
+import type { Id } from '../foundation/id.ts';
+import { parseInstant } from '../foundation/instant.ts';
+import type { PageRequest } from './table.ts';
+
+/** What a value is ordered by: the folded form of a text, the milliseconds of an instant, a number itself. */
+export type SortKey = string | number;
+
+/** Whether values are ordered by their folded form, which is stored beside them. */
+export const isFolded = ({ kind, choices }: Field): boolean => kind === 'text' && choices === undefined;
+
+/** @returns null if there is no value */
+export function sortKeyOf(field: Field, value: SortValue): SortKey | null {
+  if (value === null) return null;
+  if (isFolded(field)) return folded(value as string);
+  return field.kind === 'instant' ? parseInstant(value as string)! : value;
+}
+
+const compare = (a: SortKey, b: SortKey): number =>
+  typeof a === 'string' ? compareCodePoints(a, b as string) : a - (b as number);
+
+/** One end of a range of values. With an id, it lies at that record among those with the same value. */
+export interface Bound {
+  key: SortKey;
+  id?: Id;
+  inclusive: boolean;
+}
+
+/** One end of a range of ids. */
+export interface IdBound {
+  id: Id;
+  inclusive: boolean;
+}
+
+/**
+ * A range of a list that one index search reads in order. Lists have one, or two if values may be absent: those
+ * are after all others.
+ */
+export type Segment =
+  | { values: 'present'; lower?: Bound | undefined; upper?: Bound | undefined; descending: boolean }
+  | {
+      values: 'absent' | 'any';
+      lower?: IdBound | undefined;
+      upper?: IdBound | undefined;
+      descending: boolean;
+    };
+
+/**
+ * The ranges that a page lies in, in the order in which it reads them. `descending` is the direction of reading.
+ *
+ * @param field the field that the list is ordered by; undefined for its id
+ * @param prefix of the folded values
+ */
+export function segmentsOf(
+  field: Field | undefined,
+  { after, before, backward = false, inclusive = false, order }: PageRequest,
+  prefix?: string,
+): Segment[] {
+  const isDescending = order?.descending ?? false;
+  const descending = isDescending !== backward;
+  const idBound = (id: Id | undefined): IdBound | undefined =>
+    id === undefined ? undefined : { id, inclusive };
+  /** A list begins at the upper end of its values if it is descending. */
+  const ends = <T>(start: T, end: T) =>
+    isDescending ? { lower: end, upper: start } : { lower: start, upper: end };
+  if (!field || !order) return [{ values: 'any', ...ends(idBound(after), idBound(before)), descending }];
+
+  const bound = (id: Id | undefined, value: SortValue | undefined): Bound | null | undefined => {
+    if (id === undefined || value === undefined) return undefined;
+    const key = sortKeyOf(field, value);
+    return key === null ? null : { key, id, inclusive };
+  };
+  const [start, end] = [bound(after, order.afterValue), bound(before, order.beforeValue)];
+  const segments: Segment[] = [];
+  if (start !== null) {
+    const { lower, upper } = ends(start, end ?? undefined);
+    const range = withinPrefix(prefix, lower, upper);
+    if (!range.lower || !range.upper || compare(range.lower.key, range.upper.key) <= 0)
+      segments.push({ values: 'present', ...range, descending });
+  }
+  // A bound with a value comes before all records without one.
+  if (field.presence === 'optional' && !end) {
+    const { lower, upper } = ends(
+      start === null ? idBound(after) : undefined,
+      end === null ? idBound(before) : undefined,
+    );
+    segments.push({ values: 'absent', lower, upper, descending });
+  }
+  return backward ? segments.reverse() : segments;
+}
+
+/** The narrower of two ranges: the given one, and that of a prefix. */
+export function withinPrefix(
+  prefix: string | undefined,
+  lower?: Bound,
+  upper?: Bound,
+): { lower?: Bound | undefined; upper?: Bound | undefined } {
+  if (prefix === undefined) return { lower, upper };
+  const end = endOfPrefix(prefix);
+  return {
+    lower: lower && compare(lower.key, prefix) >= 0 ? lower : { key: prefix, inclusive: true },
+    upper:
+      end === undefined || (upper && compare(upper.key, end) < 0) ? upper : { key: end, inclusive: false },
+  };
+}

@@ -1,0 +1,48 @@
+import type { Id } from '../../foundation/id.ts';
+import { isPrefix } from '../../foundation/record.ts';
+import type { Column } from './columns.ts';
+import type { Value } from './connection.ts';
+
+/** Conditions on columns, all of which must match. */
+export interface Conditions {
+  equal: readonly (readonly [column: string, value: Value])[];
+  /** Distinct values of one column, at least one. */
+  oneOf?: { column: string; values: readonly Value[] };
+  /** The start of a folded text. */
+  prefix?: { field: string; text: string };
+}
+
+/** Conditions on columns; null matches nothing. */
+export type Where = Conditions | null;
+
+/**
+ * Translates a filter of the port.
+ *
+ * @throws Error if more than one field has a list of values, which no query needs
+ */
+export function whereOf(columns: readonly Column[], filter: Readonly<Record<string, unknown>>): Where {
+  const equal: [string, Value][] = [];
+  let oneOf: Conditions['oneOf'];
+  let prefix: Conditions['prefix'];
+  for (const { field, name, declaration, stored } of columns) {
+    const value = filter[field];
+    if (value === undefined) continue;
+    if (isPrefix(value)) {
+      prefix = { field, text: value.prefix };
+      continue;
+    }
+    if (!Array.isArray(value)) {
+      equal.push([name, stored(value)]);
+      continue;
+    }
+    const values = [...new Set(value)];
+    if (values.length === 0) return null;
+    if (values.length === declaration.choices?.values.length && declaration.presence !== 'optional') continue;
+    if (oneOf) throw new Error('Only one field of a filter may have a list of values.');
+    oneOf = { column: name, values: values.map(stored) };
+  }
+  return { equal, ...(oneOf && { oneOf }), ...(prefix && { prefix }) };
+}
+
+/** Ids as a JSON array of integers, which `json_each` reads exactly. */
+export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;

@@ -1,0 +1,206 @@
+import { existsSync } from 'node:fs';
+import type { AnyRecord } from '../../foundation/record.ts';
+import {
+  API_KEY_RULE,
+  BATCH_SIZE,
+  COUNTER_RULE,
+  type Dump,
+  type DumpPart,
+  type DumpRow,
+  recordRule,
+  USAGE_RULE,
+} from '../dump.ts';
+import type { ApiKey } from '../store.ts';
+import { apiKeys } from './api-keys.ts';
+import { columnsOf, foldedColumnsOf } from './columns.ts';
+import { Connection } from './connection.ts';
+import {
+  createProgress,
+  progressOf,
+  refuseUnfinishedImport,
+  removeProgress,
+  saveProgress,
+} from './import-progress.ts';
+import { lockDataFile } from './ownership.ts';
+import { prepareRecords } from './record-schema.ts';
+import { Records } from './records.ts';
+import { migrate } from './schema.ts';
+import { createFile } from './sqlite-store.ts';
+
+/**
+ * Opens a data file to be exported, beside a server if there is one, or to be filled, which excludes a server.
+ * An export reads one snapshot, however long it takes.
+ *
+ * @throws Error if the file does not exist, or if a server has it that is to be filled
+ */
+export function openSqliteDump(file: string, records: readonly AnyRecord[], mode: 'export' | 'import'): Dump {
+  if (mode === 'export' && !existsSync(file)) throw new Error(`The data file ${file} does not exist.`);
+  if (mode === 'import') createFile(file);
+  const release = mode === 'import' ? lockDataFile(file) : () => {};
+  const db = new Connection(file, 10_000);
+  migrate(db);
+  prepareRecords(db, records);
+  if (mode === 'export') {
+    refuseUnfinishedImport(db, file);
+    db.exec('begin');
+  }
+  const parts = [
+    counters(db, records),
+    ...records.map((record) => recordPart(db, record)),
+    usage(db),
+    keys(db),
+  ];
+  return {
+    engine: 'sqlite',
+    parts,
+    progress: () => progressOf(db),
+    begin: (progress) => createProgress(db, progress),
+    add(part, rows, progress) {
+      db.transaction(() => {
+        part.add(rows);
+        saveProgress(db, progress);
+      });
+    },
+    finish: () => removeProgress(db),
+    close() {
+      if (mode === 'export') db.exec('commit');
+      db.close();
+      release();
+    },
+  };
+}
+
+/** Rows of a table in the order of a unique column, which is the first of each row. */
+async function* batchesOf<T>(read: (after: T | undefined) => readonly T[]): AsyncGenerator<readonly T[]> {
+  for (let rows = read(undefined); rows.length > 0; rows = read(rows.at(-1))) {
+    yield rows;
+    if (rows.length < BATCH_SIZE) return;
+  }
+}
+
+type Stored = { id: string } & Record<string, unknown>;
+
+function recordPart(db: Connection, record: AnyRecord): DumpPart {
+  const { plural } = record;
+  const stored = new Records<Stored>(db, record, 0);
+  const columns = [...columnsOf(record), ...foldedColumnsOf(record)];
+  const names = ['id', ...columns.map(({ name }) => name)];
+  const values = [
+    'cast(value ->> 0 as integer)',
+    ...columns.map(({ declaration }, i) =>
+      declaration.kind === 'id' ? `cast(value ->> ${i + 1} as integer)` : `value ->> ${i + 1}`,
+    ),
+  ];
+  const insert = `insert into ${plural} (${names.join(', ')}) select ${values.join(', ')} from json_each(?)`;
+  return {
+    name: plural,
+    rule: recordRule(record),
+    batches: () =>
+      batchesOf<Stored>((last) => stored.page({ equal: [] }, { limit: BATCH_SIZE, after: last?.id }).items),
+    add(rows) {
+      const tuples = rows.map((row) => [
+        row.id,
+        ...columns.map(({ field, stored }) => {
+          const value = stored(row[field]);
+          return typeof value === 'bigint' ? String(value) : value;
+        }),
+      ]);
+      db.run(insert, [JSON.stringify(tuples)]);
+    },
+    isEmpty: () => db.value(`select 1 from ${plural} limit 1`) === undefined,
+  };
+}
+
+/** The ids that may never be assigned again. */
+function counters(db: Connection, records: readonly AnyRecord[]): DumpPart {
+  const byName = new Map(records.map((record) => [record.plural, record]));
+  const lastOf = ({ choosesId, kind, plural }: AnyRecord): string =>
+    (choosesId
+      ? (db.value(`select cast(last as text) from assigned_${kind}_ids`) as string)
+      : (db.value('select cast(seq as text) from sqlite_sequence where name = ?', [plural]) as string)) ??
+    '0';
+  return {
+    name: 'counters',
+    rule: COUNTER_RULE,
+    async *batches() {
+      yield records.map((record) => ({ records: record.plural, last: lastOf(record) }));
+      for (const { choosesId, kind, plural } of records) {
+        if (!choosesId) continue;
+        const read = (last: { chosen: string } | undefined) =>
+          (
+            JSON.parse(
+              db.value(
+                `select json_group_array(cast(id as text)) from (
+                   select id from chosen_${kind}_ids where id > ? order by id limit ${BATCH_SIZE}
+                 )`,
+                [BigInt(last?.chosen ?? 0)],
+              ) as string,
+            ) as string[]
+          ).map((chosen) => ({ records: plural, chosen }));
+        yield* batchesOf(read);
+      }
+    },
+    add(rows) {
+      for (const row of rows as readonly { records: string; last?: string; chosen?: string }[]) {
+        const record = byName.get(row.records);
+        if (!record) throw new Error(`There are no ${row.records} here.`);
+        const { choosesId, kind, plural } = record;
+        if (row.chosen !== undefined)
+          db.run(`insert or ignore into chosen_${kind}_ids values (?)`, [BigInt(row.chosen)]);
+        else if (choosesId)
+          db.run(`update assigned_${kind}_ids set last = max(last, ?)`, [BigInt(row.last!)]);
+        else if (
+          db.run('update sqlite_sequence set seq = max(seq, ?) where name = ?', [
+            BigInt(row.last!),
+            plural,
+          ]) === 0
+        )
+          db.run('insert into sqlite_sequence (name, seq) values (?, ?)', [plural, BigInt(row.last!)]);
+      }
+    },
+    isEmpty: () => true,
+  };
+}
+
+function usage(db: Connection): DumpPart {
+  return {
+    name: 'usage',
+    rule: USAGE_RULE,
+    batches: () =>
+      batchesOf<{ apiKeyId: string }>((last) => {
+        const found = db.value(
+          `select json_group_array(json_array(api_key_id, json(state))) from (
+             select * from usage where api_key_id > ? order by api_key_id limit ${BATCH_SIZE}
+           )`,
+          [last?.apiKeyId ?? ''],
+        );
+        return (JSON.parse(found as string) as [string, object][]).map(([apiKeyId, state]) => ({
+          apiKeyId,
+          ...state,
+        }));
+      }),
+    add(rows) {
+      for (const { apiKeyId, ...state } of rows)
+        db.run('insert into usage (api_key_id, state) values (?, ?)', [
+          apiKeyId as string,
+          JSON.stringify(state),
+        ]);
+    },
+    isEmpty: () => db.value('select 1 from usage limit 1') === undefined,
+  };
+}
+
+function keys(db: Connection): DumpPart {
+  const store = apiKeys(db);
+  return {
+    name: 'keys',
+    rule: API_KEY_RULE,
+    async *batches() {
+      yield store.apiKeys() as unknown as readonly DumpRow[];
+    },
+    add(rows) {
+      for (const row of rows) store.createApiKey(row as unknown as ApiKey);
+    },
+    isEmpty: () => db.value('select 1 from api_keys limit 1') === undefined,
+  };
+}

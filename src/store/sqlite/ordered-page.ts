@@ -1,0 +1,234 @@
+import type { Position, SortValue } from '../../foundation/cursor.ts';
+import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import { tooManyToCount } from '../conflicts.ts';
+import { MAX_COUNTED, MAX_EXAMINED, planOf, type SortPlan } from '../indexes.ts';
+import { type Bound, type IdBound, type Segment, segmentsOf, withinPrefix } from '../order.ts';
+import type { Page, PageRequest } from '../table.ts';
+import { columnName, columnsOf, sortColumn, sortIndexName } from './columns.ts';
+import type { Conditions } from './conditions.ts';
+import type { Connection, Value } from './connection.ts';
+
+/** A statement that selects rows, with its parameters. */
+interface Query {
+  sql: string;
+  params: Value[];
+}
+
+/** A part of a list, and the index that has it in order. */
+interface Range {
+  record: AnyRecord;
+  /** Undefined for a list that is ordered by id. */
+  sort: string | undefined;
+  segment: Segment;
+  plan: SortPlan | undefined;
+  where: Conditions;
+}
+
+/**
+ * Reads a page in any order.
+ *
+ * @param read runs a query for all columns of some rows
+ */
+export function readOrderedPage<T>(
+  db: Connection,
+  record: AnyRecord,
+  where: Conditions,
+  request: PageRequest,
+  read: (sql: string, params: Value[]) => T[],
+): Page<T> {
+  const { limit, backward } = request;
+  const sort = request.order?.field ?? where.prefix?.field;
+  const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
+  const plan = sort === undefined ? undefined : planFor(record, sort, where);
+  const items: T[] = [];
+  let examined = 0;
+  let end: Position | undefined;
+  const order = request.order ?? { field: sort, descending: false };
+  for (const segment of segmentsOf(field, { ...request, order }, where.prefix?.text)) {
+    const range: Range = { record, sort, segment, plan, where };
+    const isExact = plan === undefined || plan.isExact;
+    const window = isExact ? undefined : MAX_EXAMINED - examined;
+    const { sql, params } = rowsOf(range, limit + 1 - items.length, window);
+    items.push(...read(sql, params));
+    if (items.length > limit) break;
+    if (window === undefined) continue;
+    const { count, last } = examinedOf(db, range, window);
+    examined += count;
+    if (examined < MAX_EXAMINED) continue;
+    end = last;
+    break;
+  }
+  const hasMore = items.length > limit || end !== undefined;
+  if (items.length > limit) {
+    items.length = limit;
+    end = undefined;
+  }
+  if (backward) items.reverse();
+  return { items, hasMore, ...(end && { end }) };
+}
+
+const conditionsOf = ({ equal, oneOf }: Conditions): number => equal.length + (oneOf ? 1 : 0);
+
+function planFor(record: AnyRecord, sort: string, where: Conditions): SortPlan {
+  const fields = columnsOf(record);
+  const equal = where.equal.map(([name]) => fields.find((column) => column.name === name)!.field);
+  return planOf(record, sort, equal, conditionsOf(where));
+}
+
+/**
+ * Selects the rows of a range in its order.
+ *
+ * @param window number of entries to examine; undefined if all of the range match
+ */
+function rowsOf(range: Range, limit: number, window: number | undefined): Query {
+  const { record, where } = range;
+  const columns = ['id', ...columnsOf(record).map(({ name }) => name)].join(', ');
+  if (window === undefined) {
+    const { oneOf } = where;
+    if (!oneOf) {
+      const entries = entriesOf(range, columns, allOf(where.equal));
+      return { sql: `${entries.sql} limit ?`, params: [...entries.params, limit] };
+    }
+    // Each value has its own index range. SQLite merges them and stops at the limit.
+    const runs = oneOf.values.map((value) =>
+      entriesOf(range, columns, allOf([...where.equal, [oneOf.column, value]]), false),
+    );
+    const sql = `${runs.map((run) => run.sql).join(' union all ')} ${orderOf(range)} limit ?`;
+    return { sql, params: [...runs.flatMap((run) => run.params), limit] };
+  }
+  const indexed = indexedColumns(range);
+  const entries = entriesOf(range, columns, allOf(where.equal.filter(([name]) => indexed.includes(name))));
+  const others = matching(where, indexed);
+  return {
+    sql: `select * from (${entries.sql} limit ?) where ${others.sql} limit ?`,
+    params: [...entries.params, window, ...others.params, limit],
+  };
+}
+
+/** How many entries a window has, and the last of them. */
+function examinedOf(
+  db: Connection,
+  range: Range,
+  window: number,
+): { count: number; last: Position | undefined } {
+  const { record, sort, where } = range;
+  const indexed = indexedColumns(range);
+  const conditions = allOf(where.equal.filter(([name]) => indexed.includes(name)));
+  const entries = entriesOf(range, 'id', conditions);
+  const count = db.value(`select count(*) from (${entries.sql} limit ?)`, [
+    ...entries.params,
+    window,
+  ]) as number;
+  if (count < window) return { count, last: undefined };
+  const { name, read } = columnsOf(record).find((column) => column.field === sort)!;
+  const found = entriesOf(range, `id, ${name}`, conditions);
+  const [id, stored] = JSON.parse(
+    db.value(`select json_array(cast(id as text), ${name}) from (${found.sql} limit 1 offset ?)`, [
+      ...found.params,
+      window - 1,
+    ]) as string,
+  ) as [string, unknown];
+  const value = (stored === null || !read ? stored : read(stored)) as SortValue;
+  return { count, last: { id, value } };
+}
+
+const indexedColumns = ({ plan }: Range): readonly string[] => plan?.index.equal.map(columnName) ?? [];
+
+/** Selects the entries of a range, in its order. */
+function entriesOf(range: Range, columns: string, conditions: Query, ordered = true): Query {
+  const { record, plan } = range;
+  const within = rangeConditions(range);
+  const indexed = plan ? ` indexed by ${sortIndexName(record, plan.index)}` : '';
+  const all = [conditions, within].filter(({ sql }) => sql !== '');
+  const where = all.length > 0 ? ` where ${all.map(({ sql }) => sql).join(' and ')}` : '';
+  return {
+    sql: `select ${columns}${ordered ? '' : sortKeyColumn(range)} from ${record.plural}${indexed}${where}${ordered ? ` ${orderOf(range)}` : ''}`,
+    params: all.flatMap(({ params }) => params),
+  };
+}
+
+/** What a compound query needs besides to be ordered. */
+function sortKeyColumn({ record, sort, segment }: Range): string {
+  if (sort === undefined || segment.values !== 'present') return '';
+  const column = sortColumn(sort, (record.fields as Fields)[sort]!);
+  return columnName(sort) === column ? '' : `, ${column}`;
+}
+
+function orderOf({ record, sort, segment }: Range): string {
+  const direction = segment.descending ? ' desc' : '';
+  if (sort === undefined || segment.values !== 'present') return `order by id${direction}`;
+  return `order by ${sortColumn(sort, (record.fields as Fields)[sort]!)}${direction}, id${direction}`;
+}
+
+function rangeConditions({ record, sort, segment }: Range): Query {
+  const conditions: string[] = [];
+  const params: Value[] = [];
+  if (segment.values === 'present') {
+    const column = sortColumn(sort!, (record.fields as Fields)[sort!]!);
+    conditions.push(`${column} is not null`);
+    const add = ({ key, id, inclusive }: Bound, operator: string) => {
+      const compared = inclusive ? `${operator}=` : operator;
+      if (id === undefined) conditions.push(`${column} ${compared} ?`);
+      else conditions.push(`(${column}, id) ${compared} (?, ?)`);
+      params.push(key, ...(id === undefined ? [] : [BigInt(id)]));
+    };
+    if (segment.lower) add(segment.lower, '>');
+    if (segment.upper) add(segment.upper, '<');
+  } else {
+    if (segment.values === 'absent') conditions.push(`${columnName(sort!)} is null`);
+    const add = ({ id, inclusive }: IdBound, operator: string) => {
+      conditions.push(`id ${operator}${inclusive ? '=' : ''} ?`);
+      params.push(BigInt(id));
+    };
+    if (segment.lower) add(segment.lower, '>');
+    if (segment.upper) add(segment.upper, '<');
+  }
+  return { sql: conditions.join(' and '), params };
+}
+
+const allOf = (equal: Conditions['equal']): Query => ({
+  sql: equal.map(([name]) => `${name} = ?`).join(' and '),
+  params: equal.map(([, value]) => value),
+});
+
+/** The conditions that an index does not have. */
+function matching({ equal, oneOf }: Conditions, indexed: readonly string[]): Query {
+  const others = allOf(equal.filter(([name]) => !indexed.includes(name)));
+  if (!oneOf) return others;
+  const any = `${oneOf.column} in (${oneOf.values.map(() => '?').join(', ')})`;
+  return {
+    sql: others.sql === '' ? any : `${others.sql} and ${any}`,
+    params: [...others.params, ...oneOf.values],
+  };
+}
+
+/**
+ * Counts the records whose folded text begins with a prefix.
+ *
+ * @throws QUERY_TOO_COMPLEX if there are too many to examine
+ */
+export function countPrefix(db: Connection, record: AnyRecord, where: Conditions): number {
+  const { field: sort, text } = where.prefix!;
+  const plan = planFor(record, sort, where);
+  const range: Range = {
+    record,
+    sort,
+    plan,
+    where,
+    segment: { values: 'present', ...withinPrefix(text), descending: false },
+  };
+  const indexed = indexedColumns(range);
+  const others = matching(where, indexed);
+  const entries = entriesOf(
+    range,
+    others.sql === '' ? '1 as matches' : `(${others.sql}) as matches`,
+    allOf(where.equal.filter(([name]) => indexed.includes(name))),
+  );
+  const found = db.value(
+    `select json_array(count(*), coalesce(sum(matches), 0)) from (${entries.sql} limit ?)`,
+    [...others.params, ...entries.params, MAX_COUNTED + 1],
+  );
+  const [examined, count] = JSON.parse(found as string) as [number, number];
+  if (examined > MAX_COUNTED) throw tooManyToCount();
+  return count;
+}

@@ -1,0 +1,380 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newApiKey } from '../../src/access/api-keys.ts';
+import { readExport, writeExport } from '../../src/cli/dump-files.ts';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
+import type { Dump } from '../../src/store/dump.ts';
+import { openDump, openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { Clock, TestGateway } from '../kit/gateway.ts';
+import { dropDatabase, mongoUri } from '../kit/mongo.ts';
+import { runCommand } from '../kit/process.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'petstore-data-'));
+const databases: string[] = [];
+let places = 0;
+const path = () => join(home, `${++places}`);
+
+type Config = Parameters<typeof openStore>[0];
+const embedded = (): Config => ({ MONGODB_URI: undefined, DATA_FILE: `${path()}.db`, EVENTS_KEEP: 1e9 });
+const mongodb = (): Config => {
+  const name = `data-${process.pid}-${++places}`;
+  databases.push(name);
+  return { ...embedded(), MONGODB_URI: mongoUri(name) };
+};
+const engines = { sqlite: embedded, ...(process.env.TEST_MONGODB_URI && { mongodb }) };
+const pairs = Object.keys(engines).flatMap((from) => Object.keys(engines).map((to) => [from, to] as const));
+
+afterAll(async () => {
+  rmSync(home, { recursive: true });
+  for (const name of databases) await dropDatabase(name);
+});
+
+const open = (config: Config): Promise<Store> => openStore(config, RECORDS, 'server');
+const nothing = () => {};
+async function use<T>(
+  config: Config,
+  mode: 'export' | 'import',
+  work: (dump: Dump) => Promise<T>,
+): Promise<T> {
+  const dump = await openDump(config, RECORDS, mode);
+  try {
+    return await work(dump);
+  } finally {
+    await dump.close();
+  }
+}
+const exportTo = (config: Config, directory = path()) =>
+  use(config, 'export', async (dump) => {
+    await writeExport(directory, dump, nothing, new Date());
+    return directory;
+  });
+const importFrom = (directory: string, config: Config) =>
+  use(config, 'import', (dump) => readExport(directory, dump, nothing, nothing));
+
+/** Fills a store with a bit of everything. @returns a key */
+async function fill(config: Config, pets = 30): Promise<string> {
+  const store = await open(config);
+  const category = store.table(Category);
+  const { id: categoryId } = await category.insert({ name: 'Dögs "&" ﬁsh', description: 'They\u2028bark' });
+  await category.remove((await category.insert({ name: 'Gone' })).id);
+  for (let n = 0; n < pets; n++) {
+    const { id } = await store
+      .table(Pet)
+      .insert({ name: `Rex 🐕 ${n}`, categoryId, status: n % 2 ? 'sold' : 'pending' });
+    if (n % 3 === 0) await store.table(Pet).update(id, { quantity: n });
+  }
+  const orders = store.table(Order);
+  await orders.insert({
+    id: '9223372036854775807',
+    petId: '1',
+    quantity: 2,
+    shipDate: '2026-01-31T09:30:00.5Z',
+  });
+  await orders.insert({});
+  await orders.insert({ id: '3', complete: true });
+  await orders.remove((await orders.insert({ id: '4' })).id);
+  const limits = { perMinute: 1_000, perDay: 1_000 };
+  const { key, apiKey } = newApiKey({ name: 'moved', plan: 'enterprise', limits, now: Date.now() });
+  await store.createApiKey(apiKey);
+  await store.charge({ apiKeyId: apiKey.id, limits, cost: 7, now: Date.now() });
+  await store.close();
+  return key;
+}
+
+/** What clients see: every list with its ETag. */
+async function seen(config: Config, key: string) {
+  const store = await open(config);
+  const clock = new Clock();
+  clock.time = Date.now();
+  const gateway = await TestGateway.start(store, {}, clock);
+  const replies = [];
+  for (const list of [
+    '/pets',
+    '/categories',
+    '/store/orders',
+    '/store/inventory',
+    '/pets?sort=-name',
+    '/pets?name=rex',
+  ]) {
+    const { status, text, headers } = await gateway.call(
+      `${list}${list.includes('?') ? '&' : '?'}limit=100`,
+      { key },
+    );
+    replies.push({ list, status, text, etag: headers.etag });
+  }
+  const { headers } = await gateway.call('/pets/1', { key });
+  const events = await gateway.call('/events', { key });
+  const ids = [
+    (await store.table(Category).insert({ name: 'Next' })).id,
+    (await store.table(Pet).insert({ name: 'Next', categoryId: '1' })).id,
+    (await store.table(Order).insert({})).id,
+  ];
+  await gateway.close();
+  await store.close();
+  return { replies, remaining: headers['x-ratelimit-remaining'], ids, events: events.json };
+}
+
+describe.each(pairs)('moving from %s to %s', (from, to) => {
+  it('keeps records with their ETags, keys, usage and the ids that may come next, but no events', async () => {
+    const [source, target] = [engines[from as 'sqlite'](), engines[to as 'sqlite']()];
+    const key = await fill(source);
+    const directory = await exportTo(source);
+    await importFrom(directory, target);
+    expect(await seen(target, key)).toEqual({ ...(await seen(source, key)), events: [] });
+    expect(statSync(directory).mode & 0o077).toBe(0);
+  });
+});
+
+describe.each(Object.entries(engines))('an import to %s', (_name, newStore) => {
+  let directory: string;
+  let key: string;
+  beforeAll(async () => {
+    const source = embedded();
+    key = await fill(source, 1_300);
+    directory = await exportTo(source);
+  });
+
+  it('that was interrupted is not served, and is completed by running it again', {
+    timeout: 120_000,
+  }, async () => {
+    const target = newStore();
+    for (const writes of [1, 2, 3]) {
+      const interrupted = use(target, 'import', (dump) => {
+        let left = writes;
+        const add: Dump['add'] = (...args) => {
+          if (left-- === 0) throw new Error('killed');
+          return dump.add(...args);
+        };
+        return readExport(directory, { ...dump, add }, nothing, nothing);
+      });
+      await expect(interrupted).rejects.toThrow('killed');
+      await expect(open(target)).rejects.toThrow(/has an unfinished import\. Run the same import again/);
+      await expect(exportTo(target)).rejects.toThrow(/unfinished import/);
+    }
+    const other = embedded();
+    await fill(other, 1);
+    await expect(importFrom(await exportTo(other), target)).rejects.toThrow(
+      /unfinished import of another export/,
+    );
+    await importFrom(directory, target);
+    const { replies, ids } = await seen(target, key);
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+    expect(ids).toEqual(['3', '1301', '2']);
+    const again = await exportTo(target);
+    expect(
+      JSON.parse(readFileSync(join(again, 'manifest.json'), 'utf8')).parts.map(
+        ({ rows }: { rows: number }) => rows,
+      ),
+    ).toEqual([6, 2, 1_301, 4, 1, 2]);
+  });
+
+  it('is refused by a store that is not empty', async () => {
+    const target = newStore();
+    const store = await open(target);
+    await store.table(Category).insert({ name: 'Here' });
+    await store.close();
+    await expect(importFrom(directory, target)).rejects.toThrow(
+      'The store is not empty: it has categories. Import into an empty store.',
+    );
+    const after = await open(target);
+    expect(await after.table(Pet).count({})).toBe(0);
+    await after.close();
+  });
+});
+
+describe('a damaged export', () => {
+  let directory: string;
+  let other: string;
+  beforeAll(async () => {
+    const [one, two] = [embedded(), embedded()];
+    await fill(one);
+    await fill(two);
+    directory = await exportTo(one);
+    other = await exportTo(two);
+  });
+
+  const edit = (file: string, change: (text: string) => string | Buffer) => (copy: string) =>
+    writeFileSync(join(copy, file), change(readFileSync(join(copy, file), 'utf8')));
+  const line = (n: number, change: (line: string) => string) => (text: string) =>
+    text
+      .split('\n')
+      .map((one, i) => (i === n - 1 ? change(one) : one))
+      .join('\n');
+
+  it.each<[fault: string, damage: (copy: string) => void, message: RegExp]>([
+    [
+      'a changed name',
+      edit(
+        'pets.jsonl',
+        line(7, (one) => one.replace('Rex', 'Max')),
+      ),
+      /^pets\.jsonl, line 7: the line does not match its checksum/,
+    ],
+    [
+      'a changed digit',
+      edit(
+        'pets.jsonl',
+        line(30, (one) => one.replace('"30"', '"31"')),
+      ),
+      /^pets\.jsonl, line 30: /,
+    ],
+    [
+      'no JSON',
+      edit(
+        'orders.jsonl',
+        line(2, () => 'nonsense'),
+      ),
+      /^orders\.jsonl, line 2: not a line of an export/,
+    ],
+    [
+      'a cut line',
+      edit('pets.jsonl', (text) => text.slice(0, -20)),
+      /^pets\.jsonl, line 30: the line is cut off/,
+    ],
+    [
+      'lines missing at the end',
+      edit('pets.jsonl', (text) => text.split('\n').slice(0, 20).join('\n').concat('\n')),
+      /^pets\.jsonl, line 21: the file ends here/,
+    ],
+    [
+      'a line too many',
+      edit('pets.jsonl', (text) => text + text.split('\n')[0]!.concat('\n')),
+      /^pets\.jsonl, line 31: the manifest counts 30 lines/,
+    ],
+    [
+      'lines in another order',
+      edit('pets.jsonl', (text) => text.split('\n').slice(0, 30).reverse().join('\n').concat('\n')),
+      /^pets\.jsonl, lines 1 to 30: .*SHA-256/,
+    ],
+    [
+      'a file of another export',
+      (copy) => cpSync(join(other, 'keys.jsonl'), join(copy, 'keys.jsonl')),
+      /^keys\.jsonl, lines? 1/,
+    ],
+    ['a file missing', (copy) => rmSync(join(copy, 'usage.jsonl')), /^usage\.jsonl is missing/],
+    [
+      'a foreign file',
+      (copy) => writeFileSync(join(copy, 'dogs.jsonl'), ''),
+      /^dogs\.jsonl does not belong to this export/,
+    ],
+    [
+      'no manifest',
+      (copy) => rmSync(join(copy, 'manifest.json')),
+      /has no manifest\.json: it is no export, or one that was not completed/,
+    ],
+    [
+      'a broken manifest',
+      edit('manifest.json', (text) => text.slice(0, 80)),
+      /^manifest\.json, line \d+: not valid JSON/,
+    ],
+    [
+      'a foreign manifest',
+      edit('manifest.json', () => '{"name": "petstore"}'),
+      /^manifest\.json is not the manifest of an export of this version: .*format/,
+    ],
+    [
+      'a later version',
+      edit('manifest.json', (text) => text.replace('"version": 1', '"version": 2')),
+      /^manifest\.json is not .*version/,
+    ],
+    [
+      'an unknown part',
+      (copy) => {
+        cpSync(join(copy, 'usage.jsonl'), join(copy, 'dogs.jsonl'));
+        edit('manifest.json', (text) => text.replace('"name": "usage"', '"name": "dogs"'))(copy);
+        rmSync(join(copy, 'usage.jsonl'));
+      },
+      /^manifest\.json: the part dogs is not known/,
+    ],
+  ])('with %s is refused before anything is written', async (_fault, damage, message) => {
+    const copy = path();
+    cpSync(directory, copy, { recursive: true });
+    damage(copy);
+    const target = embedded();
+    const error = await importFrom(copy, target).then(
+      () => undefined,
+      (reason: Error) => reason,
+    );
+    expect(error?.message).toMatch(message);
+    const store = await open(target);
+    expect(await store.table(Category).count({})).toBe(0);
+    await store.close();
+  });
+
+  it('is not mixed with anything: a directory with files is no place for one', async () => {
+    await expect(exportTo(embedded(), directory)).rejects.toThrow(/does not exist/);
+    const source = embedded();
+    await fill(source, 1);
+    await expect(exportTo(source, directory)).rejects.toThrow(/is not empty: .*Name a new directory/);
+  });
+});
+
+describe('the data command', () => {
+  const settings = ({ DATA_FILE }: Config) => ({ DATA_FILE });
+  const data = (config: Config, ...args: string[]) => runCommand('data', settings(config), ...args);
+
+  it('exports a snapshot beside a server, and completes an import after kill -9', {
+    timeout: 60_000,
+  }, async () => {
+    const [source, target] = [embedded(), embedded()];
+    const key = await fill(source, 6_000);
+    const server = await open(source);
+    const directory = path();
+    const exported = await data(source, 'export', directory);
+    expect(exported).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: 'Exported 4 counters, 1 categories, 6,000 pets, 3 orders, 1 usage, 1 keys.\n'.replace(
+        '4 counters',
+        `${exported.stdout.match(/\d+ counters/)?.[0]}`,
+      ),
+    });
+    const refused = await data(source, 'import', directory);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining('is in use by another server'),
+    ]);
+    await server.close();
+
+    let kills = 0;
+    for (let wait = 100; kills < 3 && wait < 3_000; wait += 40) {
+      const child = spawn(process.execPath, ['dist/cli/data.js', 'import', directory], {
+        env: settings(target) as never,
+        stdio: 'ignore',
+      });
+      await Promise.race([sleep(wait), once(child, 'exit')]);
+      child.kill('SIGKILL');
+      if (child.exitCode === null) await once(child, 'exit');
+      if (child.exitCode === 0) break;
+      kills++;
+      if (existsSync(target.DATA_FILE)) await open(target).then((store) => store.close(), nothing);
+    }
+    const imported = await data(target, 'import', directory);
+    if (imported.code !== 0) expect(imported.stderr).toMatch(/not empty/);
+    expect((await seen(target, key)).ids[1]).toBe('6001');
+  });
+
+  it.each([
+    [[], 0, /Usage: npm run --silent data -- export DIR/],
+    [['--help'], 0, /Usage/],
+    [['export'], 2, /export needs a directory\. Try: npm run --silent data -- --help/],
+    [['move', 'x'], 2, /Unknown command move/],
+    [['export', 'a', 'b'], 2, /export does not accept the argument b/],
+    [['export', '--force', 'a'], 2, /Unknown option '--force'/],
+  ])('explains itself: %j', async (args, code, message) => {
+    const result = await data(embedded(), ...args);
+    expect([result.code, code === 0 ? result.stdout : result.stderr]).toEqual([
+      code,
+      expect.stringMatching(message),
+    ]);
+  });
+});

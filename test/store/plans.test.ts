@@ -1,0 +1,143 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'libsql';
+import { Collection, type Document } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
+import type { AnyRecord } from '../../src/foundation/record.ts';
+import { MAX_EXAMINED } from '../../src/store/indexes.ts';
+import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
+import { Connection, type Value } from '../../src/store/sqlite/connection.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import type { PageRequest } from '../../src/store/table.ts';
+import { engines, type OpenedStore } from '../kit/stores.ts';
+
+const FILTERS: [AnyRecord, (string | undefined)[], Record<string, unknown>[]][] = [
+  [
+    Pet,
+    [undefined, 'name', 'quantity'],
+    [
+      {},
+      { status: ['sold'] },
+      { status: ['sold', 'pending'] },
+      { categoryId: '1' },
+      { categoryId: '1', status: ['sold', 'pending'] },
+    ],
+  ],
+  [Category, [undefined, 'name'], [{}]],
+  [Order, [undefined, 'shipDate'], [{}, { complete: true }, { petId: '1' }, { petId: '1', complete: false }]],
+];
+
+/** Every kind of page: each filter, order, direction and kind of bound. */
+const PAGES = FILTERS.flatMap(([record, sorts, filters]) =>
+  sorts.flatMap((sort) =>
+    filters.flatMap((filter) =>
+      [false, true].flatMap((descending) =>
+        (sort === 'name' ? [undefined, 're'] : [undefined]).flatMap((prefix) =>
+          [{}, { after: '50' }, { before: '50' }, { after: '50', before: '60', backward: true }].map(
+            (bounds) => {
+              const value =
+                { name: 'Rex', quantity: 3, shipDate: '2026-01-31T09:30:00Z' }[sort ?? ''] ?? null;
+              const order = { field: sort, descending, afterValue: value, beforeValue: value };
+              const request: PageRequest = { limit: 20, ...bounds, order };
+              return { record, filter: prefix ? { ...filter, name: { prefix } } : filter, request };
+            },
+          ),
+        ),
+      ),
+    ),
+  ),
+);
+
+describe('the embedded store', () => {
+  const home = mkdtempSync(join(tmpdir(), 'petstore-plans-'));
+  const file = join(home, 'petstore.db');
+  const sent = new Map<string, Value[]>();
+  const { value } = Connection.prototype;
+
+  beforeAll(() => {
+    Connection.prototype.value = function (this: Connection, sql: string, params: Value[] = []) {
+      sent.set(sql, params);
+      return value.call(this, sql, params);
+    };
+  });
+  afterAll(() => {
+    Connection.prototype.value = value;
+    rmSync(home, { recursive: true });
+  });
+
+  it('reads every page and count in the order of an index, and bounds what a filter leaves out', () => {
+    const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
+    sent.clear();
+    for (const { record, filter, request } of PAGES) {
+      store.table(record).page(filter as never, request);
+      if ('name' in filter) store.table(record).count(filter as never);
+    }
+    store.close();
+    expect(sent.size).toBeGreaterThan(150);
+    const db = new Database(file);
+    const faults: string[] = [];
+    for (const [sql, params] of sent) {
+      const rows = db.prepare(`explain query plan ${sql}`).all(params) as { detail: string }[];
+      const plan = rows.map(({ detail }) => detail).join('; ');
+      const scansTable = /SCAN (pets|orders|categories)(?! USING)/.test(plan);
+      // A list in the order of its ids is the table itself.
+      if (/TEMP B-TREE/.test(plan) || (scansTable && !/ from \w+ order by id/.test(sql)))
+        faults.push(`${sql}\n${plan}`);
+      // Where the index lacks a condition, it is applied to a bounded number of entries.
+      if (/select \* from \(select/.test(sql)) expect(params).toContain(MAX_EXAMINED);
+    }
+    db.close();
+    expect(faults).toEqual([]);
+  });
+});
+
+describe.runIf(engines.length > 1)('MongoDB', () => {
+  let opened: OpenedStore;
+  const commands: Document[] = [];
+  beforeAll(async () => {
+    opened = await engines[1]!.open();
+  });
+  afterAll(() => opened.close());
+
+  it('has an index for every order, and names it in the commands of its pages', async () => {
+    const { client } = opened.store as MongoStore;
+    const aggregate = Collection.prototype.aggregate;
+    Collection.prototype.aggregate = function (this: Collection, pipeline, options) {
+      commands.push({ collection: this.collectionName, pipeline, hint: options?.hint });
+      return aggregate.call(this, pipeline, options) as never;
+    };
+    try {
+      for (const { record, filter, request } of PAGES)
+        if (request.order!.field !== undefined)
+          await opened.store.table(record).page(filter as never, request);
+    } finally {
+      Collection.prototype.aggregate = aggregate;
+    }
+    const indexes = new Map<string, string[]>();
+    for (const { plural } of RECORDS) {
+      const found = await client.db().collection(plural).indexes();
+      indexes.set(
+        plural,
+        found.map(({ key }) => JSON.stringify(key)),
+      );
+    }
+    expect(commands.length).toBeGreaterThan(100);
+    for (const { collection, pipeline, hint } of commands) {
+      expect(indexes.get(collection)).toContain(JSON.stringify(hint));
+      const [match, sort, ...rest] = pipeline as [Document, Document, ...Document[]];
+      // The fields of the sort end the index, in one direction.
+      expect(Object.keys(hint).slice(-Object.keys(sort.$sort).length)).toEqual(Object.keys(sort.$sort));
+      expect(new Set(Object.values(sort.$sort)).size).toBe(1);
+      const conditions = (match.$match.$or ?? [match.$match]).flatMap((one: Document) => Object.keys(one));
+      expect(Object.keys(hint)).toEqual(expect.arrayContaining(conditions));
+      // Other conditions are applied to a bounded number of entries.
+      const other = rest.findIndex((stage) => '$match' in stage);
+      if (other >= 0) expect(rest[other - 1]).toEqual({ $limit: MAX_EXAMINED });
+    }
+  });
+});
