@@ -7,6 +7,7 @@ import type { Config } from './config.ts';
 import { EventStreams } from './domains/event/streams.ts';
 import { Operations } from './execution/operations.ts';
 import { schema } from './execution/schema.ts';
+import { TrustedDocuments } from './execution/trusted-documents.ts';
 import { type Clock, systemClock } from './foundation/clock.ts';
 import { andThen, attempt } from './foundation/maybe-promise.ts';
 import { Authentication } from './http/authentication.ts';
@@ -83,6 +84,7 @@ class Gateway {
   readonly #now: () => number;
   readonly #access: Access;
   readonly #history: UsageHistory;
+  readonly #trusted: TrustedDocuments;
   readonly #openStreams: OpenStreams;
   readonly #transports: readonly Transport[];
   readonly #writer: ResponseWriter;
@@ -100,6 +102,16 @@ class Gateway {
     this.#now = clock.now;
     this.#access = access;
     const operations = new Operations(schema, this.#report, { introspection: config.INTROSPECTION });
+    const trusted = new TrustedDocuments({
+      store,
+      clock,
+      onUntrusted: (apiKey, document) => {
+        metrics?.untrustedDocument(apiKey);
+        log.warn({ apiKey, document }, 'untrusted document');
+      },
+      report: this.#report,
+    });
+    this.#trusted = trusted;
     const openStreams = new OpenStreams((key) => access.principalOf(key, store));
     this.#openStreams = openStreams;
     const streams = new EventStreams({ store, openStreams, report: this.#report });
@@ -110,7 +122,7 @@ class Gateway {
     const report = this.#report;
     this.#transports = transportsOf({
       ...options,
-      ...{ store, schema, operations, streams, openStreams, authentication, cors, report },
+      ...{ store, schema, operations, trusted, streams, openStreams, authentication, cors, report },
     });
     this.#writer = new ResponseWriter({
       cors,
@@ -145,8 +157,8 @@ class Gateway {
   }
 
   /** @see RequestHandler.close */
-  close(): Promise<void> {
-    return this.#history.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#history.close(), this.#trusted.close()]);
   }
 
   /** @see RequestHandler.headersForMalformed */

@@ -105,7 +105,7 @@ export class OpenStreams {
     for (const [key, streams] of groupedByKey(this.#open)) {
       try {
         const principal = await this.#principalOf(key);
-        for (const stream of streams) renew(stream, principal);
+        for (const stream of streams) await renew(stream, principal);
         if (principal && looksForBans) await streams[0]!.session.charge(0);
       } catch (error) {
         // Only a ban ends streams; failing to check does not.
@@ -116,12 +116,13 @@ export class OpenStreams {
   }
 }
 
-function renew(stream: OpenStream, principal: Principal | null): void {
+async function renew(stream: OpenStream, principal: Principal | null): Promise<void> {
   try {
     if (!principal) throw revoked();
-    stream.session.renew(principal);
+    await stream.session.renew(principal);
   } catch (error) {
-    stream.fail(error);
+    // If it cannot be checked, it goes on.
+    if (error instanceof AppError && error.status < 500) stream.fail(error);
   }
 }
 

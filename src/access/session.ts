@@ -78,7 +78,7 @@ export class Session {
   readonly #address: string | undefined;
   #principal: Principal;
   /** What an open stream needs its key to permit. */
-  #requirements: ((principal: Principal) => void)[] = [];
+  #requirements: ((principal: Principal) => MaybePromise<void>)[] = [];
   #subject: UsageSubject | (() => UsageSubject) = { transport: 'rest', operations: [] };
   #isCounted = false;
   /** Units already paid towards the next charge. */
@@ -118,13 +118,13 @@ export class Session {
   }
 
   /**
-   * Requires that the key permits something for as long as a stream is open.
+   * Requires that the key permits something now and for as long as a stream is open.
    *
    * @param requirement throws FORBIDDEN if the key does not permit it
    */
-  require(requirement: (principal: Principal) => void): void {
-    requirement(this.#principal);
+  require(requirement: (principal: Principal) => MaybePromise<void>): MaybePromise<void> {
     this.#requirements.push(requirement);
+    return requirement(this.#principal);
   }
 
   /**
@@ -132,10 +132,10 @@ export class Session {
    *
    * @throws FORBIDDEN if it no longer permits what is open
    */
-  renew(principal: Principal): void {
+  async renew(principal: Principal): Promise<void> {
     this.#principal = principal;
     if (!this.isAllowed) throw foreignAddress();
-    for (const requirement of this.#requirements) requirement(principal);
+    for (const requirement of this.#requirements) await requirement(principal);
   }
 
   /** Says what the next charges are for, or how to find out, which few of them need. */

@@ -1,3 +1,4 @@
+import { bindingOf } from '../access/document-binding.ts';
 import { isNetwork, MAX_NETWORKS } from '../access/networks.ts';
 import { PLANS } from '../access/plans.ts';
 import { SCOPES } from '../domains/scopes.ts';
@@ -40,9 +41,6 @@ export const KEY_HELP = `  --name        the owner, 1 to 200 characters
 /** Whether a text can be the name of a list of documents. */
 export const isListName = (text: string): boolean => LIST_NAME.test(text) && text !== ANY;
 
-/** The name of the list that a key is bound to. */
-export const listNameOf = (documents: string): string => documents.replace(/^report:/, '');
-
 /**
  * Reads what a key is to be. Options that are not given are absent, and null clears.
  *
@@ -74,7 +72,7 @@ export function readKeyOptions(options: Options, now: number, faults: Faults): A
       faults.add(`--allow must have at most ${MAX_NETWORKS} networks.`);
   }
   if (documents !== undefined) {
-    if (documents !== ANY && !isListName(listNameOf(documents)))
+    if (documents !== ANY && !isListName(bindingOf(documents).list))
       faults.add('--documents must be the name of a list, report: and a name, or any.');
     changes.documents = documents === ANY ? null : documents;
   }

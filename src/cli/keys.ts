@@ -1,5 +1,7 @@
 import { newApiKey, newSecret } from '../access/api-keys.ts';
+import { bindingOf } from '../access/document-binding.ts';
 import { usedToday } from '../access/limiter.ts';
+import { dateOf, summarised, sumOf } from '../access/usage-history.ts';
 import { parseDuration } from '../foundation/duration.ts';
 import {
   type ApiKey,
@@ -8,11 +10,14 @@ import {
   PLAN_NAMES,
   type Store,
 } from '../store/store.ts';
+import { DAY, HISTORY_KEPT } from '../store/usage.ts';
 import { KEY_HELP, KEY_OPTIONS, KEY_USAGE, readKeyOptions } from './key-options.ts';
 import { formatTable } from './table.ts';
 import { type Command, Faults, isoTime, print, printResult, runTool, UsageError } from './tool.ts';
 
 const KEY = 'the ID of a key';
+/** Days of usage shown by default. */
+const DEFAULT_DAYS = 30;
 
 const COMMANDS: Record<string, Command> = {
   create: {
@@ -55,6 +60,23 @@ ${KEY_HELP}`,
     needsStore: true,
     prepare: (options) => (store) => list(store, options.json === true),
   },
+  usage: {
+    usage: 'ID [--days 30] [--json]',
+    help: `Shows what a key did, by day and operation. The latest requests may be missing for up to 10 seconds.
+
+  --days  the number of days, today included: 1 to ${HISTORY_KEPT}`,
+    options: ['days'],
+    argument: KEY,
+    needsStore: true,
+    prepare(options, [id]) {
+      const days = /^[1-9]\d?$/.test(String(options.days ?? DEFAULT_DAYS))
+        ? Number(options.days ?? DEFAULT_DAYS)
+        : 0;
+      if (days < 1 || days > HISTORY_KEPT)
+        throw new UsageError(`--days must be an integer from 1 to ${HISTORY_KEPT}.`);
+      return (store) => showUsage(store, id!, days, options.json === true);
+    },
+  },
   revoke: {
     usage: 'ID [--json]',
     help: 'Revokes a key permanently, within 5 seconds on every instance.',
@@ -86,6 +108,7 @@ const HELP = `See COMMAND --help for details. Uses the store of MONGODB_URI or D
 shown only once, when it is created. Changes and revocations take effect within 5 seconds.`;
 
 async function create(store: Store, properties: ApiKeyChanges, now: number, json: boolean): Promise<void> {
+  await checkList(store, properties);
   // A new key has nothing to clear.
   const given = Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== null));
   const { key, apiKey } = newApiKey({ ...(given as Pick<ApiKey, 'name' | 'plan'>), now });
@@ -95,6 +118,7 @@ async function create(store: Store, properties: ApiKeyChanges, now: number, json
 }
 
 async function update(store: Store, id: string, changes: ApiKeyChanges, json: boolean): Promise<void> {
+  await checkList(store, changes);
   const key = found(id, await store.updateApiKey(id, changes));
   const restrictions = restrictionsOf(key);
   const { name, plan, limits } = key;
@@ -102,6 +126,13 @@ async function update(store: Store, id: string, changes: ApiKeyChanges, json: bo
     `${id} (${plan}) ${name}`,
     ...Object.entries(restrictions).map(([property, value]) => `  ${property}: ${[value].flat().join(', ')}`),
   ]);
+}
+
+/** @throws UsageError if there is no such list of documents */
+async function checkList(store: Store, { documents }: ApiKeyChanges): Promise<void> {
+  if (documents == null) return;
+  const { list } = bindingOf(documents);
+  if ((await store.documents(list)).length === 0) throw new UsageError(`There is no list ${list}.`, 1);
 }
 
 /** What a key may do, for output. */
@@ -190,6 +221,25 @@ async function rotate(store: Store, id: string, grace: number, json: boolean): P
   ]);
 }
 
+async function showUsage(store: Store, id: string, count: number, json: boolean): Promise<void> {
+  if (!(await store.apiKeyById(id))) throw new UsageError(`There is no key ${id}.`);
+  const now = Date.now();
+  const stored = await store.usageDays(id, dateOf(now - (count - 1) * DAY), dateOf(now));
+  const days = stored
+    .map(summarised)
+    .map((day) => ({ date: day.date, ...sumOf(day.operations), operations: day.operations }));
+  if (json) return print(JSON.stringify(days, null, 2));
+  if (days.length === 0) return print(`${id} was not used in the last ${count} days.`);
+  const cells = days.flatMap(({ date, operations, ...sum }) => [
+    [date, 'all', '', ...countsOf(sum)],
+    ...operations.map((one) => ['', one.operation, one.transport, ...countsOf(one)]),
+  ]);
+  print(formatTable(['DATE', 'OPERATION', 'OVER', 'REQUESTS', 'UNITS', 'REFUSED'], cells).join('\n'));
+}
+
+const countsOf = ({ requests, units, refused }: ReturnType<typeof sumOf>): string[] =>
+  [requests, units, refused].map(String);
+
 function found(id: string, key: ApiKey | null): ApiKey {
   if (!key) throw new UsageError(`There is no active key ${id}.`);
   return key;
@@ -201,6 +251,7 @@ runTool({
   options: {
     ...KEY_OPTIONS,
     grace: { type: 'string' },
+    days: { type: 'string' },
     json: { type: 'boolean' },
     help: { type: 'boolean', short: 'h' },
   },

@@ -8,6 +8,7 @@ import { MAX_COST } from './cost.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import type { PersistedQueries } from './persisted-queries.ts';
 import { OperationRefused, publicError } from './refusal.ts';
+import type { TrustedDocuments } from './trusted-documents.ts';
 
 /** Maximum operations per batch. */
 const MAX_BATCH_SIZE = 10;
@@ -52,6 +53,7 @@ export interface Admission {
 export interface AdmissionServices {
   operations: Operations;
   persisted: PersistedQueries;
+  trusted: TrustedDocuments;
 }
 
 /**
@@ -65,9 +67,10 @@ export interface AdmissionServices {
 export async function admitPaying(
   session: Session,
   services: AdmissionServices,
-  request: GraphQLRequest,
+  received: GraphQLRequest,
   mayMutate: boolean,
 ): Promise<Admission> {
+  const request = await resolved(session, services, received);
   if (session.hasPaid) return admit(services, request, mayMutate, session.principal);
   try {
     const admission = admit(services, request, mayMutate, session.principal, new Meter(0));
@@ -81,6 +84,18 @@ export async function admitPaying(
   }
 }
 
+/** The request with the texts of the documents that it names, if the key may run them. */
+async function resolved(
+  session: Session,
+  { trusted, persisted }: AdmissionServices,
+  request: GraphQLRequest,
+): Promise<GraphQLRequest> {
+  const { parameters, bytes } = request;
+  if (!trusted.isNeeded(session.principal, parameters)) return request;
+  if (Array.isArray(parameters) && parameters.length > MAX_BATCH_SIZE) return request;
+  return { parameters: await trusted.resolve(session, parameters, persisted), bytes };
+}
+
 /**
  * Parses and validates a request and computes its cost.
  *
@@ -89,7 +104,7 @@ export async function admitPaying(
  * @throws as `admitPaying`, AllowanceExhausted if there is more to read
  */
 export function admit(
-  { operations, persisted }: AdmissionServices,
+  { operations, persisted }: Omit<AdmissionServices, 'trusted'>,
   { parameters, bytes }: GraphQLRequest,
   mayMutate: boolean,
   caller: Permissions,
@@ -107,6 +122,7 @@ export function admit(
   if (requests.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
   // Check all of them before preparing the first, so that a malformed one costs no more than one failure.
   const checked = requests.map((request) => {
+    if (request instanceof AppError) return new OperationRefused([publicError(request)]);
     try {
       return toOperationRequest(request, persisted);
     } catch (error) {

@@ -17,6 +17,11 @@ export class PersistedQueries {
     sizeCalculation: (text) => 2 * text.length + 1,
   });
 
+  /** Whether a client has sent the document with this hash, in lower case. */
+  has(hash: string): boolean {
+    return this.#texts.has(hash);
+  }
+
   /**
    * Returns the document of a request: its `query`, or the one that `extensions.persistedQuery` refers to.
    *

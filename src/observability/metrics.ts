@@ -73,6 +73,12 @@ export class Metrics {
     labelNames: ['operation', 'api_key'],
     registry: this.registry,
   });
+  readonly #untrusted = new Counter({
+    name: 'petstore_untrusted_documents_total',
+    help: 'Documents outside of the list of an API key that only reports them, by API key id',
+    labelNames: ['api_key'],
+    registry: this.registry,
+  });
   /** When the latest ban of each key began. */
   readonly #banned = new LRUCache<string, number>({ max: MAX_BANNED_KEYS });
 
@@ -121,6 +127,11 @@ export class Metrics {
       }
     }
     if (context.deprecation && principal) this.#deprecated.of(operation, principal.id).count++;
+  }
+
+  /** Counts a document outside of the list of a key that only reports them. */
+  untrustedDocument(apiKeyId: string): void {
+    this.#untrusted.of(apiKeyId).count++;
   }
 
   /** Exposes the state of the event streams at scrape time. */

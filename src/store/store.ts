@@ -156,7 +156,37 @@ export interface UsageHistoryStore {
   usageDays(apiKeyId: string, from: string, to: string): MaybePromise<UsageDay[]>;
 }
 
-export interface AccessStore extends UsageHistoryStore {
+/** A GraphQL document that keys can be bound to. */
+export interface TrustedDocument {
+  list: string;
+  /** Unique in its list. */
+  id: string;
+  /** SHA-256 of the text, lower-case hex. */
+  hash: string;
+  text: string;
+  /** Milliseconds since 1970. */
+  addedAt: number;
+  /** A little behind. */
+  lastUsedAt?: number;
+}
+
+/** Lists of GraphQL documents. A list exists as long as it has a document. */
+export interface DocumentStore {
+  /** @param list any if undefined */
+  documentByHash(list: string | undefined, hash: string): MaybePromise<TrustedDocument | null>;
+  documentById(list: string, id: string): MaybePromise<TrustedDocument | null>;
+  /** All documents by list and id, or those of one list. */
+  documents(list?: string): MaybePromise<TrustedDocument[]>;
+  /** Adds documents, all or none. Those that are there already stay as they are. */
+  addDocuments(documents: readonly TrustedDocument[]): MaybePromise<void>;
+  removeDocuments(list: string, ids: readonly string[]): MaybePromise<void>;
+  /** Moves `lastUsedAt` forwards. */
+  touchDocuments(
+    uses: readonly (Pick<TrustedDocument, 'list' | 'id'> & { lastUsedAt: number })[],
+  ): MaybePromise<void>;
+}
+
+export interface AccessStore extends UsageHistoryStore, DocumentStore {
   /** The key with this secret, even if revoked or expired; null if there is none. */
   apiKeyBySecretHash(hash: string): MaybePromise<ApiKey | null>;
   createApiKey(key: ApiKey): MaybePromise<void>;

@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import type { EventStreams } from '../domains/event/streams.ts';
 import { ROUTES, STREAMS } from '../domains/routes.ts';
 import type { Operations } from '../execution/operations.ts';
+import type { TrustedDocuments } from '../execution/trusted-documents.ts';
 import type { Authentication } from '../http/authentication.ts';
 import type { Cors } from '../http/cors.ts';
 import type { Transport } from '../http/transport.ts';
@@ -22,6 +23,7 @@ export interface Services {
   store: Store;
   schema: GraphQLSchema;
   operations: Operations;
+  trusted: TrustedDocuments;
   streams: EventStreams;
   openStreams: OpenStreams;
   authentication: Authentication;
@@ -42,6 +44,7 @@ export function transportsOf(services: Services): readonly Transport[] {
     config,
     cors,
     operations,
+    trusted,
     streams,
     openStreams,
     authentication,
@@ -51,7 +54,7 @@ export function transportsOf(services: Services): readonly Transport[] {
   return [
     new Preflight(cors),
     new Pages({ ...services, routes }),
-    new GraphQLTransport({ operations, streams, authentication }),
+    new GraphQLTransport({ operations, trusted, streams, authentication }),
     new RestTransport({
       operations,
       streams,

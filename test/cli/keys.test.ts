@@ -186,6 +186,8 @@ describe('the keys command', () => {
     [['create', '--name', 'x', '--plan', 'pro', '--scope', 'events:write'], /not "events:write"\./],
     [['create', '--name', 'x', '--plan', 'pro', '--allow', MANY_NETWORKS], /^--allow must have at most 20 /],
     [['update', 'key_none', '--name', 'x'], /^There is no active key key_none\.$/],
+    [['usage', 'key_none'], /^There is no key key_none\.$/],
+    [['usage', 'key_none', '--days', '93'], /^--days must be an integer from 1 to 92\./],
     [['update', 'key_none'], /^update needs an option that says what to change\./],
     [['update', 'key_none', '--per-day', '5'], /^--per-minute and --per-day require --plan enterprise\./],
     [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /enterprise/],
@@ -235,7 +237,7 @@ describe('the keys command', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Usage: npm run --silent keys -- COMMAND\n/);
     const listed = [...stdout.matchAll(/^ {2}(\w+) /gm)].map(([, command]) => command);
-    expect(listed).toEqual(['create', 'update', 'list', 'revoke', 'rotate']);
+    expect(listed).toEqual(['create', 'update', 'list', 'usage', 'revoke', 'rotate']);
   }, 30_000);
 
   it.each([
@@ -251,7 +253,8 @@ describe('the keys command', () => {
       'Changes a key, within 5 seconds on every instance.',
       PROPERTIES,
     ],
-    ['list', '[--json]', 'Lists all keys with their usage today.', []],
+    ['list', '[--json]', 'Lists all keys with their usage today and what they may do.', []],
+    ['usage', 'ID [--days 30] [--json]', 'Shows what a key did, by day and operation.', ['--days']],
     ['revoke', 'ID [--json]', 'Revokes a key permanently, within 5 seconds on every instance.', []],
     ['rotate', 'ID [--grace 24h] [--json]', 'Gives a key a new secret and prints it.', ['--grace']],
   ])(

@@ -3,6 +3,7 @@ import {
   type ApiKey,
   type ApiKeyChanges,
   type ApiKeySecret,
+  type DocumentStore,
   type Limits,
   PLAN_NAMES,
   type PlanName,
@@ -123,7 +124,7 @@ export function mongoApiKeys({ db, options }: Database) {
       );
       return rotated && toApiKey(rotated);
     },
-  } satisfies Omit<AccessStore, 'charge' | 'usage' | keyof UsageHistoryStore>;
+  } satisfies Omit<AccessStore, 'charge' | 'usage' | keyof UsageHistoryStore | keyof DocumentStore>;
 }
 
 const fromSecret = ({ hash, prefix, expiresAt }: ApiKeySecret): ApiKeySecretDocument => ({

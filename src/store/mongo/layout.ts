@@ -10,6 +10,7 @@ import { holdsCollection } from './hold-documents.ts';
 import { idempotencyCollection } from './idempotency.ts';
 import { countersCollection } from './ids.ts';
 import { importsCollection } from './import-progress.ts';
+import { documentsCollection } from './trusted-documents.ts';
 import { usageCollection } from './usage.ts';
 import { usageHistoryCollection } from './usage-history.ts';
 
@@ -39,6 +40,7 @@ const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefini
   apiKeysCollection,
   usageCollection,
   usageHistoryCollection,
+  documentsCollection,
   idempotencyCollection,
   countersCollection,
   holdsCollection,

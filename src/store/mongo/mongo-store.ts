@@ -15,6 +15,7 @@ import { createIdSequences } from './ids.ts';
 import { refuseUnfinishedImport } from './import-progress.ts';
 import { prepareLayout } from './layout.ts';
 import { MongoTable } from './table.ts';
+import { mongoDocuments } from './trusted-documents.ts';
 import { createUnitRunners, type Unit } from './units.ts';
 import { mongoUsage } from './usage.ts';
 import { mongoUsageHistory } from './usage-history.ts';
@@ -92,6 +93,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     ...executed(database, mongoApiKeys(database)),
     ...executed(database, mongoUsage(database)),
     ...executed(database, mongoUsageHistory(database)),
+    ...executed(database, mongoDocuments(database)),
     eventPage: (request) => database.execute(async () => events.eventPage(request)),
     followEvents: (follower) => database.execute(async () => events.followEvents(follower)),
     once: (call, work) => database.execute(() => once(call, work)),

@@ -83,6 +83,16 @@ const MIGRATIONS: Migrations = {
     primary key (api_key_id, date, operation, transport)
   ) strict, without rowid;
   create index usage_days_by_date on usage_days (date);
+  create table documents (
+    list text not null,
+    id text not null,
+    hash text not null,
+    text text not null,
+    added_at integer not null,
+    last_used_at integer,
+    primary key (list, id)
+  ) strict, without rowid;
+  create index documents_by_hash on documents (hash, list);
   `,
 };
 

@@ -15,6 +15,7 @@ import { lockDataFile } from './ownership.ts';
 import { prepareRecords } from './record-schema.ts';
 import { LATEST, migrate } from './schema.ts';
 import { SqliteTable } from './table.ts';
+import { documentLists } from './trusted-documents.ts';
 import { usageHistory } from './usage-history.ts';
 import { usageLedger } from './usage-ledger.ts';
 
@@ -98,6 +99,7 @@ export function openSqliteStore(options: SqliteOptions) {
     ...events.store,
     ...apiKeys(db),
     ...usageHistory(db, now),
+    ...documentLists(db),
     usage,
     /** Writes the usage of all keys to the file now. */
     flush,

@@ -5,6 +5,7 @@ import { type Admission, type AdmissionServices, admitPaying } from '../../execu
 import type { Operations, PreparedOperation } from '../../execution/operations.ts';
 import { PersistedQueries } from '../../execution/persisted-queries.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
+import type { TrustedDocuments } from '../../execution/trusted-documents.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { ALLOWANCES } from '../../foundation/meter.ts';
@@ -41,6 +42,7 @@ const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 
 export interface GraphQLOptions {
   operations: Operations;
+  trusted: TrustedDocuments;
   streams: EventStreams;
   authentication: Authentication;
   /** Sends the common case through Yoga too, as the reference in tests. */
@@ -61,8 +63,8 @@ export class GraphQLTransport implements Transport {
   readonly #yoga = new YogaTransport();
   readonly #alwaysYoga: boolean;
 
-  constructor({ operations, streams, authentication, alwaysYoga = false }: GraphQLOptions) {
-    this.#services = { operations, persisted: new PersistedQueries() };
+  constructor({ operations, trusted, streams, authentication, alwaysYoga = false }: GraphQLOptions) {
+    this.#services = { operations, persisted: new PersistedQueries(), trusted };
     this.#streams = streams;
     this.#authentication = authentication;
     this.#alwaysYoga = alwaysYoga;
@@ -136,6 +138,8 @@ export class GraphQLTransport implements Transport {
       );
     session.attribute({ transport: 'stream', operations: admission.charges });
     session.require((principal) => requireScopes(principal, operation.scopes));
+    const { query } = admission.requests[0]!;
+    await session.require((principal) => this.#services.trusted.requireText(principal, query));
     await session.charge(SUBSCRIPTION_COST);
     const subscription = await Subscription.begin(this.#streams, context, session, operation);
     const body = await this.#yoga.stream(context, session, admission, subscription.results);

@@ -35,6 +35,7 @@ export function readQueryString(query: string): GraphQLRequest {
   };
   const parameters = {
     query: given.get('query') ?? undefined,
+    documentId: given.get('documentId') ?? undefined,
     operationName: given.get('operationName') ?? undefined,
     variables: json('variables'),
     extensions: json('extensions'),

@@ -30,6 +30,7 @@ import {
   type PreparedOperation,
 } from '../../../src/execution/operations.ts';
 import { schema } from '../../../src/execution/schema.ts';
+import { TrustedDocuments } from '../../../src/execution/trusted-documents.ts';
 import { systemClock } from '../../../src/foundation/clock.ts';
 import { AppError } from '../../../src/foundation/errors.ts';
 import { Authentication } from '../../../src/http/authentication.ts';
@@ -101,7 +102,8 @@ class Side {
       () => store,
       0,
     );
-    this.#transport = new GraphQLTransport({ operations, streams, authentication, alwaysYoga });
+    const trusted = new TrustedDocuments({ store, clock: systemClock, onUntrusted() {}, report });
+    this.#transport = new GraphQLTransport({ operations, trusted, streams, authentication, alwaysYoga });
   }
 
   /** Returns what a client sees of the response, and the cost. */

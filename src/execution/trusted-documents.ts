@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Principal } from '../access/api-keys.ts';
+import { bindingOf } from '../access/document-binding.ts';
+import type { Session } from '../access/session.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { AppError } from '../foundation/errors.ts';
+import type { DocumentStore, TrustedDocument } from '../store/store.ts';
+import type { PersistedQueries } from './persisted-queries.ts';
+
+/** How long a look-up is used, in milliseconds. Changes must be in force within 5 seconds. */
+const CACHE_TTL = 4_000;
+const MAX_CACHED = 10_000;
+/** Total characters of cached documents. */
+const MAX_CHARACTERS = 8_000_000;
+/** How often uses are stored, in milliseconds. */
+const FLUSH_INTERVAL = 10_000;
+
+const HASH = /^(?:sha256:)?([0-9a-f]{64})$/i;
+/** An id of a manifest, as visible ASCII. */
+const ID = /^[\x21-\x7e]{1,135}$/;
+
+export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Receives each document outside of the list of a key that only reports them. */
+export type OnUntrusted = (apiKeyId: string, hash: string, requestId?: string) => void;
+
+type Parameters = Readonly<Record<string, unknown>>;
+
+/** Documents known in advance: keys may be bound to a list of them, and requests may name one by its id. */
+export class TrustedDocuments {
+  readonly #store: DocumentStore;
+  readonly #clock: Clock;
+  readonly #onUntrusted: OnUntrusted;
+  readonly #report: (error: unknown) => void;
+  readonly #cache = new LRUCache<string, { document: TrustedDocument | null; until: number }>({
+    max: MAX_CACHED,
+    maxSize: MAX_CHARACTERS,
+    sizeCalculation: ({ document }, key) => key.length + (document?.text.length ?? 0),
+  });
+  #uses = new Map<string, { list: string; id: string; lastUsedAt: number }>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: {
+    store: DocumentStore;
+    clock: Clock;
+    onUntrusted: OnUntrusted;
+    /** Receives errors of storing uses in the background. */
+    report: (error: unknown) => void;
+  }) {
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#onUntrusted = options.onUntrusted;
+    this.#report = options.report;
+  }
+
+  /**
+   * Replaces what names a document by its text, and refuses texts that the key may not run. Everything else
+   * about the parameters is left for admission to check.
+   *
+   * @returns the parameters; in a batch, an AppError takes the place of an entry that is refused
+   * @throws PERSISTED_QUERY_NOT_FOUND, FORBIDDEN, BAD_REQUEST, UNAVAILABLE
+   */
+  async resolve(session: Session, parameters: unknown, persisted: PersistedQueries): Promise<unknown> {
+    if (!Array.isArray(parameters)) return this.#resolveOne(session, parameters, persisted);
+    const resolved: unknown[] = [];
+    for (const each of parameters) {
+      resolved.push(
+        await this.#resolveOne(session, each, persisted).catch((error: unknown) => {
+          if (error instanceof AppError && (error.status === 403 || error.status === 404)) return error;
+          throw error;
+        }),
+      );
+    }
+    return resolved;
+  }
+
+  /** Whether parameters have to be resolved at all, which most have not. */
+  isNeeded({ documents }: Pick<Principal, 'documents'>, parameters: unknown): boolean {
+    if (documents !== undefined) return true;
+    const all = Array.isArray(parameters) ? parameters : [parameters];
+    return all.some(
+      (each) => isObject(each) && (each.documentId != null || persistedHash(each) !== undefined),
+    );
+  }
+
+  /**
+   * Checks that a key may run a text, which an open subscription goes on with.
+   *
+   * @throws FORBIDDEN
+   */
+  async requireText({ documents }: Pick<Principal, 'documents'>, text: string): Promise<void> {
+    if (documents === undefined) return;
+    const { list, isStrict } = bindingOf(documents);
+    if (isStrict && (await this.#byText(list, text)) === null) throw untrusted();
+  }
+
+  /** Stores when documents were used. */
+  async flush(): Promise<void> {
+    if (this.#uses.size === 0) return;
+    const uses = this.#uses;
+    this.#uses = new Map();
+    await this.#store.touchDocuments([...uses.values()]);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.flush();
+  }
+
+  async #resolveOne(session: Session, given: unknown, persisted: PersistedQueries): Promise<unknown> {
+    if (!isObject(given)) return given;
+    const { documentId, query, ...others } = given;
+    const { principal } = session;
+    const binding = principal.documents === undefined ? undefined : bindingOf(principal.documents);
+    const text = typeof query === 'string' && query !== '' ? query : undefined;
+    if (documentId != null) {
+      const document = await this.#named(binding?.list, documentId);
+      if (!document) throw notFound();
+      if (text !== undefined && text !== document.text)
+        throw new AppError('BAD_REQUEST', 'The query is not the document that documentId names.');
+      return { ...others, query: this.#used(document) };
+    }
+    const hash = persistedHash(given);
+    if (text === undefined && hash !== undefined) {
+      const isKnown = !binding?.isStrict && persisted.has(hash);
+      const document = isKnown ? null : await this.#named(binding?.list, hash);
+      if (document) return { ...withoutPersisted(others), query: this.#used(document) };
+      // A list is all that its keys may run; other clients register what they send.
+      if (binding?.isStrict) throw notFound();
+      if (binding) this.#onUntrusted(principal.id, hash);
+      return given;
+    }
+    if (!binding || text === undefined) return given;
+    const document = await this.#byText(binding.list, text);
+    if (document) this.#used(document);
+    else if (binding.isStrict) throw untrusted();
+    else this.#onUntrusted(principal.id, hashOf(text));
+    return given;
+  }
+
+  /** The document with this id in a list, or with this SHA-256 in the list or, without one, in any. */
+  async #named(list: string | undefined, name: unknown): Promise<TrustedDocument | null> {
+    if (typeof name !== 'string' || !ID.test(name))
+      throw new AppError('BAD_REQUEST', 'documentId must have 1 to 128 visible ASCII characters.');
+    const hash = HASH.exec(name)?.[1]?.toLowerCase();
+    const found =
+      hash === undefined
+        ? null
+        : await this.#lookUp(`${list ?? ''} sha256:${hash}`, () => this.#store.documentByHash(list, hash));
+    if (found || list === undefined || name.startsWith('sha256:')) return found;
+    return this.#lookUp(`${list} ${name}`, () => this.#store.documentById(list, name));
+  }
+
+  async #byText(list: string, text: string): Promise<TrustedDocument | null> {
+    const hash = hashOf(text);
+    const found = await this.#lookUp(`${list} sha256:${hash}`, () => this.#store.documentByHash(list, hash));
+    // Lone surrogates are hashed as the character that replaces them.
+    return found?.text === text ? found : null;
+  }
+
+  async #lookUp(
+    key: string,
+    read: () => TrustedDocument | null | Promise<TrustedDocument | null>,
+  ): Promise<TrustedDocument | null> {
+    const now = this.#clock.monotonic();
+    const known = this.#cache.get(key);
+    if (known && now < known.until) return known.document;
+    const document = await read();
+    this.#cache.set(key, { document, until: now + CACHE_TTL });
+    return document;
+  }
+
+  #used({ list, id, text }: TrustedDocument): string {
+    if (this.#uses.size < MAX_CACHED)
+      this.#uses.set(`${list} ${id}`, { list, id, lastUsedAt: this.#clock.now() });
+    this.#timer ??= setInterval(() => void this.flush().catch(this.#report), FLUSH_INTERVAL).unref();
+    return text;
+  }
+}
+
+const isObject = (value: unknown): value is Parameters =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The hash of `extensions.persistedQuery`, if it is well-formed; otherwise admission refuses it. */
+function persistedHash({ extensions }: Parameters): string | undefined {
+  const named = isObject(extensions) ? extensions.persistedQuery : undefined;
+  if (!isObject(named) || named.version !== 1 || typeof named.sha256Hash !== 'string') return undefined;
+  return /^[0-9a-f]{64}$/i.test(named.sha256Hash) ? named.sha256Hash.toLowerCase() : undefined;
+}
+
+function withoutPersisted({ extensions, ...others }: Parameters): Parameters {
+  const { persistedQuery: _, ...rest } = extensions as Parameters;
+  return { ...others, extensions: rest };
+}
+
+/** Apollo's link expects this exact message. */
+const notFound = () => new AppError('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
+
+const untrusted = () =>
+  new AppError('FORBIDDEN', 'The API key may only run the documents of its list, and this is none of them.');
