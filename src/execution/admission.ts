@@ -160,6 +160,10 @@ export function admit(
     for (const field of one.rootFields) rootFields.add(field);
     if (one.operation.name) names.push(one.operation.name.value);
   }
+  if (cost > MAX_COST) {
+    const what = `The batch costs ${cost} units together; the maximum is ${MAX_COST}.`;
+    throw new AppError('QUERY_TOO_COMPLEX', what);
+  }
   const isLong = bytes > ALLOWANCES.bytesRead.free;
   if (isLarge(free) || (cost === 0 && isLong)) cost++;
   if (batch && cost > MAX_COST)

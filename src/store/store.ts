@@ -1,4 +1,4 @@
-import type { PublicError } from '../foundation/errors.ts';
+import { AppError, type PublicError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { EventStore } from './events.ts';
 import type { Tables } from './table.ts';
@@ -20,6 +20,13 @@ export interface IdempotentCall {
   /** How long the outcome is kept, in milliseconds. */
   keepFor: number;
 }
+
+/**
+ * Whether an error is the outcome of an idempotent call, as opposed to one after which the same call may
+ * succeed: with another If-Match, or later.
+ */
+export const isOutcome = (error: unknown): error is AppError =>
+  error instanceof AppError && error.status < 500 && error.code !== 'PRECONDITION_FAILED';
 
 /** A refusal as stored. */
 export interface StoredError extends PublicError {
@@ -224,7 +231,7 @@ export type OnMigrated = (versions: { from: number; to: number }) => void;
 export interface Store extends Tables, AccessStore, EventStore {
   readonly engine: 'sqlite' | 'mongodb';
   /**
-   * Runs `work` once per idempotency key. Its writes and its outcome (a value or an AppError below 500) are
+   * Runs `work` once per idempotency key. Its writes and its outcome (a value, or an error of `isOutcome`) are
    * stored atomically. `work` must read and write through its argument and do nothing else asynchronous. It
    * may run several times. Without transactions it must not make more than one write.
    *

@@ -692,7 +692,12 @@ describe.each(engines)('$name', (engine) => {
     it('keeps nothing after any other error', async () => {
       const pet = await newPet();
       const before = await store.table(Category).count({});
-      for (const fault of [unavailable(), new AppError('INTERNAL', 'a fault'), new TypeError('a mistake')]) {
+      for (const fault of [
+        unavailable(),
+        new AppError('INTERNAL', 'a fault'),
+        new TypeError('a mistake'),
+        new AppError('PRECONDITION_FAILED', 'another If-Match may pass'),
+      ]) {
         const failing = call();
         await expect((async () => store.once(failing, writeThenFail(fault, pet)))()).rejects.toBe(fault);
         expect(await store.table(Category).count({})).toBe(before);

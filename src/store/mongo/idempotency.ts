@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import {
-  AppError,
+  type AppError,
   idempotencyKeyReused,
   idempotentCallRunning,
   type PublicError,
 } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import type { IdempotentCall, Outcome, Transaction } from '../store.ts';
+import { type IdempotentCall, isOutcome, type Outcome, type Transaction } from '../store.ts';
 import { type CollectionDefinition, DATE, objectSchema } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
@@ -67,9 +67,6 @@ function replay<T>(found: IdempotencyDocument, call: IdempotentCall): Outcome<T>
   if (found.outcome === undefined) throw idempotentCallRunning();
   return { replayed: true, ...JSON.parse(found.outcome) };
 }
-
-/** An error caused by the client, which is stored like any other outcome. */
-const isOutcome = (error: unknown): error is AppError => error instanceof AppError && error.status < 500;
 
 /** An error thrown by `work`, as opposed to errors of the call itself, such as a reused key. */
 class WorkError extends Error {

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import Database from 'libsql';
 import { unavailable } from '../../foundation/errors.ts';
+import { noteOpened } from './ownership.ts';
 
 /**
  * Types that can be bound. Ids are bigints, the only exact type beyond 2^53. A plain number arrives as REAL,
@@ -73,6 +74,7 @@ export class Connection {
   /** @param busyTimeout how many milliseconds to wait for a lock held by another process */
   constructor(file: string, busyTimeout: number) {
     this.#db = new Database(file);
+    noteOpened(file);
     this.#file = file;
     this.#inode = inodeOf(file);
     // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses

@@ -1,6 +1,6 @@
-import { AppError, idempotencyKeyReused, type PublicError } from '../../foundation/errors.ts';
+import { idempotencyKeyReused, type PublicError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import type { IdempotentCall, Outcome, Transaction } from '../store.ts';
+import { type IdempotentCall, isOutcome, type Outcome, type Transaction } from '../store.ts';
 import type { Connection } from './connection.ts';
 
 type StoredOutcome<T> = { value: T; error?: undefined } | { error: PublicError; value?: undefined };
@@ -47,7 +47,7 @@ function attempt<T>(db: Connection, work: () => T): StoredOutcome<T> {
   try {
     return { value: db.transaction(work) };
   } catch (error) {
-    if (error instanceof AppError && error.status < 500) return { error: error.toPublic() };
+    if (isOutcome(error)) return { error: error.toPublic() };
     throw error;
   }
 }

@@ -56,7 +56,7 @@ export function openSqliteStore(options: SqliteOptions) {
   let db: Connection;
   try {
     const file = createFile(options.file);
-    if (isServer) release = lockDataFile(file);
+    if (isServer) release = lockDataFile(file, busyTimeout);
     db = new Connection(file, busyTimeout);
     const from = migrate(db);
     if (from > 0 && from < LATEST) options.onMigrated?.({ from, to: LATEST });

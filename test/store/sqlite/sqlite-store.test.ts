@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -82,6 +82,22 @@ describe('the data file', () => {
     first.close();
     expect(open().table(Category).byIds([id])[0]?.name).toBe('Dogs');
   });
+
+  it('belongs to one server even if its lock was removed, or through a hard link', () => {
+    const serve = (path: string) =>
+      spawnSync(
+        process.execPath,
+        ['--import', 'tsx', fileURLToPath(new URL('one-server.ts', import.meta.url)), path],
+        { encoding: 'utf8' },
+      ).stdout;
+    const first = open();
+    const link = join(home, 'hard.db');
+    linkSync(file, link);
+    expect(serve(link)).toContain(`The data file ${link} is in use by another server`);
+    rmSync(`${file}.lock`);
+    expect(serve(file)).toContain(`The data file ${file} is in use by another server`);
+    first.close();
+  }, 30_000);
 
   it('lets tools beside a server read records but write only API keys', async () => {
     const tool = open({ role: 'tool' });

@@ -416,6 +416,28 @@ describe('GraphQL batches', () => {
     ]);
   });
 
+  it('is refused as a whole above 50 units, however they are divided', async () => {
+    const { E, P } = await makeWorld(kit);
+    const write = { query: `mutation { createPet(input: {name: "Never", categoryId: ${E}}) { id } }` };
+    const costing = (units: number) => ({
+      query: `{ ${Array.from({ length: units }, (_, n) => `p${n}: pet(id: ${P}) { id }`).join(' ')} }`,
+    });
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 1_000, perDay: 1_000 });
+    const sendBatch = (operations: unknown[]) =>
+      send(kit.gateway, 'POST /graphql', { body: operations, key });
+    const refused = await sendBatch([write, costing(25), costing(25)]);
+    expectQueryRefusal(refused, 'QUERY_TOO_COMPLEX', 'The batch costs 51 units together; the maximum is 50.');
+    expect(refused.headers['x-ratelimit-remaining']).toBe('999');
+    const { category } = dataOf(await query(kit.gateway, `{ category(id: ${E}) { pets { totalCount } } }`));
+    expect(category.pets.totalCount).toBe(0);
+    const sent = await sendBatch([write, costing(25), costing(24)]);
+    expect([sent.status, sent.json.length, sent.headers['x-ratelimit-remaining']], sent.about).toEqual([
+      200,
+      3,
+      '949',
+    ]);
+  });
+
   it('responds 413 to 11 operations', async () => {
     expectQueryRefusal(await batch(Array.from({ length: 11 }, () => operation)), 'PAYLOAD_TOO_LARGE');
   });
