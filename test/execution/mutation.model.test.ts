@@ -1,5 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { Category as CategoryRecord } from '../../src/domains/category/category.ts';
+import { Order as OrderRecord } from '../../src/domains/order/order.ts';
+import { Pet as PetRecord } from '../../src/domains/pet/pet.ts';
 import { type Kit, onEachEngine, query } from '../kit/petstore.ts';
 
 /**
@@ -352,12 +355,14 @@ class Client {
     const { store } = this.#kit.gateway;
     const { categories, pets, orders } = this.model;
     for (const name of ['Dogs', 'Cats']) {
-      const category = await store.createCategory({ name });
+      const category = await store.table(CategoryRecord).insert({ name });
       categories.set(category.id, { ...category });
       for (const name of ['Rex', 'Bella']) {
-        const pet = await store.createPet({ name, categoryId: category.id, status: 'available' });
+        const pet = await store
+          .table(PetRecord)
+          .insert({ name, categoryId: category.id, status: 'available' });
         pets.set(pet.id, { ...pet });
-        const order = await store.createOrder({ petId: pet.id, complete: name === 'Rex' });
+        const order = await store.table(OrderRecord).insert({ petId: pet.id, complete: name === 'Rex' });
         orders.set(order.id, { id: order.id, petId: pet.id, complete: name === 'Rex' });
       }
     }

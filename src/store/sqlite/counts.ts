@@ -1,3 +1,4 @@
+import { AppError } from '../../foundation/errors.ts';
 import type { Field } from '../../foundation/fields.ts';
 import type { Id } from '../../foundation/id.ts';
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
@@ -21,6 +22,15 @@ interface KeptCounts {
   create: readonly string[];
   triggers: readonly Statement[];
 }
+
+/** Records counted one by one, at most. SQLite counts about ten in a microsecond. */
+const MAX_COUNTED = 50_000;
+
+const tooMany = () =>
+  new AppError(
+    'QUERY_TOO_COMPLEX',
+    `There are more than ${MAX_COUNTED.toLocaleString('en-US')} items to count: use a narrower filter with totalCount.`,
+  );
 
 /** Whether a field has few values. */
 const isCounted = ({ presence, choices, kind }: Field): boolean =>
@@ -108,18 +118,26 @@ export class Counts {
     this.#kept = countsOf(record);
   }
 
+  /** @throws QUERY_TOO_COMPLEX if there are too many to count */
   count(where: Conditions): number {
     if (where.prefix) return countPrefix(this.#db, this.#record, where);
     const params: Value[] = [];
     const kept = this.#keptFor(where);
-    const sql =
-      kept?.parent && !where.equal.some(([column]) => column === kept.parent)
-        ? this.#sum(where, kept, params, `${kept.parent} = 0`)
-        : this.#sum(where, kept, params);
-    return this.#db.value(sql, params) as number;
+    if (!kept) {
+      const counted = `select 1 from ${this.#plural}${conditionsOf(where, params)} limit ${MAX_COUNTED + 1}`;
+      const count = this.#db.value(`select count(*) from (${counted})`, params) as number;
+      if (count > MAX_COUNTED) throw tooMany();
+      return count;
+    }
+    const isOfOneParent = where.equal.some(([column]) => column === kept.parent);
+    const total = kept.parent && !isOfOneParent ? `${kept.parent} = 0` : undefined;
+    return this.#db.value(this.#sumOf(kept, conditionsOf(where, params, total)), params) as number;
   }
 
-  /** @param parent the column with the parent */
+  /**
+   * @param parent the column with the parent
+   * @throws QUERY_TOO_COMPLEX if there are too many to count
+   */
   countsByParent(parent: string, parents: readonly Id[], where: Conditions): number[] {
     if (where.prefix) {
       return parents.map((id) => {
@@ -129,7 +147,8 @@ export class Counts {
     }
     const params: Value[] = [idList(parents)];
     const kept = this.#keptFor({ ...where, equal: [...where.equal, [parent, null]] });
-    const sum = this.#sum(where, kept, params, `${parent} = parent.value`);
+    if (!kept) return this.#countedByParent(parent, parents, where, params);
+    const sum = this.#sumOf(kept, conditionsOf(where, params, `${parent} = parent.value`));
     const counts = this.#db.value(
       `select json_group_array(n) from (select (${sum}) as n from json_each(?1) as parent order by parent.key)`,
       params,
@@ -137,21 +156,38 @@ export class Counts {
     return JSON.parse(counts as string) as number[];
   }
 
+  #countedByParent(parent: string, parents: readonly Id[], where: Conditions, params: Value[]): number[] {
+    const some = conditionsOf(where, params, `${parent} in (select value from json_each(?1))`);
+    const counted = `select ${parent} from ${this.#plural}${some} limit ${MAX_COUNTED + 1}`;
+    const groups = JSON.parse(
+      this.#db.value(
+        `select json_group_array(json_array(cast(${parent} as text), n))
+         from (select ${parent}, count(*) as n from (${counted}) group by 1)`,
+        params,
+      ) as string,
+    ) as [Id, number][];
+    if (groups.reduce((sum, [, count]) => sum + count, 0) > MAX_COUNTED) throw tooMany();
+    const counts = new Map(groups);
+    return parents.map((id) => counts.get(id) ?? 0);
+  }
+
   #keptFor({ equal, oneOf }: Conditions): KeptCounts | undefined {
     const columns = [...equal.map(([column]) => column), ...(oneOf ? [oneOf.column] : [])];
     return columns.every((column) => this.#kept?.columns.includes(column)) ? this.#kept : undefined;
   }
 
-  #sum({ equal, oneOf }: Conditions, kept: KeptCounts | undefined, params: Value[], first?: string): string {
-    const conditions = first === undefined ? [] : [first];
-    for (const [column, value] of equal) conditions.push(`${column} = ?${params.push(value)}`);
-    if (oneOf)
-      conditions.push(
-        `${oneOf.column} in (select value from json_each(?${params.push(JSON.stringify(oneOf.values))}))`,
-      );
-    const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : '';
-    return kept
-      ? `select coalesce(sum(${this.#plural}), 0) from ${kept.table}${where}`
-      : `select count(*) from ${this.#plural}${where}`;
+  #sumOf({ table }: KeptCounts, where: string): string {
+    return `select coalesce(sum(${this.#plural}), 0) from ${table}${where}`;
   }
+}
+
+/** A WHERE clause with its parameters. */
+function conditionsOf({ equal, oneOf }: Conditions, params: Value[], first?: string): string {
+  const conditions = first === undefined ? [] : [first];
+  for (const [column, value] of equal) conditions.push(`${column} = ?${params.push(value)}`);
+  if (oneOf) {
+    const values = params.push(JSON.stringify(oneOf.values));
+    conditions.push(`${oneOf.column} in (select value from json_each(?${values}))`);
+  }
+  return conditions.length > 0 ? ` where ${conditions.join(' and ')}` : '';
 }

@@ -27,6 +27,9 @@ import { Records } from './records.ts';
 import { migrate } from './schema.ts';
 import { createFile } from './sqlite-store.ts';
 
+/** How many milliseconds to wait for another process. */
+const BUSY_TIMEOUT = 10_000;
+
 /**
  * Opens a data file to be exported, beside a server if there is one, or to be filled, which excludes a server.
  * An export reads one snapshot, however long it takes.
@@ -36,8 +39,8 @@ import { createFile } from './sqlite-store.ts';
 export function openSqliteDump(file: string, records: readonly AnyRecord[], mode: 'export' | 'import'): Dump {
   if (mode === 'export' && !existsSync(file)) throw new Error(`The data file ${file} does not exist.`);
   if (mode === 'import') createFile(file);
-  const release = mode === 'import' ? lockDataFile(file) : () => {};
-  const db = new Connection(file, 10_000);
+  const release = mode === 'import' ? lockDataFile(file, BUSY_TIMEOUT) : () => {};
+  const db = new Connection(file, BUSY_TIMEOUT);
   migrate(db);
   prepareRecords(db, records);
   if (mode === 'export') {

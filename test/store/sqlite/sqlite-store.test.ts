@@ -562,3 +562,31 @@ describe('the usage of API keys', () => {
     expect(await thrownBy(() => store.ping())).toEqual(errorWith('UNAVAILABLE'));
   });
 });
+
+describe('counts that are not kept', () => {
+  const MANY = 50_000;
+
+  it('are refused beyond 50,000 records, for all and for parents together', async () => {
+    const store = open();
+    const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
+    const newPet = async () =>
+      (await store.table(Pet).insert({ name: 'Rex', categoryId, status: 'sold' })).id;
+    const pets = [await newPet(), await newPet(), await newPet()];
+    const numbers = 'with recursive n (i) as (select 1 union all select i + 1 from n where i <';
+    const db = outsider();
+    db.exec(`insert into categories (name) ${numbers} ${MANY - 1}) select 'C' from n`);
+    for (const id of pets.slice(0, 2))
+      db.exec(`insert into orders (pet_id, complete) ${numbers} ${MANY / 2}) select ${id}, 0 from n`);
+    const countOfOrders = (ids: string[]) => store.table(Order).countsByParent('petId', ids, {});
+    expect(store.table(Category).count({})).toBe(MANY);
+    expect(countOfOrders([...pets, pets[0]!])).toEqual([MANY / 2, MANY / 2, 0, MANY / 2]);
+    expect(store.table(Order).count({ petId: pets[0]! })).toBe(MANY / 2);
+    db.exec(`insert into categories (name) values ('One more')`);
+    db.exec(`insert into orders (pet_id, complete) values (${pets[0]}, 0)`);
+    expect(() => store.table(Category).count({})).toThrow(errorWith('QUERY_TOO_COMPLEX'));
+    expect(() => countOfOrders(pets)).toThrow(errorWith('QUERY_TOO_COMPLEX'));
+    expect(countOfOrders(pets.slice(1))).toEqual([MANY / 2, 0]);
+    // Kept, however many there are.
+    expect(store.table(Order).count({ complete: false })).toBe(MANY + 1);
+  });
+});
