@@ -22,8 +22,9 @@ export const restOperations = (routes: readonly Route[], basePath: string): Rest
   }));
 
 /** Variables for trying an operation: the first record and the body's example. */
-function exampleOf({ pathParameter, body, shape }: Route): Record<string, unknown> {
-  const variables: Record<string, unknown> = pathParameter === undefined ? {} : { [pathParameter]: '1' };
+function exampleOf({ pathParameter, pathValue, body, shape }: Route): Record<string, unknown> {
+  const variables: Record<string, unknown> =
+    pathParameter === undefined ? {} : { [pathParameter]: pathValue?.example ?? '1' };
   if (body && shape) {
     // The mutation does not have the fields that a body may only repeat.
     const repeated = new Set(body.mirrors);

@@ -69,6 +69,7 @@ export function referenceOf(text: string, { operations, hasGraphiql, origin }: R
         method.toUpperCase(),
         serverOf(description, origin) + path,
         operation,
+        rest?.variables,
       );
       describeForPeople(operation, takeErrors(operation, description), rest, hasGraphiql);
     }

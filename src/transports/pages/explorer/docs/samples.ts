@@ -28,13 +28,19 @@ interface Described {
  * Samples that run as they are, with the key in the environment variable `KEY`.
  *
  * @param url with path parameters in braces
+ * @param examples values of the path parameters
  */
-export function samplesOf(method: string, url: string, operation: object): Sample[] {
+export function samplesOf(
+  method: string,
+  url: string,
+  operation: object,
+  examples: Readonly<Record<string, unknown>> = {},
+): Sample[] {
   const { requestBody, responses } = operation as Described;
   const streams = responses?.['200']?.content?.[STREAM_TYPE] !== undefined;
   const request: SampleRequest = {
     method,
-    url: url.replaceAll(/\{\w+\}/g, '1'),
+    url: url.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(examples[name] ?? 1)),
     body: requestBody?.content?.[JSON_TYPE]?.example,
     ...(streams && { accept: STREAM_TYPE }),
   };
