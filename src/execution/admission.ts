@@ -166,8 +166,6 @@ export function admit(
   }
   const isLong = bytes > ALLOWANCES.bytesRead.free;
   if (isLarge(free) || (cost === 0 && isLong)) cost++;
-  if (batch && cost > MAX_COST)
-    throw new AppError('QUERY_TOO_COMPLEX', `The batch costs ${cost} units; the maximum is ${MAX_COST}.`);
   return {
     operations: admitted,
     requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),
@@ -211,7 +209,7 @@ function prepare(
 function permitted(prepared: PreparedOperation, caller: Permissions, batch: boolean): AdmissionResult {
   if (caller.scopes === undefined) return prepared;
   try {
-    requireScopes(caller, prepared.scopes);
+    requireScopes(caller, prepared.scopes());
     return prepared;
   } catch (error) {
     if (batch && error instanceof AppError) return new OperationRefused([publicError(error)]);

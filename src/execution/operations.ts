@@ -51,7 +51,7 @@ export interface PreparedOperation {
   /** The names of its root fields, without meta fields. */
   rootFields: readonly string[];
   /** The scopes that a key needs for it. */
-  readonly scopes: readonly string[];
+  scopes(): readonly string[];
   /** Executes with compiled code if available. Errors are already masked. */
   execute(context: Context): MaybePromise<PublicResult>;
   /** Executes with graphql-js, the reference for testing compiled code. */
@@ -117,6 +117,7 @@ export class Operations {
     let cost: Cost;
     let schemaData: Record<string, unknown> | null;
     try {
+      if (request.variables) meter.draw('literals', countValues(request.variables));
       variables = this.#plans.coerce(operation, request.variables ?? {});
       plan = this.#plans.planOf(operation, variables);
       plan.arguments.check(variables);
@@ -127,7 +128,6 @@ export class Operations {
         throw new OperationRefused([publicError(error)]);
       throw error;
     }
-    const scopes = () => this.#scopesOf(operation);
     const { parts } = plan;
     const isMutation = node.operation === 'mutation';
     const interpret = (context: Context) =>
@@ -149,9 +149,7 @@ export class Operations {
       fields: plan.selected.fields,
       mutations: isMutation ? countWrites(plan.selected.selection) : 0,
       rootFields: plan.rootFields,
-      get scopes() {
-        return scopes();
-      },
+      scopes: () => this.#scopesOf(operation),
       interpret,
       execute: (context) => {
         if (schemaData) return { data: schemaData };
@@ -275,6 +273,14 @@ export class Operations {
       ? result.then((settled) => publicResult(settled, this.#report, requestId))
       : publicResult(result, this.#report, requestId);
   }
+}
+
+/** The values in variables, at all depths. */
+function countValues(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  let count = 0;
+  for (const part of Object.values(value)) count += countValues(part);
+  return count;
 }
 
 async function* resultsOf<T>(

@@ -1,4 +1,4 @@
-import { AppError } from './errors.ts';
+import { AppError, MAX_LISTED_ISSUES } from './errors.ts';
 
 /** How much of one kind of work a request may do. */
 interface Allowance {
@@ -22,20 +22,22 @@ export const ALLOWANCES = {
   bytesRead: { what: 'reads bytes', free: 12_000, base: 100_000, perUnit: 0 },
   /** Tokens of documents. A document has at most 2,000; a batch of refused ones pays one unit for each. */
   tokens: { what: 'has tokens', free: 420, base: 0, perUnit: 2_000 },
-  /** Values in arguments and variables. Each is coerced once, however many rows use it. */
+  /** Values of variables. Each is coerced once, like the literals of a document, however many rows use it. */
   literals: { what: 'has values', free: 1_000, base: 50_000, perUnit: 0 },
   /** Entries in lists, on all levels. */
   entries: { what: 'lists entries', free: 0, base: 0, perUnit: 100 },
   /** Records read, including one-to-one ones and those that a filter then leaves out. */
   records: { what: 'examines records', free: 0, base: 1_000, perUnit: 2_500 },
-  /** Events read, including those that a filter then leaves out. A page ends early where it is used up. */
+  /** Events read for a page, including those that a filter then leaves out. It ends early where they are used up. */
   events: { what: 'examines events', free: 0, base: 0, perUnit: 1_000 },
-  /** Bytes of text of records and events held in memory at once. */
-  bytesHeld: { what: 'holds bytes of records', free: 0, base: 4_000_000, perUnit: 250_000 },
+  /** Characters of the text of these events. */
+  eventText: { what: 'examines characters of events', free: 0, base: 0, perUnit: 256_000 },
+  /** Bytes of text of records held in memory at once, as far as it can be much: above 10 units. */
+  bytesHeld: { what: 'holds bytes of records', free: 0, base: 4_000_000, perUnit: 400_000 },
   /** Errors built. The rest is counted. */
-  errors: { what: 'has errors', free: 20, base: 20, perUnit: 0 },
-  /** Bytes of UTF-8 given out. */
-  bytesWritten: { what: 'returns bytes', free: 100_000, base: 1_000_000, perUnit: 1_500_000 },
+  errors: { what: 'has errors', free: MAX_LISTED_ISSUES, base: MAX_LISTED_ISSUES, perUnit: 0 },
+  /** Bytes of UTF-8 given out by GraphQL. */
+  bytesWritten: { what: 'returns bytes', free: 100_000, base: 1_000_000, perUnit: 2_000_000 },
 } as const satisfies Record<string, Allowance>;
 
 /** A kind of work that is metered. */

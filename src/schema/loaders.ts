@@ -23,8 +23,8 @@ export interface Caller {
 
 const INTERNAL_CALLER: Caller = { isDisconnected: () => false, yieldsBetweenLevels: false };
 
-/** Requests up to this price cannot hold more than a few megabytes. */
-const MAX_UNWEIGHED_UNITS = 5;
+/** Requests up to this price cannot hold more than about ten megabytes. */
+const MAX_UNWEIGHED_UNITS = 10;
 
 /** Draws on what a request has paid for. @throws QUERY_TOO_COMPLEX */
 function drawPage({ meter }: Caller, items: readonly object[]): void {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { ALLOWANCES, allowanceOf, Meter, type Metered } from '../../src/foundation/meter.ts';
 
@@ -28,4 +29,15 @@ it('says what is left, for readers that can end early', () => {
   expect(meter.left('events')).toBe(1);
   // What is counted in one place does not touch the rest.
   expect(meter.left('records')).toBe(allowanceOf('records', 2));
+});
+
+it('has its table in docs/operating.md', async () => {
+  const page = await readFile('docs/operating.md', 'utf8');
+  const rows = page.matchAll(/^\| `(\w+)` \| [^|]+ \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$/gm);
+  const documented = [...rows].map(([, name, ...figures]) => [name, ...figures]);
+  const expected = Object.entries(ALLOWANCES).map(([name, { free, base, perUnit }]) => [
+    name,
+    ...[free, base, perUnit].map((figure) => figure.toLocaleString('en-US')),
+  ]);
+  expect(documented).toEqual(expected);
 });

@@ -1,4 +1,5 @@
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
+import { allowanceOf } from '../../foundation/meter.ts';
 import type {
   EventFollower,
   EventPage,
@@ -11,7 +12,7 @@ import type {
 import type { Connection } from './connection.ts';
 
 /** What a page may examine, including what its filter leaves out: events, and characters of their text. */
-const MAX_EXAMINED = { events: 1_000, characters: 256_000 };
+const MAX_EXAMINED = { events: allowanceOf('events', 1), characters: allowanceOf('eventText', 1) };
 /** Events per row. */
 const MAX_EVENTS_PER_ROW = 32;
 /** Rows removed per statement. */

@@ -114,7 +114,7 @@ export class GraphQLTransport implements Transport {
     if (isLarge(admission) && type === undefined) {
       throw new AppError(
         'NOT_ACCEPTABLE',
-        `An answer of more than 5 units is sent as ${RESPONSE_TYPES.join(' or ')} only.`,
+        `An answer of more than 10 units is sent as ${RESPONSE_TYPES.join(' or ')} only.`,
       );
     }
     if (type !== undefined && (isLarge(admission) || (method === 'POST' && !this.#alwaysYoga)))
@@ -137,7 +137,7 @@ export class GraphQLTransport implements Transport {
         `Subscriptions respond with ${STREAM_TYPE}, which graphql-sse's client and links accept.`,
       );
     session.attribute({ transport: 'stream', operations: admission.charges });
-    session.require((principal) => requireScopes(principal, operation.scopes));
+    session.require((principal) => requireScopes(principal, operation.scopes()));
     const { query } = admission.requests[0]!;
     await session.require((principal) => this.#services.trusted.requireText(principal, query));
     await session.charge(SUBSCRIPTION_COST);

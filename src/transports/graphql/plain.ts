@@ -2,14 +2,15 @@ import type { Session } from '../../access/session.ts';
 import type { Admission, AdmissionResult } from '../../execution/admission.ts';
 import type { PublicResult } from '../../execution/execute.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
+import { Meter } from '../../foundation/meter.ts';
 import { etagOfPieces, sendPieces } from '../../http/pieces.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { jsonPieces } from '../../schema/json.ts';
 import { run, statusOf } from './run.ts';
 
-/** Answers up to this cost are held as a whole, a few megabytes at most. */
-const MAX_HELD_COST = 5;
+/** Answers up to this cost are held as a whole, about ten megabytes at most. */
+const MAX_HELD_COST = 10;
 
 /** Whether the answer is sent in pieces. */
 export const isLarge = ({ cost }: Admission): boolean => cost > MAX_HELD_COST;
@@ -21,29 +22,47 @@ export async function answer(
   admission: Admission,
   contentType: string,
 ): Promise<HttpResponse> {
-  const { batch, mutations, operations } = admission;
+  const { batch, cost, mutations, operations } = admission;
   const runAll = () =>
     Promise.all(operations.map((operation, index) => run(context, session, operation, index)));
   if (!batch) {
     const [operation] = operations as [AdmissionResult];
     const result = await run(context, session, operation, 0);
     const head = { status: statusOf(result), headers: [], contentType };
-    if (!isLarge(admission)) return { ...head, body: stringify(operation, result) };
+    if (!isLarge(admission)) return { ...head, body: metered(cost, stringify(operation, result)) };
     const isRead = context.method !== 'POST' && head.status === 200;
     return {
       ...head,
       ...(isRead && { etag: await etagOfPieces(jsonPieces(result)) }),
-      stream: (response) => sendPieces(response, jsonPieces(result)),
+      stream: (response) => sendPieces(response, meteredPieces(cost, jsonPieces(result))),
     };
   }
   const head = { status: 200, headers: [], contentType };
   if (isLarge(admission)) {
     // Writes are not left undone because the client does not read.
     const pieces = mutations > 0 ? piecesOf(await runAll()) : runInTurn(context, session, operations);
-    return { ...head, stream: (response) => sendPieces(response, pieces) };
+    return { ...head, stream: (response) => sendPieces(response, meteredPieces(cost, pieces)) };
   }
   const texts = (await runAll()).map((result, index) => stringify(operations[index]!, result));
-  return { ...head, body: `[${texts.join(',')}]` };
+  return { ...head, body: metered(cost, `[${texts.join(',')}]`) };
+}
+
+/** Draws an answer on what was paid for. @throws QUERY_TOO_COMPLEX */
+function metered(cost: number, body: string): string {
+  new Meter(cost).draw('bytesWritten', Buffer.byteLength(body));
+  return body;
+}
+
+/** Ends an answer that has begun where what was paid for ends. */
+async function* meteredPieces(
+  cost: number,
+  pieces: Iterable<string> | AsyncIterable<string>,
+): AsyncGenerator<string, void, undefined> {
+  const meter = new Meter(cost);
+  for await (const piece of pieces) {
+    meter.draw('bytesWritten', Buffer.byteLength(piece));
+    yield piece;
+  }
 }
 
 function* piecesOf(results: readonly PublicResult[]): Generator<string, void, undefined> {
