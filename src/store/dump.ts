@@ -96,3 +96,17 @@ export const USAGE_RULE = z.strictObject({
   bannedUntil: COUNT,
   bans: COUNT,
 });
+
+/** What a key did on a day by one operation and transport. */
+export const USAGE_HISTORY_RULE = z.strictObject({
+  apiKeyId: z.string().min(1),
+  date: z.iso.date(),
+  operation: z.string().regex(/^\w+$/),
+  transport: z.string().regex(/^\w+$/),
+  requests: COUNT,
+  units: COUNT,
+  refused: COUNT,
+});
+
+/** A row of the history of usage. */
+export type UsageHistoryRow = z.infer<typeof USAGE_HISTORY_RULE>;

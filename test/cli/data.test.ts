@@ -86,6 +86,11 @@ async function fill(config: Config, pets = 30): Promise<string> {
   const { key, apiKey } = newApiKey({ name: 'moved', plan: 'enterprise', limits, now: Date.now() });
   await store.createApiKey(apiKey);
   await store.charge({ apiKeyId: apiKey.id, limits, cost: 7, now: Date.now() });
+  const operation = { operation: 'listPets', transport: 'rest', requests: 7, units: 9, refused: 1 } as const;
+  const date = new Date().toISOString().slice(0, 10);
+  await store.addUsage([
+    { apiKeyId: apiKey.id, lastUsedAt: Date.now(), days: [{ date, operations: [operation] }] },
+  ]);
   await store.close();
   return key;
 }
@@ -112,7 +117,7 @@ async function seen(config: Config, key: string) {
     replies.push({ list, status, text, etag: headers.etag });
   }
   const { headers } = await gateway.call('/pets/1', { key });
-  const events = await gateway.call('/events', { key });
+  const [events, usage] = [await gateway.call('/events', { key }), await gateway.call('/usage', { key })];
   const ids = [
     (await store.table(Category).insert({ name: 'Next' })).id,
     (await store.table(Pet).insert({ name: 'Next', categoryId: '1' })).id,
@@ -120,7 +125,13 @@ async function seen(config: Config, key: string) {
   ];
   await gateway.close();
   await store.close();
-  return { replies, remaining: headers['x-ratelimit-remaining'], ids, events: events.json };
+  return {
+    replies,
+    remaining: headers['x-ratelimit-remaining'],
+    ids,
+    events: events.json,
+    usage: usage.json,
+  };
 }
 
 describe.each(pairs)('moving from %s to %s', (from, to) => {
@@ -174,7 +185,7 @@ describe.each(Object.entries(engines))('an import to %s', (_name, newStore) => {
       JSON.parse(readFileSync(join(again, 'manifest.json'), 'utf8')).parts.map(
         ({ rows }: { rows: number }) => rows,
       ),
-    ).toEqual([6, 2, 1_301, 4, 1, 2]);
+    ).toEqual([6, 2, 1_301, 4, 1, expect.any(Number), 2]);
   });
 
   it('is refused by a store that is not empty', async () => {
@@ -333,10 +344,11 @@ describe('the data command', () => {
     expect(exported).toEqual({
       code: 0,
       stderr: '',
-      stdout: 'Exported 4 counters, 1 categories, 6,000 pets, 3 orders, 1 usage, 1 keys.\n'.replace(
-        '4 counters',
-        `${exported.stdout.match(/\d+ counters/)?.[0]}`,
-      ),
+      stdout:
+        'Exported 4 counters, 1 categories, 6,000 pets, 3 orders, 1 usage, 1 usageHistory, 1 keys.\n'.replace(
+          '4 counters',
+          `${exported.stdout.match(/\d+ counters/)?.[0]}`,
+        ),
     });
     const refused = await data(source, 'import', directory);
     expect([refused.code, refused.stderr]).toEqual([

@@ -9,7 +9,9 @@ import {
   type DumpPart,
   type DumpRow,
   recordRule,
+  USAGE_HISTORY_RULE,
   USAGE_RULE,
+  type UsageHistoryRow,
 } from '../dump.ts';
 import type { ApiKey } from '../store.ts';
 import { DAY } from '../usage.ts';
@@ -24,6 +26,7 @@ import { progressOf, refuseUnfinishedImport } from './import-progress.ts';
 import { toKey } from './keys.ts';
 import { prepareLayout } from './layout.ts';
 import { toUsage, type UsageDocument, usageCollection } from './usage.ts';
+import { mongoUsageHistory, rowsOf, type UsageDayDocument, usageHistoryCollection } from './usage-history.ts';
 
 /** How long imported usage is kept if its key is not used, in milliseconds: longer than any window or ban lasts. */
 const USAGE_KEPT = 3 * DAY;
@@ -172,6 +175,20 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
     isEmpty: () => isEmpty(usageCollection.name),
   };
 
+  const history = mongoUsageHistory(database);
+  const usageHistory: DumpPart = {
+    name: usageHistoryCollection.name,
+    rule: USAGE_HISTORY_RULE,
+    async *batches() {
+      for await (const documents of batches<UsageDayDocument>(usageHistoryCollection.name, (document) => ({
+        rows: rowsOf(document),
+      })))
+        yield documents.flatMap(({ rows }) => rows as UsageHistoryRow[]);
+    },
+    add: (rows) => history.importUsage(rows as unknown as readonly UsageHistoryRow[]),
+    isEmpty: () => isEmpty(usageHistoryCollection.name),
+  };
+
   const apiKeys = mongoApiKeys(database);
   const keys: DumpPart = {
     name: 'keys',
@@ -193,7 +210,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
 
   return {
     engine: 'mongodb',
-    parts: [counters, ...records.map(recordPart), usage, keys],
+    parts: [counters, ...records.map(recordPart), usage, usageHistory, keys],
     async progress() {
       const found = await progress.findOne({ _id: 'unfinished' }, options);
       if (!found) return null;

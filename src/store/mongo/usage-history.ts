@@ -1,3 +1,4 @@
+import type { UsageHistoryRow } from '../dump.ts';
 import type { UsageHistoryStore, UsageOperation, UsageTransport } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
 import { apiKeysCollection } from './api-keys.ts';
@@ -6,7 +7,7 @@ import type { Database } from './database.ts';
 
 type Counts = Record<'requests' | 'units' | 'refused', number | bigint>;
 
-interface UsageDayDocument {
+export interface UsageDayDocument {
   /** The date and the id of the key. */
   _id: string;
   /** Counts by transport and operation. */
@@ -19,6 +20,8 @@ export const usageHistoryCollection: CollectionDefinition = {
   schema: objectSchema({ _id: STRING, operations: { bsonType: 'object' }, forgetAt: DATE }),
   indexes: [{ key: { forgetAt: 1 }, expireAfterSeconds: 0 }],
 };
+
+const forgetAt = (date: string): Date => new Date(Date.parse(date) + (HISTORY_KEPT + 1) * DAY);
 
 const keyOf = (date: string, apiKeyId: string): string => `${date} ${apiKeyId}`;
 
@@ -36,7 +39,7 @@ export function mongoUsageHistory({ db, options }: Database) {
               filter: { _id: keyOf(date, apiKeyId) },
               update: {
                 $inc: incrementsOf(operations) as never,
-                $setOnInsert: { forgetAt: new Date(Date.parse(date) + (HISTORY_KEPT + 1) * DAY) },
+                $setOnInsert: { forgetAt: forgetAt(date) },
               },
               upsert: true,
             },
@@ -52,27 +55,34 @@ export function mongoUsageHistory({ db, options }: Database) {
       );
     },
 
+    /** Stores rows as they are, replacing those that are there. */
+    async importUsage(rows: readonly UsageHistoryRow[]): Promise<void> {
+      await history.bulkWrite(
+        rows.map(({ apiKeyId, date, operation, transport, ...counts }) => ({
+          updateOne: {
+            filter: { _id: keyOf(date, apiKeyId) },
+            update: {
+              $set: { [`operations.${transport}.${operation}`]: counts } as never,
+              $setOnInsert: { forgetAt: forgetAt(date) },
+            },
+            upsert: true,
+          },
+        })),
+        options,
+      );
+    },
+
     async usageDays(apiKeyId, from, to) {
       const ids: string[] = [];
       for (let time = Date.parse(from); time <= Date.parse(to); time += DAY)
         ids.push(keyOf(new Date(time).toISOString().slice(0, 10), apiKeyId));
       const found = await history.find({ _id: { $in: ids } }, { ...options, sort: { _id: 1 } }).toArray();
-      return found.map(({ _id, operations }) => ({
-        date: _id.slice(0, _id.indexOf(' ')),
-        operations: Object.entries(operations).flatMap(([transport, counted]) =>
-          Object.entries(counted).map(
-            ([operation, { requests, units, refused }]): UsageOperation => ({
-              operation,
-              transport: transport as UsageTransport,
-              requests: Number(requests),
-              units: Number(units),
-              refused: Number(refused),
-            }),
-          ),
-        ),
+      return found.map((document) => ({
+        date: document._id.slice(0, document._id.indexOf(' ')),
+        operations: operationsOf(document),
       }));
     },
-  } satisfies UsageHistoryStore;
+  } satisfies UsageHistoryStore & Record<string, unknown>;
 }
 
 const incrementsOf = (operations: readonly UsageOperation[]): Record<string, number> =>
@@ -81,3 +91,20 @@ const incrementsOf = (operations: readonly UsageOperation[]): Record<string, num
       Object.entries(counts).map(([name, count]) => [`operations.${transport}.${operation}.${name}`, count]),
     ),
   );
+
+const operationsOf = ({ operations }: UsageDayDocument): UsageOperation[] =>
+  Object.entries(operations).flatMap(([transport, counted]) =>
+    Object.entries(counted).map(([operation, { requests, units, refused }]) => ({
+      operation,
+      transport: transport as UsageTransport,
+      requests: Number(requests),
+      units: Number(units),
+      refused: Number(refused),
+    })),
+  );
+
+/** A document as the rows that an export has. */
+export function rowsOf(document: UsageDayDocument): UsageHistoryRow[] {
+  const [date, apiKeyId] = document._id.split(' ') as [string, string];
+  return operationsOf(document).map((operation) => ({ apiKeyId, date, ...operation }));
+}

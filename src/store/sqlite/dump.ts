@@ -8,7 +8,9 @@ import {
   type DumpPart,
   type DumpRow,
   recordRule,
+  USAGE_HISTORY_RULE,
   USAGE_RULE,
+  type UsageHistoryRow,
 } from '../dump.ts';
 import type { ApiKey } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
@@ -51,6 +53,7 @@ export function openSqliteDump(file: string, records: readonly AnyRecord[], mode
     counters(db, records),
     ...records.map((record) => recordPart(db, record)),
     usage(db),
+    usageHistory(db),
     keys(db),
   ];
   return {
@@ -190,6 +193,34 @@ function usage(db: Connection): DumpPart {
         ]);
     },
     isEmpty: () => db.value('select 1 from usage limit 1') === undefined,
+  };
+}
+
+function usageHistory(db: Connection): DumpPart {
+  const columns = ['api_key_id', 'date', 'operation', 'transport', 'requests', 'units', 'refused'];
+  const names = ['apiKeyId', ...columns.slice(1)];
+  const key = columns.slice(0, 4).join(', ');
+  return {
+    name: 'usageHistory',
+    rule: USAGE_HISTORY_RULE,
+    batches: () =>
+      batchesOf<UsageHistoryRow>((last) => {
+        const found = db.value(
+          `select json_group_array(json_object(${names.map((name, i) => `'${name}', ${columns[i]}`).join(', ')})) from (
+             select * from usage_days where (${key}) > (?, ?, ?, ?) order by ${key} limit ${BATCH_SIZE}
+           )`,
+          last ? [last.apiKeyId, last.date, last.operation, last.transport] : ['', '', '', ''],
+        );
+        return JSON.parse(found as string) as UsageHistoryRow[];
+      }),
+    add(rows) {
+      db.run(
+        `insert into usage_days (${columns.join(', ')})
+         select ${names.map((name) => `value ->> '${name}'`).join(', ')} from json_each(?)`,
+        [JSON.stringify(rows)],
+      );
+    },
+    isEmpty: () => db.value('select 1 from usage_days limit 1') === undefined,
   };
 }
 
