@@ -1,5 +1,6 @@
 import { requireScopes } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
+import { ROUTES } from '../domains/routes.ts';
 import { type AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../schema/context.ts';
@@ -23,16 +24,16 @@ export class RouteOperation {
   /** The root field of its document with its price, as what it is counted. */
   readonly charges: UsageSubject['operations'];
   readonly #run: InternalOperation;
-  /** The query that answers an empty merge patch, if the mutation does not accept one. */
-  readonly #runUnchanged: InternalOperation | undefined;
+  /** The query that answers an empty merge patch, which writes nothing. */
+  readonly #runUnchanged: InternalOperation | undefined = undefined;
 
   constructor(route: Route, operations: Operations) {
     this.route = route;
     this.#run = operations.prepareInternal(route.document);
     this.scopes = operations.scopesOfRow(route, this.#run);
     this.charges = [{ name: this.#run.field.name, units: ROUTE_COST }];
-    this.#runUnchanged =
-      route.unchanged === undefined ? undefined : operations.prepareInternal(route.unchanged);
+    const read = ROUTES.find(({ method, path }) => method === 'GET' && path === route.path);
+    if (route.method === 'PATCH' && read) this.#runUnchanged = operations.prepareInternal(read.document);
   }
 
   /**

@@ -212,7 +212,7 @@ export const instant = (description: string, example: string): Required<string> 
 });
 
 /** The rule for dates, as used in messages. */
-export const DATE_RULE = 'must be a date such as 2026-01-31';
+export const DATE_RULE = 'must be a date such as 2026-11-22';
 
 /** A calendar day without a time zone, as an RFC 3339 full-date. */
 export const date = (description: string, example: string): Required<string> => ({

@@ -1,11 +1,18 @@
+import { RECORDS } from '../domains/index.ts';
 import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
+import { type AnyRecord, holdersOf, referencesOf } from '../foundation/record.ts';
 import { acceptsIdempotencyKey, type Route } from '../schema/route.ts';
 import { type Components, refTo } from './components.ts';
 import { ResponseHeaders } from './headers.ts';
 
+/** The record that an operation is about; undefined if it is about something else. */
+export const recordOfKind = (kind: string | undefined): AnyRecord | undefined =>
+  RECORDS.find((record) => record.kind === kind);
+
 /** The parts of an operation that determine its errors. */
-type Fallible = Pick<Route, 'method' | 'body' | 'pathParameter' | 'pathValue' | 'deprecation' | 'errors'>;
+type Fallible = Pick<Route, 'method' | 'body' | 'pathParameter' | 'pathValue' | 'deprecation' | 'errors'> &
+  Partial<Pick<Route, 'kind'>>;
 
 /** Every error an operation can respond with: those of HTTP and the gateway, and those of its domain. */
 export function errorsOf({
@@ -14,9 +21,13 @@ export function errorsOf({
   pathParameter,
   pathValue,
   deprecation,
+  kind,
   errors = [],
 }: Fallible): ErrorCode[] {
   const idempotent = acceptsIdempotencyKey(method);
+  const record = recordOfKind(kind);
+  const given = Object.keys(body?.rules.shape ?? {});
+  const isGiven = (field: string) => given.includes(field);
   const possible: Partial<Record<ErrorCode, boolean>> = {
     BAD_REQUEST: true,
     VALIDATION_FAILED: true,
@@ -25,7 +36,11 @@ export function errorsOf({
     FORBIDDEN: true,
     NOT_FOUND: pathParameter !== undefined && pathValue?.namesRecord !== false,
     NOT_ACCEPTABLE: true,
-    CONFLICT: idempotent,
+    CONFLICT:
+      idempotent ||
+      (method === 'DELETE' && record !== undefined && holdersOf(record).length > 0) ||
+      (record?.unique.some((fields: readonly string[]) => fields.some(isGiven)) ?? false),
+    UNKNOWN_REFERENCE: record !== undefined && referencesOf(record).some(({ field }) => isGiven(field)),
     GONE: deprecation !== undefined,
     PRECONDITION_FAILED: method === 'PUT' || method === 'PATCH' || method === 'DELETE',
     PAYLOAD_TOO_LARGE: body !== undefined,

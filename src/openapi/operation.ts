@@ -1,18 +1,19 @@
 import type { JsonSchema } from '../foundation/fields.ts';
+import { deletionDescription } from '../schema/domain.ts';
 import type { Lifecycle } from '../schema/lifecycle.ts';
 import {
   acceptsIdempotencyKey,
-  type Body,
   bodyTypesOf,
   isExportable,
   MAX_EXPORT_SIZE,
   type Method,
   NDJSON,
   type Route,
+  repeatableFields,
   type Stability,
 } from '../schema/route.ts';
 import { type Components, refTo } from './components.ts';
-import { describeErrors } from './errors.ts';
+import { describeErrors, recordOfKind } from './errors.ts';
 import { ResponseHeaders } from './headers.ts';
 import { describeParameters } from './parameters.ts';
 import { bodyExample, bodySchema } from './schemas.ts';
@@ -81,9 +82,10 @@ const BY_METHOD: Record<Method, readonly string[]> = {
 };
 
 /** Describes which fields the body may repeat. */
-function repeatableFields({ ownId, mirrors = [] }: Body): string | undefined {
-  if (ownId === undefined) return undefined;
-  const fields = [ownId, ...mirrors].map((field) => `\`${field}\``).join(' and ');
+function describeRepeatable(route: Route): string | undefined {
+  const repeatable = repeatableFields(route);
+  if (repeatable.length === 0) return undefined;
+  const fields = repeatable.map((field) => `\`${field}\``).join(' and ');
   return `The response to a GET can be sent back: the body may repeat ${fields} unchanged.`;
 }
 
@@ -93,18 +95,22 @@ const BY_STABILITY: Record<Stability, string | undefined> = {
   experimental: '**Experimental**: may change or disappear at any time.',
 };
 
-function descriptionOf(
-  { description, method, list, endless, whole, body, stability, deprecation }: Route,
-  dates: Dates,
-): string {
+const deletionDescriptionOf = ({ kind }: Route): string | undefined => {
+  const record = recordOfKind(kind);
+  return record && deletionDescription(record);
+};
+
+function descriptionOf(route: Route, dates: Dates): string {
+  const { description, method, list, stability, deprecation } = route;
   return [
     deprecation &&
       `**Deprecated** since ${day(dates.deprecationDate)}, sunset on ${day(dates.sunsetDate)}. Use ${deprecation.replacement} instead.`,
     description,
-    method === 'GET' && !endless && (list && !whole ? LIST : READ),
-    isExportable({ list, endless, whole }) && EXPORT,
+    method === 'GET' && list !== 'log' && (list === 'pages' ? LIST : READ),
+    isExportable(route) && EXPORT,
+    method === 'DELETE' && deletionDescriptionOf(route),
     ...BY_METHOD[method],
-    body && repeatableFields(body),
+    describeRepeatable(route),
     BY_STABILITY[stability],
   ]
     .filter(Boolean)
@@ -114,13 +120,13 @@ function descriptionOf(
 const day = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 function describeSuccess(route: Route, routes: readonly Route[], components: Components): JsonSchema {
-  const { status, shape, list, endless, whole, method, deprecation } = route;
+  const { status, shape, list, method, deprecation } = route;
   const headers = new ResponseHeaders(components);
   if (method === 'GET') headers.addCaching();
   const exportable = isExportable(route);
   if (shape) headers.add('ETag', !exportable);
   if (exportable) headers.add('X-Accel-Buffering', false);
-  if (list && !whole) headers.add('Link', endless === true);
+  if (list && list !== 'whole') headers.add('Link', list === 'log');
   if (status === 201) headers.add('Location');
   if (acceptsIdempotencyKey(method)) headers.add('Idempotency-Replayed', false);
   if (deprecation) headers.addLifecycle();
@@ -157,12 +163,9 @@ function linksFrom({ kind }: Route, routes: readonly Route[]): JsonSchema {
   );
 }
 
-function describeNotModified(
-  { list, endless, whole, deprecation }: Route,
-  components: Components,
-): JsonSchema {
+function describeNotModified({ list, deprecation }: Route, components: Components): JsonSchema {
   const headers = new ResponseHeaders(components).addCaching().add('ETag');
-  if (list && !whole) headers.add('Link', endless === true);
+  if (list && list !== 'whole') headers.add('Link', list === 'log');
   if (deprecation) headers.addLifecycle();
   return { description: 'Not modified: If-None-Match names the current version.', headers: headers.toJson() };
 }

@@ -45,7 +45,6 @@ export function bodySchema({ method, shape }: Route, body: Body): JsonSchema {
   const required: string[] = [];
   const properties: Record<string, JsonSchema> = {};
   for (const [name, rule] of Object.entries(rulesOf(body))) {
-    if (body.mirrors?.includes(name)) continue;
     const { schema, inputSchema, description } = shape!.fields[name]!;
     const { success, data: absent } = rule.safeParse(undefined);
     if (!success) required.push(name);
@@ -71,7 +70,7 @@ export function bodyExample({ example, idField }: Shape, body: Body): JsonSchema
   if (body.example) return body.example;
   return Object.fromEntries(
     Object.keys(rulesOf(body))
-      .filter((field) => field !== idField && !body.mirrors?.includes(field) && example[field] !== undefined)
+      .filter((field) => field !== idField && example[field] !== undefined)
       .map((field) => [field, example[field]]),
   );
 }

@@ -4,8 +4,9 @@ import ValidationPlugin from '@pothos/plugin-validation';
 import { GraphQLScalarType, Kind, type ValueNode } from 'graphql';
 import type { z } from 'zod';
 import { validationFailed } from '../foundation/errors.ts';
+import { DATE_RULE, INSTANT_RULE } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
-import { formatInstant, parseInstant } from '../foundation/instant.ts';
+import { formatInstant, parseDate, parseInstant } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { issuesOf } from '../foundation/validation.ts';
 import { withRule } from './argument-rules.ts';
@@ -13,11 +14,9 @@ import { connectionRule } from './connection.ts';
 import type { Context } from './context.ts';
 import { IdScalar, invalid } from './id-scalar.ts';
 
-const DATE_TIME_RULE = 'must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z';
-
 const readDateTime = (value: unknown, node?: ValueNode): string => {
   const instant = typeof value === 'string' ? parseInstant(value) : null;
-  if (instant === null) throw invalid(DATE_TIME_RULE, node);
+  if (instant === null) throw invalid(INSTANT_RULE, node);
   return formatInstant(instant);
 };
 
@@ -29,6 +28,22 @@ const DateTimeScalar = new GraphQLScalarType<string, string>({
   serialize: (value) => value as string,
   parseValue: (value) => readDateTime(value),
   parseLiteral: (node) => readDateTime(node.kind === Kind.STRING ? node.value : null, node),
+});
+
+const readDate = (value: unknown, node?: ValueNode): string => {
+  const date = typeof value === 'string' ? parseDate(value) : null;
+  if (date === null) throw invalid(DATE_RULE, node);
+  return date;
+};
+
+const DateScalar = new GraphQLScalarType<string, string>({
+  name: 'Date',
+  description: 'A calendar day: 2026-11-22.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
+  extensions: { maxLength: 10 },
+  serialize: (value) => value as string,
+  parseValue: (value) => readDate(value),
+  parseLiteral: (node) => readDate(node.kind === Kind.STRING ? node.value : null, node),
 });
 
 /** For output only. */
@@ -107,6 +122,7 @@ const withoutArgument = (issue: { path: string; message: string }) => ({
 
 builder.addScalarType('ID', IdScalar);
 builder.addScalarType('DateTime', DateTimeScalar);
+builder.addScalarType('Date', DateScalar);
 builder.addScalarType('JSON', JsonScalar);
 builder.globalConnectionField('totalCount', (t) =>
   t.int({

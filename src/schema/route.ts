@@ -7,7 +7,7 @@ import type { Shape } from './shape.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Stability = 'stable' | 'beta' | 'experimental';
 
-/** A request body: the name of its schema, its rules, and how it becomes a mutation input. */
+/** A request body: the name of its schema and its rules. */
 export interface Body {
   name: string;
   rules: z.ZodObject;
@@ -15,12 +15,6 @@ export interface Body {
   description?: string;
   /** By default the fields of the shape's example that the rules accept. */
   example?: JsonSchema;
-  /** For full replacement: removes what the body leaves out. */
-  toInput?: (body: never) => object;
-  /** The field that may repeat the id in the path. */
-  ownId?: string;
-  /** Fields that the body may repeat unchanged, so that the response to a GET can be sent back. */
-  mirrors?: readonly string[];
 }
 
 /** A path parameter that is not an id. */
@@ -64,18 +58,13 @@ export interface Route {
   status: 200 | 201 | 204;
   /** Absent if the response has no body. */
   shape?: Shape;
-  list?: true;
-  /** The list has no end: every page links to the next. */
-  endless?: true;
-  /** The list has no pages: the response has all of it. */
-  whole?: true;
+  /** `pages` link to the next; a `log` has no end, so each of its pages does; a `whole` list has no pages. */
+  list?: 'pages' | 'log' | 'whole';
   pathParameter?: string;
   /** What the path parameter is, if it is not an id. */
   pathValue?: PathValue;
   query?: readonly QueryParameter[];
   body?: Body;
-  /** The query that answers an empty merge patch, if the mutation does not accept one. */
-  unchanged?: string;
   /** Errors raised by the domain's rules, in addition to those of HTTP and the gateway. */
   errors?: readonly ErrorCode[];
   /** Set for deprecated operations, which have a sunset date. */
@@ -108,19 +97,29 @@ export interface Resource {
   schemas?: Readonly<Record<string, JsonSchema>>;
 }
 
+/**
+ * The fields that a body may repeat unchanged, so that the response to a GET can be sent back: the id in the
+ * path and what the operation does not change.
+ */
+export const repeatableFields = ({ method, shape, body }: Route): readonly string[] =>
+  body && shape && (method === 'PUT' || method === 'PATCH')
+    ? Object.keys(shape.fields).filter((name) => name === shape.idField || !(name in body.rules.shape))
+    : [];
+
+/** The input of a mutation for a body that satisfies its rules. PUT replaces: what it leaves out is removed. */
+export function inputOf({ method, shape, body }: Route, content: object): object {
+  if (method !== 'PUT') return content;
+  const removed = Object.entries(shape!.fields).filter(
+    ([name, { required }]) => !required && name in body!.rules.shape && !(name in content),
+  );
+  return { ...Object.fromEntries(removed.map(([name]) => [name, null])), ...content };
+}
+
 /** Whether an Idempotency-Key applies. The other methods are idempotent anyway (RFC 9110 section 9.2.2). */
 export const acceptsIdempotencyKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';
 
 /** Whether a list can be exported as a whole. A list without an end has its own stream. */
-export const isExportable = ({
-  list,
-  endless,
-  whole,
-}: {
-  list?: true | undefined;
-  endless?: true | undefined;
-  whole?: true | undefined;
-}): boolean => list === true && !endless && !whole;
+export const isExportable = ({ list }: Pick<Route, 'list'>): boolean => list === 'pages';
 
 /** The media type of a list with one record per line (https://github.com/ndjson/ndjson-spec). */
 export const NDJSON = 'application/x-ndjson';

@@ -1,5 +1,7 @@
+import type { z } from 'zod';
 import type { Choices, FieldKind, JsonSchema } from '../foundation/fields.ts';
 import { type AnyRecord, type Fields, inputFields } from '../foundation/record.ts';
+import { restDialect } from '../foundation/validation.ts';
 
 /**
  * How a value is written as JSON: int64 as digits, other numbers and booleans as they are, records by their
@@ -17,6 +19,8 @@ export interface ShapeField {
   schema: JsonSchema;
   /** The schema of accepted input, if that is wider. */
   inputSchema?: JsonSchema | undefined;
+  /** The rule for a body that repeats it. */
+  rule?: z.ZodType;
   /** The property of the stored record, if it has another name. */
   property?: string;
   /** Converts a GraphQL value to the one REST uses. */
@@ -74,7 +78,7 @@ export function shapeOf(
     ...form,
     idField,
     fields: Object.fromEntries(
-      Object.entries(fields).map(([name, { kind, presence, description, schema, inputSchema }]) => [
+      Object.entries(fields).map(([name, { kind, presence, description, schema, inputSchema, rule }]) => [
         name,
         {
           kind: JSON_KINDS[kind],
@@ -82,6 +86,7 @@ export function shapeOf(
           description,
           schema,
           inputSchema,
+          rule: rule(restDialect),
           ...(name === idField && { property: 'id' }),
         },
       ]),

@@ -992,7 +992,7 @@ export class Api<SecurityDataType extends unknown> {
       }),
 
     /**
-     * @description Refused while an incomplete order refers to the pet. The deletion is permanent. With `If-Match`, only the version you have seen is changed.
+     * @description Refused while the pet has incomplete orders. The deletion is permanent. With `If-Match`, only the version you have seen is changed.
      *
      * @tags Pets
      * @name DeletePet

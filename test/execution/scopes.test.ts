@@ -49,7 +49,7 @@ describe('every operation and scope', () => {
   /** A valid request to a REST operation; its record does not exist. */
   const request = ({ method, path, body, shape }: Pick<Route, 'method' | 'path' | 'body' | 'shape'>) => {
     const accepted = Object.entries(body?.example ?? shape?.example ?? {}).filter(
-      ([name]) => body && name in body.rules.shape && name !== body.ownId,
+      ([name]) => body && name in body.rules.shape && name !== 'id',
     );
     const line = `${method} ${path.replace(/\{\w+\}/, '987654321')}`;
     return body

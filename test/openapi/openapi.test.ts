@@ -15,7 +15,7 @@ import {
 import { parseIdempotencyKey } from '../../src/http/idempotency-key.ts';
 import { deploymentOf, openApiJson } from '../../src/openapi/document.ts';
 import { errorsOf } from '../../src/openapi/errors.ts';
-import { acceptsIdempotencyKey, type Route } from '../../src/schema/route.ts';
+import { acceptsIdempotencyKey, type Route, repeatableFields } from '../../src/schema/route.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Call, TestGateway } from '../kit/gateway.ts';
 import { Description } from '../kit/openapi.ts';
@@ -178,7 +178,8 @@ const PROBES: readonly unknown[] = [
 describe('request body schemas', () => {
   it.each(ROUTES.filter(({ body }) => body).map((route) => [route.operationId, route] as const))(
     'accepts for %s exactly what the validation rules accept',
-    (operationId, { body, method }) => {
+    (operationId, route) => {
+      const { body, method } = route;
       const { operation } = description.operations().find((found) => found.operationId === operationId)!;
       const { content } = operation.requestBody;
       const { schema, example } = content['application/json'];
@@ -199,8 +200,7 @@ describe('request body schemas', () => {
       for (const field of [...Object.keys(properties), 'unknown'])
         for (const probe of PROBES) expectAgreement({ ...example, [field]: probe });
       // Fields that a body may only repeat are described in text, to keep them out of the types of clients.
-      const { ownId, mirrors = [] } = body!;
-      for (const field of [ownId ?? [], mirrors].flat()) {
+      for (const field of repeatableFields(route)) {
         expect(operation.description).toContain(`\`${field}\``);
         if (!(field in properties))
           expect(description.violations(schema, { ...example, [field]: 1 })).not.toEqual([]);
@@ -258,9 +258,9 @@ const BODIES: Record<string, string> = {
 };
 
 const MISSING = '9223372036854775806';
-const success = ({ operationId, list, whole, method }: Route): Attempt[] => [
+const success = ({ operationId, list, method }: Route): Attempt[] => [
   {},
-  ...(list && !whole ? [{ query: 'limit=1' }, { query: 'limit=100' }] : []),
+  ...(list && list !== 'whole' ? [{ query: 'limit=1' }, { query: 'limit=100' }] : []),
   ...(acceptsIdempotencyKey(method) ? [{ headers: { 'idempotency-key': operationId } }] : []),
 ];
 
@@ -297,8 +297,8 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
   412: () => [{ headers: { 'if-match': '"another"' } }],
   413: () => [{ body: `{"name":"${'x'.repeat(100_000)}"}` }],
   415: () => [{ headers: { 'content-type': 'text/plain' } }],
-  422: ({ operationId, method, errors }) => [
-    ...(errors?.includes('UNKNOWN_REFERENCE')
+  422: ({ operationId, ...route }) => [
+    ...(errorsOf(route).includes('UNKNOWN_REFERENCE')
       ? [
           {
             body: operationId.includes('Order')
@@ -307,7 +307,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
           },
         ]
       : []),
-    ...(acceptsIdempotencyKey(method)
+    ...(acceptsIdempotencyKey(route.method)
       ? [
           {
             headers: { 'idempotency-key': `${operationId}-again` },

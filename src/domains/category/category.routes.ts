@@ -14,12 +14,6 @@ const updateCategory = `mutation updateCategory($categoryId: ID!, $input: Catego
 const common = { tag: 'Pets', kind: 'category', stability: 'stable' } as const;
 const one = { ...common, path: '/categories/{categoryId}', pathParameter: 'categoryId' } as const;
 
-/** PUT replaces the category: a missing description is removed. */
-const replacement = (category: { name: string; description?: string }) => ({
-  name: category.name,
-  description: category.description ?? null,
-});
-
 export const categories: Resource = {
   scope: 'categories',
   shape,
@@ -35,7 +29,7 @@ export const categories: Resource = {
       }`,
       status: 200,
       shape,
-      list: true,
+      list: 'pages',
       query: listParameters(Category),
     },
     {
@@ -73,8 +67,6 @@ export const categories: Resource = {
       body: {
         name: 'NewCategory',
         rules: newRules(Category, restDialect),
-        toInput: replacement,
-        ownId: 'id',
       },
     },
     {
@@ -89,7 +81,6 @@ export const categories: Resource = {
       body: {
         name: 'CategoryPatch',
         rules: patchRules(Category, restDialect),
-        ownId: 'id',
         example: { description: null },
       },
     },
@@ -98,10 +89,8 @@ export const categories: Resource = {
       operationId: 'deleteCategory',
       method: 'DELETE',
       summary: 'Delete a category',
-      description: 'Refused while the category has pets.',
       document: 'mutation deleteCategory($categoryId: ID!) { deleted: deleteCategory(id: $categoryId) }',
       status: 204,
-      errors: ['CONFLICT'],
     },
   ],
 };

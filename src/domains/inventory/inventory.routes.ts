@@ -1,5 +1,4 @@
 import { ownId } from '../../foundation/fields.ts';
-import { restDialect } from '../../foundation/validation.ts';
 import { listParameters } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
 import { pageOf, selectionOf, shapeOf } from '../../schema/shape.ts';
@@ -31,10 +30,6 @@ const updateInventory = `mutation updateInventory($petId: ID!, $input: Inventory
 const common = { tag: 'Store', kind: 'pet', stability: 'stable' } as const;
 const one = { ...common, path: '/store/inventory/{petId}', pathParameter: 'petId' } as const;
 
-/** The status is the pet's own: a body may repeat it but not change it. */
-const bodyRules = inventoryUpdate().extend({ status: Pet.fields.status.rule(restDialect).optional() });
-const stockOf = ({ quantity }: { quantity?: number }) => (quantity === undefined ? {} : { quantity });
-
 export const inventoryItems: Resource = {
   scope: 'inventory',
   shape,
@@ -50,7 +45,7 @@ export const inventoryItems: Resource = {
       }`,
       status: 200,
       shape,
-      list: true,
+      list: 'pages',
       query: [petStatusParameter, ...listParameters(Pet, 'inventory')],
     },
     {
@@ -72,10 +67,7 @@ export const inventoryItems: Resource = {
       shape,
       body: {
         name: 'InventoryUpdate',
-        rules: bodyRules,
-        toInput: stockOf,
-        mirrors: ['status'],
-        ownId: 'petId',
+        rules: inventoryUpdate(),
       },
     },
     {
@@ -85,15 +77,11 @@ export const inventoryItems: Resource = {
       stability: 'beta',
       summary: 'Update the stock of a pet',
       document: updateInventory,
-      unchanged: getInventoryItem,
       status: 200,
       shape,
       body: {
         name: 'InventoryPatch',
-        rules: bodyRules.partial(),
-        toInput: stockOf,
-        mirrors: ['status'],
-        ownId: 'petId',
+        rules: inventoryUpdate().partial(),
         example: { quantity: 5 },
       },
     },

@@ -25,14 +25,6 @@ const orderBody: Body = {
   description: 'An order for an animal. No field is required.',
 };
 
-/** PUT replaces the order: missing optional fields are removed. */
-const replacement = (order: { petId?: string; quantity?: number; shipDate?: string; complete: boolean }) => ({
-  petId: order.petId ?? null,
-  quantity: order.quantity ?? null,
-  shipDate: order.shipDate ?? null,
-  complete: order.complete,
-});
-
 export const orders: Resource = {
   scope: 'orders',
   shape,
@@ -49,7 +41,7 @@ export const orders: Resource = {
       }`,
       status: 200,
       shape,
-      list: true,
+      list: 'pages',
       explorer: false,
       query: [
         idParameter('petId', 'Only orders for this pet.'),
@@ -70,7 +62,6 @@ export const orders: Resource = {
       status: 201,
       shape,
       body: orderBody,
-      errors: ['UNKNOWN_REFERENCE'],
     },
     {
       ...one,
@@ -91,8 +82,7 @@ export const orders: Resource = {
       document: updateOrder,
       status: 200,
       shape,
-      body: { ...orderBody, toInput: replacement, ownId: 'id' },
-      errors: ['UNKNOWN_REFERENCE'],
+      body: { ...orderBody },
     },
     {
       ...one,
@@ -106,10 +96,8 @@ export const orders: Resource = {
       body: {
         name: 'OrderPatch',
         rules: patchRules(Order, restDialect),
-        ownId: 'id',
         example: { complete: true },
       },
-      errors: ['UNKNOWN_REFERENCE'],
     },
     {
       ...one,

@@ -34,7 +34,7 @@ export const pets: Resource = {
       }`,
       status: 200,
       shape,
-      list: true,
+      list: 'pages',
       query: [
         petStatusParameter,
         idParameter('categoryId', 'Only pets in this category.'),
@@ -52,7 +52,6 @@ export const pets: Resource = {
       status: 201,
       shape,
       body: { name: 'NewPet', rules: newRules(Pet, restDialect) },
-      errors: ['UNKNOWN_REFERENCE'],
     },
     {
       ...one,
@@ -74,8 +73,7 @@ export const pets: Resource = {
       document: updatePet,
       status: 200,
       shape,
-      body: { name: 'NewPet', rules: newRules(Pet, restDialect), ownId: 'id' },
-      errors: ['UNKNOWN_REFERENCE'],
+      body: { name: 'NewPet', rules: newRules(Pet, restDialect) },
     },
     {
       ...one,
@@ -89,20 +87,16 @@ export const pets: Resource = {
       body: {
         name: 'PetPatch',
         rules: patchRules(Pet, restDialect),
-        ownId: 'id',
         example: { status: 'sold' },
       },
-      errors: ['UNKNOWN_REFERENCE'],
     },
     {
       ...one,
       operationId: 'deletePet',
       method: 'DELETE',
       summary: 'Delete a pet',
-      description: 'Refused while an incomplete order refers to the pet.',
       document: 'mutation deletePet($petId: ID!) { deleted: deletePet(id: $petId) }',
       status: 204,
-      errors: ['CONFLICT'],
     },
     {
       tag: 'Pets',
@@ -120,7 +114,7 @@ export const pets: Resource = {
       }`,
       status: 200,
       shape,
-      list: true,
+      list: 'pages',
       query: [petStatusParameter, ...listParameters(Pet)],
     },
   ],

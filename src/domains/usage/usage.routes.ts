@@ -1,9 +1,10 @@
+import { DATE_RULE } from '../../foundation/fields.ts';
+import { parseDate } from '../../foundation/instant.ts';
 import type { QueryParameter } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
 import { type Shape, selectionOf } from '../../schema/shape.ts';
 import { count, date, schemaRef, text } from '../../schema/shape-fields.ts';
 import { USAGE_TRANSPORTS } from '../../store/store.ts';
-import { DATE_RULE, isDate } from './usage.ts';
 
 const DATE_SCHEMA = { type: 'string', format: 'date' } as const;
 
@@ -50,7 +51,7 @@ const dateParameter = (name: string, description: string): QueryParameter => ({
   description,
   schema: DATE_SCHEMA,
   rule: DATE_RULE,
-  read: (value) => (isDate(value) ? value : undefined),
+  read: (value) => parseDate(value) ?? undefined,
 });
 
 const common = {
@@ -58,8 +59,7 @@ const common = {
   method: 'GET',
   stability: 'beta',
   status: 200,
-  list: true,
-  whole: true,
+  list: 'whole',
 } as const;
 
 export const usageDays: Resource = {
@@ -107,7 +107,7 @@ export const usageOperations: Resource = {
         example: '2026-11-22',
         namesRecord: false,
         rule: DATE_RULE,
-        read: (value) => (isDate(value) ? value : undefined),
+        read: (value) => parseDate(value) ?? undefined,
       },
       kind: 'usage',
       summary: 'List what the API key did on one day',

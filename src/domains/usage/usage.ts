@@ -5,15 +5,6 @@ import { DAY, HISTORY_KEPT } from '../../store/usage.ts';
 /** Days shown by default, today included. */
 export const DEFAULT_DAYS = 7;
 
-export const DATE_RULE = 'must be a date such as 2026-11-22';
-
-/** Whether a text is a calendar day. */
-export function isDate(text: string): boolean {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
-  const time = Date.parse(`${text}T00:00:00Z`);
-  return !Number.isNaN(time) && dateOf(time) === text;
-}
-
 /** The days asked for. */
 export interface DateRange {
   from?: string | null | undefined;

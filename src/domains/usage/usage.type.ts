@@ -1,27 +1,7 @@
-import { GraphQLScalarType, Kind } from 'graphql';
 import { MAX_OPERATIONS, sumOf } from '../../access/usage-history.ts';
 import { builder } from '../../schema/builder.ts';
-import { invalid } from '../../schema/id-scalar.ts';
 import type { UsageDay, UsageOperation } from '../../store/store.ts';
-import { DATE_RULE, daysIn, isDate, rangeOf } from './usage.ts';
-
-const DateScalar = new GraphQLScalarType<string, string>({
-  name: 'Date',
-  description: 'A day in UTC: 2026-11-22.',
-  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
-  extensions: { maxLength: 10 },
-  serialize: (value) => value as string,
-  parseValue: (value) => {
-    if (typeof value === 'string' && isDate(value)) return value;
-    throw invalid(DATE_RULE);
-  },
-  parseLiteral: (node) => {
-    if (node.kind === Kind.STRING && isDate(node.value)) return node.value;
-    throw invalid(DATE_RULE, node);
-  },
-});
-
-builder.addScalarType('Date', DateScalar);
+import { daysIn, rangeOf } from './usage.ts';
 
 type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
 

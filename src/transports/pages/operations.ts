@@ -26,11 +26,7 @@ function exampleOf({ pathParameter, pathValue, body, shape }: Route): Record<str
   const variables: Record<string, unknown> =
     pathParameter === undefined ? {} : { [pathParameter]: pathValue?.example ?? '1' };
   if (body && shape) {
-    // The mutation does not have the fields that a body may only repeat.
-    const repeated = new Set(body.mirrors);
-    variables.input = Object.fromEntries(
-      Object.entries(bodyExample(shape, body)).filter(([field]) => !repeated.has(field)),
-    );
+    variables.input = bodyExample(shape, body);
   }
   return variables;
 }

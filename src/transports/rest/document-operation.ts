@@ -13,7 +13,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { type Context, newContext } from '../../schema/context.ts';
 import { limit } from '../../schema/parameter.ts';
-import { isExportable, NDJSON, type Route } from '../../schema/route.ts';
+import { isExportable, NDJSON, type Route, repeatableFields } from '../../schema/route.ts';
 import { idempotencyFor } from '../idempotency.ts';
 import { type ExportSource, type Exports, exportLimit } from './export.ts';
 import { readInput, readObject } from './input.ts';
@@ -24,7 +24,7 @@ import { toResponse } from './output.ts';
 
 import { poll } from './poll.ts';
 
-import { preconditionOf, requireMirrored } from './preconditions.ts';
+import { preconditionOf, requireRepeated } from './preconditions.ts';
 
 export interface DocumentServices {
   operations: Operations;
@@ -37,6 +37,8 @@ export class DocumentOperation implements RestOperation {
   readonly row: Route;
   readonly subject: UsageSubject;
   readonly #operation: RouteOperation;
+  /** The fields that a body may repeat if they are the record's, apart from its id. */
+  readonly #repeatable: readonly string[];
   readonly #exports: Exports;
   readonly #streams: EventStreams;
 
@@ -44,6 +46,7 @@ export class DocumentOperation implements RestOperation {
     this.row = route;
     this.#operation = new RouteOperation(route, operations);
     this.subject = { transport: 'rest', operations: this.#operation.charges };
+    this.#repeatable = repeatableFields(route).filter((name) => name !== route.shape!.idField);
     this.#exports = exports;
     this.#streams = streams;
   }
@@ -115,8 +118,7 @@ export class DocumentOperation implements RestOperation {
     const call = callOf(context, session);
     if (issues.length > 0)
       return this.#operation.refuse(session, { ...parameters, body }, call, validationFailed(issues));
-    const { mirrors } = row.body!;
-    if (mirrors) call.precondition = requireMirrored(call.precondition, mirrors, body);
+    call.precondition = requireRepeated(call.precondition, this.#repeatable, body);
     const result = await this.#operation.run(session, variables, call);
     return toResponse(context, row, format, variables, result);
   }

@@ -6,7 +6,13 @@ import { readBody } from '../../http/body.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import { acceptsIdempotencyKey, type Body, bodyTypesOf, type Route } from '../../schema/route.ts';
+import {
+  acceptsIdempotencyKey,
+  bodyTypesOf,
+  inputOf,
+  type Route,
+  repeatableFields,
+} from '../../schema/route.ts';
 import { int64FormatOf } from './media-types.ts';
 import { readQuery } from './query.ts';
 
@@ -41,7 +47,7 @@ export function readInput(
   if (acceptsIdempotencyKey(route.method) && key !== undefined && parseIdempotencyKey(key) === null)
     issues.push(IDEMPOTENCY_KEY_ISSUE);
   if (body) {
-    variables.input = readFields(route.body!, body, variables[route.pathParameter!], issues);
+    variables.input = readFields(route, body, variables[route.pathParameter!], issues);
   }
   return { variables, issues };
 }
@@ -50,20 +56,26 @@ const ID = { rule: ID_RULE, read: parseId };
 
 /** @param id the id in the path, which the body may repeat */
 function readFields(
-  { ownId, rules, toInput }: Body,
+  route: Route,
   body: Readonly<Record<string, unknown>>,
   id: unknown,
   issues: Issue[],
 ): object | undefined {
-  let content = body;
-  if (ownId && Object.hasOwn(body, ownId)) {
-    const { [ownId]: repeated, ...others } = body;
-    content = others;
-    if (typeof repeated === 'string' || parseId(repeated) !== id)
-      issues.push({ path: ownId, message: 'must equal the id in the path' });
+  const content = { ...body };
+  for (const name of repeatableFields(route)) {
+    if (!Object.hasOwn(body, name)) continue;
+    delete content[name];
+    const { [name]: repeated } = body;
+    const { idField, fields } = route.shape!;
+    if (name !== idField) {
+      // Compared with the record when it is written (`requireRepeated`).
+      const { error } = fields[name]!.rule?.safeParse(repeated) ?? {};
+      if (error) issues.push({ path: name, message: error.issues[0]!.message });
+    } else if (typeof repeated === 'string' || parseId(repeated) !== id)
+      issues.push({ path: name, message: 'must equal the id in the path' });
   }
-  const checked = rules.safeParse(content);
-  if (!checked.error) return toInput ? toInput(checked.data as never) : checked.data;
+  const checked = route.body!.rules.safeParse(content);
+  if (!checked.error) return inputOf(route, checked.data);
   issues.push(...issuesOf(checked.error.issues));
   return undefined;
 }

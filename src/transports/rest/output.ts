@@ -29,7 +29,9 @@ export function toResponse(
   if (route.list) {
     const page = pageOf(route, variables, result);
     const headers: Headers =
-      route.endless || page.pageInfo.hasNextPage ? ['Link', nextLink(context, endOf(shape, page)!)] : [];
+      route.list === 'log' || page.pageInfo.hasNextPage
+        ? ['Link', nextLink(context, endOf(shape, page)!)]
+        : [];
     return representation(format, status, headers, writeList(write, page.nodes));
   }
   const record = recordOf(route, variables, result);

@@ -23,7 +23,7 @@ export function preconditionOf(ifMatch: string | undefined): Precondition | unde
 }
 
 /** Requires that fields which the body may only repeat are unchanged. */
-export function requireMirrored(
+export function requireRepeated(
   precondition: Precondition | undefined,
   names: readonly string[],
   body: Readonly<Record<string, unknown>>,
