@@ -22,7 +22,6 @@ import { AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import { Int64IdsRule } from '../schema/id-scalar.ts';
 import { checkExpansion, checkNesting, countTokens, MAX_TOKENS } from './complexity.ts';
 import { extractLiterals, type Literals } from './literals.ts';
-import { findMergeConflicts } from './merging.ts';
 import { formatErrors, OperationRefused, publicError, refused } from './refusal.ts';
 import { UnconditionalSubscriptionRule } from './subscription-rule.ts';
 import { validate } from './validate.ts';
@@ -95,8 +94,8 @@ export class Documents {
   constructor(schema: GraphQLSchema, { introspection }: { introspection: boolean }) {
     this.#schema = schema;
     this.#suggest = introspection;
-    // `Introspection` limits introspection by the number of fields instead of depth. `findMergeConflicts`
-    // finds conflicts in one pass.
+    // `Introspection` limits introspection by the number of fields instead of depth. The slowest rule is left
+    // for documents that are otherwise valid.
     const standard = specifiedRules.filter(
       (rule) => rule !== MaxIntrospectionDepthRule && rule !== OverlappingFieldsCanBeMergedRule,
     );
@@ -186,8 +185,11 @@ export class Documents {
 
   #errorsOf(ast: DocumentNode): readonly GraphQLError[] {
     const suggested = this.#suggest ? MAX_LISTED_ISSUES : 0;
-    const errors = validate(this.#schema, ast, this.#rules, { max: MAX_ERRORS, suggested });
-    return errors.length > 0 ? errors : findMergeConflicts(this.#schema, ast);
+    const limits = { max: MAX_ERRORS, suggested };
+    const errors = validate(this.#schema, ast, this.#rules, limits);
+    return errors.length > 0
+      ? errors
+      : validate(this.#schema, ast, [OverlappingFieldsCanBeMergedRule], limits);
   }
 }
 

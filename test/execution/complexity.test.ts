@@ -71,6 +71,15 @@ describe('document expansion', () => {
     expect(check(`query A { ${'a '.repeat(180)} } query B { ${'a '.repeat(180)} }`)).toThrow(REPEATED);
   });
 
+  it('allows fewer pairs of fields with arguments, which take longer to compare', () => {
+    const repeated = (count: number, args: string) => `{ ${`pet${args} { id } `.repeat(count)} }`;
+    expect(check(repeated(40, '(id: 1)'))).not.toThrow();
+    expect(check(repeated(50, '(id: 1)'))).toThrow(REPEATED);
+    const filter = `(a: {list: [${'sold, '.repeat(100)}]})`;
+    expect(check(repeated(6, filter))).not.toThrow();
+    expect(check(repeated(10, filter))).toThrow(REPEATED);
+  });
+
   it('counts a used fragment only where it is spread, and unused fragments too', () => {
     const many = 'id '.repeat(180);
     expect(check(`{ pet { ...F } } fragment F on Pet { ${many} }`)).not.toThrow();

@@ -238,6 +238,29 @@ describe('documents', () => {
       ]);
   });
 
+  it('refuses fields that cannot be merged, wherever they stand', () => {
+    const conflict = /^Fields "\w+" conflict because/;
+    for (const text of [
+      '{ pets { totalCount } pets(first: 1) { totalCount } }',
+      '{ pet(id: 1) { x: id x: name } }',
+      '{ pet(id: 1) { ...F } } fragment F on Pet { x: id ... { x: name } }',
+      // A type condition that can never apply does not make it valid (section 5.3.2).
+      '{ nodes(nodeIds: ["x"]) { ... on Pet { ... on Node { ... on Order { x: id } } } ... on Category { ... on Node { ... on Order { x: complete } } } } }',
+      '{ nodes(nodeIds: ["x"]) { ... on Pet { ... on Node { ... on Order { x: id x: complete } } } } }',
+      'query A { __typename } query B { pet(id: 1) { x: id x: name } }',
+    ]) {
+      const [error, ...others] = refusalOf(text)!;
+      expect(error!.message, text).toMatch(conflict);
+      expect(error!.extensions, text).toEqual({ code: 'GRAPHQL_VALIDATION_FAILED', status: 400 });
+      expect(others, text).toEqual([]);
+    }
+    for (const text of [
+      '{ pets(first: 1, last: 2) { totalCount } pets(last: 2, first: 1) { totalCount } }',
+      '{ nodes(nodeIds: ["x"]) { ... on Pet { x: id } ... on Category { x: id } } }',
+    ])
+      expect(newDocuments().read(text).refusal, text).toBeUndefined();
+  });
+
   it('rethrows unexpected errors', () => {
     const broken = new Documents({} as never, { introspection: true });
     expect(() => broken.read('{ __typename }')).toThrow();
