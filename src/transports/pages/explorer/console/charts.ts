@@ -26,6 +26,9 @@ export function columns(
 ): HTMLElement {
   const highest = Math.max(1, ...bars.map(({ value, second = 0 }) => value + second));
   const step = WIDTH / Math.max(7, bars.length);
+  // Labels need space: with many days only some have one, counted from the latest.
+  const every = Math.ceil(44 / step);
+  const isLabelled = (index: number) => (bars.length - 1 - index) % every === 0;
   const height = (value: number) => (value / highest) * (HEIGHT - 24);
   const chart = svg(
     'svg',
@@ -50,8 +53,9 @@ export function columns(
             rx: 3,
             class: 'bar second',
           }),
-        svg('text', { x: x + width / 2, y: top - height(second) - 6, class: 'value' }, number(value)),
-        svg('text', { x: x + width / 2, y: HEIGHT + 17 }, label.slice(5)),
+        isLabelled(index) &&
+          svg('text', { x: x + width / 2, y: top - height(second) - 6, class: 'value' }, number(value)),
+        isLabelled(index) && svg('text', { x: x + width / 2, y: HEIGHT + 17 }, label.slice(5)),
         svg(
           'rect',
           {

@@ -22,7 +22,8 @@ interface UsageOperation {
 const DAYS = [7, 30, 92] as const;
 const DAY = 86_400_000;
 const dateOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
-const number = (value: number): string => value.toLocaleString('en');
+const counted = (count: number, noun: string): string =>
+  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 
 /** Shows units by day, and by operation on a chosen day. Each view costs one unit, so it is loaded on demand. */
 export function showUsage(root: HTMLElement): void {
@@ -71,7 +72,7 @@ export function showUsage(root: HTMLElement): void {
       const bars = used.map(({ operation, transport, requests, units, refused }) => ({
         label: `${operation} (${transport})`,
         value: units,
-        detail: `${number(units)} units, ${number(requests)} requests${refused > 0 ? `, ${number(refused)} refused` : ''}`,
+        detail: `${counted(units, 'unit')}, ${counted(requests, 'request')}${refused > 0 ? `, ${refused.toLocaleString('en')} refused` : ''}`,
       }));
       operations.replaceChildren(
         bars.length > 0 ? rows(`By operation on ${date}`, bars) : note(`Nothing was used on ${date}.`),
