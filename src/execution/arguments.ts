@@ -9,7 +9,8 @@ import {
 } from 'graphql';
 import { type Issue, validationFailed } from '../foundation/errors.ts';
 import { issuesOf } from '../foundation/validation.ts';
-import { inputRulesOf, ruleOf } from '../schema/argument-rules.ts';
+import { ruleOf } from '../schema/argument-rules.ts';
+import { inputRulesOf } from '../schema/input-rules.ts';
 import type { Operation } from './documents.ts';
 import { isConstant, isLiteral } from './literals.ts';
 import { formatErrors, OperationRefused, publicError } from './refusal.ts';
@@ -78,10 +79,8 @@ export class SelectedArguments {
       issues.push(...(ruleOf(argument)?.(values as never) ?? []));
       const value = values[argument.name];
       if (value == null || this.#isChecked(node, argument)) continue;
-      for (const rules of inputRulesOf(argument.type)) {
-        const found = issuesOf(rules.safeParse(value).error?.issues ?? []);
-        issues.push(...found.map((one) => (one.path === 'body' ? { ...one, path: argument.name } : one)));
-      }
+      const found = issuesOf(inputRulesOf(argument.type)?.safeParse(value).error?.issues ?? []);
+      issues.push(...found.map((one) => (one.path === 'body' ? { ...one, path: argument.name } : one)));
     }
     return issues;
   }
@@ -105,7 +104,7 @@ function collect(selection: Selection, fields: Map<FieldNode, RuledField>): void
 }
 
 const hasRule = (argument: GraphQLArgument): boolean =>
-  ruleOf(argument) !== undefined || inputRulesOf(argument.type).length > 0;
+  ruleOf(argument) !== undefined || inputRulesOf(argument.type) !== undefined;
 
 const hasVariables = (node: FieldNode): boolean =>
   node.arguments!.some(({ value }) => value.kind === Kind.VARIABLE && !isConstant(value.name.value));

@@ -18,8 +18,8 @@ import {
 } from 'graphql';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
 import { issuesOf } from '../foundation/validation.ts';
-import { inputRulesOf } from '../schema/argument-rules.ts';
 import { idIssues, issuePath, opaqueVariables } from '../schema/id-scalar.ts';
+import { inputRulesOf } from '../schema/input-rules.ts';
 import type { Literals } from './literals.ts';
 
 /** Coerced variable values. */
@@ -178,7 +178,7 @@ function neverNull(schema: GraphQLSchema, document: DocumentNode): ReadonlySet<s
 
 /** Applies a domain's rules to an input given as a variable, for the same messages as over REST. */
 function ruleIssues(name: string, type: GraphQLInputType, value: unknown): Issue[] {
-  return inputRulesOf(type)
-    .flatMap((rules) => issuesOf(rules.safeParse(value).error?.issues ?? []))
-    .map((issue) => (issue.path === 'body' ? { ...issue, path: name } : issue));
+  return issuesOf(inputRulesOf(type)?.safeParse(value).error?.issues ?? []).map((issue) =>
+    issue.path === 'body' ? { ...issue, path: name } : issue,
+  );
 }

@@ -1,5 +1,4 @@
-import { type GraphQLArgument, type GraphQLInputType, getNamedType } from 'graphql';
-import type { z } from 'zod';
+import type { GraphQLArgument } from 'graphql';
 import type { Issue } from '../foundation/errors.ts';
 
 /**
@@ -14,9 +13,3 @@ export const withRule = <Args>(rule: (args: Args) => Issue[]) => ({ rule: rule a
 /** The rule that an argument declares. */
 export const ruleOf = ({ extensions }: GraphQLArgument): ArgumentRule | undefined =>
   extensions.rule as ArgumentRule | undefined;
-
-/** The rules of an input type, as declared to Pothos. */
-export function inputRulesOf(type: GraphQLInputType): readonly z.ZodType[] {
-  const { extensions } = getNamedType(type);
-  return (extensions['@pothos/plugin-validation'] as { schemas?: z.ZodType[] } | undefined)?.schemas ?? [];
-}

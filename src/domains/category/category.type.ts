@@ -5,6 +5,7 @@ import { recordConnection } from '../../schema/connection.ts';
 import { connectionOf } from '../../schema/connection-type.ts';
 import { type Domain, deletionDescription, eventsOf } from '../../schema/domain.ts';
 import { changed, exposed, filterOf, given } from '../../schema/fields.ts';
+import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
 import { FINDER, sortArgument, sortEnum } from '../../schema/sort.ts';
 import { unchanged, write } from '../../schema/write.ts';
@@ -36,7 +37,7 @@ const CategorySort = builder.enumType('CategorySort', sortEnum(Category));
 
 const NewCategoryInput = builder.inputType('NewCategory', {
   description: 'Input for a new category.',
-  validate: newRules(Category, graphqlDialect),
+  ...checkedBy(newRules(Category, graphqlDialect)),
   fields: (t) => ({
     name: t.string(given(fields.name)),
     description: t.string(given(fields.description)),
@@ -45,7 +46,7 @@ const NewCategoryInput = builder.inputType('NewCategory', {
 
 const CategoryPatchInput = builder.inputType('CategoryPatch', {
   description: 'Changes to a category. Omitted fields stay as they are.',
-  validate: patchRules(Category, graphqlDialect),
+  ...checkedBy(patchRules(Category, graphqlDialect)),
   fields: (t) => ({
     name: t.string(changed(fields.name)),
     description: t.string(changed(fields.description)),

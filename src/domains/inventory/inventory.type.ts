@@ -3,6 +3,7 @@ import { recordConnection } from '../../schema/connection.ts';
 import { connectionOf } from '../../schema/connection-type.ts';
 import type { Domain } from '../../schema/domain.ts';
 import { exposed } from '../../schema/fields.ts';
+import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
 import { sortArgument, sortEnum } from '../../schema/sort.ts';
 import { unchanged, write } from '../../schema/write.ts';
@@ -40,7 +41,7 @@ const InventorySort = builder.enumType('InventorySort', sortEnum(Pet, 'inventory
 
 const InventoryUpdateInput = builder.inputType('InventoryUpdate', {
   description: 'A new stock count.',
-  validate: inventoryUpdate(),
+  ...checkedBy(inventoryUpdate()),
   fields: (t) => ({
     quantity: t.int({ required: true, description: `The new stock count, ${quantity.limits}.` }),
   }),

@@ -5,6 +5,7 @@ import { childConnection, recordConnection } from '../../schema/connection.ts';
 import { connectionOf } from '../../schema/connection-type.ts';
 import { type Domain, deletionDescription, eventsOf } from '../../schema/domain.ts';
 import { changed, exposed, filterOf, given } from '../../schema/fields.ts';
+import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
 import { sortArgument, sortEnum } from '../../schema/sort.ts';
 import { unchanged, write } from '../../schema/write.ts';
@@ -50,7 +51,7 @@ const OrderSort = builder.enumType('OrderSort', sortEnum(Order));
 
 const NewOrderInput = builder.inputType('NewOrder', {
   description: 'Input for a new order. No field is required.',
-  validate: newRules(Order, graphqlDialect),
+  ...checkedBy(newRules(Order, graphqlDialect)),
   fields: (t) => ({
     id: t.id({ description: 'The id of the order; assigned by default.' }),
     petId: t.id(given(fields.petId)),
@@ -62,7 +63,7 @@ const NewOrderInput = builder.inputType('NewOrder', {
 
 const OrderPatchInput = builder.inputType('OrderPatch', {
   description: 'Changes to an order. Omitted fields stay as they are; null removes a value.',
-  validate: patchRules(Order, graphqlDialect),
+  ...checkedBy(patchRules(Order, graphqlDialect)),
   fields: (t) => ({
     petId: t.id(changed(fields.petId)),
     quantity: t.int(changed(fields.quantity)),

@@ -8,6 +8,7 @@ import { childConnection, type GivenFilter, recordConnection } from '../../schem
 import { connectionOf } from '../../schema/connection-type.ts';
 import { type Domain, deletionDescription, eventsOf } from '../../schema/domain.ts';
 import { changed, enumOf, exposed, filterOf, given } from '../../schema/fields.ts';
+import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
 import { FINDER, sortArgument, sortEnum } from '../../schema/sort.ts';
 import { unchanged, write } from '../../schema/write.ts';
@@ -59,7 +60,7 @@ export const PetSort = builder.enumType('PetSort', sortEnum(Pet));
 
 const NewPetInput = builder.inputType('NewPet', {
   description: 'Input for a new pet.',
-  validate: newRules(Pet, graphqlDialect),
+  ...checkedBy(newRules(Pet, graphqlDialect)),
   fields: (t) => ({
     name: t.string(given(fields.name)),
     categoryId: t.id(given(fields.categoryId)),
@@ -69,7 +70,7 @@ const NewPetInput = builder.inputType('NewPet', {
 
 const PetPatchInput = builder.inputType('PetPatch', {
   description: 'Changes to a pet. Omitted fields stay as they are.',
-  validate: patchRules(Pet, graphqlDialect),
+  ...checkedBy(patchRules(Pet, graphqlDialect)),
   fields: (t) => ({
     name: t.string(changed(fields.name)),
     categoryId: t.id(changed(fields.categoryId)),
