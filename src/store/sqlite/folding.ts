@@ -27,11 +27,16 @@ export class Folding {
   readonly #db: Connection;
   /** Records whose lists cannot be ordered by name yet. */
   readonly #unready = new Set<AnyRecord>();
+  readonly #onFolded: (record: AnyRecord) => void;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param records those with folded columns, whose tables are there */
-  constructor(db: Connection, records: readonly AnyRecord[]) {
+  /**
+   * @param records whose tables are there
+   * @param onFolded called when names of these records were folded
+   */
+  constructor(db: Connection, records: readonly AnyRecord[], onFolded: (record: AnyRecord) => void) {
     this.#db = db;
+    this.#onFolded = onFolded;
     db.exec(FOLDED);
     const outdated: AnyRecord[] = [];
     for (const record of records) {
@@ -99,6 +104,7 @@ export class Folding {
          from json_each(?) as given where ${plural}.id = cast(given.value ->> 0 as integer)`,
         [JSON.stringify(changed)],
       );
+    if (changed.length > 0) this.#onFolded(record);
     return rows.length < STEP ? undefined : rows.at(-1)![0];
   }
 }

@@ -196,6 +196,10 @@ export class Records<T extends { id: Id }> {
     return record;
   }
 
+  forgetPages(): void {
+    this.#pages?.clear();
+  }
+
   /** Must be called after deleting a record. */
   forget(id: Id): void {
     this.#pages?.clear();

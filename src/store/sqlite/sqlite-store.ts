@@ -70,7 +70,7 @@ export function openSqliteStore(options: SqliteOptions) {
   const events = eventLog(db, now);
   if (isServer) events.keep(keepEvents);
   const all: SqliteTable<AnyRecord>[] = [];
-  const folding = new Folding(db, isServer ? records : []);
+  const folding = new Folding(db, isServer ? records : [], (record) => tableOf(record).forgetPages());
   const tableOf = (record: AnyRecord) => all[record.index]!;
   for (const record of records) {
     const cacheSize = isServer ? (cacheSizes[record.plural] ?? CACHE_SIZE) : 0;

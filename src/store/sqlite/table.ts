@@ -90,6 +90,11 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     return this.#records.pagesByParent(columnName(field), parents, where, request) as Page<never>[];
   }
 
+  /** Must be called when the order of records has changed without a write. */
+  forgetPages(): void {
+    this.#records.forgetPages();
+  }
+
   /** @throws UNAVAILABLE while names that it needs are being folded */
   #where(filter: Values, request?: PageRequest): Where {
     const where = whereOf(this.#columns, filter);
