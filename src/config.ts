@@ -72,6 +72,7 @@ const VARIABLES = z.object({
   GRAPHIQL: onOff(true),
   INTROSPECTION: onOff(true),
   METRICS: onOff(true),
+  MCP: onOff(true),
   CORS_ORIGIN: z
     .string()
     .transform((value) => value.split(',').map((part) => part.trim()))

@@ -11,6 +11,7 @@ const DEFAULTS = {
   LOG_LEVEL: 'info',
   GRAPHIQL: true,
   INTROSPECTION: true,
+  MCP: true,
   METRICS: true,
   CORS_ORIGIN: ['*'],
   TRUST_PROXY: 0,
@@ -107,6 +108,13 @@ const VARIABLES: Record<string, { valid: [text: string, value: unknown][]; inval
       ['off', false],
     ],
     invalid: ['yes'],
+  },
+  MCP: {
+    valid: [
+      ['on', true],
+      ['off', false],
+    ],
+    invalid: ['1'],
   },
   METRICS: {
     valid: [

@@ -37,6 +37,11 @@ export class Cors {
     );
   }
 
+  /** Whether pages of an origin may call the gateway. */
+  allows(origin: string): boolean {
+    return this.#origins === null || this.#origins.has(origin);
+  }
+
   addHeaders(headers: Headers, origin: string | undefined): void {
     if (this.#origins === null) {
       if (origin !== undefined) {

@@ -1,4 +1,5 @@
 import { MAX_CURSOR_LENGTH } from '../foundation/cursor.ts';
+import type { Issue } from '../foundation/errors.ts';
 import { type Choices, type Field, INT64_SCHEMA, type JsonSchema } from '../foundation/fields.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
@@ -158,4 +159,40 @@ export function listParameters(record: AnyRecord, view?: string): readonly Query
     limit,
     afterParameter(record, names),
   ];
+}
+
+/**
+ * Reads parameters, given as texts, into variables.
+ *
+ * @param issues collects unknown, invalid and repeated parameters
+ * @param what what they are called in the message about an unknown one
+ */
+export function readTexts(
+  given: GivenTexts,
+  parameters: readonly QueryParameter[],
+  issues: Issue[],
+  what = 'query parameter',
+): Record<string, unknown> {
+  const variables: Record<string, unknown> = {};
+  for (const [name, texts] of given) {
+    const parameter = parameters.find((known) => known.name === name);
+    if (!parameter) {
+      issues.push({ path: name, message: `is not a known ${what}` });
+      continue;
+    }
+    if (texts.length > 1 && !parameter.repeatable) {
+      issues.push({ path: name, message: 'must not be repeated' });
+      continue;
+    }
+    if (parameter.repeatable === 'distinct' && new Set(texts).size < texts.length) {
+      issues.push({ path: name, message: 'must not have a value twice' });
+      continue;
+    }
+    const values = texts.map((text) => parameter.read(text, given));
+    const { rule } = parameter;
+    if (values.includes(undefined))
+      issues.push({ path: name, message: typeof rule === 'string' ? rule : rule(given) });
+    else variables[name] = parameter.repeatable ? values : values[0];
+  }
+  return variables;
 }

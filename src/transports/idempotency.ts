@@ -10,7 +10,11 @@ export function idempotencyFor(context: RequestContext, index: number): Idempote
   const { method, headers } = context;
   if (method !== 'POST' && method !== 'PATCH') return undefined;
   const key = parseIdempotencyKey(headers['idempotency-key']);
-  if (key === null) return undefined;
+  return key === null ? undefined : idempotencyWith(context, key, index);
+}
+
+/** The idempotency of the nth operation of a request that has this key. */
+export function idempotencyWith(context: RequestContext, key: string, index: number): Idempotency {
   let calls = 0;
   return {
     nextKey: () => {

@@ -12,6 +12,7 @@ import { lifecycleOf } from '../schema/lifecycle.ts';
 import type { Route } from '../schema/route.ts';
 import type { Store } from '../store/store.ts';
 import { GraphQLTransport } from './graphql/graphql.ts';
+import { McpTransport } from './mcp/mcp.ts';
 import { type PageMetrics, Pages } from './pages/pages.ts';
 import { Preflight } from './preflight.ts';
 import { Exports } from './rest/export.ts';
@@ -54,6 +55,7 @@ export function transportsOf(services: Services): readonly Transport[] {
   return [
     new Preflight(cors),
     new Pages({ ...services, routes }),
+    ...(config.MCP ? [new McpTransport({ ...services, routes })] : []),
     new GraphQLTransport({ operations, trusted, streams, authentication }),
     new RestTransport({
       operations,

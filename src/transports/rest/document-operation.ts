@@ -15,14 +15,12 @@ import { type Context, newContext } from '../../schema/context.ts';
 import { limit } from '../../schema/parameter.ts';
 import { isExportable, NDJSON, type Route, repeatableFields } from '../../schema/route.ts';
 import { idempotencyFor } from '../idempotency.ts';
+import { poll } from '../poll.ts';
 import { type ExportSource, type Exports, exportLimit } from './export.ts';
 import { readInput, readObject } from './input.ts';
-
 import { negotiateFormat } from './media-types.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
 import { toResponse } from './output.ts';
-
-import { poll } from './poll.ts';
 
 import { preconditionOf, requireRepeated } from './preconditions.ts';
 

@@ -1,5 +1,5 @@
 import { AppError, type Issue } from '../../foundation/errors.ts';
-import type { QueryParameter } from '../../schema/parameter.ts';
+import { type QueryParameter, readTexts } from '../../schema/parameter.ts';
 
 /**
  * Reads a query string, given without its `?`, into variables.
@@ -23,28 +23,7 @@ export function readQuery(
     if (values) values.push(value);
     else given.set(name, [value]);
   }
-  const variables: Record<string, unknown> = {};
-  for (const [name, texts] of given) {
-    const parameter = parameters.find((known) => known.name === name);
-    if (!parameter) {
-      issues.push({ path: name, message: 'is not a known query parameter' });
-      continue;
-    }
-    if (texts.length > 1 && !parameter.repeatable) {
-      issues.push({ path: name, message: 'must not be repeated' });
-      continue;
-    }
-    if (parameter.repeatable === 'distinct' && new Set(texts).size < texts.length) {
-      issues.push({ path: name, message: 'must not have a value twice' });
-      continue;
-    }
-    const values = texts.map((text) => parameter.read(text, given));
-    const { rule } = parameter;
-    if (values.includes(undefined))
-      issues.push({ path: name, message: typeof rule === 'string' ? rule : rule(given) });
-    else variables[name] = parameter.repeatable ? values : values[0];
-  }
-  return variables;
+  return readTexts(given, parameters, issues);
 }
 
 function decode(text: string): string {

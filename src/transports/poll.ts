@@ -1,10 +1,10 @@
-import { apiKeyFrom } from '../../access/api-keys.ts';
-import type { Session } from '../../access/session.ts';
-import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
-import type { EventStreams } from '../../domains/event/streams.ts';
-import type { PublicResult } from '../../execution/execute.ts';
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import type { RequestContext } from '../../http/request-context.ts';
+import { apiKeyFrom } from '../access/api-keys.ts';
+import type { Session } from '../access/session.ts';
+import { type EventTypeName, fromEventTypeName } from '../domains/event/event.ts';
+import type { EventStreams } from '../domains/event/streams.ts';
+import type { PublicResult } from '../execution/execute.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { RequestContext } from '../http/request-context.ts';
 
 /** The variables of a list of events that was asked to wait. */
 export interface PollVariables {

@@ -1,0 +1,102 @@
+import { RESOURCES } from '../../domains/routes.ts';
+import type { JsonSchema } from '../../foundation/fields.ts';
+import { bodySchema } from '../../openapi/schemas.ts';
+import type { Route } from '../../schema/route.ts';
+import type { Shape } from '../../schema/shape.ts';
+
+/** JSON numbers of agents are doubles, so ids are strings of digits both ways. */
+const ID = { type: 'string', pattern: '^\\d+$' };
+
+/** The schemas that fields and parameters refer to by name. */
+const NAMED: Readonly<Record<string, JsonSchema>> = Object.assign(
+  {},
+  ...RESOURCES.map(({ schemas = {} }) => schemas),
+);
+
+/** The parts of OpenAPI schemas that tell an agent something; patterns are long and say less than a refusal. */
+const KEPT = ['type', 'enum', 'minimum', 'maximum', 'maxLength', 'format'];
+/** What goes without saying. */
+const OMITTED: ReadonlySet<unknown> = new Set(['int32', 2147483647]);
+
+/** Translates a schema of OpenAPI 3.0 to short JSON Schema. */
+function translate(schema: JsonSchema): JsonSchema {
+  if (typeof schema.$ref === 'string') return translate(NAMED[nameIn(schema.$ref)] ?? { type: 'object' });
+  if (Array.isArray(schema.allOf)) return translate(schema.allOf[0]);
+  if (schema.oneOf) return { type: 'object' };
+  if (schema.format === 'int64') return nullable(ID, schema);
+  const translated: Record<string, unknown> = {};
+  for (const key of KEPT) {
+    if (schema[key] !== undefined && !OMITTED.has(schema[key])) translated[key] = schema[key];
+  }
+  if (schema.items) translated.items = translate(schema.items as JsonSchema);
+  return nullable(translated, schema);
+}
+
+const nullable = (translated: JsonSchema, { nullable }: JsonSchema): JsonSchema =>
+  nullable ? { ...translated, type: [translated.type, 'null'] } : translated;
+
+const nameIn = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1);
+
+const described = (schema: JsonSchema, description: unknown): JsonSchema => ({
+  ...translate(schema),
+  ...(description !== undefined && { description }),
+});
+
+/** The instructions say what it is for. */
+const IDEMPOTENCY_KEY = { type: 'string', maxLength: 255 };
+
+const object = (properties: JsonSchema, required: readonly string[]): JsonSchema => ({
+  type: 'object',
+  properties,
+  ...(required.length > 0 && { required }),
+});
+
+/** The schema of a tool's arguments: path and query parameters and the fields of the body, flat. */
+export function inputSchemaOf(route: Route): JsonSchema {
+  const { pathParameter, pathValue, query = [], body, method } = route;
+  const fields = body && (bodySchema(route, body) as { properties: JsonSchema; required?: string[] });
+  const properties: Record<string, unknown> = {};
+  if (pathParameter !== undefined) {
+    properties[pathParameter] = pathValue ? described(pathValue.schema, pathValue.description) : ID;
+  }
+  for (const { name, schema, description, repeatable } of query) {
+    // The tool says how pages are read.
+    if (name === 'after') properties[name] = { type: 'string' };
+    else if (name === 'limit') properties[name] = translate(schema);
+    else if (repeatable) properties[name] = { type: 'array', items: translate(schema), description };
+    else properties[name] = described(schema, description);
+  }
+  for (const [name, schema] of Object.entries(fields?.properties ?? {}))
+    properties[name] = described(schema as JsonSchema, (schema as JsonSchema).description);
+  if (method !== 'GET') properties.idempotencyKey = IDEMPOTENCY_KEY;
+  return object(properties, [...(pathParameter ? [pathParameter] : []), ...(fields?.required ?? [])]);
+}
+
+const recordSchema = ({ fields }: Shape): JsonSchema =>
+  object(
+    Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, outputOf(schema)])),
+    Object.keys(fields).filter((name) => fields[name]!.required),
+  );
+
+/** Only the types: what the values mean stands in the arguments and in their names. */
+function outputOf(schema: JsonSchema): JsonSchema {
+  const { type, items } = translate(schema);
+  return { type, ...(items !== undefined && { items: outputOf(items as JsonSchema) }) };
+}
+
+/** The schema of what a tool returns. */
+export function outputSchemaOf({ shape, list }: Route): JsonSchema {
+  if (!shape) return object({ id: { type: 'string' } }, ['id']);
+  if (!list) return recordSchema(shape);
+  const items = { type: 'array', items: recordSchema(shape) };
+  if (list === 'whole') return object({ items }, ['items']);
+  return object({ items, after: { type: 'string' } }, list === 'log' ? ['items', 'after'] : ['items']);
+}
+
+export const GRAPHQL_INPUT = object({ query: { type: 'string' }, variables: { type: 'object' } }, ['query']);
+export const GRAPHQL_OUTPUT = object(
+  { data: { type: ['object', 'null'] }, errors: { type: 'array', items: { type: 'object' } } },
+  ['data'],
+);
+export const SCHEMA_INPUT = object({}, []);
+export const SCHEMA_OUTPUT = object({ schema: { type: 'string' } }, ['schema']);

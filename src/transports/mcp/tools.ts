@@ -1,0 +1,283 @@
+import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
+import type { Principal } from '../../access/api-keys.ts';
+import { permits } from '../../access/scopes.ts';
+import type { Session } from '../../access/session.ts';
+import type { EventStreams } from '../../domains/event/streams.ts';
+import { type AdmissionServices, admitPaying } from '../../execution/admission.ts';
+import type { Operations, PreparedOperation } from '../../execution/operations.ts';
+import { PersistedQueries } from '../../execution/persisted-queries.ts';
+import { OperationRefused } from '../../execution/refusal.ts';
+import { withIntegerIds, writeList, writerFor } from '../../execution/representation.ts';
+import {
+  endOf,
+  pageOf,
+  ROUTE_COST,
+  RouteOperation,
+  recordOf,
+  throwErrorOf,
+} from '../../execution/route-operation.ts';
+import type { TrustedDocuments } from '../../execution/trusted-documents.ts';
+import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
+import type { JsonSchema } from '../../foundation/fields.ts';
+import { ID_RULE, parseId } from '../../foundation/id.ts';
+import { issuesOf } from '../../foundation/validation.ts';
+import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import { newContext } from '../../schema/context.ts';
+import { toJson } from '../../schema/json.ts';
+import { readTexts } from '../../schema/parameter.ts';
+import { inputOf, type Route } from '../../schema/route.ts';
+import { idempotencyWith } from '../idempotency.ts';
+import { poll } from '../poll.ts';
+import {
+  GRAPHQL_INPUT,
+  GRAPHQL_OUTPUT,
+  inputSchemaOf,
+  outputSchemaOf,
+  SCHEMA_INPUT,
+  SCHEMA_OUTPUT,
+} from './schemas.ts';
+
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/** What an agent can call. */
+export interface Tool {
+  name: string;
+  /** Its entry in `tools/list` as JSON. */
+  definition: string;
+  isPermitted(principal: Principal): boolean;
+  /**
+   * Charges a call and runs it.
+   *
+   * @param bytes of the request
+   * @returns its result as JSON
+   * @throws AppError
+   */
+  call(context: RequestContext, session: Session, given: Arguments, bytes: number): Promise<string>;
+}
+
+export interface ToolServices {
+  operations: Operations;
+  streams: EventStreams;
+  schema: GraphQLSchema;
+  trusted: TrustedDocuments;
+}
+
+/** All tools in alphabetical order: one for each row but replacements, and two for GraphQL. */
+export const toolsOf = (routes: readonly Route[], services: ToolServices): readonly Tool[] =>
+  [
+    ...routes.filter(({ method }) => method !== 'PUT').map((route) => new RouteTool(route, services)),
+    graphqlTool(services),
+    schemaTool(services),
+  ].sort((a, b) => (a.name < b.name ? -1 : 1));
+
+const definitionOf = (
+  name: string,
+  description: string,
+  inputSchema: JsonSchema,
+  outputSchema: JsonSchema,
+  annotations: object,
+): string =>
+  toJson({
+    name,
+    description,
+    inputSchema,
+    outputSchema,
+    annotations: { ...annotations, openWorldHint: false },
+  });
+
+const READ_ONLY = { readOnlyHint: true };
+const ANNOTATIONS: Readonly<Record<Route['method'], object>> = {
+  GET: READ_ONLY,
+  POST: { destructiveHint: false },
+  PUT: { destructiveHint: false, idempotentHint: true },
+  PATCH: { destructiveHint: false, idempotentHint: true },
+  DELETE: { destructiveHint: true, idempotentHint: true },
+};
+
+/** What an agent can do about an error. */
+export const ADVICE: Partial<Record<ErrorCode, string>> = {
+  NOT_FOUND: 'A list tool finds the ids that exist.',
+  UNKNOWN_REFERENCE: 'A list tool finds the ids that exist.',
+  VALIDATION_FAILED: 'Correct the arguments and call again.',
+};
+
+/** Runs the document of a row. */
+class RouteTool implements Tool {
+  readonly name: string;
+  readonly definition: string;
+  readonly #route: Route;
+  readonly #operation: RouteOperation;
+  readonly #streams: EventStreams;
+
+  constructor(route: Route, { operations, streams }: ToolServices) {
+    const { operationId, method, summary, description, list } = route;
+    this.name = operationId;
+    this.#route = route;
+    this.#operation = new RouteOperation(route, operations);
+    this.#streams = streams;
+    const about = [
+      `${summary}.`,
+      description?.split('. ', 1)[0]?.replace(/\.?$/, '.'),
+      list && list !== 'whole' && 'To go on, pass `after` of the result.',
+    ];
+    this.definition = definitionOf(
+      operationId,
+      about.filter(Boolean).join(' '),
+      inputSchemaOf(route),
+      outputSchemaOf(route),
+      ANNOTATIONS[method],
+    );
+  }
+
+  isPermitted(principal: Principal): boolean {
+    return this.#operation.scopes.every((scope) => permits(principal, scope));
+  }
+
+  async call(context: RequestContext, session: Session, given: Arguments): Promise<string> {
+    const route = this.#route;
+    session.attribute({ transport: 'mcp', operations: this.#operation.charges });
+    const { idempotencyKey, ...fields } = given;
+    const { variables, issues } = readArguments(route, fields);
+    const key =
+      route.method === 'GET' || idempotencyKey == null ? undefined : parseIdempotencyKey(idempotencyKey);
+    if (key === null) issues.push({ ...IDEMPOTENCY_KEY_ISSUE, path: 'idempotencyKey' });
+    const call = () =>
+      newContext(session, {
+        cost: ROUTE_COST,
+        requestId: context.requestId,
+        isDisconnected: () => context.response.destroyed,
+        idempotency: key ? idempotencyWith(context, key, 0) : undefined,
+      });
+    if (issues.length > 0) return this.#operation.refuse(session, fields, call(), validationFailed(issues));
+    if (variables.wait === undefined)
+      return this.#write(variables, await this.#operation.run(session, variables, call()));
+    await this.#operation.admit(session);
+    const read = (page: object) => this.#operation.read(page as typeof variables, call());
+    return this.#write(variables, await poll(this.#streams, context, session, variables as never, read));
+  }
+
+  #write(variables: Record<string, unknown>, result: Awaited<ReturnType<RouteOperation['run']>>): string {
+    const route = this.#route;
+    const { shape, list, pathParameter } = route;
+    if (!shape) {
+      throwErrorOf(result);
+      return toJson({ id: String(variables[pathParameter!]) });
+    }
+    const write = writerFor(shape.type, 'string');
+    if (!list) return write(recordOf(route, variables, result));
+    const page = pageOf(route, variables, result);
+    const after = list === 'log' || page.pageInfo.hasNextPage ? endOf(shape, page) : undefined;
+    const items = `"items":${writeList(write, page.nodes)}`;
+    return after === undefined ? `{${items}}` : `{${items},"after":${JSON.stringify(after)}}`;
+  }
+}
+
+/** Reads arguments, which are flat, into the variables of a document, and collects the issues with them. */
+function readArguments(
+  route: Route,
+  given: Arguments,
+): { variables: Record<string, unknown>; issues: Issue[] } {
+  const { pathParameter, pathValue, query = [], body, shape } = route;
+  const issues: Issue[] = [];
+  const { [pathParameter ?? '']: id, ...others } = given;
+  const texts = body ? [] : Object.entries(others);
+  const notText = texts.find(([, value]) => ![value].flat().every(isText));
+  if (notText) issues.push({ path: notText[0], message: 'must be text or a number' });
+  const variables = readTexts(
+    new Map(texts.map(([name, value]) => [name, [value].flat().map(String)])),
+    query,
+    issues,
+    'argument',
+  );
+  if (pathParameter !== undefined) {
+    const { rule, read } = pathValue ?? { rule: ID_RULE, read: parseId };
+    const value = isText(id) ? read(String(id)) : null;
+    if (id === undefined) issues.unshift({ path: pathParameter, message: 'is required' });
+    else if (value == null) issues.unshift({ path: pathParameter, message: rule });
+    variables[pathParameter] = value;
+  }
+  if (body) {
+    const checked = body.rules.safeParse(withIntegerIds(shape!, others));
+    if (checked.error) issues.push(...issuesOf(checked.error.issues));
+    else variables.input = inputOf(route, checked.data);
+  }
+  return { variables, issues };
+}
+
+const isText = (value: unknown): boolean => ['string', 'number', 'bigint', 'boolean'].includes(typeof value);
+
+const everybody = () => true;
+
+function graphqlTool({ operations, trusted }: ToolServices): Tool {
+  const services: AdmissionServices = { operations, persisted: new PersistedQueries(), trusted };
+  return {
+    name: 'graphql',
+    definition: definitionOf(
+      'graphql',
+      'Run a GraphQL query: related records in one call, such as the pets of a category with their stock and orders. Queries only; see the tool schema for types.',
+      GRAPHQL_INPUT,
+      GRAPHQL_OUTPUT,
+      READ_ONLY,
+    ),
+    isPermitted: everybody,
+    async call(context, session, { query, variables }, bytes) {
+      const issues: Issue[] = [];
+      if (typeof query !== 'string') issues.push({ path: 'query', message: 'must be a GraphQL query' });
+      if (variables != null && (typeof variables !== 'object' || Array.isArray(variables)))
+        issues.push({ path: 'variables', message: 'must be an object' });
+      if (issues.length > 0) throw validationFailed(issues);
+      const admission = await admitPaying(
+        session,
+        services,
+        { parameters: { query, variables }, bytes },
+        true,
+      );
+      const [operation] = admission.operations as [PreparedOperation | OperationRefused];
+      if (operation instanceof OperationRefused) throw refusalOf(operation);
+      if (operation.operation.operation !== 'query')
+        throw new AppError('BAD_REQUEST', 'This tool runs queries only. Write with the other tools.');
+      session.attribute({ transport: 'mcp', operations: admission.charges });
+      await session.admit(admission.cost, 0, bytes);
+      const { data = null, errors } = await operation.execute(
+        newContext(session, {
+          cost: operation.cost,
+          requestId: context.requestId,
+          isDisconnected: () => context.response.destroyed,
+        }),
+      );
+      for (const { extensions } of errors ?? []) context.addError(extensions!.code as ErrorCode);
+      return toJson(errors ? { data, errors } : { data });
+    },
+  };
+}
+
+/** The first error of an operation that cannot run. */
+function refusalOf({ errors: [first] }: OperationRefused): AppError {
+  const { code } = first!.extensions as { code: ErrorCode };
+  return new AppError(code, first!.message);
+}
+
+function schemaTool({ schema }: ToolServices): Tool {
+  let result: string | undefined;
+  return {
+    name: 'schema',
+    definition: definitionOf(
+      'schema',
+      'Get the GraphQL schema in SDL, to write queries for the tool graphql.',
+      SCHEMA_INPUT,
+      SCHEMA_OUTPUT,
+      READ_ONLY,
+    ),
+    isPermitted: everybody,
+    async call(_context, session) {
+      session.attribute({ transport: 'mcp', operations: [{ name: '__schema', units: ROUTE_COST }] });
+      await session.admit(ROUTE_COST, 0);
+      result ??= toJson({ schema: withoutDescriptions(printSchema(lexicographicSortSchema(schema))) });
+      return result;
+    },
+  };
+}
+
+/** Removes descriptions from SDL, which are half of it. */
+const withoutDescriptions = (sdl: string): string => sdl.replace(/^ *"""[\s\S]*?"""\n/gm, '');

@@ -1,0 +1,351 @@
+import { Ajv } from 'ajv';
+import addFormats from 'ajv-formats';
+import { describe, expect, it } from 'vitest';
+import { ROUTES } from '../../../src/domains/routes.ts';
+import { connectCurrent, connectEarlier, META, rpc } from '../../kit/mcp.ts';
+import { makeWorld, onEachEngine, send, sqlite, useGateway } from '../../kit/petstore.ts';
+
+const LARGEST = '9223372036854775807';
+
+const ajv = new Ajv({ strict: false });
+(addFormats as unknown as (ajv: Ajv) => void)(ajv);
+
+onEachEngine('MCP', (kit) => {
+  describe.each([
+    ['2026-07-28', connectCurrent],
+    ['2025-11-25', connectEarlier],
+  ])('with the official client of %s', (_version, connect) => {
+    it('offers every operation but replacements and streams as a tool, and GraphQL', async () => {
+      const agent = await connect(kit.gateway);
+      const expected = ROUTES.filter(({ method }) => method !== 'PUT').map(({ operationId }) => operationId);
+      expect([...agent.tools.keys()]).toEqual([...expected, 'graphql', 'schema'].sort());
+      for (const [name, tool] of agent.tools) {
+        const method = ROUTES.find(({ operationId }) => operationId === name)?.method ?? 'GET';
+        expect(tool.annotations, name).toMatchObject({
+          openWorldHint: false,
+          ...(method === 'GET' ? { readOnlyHint: true } : { destructiveHint: method === 'DELETE' }),
+          ...((method === 'PATCH' || method === 'DELETE') && { idempotentHint: true }),
+        });
+        expect(tool.description!.length, name).toBeGreaterThanOrEqual(10);
+        expect(ajv.validateSchema(tool.inputSchema), name).toBe(true);
+      }
+      await agent.close();
+    });
+
+    it('answers every tool as its outputSchema says, with exact ids', async () => {
+      const agent = await connect(kit.gateway);
+      const { C, P, O } = await makeWorld(kit);
+      const call = async (name: string, args: object = {}) => {
+        const { value, error } = await agent.call(name, args);
+        expect(error, name).toBeUndefined();
+        const { inputSchema, outputSchema } = agent.tools.get(name)!;
+        expect(ajv.validate(inputSchema, args), `${name} ${ajv.errorsText()}`).toBe(true);
+        expect(ajv.validate(outputSchema!, value), `${name} ${ajv.errorsText()}`).toBe(true);
+        return value;
+      };
+      const [id, pet, order] = [String(C), String(P), String(O)];
+      const created = await call('createPet', { name: 'Ada', categoryId: id, idempotencyKey: `a-${C}` });
+      expect(created).toEqual({
+        id: expect.stringMatching(/^\d+$/),
+        name: 'Ada',
+        status: 'available',
+        categoryId: id,
+      });
+      expect(await call('createPet', { name: 'Ada', categoryId: id, idempotencyKey: `a-${C}` })).toEqual(
+        created,
+      );
+      expect(await call('getPet', { petId: created.id })).toEqual(created);
+      expect(await call('updatePet', { petId: created.id, status: 'sold' })).toMatchObject({
+        status: 'sold',
+      });
+      expect(await call('updatePet', { petId: created.id })).toMatchObject({ status: 'sold' });
+      const page = await call('listPets', { limit: 1, status: ['available', 'sold'], categoryId: id });
+      expect(page).toMatchObject({ items: [{ categoryId: id }], after: expect.any(String) });
+      const rest = await call('listPetsOfCategory', { categoryId: id, after: page.after });
+      expect(rest.after).toBeUndefined();
+      await call('createOrder', { id: LARGEST, petId: pet, quantity: 2 }).then((made) =>
+        expect(made.id).toBe(LARGEST),
+      );
+      expect(await call('getOrder', { orderId: LARGEST })).toMatchObject({ id: LARGEST, petId: pet });
+      expect(await call('updateOrder', { orderId: LARGEST, quantity: null })).not.toHaveProperty('quantity');
+      expect(await call('deleteOrder', { orderId: LARGEST })).toEqual({ id: LARGEST });
+      expect(await call('updateInventory', { petId: pet, quantity: 7 })).toMatchObject({
+        petId: pet,
+        quantity: 7,
+      });
+      await call('getInventoryItem', { petId: pet });
+      await call('getOrder', { orderId: order });
+      const category = await call('createCategory', { name: `Birds ${C}`, description: 'They sing' });
+      await call('updateCategory', { categoryId: category.id, description: null });
+      expect(await call('deleteCategory', { categoryId: category.id })).toEqual({ id: category.id });
+      expect(await call('deletePet', { petId: created.id })).toEqual({ id: created.id });
+      for (const name of ['listCategories', 'listOrders', 'listInventory', 'getKey', 'listUsage'])
+        await call(name);
+      const events = await call('listEvents', { type: ['pet.deleted'] });
+      expect(events.items.at(-1)).toMatchObject({ type: 'pet.deleted', data: { id: created.id } });
+      expect(events.after).toEqual(expect.any(String));
+      expect(await call('graphql', { query: '{ pet(id: "999") { id } }' })).toEqual({ data: { pet: null } });
+      const variables = { id: pet };
+      const query = 'query ($id: ID!) { pet(id: $id) { id inventory { quantity } } }';
+      expect(await call('graphql', { query, variables })).toEqual({
+        data: { pet: { id: pet, inventory: { quantity: 7 } } },
+      });
+      const { schema } = await call('schema');
+      expect(schema).toContain('type Pet ');
+      expect(schema).not.toContain('"""');
+      await agent.close();
+    });
+
+    it('answers what an agent does wrong as a result that says what to do', async () => {
+      const agent = await connect(kit.gateway);
+      const errorOf = async (name: string, args: object) => (await agent.call(name, args)).error;
+      expect(await errorOf('getPet', { petId: '999999' })).toMatch(
+        /^NOT_FOUND: There is no pet 999999\. A list tool/,
+      );
+      expect(await errorOf('getPet', {})).toMatch(/^VALIDATION_FAILED: petId: is required\./);
+      expect(await errorOf('getPet', { petId: '0', colour: 'red' })).toMatch(
+        /petId: must be .*; colour: is not a known/,
+      );
+      expect(await errorOf('createPet', { categoryId: '1' })).toMatch(
+        /^VALIDATION_FAILED: name: is required/,
+      );
+      expect(await errorOf('createPet', { name: 'A', categoryId: LARGEST })).toMatch(/^UNKNOWN_REFERENCE: /);
+      expect(await errorOf('createPet', { name: 'A', categoryId: '1', idempotencyKey: 'ä' })).toMatch(
+        /idempotencyKey/,
+      );
+      expect(await errorOf('listPets', { limit: 1000 })).toMatch(/^VALIDATION_FAILED: limit: /);
+      expect(await errorOf('listPets', { status: 'lost' })).toMatch(/^VALIDATION_FAILED: status: /);
+      expect(await errorOf('graphql', { query: '{ nope }' })).toMatch(/^GRAPHQL_VALIDATION_FAILED: /);
+      expect(await errorOf('graphql', { query: 'mutation { deletePet(id: 1) }' })).toMatch(/queries only/);
+      expect(await errorOf('graphql', {})).toMatch(/^VALIDATION_FAILED: query: /);
+      await agent.close();
+    });
+  });
+
+  it('shares budget, headers and log with the other interfaces', async () => {
+    const { P } = await makeWorld(kit);
+    const key = await kit.gateway.newKey('free');
+    const { headers } = await rpc(
+      kit.gateway,
+      'tools/call',
+      { name: 'getPet', arguments: { petId: String(P) } },
+      { key },
+    );
+    expect(headers['x-ratelimit-remaining']).toBe('59');
+    await rpc(kit.gateway, 'tools/list', {}, { key });
+    const query = `{ categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }`;
+    const { headers: after } = await rpc(
+      kit.gateway,
+      'tools/call',
+      { name: 'graphql', arguments: { query } },
+      { key },
+    );
+    expect(after['x-ratelimit-remaining']).toBe('53');
+    const line = kit.gateway.logs.findLast((text) => text.includes('"operation":"getPet"'))!;
+    expect(JSON.parse(line)).toMatchObject({ transport: 'mcp', path: '/mcp', status: 200, units: 1 });
+    const { text } = await kit.gateway.call('/metrics');
+    expect(text).toMatch(/petstore_requests_total\{transport="mcp",operation="getPet",status="200"\}/);
+  });
+});
+
+describe('MCP over HTTP', () => {
+  const kit = useGateway(sqlite);
+  const post = (body: unknown, headers: Record<string, string> = {}) =>
+    send(kit.gateway, 'POST /mcp', { body, headers });
+
+  it('is discovered', async () => {
+    const { json } = await rpc(kit.gateway, 'server/discover');
+    expect(json.result).toMatchObject({
+      resultType: 'complete',
+      supportedVersions: ['2026-07-28'],
+      capabilities: { tools: {} },
+      cacheScope: 'private',
+    });
+  });
+
+  it('lists its tools in 24,576 bytes', async () => {
+    const { text, json } = await rpc(kit.gateway, 'tools/list');
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(24_576);
+    expect(json.result).toMatchObject({ resultType: 'complete', ttlMs: 300_000, cacheScope: 'private' });
+  });
+
+  it.each<[string, object, Record<string, string>, number, number]>([
+    [
+      'a version that is not known',
+      {
+        method: 'tools/list',
+        params: { _meta: { ...META, 'io.modelcontextprotocol/protocolVersion': '2099-01-01' } },
+      },
+      { 'mcp-protocol-version': '2099-01-01', 'mcp-method': 'tools/list' },
+      400,
+      -32022,
+    ],
+    [
+      'a header with another version',
+      { method: 'tools/list', params: { _meta: META } },
+      { 'mcp-protocol-version': '2025-11-25', 'mcp-method': 'tools/list' },
+      400,
+      -32020,
+    ],
+    [
+      'no header of the version',
+      { method: 'tools/list', params: { _meta: META } },
+      { 'mcp-method': 'tools/list' },
+      400,
+      -32020,
+    ],
+    [
+      'another method in the header',
+      { method: 'tools/list', params: { _meta: META } },
+      { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' },
+      400,
+      -32020,
+    ],
+    [
+      'no name in the headers',
+      { method: 'tools/call', params: { name: 'getPet', _meta: META } },
+      { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' },
+      400,
+      -32020,
+    ],
+    [
+      'no _meta',
+      { method: 'tools/list' },
+      { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' },
+      400,
+      -32602,
+    ],
+    [
+      'an unknown method',
+      { method: 'resources/list', params: { _meta: META } },
+      { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'resources/list' },
+      404,
+      -32601,
+    ],
+    ['an unknown method of an earlier revision', { method: 'resources/list' }, {}, 200, -32601],
+    [
+      'an unknown version in the header',
+      { method: 'ping' },
+      { 'mcp-protocol-version': '1999-01-01' },
+      400,
+      -32022,
+    ],
+    ['an unknown tool', { method: 'tools/call', params: { name: 'nope' } }, {}, 200, -32602],
+    [
+      'arguments that are no object',
+      { method: 'tools/call', params: { name: 'getPet', arguments: [1] } },
+      {},
+      200,
+      -32602,
+    ],
+  ])('refuses %s by the specified code', async (_what, message, headers, status, code) => {
+    const sent = await post({ jsonrpc: '2.0', id: 'a', ...message }, headers);
+    expect([sent.status, sent.json.error.code, sent.json.id], sent.about).toEqual([status, code, 'a']);
+    expect(sent.headers['x-ratelimit-limit'], sent.about).toBeDefined();
+  });
+
+  it.each<[string, string | object, number]>([
+    ['what is not JSON', '{', -32700],
+    ['deep JSON', '['.repeat(40_000), -32700],
+    ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'ping' }], -32600],
+    ['a response', { jsonrpc: '2.0', id: 1, result: {} }, -32600],
+    ['another version of JSON-RPC', { id: 1, method: 'ping' }, -32600],
+    ['an id that is null', { jsonrpc: '2.0', id: null, method: 'ping' }, -32600],
+  ])('refuses %s', async (_what, body, code) => {
+    const sent = await post(body, { 'content-type': 'application/json' });
+    expect([sent.status, sent.json.error.code], sent.about).toEqual([400, code]);
+  });
+
+  it('repeats large ids of requests exactly', async () => {
+    const { text } = await post(`{"jsonrpc":"2.0","id":${LARGEST},"method":"ping"}`);
+    expect(text).toBe(`{"jsonrpc":"2.0","id":${LARGEST},"result":{}}`);
+  });
+
+  it('serves clients of earlier revisions without sessions', async () => {
+    for (const [asked, given] of [
+      ['2025-06-18', '2025-06-18'],
+      ['2025-11-25', '2025-11-25'],
+      ['1.0', '2025-11-25'],
+    ]) {
+      const params = { protocolVersion: asked, capabilities: {}, clientInfo: { name: 'x', version: '1' } };
+      const { json, headers } = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+      expect(json.result.protocolVersion).toBe(given);
+      expect(headers['mcp-session-id']).toBeUndefined();
+    }
+    const { status, text } = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    expect([status, text]).toEqual([202, '']);
+  });
+
+  it('supports POST only, and bodies of 100 kB in JSON', async () => {
+    for (const method of ['GET', 'DELETE']) {
+      const { status, headers, json } = await send(kit.gateway, `${method} /mcp`);
+      expect([status, headers.allow, json.error.code]).toEqual([405, 'POST, OPTIONS', -32000]);
+    }
+    expect((await post('x'.repeat(100_001))).status).toBe(413);
+    expect((await post('{}', { 'content-type': 'text/plain' })).status).toBe(415);
+    expect((await post('{}', { accept: 'text/html' })).status).toBe(406);
+  });
+
+  it('refuses keys that are not valid, without starting OAuth', async () => {
+    const { status, headers, json } = await rpc(kit.gateway, 'tools/list', {}, { key: null });
+    expect([status, headers['www-authenticate']]).toEqual([401, 'Bearer realm="petstore"']);
+    expect(json).toMatchObject({
+      jsonrpc: '2.0',
+      error: { code: -32000, data: { code: 'UNAUTHENTICATED', status: 401 } },
+    });
+    for (const key of [null, kit.gateway.key]) {
+      for (const path of [
+        'oauth-protected-resource',
+        'oauth-protected-resource/mcp',
+        'oauth-authorization-server',
+      ])
+        expect((await send(kit.gateway, `/.well-known/${path}`, { key })).status).toBe(404);
+    }
+  });
+
+  it('says when to retry, and still lists its tools with nothing left', async () => {
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 10 });
+    const call = () => rpc(kit.gateway, 'tools/call', { name: 'listPets' }, { key });
+    expect((await call()).json.result.structuredContent).toEqual({ items: [] });
+    const late = await call();
+    expect(late.json.result ?? late.json.error).toMatchObject(
+      late.status === 200
+        ? {
+            isError: true,
+            content: [{ text: expect.stringMatching(/^RATE_LIMITED: .*Retry after \d+ s\./) }],
+          }
+        : {
+            code: -32000,
+            message: expect.stringMatching(/Retry after \d+ s\./),
+            data: { code: 'RATE_LIMITED' },
+          },
+    );
+    expect((await rpc(kit.gateway, 'tools/list', {}, { key })).json.result.tools.length).toBeGreaterThan(20);
+  });
+});
+
+describe('MCP for browsers', () => {
+  const kit = useGateway(sqlite, { CORS_ORIGIN: 'https://app.example' });
+
+  it('refuses other origins, and allows its headers in preflight', async () => {
+    const from = (origin: string) => rpc(kit.gateway, 'tools/list', {}, { headers: { origin } });
+    expect((await from('https://app.example')).status).toBe(200);
+    const { status, json } = await from('https://evil.example');
+    expect([status, json.error.data.code]).toEqual([403, 'FORBIDDEN']);
+    const headers = {
+      origin: 'https://app.example',
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'mcp-method, mcp-protocol-version',
+    };
+    const preflight = await send(kit.gateway, 'OPTIONS /mcp', { headers, key: null });
+    expect(preflight.headers['access-control-allow-headers']).toContain('mcp-method');
+  });
+});
+
+describe('MCP=off', () => {
+  const kit = useGateway(sqlite, { MCP: 'off' });
+
+  it('serves nothing at /mcp', async () => {
+    expect((await rpc(kit.gateway, 'tools/list')).status).toBe(404);
+  });
+});
