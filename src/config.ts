@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isNetwork } from './access/networks.ts';
 import { parseDuration } from './foundation/duration.ts';
 
 const onOff = (fallback: boolean) =>
@@ -82,6 +83,11 @@ const VARIABLES = z.object({
   SUNSET_ENFORCED: onOff(false),
   DEPRECATION_DATE: day.default(Date.parse('2026-07-01T00:00:00Z')),
   SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),
+  WEBHOOK_ALLOW: z
+    .string()
+    .transform((value) => value.split(',').map((part) => part.trim()))
+    .refine((networks) => networks.every(isNetwork), 'must be comma-separated networks such as 10.0.0.0/8')
+    .default([]),
   WORKERS: integer(1, 128).default(1),
   // OpenTelemetry's variables that decide whether and how traces are exported. Its packages read the others.
   OTEL_SDK_DISABLED: z.enum(['true', 'false'], 'must be true or false').default('false'),

@@ -5,6 +5,8 @@ import { OpenStreams } from './access/open-streams.ts';
 import { UsageHistory } from './access/usage-history.ts';
 import type { Config } from './config.ts';
 import { EventStreams } from './domains/event/streams.ts';
+import { Deliveries } from './domains/webhook/deliveries.ts';
+import { Targets } from './domains/webhook/targets.ts';
 import { Operations } from './execution/operations.ts';
 import { schema } from './execution/schema.ts';
 import { TrustedDocuments } from './execution/trusted-documents.ts';
@@ -57,6 +59,10 @@ export interface RequestHandler {
   endStreams?: () => void;
   /** Stores what is only in memory, once the last request has been answered. */
   close?: () => Promise<void>;
+  /** Starts delivering webhooks. */
+  deliver?: () => void;
+  /** Finishes the deliveries under way and leaves the others to other instances. */
+  endDeliveries?: () => Promise<void>;
 }
 
 /** Creates the whole gateway as a node:http handler. */
@@ -72,6 +78,8 @@ export function createGateway(
       load: () => gateway.load(),
       endStreams: () => gateway.endStreams(),
       close: () => gateway.close(),
+      deliver: () => gateway.deliver(),
+      endDeliveries: () => gateway.endDeliveries(),
     },
   );
 }
@@ -86,6 +94,7 @@ class Gateway {
   readonly #history: UsageHistory;
   readonly #trusted: TrustedDocuments;
   readonly #openStreams: OpenStreams;
+  readonly #deliveries: Deliveries;
   readonly #transports: readonly Transport[];
   readonly #writer: ResponseWriter;
 
@@ -101,7 +110,15 @@ class Gateway {
     this.#tracing = tracing;
     this.#now = clock.now;
     this.#access = access;
-    const operations = new Operations(schema, this.#report, { introspection: config.INTROSPECTION });
+    const targets = new Targets(config.WEBHOOK_ALLOW);
+    const operations = new Operations(schema, this.#report, {
+      introspection: config.INTROSPECTION,
+      receivers: {
+        refusal: (url) => targets.refusal(url),
+        changed: (id) => this.#deliveries.changed(id),
+        test: (webhook, eventId) => this.#deliveries.test(webhook, eventId),
+      },
+    });
     const trusted = new TrustedDocuments({
       store,
       clock,
@@ -116,6 +133,16 @@ class Gateway {
     this.#openStreams = openStreams;
     const streams = new EventStreams({ store, openStreams, report: this.#report });
     metrics?.watchStreams(streams);
+    this.#deliveries = new Deliveries({
+      store,
+      feed: streams.feed,
+      targets,
+      clock,
+      log,
+      sessionOf: (apiKeyId) => access.sessionOf(apiKeyId, store),
+      report: this.#report,
+    });
+    metrics?.watchDeliveries(this.#deliveries);
     const storeFor = tracing ? (context: RequestContext) => tracing.traced(context, store) : () => store;
     const authentication = new Authentication(access, storeFor, config.TRUST_PROXY);
     const cors = new Cors(config.CORS_ORIGIN);
@@ -154,6 +181,16 @@ class Gateway {
   /** @see RequestHandler.endStreams */
   endStreams(): void {
     this.#openStreams.stop();
+  }
+
+  /** @see RequestHandler.deliver */
+  deliver(): void {
+    this.#deliveries.start();
+  }
+
+  /** @see RequestHandler.endDeliveries */
+  endDeliveries(): Promise<void> {
+    return this.#deliveries.stop();
   }
 
   /** @see RequestHandler.close */

@@ -78,7 +78,7 @@ async function serve(config: Config): Promise<void> {
     stopping = true;
     log.info({ signal }, 'stopping');
     gateway.endStreams?.();
-    await drain(server);
+    await Promise.all([drain(server), gateway.endDeliveries?.()]);
     // If the database is away, the exit must not wait for it to come back.
     await gateway.close?.().catch((error: unknown) => log.error({ err: error }, 'error'));
     await store.close();
@@ -86,6 +86,7 @@ async function serve(config: Config): Promise<void> {
     await exit(output);
   };
   onSignal((signal) => void stop(signal));
+  gateway.deliver?.();
   await gateway.load();
 }
 

@@ -18,6 +18,7 @@ const DEFAULTS = {
   SUNSET_ENFORCED: false,
   DEPRECATION_DATE: Date.parse('2026-07-01'),
   SUNSET_DATE: Date.parse('2027-06-30'),
+  WEBHOOK_ALLOW: [],
   WORKERS: 1,
   OTEL_SDK_DISABLED: 'false',
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
@@ -157,6 +158,13 @@ const VARIABLES: Record<string, { valid: [text: string, value: unknown][]; inval
     invalid: ['2026-02-30', '2026-1-2', 'tomorrow', '2026-01-02T00:00:00Z'],
   },
   SUNSET_DATE: { valid: [['2028-02-29', Date.parse('2028-02-29')]], invalid: ['2027-02-29', '30.06.2027'] },
+  WEBHOOK_ALLOW: {
+    valid: [
+      ['127.0.0.1', ['127.0.0.1']],
+      ['10.0.0.0/8, fd00::/8', ['10.0.0.0/8', 'fd00::/8']],
+    ],
+    invalid: ['localhost', '10.0.0.0/33', '10.0.0.0/8,', '*'],
+  },
   WORKERS: { valid: [['1', 1]], invalid: ['0', '2', '129', 'auto'] },
   OTEL_SDK_DISABLED: { valid: [['true', 'true']], invalid: ['yes'] },
   OTEL_TRACES_EXPORTER: { valid: [['none', 'none']], invalid: ['zipkin'] },

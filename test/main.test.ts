@@ -265,7 +265,7 @@ describe.runIf(process.platform === 'linux')('the data file', () => {
   );
 
   it('refuses writes with 503 on a full disk, still serves reads, and recovers with its data', async () => {
-    const server = await startServer(settings, { limits: '-Sf 1000' });
+    const server = await startServer(settings, { limits: '-Sf 1500' });
     running.push(server);
     const key = await unlimitedKey();
     const create = (name: string) =>

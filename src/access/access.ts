@@ -61,6 +61,14 @@ export class Access {
     return this.#authenticator.authenticate(store, key);
   }
 
+  /** Opens a session for what the holder of a key left behind; null if the key is not valid any more. */
+  sessionOf(apiKeyId: string, store: Store): MaybePromise<Session | null> {
+    return andThen(
+      this.#authenticator.byId(store, apiKeyId),
+      (principal) => principal && new Session({ principal, store, counters: this.#counters, now: this.#now }),
+    );
+  }
+
   /** Counts a request without a valid key against its address. @returns the error to respond with */
   unauthenticatedError(address: string): AppError {
     return this.#refuse(

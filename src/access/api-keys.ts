@@ -103,19 +103,36 @@ export class Authenticator {
     return andThen(found, (apiKey) => this.#store(keyHash, apiKey, asked));
   }
 
+  /** The holder of the key with this id, for what it left behind; null if the key is not valid any more. */
+  byId(store: AccessStore, id: string): MaybePromise<Principal | null> {
+    const name = `id:${id}`;
+    const known = this.#cache.get(name);
+    const asked = this.#clock.monotonic();
+    if (known && asked < known.until && this.#clock.now() < known.expiresAt) return known.principal;
+    return andThen(store.apiKeyById(id), (apiKey) => {
+      const expiresAt = Math.max(
+        ...(apiKey?.secrets ?? []).map((secret) => secret.expiresAt ?? Number.POSITIVE_INFINITY),
+      );
+      return this.#keep(name, apiKey, expiresAt, asked);
+    });
+  }
+
   /**
    * @param asked when the read began, on the monotonic clock: a slow read says nothing about the time since
    */
   #store(hash: string, apiKey: ApiKey | null, asked: number): Principal | null {
     const secret = apiKey?.secrets.find((one) => one.hash === hash);
-    const never = Number.POSITIVE_INFINITY;
-    const expiresAt = Math.min(secret?.expiresAt ?? never, apiKey?.expiresAt ?? never);
+    return this.#keep(hash, apiKey, secret?.expiresAt ?? Number.POSITIVE_INFINITY, asked);
+  }
+
+  #keep(name: string, apiKey: ApiKey | null, secretExpiresAt: number, asked: number): Principal | null {
+    const expiresAt = Math.min(secretExpiresAt, apiKey?.expiresAt ?? Number.POSITIVE_INFINITY);
     if (!apiKey || apiKey.revokedAt !== undefined || this.#clock.now() >= expiresAt) {
-      this.#cache.delete(hash);
+      this.#cache.delete(name);
       return null;
     }
     const principal = principalOf(apiKey);
-    this.#cache.set(hash, { principal, until: asked + CACHE_TTL, expiresAt });
+    this.#cache.set(name, { principal, until: asked + CACHE_TTL, expiresAt });
     return principal;
   }
 }

@@ -7,6 +7,8 @@ interface Plan {
   mutationsPerSecond: number | null;
   /** Event streams that may be open at once in one process. */
   streams: number;
+  /** Webhooks that a key may have. */
+  webhooks: number;
 }
 
 /**
@@ -14,8 +16,13 @@ interface Plan {
  * documentation tests read them from here.
  */
 export const PLANS: Record<PlanName, Plan> = {
-  free: { limits: { perMinute: 60, perDay: 1_000 }, mutationsPerSecond: 20, streams: 2 },
-  pro: { limits: { perMinute: 300, perDay: 10_000 }, mutationsPerSecond: 20, streams: 10 },
-  business: { limits: { perMinute: 1_000, perDay: 100_000 }, mutationsPerSecond: 100, streams: 100 },
-  enterprise: { limits: null, mutationsPerSecond: null, streams: 1_000 },
+  free: { limits: { perMinute: 60, perDay: 1_000 }, mutationsPerSecond: 20, streams: 2, webhooks: 1 },
+  pro: { limits: { perMinute: 300, perDay: 10_000 }, mutationsPerSecond: 20, streams: 10, webhooks: 5 },
+  business: {
+    limits: { perMinute: 1_000, perDay: 100_000 },
+    mutationsPerSecond: 100,
+    streams: 100,
+    webhooks: 20,
+  },
+  enterprise: { limits: null, mutationsPerSecond: null, streams: 1_000, webhooks: 100 },
 };

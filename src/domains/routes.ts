@@ -3,11 +3,16 @@ import { apiKeys } from './api-key/api-key.routes.ts';
 import { events } from './event/event.routes.ts';
 import { DOMAINS } from './index.ts';
 import { usageDays, usageOperations } from './usage/usage.routes.ts';
+import { webhookResources } from './webhook/webhook.routes.ts';
 
-/** Everything REST exposes: the records of all domains, the log of their changes, and the key of the caller. */
+/**
+ * Everything REST exposes: the records of all domains, the log of their changes and who is told of them, and the
+ * key of the caller.
+ */
 export const RESOURCES: readonly Resource[] = [
   ...DOMAINS.map(({ resource }) => resource),
   events,
+  ...webhookResources,
   apiKeys,
   usageDays,
   usageOperations,

@@ -12,7 +12,7 @@ import type { CompiledQuery } from 'graphql-jit';
 import { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { AllowanceExhausted, Meter } from '../foundation/meter.ts';
-import type { Context } from '../schema/context.ts';
+import type { Context, Receivers } from '../schema/context.ts';
 import { toJson } from '../schema/json.ts';
 import type { Route } from '../schema/route.ts';
 import { Compiler, flatDocument } from './compile.ts';
@@ -75,6 +75,14 @@ export interface InternalOperation {
   readonly field: GraphQLField<unknown, unknown>;
 }
 
+/** @throws BAD_REQUEST if a mutation has more than one field, one of which does what cannot be undone */
+function requireAlone(selection: Selection): void {
+  const field = selection.find(({ definition }) => definition.extensions.alone);
+  if (!field) return;
+  const message = `${field.definition.name} must be the only field of its operation: it cannot be undone if another one fails.`;
+  throw new AppError('BAD_REQUEST', message);
+}
+
 /** Heap bytes of the largest schema result, most of whose objects are shared. */
 const SCHEMA_DATA_BYTES = 400_000;
 
@@ -93,8 +101,18 @@ export class Operations {
   readonly #compiler: Compiler;
   readonly #scopes = new WeakMap<Operation, readonly string[]>();
 
-  /** @param options `introspection: false` hides the schema: no introspection, no "Did you mean" */
-  constructor(schema: GraphQLSchema, report: ErrorReporter, { introspection = true } = {}) {
+  readonly #receivers: Receivers | undefined;
+
+  /**
+   * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `receivers`:
+   * those of webhooks
+   */
+  constructor(
+    schema: GraphQLSchema,
+    report: ErrorReporter,
+    { introspection = true, receivers }: { introspection?: boolean; receivers?: Receivers } = {},
+  ) {
+    this.#receivers = receivers;
     this.#schema = schema;
     this.#schemas = executionSchemas(schema);
     this.#report = report;
@@ -120,6 +138,7 @@ export class Operations {
       if (request.variables) meter.draw('literals', countValues(request.variables));
       variables = this.#plans.coerce(operation, request.variables ?? {});
       plan = this.#plans.planOf(operation, variables);
+      if (plan.parts.length > 1) requireAlone(plan.selected.selection);
       plan.arguments.check(variables);
       cost = this.#cost(plan, variables);
       schemaData = this.#schemaData(plan, variables);
@@ -246,6 +265,7 @@ export class Operations {
     context: Context,
     executorOf: (part: number) => Executor,
   ): MaybePromise<PublicResult> {
+    context.webhooks = this.#receivers;
     if (node.operation !== 'mutation') return this.#finish(executorOf(0)(ROOT, context), context.requestId);
     const written = parts.map((part, n) => ({ field: writingField(part), execute: executorOf(n) }));
     return this.#finish(mutate(context, written, variables), context.requestId);

@@ -28,7 +28,8 @@ function valueWriter(
   if (kind === 'record')
     return (value, record) =>
       writerFor(recordType!(record as Record<string, unknown>), format)(value as object);
-  if (kind === 'strings') return (value) => JSON.stringify(value);
+  if (kind === 'strings')
+    return (value) => JSON.stringify((value as string[]).map((one) => toRestValue?.(one) ?? one));
   if (kind === 'int64') return format === 'integer' ? bare : (value) => `"${value}"`;
   if (kind !== 'string') return bare;
   return toRestValue ? (value) => quote(toRestValue(value as string)) : (value) => quote(value as string);

@@ -32,7 +32,7 @@ export const ERRORS = {
   NOT_ACCEPTABLE: { status: 406, when: 'The Accept header excludes every media type that the path offers.' },
   CONFLICT: {
     status: 409,
-    when: 'The resource is still in use, its id is taken, or an idempotent call is still running.',
+    when: 'The resource is still in use, its id is taken, the plan allows no more, or an idempotent call is still running.',
   },
   GONE: {
     status: 410,
@@ -117,6 +117,9 @@ export const notFound = (kind: string, id: string) => new AppError('NOT_FOUND', 
 /** @param field the field that refers to a record of this kind */
 export const unknownReference = (field: string, kind: string, id: string) =>
   new AppError('UNKNOWN_REFERENCE', `${field}: there is no ${kind} ${id}.`);
+
+export const tooManyWebhooks = (max: number) =>
+  new AppError('CONFLICT', `The plan allows ${max} ${max === 1 ? 'webhook' : 'webhooks'}. Delete one first.`);
 
 export const idempotentCallRunning = () =>
   new AppError('CONFLICT', 'A call with this Idempotency-Key is still running.', { retryAfter: 1 });

@@ -18,6 +18,16 @@ export interface StreamStats {
   readonly lag: number;
 }
 
+/** Statistics of the webhooks that this process delivers. */
+export interface DeliveryStats {
+  /** By what came of the attempts: the class of the status such as `2xx`, or an error. */
+  readonly attempts: ReadonlyMap<string, number>;
+  /** By reason. */
+  readonly disabled: ReadonlyMap<string, number>;
+  /** In milliseconds. */
+  readonly lag: number;
+}
+
 /** In seconds. */
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
@@ -170,6 +180,35 @@ export class Metrics {
       aggregator: 'max',
       collect() {
         this.set(streams.lag / 1000);
+      },
+    });
+  }
+
+  /** Exposes the state of the webhooks at scrape time. */
+  watchDeliveries(deliveries: DeliveryStats): void {
+    const registers = [this.registry];
+    const counter = (name: string, label: string, help: string, counts: () => ReadonlyMap<string, number>) =>
+      new CollectedCounter({
+        name,
+        help,
+        labelNames: [label],
+        registers,
+        collect() {
+          this.reset();
+          for (const [value, count] of counts()) this.inc({ [label]: value }, count);
+        },
+      });
+    const attempts = 'Requests to receivers of webhooks by the class of the status, or the error';
+    counter('petstore_webhook_attempts_total', 'outcome', attempts, () => deliveries.attempts);
+    const disabled = 'Webhooks that were disabled, by reason';
+    counter('petstore_webhooks_disabled_total', 'reason', disabled, () => deliveries.disabled);
+    new Gauge({
+      name: 'petstore_webhook_lag_seconds',
+      help: 'Age of the oldest event that this process is delivering to a webhook',
+      registers,
+      aggregator: 'max',
+      collect() {
+        this.set(deliveries.lag / 1000);
       },
     });
   }

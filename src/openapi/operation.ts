@@ -39,7 +39,7 @@ export function describeOperation(
     parameters: describeParameters(route, components),
     ...(body && {
       requestBody: {
-        required: true,
+        required: !body.flat,
         content: Object.fromEntries(
           bodyTypesOf(method).map((type) => [
             type,
@@ -51,6 +51,7 @@ export function describeOperation(
         ),
       },
     }),
+    ...(route.callbacks && { callbacks: route.callbacks }),
     responses: {
       [route.status]: describeSuccess(route, routes, components),
       ...(method === 'GET' && { 304: describeNotModified(route, components) }),
@@ -136,7 +137,7 @@ function describeSuccess(route: Route, routes: readonly Route[], components: Com
     ...(shape && {
       content: {
         'application/json': {
-          schema: refTo('schemas', list ? shape.listName : shape.name),
+          schema: refTo('schemas', list ? shape.listName! : shape.name),
           example: list ? [shape.example] : shape.example,
         },
         ...(exportable && {

@@ -23,6 +23,7 @@ export function addShape(components: Components, shape: Shape): void {
     ),
     example,
   });
+  if (listName === undefined) return;
   components.add('schemas', listName, {
     type: 'array',
     description: listDescription ?? 'A page of records, ordered by id.',
@@ -45,7 +46,7 @@ export function bodySchema({ method, shape }: Route, body: Body): JsonSchema {
   const required: string[] = [];
   const properties: Record<string, JsonSchema> = {};
   for (const [name, rule] of Object.entries(rulesOf(body))) {
-    const { schema, inputSchema, description } = shape!.fields[name]!;
+    const { schema, inputSchema, description } = (body.fields ?? shape!.fields)[name]!;
     const { success, data: absent } = rule.safeParse(undefined);
     if (!success) required.push(name);
     properties[name] = {

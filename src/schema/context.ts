@@ -4,6 +4,7 @@ import type { UsageHistory } from '../access/usage-history.ts';
 import { Meter } from '../foundation/meter.ts';
 import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
+import type { Webhook, WebhookAttempt } from '../store/webhooks.ts';
 import { Loaders } from './loaders.ts';
 
 /**
@@ -18,6 +19,16 @@ export interface Idempotency {
   nextKey(): string;
   /** Called when an outcome is replayed. */
   onReplay(): void;
+}
+
+/** The receivers of webhooks, outside of this program. */
+export interface Receivers {
+  /** Why a URL cannot be that of a receiver; undefined if it can. */
+  refusal(url: string): string | undefined;
+  /** Told of every change of a webhook, so that it holds for the next attempt. */
+  changed(id: string): void;
+  /** Sends a `webhook.test` and lists the attempt. */
+  test(webhook: Webhook, eventId: string): Promise<WebhookAttempt>;
 }
 
 /** What resolvers know about a call: the caller and the store, but nothing of HTTP. */
@@ -37,6 +48,8 @@ export interface Context {
   rateLimit: () => RateLimitView;
   precondition?: Precondition | undefined;
   idempotency?: Idempotency | undefined;
+  /** Reaches the receivers of webhooks. Set for the execution of operations. */
+  webhooks?: Receivers | undefined;
   /** Opens the event stream of a subscription. Set only for subscriptions. */
   followEvents?:
     | ((selection: Omit<EventRequest, 'limit'>) => Promise<AsyncIterable<StoredEvent>>)

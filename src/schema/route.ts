@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import type { QueryParameter } from './parameter.ts';
-import type { Shape } from './shape.ts';
+import type { Shape, ShapeField } from './shape.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Stability = 'stable' | 'beta' | 'experimental';
@@ -15,6 +15,12 @@ export interface Body {
   description?: string;
   /** By default the fields of the shape's example that the rules accept. */
   example?: JsonSchema;
+  /** Its fields that the records do not have. */
+  fields?: Readonly<Record<string, ShapeField>>;
+  /** The fields are variables of the document themselves, and without any the body may be empty. */
+  flat?: true;
+  /** Converts the parsed body to the input of the mutation. */
+  toInput?: (body: never) => object;
 }
 
 /** A path parameter that is not an id. */
@@ -63,6 +69,8 @@ export interface Route {
   pathParameter?: string;
   /** What the path parameter is, if it is not an id. */
   pathValue?: PathValue;
+  /** Requests that the operation makes itself, as OpenAPI describes them. */
+  callbacks?: JsonSchema;
   query?: readonly QueryParameter[];
   body?: Body;
   /** Errors raised by the domain's rules, in addition to those of HTTP and the gateway. */
@@ -102,12 +110,13 @@ export interface Resource {
  * path and what the operation does not change.
  */
 export const repeatableFields = ({ method, shape, body }: Route): readonly string[] =>
-  body && shape && (method === 'PUT' || method === 'PATCH')
+  body && shape?.fields[shape.idField]?.kind === 'int64' && (method === 'PUT' || method === 'PATCH')
     ? Object.keys(shape.fields).filter((name) => name === shape.idField || !(name in body.rules.shape))
     : [];
 
 /** The input of a mutation for a body that satisfies its rules. PUT replaces: what it leaves out is removed. */
 export function inputOf({ method, shape, body }: Route, content: object): object {
+  if (body!.toInput) return body!.toInput(content as never);
   if (method !== 'PUT') return content;
   const removed = Object.entries(shape!.fields).filter(
     ([name, { required }]) => !required && name in body!.rules.shape && !(name in content),

@@ -25,6 +25,8 @@ export interface ShapeField {
   property?: string;
   /** Converts a GraphQL value to the one REST uses. */
   toRestValue?: (value: string) => string;
+  /** For a nested record that GraphQL has as an object: the selection of its fields. */
+  selection?: string;
   /** For a nested record: the GraphQL type whose shape it has. */
   recordType?: (outer: Readonly<Record<string, unknown>>) => string;
 }
@@ -38,8 +40,8 @@ export interface Shape {
   type: string;
   /** The name of its OpenAPI schema. */
   name: string;
-  /** The name of the schema for a page of records. */
-  listName: string;
+  /** The name of the schema for a list of records, if there is one. */
+  listName?: string;
   /** By default that it is a page, ordered by id. */
   listDescription?: string;
   description: string;
@@ -111,7 +113,10 @@ export const choicesSchema = ({ values, description }: Choices): JsonSchema => (
 });
 
 /** The GraphQL selection of all fields of a shape. */
-export const selectionOf = ({ fields }: Shape): string => `{ ${Object.keys(fields).join(' ')} }`;
+export const selectionOf = ({ fields }: Shape): string =>
+  `{ ${Object.entries(fields)
+    .map(([name, { selection = '' }]) => `${name} ${selection}`.trim())
+    .join(' ')} }`;
 
 /** The GraphQL selection of a page of a shape. */
 export const pageOf = (shape: Shape): string =>

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { Tables } from '../store/table.ts';
+import type { Writes } from '../store/store.ts';
 import type { Context } from './context.ts';
 
 /** Performs the write of a mutation's root field, whose root value it is. */
@@ -8,16 +8,16 @@ export interface Writer {
    * @param input what the write depends on
    * @returns the outcome of `work`, now or the first time the call was made
    */
-  write<T>(input: object, work: (tables: Tables) => MaybePromise<T>): MaybePromise<T>;
+  write<T>(input: object, work: (writes: Writes) => MaybePromise<T>): MaybePromise<T>;
 }
 
-type Work<Args, T> = (tables: Tables, args: Args, context: Context) => MaybePromise<T>;
+type Work<Args, T> = (writes: Writes, args: Args, context: Context) => MaybePromise<T>;
 
 /** Creates the resolver of a mutation's root field, which makes one write. */
 export const write =
   <Args extends object, T>(work: Work<Args, T>) =>
   (writer: unknown, args: Args, context: Context): MaybePromise<T> =>
-    (writer as Writer).write(args, (tables) => work(tables, args, context));
+    (writer as Writer).write(args, (writes) => work(writes, args, context));
 
 /** The check of a write against If-Match, for a record shown as this GraphQL type. */
 export const unchanged = (type: string, { precondition }: Context) =>

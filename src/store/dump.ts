@@ -3,6 +3,7 @@ import type { Field } from '../foundation/fields.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
+import type { Webhook } from './webhooks.ts';
 
 /** A row as plain JSON. An int64 is a string of digits, so that nothing is rounded. */
 export type DumpRow = Readonly<Record<string, unknown>>;
@@ -80,6 +81,28 @@ export const API_KEY_RULE = z.looseObject({
   name: z.string(),
   plan: z.string(),
   secrets: z.array(z.looseObject({ hash: z.string().regex(/^[0-9a-f]{64}$/), prefix: z.string() })),
+});
+
+/** A webhook with its secrets. Its place is not moved, because the log begins anew. */
+export const WEBHOOK_RULE = z.strictObject({
+  id: z.string().min(1),
+  apiKeyId: z.string().min(1),
+  createdAt: z.number(),
+  version: z.number(),
+  settings: z.looseObject({
+    url: z.string(),
+    enabled: z.boolean(),
+    secrets: z.array(z.looseObject({ secret: z.string().startsWith('whsec_') })),
+  }),
+});
+
+/** A webhook as it is exported. */
+export const webhookRow = ({ progress: _, ...row }: Webhook): DumpRow => ({ ...row });
+
+/** An exported webhook at a place in the log of another store. */
+export const movedWebhook = (row: DumpRow, after: string): Webhook => ({
+  ...(row as unknown as Omit<Webhook, 'progress'>),
+  progress: { after, moves: 0, attempted: 0, attempts: [] },
 });
 
 const COUNT = z.number().min(0);

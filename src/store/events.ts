@@ -76,6 +76,8 @@ export interface EventStore {
    * longer kept, NOT_FOUND if the database has no log
    */
   eventPage(request: EventRequest): MaybePromise<EventPage>;
+  /** The position after everything committed so far. @throws NOT_FOUND if the database has no log */
+  endOfEvents(): MaybePromise<string>;
   /**
    * Follows the log from now on. Everything committed after the returned promise resolves is delivered.
    *

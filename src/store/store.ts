@@ -2,9 +2,15 @@ import { AppError, type PublicError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { EventStore } from './events.ts';
 import type { Tables } from './table.ts';
+import type { WebhookStore, WebhookWrites } from './webhooks.ts';
+
+/** What can be written, in a transaction or on its own. */
+export interface Writes extends Tables {
+  readonly webhookWrites: WebhookWrites;
+}
 
 /** What the work of a transaction uses. Reads see its own writes and nothing that others commit meanwhile. */
-export interface Transaction extends Tables {
+export interface Transaction extends Writes {
   /** Whether everything returns at once. The work must then be synchronous as a whole. */
   readonly isSynchronous: boolean;
 }
@@ -228,7 +234,7 @@ export type OnMigrated = (versions: { from: number; to: number }) => void;
  * errors, the first in this order is thrown and nothing is written: existence (404), precondition (412),
  * references (422), conflicts (409).
  */
-export interface Store extends Tables, AccessStore, EventStore {
+export interface Store extends Writes, AccessStore, EventStore, WebhookStore {
   readonly engine: 'sqlite' | 'mongodb';
   /**
    * Runs `work` once per idempotency key. Its writes and its outcome (a value, or an error of `isOutcome`) are

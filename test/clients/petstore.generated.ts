@@ -310,6 +310,32 @@ export interface NewPet {
 }
 
 /**
+ * A new webhook.
+ * @example {"url":"https://example.org/petstore","types":["pet.updated"],"after":"5f0c1d2e-41"}
+ */
+export interface NewWebhook {
+  /**
+   * The place in the log: everything up to it was acknowledged
+   * @minLength 1
+   * @maxLength 2000
+   */
+  after?: string;
+  /**
+   * The types of the events to send; all if absent
+   * @maxItems 10
+   * @minItems 1
+   * @uniqueItems true
+   */
+  types?: EventType[];
+  /**
+   * Where events are sent: an https:// address
+   * @format uri
+   * @maxLength 2048
+   */
+  url: string;
+}
+
+/**
  * An order for an animal. No field is required.
  * @example {"petId":1,"quantity":1,"shipDate":"2026-12-01T09:30:00Z","complete":false}
  */
@@ -568,6 +594,172 @@ export type UsageOperations = UsageOperation[];
  * @example "rest"
  */
 export type UsageTransport = "rest" | "graphql" | "stream" | "webhook" | "mcp";
+
+/**
+ * A place in the event log, and where to send what comes after it.
+ * @example {"id":"whk_8aFz3kQpLmN0tYvR","url":"https://example.org/petstore","types":["pet.updated"],"enabled":true,"after":"5f0c1d2e-41","createdAt":"2026-11-21T12:00:00Z"}
+ */
+export interface Webhook {
+  /**
+   * The place in the log: everything up to it was acknowledged
+   * @minLength 1
+   * @maxLength 2000
+   */
+  after: string;
+  /**
+   * When it was created
+   * @format date-time
+   */
+  createdAt: string;
+  /** Why it was disabled, if not by its owner */
+  disabledReason?: "failing" | "gone" | "events_expired" | "key";
+  /** Whether events are sent */
+  enabled: boolean;
+  /** The event that cannot be delivered at the moment */
+  failing?: WebhookFailure;
+  /**
+   * An opaque id
+   * @minLength 1
+   * @maxLength 100
+   */
+  id: string;
+  /** What requests are signed with; only when created and rotated */
+  secret?: string;
+  /**
+   * The types of the events to send; all if absent
+   * @maxItems 10
+   * @minItems 1
+   * @uniqueItems true
+   */
+  types?: EventType[];
+  /**
+   * Where events are sent: an https:// address
+   * @format uri
+   * @maxLength 2048
+   */
+  url: string;
+}
+
+/**
+ * One request to the receiver of a webhook.
+ * @example {"eventId":"5f0c1d2e-42","time":"2026-11-21T12:00:00.123Z","ms":48,"status":204}
+ */
+export interface WebhookAttempt {
+  /** Why there was no response that counts */
+  error?:
+    | "dns"
+    | "refused_address"
+    | "connect"
+    | "tls"
+    | "timeout"
+    | "redirect";
+  /**
+   * The event that was sent
+   * @minLength 1
+   * @maxLength 2000
+   */
+  eventId: string;
+  /**
+   * How long it took, in milliseconds
+   * @format int32
+   * @min 0
+   */
+  ms: number;
+  /**
+   * The HTTP status of the response, if there was one
+   * @format int32
+   * @min 100
+   */
+  status?: number;
+  /**
+   * When it began
+   * @format date-time
+   */
+  time: string;
+}
+
+/**
+ * A page of records, ordered by id.
+ * @maxItems 100
+ */
+export type WebhookAttempts = WebhookAttempt[];
+
+/**
+ * An event that cannot be delivered, for which all later ones wait.
+ * @example {"eventId":"5f0c1d2e-42","since":"2026-11-21T12:00:00Z","attempts":2,"nextAttemptAt":"2026-11-21T12:00:06Z"}
+ */
+export interface WebhookFailure {
+  /**
+   * How often it was attempted
+   * @format int32
+   * @min 1
+   */
+  attempts: number;
+  /**
+   * The event
+   * @minLength 1
+   * @maxLength 2000
+   */
+  eventId: string;
+  /**
+   * When it is attempted again
+   * @format date-time
+   */
+  nextAttemptAt: string;
+  /**
+   * When its first attempt failed
+   * @format date-time
+   */
+  since: string;
+}
+
+/**
+ * The fields to change.
+ * @example {"enabled":false}
+ */
+export interface WebhookPatch {
+  /**
+   * The place in the log: everything up to it was acknowledged
+   * @minLength 1
+   * @maxLength 2000
+   */
+  after?: string;
+  /** Whether events are sent */
+  enabled?: boolean;
+  /**
+   * The types of the events to send; all if absent
+   * @maxItems 10
+   * @minItems 1
+   * @uniqueItems true
+   */
+  types?: EventType[] | null;
+  /**
+   * Where events are sent: an https:// address
+   * @format uri
+   * @maxLength 2048
+   */
+  url?: string;
+}
+
+/**
+ * How to rotate.
+ * @example {"grace":86400}
+ */
+export interface WebhookRotation {
+  /**
+   * How many seconds the old secret signs too
+   * @format int32
+   * @min 0
+   * @max 604800
+   */
+  grace?: number;
+}
+
+/**
+ * A page of records, ordered by id.
+ * @maxItems 100
+ */
+export type Webhooks = Webhook[];
 
 export type QueryParamsType = Record<string | number, any>;
 export type ResponseFormat = keyof Omit<Body, "body" | "bodyUsed">;
@@ -1553,6 +1745,170 @@ export class Api<SecurityDataType extends unknown> {
         method: "GET",
         query: query,
         secure: true,
+        ...params,
+      }),
+  };
+  webhooks = {
+    /**
+     * @description All webhooks of this key, oldest first. Supports `If-None-Match` with the `ETag` of an earlier response. **Beta**: details may change within version 1.
+     *
+     * @tags Store
+     * @name ListWebhooks
+     * @summary List webhooks
+     * @request GET:/webhooks
+     * @secure
+     */
+    listWebhooks: (params: RequestParams = {}) =>
+      this.http.request<Webhooks, void | Error>({
+        path: `/webhooks`,
+        method: "GET",
+        secure: true,
+        format: "json",
+        ...params,
+      }),
+
+    /**
+     * @description Sends every event from now on, or after `after`, to `url`, signed with the `secret` of the response (Standard Webhooks 1.0.0). Costs 1 unit per 10 attempts. The plan limits the number of webhooks. An `Idempotency-Key` makes the call safe to retry. **Beta**: details may change within version 1.
+     *
+     * @tags Store
+     * @name CreateWebhook
+     * @summary Create a webhook
+     * @request POST:/webhooks
+     * @secure
+     * @link `201.getWebhook` operationId:getWebhook
+     * @link `201.updateWebhook` operationId:updateWebhook
+     * @link `201.deleteWebhook` operationId:deleteWebhook
+     * @link `201.listWebhookAttempts` operationId:listWebhookAttempts
+     * @link `201.rotateWebhookSecret` operationId:rotateWebhookSecret
+     * @link `201.testWebhook` operationId:testWebhook
+     */
+    createWebhook: (data: NewWebhook, params: RequestParams = {}) =>
+      this.http.request<Webhook, Error>({
+        path: `/webhooks`,
+        method: "POST",
+        body: data,
+        secure: true,
+        type: "application/json",
+        format: "json",
+        ...params,
+      }),
+
+    /**
+     * @description Supports `If-None-Match` with the `ETag` of an earlier response. **Beta**: details may change within version 1.
+     *
+     * @tags Store
+     * @name GetWebhook
+     * @summary Get a webhook
+     * @request GET:/webhooks/{webhookId}
+     * @secure
+     */
+    getWebhook: (webhookId: string, params: RequestParams = {}) =>
+      this.http.request<Webhook, void | Error>({
+        path: `/webhooks/${webhookId}`,
+        method: "GET",
+        secure: true,
+        format: "json",
+        ...params,
+      }),
+
+    /**
+     * @description Pauses it with `enabled: false`, which keeps the place, or moves it with `after`. Any change ends a running wait and takes effect within 5 seconds. A JSON merge patch (RFC 7396): omitted fields stay as they are, `null` removes an optional field, and `{}` changes nothing. With `If-Match`, only the version you have seen is changed. An `Idempotency-Key` makes the call safe to retry. **Beta**: details may change within version 1.
+     *
+     * @tags Store
+     * @name UpdateWebhook
+     * @summary Update a webhook
+     * @request PATCH:/webhooks/{webhookId}
+     * @secure
+     */
+    updateWebhook: (
+      webhookId: string,
+      data: WebhookPatch,
+      params: RequestParams = {},
+    ) =>
+      this.http.request<Webhook, Error>({
+        path: `/webhooks/${webhookId}`,
+        method: "PATCH",
+        body: data,
+        secure: true,
+        type: "application/json",
+        format: "json",
+        ...params,
+      }),
+
+    /**
+     * @description The deletion is permanent. With `If-Match`, only the version you have seen is changed. **Beta**: details may change within version 1.
+     *
+     * @tags Store
+     * @name DeleteWebhook
+     * @summary Delete a webhook
+     * @request DELETE:/webhooks/{webhookId}
+     * @secure
+     */
+    deleteWebhook: (webhookId: string, params: RequestParams = {}) =>
+      this.http.request<void, Error>({
+        path: `/webhooks/${webhookId}`,
+        method: "DELETE",
+        secure: true,
+        ...params,
+      }),
+
+    /**
+     * @description The last 20 attempts, newest first. Supports `If-None-Match` with the `ETag` of an earlier response. **Beta**: details may change within version 1.
+     *
+     * @tags Store
+     * @name ListWebhookAttempts
+     * @summary List attempts of a webhook
+     * @request GET:/webhooks/{webhookId}/attempts
+     * @secure
+     */
+    listWebhookAttempts: (webhookId: string, params: RequestParams = {}) =>
+      this.http.request<WebhookAttempts, void | Error>({
+        path: `/webhooks/${webhookId}/attempts`,
+        method: "GET",
+        secure: true,
+        format: "json",
+        ...params,
+      }),
+
+    /**
+     * @description The old secret signs too for `grace` seconds, 86400 unless given. An `Idempotency-Key` makes the call safe to retry. **Beta**: details may change within version 1.
+     *
+     * @tags Store
+     * @name RotateWebhookSecret
+     * @summary Rotate the secret of a webhook
+     * @request POST:/webhooks/{webhookId}/rotate
+     * @secure
+     */
+    rotateWebhookSecret: (
+      webhookId: string,
+      data?: WebhookRotation,
+      params: RequestParams = {},
+    ) =>
+      this.http.request<Webhook, Error>({
+        path: `/webhooks/${webhookId}/rotate`,
+        method: "POST",
+        body: data,
+        secure: true,
+        type: "application/json",
+        format: "json",
+        ...params,
+      }),
+
+    /**
+     * @description Sends a `webhook.test` now, even while disabled, and returns what came of it. An `Idempotency-Key` makes the call safe to retry. **Beta**: details may change within version 1.
+     *
+     * @tags Store
+     * @name TestWebhook
+     * @summary Test a webhook
+     * @request POST:/webhooks/{webhookId}/test
+     * @secure
+     */
+    testWebhook: (webhookId: string, params: RequestParams = {}) =>
+      this.http.request<WebhookAttempt, Error>({
+        path: `/webhooks/${webhookId}/test`,
+        method: "POST",
+        secure: true,
+        format: "json",
         ...params,
       }),
   };

@@ -121,7 +121,10 @@ function literalOf(type: GraphQLInputType): string {
     const fields = Object.values(inner.getFields()).filter((field) => isNonNullType(field.type));
     return `{${fields.map((field) => `${field.name}: ${literalOf(field.type)}`)}}`;
   }
-  return { Int: '1', Boolean: 'true', String: '"x"', Date: '"2026-11-21"' }[inner.name] ?? '987654321';
+  return (
+    { Int: '1', Boolean: 'true', String: '"https://example.org/"', Date: '"2026-11-21"' }[inner.name] ??
+    '987654321'
+  );
 }
 
 describe('what a document needs', () => {

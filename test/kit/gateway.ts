@@ -147,6 +147,16 @@ export class TestGateway {
     this.#handler.endStreams?.();
   }
 
+  /** Starts delivering webhooks, as the program does. */
+  deliver(): void {
+    this.#handler.deliver?.();
+  }
+
+  /** Stops delivering webhooks as SIGTERM does. */
+  async endDeliveries(): Promise<void> {
+    await this.#handler.endDeliveries?.();
+  }
+
   /** Stores what was counted in memory, as a stop does. */
   async flushUsage(): Promise<void> {
     await this.#handler.close?.();
@@ -154,6 +164,7 @@ export class TestGateway {
 
   async close(): Promise<void> {
     this.endStreams();
+    await this.endDeliveries();
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
     // The database may be away by now.

@@ -238,7 +238,7 @@ interface Attempt extends Call {
   /** Thrown by every call to the store except those for keys and budgets. */
   fault?: Error;
   /** The key to use; by default one with practically no limits. */
-  by?: 'exhausted' | 'banned' | 'webhooksOnly' | 'elsewhere' | 'nobody';
+  by?: 'exhausted' | 'banned' | 'webhooksOnly' | 'petsOnly' | 'elsewhere' | 'nobody';
   /** A request to send first. */
   first?: Call;
 }
@@ -255,6 +255,9 @@ const BODIES: Record<string, string> = {
   updateOrder: '{"petId":$P,"complete":true}',
   replaceInventory: '{"quantity":7}',
   updateInventory: '{"quantity":7}',
+  createWebhook: '{"url":"https://localhost:1/"}',
+  updateWebhook: '{"types":["pet.created"]}',
+  rotateWebhookSecret: '{"grace":0}',
 };
 
 const MISSING = '9223372036854775806';
@@ -279,7 +282,10 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
   ],
   401: () => [{ by: 'nobody' }],
   // Without a scope, or from another network where none is needed.
-  403: (route) => [{ by: 'banned' }, { by: isScoped(route) ? 'webhooksOnly' : 'elsewhere' }],
+  403: (route) => [
+    { by: 'banned' },
+    { by: !isScoped(route) ? 'elsewhere' : route.path.startsWith('/webhooks') ? 'petsOnly' : 'webhooksOnly' },
+  ],
   404: ({ errors }) => [
     errors?.includes('NOT_FOUND') ? { on: 'faulty', fault: noEventLog('none') } : { id: MISSING },
   ],
@@ -324,7 +330,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
 describe('live responses', () => {
   const usual = useGateway(sqlite);
   const gateways = {} as Record<'usual' | 'ended' | 'faulty', TestGateway>;
-  const keys = {} as Record<'exhausted' | 'banned' | 'webhooksOnly' | 'elsewhere', string>;
+  const keys = {} as Record<'exhausted' | 'banned' | 'webhooksOnly' | 'petsOnly' | 'elsewhere', string>;
   let fault: Error | undefined;
   const covered: string[] = [];
 
@@ -343,6 +349,7 @@ describe('live responses', () => {
     );
     keys.banned = await keyAfter(25);
     keys.elsewhere = await gateway.restrictedKey({ allow: ['192.0.2.0/24'] });
+    keys.petsOnly = await gateway.restrictedKey({ scopes: ['pets:write'] });
     keys.webhooksOnly = await gateway.restrictedKey({ scopes: ['webhooks:read'] });
   });
 
@@ -367,7 +374,7 @@ describe('live responses', () => {
     for (const attempt of attempts) {
       const world = await makeWorld(usual);
       fault = attempt.fault;
-      if (attempt.first) await perform(route, attempt.first, world);
+      if (attempt.first) await perform(route, attempt.first, { ...world });
       // A new key each time, because retrying too early is a strike.
       if (attempt.by === 'exhausted') keys.exhausted = await keyAfter(1);
       const sent = await perform(route, attempt, world);
@@ -389,7 +396,7 @@ describe('live responses', () => {
       for (const attempt of Object.values(PROVOCATIONS).flatMap((provoke) => provoke(route))) {
         const world = await makeWorld(usual);
         fault = attempt.fault;
-        if (attempt.first) await perform(route, attempt.first, world);
+        if (attempt.first) await perform(route, attempt.first, { ...world });
         if (attempt.by === 'exhausted') keys.exhausted = await keyAfter(1);
         const sent = await perform(route, attempt, world);
         expect(description.differences(operationId, sent), sent.about).toEqual([]);
@@ -417,7 +424,12 @@ describe('live responses', () => {
     return key;
   }
 
-  async function perform(route: Route, attempt: Attempt, world: World) {
+  async function perform(route: Route, attempt: Attempt, world: World & { W?: string }) {
+    // Webhooks belong to their key.
+    if (route.pathParameter === 'webhookId' && !world.W) {
+      const created = await send(usual.gateway, 'POST /webhooks', { body: BODIES.createWebhook! });
+      world.W = created.json.id;
+    }
     const { on = 'usual', query, id, by, headers, body = BODIES[route.operationId] } = attempt;
     const path = route.path.replace(/\{(\w+)\}/, fill(id ?? idFor(route), world));
     const gateway = gateways[on];
@@ -433,7 +445,9 @@ describe('live responses', () => {
 function idFor({ operationId, pathParameter }: Route): string {
   if (operationId === 'deletePet') return '$F';
   if (operationId === 'deleteCategory') return '$E';
-  return { petId: '$P', categoryId: '$C', orderId: '$O', date: '2026-11-21' }[pathParameter ?? 'petId']!;
+  return { petId: '$P', categoryId: '$C', orderId: '$O', webhookId: '$W', date: '2026-11-21' }[
+    pathParameter ?? 'petId'
+  ]!;
 }
 
 /** A store that throws `fault` from every call except those for keys and budgets. */
@@ -448,6 +462,7 @@ function faulty(store: Store, fault: () => Error | AppError | undefined): Store 
   return new Proxy(store, {
     get(target, name) {
       const value = Reflect.get(target, name);
+      if (name === 'webhookWrites') return faulty(value as Store, fault);
       if (typeof value !== 'function') return value;
       return (...parameters: unknown[]) => {
         const thrown = unaffected.has(name) ? undefined : fault();

@@ -17,7 +17,7 @@ import {
   toEventTypeName,
 } from './event.ts';
 
-const EventTypeType = builder.enumType('EventType', {
+export const EventTypeType = builder.enumType('EventType', {
   description: 'The type of an event.',
   values: Object.fromEntries(
     EVENT_TYPES.map((type) => [

@@ -50,11 +50,15 @@ export interface FeedView {
 /** One reader of the log. It pulls events; its lag is what it has not pulled yet. */
 export class EventReader {
   readonly #feed: FeedView;
-  readonly #types: Selection['types'];
+  readonly types: Selection['types'];
   readonly #after: string | undefined;
   /** The number of the next event to take; undefined while catching up. */
   #next: number | undefined;
   #first: FeedEvent[] = [];
+  /** The position after what was read, which may not have been taken yet. */
+  #position: string | undefined;
+  /** The position up to which everything was taken or left out; undefined before the first event. */
+  passed: string | undefined;
   /** Called when the reader fails, even while nobody is taking events. */
   onFailure: ((error: unknown) => void) | undefined;
   #failure: { error: unknown } | undefined;
@@ -63,7 +67,7 @@ export class EventReader {
   constructor(feed: FeedView, { after, types }: Selection) {
     this.#feed = feed;
     this.#after = after;
-    this.#types = types;
+    this.types = types;
   }
 
   /** Determines the position in the log. */
@@ -97,6 +101,8 @@ export class EventReader {
   /** Waits for the next events. @returns at least one @throws the error that ended the reader */
   async take(): Promise<readonly FeedEvent[]> {
     for (;;) {
+      // Whoever asks for more has taken what there was.
+      if (this.#first.length === 0) this.passed = this.#position;
       if (this.#failure) throw this.#failure.error;
       if (this.#first.length > 0) return this.#first.splice(0);
       const events = this.#next === undefined ? await this.#page() : this.#kept();
@@ -117,8 +123,9 @@ export class EventReader {
     const events: FeedEvent[] = [];
     for (let number = this.#next!; number < end; number++) {
       const event = this.#feed.get(number);
-      if (!this.#types || this.#types.includes(event.event.type)) events.push(event);
+      if (!this.types || this.types.includes(event.event.type)) events.push(event);
     }
+    if (end > this.#next!) this.#position = this.#feed.get(end - 1).event.id;
     this.#next = end;
     return events;
   }
@@ -133,9 +140,10 @@ export class EventReader {
       const page = await store.eventPage({
         after: position,
         limit: CATCH_UP_PAGE_SIZE,
-        ...(this.#types && { types: this.#types }),
+        ...(this.types && { types: this.types }),
       });
       position = page.next;
+      this.#position = position;
       if (page.events.length > 0) {
         last = page.events.at(-1)!.id;
         end = undefined;

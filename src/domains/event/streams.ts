@@ -53,7 +53,8 @@ export interface EventStreamsOptions {
 
 /** The event streams open in this process, over any transport. */
 export class EventStreams {
-  readonly #feed: EventFeed;
+  /** The log, which is followed once for all who read at its end. */
+  readonly feed: EventFeed;
   readonly #openStreams: OpenStreams;
   readonly #report: EventStreamsOptions['report'];
   /** Number of open event streams. */
@@ -64,14 +65,14 @@ export class EventStreams {
   cutOff = 0;
 
   constructor({ store, openStreams, report }: EventStreamsOptions) {
-    this.#feed = new EventFeed(store);
+    this.feed = new EventFeed(store);
     this.#openStreams = openStreams;
     this.#report = report;
   }
 
   /** How many milliseconds readers may be behind the latest commit. */
   get lag(): number {
-    return this.#feed.lag;
+    return this.feed.lag;
   }
 
   /**
@@ -93,7 +94,7 @@ export class EventStreams {
       },
     });
     try {
-      const reader = await this.#feed.open(options.selection);
+      const reader = await this.feed.open(options.selection);
       stream = new EventStream(reader, options, {
         sent: (events) => {
           this.sent += events;
@@ -132,7 +133,7 @@ export class EventStreams {
       if (!page.isEmpty) return page;
       const end = AbortSignal.any([ending.signal, signal]);
       const types = readableTypes(session.principal, selection.types);
-      const reader = await this.#feed.open({ ...selection, ...(types && { types }), after: page.next });
+      const reader = await this.feed.open({ ...selection, ...(types && { types }), after: page.next });
       try {
         await Promise.race([reader.take(), sleep(wait, undefined, { signal: end })]);
       } catch (error) {

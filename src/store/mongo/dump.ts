@@ -8,25 +8,32 @@ import {
   type Dump,
   type DumpPart,
   type DumpRow,
+  movedWebhook,
   recordRule,
   USAGE_HISTORY_RULE,
   USAGE_RULE,
   type UsageHistoryRow,
+  WEBHOOK_RULE,
+  webhookRow,
 } from '../dump.ts';
 import type { ApiKey } from '../store.ts';
 import { DAY } from '../usage.ts';
 import { apiKeysCollection, mongoApiKeys } from './api-keys.ts';
+import { createChangeEvents } from './change-events.ts';
 import { IMPORTED_VERSION, type RecordDocument } from './collection.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { DocumentCodec } from './documents.ts';
 import { isDuplicateKey } from './errors.ts';
+import { mongoEvents } from './events.ts';
 import { createFolding } from './folding.ts';
 import { type CounterDocument, countersCollection, createIdSequences } from './ids.ts';
 import { progressOf, refuseUnfinishedImport } from './import-progress.ts';
 import { toKey } from './keys.ts';
 import { prepareLayout } from './layout.ts';
+import { createUnitRunners } from './units.ts';
 import { toUsage, type UsageDocument, usageCollection } from './usage.ts';
 import { mongoUsageHistory, rowsOf, type UsageDayDocument, usageHistoryCollection } from './usage-history.ts';
+import { mongoWebhooks, webhooksCollection } from './webhooks.ts';
 
 /** How long imported usage is kept if its key is not used, in milliseconds: longer than any window or ban lasts. */
 const USAGE_KEPT = 3 * DAY;
@@ -208,9 +215,29 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
     isEmpty: () => isEmpty(apiKeysCollection.name),
   };
 
+  const events = mongoEvents(database, createChangeEvents(records));
+  const webhooks = mongoWebhooks(database, () => {});
+  const { createWebhook } = webhooks.writes(createUnitRunners(database).run);
+  const webhooksPart: DumpPart = {
+    name: 'webhooks',
+    rule: WEBHOOK_RULE,
+    async *batches() {
+      yield (await webhooks.reads.webhooks()).map(webhookRow);
+    },
+    async add(rows) {
+      for (const row of rows) {
+        if (await webhooks.reads.webhookById(row.id as string)) continue;
+        // A standalone server has no log, and delivers nothing.
+        const after = database.transactions ? await events.endOfEvents() : '';
+        await createWebhook(movedWebhook(row, after), Number.POSITIVE_INFINITY);
+      }
+    },
+    isEmpty: () => isEmpty(webhooksCollection.name),
+  };
+
   return {
     engine: 'mongodb',
-    parts: [counters, ...records.map(recordPart), usage, usageHistory, keys],
+    parts: [counters, ...records.map(recordPart), usage, usageHistory, webhooksPart, keys],
     async progress() {
       const found = await progress.findOne({ _id: 'unfinished' }, options);
       if (!found) return null;

@@ -45,7 +45,7 @@ const CURSOR_NOT_FOUND = 43;
 export function mongoEvents(
   database: Database,
   changes: ChangeEvents,
-): EventStore & { stopFollowing(): void } {
+): EventStore & { stopFollowing(): void; requireLog(): void } {
   const { client, db } = database;
   const { conditionOf, toEvent } = changes;
   const subscriptions = new Set<Following>();
@@ -124,6 +124,13 @@ export function mongoEvents(
       }
     },
 
+    async endOfEvents() {
+      requireLog();
+      // Whatever is committed from here on has a later position.
+      const start = { startAtOperationTime: await clusterTime() };
+      return (await readPage({ limit: 1, types: [] }, start)).next;
+    },
+
     async followEvents(follower) {
       requireLog();
       const following = await follow(open, changes, clusterTime, follower);
@@ -135,6 +142,8 @@ export function mongoEvents(
       };
       return following;
     },
+
+    requireLog,
 
     stopFollowing() {
       for (const following of subscriptions) following.stop();

@@ -13,6 +13,7 @@ import { importsCollection } from './import-progress.ts';
 import { documentsCollection } from './trusted-documents.ts';
 import { usageCollection } from './usage.ts';
 import { usageHistoryCollection } from './usage-history.ts';
+import { instancesCollection, webhooksCollection } from './webhooks.ts';
 
 /**
  * The version of the database layout. Raise it with any change that instances of the previous version cannot
@@ -45,6 +46,8 @@ const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefini
   countersCollection,
   holdsCollection,
   importsCollection,
+  webhooksCollection,
+  instancesCollection,
 ];
 
 /**

@@ -19,6 +19,7 @@ import { mongoDocuments } from './trusted-documents.ts';
 import { createUnitRunners, type Unit } from './units.ts';
 import { mongoUsage } from './usage.ts';
 import { mongoUsageHistory } from './usage-history.ts';
+import { mongoWebhooks } from './webhooks.ts';
 
 export type { MongoOptions } from './database.ts';
 
@@ -69,6 +70,8 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     const methods = { ...reads, ...table.writes(units.run) } as unknown as Methods;
     executing[record.index] = { ...executed(database, methods), peek } as unknown as Table<AnyRecord>;
   }
+  const { stopFollowing, requireLog, ...events } = mongoEvents(database, createChangeEvents(records));
+  const { reads: webhookStore, writes: webhookWrites } = mongoWebhooks(database, requireLog);
   /** What an idempotent call or a transaction works with. @param unit the transaction, if there is one */
   const access = (unit?: Unit): Transaction => {
     const opened: Table<AnyRecord>[] = [];
@@ -81,11 +84,12 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
         };
         return opened[index] as Table<never>;
       },
+      webhookWrites: webhookWrites(unit ? (write) => write(unit) : units.run),
       isSynchronous: false,
     };
   };
   const { once } = mongoIdempotency(database, units, { within: access, alone: access() });
-  const { stopFollowing, ...events } = mongoEvents(database, createChangeEvents(records));
+
   return {
     engine: 'mongodb',
     client: database.client,
@@ -94,6 +98,9 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     ...executed(database, mongoUsage(database)),
     ...executed(database, mongoUsageHistory(database)),
     ...executed(database, mongoDocuments(database)),
+    webhookWrites: executed(database, webhookWrites(units.run)),
+    ...executed(database, webhookStore),
+    endOfEvents: () => database.execute(async () => events.endOfEvents()),
     eventPage: (request) => database.execute(async () => events.eventPage(request)),
     followEvents: (follower) => database.execute(async () => events.followEvents(follower)),
     once: (call, work) => database.execute(() => once(call, work)),

@@ -7,10 +7,13 @@ import {
   type Dump,
   type DumpPart,
   type DumpRow,
+  movedWebhook,
   recordRule,
   USAGE_HISTORY_RULE,
   USAGE_RULE,
   type UsageHistoryRow,
+  WEBHOOK_RULE,
+  webhookRow,
 } from '../dump.ts';
 import type { ApiKey } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
@@ -28,6 +31,7 @@ import { prepareRecords } from './record-schema.ts';
 import { Records } from './records.ts';
 import { migrate } from './schema.ts';
 import { createFile } from './sqlite-store.ts';
+import { webhooks } from './webhooks.ts';
 
 /** How many milliseconds to wait for another process. */
 const BUSY_TIMEOUT = 10_000;
@@ -54,6 +58,7 @@ export function openSqliteDump(file: string, records: readonly AnyRecord[], mode
     ...records.map((record) => recordPart(db, record)),
     usage(db),
     usageHistory(db),
+    webhooksPart(db),
     keys(db),
   ];
   return {
@@ -236,5 +241,21 @@ function keys(db: Connection): DumpPart {
       for (const row of rows) store.createApiKey(row as unknown as ApiKey);
     },
     isEmpty: () => db.value('select 1 from api_keys limit 1') === undefined,
+  };
+}
+
+function webhooksPart(db: Connection): DumpPart {
+  const { reads, writes } = webhooks(db);
+  return {
+    name: 'webhooks',
+    rule: WEBHOOK_RULE,
+    async *batches() {
+      yield reads.webhooks().map(webhookRow);
+    },
+    add(rows) {
+      const beginning = String(db.value(`select name || '-' || removed from event_log`));
+      for (const row of rows) writes.createWebhook(movedWebhook(row, beginning), Number.POSITIVE_INFINITY);
+    },
+    isEmpty: () => db.value('select 1 from webhooks limit 1') === undefined,
   };
 }

@@ -130,6 +130,7 @@ export function eventLog(db: Connection, now: () => number) {
     );
     let before = types ? from : Number.MAX_SAFE_INTEGER;
     for (let count = MIN_READ; ; ) {
+      if (types?.length === 0) return { events, ...end };
       if (types && from >= before) {
         const params = [Math.floor(from / BLOCK_SIZE), ...types];
         const block = types.length > 0 ? (db.value(nextBlockOf(types), params) as number | null) : null;
@@ -202,6 +203,8 @@ export function eventLog(db: Connection, now: () => number) {
       eventPage({ after, types, limit }: EventRequest): EventPage {
         return readPage(after === undefined ? removed : positionOf(after), types, limit);
       },
+
+      endOfEvents: () => idOf(last),
 
       followEvents(follower: EventFollower): Following {
         followers.add(follower);

@@ -93,6 +93,16 @@ const MIGRATIONS: Migrations = {
     primary key (list, id)
   ) strict, without rowid;
   create index documents_by_hash on documents (hash, list);
+
+  create table webhooks (
+    id text primary key,
+    api_key_id text not null,
+    created_at integer not null,
+    version integer not null,
+    settings text not null,
+    progress text not null
+  ) strict;
+  create index webhooks_by_key on webhooks (api_key_id);
   `,
 };
 

@@ -5,6 +5,7 @@ import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { IdempotentCall, OnMigrated, Outcome, Store, Transaction } from '../store.ts';
 import type { Table, TableReads, TableWrites } from '../table.ts';
+import type { WebhookWrites } from '../webhooks.ts';
 import { apiKeys } from './api-keys.ts';
 import { Connection } from './connection.ts';
 import { eventLog } from './event-log.ts';
@@ -18,6 +19,7 @@ import { SqliteTable } from './table.ts';
 import { documentLists } from './trusted-documents.ts';
 import { usageHistory } from './usage-history.ts';
 import { usageLedger } from './usage-ledger.ts';
+import { webhooks } from './webhooks.ts';
 
 export interface SqliteOptions {
   /** The records to store. A tool that has none of them leaves their tables alone. */
@@ -77,8 +79,10 @@ export function openSqliteStore(options: SqliteOptions) {
     all[record.index] = new SqliteTable(db, record, tableOf, events.append, folding, cacheSize);
   }
   const table = <R extends AnyRecord>(record: R) => ports[record.index]!.committed as CommittedTable<R>;
+  const { reads: webhookStore, writes: webhooksWithin } = webhooks(db);
   const inTransaction: Transaction = {
     table: (record) => ports[record.index]!.within as Table<never>,
+    webhookWrites: webhooksWithin,
     isSynchronous: true,
   };
   const ports = all.map((table) => portsOf(db, table, isServer));
@@ -100,6 +104,12 @@ export function openSqliteStore(options: SqliteOptions) {
     ...apiKeys(db),
     ...usageHistory(db, now),
     ...documentLists(db),
+    webhookWrites: {
+      createWebhook: (...args) => db.groupCommit(() => webhooksWithin.createWebhook(...args)),
+      changeWebhook: (...args) => db.groupCommit(() => webhooksWithin.changeWebhook(...args)),
+      deleteWebhook: (...args) => db.groupCommit(() => webhooksWithin.deleteWebhook(...args)),
+    } satisfies WebhookWrites as WebhookWrites,
+    ...webhookStore,
     usage,
     /** Writes the usage of all keys to the file now. */
     flush,

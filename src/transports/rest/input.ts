@@ -48,7 +48,9 @@ export function readInput(
   if (acceptsIdempotencyKey(route.method) && key !== undefined && parseIdempotencyKey(key) === null)
     issues.push(IDEMPOTENCY_KEY_ISSUE);
   if (body) {
-    variables.input = readFields(route, body, variables[route.pathParameter!], issues);
+    const fields = readFields(route, body, variables[route.pathParameter!], issues);
+    if (route.body!.flat) Object.assign(variables, fields);
+    else variables.input = fields;
   }
   return { variables, issues };
 }
@@ -88,8 +90,9 @@ function readFields(
  */
 export async function readObject(
   context: RequestContext,
-  { method, shape }: Route,
+  { method, shape, body: row }: Route,
 ): Promise<Record<string, unknown>> {
-  const body = asObject(parseJson(await readBody(context, bodyTypesOf(method))));
+  const bytes = await readBody(context, bodyTypesOf(method));
+  const body = row?.flat && bytes.length === 0 ? {} : asObject(parseJson(bytes));
   return int64FormatOf(context.headers['content-type']) === 'string' ? withIntegerIds(shape!, body) : body;
 }

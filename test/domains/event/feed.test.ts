@@ -26,6 +26,7 @@ beforeEach(async () => {
   stops = 0;
   whileReading = () => {};
   log = {
+    endOfEvents: () => store.endOfEvents(),
     async eventPage(request) {
       const page = await store.eventPage(request);
       await whileReading();

@@ -390,7 +390,9 @@ onEachEngine('REST operations', (kit) => {
 
   it('has a success case for every route but those tested elsewhere', () => {
     const tested = SUCCESSES.map(([request]) => request.replace(/\?.*/, ''));
-    const patterns = ROUTES.map(({ method, path }) => `${method} ${path}`);
+    // test/domains/webhook
+    const others = ROUTES.filter(({ path }) => !path.startsWith('/webhooks'));
+    const patterns = others.map(({ method, path }) => `${method} ${path}`);
     const untested = patterns.filter((pattern) => {
       const form = new RegExp(`^${pattern.replace(/\{\w+\}/g, '[^/]+')}$`);
       return !tested.some((request) => form.test(request));

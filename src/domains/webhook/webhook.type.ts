@@ -1,0 +1,304 @@
+import { randomUUID } from 'node:crypto';
+import { PLANS } from '../../access/plans.ts';
+import { notFound, validationFailed } from '../../foundation/errors.ts';
+import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
+import { graphqlDialect, issuesOf } from '../../foundation/validation.ts';
+import { withRule } from '../../schema/argument-rules.ts';
+import { builder } from '../../schema/builder.ts';
+import type { Context } from '../../schema/context.ts';
+import { write } from '../../schema/write.ts';
+import {
+  ATTEMPT_ERRORS,
+  DISABLED_REASONS,
+  type Webhook,
+  type WebhookAttempt,
+  type WebhookFailure,
+} from '../../store/webhooks.ts';
+import { EVENT_TYPES } from '../event/event.ts';
+import { EventTypeType } from '../event/event.type.ts';
+import {
+  attemptView,
+  createdWebhook,
+  GRACE,
+  MAX_ATTEMPTS,
+  MAX_URL_LENGTH,
+  MAX_WEBHOOKS,
+  type NewWebhook,
+  newSecret,
+  newWebhook,
+  patchedWebhook,
+  rotatedWebhook,
+  rotation,
+  type View,
+  viewOf,
+  type WebhookPatch,
+  webhookPatch,
+} from './webhook.ts';
+
+const DisabledReasonType = builder.enumType('WebhookDisabledReason', {
+  description: 'Why a webhook was disabled, other than by its owner.',
+  values: DISABLED_REASONS,
+});
+
+const AttemptErrorType = builder.enumType('WebhookAttemptError', {
+  description: 'Why an attempt had no response that counts.',
+  values: ATTEMPT_ERRORS,
+});
+
+/** Event ids are opaque. MongoDB's can be long. */
+const eventId = { maxLength: 500 };
+
+const AttemptType = builder.objectRef<View<WebhookAttempt>>('WebhookAttempt').implement({
+  description: 'One request to the receiver.',
+  fields: (t) => ({
+    eventId: t.exposeID('eventId', { description: 'The event that was sent.', extensions: eventId }),
+    time: t.expose('time', { type: 'DateTime', description: 'When it began.' }),
+    ms: t.exposeInt('ms', { description: 'How long it took, in milliseconds.' }),
+    status: t.exposeInt('status', {
+      nullable: true,
+      description: 'The HTTP status of the response, if there was one.',
+    }),
+    error: t.expose('error', {
+      type: AttemptErrorType,
+      nullable: true,
+      description: 'Why there was no response that counts.',
+    }),
+  }),
+});
+
+const FailureType = builder.objectRef<View<WebhookFailure>>('WebhookFailure').implement({
+  description: 'An event that cannot be delivered, for which all later ones wait.',
+  fields: (t) => ({
+    eventId: t.exposeID('eventId', { description: 'The event.', extensions: eventId }),
+    since: t.expose('since', { type: 'DateTime', description: 'When its first attempt failed.' }),
+    attempts: t.exposeInt('attempts', { description: 'How often it was attempted.' }),
+    nextAttemptAt: t.expose('nextAttemptAt', {
+      type: 'DateTime',
+      description: 'When it is attempted again.',
+    }),
+  }),
+});
+
+const WebhookType = builder.objectRef<ReturnType<typeof viewOf>>('Webhook').implement({
+  description: 'A place in the event log, and where to send what comes after it.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'An opaque id.' }),
+    url: t.exposeString('url', {
+      description: 'Where events are sent.',
+      extensions: { maxLength: MAX_URL_LENGTH },
+    }),
+    types: t.expose('types', {
+      type: [EventTypeType],
+      nullable: true,
+      description: 'The types of the events to send; all if null.',
+      extensions: { maxItems: EVENT_TYPES.length },
+    }),
+    enabled: t.exposeBoolean('enabled', { description: 'Whether events are sent.' }),
+    after: t.exposeID('after', {
+      description: 'The place in the log: everything up to it was acknowledged.',
+      extensions: eventId,
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    failing: t.expose('failing', {
+      type: FailureType,
+      nullable: true,
+      description: 'The event that cannot be delivered at the moment.',
+    }),
+    disabledReason: t.expose('disabledReason', {
+      type: DisabledReasonType,
+      nullable: true,
+      description: 'Why it was disabled, if not by its owner.',
+    }),
+    secret: t.exposeString('secret', {
+      nullable: true,
+      description: 'What requests are signed with. Only in the results of creating and rotating.',
+      extensions: { maxLength: 60 },
+    }),
+    attempts: t.expose('attempts', {
+      type: [AttemptType],
+      description: `The last ${MAX_ATTEMPTS} attempts, newest first.`,
+      extensions: { maxItems: MAX_ATTEMPTS },
+    }),
+  }),
+});
+
+const NewWebhookInput = builder.inputType('NewWebhook', {
+  description: 'Input for a new webhook.',
+  validate: newWebhook(graphqlDialect),
+  fields: (t) => ({
+    url: t.string({ required: true, description: 'Where to send events: an https:// address.' }),
+    types: t.field({ type: [EventTypeType], description: 'Only events of these types.' }),
+    after: t.id({ description: 'Only events after this one; by default, events from now on.' }),
+  }),
+});
+
+const WebhookPatchInput = builder.inputType('WebhookPatch', {
+  description: 'Changes to a webhook. Omitted fields stay as they are.',
+  validate: webhookPatch(),
+  fields: (t) => ({
+    url: t.string({ description: 'Where to send events: an https:// address.' }),
+    types: t.field({ type: [EventTypeType], description: 'Only events of these types; null for all.' }),
+    enabled: t.boolean({ description: 'Whether to send events. The place is kept meanwhile.' }),
+    after: t.id({ description: 'The place to go on from.' }),
+  }),
+});
+
+const graceRule = ({ grace }: { grace?: number | null }) =>
+  issuesOf(rotation(graphqlDialect).safeParse({ grace }).error?.issues ?? []);
+
+const ID = 'The id of the webhook.';
+/** Marks arguments with ids that are not int64. */
+const OPAQUE = { opaque: true };
+
+/**
+ * Checks what only the deployment and the log can tell. Does not create a promise if the store is synchronous.
+ *
+ * @throws VALIDATION_FAILED, GONE
+ */
+function check({ url, after }: { url?: string; after?: string }, context: Context): MaybePromise<unknown> {
+  const refusal = url === undefined ? undefined : context.webhooks!.refusal(url);
+  if (refusal !== undefined) throw validationFailed([{ path: 'url', message: refusal }]);
+  return after === undefined ? undefined : context.store.eventPage({ after, limit: 1 });
+}
+
+/** The caller's webhook with this id; null if there is none. */
+const find = (id: string, { store, principal }: Context): MaybePromise<Webhook | null> =>
+  andThen(store.webhookById(id), (webhook) => (webhook?.apiKeyId === principal.id ? webhook : null));
+
+/** Passes on the result of a write, after saying that it was made. */
+const told = <T>(
+  result: MaybePromise<T>,
+  id: (result: T) => string,
+  { webhooks }: Context,
+): MaybePromise<T> =>
+  andThen(result, (value) => {
+    webhooks!.changed(id(value));
+    return value;
+  });
+const idOf = ({ id }: { id: string }) => id;
+
+builder.queryFields((t) => ({
+  webhook: t.field({
+    type: WebhookType,
+    nullable: true,
+    description: 'Looks up a webhook of this key by id; null if there is none.',
+    args: { id: t.arg.id({ required: true, description: ID, extensions: OPAQUE }) },
+    resolve: (_root, { id }, context) => andThen(find(id, context), (webhook) => webhook && viewOf(webhook)),
+  }),
+  webhooks: t.field({
+    type: [WebhookType],
+    description: 'All webhooks of this key, oldest first.',
+    extensions: { maxItems: MAX_WEBHOOKS },
+    resolve: (_root, _args, { store, principal }) =>
+      andThen(store.webhooksOfKey(principal.id), (webhooks) => webhooks.map((webhook) => viewOf(webhook))),
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  createWebhook: t.field({
+    type: WebhookType,
+    description:
+      'Creates a webhook, which sends every event from now on to a URL (Standard Webhooks 1.0.0). The result has its secret.',
+    args: {
+      input: t.arg({
+        type: NewWebhookInput,
+        required: true,
+        description: 'The webhook.',
+        extensions: OPAQUE,
+      }),
+    },
+    resolve: (writer, args, context) => {
+      const input = args.input as NewWebhook;
+      const { store, principal, now } = context;
+      return andThen(check(input, context), () =>
+        andThen(input.after ?? store.endOfEvents(), (after) =>
+          told(
+            write(({ webhookWrites }) => {
+              const webhook = createdWebhook(input, { apiKeyId: principal.id, after, now: now() });
+              const created = webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
+              return andThen(created, () => viewOf(webhook, webhook.settings.secrets[0]));
+            })(writer, args, context),
+            idOf,
+            context,
+          ),
+        ),
+      );
+    },
+  }),
+  updateWebhook: t.field({
+    type: WebhookType,
+    description: 'Updates a webhook. Ends a running wait.',
+    args: {
+      id: t.arg.id({ required: true, description: ID, extensions: OPAQUE }),
+      input: t.arg({
+        type: WebhookPatchInput,
+        required: true,
+        description: 'The changes.',
+        extensions: OPAQUE,
+      }),
+    },
+    resolve: (writer, args, context) =>
+      andThen(check(args.input as never, context), () =>
+        told(
+          write(({ webhookWrites }) =>
+            andThen(
+              webhookWrites.changeWebhook(context.principal.id, args.id, (webhook) => {
+                context.precondition?.('Webhook', viewOf(webhook));
+                return patchedWebhook(args.input as WebhookPatch)(webhook);
+              }),
+              (webhook) => viewOf(webhook),
+            ),
+          )(writer, args, context),
+          idOf,
+          context,
+        ),
+      ),
+  }),
+  deleteWebhook: t.id({
+    description: 'Deletes a webhook and returns its id.',
+    args: { id: t.arg.id({ required: true, description: ID, extensions: OPAQUE }) },
+    resolve: (writer, args, context) => {
+      const { principal, precondition } = context;
+      const check = precondition && ((webhook: Webhook) => precondition('Webhook', viewOf(webhook)));
+      const remove = write(({ webhookWrites }) => webhookWrites.deleteWebhook(principal.id, args.id, check));
+      return told(remove(writer, args, context), (id) => id, context);
+    },
+  }),
+  rotateWebhookSecret: t.field({
+    type: WebhookType,
+    description:
+      'Replaces the secret of a webhook. The old one signs too for `grace` seconds. The result has the new one.',
+    args: {
+      id: t.arg.id({ required: true, description: ID, extensions: OPAQUE }),
+      grace: t.arg.int({
+        description: `Seconds, 0 to ${GRACE.max}; defaults to ${GRACE.default}.`,
+        extensions: withRule(graceRule),
+      }),
+    },
+    resolve: (writer, args, context) => {
+      const grace = args.grace ?? GRACE.default;
+      const rotate = write(({ webhookWrites }) => {
+        const secret = newSecret();
+        const change = rotatedWebhook(secret, grace, context.now());
+        return andThen(webhookWrites.changeWebhook(context.principal.id, args.id, change), (webhook) =>
+          viewOf(webhook, secret),
+        );
+      });
+      return told(rotate(writer, args, context), idOf, context);
+    },
+  }),
+  testWebhook: t.field({
+    type: AttemptType,
+    description: 'Sends a `webhook.test` now, even while disabled. Must be the only field of its operation.',
+    // Nothing of it could be undone.
+    extensions: { alone: true },
+    args: { id: t.arg.id({ required: true, description: ID, extensions: OPAQUE }) },
+    resolve: async (writer, args, context) => {
+      const webhook = await find(args.id, context);
+      if (!webhook) throw notFound('webhook', args.id);
+      // A retry sends the same event.
+      const eventId = await write(() => `test_${randomUUID()}`)(writer, args, context);
+      return attemptView(await context.webhooks!.test(webhook, eventId));
+    },
+  }),
+}));

@@ -1,0 +1,205 @@
+import { notFound, tooManyWebhooks } from '../../foundation/errors.ts';
+import type { Check } from '../table.ts';
+import {
+  LEASE_TIME,
+  type Webhook,
+  type WebhookChange,
+  type WebhookClaim,
+  type WebhookProgress,
+  type WebhookSettings,
+  type WebhookStore,
+  type WebhookWrites,
+} from '../webhooks.ts';
+import { type CollectionDefinition, DATE, INTEGER, NUMBER, objectSchema, STRING } from './collection.ts';
+import type { Database } from './database.ts';
+import { isDuplicateKey, WriteConflict } from './errors.ts';
+import type { RunUnit } from './units.ts';
+
+interface WebhookDocument {
+  _id: string;
+  apiKeyId: string;
+  /** Unique within the key and below its maximum, so that concurrent creations cannot exceed it. */
+  slot: number;
+  createdAt: number;
+  version: number;
+  enabled: boolean;
+  /** JSON text, because BSON would alter some values. */
+  settings: string;
+  progress: string;
+  /** The instance that delivers it. */
+  instance?: string;
+}
+
+export const webhooksCollection: CollectionDefinition = {
+  name: 'webhooks',
+  schema: objectSchema({
+    _id: STRING,
+    apiKeyId: STRING,
+    slot: INTEGER,
+    createdAt: NUMBER,
+    version: NUMBER,
+    enabled: { bsonType: 'bool' },
+    settings: STRING,
+    progress: STRING,
+    'instance?': STRING,
+  }),
+  indexes: [{ key: { apiKeyId: 1, slot: 1 }, unique: true }, { key: { enabled: 1, instance: 1 } }],
+};
+
+/** An instance that delivers webhooks, with the time of its last sign of life by the server's clock. */
+interface InstanceDocument {
+  _id: string;
+  seenAt: Date;
+}
+
+export const instancesCollection: CollectionDefinition = {
+  name: 'instances',
+  schema: objectSchema({ _id: STRING, seenAt: DATE }),
+  indexes: [{ key: { seenAt: 1 }, expireAfterSeconds: 3_600 }],
+};
+
+const settingsOf = (settings: WebhookSettings) => ({
+  enabled: settings.enabled,
+  settings: JSON.stringify(settings),
+});
+
+const toWebhook = ({ _id, apiKeyId, createdAt, version, settings, progress }: WebhookDocument): Webhook => ({
+  id: _id,
+  apiKeyId,
+  createdAt: Number(createdAt),
+  version: Number(version),
+  settings: JSON.parse(settings) as WebhookSettings,
+  progress: JSON.parse(progress) as WebhookProgress,
+});
+
+/**
+ * Webhooks, and the leases of the instances that deliver them.
+ *
+ * @param requireLog throws NOT_FOUND if the database has no event log
+ */
+export function mongoWebhooks({ db, options }: Database, requireLog: () => void) {
+  const webhooks = db.collection<WebhookDocument>(webhooksCollection.name);
+  const instances = db.collection<InstanceDocument>(instancesCollection.name);
+  const find = async (filter: object): Promise<Webhook[]> => {
+    requireLog();
+    const sort = { createdAt: 1, slot: 1 } as const;
+    return (await webhooks.find(filter, { ...options, sort }).toArray()).map(toWebhook);
+  };
+
+  /** Instances without a sign of life among these. Asked after they were seen holding something. */
+  async function deadAmong(holders: readonly string[], now: number): Promise<string[]> {
+    const living = new Set(
+      (await instances.find({ _id: { $in: [...holders] } }, options).toArray())
+        .filter(({ seenAt }) => seenAt.getTime() > now - LEASE_TIME)
+        .map(({ _id }) => _id),
+    );
+    return holders.filter((holder) => !living.has(holder));
+  }
+
+  return {
+    reads: {
+      webhooksOfKey: (apiKeyId: string) => find({ apiKeyId }),
+      webhooks: () => find({}),
+      webhookById: async (_id: string) => (await find({ _id }))[0] ?? null,
+
+      async claimWebhooks(instance: string): Promise<WebhookClaim[]> {
+        requireLog();
+        const me = await instances.findOneAndUpdate(
+          { _id: instance },
+          { $currentDate: { seenAt: true } },
+          { ...options, upsert: true, returnDocument: 'after' },
+        );
+        const projection = { _id: 1, version: 1, instance: 1 };
+        const all = await webhooks.find({ enabled: true }, { ...options, projection }).toArray();
+        const others = new Set(all.flatMap((each) => each.instance ?? []));
+        others.delete(instance);
+        const dead = await deadAmong([...others], me!.seenAt.getTime());
+        const free = all.filter((each) => each.instance === undefined || dead.includes(each.instance));
+        for (const { _id, instance: holder } of free) {
+          const unchanged = { _id, instance: holder ?? { $exists: false } };
+          await webhooks.updateOne(unchanged as object, { $set: { instance } }, options);
+        }
+        const held =
+          free.length === 0 ? all : await webhooks.find({ enabled: true, instance }, options).toArray();
+        return held
+          .filter((each) => each.instance === instance)
+          .map(({ _id, version }) => ({
+            id: _id,
+            version: Number(version),
+            takenOver: free.some((each) => each._id === _id && each.instance !== undefined),
+          }));
+      },
+
+      async releaseWebhooks(instance: string): Promise<void> {
+        await instances.deleteOne({ _id: instance }, options);
+      },
+
+      async saveProgress(instance, { id, version, progress }, disabledReason) {
+        const held = { _id: id, version, instance };
+        const set: Partial<WebhookDocument> = { progress: JSON.stringify(progress) };
+        if (disabledReason !== undefined) {
+          const found = await webhooks.findOne(held, options);
+          if (!found) return false;
+          Object.assign(set, settingsOf({ ...toWebhook(found).settings, enabled: false, disabledReason }));
+        }
+        return (await webhooks.updateOne(held, { $set: set }, options)).matchedCount > 0;
+      },
+    } satisfies WebhookStore,
+
+    writes: (run: RunUnit) =>
+      ({
+        createWebhook: (webhook: Webhook, max: number): Promise<Webhook> =>
+          run(async (unit) => {
+            requireLog();
+            const { id, apiKeyId, createdAt, version, settings, progress } = webhook;
+            const taken = await webhooks
+              .find({ apiKeyId }, { ...unit.options, projection: { slot: 1 } })
+              .toArray();
+            const slots = new Set(taken.map(({ slot }) => Number(slot)));
+            let slot = 0;
+            while (slots.has(slot)) slot++;
+            if (taken.length >= max || slot >= max) throw tooManyWebhooks(max);
+            const document = { ...settingsOf(settings), progress: JSON.stringify(progress) };
+            await webhooks
+              .insertOne({ _id: id, apiKeyId, slot, createdAt, version, ...document }, unit.options)
+              .catch((error) => {
+                throw isDuplicateKey(error) ? new WriteConflict() : error;
+              });
+            return webhook;
+          }),
+
+        changeWebhook: (apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> =>
+          run(async (unit) => {
+            requireLog();
+            const found = await webhooks.findOne({ _id: id, apiKeyId }, unit.options);
+            if (!found) throw notFound('webhook', id);
+            const before = toWebhook(found);
+            const changes = change(before);
+            const webhook = { ...before, ...changes, version: before.version + 1 };
+            const { matchedCount } = await webhooks.updateOne(
+              { _id: id, version: found.version },
+              {
+                $set: {
+                  version: webhook.version,
+                  ...settingsOf(changes.settings),
+                  ...(changes.progress && { progress: JSON.stringify(changes.progress) }),
+                },
+              },
+              unit.options,
+            );
+            if (matchedCount === 0) throw new WriteConflict();
+            return webhook;
+          }),
+
+        deleteWebhook: (apiKeyId: string, id: string, check?: Check<Webhook>): Promise<string> =>
+          run(async (unit) => {
+            requireLog();
+            const found = await webhooks.findOne({ _id: id, apiKeyId }, unit.options);
+            if (!found) throw notFound('webhook', id);
+            check?.(toWebhook(found));
+            await webhooks.deleteOne({ _id: id }, unit.options);
+            return id;
+          }),
+      }) satisfies WebhookWrites,
+  };
+}

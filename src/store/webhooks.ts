@@ -1,0 +1,138 @@
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { EventType } from './events.ts';
+
+/** Why a webhook was disabled, other than by its owner. */
+export const DISABLED_REASONS = ['failing', 'gone', 'events_expired', 'key'] as const;
+export type DisabledReason = (typeof DISABLED_REASONS)[number];
+
+/** Why an attempt got no response that counts. */
+export const ATTEMPT_ERRORS = ['dns', 'refused_address', 'connect', 'tls', 'timeout', 'redirect'] as const;
+export type AttemptError = (typeof ATTEMPT_ERRORS)[number];
+
+/** One request to a receiver. Times are milliseconds since 1970. */
+export interface WebhookAttempt {
+  eventId: string;
+  time: number;
+  /** How long it took, in milliseconds. */
+  ms: number;
+  /** The HTTP status, if there was a response. */
+  status?: number;
+  error?: AttemptError;
+}
+
+export interface WebhookFailure {
+  /** The event that cannot be delivered. */
+  eventId: string;
+  /** When its first attempt failed. */
+  since: number;
+  attempts: number;
+  nextAttemptAt: number;
+}
+
+export interface WebhookSecret {
+  /** `whsec_` and 32 random bytes in base64. */
+  secret: string;
+  /** Until when it signs; without an end if absent. */
+  expiresAt?: number;
+}
+
+/** What the owner of a webhook decides. */
+export interface WebhookSettings {
+  url: string;
+  /** All types if absent. */
+  types?: readonly EventType[];
+  enabled: boolean;
+  disabledReason?: DisabledReason;
+  /** Newest first; the two latest sign. */
+  secrets: readonly WebhookSecret[];
+}
+
+/** What delivering it changes. */
+export interface WebhookProgress {
+  /** A place in the event log: everything up to it was acknowledged. */
+  after: string;
+  /** How often the owner has moved the place. */
+  moves: number;
+  failing?: WebhookFailure;
+  /** Attempts made, of which every tenth is paid. */
+  attempted: number;
+  /** The latest attempts, newest first. */
+  attempts: readonly WebhookAttempt[];
+}
+
+/** A webhook: a place in the event log, and where to send what comes after it. */
+export interface Webhook {
+  /** Opaque. */
+  id: string;
+  apiKeyId: string;
+  /** Milliseconds since 1970. */
+  createdAt: number;
+  /** Increases with each change of the settings or of the place by the owner. */
+  version: number;
+  settings: WebhookSettings;
+  progress: WebhookProgress;
+}
+
+/** A webhook that an instance is to deliver. */
+export interface WebhookClaim {
+  id: string;
+  version: number;
+  /** Whether another instance had it, which died or left. */
+  takenOver: boolean;
+}
+
+/** Reads and deliveries of webhooks. All are NOT_FOUND if the database has no event log. */
+export interface WebhookStore {
+  /** The webhooks of a key, oldest first. */
+  webhooksOfKey(apiKeyId: string): MaybePromise<Webhook[]>;
+  /** All webhooks with their secrets, oldest first, for an export. */
+  webhooks(): MaybePromise<Webhook[]>;
+  webhookById(id: string): MaybePromise<Webhook | null>;
+  /**
+   * Renews the lease of an instance and gives it the enabled webhooks that no living instance holds. A lease
+   * lasts {@link LEASE_TIME} by the database's clock.
+   *
+   * @returns all enabled webhooks that the instance holds
+   */
+  claimWebhooks(instance: string): MaybePromise<WebhookClaim[]>;
+  /** Ends the lease of an instance, so that others can take over at once. */
+  releaseWebhooks(instance: string): MaybePromise<void>;
+  /**
+   * Stores how far a webhook has come, and optionally disables it.
+   *
+   * @returns false if the instance does not hold it any more, or if its owner has changed or deleted it
+   */
+  saveProgress(
+    instance: string,
+    webhook: Pick<Webhook, 'id' | 'version' | 'progress'>,
+    disabledReason?: DisabledReason,
+  ): MaybePromise<boolean>;
+}
+
+/** How long the lease of an instance lasts after it was renewed, in milliseconds. */
+export const LEASE_TIME = 18_000;
+
+/**
+ * Returns the new settings of a webhook, and its new progress if that changes too. May run several times.
+ */
+export type WebhookChange = (webhook: Webhook) => {
+  settings: WebhookSettings;
+  progress?: WebhookProgress;
+};
+
+/** Writes of webhooks, which belong to the transaction of their operation. */
+export interface WebhookWrites {
+  /**
+   * @param max how many webhooks the key may have
+   * @throws CONFLICT if it has as many
+   */
+  createWebhook(webhook: Webhook, max: number): MaybePromise<Webhook>;
+  /**
+   * Changes a webhook of this key.
+   *
+   * @throws NOT_FOUND, and what `change` throws
+   */
+  changeWebhook(apiKeyId: string, id: string, change: WebhookChange): MaybePromise<Webhook>;
+  /** @throws NOT_FOUND unless the key has this webhook, and what `check` throws */
+  deleteWebhook(apiKeyId: string, id: string, check?: (webhook: Webhook) => void): MaybePromise<string>;
+}
