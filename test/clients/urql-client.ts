@@ -11,7 +11,7 @@ export const urqlClient = (url: string, key: string, schema: CacheExchangeOpts['
       cacheExchange({
         ...(schema && { schema }),
         // Pages have no id. Deleted records must disappear from them.
-        keys: { CategoryPetsConnection: () => null },
+        keys: { PetConnection: () => null },
         updates: {
           Mutation: {
             deletePet: (_result, { id }, cache) => cache.invalidate({ __typename: 'Pet', id: id as string }),

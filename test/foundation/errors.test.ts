@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { AppError, ERRORS, type ErrorCode, unavailable } from '../../src/foundation/errors.ts';
 import type { Store } from '../../src/store/store.ts';
+import { failing } from '../kit/failing.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { fill, makeWorld, query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 
@@ -31,18 +32,6 @@ const CREATE_PET = 'mutation ($input: NewPet!) { createPet(input: $input) { id }
 const CREATE_ORDER = 'mutation ($input: NewOrder!) { createOrder(input: $input) { id } }';
 
 /** Replaces the methods with matching names by one that throws. */
-const failing =
-  (names: RegExp, fail: () => never) =>
-  (store: Store): Store =>
-    new Proxy(store, {
-      get(target, name) {
-        const member = Reflect.get(target, name);
-        if (name === 'peekPet') return undefined;
-        if (typeof member !== 'function') return member;
-        return names.test(String(name)) ? fail : member.bind(target);
-      },
-    });
-
 async function spentKey(gateway: TestGateway): Promise<Call> {
   const key = await gateway.newKey('enterprise', { perMinute: 1, perDay: 10 });
   await send(gateway, '/pets', { key });
@@ -281,27 +270,30 @@ const BOTH: readonly Row[] = [
   {
     code: 'INTERNAL',
     name: 'an unexpected error',
-    store: failing(/^petsById$/, () => {
-      throw new Error('secret');
-    }),
+    store: (store) =>
+      failing(store, /^pets\.byIds$/, () => {
+        throw new Error('secret');
+      }),
     rest: rest('GET /pets/1'),
     graphql: graphql('{ pet(id: 1) { id } }'),
   },
   {
     code: 'UNAVAILABLE',
     name: 'an unreachable database in a resolver',
-    store: failing(/^petsById$/, () => {
-      throw unavailable();
-    }),
+    store: (store) =>
+      failing(store, /^pets\.byIds$/, () => {
+        throw unavailable();
+      }),
     rest: rest('GET /pets/1'),
     graphql: graphql('{ pet(id: 1) { id } }'),
   },
   {
     code: 'UNAVAILABLE',
     name: 'an unreachable database while charging',
-    store: failing(/^charge$/, () => {
-      throw unavailable();
-    }),
+    store: (store) =>
+      failing(store, /^charge$/, () => {
+        throw unavailable();
+      }),
     rest: rest('GET /pets/1'),
     graphql: graphql('{ pet(id: 1) { id } }'),
   },

@@ -3,6 +3,7 @@ import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { AppError, type ErrorCode, unavailable } from '../../../src/foundation/errors.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { failing } from '../../kit/failing.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {
   dataOf,
@@ -526,16 +527,7 @@ describe('store failures', () => {
 
   /** Runs a test on a gateway whose store fails in reading and writing pets. */
   async function withFault(fault: () => unknown, test: (gateway: TestGateway) => Promise<void>) {
-    const broken = new Proxy(kit.gateway.store, {
-      get(target, name) {
-        const member = Reflect.get(target, name);
-        if (name === 'peekPet') return undefined;
-        if (!/[pP]et/.test(String(name)) || typeof member !== 'function')
-          return typeof member === 'function' ? member.bind(target) : member;
-        return fault;
-      },
-    }) as Store;
-    const gateway = await TestGateway.start(broken);
+    const gateway = await TestGateway.start(failing(kit.gateway.store, /^pets\./, fault));
     try {
       await test(gateway);
     } finally {
