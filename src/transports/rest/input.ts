@@ -6,7 +6,6 @@ import { readBody } from '../../http/body.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import { asParsed } from '../../schema/input-rules.ts';
 import {
   acceptsIdempotencyKey,
   bodyTypesOf,
@@ -78,7 +77,7 @@ function readFields(
       issues.push({ path: name, message: 'must equal the id in the path' });
   }
   const checked = route.body!.rules.safeParse(content);
-  if (!checked.error) return asParsed(inputOf(route, checked.data));
+  if (!checked.error) return inputOf(route, checked.data);
   issues.push(...issuesOf(checked.error.issues));
   return undefined;
 }
