@@ -149,7 +149,8 @@ export class TrustedDocuments {
       hash === undefined
         ? null
         : await this.#lookUp(`${list ?? ''} sha256:${hash}`, () => this.#store.documentByHash(list, hash));
-    if (found || list === undefined || name.startsWith('sha256:')) return found;
+    // An id of the client preset looks like a hash.
+    if (found || list === undefined) return found;
     return this.#lookUp(`${list} ${name}`, () => this.#store.documentById(list, name));
   }
 

@@ -1,0 +1,142 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCommand, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'petstore-documents-'));
+const settings = { DATA_FILE: join(home, 'petstore.db') };
+const documents = (...args: string[]) => runCommand('documents', settings, ...args);
+const file = (name: string, content: unknown): string => {
+  const path = join(home, name);
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+};
+const apollo = (operations: object[]) => ({
+  format: 'apollo-persisted-query-manifest',
+  version: 1,
+  operations,
+});
+
+const PET = 'query Pet($id: ID!) { pet(id: $id) { name } }';
+const PAGES = 'query Pages($n: Int) { categories(first: $n) { nodes { pets(first: 5) { nodes { id } } } } }';
+
+afterAll(() => rmSync(home, { recursive: true }));
+
+describe('the documents command', () => {
+  let server: ServerProcess;
+  beforeAll(async () => {
+    server = await startServer(settings);
+  }, 60_000);
+  afterAll(async () => {
+    server.child.kill('SIGTERM');
+    await server.exited;
+  });
+
+  it('pushes manifests, lists them with prices, and binds keys to them beside a server', async () => {
+    const map = file('map.json', { pet: PET });
+    const manifest = file(
+      'apollo.json',
+      apollo([{ id: 'pages', name: 'Pages', type: 'query', body: PAGES }]),
+    );
+    const pushed = await documents('push', 'web', map, manifest, '--json');
+    expect(JSON.parse(pushed.stdout)).toEqual({
+      list: 'web',
+      documents: [
+        { id: 'pet', operations: 'Pet', price: 1, added: true },
+        // 100 categories with 5 pets each.
+        { id: 'pages', operations: 'Pages', price: 6, added: true },
+      ],
+    });
+    // The same again changes nothing.
+    expect((await documents('push', 'web', map)).stdout).toContain('web: 0 added, 1 already there.');
+    const { stdout } = await runKeys(
+      settings,
+      ...['create', '--name', 'bound', '--plan', 'pro', '--documents', 'web', '--json'],
+    );
+    const { key } = JSON.parse(stdout);
+    const ask = async (body: object) =>
+      (
+        await fetch(`${server.url}/graphql`, {
+          method: 'POST',
+          headers: { 'x-api-key': key, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+      ).status;
+    expect(await ask({ documentId: 'pet', variables: { id: 1 } })).toBe(200);
+    expect(await ask({ query: PET, variables: { id: 1 } })).toBe(200);
+    expect(await ask({ query: '{ pets { totalCount } }' })).toBe(403);
+    const rows = JSON.parse((await documents('list', 'web', '--json')).stdout);
+    expect(rows).toMatchObject([
+      { list: 'web', id: 'pages', operations: 'Pages', price: 6 },
+      { list: 'web', id: 'pet', operations: 'Pet', price: 1 },
+    ]);
+    expect((await documents('check', 'web')).stdout).toBe('All 2 documents fit the schema.\n');
+    expect((await documents('remove', 'web', '--unused', '90d')).stdout).toBe('0 of 2 removed.\n');
+    expect((await documents('remove', 'web', '--id', 'pages')).code).toBe(0);
+    expect((await documents('list')).stdout).not.toContain('pages');
+  }, 60_000);
+
+  it.each<[string[], unknown, RegExp]>([
+    [[], { a: 'query A { nope }' }, /^Nothing was stored\.\na: Cannot query field "nope"/],
+    [[], { b: '{' }, /^Nothing was stored\.\nb: Syntax Error/],
+    [
+      [],
+      { c: '{ categories(first: 100) { nodes { pets(first: 100) { nodes { id } } } } }' },
+      /maximum is 50/,
+    ],
+    [[], { pet: '{ pets { totalCount } }' }, /^Nothing was stored\. These ids have another text: pet\.$/],
+    [[], { 'a b': PET }, /the id "a b" must have 1 to 128 visible ASCII characters/],
+    [[], { a: 7 }, /the document of a is no text/],
+    [[], {}, /it has no documents/],
+    [[], [], /is no manifest/],
+    [[], 'no JSON', /cannot be read/],
+  ])(
+    'stores nothing of a faulty manifest %j %j',
+    async (_, content, message) => {
+      const good = { good: '{ orders { totalCount } }' };
+      const isMap =
+        typeof content === 'object' && !Array.isArray(content) && Object.keys(content!).length > 0;
+      const { code, stderr, stdout } = await documents(
+        ...[
+          'push',
+          'web',
+          file('good.json', good),
+          file('faulty.json', isMap ? { ...good, ...(content as object) } : content),
+        ],
+      );
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr.trimEnd()).toMatch(message);
+      expect((await documents('list')).stdout).not.toContain('good');
+    },
+    30_000,
+  );
+
+  it.each<[string[], number, RegExp]>([
+    [['list', 'none'], 1, /^There is no list none\.$/],
+    [['check', 'none'], 1, /^There is no list none\.$/],
+    [['remove', 'none', '--id', 'x'], 1, /^There is no list none\.$/],
+    [['remove', 'web', '--id', 'none'], 1, /^The list web has no document none\.$/],
+    [['remove', 'web'], 2, /^remove needs either --id or --unused\./],
+    [['remove', 'web', '--unused', 'soon'], 2, /^--unused must be a duration/],
+    [['push', 'any', 'x.json'], 2, /^NAME must have/],
+    [['push', 'web'], 2, /^push needs a FILE\./],
+    [['push'], 2, /^push needs the NAME of a list\./],
+  ])(
+    '%j exits with %i',
+    async (args, expected, message) => {
+      const { code, stderr } = await documents(...args);
+      expect(code).toBe(expected);
+      expect(stderr.trimEnd()).toMatch(message);
+    },
+    30_000,
+  );
+
+  it('keys cannot be bound to a list that does not exist', async () => {
+    const { code, stderr } = await runKeys(
+      settings,
+      ...['create', '--name', 'x', '--plan', 'pro', '--documents', 'report:none'],
+    );
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'There is no list none.\n' });
+  }, 30_000);
+});
