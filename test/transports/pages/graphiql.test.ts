@@ -150,6 +150,7 @@ withBrowser('GraphiQL', (kit) => {
       'A mutation': '"createOrder"',
       'One pet': '"pet"',
       'Rate limit': '"rateLimit"',
+      'Ordering and finding': '"Rex"',
     };
     const examples = page.locator('.examples button');
     await examples.first().waitFor({ timeout: 30_000 });

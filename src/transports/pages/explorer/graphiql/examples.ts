@@ -118,6 +118,21 @@ const EXAMPLES: readonly Example[] = [
 }
 `,
   },
+  {
+    id: 'finding',
+    title: 'Ordering and finding',
+    about: 'Pets whose name begins with "re", regardless of case and accents, from Z to A.',
+    query: `query FindPets {
+  pets(filter: { name: "re" }, sort: name_desc, first: 5) {
+    totalCount
+    nodes {
+      name
+      status
+    }
+  }
+}
+`,
+  },
 ];
 
 const SUBSCRIPTION: Example = {
