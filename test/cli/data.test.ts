@@ -185,7 +185,7 @@ describe.each(Object.entries(engines))('an import to %s', (_name, newStore) => {
       JSON.parse(readFileSync(join(again, 'manifest.json'), 'utf8')).parts.map(
         ({ rows }: { rows: number }) => rows,
       ),
-    ).toEqual([6, 2, 1_301, 4, 1, expect.any(Number), 2]);
+    ).toEqual([6, 2, 1_301, 4, 1, expect.any(Number), 0, 2]);
   });
 
   it('is refused by a store that is not empty', async () => {
@@ -345,7 +345,7 @@ describe('the data command', () => {
       code: 0,
       stderr: '',
       stdout:
-        'Exported 4 counters, 1 categories, 6,000 pets, 3 orders, 1 usage, 1 usageHistory, 1 keys.\n'.replace(
+        'Exported 4 counters, 1 categories, 6,000 pets, 3 orders, 1 usage, 1 usageHistory, 0 webhooks, 1 keys.\n'.replace(
           '4 counters',
           `${exported.stdout.match(/\d+ counters/)?.[0]}`,
         ),
