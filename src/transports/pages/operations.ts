@@ -26,7 +26,8 @@ function exampleOf({ pathParameter, pathValue, body, shape }: Route): Record<str
   const variables: Record<string, unknown> =
     pathParameter === undefined ? {} : { [pathParameter]: pathValue?.example ?? '1' };
   if (body && shape) {
-    variables.input = bodyExample(shape, body);
+    const example = bodyExample(shape, body);
+    variables.input = body.toInput ? body.toInput(example as never) : example;
   }
   return variables;
 }
