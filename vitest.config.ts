@@ -18,6 +18,7 @@ export default defineConfig({
     // Ends what hangs. It says nothing about speed, since other programs may have the processors.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 10_000 } },
     // Ignores late errors of abandoned fields, as the server does (src/main.ts).
     onUnhandledError: ({ name }) => name !== 'GraphQLError',
   },

@@ -15,7 +15,7 @@ export const PARTS: Record<string, Part> = {
     first: ['test/execution/schema.test.ts', 'test/openapi/openapi.test.ts', 'test/sample.test.ts'],
     tests: [
       'test/domains/**/*.test.ts',
-      'test/transports/{rest,events}/**/*.test.ts',
+      'test/transports/rest/**/*.test.ts',
       'test/schema/*.test.ts',
       'test/execution/{mutation,schema}.test.ts',
       'test/openapi/**/*.test.ts',

@@ -5,7 +5,7 @@ import { PARTS } from './parts.ts';
 
 /**
  * Mutation testing: `npm run mutants` changes the sources one place at a time and checks whether a test detects it.
- * `npm run mutants -- access sqlite` does so for these parts only, `access:src/store/usage.ts` for one file of a part.
+ * `npm run mutants -- access sqlite` does so for these parts only, `access:src/access/limiter.ts` for one file of a part.
  * A mutant takes 0.4 to 3 s of CPU time. Results are kept in `reports/` and reused while neither the source nor the tests
  * of a mutant change. Prints the share of detected mutants by part and file, and exits with 1 if that of a part is below
  * 85 %.
