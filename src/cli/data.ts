@@ -12,12 +12,13 @@ const USAGE = `Usage: ${RUN} export DIR
        ${RUN} import DIR
 
 export  writes everything that the store holds to a new directory DIR: records, API keys with their hashes,
-        counters of ids, and usage. Beside a server on an embedded store it is one snapshot.
+        webhooks with their secrets, trusted documents, counters of ids, and usage. Beside a server on an
+        embedded store it is one snapshot.
 import  fills an empty store from DIR. An import that was interrupted is completed by running it again; until
         then the store is not served.
 
-Uses the store of MONGODB_URI or DATA_FILE. Events and outcomes of idempotent calls are not moved. DIR holds the
-hashes of the keys: treat it like a backup.`;
+Uses the store of MONGODB_URI or DATA_FILE. Events and outcomes of idempotent calls are not moved. A moved
+webhook begins at the new store's log. DIR holds hashes and secrets: treat it like a backup.`;
 
 /** A mistake of the user: the message is printed without a stack. */
 class UsageError extends Error {}

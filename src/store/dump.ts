@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Field } from '../foundation/fields.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
+import type { DocumentStore, TrustedDocument } from './store.ts';
 import type { Webhook } from './webhooks.ts';
 
 /** A row as plain JSON. An int64 is a string of digits, so that nothing is rounded. */
@@ -103,6 +104,26 @@ export const webhookRow = ({ progress: _, ...row }: Webhook): DumpRow => ({ ...r
 export const movedWebhook = (row: DumpRow, after: string): Webhook => ({
   ...(row as unknown as Omit<Webhook, 'progress'>),
   progress: { after, moves: 0, attempted: 0, attempts: [] },
+});
+
+const DOCUMENT_RULE = z.strictObject({
+  list: z.string().min(1),
+  id: z.string().regex(/^[\x21-\x7e]{1,128}$/),
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  text: z.string().min(1),
+  addedAt: z.number(),
+  lastUsedAt: z.number().optional(),
+});
+
+/** The trusted documents of a store, on any engine. */
+export const documentsPart = (store: Pick<DocumentStore, 'documents' | 'addDocuments'>): DumpPart => ({
+  name: 'documents',
+  rule: DOCUMENT_RULE,
+  async *batches() {
+    yield (await store.documents()) as unknown as readonly DumpRow[];
+  },
+  add: (rows) => store.addDocuments(rows as unknown as readonly TrustedDocument[]),
+  isEmpty: () => andThen(store.documents(), ({ length }) => length === 0),
 });
 
 const COUNT = z.number().min(0);

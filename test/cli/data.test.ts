@@ -11,6 +11,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
+import { hashOf } from '../../src/execution/trusted-documents.ts';
 import type { Dump } from '../../src/store/dump.ts';
 import { openDump, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -91,6 +92,11 @@ async function fill(config: Config, pets = 30): Promise<string> {
   await store.addUsage([
     { apiKeyId: apiKey.id, lastUsedAt: Date.now(), days: [{ date, operations: [operation] }] },
   ]);
+  const text = '{ pet(id: 1) { name } }';
+  await store.addDocuments([
+    { list: 'web', id: 'pet', hash: hashOf(text), text, addedAt: 5, lastUsedAt: 6 },
+    { list: 'web', id: 'other', hash: hashOf('{ a }'), text: '{ a }', addedAt: 7 },
+  ]);
   await store.close();
   return key;
 }
@@ -117,6 +123,7 @@ async function seen(config: Config, key: string) {
     replies.push({ list, status, text, etag: headers.etag });
   }
   const { headers } = await gateway.call('/pets/1', { key });
+  const documents = await store.documents();
   const [events, usage] = [await gateway.call('/events', { key }), await gateway.call('/usage', { key })];
   const ids = [
     (await store.table(Category).insert({ name: 'Next' })).id,
@@ -129,6 +136,7 @@ async function seen(config: Config, key: string) {
     replies,
     remaining: headers['x-ratelimit-remaining'],
     ids,
+    documents,
     events: events.json,
     usage: usage.json,
   };
@@ -185,7 +193,7 @@ describe.each(Object.entries(engines))('an import to %s', (_name, newStore) => {
       JSON.parse(readFileSync(join(again, 'manifest.json'), 'utf8')).parts.map(
         ({ rows }: { rows: number }) => rows,
       ),
-    ).toEqual([6, 2, 1_301, 4, 1, expect.any(Number), 0, 2]);
+    ).toEqual([6, 2, 1_301, 4, 1, expect.any(Number), 2, 0, 2]);
   });
 
   it('is refused by a store that is not empty', async () => {
@@ -345,7 +353,7 @@ describe('the data command', () => {
       code: 0,
       stderr: '',
       stdout:
-        'Exported 4 counters, 1 categories, 6,000 pets, 3 orders, 1 usage, 1 usageHistory, 0 webhooks, 1 keys.\n'.replace(
+        'Exported 4 counters, 1 categories, 6,000 pets, 3 orders, 1 usage, 1 usageHistory, 2 documents, 0 webhooks, 1 keys.\n'.replace(
           '4 counters',
           `${exported.stdout.match(/\d+ counters/)?.[0]}`,
         ),

@@ -8,6 +8,7 @@ import {
   type Dump,
   type DumpPart,
   type DumpRow,
+  documentsPart,
   movedWebhook,
   recordRule,
   USAGE_HISTORY_RULE,
@@ -30,6 +31,7 @@ import { type CounterDocument, countersCollection, createIdSequences } from './i
 import { progressOf, refuseUnfinishedImport } from './import-progress.ts';
 import { toKey } from './keys.ts';
 import { prepareLayout } from './layout.ts';
+import { mongoDocuments } from './trusted-documents.ts';
 import { createUnitRunners } from './units.ts';
 import { toUsage, type UsageDocument, usageCollection } from './usage.ts';
 import { mongoUsageHistory, rowsOf, type UsageDayDocument, usageHistoryCollection } from './usage-history.ts';
@@ -237,7 +239,15 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
 
   return {
     engine: 'mongodb',
-    parts: [counters, ...records.map(recordPart), usage, usageHistory, webhooksPart, keys],
+    parts: [
+      counters,
+      ...records.map(recordPart),
+      usage,
+      usageHistory,
+      documentsPart(mongoDocuments(database)),
+      webhooksPart,
+      keys,
+    ],
     async progress() {
       const found = await progress.findOne({ _id: 'unfinished' }, options);
       if (!found) return null;

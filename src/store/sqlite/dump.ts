@@ -7,6 +7,7 @@ import {
   type Dump,
   type DumpPart,
   type DumpRow,
+  documentsPart,
   movedWebhook,
   recordRule,
   USAGE_HISTORY_RULE,
@@ -31,6 +32,7 @@ import { prepareRecords } from './record-schema.ts';
 import { Records } from './records.ts';
 import { migrate } from './schema.ts';
 import { createFile } from './sqlite-store.ts';
+import { documentLists } from './trusted-documents.ts';
 import { webhooks } from './webhooks.ts';
 
 /** How many milliseconds to wait for another process. */
@@ -58,6 +60,7 @@ export function openSqliteDump(file: string, records: readonly AnyRecord[], mode
     ...records.map((record) => recordPart(db, record)),
     usage(db),
     usageHistory(db),
+    documentsPart(documentLists(db)),
     webhooksPart(db),
     keys(db),
   ];
