@@ -214,11 +214,11 @@ class Gateway {
 
   #send(context: RequestContext, answer: HttpResponse): void {
     const isSent = this.#writer.write(context, answer);
-    this.#record(context, isSent ? undefined : { aborted: true });
+    this.#record(context, isSent);
   }
 
-  /** @param more `aborted`: the client disconnected before the response */
-  #record(context: RequestContext, more?: { aborted: true }): void {
+  /** @param isSent whether the client was still there for the response */
+  #record(context: RequestContext, isSent: boolean): void {
     const milliseconds = performance.now() - context.startedAt;
     this.#metrics?.observe(context, milliseconds);
     this.#tracing?.end(context);
@@ -238,7 +238,7 @@ class Gateway {
         client: clientAddress(context.request, this.#proxies),
         ms: Math.round(milliseconds * 1000) / 1000,
         traceId: span?.spanContext().traceId,
-        ...more,
+        aborted: isSent ? undefined : true,
       },
       'request',
     );

@@ -40,14 +40,7 @@ export class Access {
     return andThen(
       this.principalOf(key, store),
       (principal) =>
-        principal &&
-        new Session({
-          principal,
-          address,
-          store,
-          counters: this.#counters,
-          now: this.#now,
-        }),
+        principal && new Session({ principal, address, store, counters: this.#counters, now: this.#now }),
     );
   }
 

@@ -29,10 +29,10 @@ function checksumOf(secret: string): string {
   return digits;
 }
 
-/** Whether a text can be a key: one with a checksum, or one of the form before that. */
-function isWellFormed(key: string): boolean {
-  const match = KEY_PATTERN.exec(key);
-  return match !== null && (match[1] === undefined || checksumOf(match[1]) === match[2]);
+/** Whether the checksum of a text that matches {@link KEY_PATTERN} is right. The form before had none. */
+function hasValidChecksum(key: string): boolean {
+  const [, secret, checksum] = KEY_PATTERN.exec(key)!;
+  return secret === undefined || checksumOf(secret) === checksum;
 }
 
 /**
@@ -94,11 +94,12 @@ export class Authenticator {
   /** @throws UNAVAILABLE if the store cannot be read */
   authenticate(store: AccessStore, key: string): MaybePromise<Principal | null> {
     // The format is public, so rejecting a malformed key early leaks nothing and saves a read.
-    if (!isWellFormed(key)) return null;
+    if (!KEY_PATTERN.test(key)) return null;
     const keyHash = hashOf(key);
     const known = this.#cache.get(keyHash);
     const asked = this.#clock.monotonic();
     if (known && asked < known.until && this.#clock.now() < known.expiresAt) return known.principal;
+    if (!hasValidChecksum(key)) return null;
     const found = store.apiKeyBySecretHash(keyHash);
     return andThen(found, (apiKey) => this.#store(keyHash, apiKey, asked));
   }

@@ -71,7 +71,6 @@ const FREE_WORK = { key: 120, address: 240 };
  * the transport.
  */
 export class Session {
-  readonly network: string | undefined;
   readonly store: Store;
   readonly now: () => number;
   readonly #counters: Counters;
@@ -96,7 +95,6 @@ export class Session {
   constructor({ principal, address, store, counters, now }: SessionOptions) {
     this.#principal = principal;
     this.#address = address;
-    this.network = address === undefined ? undefined : customerNetwork(address);
     this.store = store;
     this.now = now;
     this.#counters = counters;
@@ -231,8 +229,9 @@ export class Session {
 
   #freeWork(): Limit[] {
     const ofKey = this.#limit('free work', FREE_WORK.key);
-    if (this.network === undefined) return [ofKey];
-    return [ofKey, { name: 'free work of an address', caller: this.network, max: FREE_WORK.address }];
+    if (this.#address === undefined) return [ofKey];
+    const caller = customerNetwork(this.#address);
+    return [ofKey, { name: 'free work of an address', caller, max: FREE_WORK.address }];
   }
 
   #limit(name: string, max: number): Limit {

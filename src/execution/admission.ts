@@ -70,7 +70,9 @@ export async function admitPaying(
   received: GraphQLRequest,
   mayMutate: boolean,
 ): Promise<Admission> {
-  const request = await resolved(session, services, received);
+  const request = isResolved(session, services, received)
+    ? received
+    : await resolved(session, services, received);
   if (session.hasPaid) return admit(services, request, mayMutate, session.principal);
   try {
     const admission = admit(services, request, mayMutate, session.principal, new Meter(0));
@@ -84,15 +86,21 @@ export async function admitPaying(
   }
 }
 
+/** Whether a request is read as it is: it names no documents, or is refused for its length. */
+const isResolved = (
+  { principal }: Session,
+  { trusted }: AdmissionServices,
+  { parameters }: GraphQLRequest,
+): boolean =>
+  (Array.isArray(parameters) && parameters.length > MAX_BATCH_SIZE) ||
+  !trusted.isNeeded(principal, parameters);
+
 /** The request with the texts of the documents that it names, if the key may run them. */
 async function resolved(
   session: Session,
   { trusted, persisted }: AdmissionServices,
-  request: GraphQLRequest,
+  { parameters, bytes }: GraphQLRequest,
 ): Promise<GraphQLRequest> {
-  const { parameters, bytes } = request;
-  if (!trusted.isNeeded(session.principal, parameters)) return request;
-  if (Array.isArray(parameters) && parameters.length > MAX_BATCH_SIZE) return request;
   return { parameters: await trusted.resolve(session, parameters, persisted), bytes };
 }
 

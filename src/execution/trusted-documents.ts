@@ -78,10 +78,7 @@ export class TrustedDocuments {
   /** Whether parameters have to be resolved at all, which most have not. */
   isNeeded({ documents }: Pick<Principal, 'documents'>, parameters: unknown): boolean {
     if (documents !== undefined) return true;
-    const all = Array.isArray(parameters) ? parameters : [parameters];
-    return all.some(
-      (each) => isObject(each) && (each.documentId != null || persistedHash(each) !== undefined),
-    );
+    return Array.isArray(parameters) ? parameters.some(namesDocument) : namesDocument(parameters);
   }
 
   /**
@@ -183,6 +180,9 @@ export class TrustedDocuments {
 
 const isObject = (value: unknown): value is Parameters =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const namesDocument = (given: unknown): boolean =>
+  isObject(given) && (given.documentId != null || persistedHash(given) !== undefined);
 
 /** The hash of `extensions.persistedQuery`, if it is well-formed; otherwise admission refuses it. */
 function persistedHash({ extensions }: Parameters): string | undefined {

@@ -111,7 +111,7 @@ export function acceptsContentType(header: string | undefined, types: readonly s
 
 /** Whether a Content-Type has a parameter, given as `name=value` in lower case. */
 export const hasParameter = (header: string | undefined, parameter: string): boolean =>
-  header !== undefined && partsOf(header).includes(parameter, 1);
+  header?.includes(';') === true && partsOf(header).includes(parameter, 1);
 
 /** A media type and its parameters, in lower case. */
 const partsOf = (text: string): string[] => text.toLowerCase().split(';').map(withoutSpace);

@@ -1,4 +1,3 @@
-import type { Position } from '../foundation/cursor.ts';
 import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
@@ -68,25 +67,23 @@ function checkSize(path: string, value: number | null | undefined, issues: Issue
 }
 
 /** What a connection needs beyond its page. Each function is called only if a client selects the field. */
-export interface ConnectionSource<T> {
-  cursorOf: (item: T) => string;
-  /** The cursor of a place at which a page ended without a record. */
-  cursorAt: (position: Position) => string;
+export interface ConnectionSource<T extends { id: Id }> {
+  /** The order of the list, which its cursors name. */
+  sort: Sort;
   /** Reads another page of the same list. */
   pageOf: (page: PageRequest) => MaybePromise<Page<T>>;
   count: () => MaybePromise<number>;
 }
 
 /** A list known to be empty, for which the database need not be queried. */
-const emptySource = <T>(): ConnectionSource<T> => ({
-  cursorOf: () => '0',
-  cursorAt: ({ id }) => id,
+const emptySource = <T extends { id: Id }>(): ConnectionSource<T> => ({
+  sort: DEFAULT_SORT,
   pageOf: () => ({ items: [], hasMore: false }),
   count: () => 0,
 });
 
-/** A page as a Relay connection. Edges and page info beyond the page are computed on demand. */
-export class Connection<T> {
+/** A page of records as a Relay connection. Edges and page info beyond the page are computed on demand. */
+export class Connection<T extends { id: Id }> {
   readonly #page: Page<T>;
   readonly #request: PageRequest;
   readonly #source: ConnectionSource<T>;
@@ -102,7 +99,8 @@ export class Connection<T> {
   }
 
   get edges(): { cursor: string; node: T }[] {
-    return this.#page.items.map((node) => ({ cursor: this.#source.cursorOf(node), node }));
+    const { sort } = this.#source;
+    return this.#page.items.map((node) => ({ cursor: cursorOf(sort, node), node }));
   }
 
   get totalCount(): () => MaybePromise<number> {
@@ -120,15 +118,15 @@ export class Connection<T> {
   get startCursor(): string | null {
     const { items, end } = this.#page;
     const first = items[0];
-    if (end && this.#request.backward) return this.#source.cursorAt(end);
-    return first === undefined ? null : this.#source.cursorOf(first);
+    if (end && this.#request.backward) return cursorAt(this.#source.sort, end);
+    return first === undefined ? null : cursorOf(this.#source.sort, first);
   }
 
   get endCursor(): string | null {
     const { items, end } = this.#page;
     const last = items.at(-1);
-    if (end && !this.#request.backward) return this.#source.cursorAt(end);
-    return last === undefined ? null : this.#source.cursorOf(last);
+    if (end && !this.#request.backward) return cursorAt(this.#source.sort, end);
+    return last === undefined ? null : cursorOf(this.#source.sort, last);
   }
 
   // May hold promises if the database has to be queried; the resolvers of these fields pass them on.
@@ -185,7 +183,10 @@ export class Connection<T> {
 }
 
 /** Reads a page of a list as a connection. */
-function connect<T>(request: PageRequest, source: ConnectionSource<T>): MaybePromise<Connection<T>> {
+function connect<T extends { id: Id }>(
+  request: PageRequest,
+  source: ConnectionSource<T>,
+): MaybePromise<Connection<T>> {
   const page = source.pageOf(request);
   if (page instanceof Promise) return page.then((found) => new Connection(found, request, source));
   return new Connection(page, request, source);
@@ -195,11 +196,6 @@ function connect<T>(request: PageRequest, source: ConnectionSource<T>): MaybePro
 export type GivenFilter<R extends AnyRecord> = {
   [K in keyof FilterOf<R>]?: FilterOf<R>[K] | (Prefix extends FilterOf<R>[K] ? string : never) | undefined;
 };
-
-const cursorsOf = <R extends AnyRecord>(sort: Sort) => ({
-  cursorOf: (item: RecordOf<R>) => cursorOf(sort, item as never),
-  cursorAt: (position: Position) => cursorAt(sort, position),
-});
 
 /** All records of a kind that match a filter, as a connection. */
 export function recordConnection<R extends AnyRecord>(
@@ -211,7 +207,7 @@ export function recordConnection<R extends AnyRecord>(
   const { page: request, sort, filter: wanted } = listRequest(record, args, given);
   const filter = wanted as FilterOf<R>;
   return connect(request, {
-    ...cursorsOf<R>(sort),
+    sort,
     pageOf: (page) => loaders.page(record, filter, page),
     count: () => loaders.count(record, filter),
   });
@@ -235,7 +231,7 @@ export function childConnection<R extends AnyRecord>(
   if (wanted !== parent) return connect<RecordOf<R>>(request, emptySource());
   const rest = others as FilterOf<R>;
   return connect(request, {
-    ...cursorsOf<R>(sort),
+    sort,
     pageOf: (page) => loaders.pageOf(record, field, parent, rest, page),
     count: () => loaders.countOf(record, field, parent, rest),
   });

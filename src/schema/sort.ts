@@ -90,15 +90,15 @@ export function prefixOf(field: Field, text: string): Prefix | null {
 }
 
 /** The cursor of a record, which is its id in a list ordered by ascending id. */
-export const cursorOf = (
-  { name, field }: Sort,
-  record: Readonly<Record<string, unknown>> & { id: Id },
-): string =>
+export const cursorOf = ({ name, field }: Sort, record: { readonly id: Id }): string =>
   name === DEFAULT_SORT.name
     ? record.id
     : encodeCursor(name, {
         id: record.id,
-        value: field === undefined ? null : ((record[field] ?? null) as SortValue),
+        value:
+          field === undefined
+            ? null
+            : (((record as Readonly<Record<string, unknown>>)[field] ?? null) as SortValue),
       });
 
 /** The cursor of a place in a list. */

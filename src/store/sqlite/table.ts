@@ -10,7 +10,7 @@ import {
   referencesOf,
 } from '../../foundation/record.ts';
 import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
-import { eventTypesOf, updateTypeOf } from '../events.ts';
+import { type EventType, eventTypesOf, updateTypeOf } from '../events.ts';
 import type { Check, Page, PageRequest, Table } from '../table.ts';
 import { type Column, columnName, columnsOf, foldedColumnsOf } from './columns.ts';
 import { type Where, whereOf } from './conditions.ts';
@@ -41,6 +41,9 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
   readonly #records: Records<Stored>;
   readonly #counts: Counts;
   readonly #ids: AssignIds;
+  readonly #references: ReturnType<typeof referencesOf>;
+  readonly #created: EventType;
+  readonly #insert: string;
 
   /**
    * @param tableOf the tables of other records
@@ -65,6 +68,10 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     this.#stored = [...this.#columns, ...foldedColumnsOf(record)];
     this.#records = new Records(db, record, cacheSize);
     this.#counts = new Counts(db, record);
+    this.#references = referencesOf(record);
+    this.#created = eventTypesOf(record).created;
+    const names = ['id', ...this.#stored.map(({ name }) => name)];
+    this.#insert = `insert into ${record.plural} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`;
     this.#ids = record.choosesId ? assignSkippingChosen(db, record.kind) : assignIds(db, record.plural);
   }
 
@@ -116,22 +123,19 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
   }
 
   insert(input: Values): RecordOf<R> {
-    const { plural } = this.#record;
     const values = this.#normalised(input, {});
-    const columns = this.#stored.map(({ field, stored }) => stored(values[field]));
     this.#checkReferences(values, undefined);
     const chosen = this.#record.choosesId ? (input.id as Id | undefined) : undefined;
     if (chosen !== undefined && this.#records.find(chosen)) throw idTaken(this.#record, chosen);
     this.#checkUnique(values, NO_ID);
-    const names = ['id', ...this.#stored.map(({ name }) => name)];
-    const id = this.#ids(chosen, (id) =>
-      this.#db.run(
-        `insert into ${plural} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`,
-        [id, ...columns],
-      ),
-    );
+    const columns: Value[] = [null];
+    for (const { field, stored } of this.#stored) columns.push(stored(values[field]));
+    const id = this.#ids(chosen, (id) => {
+      columns[0] = id;
+      this.#db.run(this.#insert, columns);
+    });
     const record = { id: String(id), ...values };
-    this.#append(eventTypesOf(this.#record).created, record);
+    this.#append(this.#created, record);
     return this.#records.written(record) as RecordOf<R>;
   }
 
@@ -206,7 +210,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
 
   /** @throws UNKNOWN_REFERENCE if a reference that is new, or holds its parent from now on, names nothing */
   #checkReferences(values: Values, current: Values | undefined): void {
-    for (const reference of referencesOf(this.#record)) {
+    for (const reference of this.#references) {
       const { field, parent } = reference;
       const id = values[field] as Id | undefined;
       if (id === undefined) continue;

@@ -2,7 +2,7 @@ import type { Session } from '../../access/session.ts';
 import type { Admission, AdmissionResult } from '../../execution/admission.ts';
 import type { PublicResult } from '../../execution/execute.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
-import { Meter } from '../../foundation/meter.ts';
+import { ALLOWANCES, Meter } from '../../foundation/meter.ts';
 import { etagOfPieces, sendPieces } from '../../http/pieces.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
@@ -11,6 +11,9 @@ import { run, statusOf } from './run.ts';
 
 /** Answers up to this cost are held as a whole, about ten megabytes at most. */
 const MAX_HELD_COST = 10;
+
+/** Bytes of UTF-8 that a UTF-16 code unit takes at most. */
+const MAX_BYTES_PER_UNIT = 3;
 
 /** Whether the answer is sent in pieces. */
 export const isLarge = ({ cost }: Admission): boolean => cost > MAX_HELD_COST;
@@ -28,8 +31,10 @@ export async function answer(
   if (!batch) {
     const [operation] = operations as [AdmissionResult];
     const result = await run(context, session, operation, 0);
-    const head = { status: statusOf(result), headers: [], contentType };
-    if (!isLarge(admission)) return { ...head, body: metered(cost, stringify(operation, result)) };
+    const status = statusOf(result);
+    if (!isLarge(admission))
+      return { status, headers: [], body: metered(cost, stringify(operation, result)), contentType };
+    const head = { status, headers: [], contentType };
     const isRead = context.method !== 'POST' && head.status === 200;
     return {
       ...head,
@@ -49,7 +54,8 @@ export async function answer(
 
 /** Draws an answer on what was paid for. @throws QUERY_TOO_COMPLEX */
 function metered(cost: number, body: string): string {
-  new Meter(cost).draw('bytesWritten', Buffer.byteLength(body));
+  if (body.length * MAX_BYTES_PER_UNIT > ALLOWANCES.bytesWritten.free)
+    new Meter(cost).draw('bytesWritten', Buffer.byteLength(body));
   return body;
 }
 

@@ -26,9 +26,7 @@ async function resultOf(
   operation: AdmissionResult,
   index: number,
 ): Promise<PublicResult> {
-  const extensions = extensionsOf(context, session);
-  const more = extensions && { extensions };
-  if (operation instanceof OperationRefused) return { errors: [...operation.errors], ...more };
+  if (operation instanceof OperationRefused) return extended(context, session, refusal(operation));
   const call = newContext(session, {
     cost: operation.cost,
     requestId: context.requestId,
@@ -36,10 +34,10 @@ async function resultOf(
     idempotency: idempotencyFor(context, index),
   });
   try {
-    const { errors, data } = await operation.execute(call);
-    return errors ? { errors, data: data ?? null, ...more } : { data: data ?? null, ...more };
+    const { errors, data = null } = await operation.execute(call);
+    return extended(context, session, errors ? { errors, data } : { data });
   } catch (error) {
-    if (error instanceof OperationRefused) return { errors: [...error.errors], ...more };
+    if (error instanceof OperationRefused) return extended(context, session, refusal(error));
     throw error;
   }
 }
@@ -47,8 +45,11 @@ async function resultOf(
 /** 200 once the operation ran. Errors before that are all 400. */
 export const statusOf = (result: PublicResult): number => ('data' in result ? 200 : 400);
 
-/** The cost of the request and the remaining budget, if the client asked for them. */
-function extensionsOf(context: RequestContext, session: Session): Record<string, unknown> | undefined {
-  if (context.headers['x-ratelimit-extension'] !== 'on') return undefined;
-  return { rateLimit: formatBudget(session.budget(session.units)) };
+const refusal = ({ errors }: OperationRefused): PublicResult => ({ errors: [...errors] });
+
+/** Adds the cost of the request and the remaining budget, if the client asked for them. */
+function extended(context: RequestContext, session: Session, result: PublicResult): PublicResult {
+  if (context.headers['x-ratelimit-extension'] === 'on')
+    result.extensions = { rateLimit: formatBudget(session.budget(session.units)) };
+  return result;
 }
