@@ -143,10 +143,9 @@ export class MongoTable {
     // Refuses malformed values before anything is written.
     const document = this.#codec.newDocument(0n, input);
     const values = this.#codec.toRecord(document);
-    const [_id] = await Promise.all([
-      chosen === undefined ? this.#nextId() : toKey(chosen),
-      this.#requireReferences(values, undefined, unit),
-    ]);
+    // In this order, so that a refusal uses up no id, as in the other engine.
+    await this.#requireReferences(values, undefined, unit);
+    const _id = chosen === undefined ? await this.#nextId() : toKey(chosen);
     document._id = _id;
     if (chosen === undefined) await this.#insertAssigned(document, unit);
     else {

@@ -158,7 +158,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a database of the earlier layout',
     expect((await store.table(Category).insert({ name: 'Cats' })).id).toBe('5');
     await store.table(Pet).update('9', { name: 'Max' });
     expect(Object.keys((await db.collection<Stored>('pets').findOne({ _id: 9n })) ?? {}).sort()).toEqual(
-      ['_id', 'categoryId', 'name', 'quantity', 'status', 'version', 'written'].sort(),
+      ['_id', 'categoryId', 'name', 'nameFolded', 'quantity', 'status', 'version', 'written'].sort(),
     );
     const old = { id: 'k', name: 'Old', plan: 'free', limits, createdAt: 5, secrets };
     expect(await store.apiKeyBySecretHash('abc')).toEqual(old);
