@@ -300,7 +300,7 @@ describe('SIGKILL', () => {
   it('loses no acknowledged write and leads to no repeated id', async () => {
     const key = await unlimitedKey();
     let acknowledged: string[] = [];
-    for (let round = 0; round < Number(process.env.KILL_ROUNDS ?? 4); round++) {
+    for (let round = 0; round < Number(process.env.KILL_ROUNDS ?? 2); round++) {
       const server = await start();
       const writers = Array.from({ length: 4 }, async () => {
         for (;;) {

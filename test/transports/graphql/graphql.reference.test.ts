@@ -38,6 +38,7 @@ import { RequestContext } from '../../../src/http/request-context.ts';
 import type { HttpResponse } from '../../../src/http/response.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { GraphQLTransport } from '../../../src/transports/graphql/graphql.ts';
+import { cases } from '../../kit/cases.ts';
 import { sqlite } from '../../kit/petstore.ts';
 import type { OpenedStore } from '../../kit/stores.ts';
 
@@ -452,7 +453,7 @@ describe('the common path', () => {
     await expectSame(post('{ pet(id: 1) { name } }', undefined, { 'content-type': contentType }));
   });
 
-  const numRuns = Number(process.env.FUZZ_RUNS ?? 300);
+  const numRuns = Number(process.env.FUZZ_RUNS ?? cases(100, 300));
 
   it('responds as Yoga does to random queries', { timeout: 120_000 }, async () => {
     await fc.assert(
@@ -513,6 +514,7 @@ const ARGUMENTS: Record<string, fc.Arbitrary<string>> = {
   types: fc.constantFrom('[pet_created]', 'order_updated', '[]'),
   name: fc.constantFrom('"Pet"', '"PetStatus"', '"Nothing"'),
   includeDeprecated: fc.constantFrom('true', 'false', '$yes'),
+  grace: fc.constantFrom('60', '-1', 'null'),
   sort: fc.constantFrom('id_asc', 'id_desc', 'null'),
   'filter CategoryFilter': fc.constantFrom('{}', '{name: "d"}', 'null'),
   'filter PetFilter': fc.constantFrom(
@@ -555,6 +557,9 @@ const ARGUMENTS: Record<string, fc.Arbitrary<string>> = {
     '{petId: null, quantity: $quantity}',
     '{quantity: 0}',
   ),
+  // None is created, since its secret would be random.
+  'input NewWebhook': fc.constantFrom('{url: "x"}', '{url: "", types: []}', '{url: $text}'),
+  'input WebhookPatch': fc.constantFrom('{enabled: $yes}', '{types: []}', '{url: null}', '{after: $id}'),
   'input InventoryUpdate': fc.constantFrom('{quantity: 4}', '{quantity: -1}'),
 };
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashOf } from '../../../src/execution/trusted-documents.ts';
+import { cases } from '../../kit/cases.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {
   dataOf,
@@ -209,7 +210,7 @@ onEachEngine('trusted documents', (kit) => {
 describe('a bound key', () => {
   const kit = useGateway(sqlite);
 
-  it('runs none of 1,000 mutated texts', async () => {
+  it('runs none of hundreds of mutated texts', async () => {
     const { gateway } = kit;
     const text = 'query Pets($first: Int) { pets(first: $first) { nodes { id name } } }';
     await gateway.store.addDocuments([documentOf('web', 'pets', text)]);
@@ -237,7 +238,7 @@ describe('a bound key', () => {
         const sent = await send(gateway, 'POST /graphql', { key, body });
         expectQueryRefusal(sent, 'FORBIDDEN', NONE);
       }),
-      { numRuns: 1_000 },
+      { numRuns: cases(200, 1_000) },
     );
     dataOf(await send(gateway, 'POST /graphql', { key, body: { query: text } }));
   }, 60_000);

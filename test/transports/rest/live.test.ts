@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
+import { cases } from '../../kit/cases.ts';
 import { EventStreamClient } from '../../kit/event-stream.ts';
 import { onEachEngine, query, send } from '../../kit/petstore.ts';
 
@@ -14,7 +15,7 @@ interface Written {
 }
 
 onEachEngine('the event log under load', (kit, engine) => {
-  const writes = engine.name === 'sqlite' ? 40 : 8;
+  const writes = engine.name === 'sqlite' ? cases(16, 40) : cases(4, 8);
 
   /** Reads the stream until `enough` and to the end of the log, reconnecting at random moments. */
   async function readReconnecting(after: string, enough: () => boolean) {
