@@ -305,8 +305,22 @@ export class Session {
       if (own > 0)
         history.add(id, now, transport, operations[i]!.name, { requests: 0, units: own, refused: 0 });
     }
+    this.#countFirst(requests, rest, refused);
+  }
+
+  /** Counts a request that was paid for together with others, unless a charge of its own has counted it. */
+  countRequest(): void {
+    if (this.#isCounted) return;
+    this.#isCounted = true;
+    this.#countFirst(1, 0, 0);
+  }
+
+  /** Counts for the first of the operations. */
+  #countFirst(requests: number, units: number, refused: number): void {
+    if (typeof this.#subject === 'function') this.#subject = this.#subject();
+    const { transport, operations } = this.#subject;
     const name = operations.length === 0 ? OTHER : operations[0]!.name;
-    history.add(id, now, transport, name, { requests, units: rest, refused });
+    this.#counters.history.add(this.#principal.id, this.now(), transport, name, { requests, units, refused });
   }
 
   /** Whether the last charge passed. If not, the response is the limiter's refusal. */

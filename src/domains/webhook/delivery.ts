@@ -1,4 +1,4 @@
-import type { Session } from '../../access/session.ts';
+import type { Session, UsageSubject } from '../../access/session.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
@@ -20,6 +20,8 @@ const JITTER = 0.2;
 const MAX_FAILING_TIME = 72 * HOUR;
 /** Attempts covered by one unit. */
 const ATTEMPTS_PER_PAYMENT = 10;
+/** What attempts are counted as. */
+const SUBJECT: UsageSubject = { transport: 'webhook', operations: [{ name: 'events', units: 1 }] };
 /** How often progress is saved at most, in milliseconds: a kill repeats what was acknowledged since. */
 const SAVE_INTERVAL = SECOND;
 /** How long to wait for a database that is away, and at most for budget before looking again. */
@@ -183,6 +185,7 @@ export class Delivery {
     if (this.#progress.attempted % ATTEMPTS_PER_PAYMENT === 0 && !(await this.#pay(session))) return false;
     while (!this.#deliveries.holdsLease && !this.isStopping) await this.#pause(LEASE_PAUSE);
     if (this.isStopping) return false;
+    session.countRequest();
     const { attempt, outcome } = await this.#deliveries.attempt(this.#webhook, { id: event.id, body: json });
     const { attempted, attempts } = this.#progress;
     this.#progress = {
@@ -263,7 +266,9 @@ export class Delivery {
   }
 
   async #session(): Promise<Session | null> {
-    return await this.#deliveries.services.sessionOf(this.#webhook.apiKeyId);
+    const session = await this.#deliveries.services.sessionOf(this.#webhook.apiKeyId);
+    session?.attribute(SUBJECT);
+    return session;
   }
 
   #typesFor(session: Session) {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import type { UsageOperation } from '../../../src/store/store.ts';
 import { TestGateway } from '../../kit/gateway.ts';
+import { rpc } from '../../kit/mcp.ts';
 import { expectAnswer, expectRefusal, makeWorld, onEachEngine, query, send } from '../../kit/petstore.ts';
 
 const DAY = 86_400_000;
@@ -63,6 +64,11 @@ onEachEngine('usage', (kit) => {
         key,
         body: [{ query: '{ pets { totalCount } }' }, { query: '{ nope }' }],
       });
+      const tool = (name: string, args: object) =>
+        rpc(each, 'tools/call', { name, arguments: args }, { key });
+      await tool('getPet', { petId: String(world.P) });
+      await tool('graphql', { query: '{ pets(first: 100) { nodes { orders(first: 1) { totalCount } } } }' });
+      await tool('graphql', { query: '{ nope }' });
       const streams = [
         await openStream(each, key),
         await openStream(each, key, { query: 'subscription { events { id } }' }),
@@ -98,6 +104,9 @@ onEachEngine('usage', (kit) => {
       deleteOrder: counted('deleteOrder', 'graphql'),
       otherOverGraphql: counted('other', 'graphql'),
       streams: counted('events', 'stream'),
+      mcp: counted('pet', 'mcp'),
+      petsOverMcp: counted('pets', 'mcp'),
+      otherOverMcp: counted('other', 'mcp'),
       free: counted('rateLimit', 'graphql'),
     }).toEqual({
       pets: [2, 2, 0],
@@ -114,6 +123,9 @@ onEachEngine('usage', (kit) => {
       otherOverGraphql: [2, 4, 0],
       // Opening and the first 100 events, twice.
       streams: [4, 8, 0],
+      mcp: [2, 2, 0],
+      petsOverMcp: [2, 4, 0],
+      otherOverMcp: [2, 2, 0],
       free: undefined,
     });
   });

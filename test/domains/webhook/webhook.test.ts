@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { newApiKey } from '../../../src/access/api-keys.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import { Clock, TestGateway } from '../../kit/gateway.ts';
@@ -314,12 +315,23 @@ describe.each(engines)('webhooks ($name)', (engine: Engine) => {
   it('pays 1 unit before the 1st, 11th … attempt, and waits for budget without losing anything', async () => {
     const kit = await start();
     const receiver = await receive();
-    const key = await kit.gateway.newKey('enterprise', { perMinute: 3, perDay: 1_000 });
+    const limits = { perMinute: 3, perDay: 1_000 };
+    const { key, apiKey } = newApiKey({ name: 'a', plan: 'enterprise', limits, now: kit.clock.now() });
+    await kit.gateway.store.createApiKey(apiKey);
     await send(kit.gateway, 'POST /webhooks', { key, body: { url: receiver.url } });
     await write(kit, ...Array.from({ length: 25 }, (_, i) => `N${i}`));
     await receiver.until(20);
     await sleep(300);
     expect(receiver.received).toHaveLength(20);
+    await kit.gateway.flushUsage();
+    const { store } = kit.gateway;
+    const date = new Date(kit.clock.now()).toISOString().slice(0, 10);
+    const [day] = await store.usageDays(apiKey.id, date, date);
+    expect(day!.operations.toSorted((a, b) => b.units - a.units)).toEqual([
+      { operation: 'events', transport: 'webhook', requests: 20, units: 2, refused: 0 },
+      { operation: 'createWebhook', transport: 'rest', requests: 1, units: 1, refused: 0 },
+    ]);
+    expect((await store.usage([apiKey.id]))[0]!.dayUsed).toBe(3);
     kit.clock.advance(60_000);
     // It looks again within a minute; a patch makes it look now.
     const [{ id }] = (await send(kit.gateway, '/webhooks', { key })).json;
