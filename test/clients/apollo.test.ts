@@ -115,6 +115,46 @@ describe('Apollo Client', () => {
     client.stop();
   });
 
+  it('appends the next page to a list', async () => {
+    const { C } = await makeWorld(kit);
+    const client = newClient();
+    const variables = { filter: { categoryId: C }, after: null };
+    const query = client.watchQuery<{
+      pets: { edges: { node: { name: string } }[]; pageInfo: { endCursor: string } };
+    }>({
+      query: gql`
+        query Names($filter: PetFilter, $after: String) {
+          pets(first: 1, after: $after, filter: $filter) {
+            edges {
+              cursor
+              node {
+                id
+                name
+              }
+            }
+            pageInfo {
+              hasNextPage
+              endCursor
+            }
+          }
+        }
+      `,
+      variables,
+    });
+    let shown: string[] = [];
+    let after: string | undefined;
+    const subscription = query.subscribe(({ data, dataState }) => {
+      if (dataState !== 'complete') return;
+      shown = data.pets.edges.map(({ node }) => node.name);
+      after = data.pets.pageInfo.endCursor;
+    });
+    await expect.poll(() => shown).toEqual(['Rex']);
+    await query.fetchMore({ variables: { after } });
+    await expect.poll(() => shown).toEqual(['Rex', 'Fifi']);
+    subscription.unsubscribe();
+    client.stop();
+  });
+
   it('sends the hash of a query over GET, and the query only if the hash is unknown', async () => {
     const { P } = await makeWorld(kit);
     const query = gql(`query ByHash($id: ID!) { pet(id: $id) { id name } }`);

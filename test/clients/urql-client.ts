@@ -1,5 +1,11 @@
 import { Client, fetchExchange } from '@urql/core';
 import { type CacheExchangeOpts, cacheExchange } from '@urql/exchange-graphcache';
+import { relayPagination } from '@urql/exchange-graphcache/extras';
+
+export const WITHOUT_ID = [
+  ...['CategoryConnection', 'EventConnection', 'InventoryItemConnection', 'OrderConnection', 'PetConnection'],
+  ...['RateLimit', 'RateLimitWindow', 'UsageDay', 'UsageOperation', 'WebhookAttempt', 'WebhookFailure'],
+];
 
 /** @param schema the result of an introspection query */
 export const urqlClient = (url: string, key: string, schema: CacheExchangeOpts['schema']): Client =>
@@ -10,8 +16,11 @@ export const urqlClient = (url: string, key: string, schema: CacheExchangeOpts['
     exchanges: [
       cacheExchange({
         ...(schema && { schema }),
-        // Pages have no id. Deleted records must disappear from them.
-        keys: { PetConnection: () => null },
+        // What has no id is kept with the record that it belongs to.
+        keys: Object.fromEntries(WITHOUT_ID.map((type) => [type, () => null])),
+        // Pages of one list are joined.
+        resolvers: { Query: { pets: relayPagination() } },
+        // Deleted records must disappear from pages.
         updates: {
           Mutation: {
             deletePet: (_result, { id }, cache) => cache.invalidate({ __typename: 'Pet', id: id as string }),

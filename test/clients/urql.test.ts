@@ -2,7 +2,7 @@ import { gql } from '@urql/core';
 import { getIntrospectionQuery } from 'graphql';
 import { describe, expect, it, vi } from 'vitest';
 import { dataOf, makeWorld, query, sqlite, useGateway } from '../kit/petstore.ts';
-import { urqlClient } from './urql-client.ts';
+import { urqlClient, WITHOUT_ID } from './urql-client.ts';
 
 describe('urql with its normalised cache', () => {
   const kit = useGateway(sqlite);
@@ -56,6 +56,52 @@ describe('urql with its normalised cache', () => {
     await mutate(`mutation { deletePet(id: ${F}) }`);
     await until([max]);
     unsubscribe();
+    expect(warnings.mock.calls).toEqual([]);
+    warnings.mockRestore();
+  });
+
+  it('joins pages, and keeps what has no id, without warnings', async () => {
+    const { C } = await makeWorld(kit);
+    const warnings = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const schema = dataOf(await query(kit.gateway, getIntrospectionQuery()));
+    const withoutId = (schema.__schema.types as { kind: string; name: string; fields: { name: string }[] }[])
+      .filter(
+        ({ kind, name, fields }) =>
+          kind === 'OBJECT' && !name.startsWith('__') && fields.every((field) => field.name !== 'id'),
+      )
+      .map(({ name }) => name)
+      .filter((name) => !/^(Query|Mutation|Subscription|PageInfo|.*Edge)$/.test(name));
+    expect([...WITHOUT_ID].sort()).toEqual(withoutId.sort());
+    const client = urqlClient(kit.gateway.url, kit.gateway.key, schema);
+    const text = gql`
+      query Names($filter: PetFilter, $after: String) {
+        pets(first: 1, after: $after, filter: $filter) {
+          nodes {
+            id
+            name
+          }
+          pageInfo {
+            hasNextPage
+            endCursor
+          }
+        }
+        rateLimit {
+          plan
+          minute {
+            limit
+          }
+        }
+      }
+    `;
+    const read = async (after: string | null) => {
+      const { data, error } = await client.query(text, { filter: { categoryId: C }, after });
+      expect(error).toBeUndefined();
+      expect(data.rateLimit.minute.limit).toBeGreaterThan(0);
+      return data.pets;
+    };
+    const first = await read(null);
+    expect(first.nodes).toMatchObject([{ name: 'Rex' }]);
+    expect((await read(first.pageInfo.endCursor)).nodes).toMatchObject([{ name: 'Rex' }, { name: 'Fifi' }]);
     expect(warnings.mock.calls).toEqual([]);
     warnings.mockRestore();
   });
