@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Limits } from '../../src/store/store.ts';
+import { cases } from '../kit/cases.ts';
 import type { Reply, TestGateway } from '../kit/gateway.ts';
 import { onEachEngine } from '../kit/petstore.ts';
 
@@ -163,7 +164,7 @@ const actual = ({ status, headers }: Reply): Expected => ({
 });
 
 onEachEngine('the limiter', (kit, { name }) => {
-  const runs = Number(process.env.PROPERTY_RUNS ?? (name === 'sqlite' ? 100 : 6));
+  const runs = Number(process.env.PROPERTY_RUNS ?? (name === 'sqlite' ? cases(30, 100) : cases(3, 6)));
 
   it('responds as its model predicts to random sequences of requests, waits and retries', {
     timeout: 600_000,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCommand, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
+import { runCommand, runCommands, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const home = mkdtempSync(join(tmpdir(), 'petstore-documents-'));
@@ -119,25 +119,29 @@ describe('the documents command', () => {
     expect((await documents('list')).stdout).not.toContain('good');
   }, 30_000);
 
-  it.each<[string[], number, RegExp]>([
-    [['list', 'none'], 1, /^There is no list none\.$/],
-    [['check', 'none'], 1, /^There is no list none\.$/],
-    [['remove', 'none', '--id', 'x'], 1, /^There is no list none\.$/],
-    [['remove', 'web', '--id', 'none'], 1, /^The list web has no document none\.$/],
-    [['remove', 'web'], 2, /^remove needs either --id or --unused\./],
-    [['remove', 'web', '--unused', 'soon'], 2, /^--unused must be a duration/],
-    [['push', 'any', 'x.json'], 2, /^NAME must have/],
-    [['push', 'web'], 2, /^push needs a FILE\./],
-    [['push'], 2, /^push needs the NAME of a list\./],
-  ])(
-    '%j exits with %i',
-    async (args, expected, message) => {
-      const { code, stderr } = await documents(...args);
-      expect(code).toBe(expected);
-      expect(stderr.trimEnd()).toMatch(message);
-    },
-    30_000,
-  );
+  it('explains what it cannot carry out', async () => {
+    const refused: [args: string[], code: number, message: RegExp][] = [
+      [['list', 'none'], 1, /^There is no list none\.$/],
+      [['check', 'none'], 1, /^There is no list none\.$/],
+      [['remove', 'none', '--id', 'x'], 1, /^There is no list none\.$/],
+      [['remove', 'web', '--id', 'none'], 1, /^The list web has no document none\.$/],
+      [['remove', 'web'], 2, /^remove needs either --id or --unused\./],
+      [['remove', 'web', '--unused', 'soon'], 2, /^--unused must be a duration/],
+      [['push', 'any', 'x.json'], 2, /^NAME must have/],
+      [['push', 'web'], 2, /^push needs a FILE\./],
+      [['push'], 2, /^push needs the NAME of a list\./],
+    ];
+    const outcomes = await runCommands(
+      'documents',
+      settings,
+      refused.map(([args]) => args),
+    );
+    for (const [index, [args, expected, message]] of refused.entries()) {
+      const { code, stderr } = outcomes[index]!;
+      expect(code, args.join(' ')).toBe(expected);
+      expect(stderr.trimEnd(), args.join(' ')).toMatch(message);
+    }
+  });
 
   it('keys cannot be bound to a list that does not exist', async () => {
     const { code, stderr } = await runKeys(

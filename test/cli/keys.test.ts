@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
-import { runKeys, type ServerProcess, startServer } from '../kit/process.ts';
+import { runCommands, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-keys-'));
 const database = `keys-${randomUUID().slice(0, 8)}`;
@@ -152,66 +152,79 @@ const KEY_USAGE =
 const MANY_NETWORKS = Array.from({ length: 21 }, (_, i) => `10.0.${i}.0/24`).join();
 
 describe('the keys command', () => {
-  it.each([
-    [['create', '--plan', 'free'], /^--name must have 1 to 200 characters\./],
-    [['create', '--name', 'a\nb', '--plan', 'free'], /^--name must not contain control characters\./],
-    [['create', '--name', 'x', '--plan', 'gold'], /^--plan must be one of free, pro, business, enterprise\./],
-    [['create', '--name', 'x', '--plan', 'enterprise'], /--per-minute/],
-    [['create', '--name', '😀'.repeat(201), '--plan', 'pro'], /^--name must have 1 to 200 characters\./],
-    [
+  it('exits with 2 and one line of explanation for what it cannot carry out', async () => {
+    const refused: [args: string[], message: RegExp][] = [
+      [['create', '--plan', 'free'], /^--name must have 1 to 200 characters\./],
+      [['create', '--name', 'a\nb', '--plan', 'free'], /^--name must not contain control characters\./],
       [
-        ...[
-          'create',
-          '--name',
-          '',
-          '--plan',
-          'x',
-          '--scope',
-          'pets:read,x',
-          '--expires',
-          'x',
-          '--allow',
-          '1.2/3',
-        ],
-        ...['--documents', 'a b'],
+        ['create', '--name', 'x', '--plan', 'gold'],
+        /^--plan must be one of free, pro, business, enterprise\./,
       ],
-      /^--name .*--plan .*--expires .*--scope .*not "x"\. --allow .*--documents /,
-    ],
-    [
-      ['create', '--name', 'x', '--plan', 'pro', '--expires', '2020-01-01'],
-      /^--expires must be in the future\./,
-    ],
-    [['create', '--name', 'x', '--plan', 'pro', '--expires', '0'], /^--expires must be in the future\./],
-    [['create', '--name', 'x', '--plan', 'pro', '--expires', '2027-02-30'], /^--expires must be a duration/],
-    [['create', '--name', 'x', '--plan', 'pro', '--scope', 'events:write'], /not "events:write"\./],
-    [['create', '--name', 'x', '--plan', 'pro', '--allow', MANY_NETWORKS], /^--allow must have at most 20 /],
-    [['update', 'key_none', '--name', 'x'], /^There is no active key key_none\.$/],
-    [['usage', 'key_none'], /^There is no key key_none\.$/],
-    [['usage', 'key_none', '--days', '93'], /^--days must be an integer from 1 to 92\./],
-    [['update', 'key_none'], /^update needs an option that says what to change\./],
-    [['update', 'key_none', '--per-day', '5'], /^--per-minute and --per-day require --plan enterprise\./],
-    [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /enterprise/],
-    [['create', '--name', 'x', '--plan', 'enterprise', '--per-minute', '0', '--per-day', '5'], /from 1 to/],
-    [['create', '--name', 'x', '--plan', 'free', '--grace', '1h'], /^create does not accept --grace\./],
-    [['create', 'x'], /^create does not accept the argument x\./],
-    [['create', '--name'], /^Option '--name <value>' argument missing\./],
-    [['revoke'], /^revoke needs the ID of a key\./],
-    [['revoke', 'key_none'], /^There is no active key key_none\.$/],
-    [['rotate', 'key_none', '--grace', 'soon'], /^--grace must be/],
-    [['frobnicate'], /^Unknown command frobnicate\./],
-    [['list', '--colour'], /^Unknown option '--colour'\./],
-    [['list', '--plan', 'free'], /^list does not accept --plan\./],
-    [['--json'], /^--json needs a command\./],
-  ])(
-    'exits with 2 and one line of explanation for %j',
-    async (args, message) => {
-      const { code, stderr, stdout } = await runKeys(stores[0]![1], ...args);
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr.trimEnd()).toMatch(message);
-      expect(stderr.match(/\n/g)).toHaveLength(1);
-    },
-    30_000,
-  );
+      [['create', '--name', 'x', '--plan', 'enterprise'], /--per-minute/],
+      [['create', '--name', '😀'.repeat(201), '--plan', 'pro'], /^--name must have 1 to 200 characters\./],
+      [
+        [
+          ...[
+            'create',
+            '--name',
+            '',
+            '--plan',
+            'x',
+            '--scope',
+            'pets:read,x',
+            '--expires',
+            'x',
+            '--allow',
+            '1.2/3',
+          ],
+          ...['--documents', 'a b'],
+        ],
+        /^--name .*--plan .*--expires .*--scope .*not "x"\. --allow .*--documents /,
+      ],
+      [
+        ['create', '--name', 'x', '--plan', 'pro', '--expires', '2020-01-01'],
+        /^--expires must be in the future\./,
+      ],
+      [['create', '--name', 'x', '--plan', 'pro', '--expires', '0'], /^--expires must be in the future\./],
+      [
+        ['create', '--name', 'x', '--plan', 'pro', '--expires', '2027-02-30'],
+        /^--expires must be a duration/,
+      ],
+      [['create', '--name', 'x', '--plan', 'pro', '--scope', 'events:write'], /not "events:write"\./],
+      [
+        ['create', '--name', 'x', '--plan', 'pro', '--allow', MANY_NETWORKS],
+        /^--allow must have at most 20 /,
+      ],
+      [['update', 'key_none', '--name', 'x'], /^There is no active key key_none\.$/],
+      [['usage', 'key_none'], /^There is no key key_none\.$/],
+      [['usage', 'key_none', '--days', '93'], /^--days must be an integer from 1 to 92\./],
+      [['update', 'key_none'], /^update needs an option that says what to change\./],
+      [['update', 'key_none', '--per-day', '5'], /^--per-minute and --per-day require --plan enterprise\./],
+      [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /enterprise/],
+      [['create', '--name', 'x', '--plan', 'enterprise', '--per-minute', '0', '--per-day', '5'], /from 1 to/],
+      [['create', '--name', 'x', '--plan', 'free', '--grace', '1h'], /^create does not accept --grace\./],
+      [['create', 'x'], /^create does not accept the argument x\./],
+      [['create', '--name'], /^Option '--name <value>' argument missing\./],
+      [['revoke'], /^revoke needs the ID of a key\./],
+      [['revoke', 'key_none'], /^There is no active key key_none\.$/],
+      [['rotate', 'key_none', '--grace', 'soon'], /^--grace must be/],
+      [['frobnicate'], /^Unknown command frobnicate\./],
+      [['list', '--colour'], /^Unknown option '--colour'\./],
+      [['list', '--plan', 'free'], /^list does not accept --plan\./],
+      [['--json'], /^--json needs a command\./],
+    ];
+    const outcomes = await runCommands(
+      'keys',
+      stores[0]![1],
+      refused.map(([args]) => args),
+    );
+    for (const [index, [args, message]] of refused.entries()) {
+      const { code, stderr, stdout } = outcomes[index]!;
+      expect({ code, stdout }, args.join(' ')).toEqual({ code: 2, stdout: '' });
+      expect(stderr.trimEnd(), args.join(' ')).toMatch(message);
+      expect(stderr.match(/\n/g), args.join(' ')).toHaveLength(1);
+    }
+  });
 
   it.each([['list'], ['revoke', 'key_none'], ['rotate', 'key_none'], ['update', 'key_none', '--name', 'x']])(
     '%s exits with 2 and creates no data file if there is none',
@@ -260,11 +273,15 @@ describe('the keys command', () => {
   ])(
     'explains %s and its options with --help and -h',
     async (command, usage, purpose, options) => {
-      const { code, stdout } = await runKeys({}, command, '--help');
+      const [long, short] = await runCommands('keys', {}, [
+        [command, '--help'],
+        [command, '-h'],
+      ]);
+      const { code, stdout } = long!;
       expect(code).toBe(0);
       expect(stdout).toContain(`Usage: npm run --silent keys -- ${command} ${usage}\n\n${purpose}`);
       expect([...stdout.matchAll(/^ {2}(--[\w-]+) +\S/gm)].map(([, option]) => option)).toEqual(options);
-      expect(await runKeys({}, command, '-h')).toEqual({ code, stdout, stderr: '' });
+      expect(short).toEqual({ code, stdout, stderr: '' });
     },
     30_000,
   );

@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { freePort } from './mongo.ts';
 
 /** The Node.js that runs the built program; another one than that of the tests if PROGRAM_NODE is set. */
@@ -93,12 +94,30 @@ export const printedKey = ({ output }: ServerProcess): string =>
 export const runKeys = (settings: Record<string, string>, ...args: string[]) =>
   runCommand('keys', settings, ...args);
 
+/** What a command did. */
+export interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs commands of a tool of the built program one after the other, in one process. */
+export async function runCommands(
+  name: string,
+  settings: Record<string, string>,
+  commands: readonly (readonly string[])[],
+): Promise<Outcome[]> {
+  const args = ['test/kit/commands.mjs', `dist/cli/${name}.js`, JSON.stringify(commands)];
+  const { stdout } = await promisify(execFile)(node, args, { cwd: root, env: environmentOf(settings) });
+  return JSON.parse(stdout);
+}
+
 /** Runs a command of the built program. */
 export async function runCommand(
   name: string,
   settings: Record<string, string>,
   ...args: string[]
-): Promise<{ code: number; stdout: string; stderr: string }> {
+): Promise<Outcome> {
   return new Promise((resolve) => {
     execFile(
       node,

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
+import { cases } from '../kit/cases.ts';
 import { dataOf, makeWorld, onEachEngine, query } from '../kit/petstore.ts';
 
 const LARGEST = '9223372036854775807';
@@ -108,7 +109,11 @@ onEachEngine('connections', (kit, engine) => {
           model(ids, wanted),
         );
       }),
-      { numRuns: Number(process.env.PROPERTY_RUNS ?? (engine.name === 'sqlite' ? 400 : 40)) },
+      {
+        numRuns: Number(
+          process.env.PROPERTY_RUNS ?? (engine.name === 'sqlite' ? cases(100, 400) : cases(15, 40)),
+        ),
+      },
     );
   });
 
