@@ -1,4 +1,4 @@
-import { GRAPHQL_PATH } from '../../http/paths.ts';
+import { GRAPHQL_PATH, MCP_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { escapeHtml } from './html.ts';
 import { CONSOLE_PATH, DOCS_PATH, OPENAPI_PATH, SDL_PATH } from './paths.ts';
@@ -6,6 +6,8 @@ import { CONSOLE_PATH, DOCS_PATH, OPENAPI_PATH, SDL_PATH } from './paths.ts';
 export interface LandingOptions {
   basePath: string;
   graphiql: boolean;
+  /** Whether agents are served. */
+  mcp: boolean;
   metrics: boolean;
   /** Whether the schema is public. */
   introspection: boolean;
@@ -51,7 +53,7 @@ export const EXAMPLE = {
 
 /** The landing page for browsers: the first call, what this is in three live examples, and where to find what. */
 export function landingBody(options: LandingOptions): string {
-  const { basePath, graphiql, metrics, introspection, apiKey, origin } = options;
+  const { basePath, graphiql, mcp, metrics, introspection, apiKey, origin } = options;
   const link = (path: string, text: string, more = '') =>
     `<a href="${escapeHtml(path)}"${more}>${escapeHtml(text)}</a>`;
   const code = (id: string, text: string, label: string) =>
@@ -68,6 +70,12 @@ export function landingBody(options: LandingOptions): string {
         : 'GraphQL API: GraphQL over HTTP',
     ],
     [link(CONSOLE_PATH, CONSOLE_PATH), 'What your key may do, has used and receives'],
+    ...(mcp
+      ? ([[escapeHtml(MCP_PATH), 'The same operations for agents, over the Model Context Protocol']] as [
+          string,
+          string,
+        ][])
+      : []),
     [escapeHtml(`${basePath}/pets`), 'Pets over REST; also categories, store/orders and store/inventory'],
     [
       link(OPENAPI_PATH, OPENAPI_PATH, ' download="petstore-openapi.json"'),

@@ -154,7 +154,7 @@ export class Pages implements Transport {
         description: 'What an API key of the Petstore may do, what it has used, and what happens now.',
         name: 'console',
         path: CONSOLE_PATH,
-        body: consoleBody(config.REST_BASE_PATH),
+        body: consoleBody(config.REST_BASE_PATH, config.MCP),
         developmentKey: key,
       }),
     );
@@ -175,6 +175,7 @@ export class Pages implements Transport {
             body: landingBody({
               basePath: config.REST_BASE_PATH,
               graphiql: config.GRAPHIQL,
+              mcp: config.MCP,
               metrics: metrics !== undefined && config.METRICS,
               introspection: config.INTROSPECTION,
               apiKey: key,

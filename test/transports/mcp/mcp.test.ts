@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
 import { ROUTES } from '../../../src/domains/routes.ts';
+import type { Reply } from '../../kit/gateway.ts';
 import { connectCurrent, connectEarlier, META, rpc } from '../../kit/mcp.ts';
 import { makeWorld, onEachEngine, send, sqlite, useGateway } from '../../kit/petstore.ts';
 
+const BROWSING = { key: null, headers: { accept: 'text/html' } };
 const LARGEST = '9223372036854775807';
 
 const ajv = new Ajv({ strict: false });
@@ -152,6 +155,11 @@ describe('MCP over HTTP', () => {
   const kit = useGateway(sqlite);
   const post = (body: unknown, headers: Record<string, string> = {}) =>
     send(kit.gateway, 'POST /mcp', { body, headers });
+
+  it('is named by the landing page and the console', async () => {
+    for (const path of ['/', '/console'])
+      expect((await send(kit.gateway, path, BROWSING)).text).toContain('/mcp');
+  });
 
   it('is discovered', async () => {
     const { json } = await rpc(kit.gateway, 'server/discover');
@@ -324,6 +332,71 @@ describe('MCP over HTTP', () => {
   });
 });
 
+onEachEngine('MCP with a restricted key', (kit) => {
+  const callAs = async (key: string, name: string, args: object = {}) => {
+    const reply = await rpc(kit.gateway, 'tools/call', { name, arguments: args }, { key });
+    const { isError = false, structuredContent, content } = reply.json.result;
+    return isError ? content[0].text : structuredContent;
+  };
+
+  it('lists and runs the tools that its scopes permit', async () => {
+    const key = await kit.gateway.restrictedKey({ scopes: ['pets:read'] });
+    const agent = await connectCurrent(kit.gateway, key);
+    expect([...agent.tools.keys()]).toEqual([
+      'getKey',
+      'getPet',
+      'graphql',
+      'listPets',
+      'listPetsOfCategory',
+      'listUsage',
+      'listUsageOfDay',
+      'schema',
+    ]);
+    await agent.close();
+    expect(await callAs(key, 'listPets')).toMatchObject({ items: expect.any(Array) });
+    expect(await callAs(key, 'listCategories')).toMatch(/^FORBIDDEN: .*categories:read/);
+    expect(await callAs(key, 'graphql', { query: '{ orders { nodes { id } } }' })).toMatch(
+      /^FORBIDDEN: .*orders:read/,
+    );
+  });
+
+  it('runs only the documents of its list by the graphql tool, and all others', async () => {
+    const text = '{ pets(first: 1) { totalCount } }';
+    const hash = createHash('sha256').update(text).digest('hex');
+    await kit.gateway.store.addDocuments([{ list: 'agents', id: 'pets', hash, text, addedAt: 0 }]);
+    const key = await kit.gateway.restrictedKey({ documents: 'agents' });
+    expect(await callAs(key, 'graphql', { query: text })).toMatchObject({
+      data: { pets: { totalCount: expect.any(Number) } },
+    });
+    expect(await callAs(key, 'graphql', { query: `${text} ` })).toMatch(/^FORBIDDEN: /);
+    expect(await callAs(key, 'listPets')).toMatchObject({ items: expect.any(Array) });
+  });
+
+  it('is refused while it is banned, with the time to wait', async () => {
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
+    let last: Reply;
+    do last = await rpc(kit.gateway, 'tools/call', { name: 'listPets' }, { key });
+    while (last.status !== 403 && last.json.result?.content?.[0]?.text.startsWith('API_KEY_BANNED') !== true);
+    const banned = await rpc(kit.gateway, 'tools/list', {}, { key });
+    expect(banned.status).toBe(403);
+    expect(banned.json.error).toMatchObject({
+      code: -32000,
+      message: expect.stringMatching(/Retry after \d+ s\./),
+      data: { code: 'API_KEY_BANNED', status: 403, retryAfter: expect.any(Number) },
+    });
+  });
+
+  it('calls the tools for webhooks and usage', async () => {
+    const key = await kit.gateway.restrictedKey({});
+    const webhook = await callAs(key, 'createWebhook', { url: 'https://example.com/hook' });
+    expect(webhook.secret).toMatch(/^whsec_/);
+    expect((await callAs(key, 'listWebhooks')).items).toHaveLength(1);
+    expect(await callAs(key, 'deleteWebhook', { webhookId: webhook.id })).toEqual({ id: webhook.id });
+    expect(await callAs(key, 'getKey')).toMatchObject({ plan: 'enterprise' });
+    expect(await callAs(key, 'listUsage')).toMatchObject({ items: expect.any(Array) });
+  });
+});
+
 describe('MCP for browsers', () => {
   const kit = useGateway(sqlite, { CORS_ORIGIN: 'https://app.example' });
 
@@ -347,5 +420,7 @@ describe('MCP=off', () => {
 
   it('serves nothing at /mcp', async () => {
     expect((await rpc(kit.gateway, 'tools/list')).status).toBe(404);
+    for (const path of ['/', '/console'])
+      expect((await send(kit.gateway, path, BROWSING)).text).not.toContain('/mcp');
   });
 });
