@@ -29,10 +29,10 @@ function checksumOf(secret: string): string {
   return digits;
 }
 
-/** Whether the checksum of a text that matches {@link KEY_PATTERN} is right. The form before had none. */
-function hasValidChecksum(key: string): boolean {
-  const [, secret, checksum] = KEY_PATTERN.exec(key)!;
-  return secret === undefined || checksumOf(secret) === checksum;
+/** Whether a text can be a key: one with a checksum, or one of the form before that. */
+function isWellFormed(key: string): boolean {
+  const match = KEY_PATTERN.exec(key);
+  return match !== null && (match[1] === undefined || checksumOf(match[1]) === match[2]);
 }
 
 /**
@@ -85,7 +85,13 @@ interface CachedPrincipal {
  */
 export class Authenticator {
   readonly #clock: Clock;
-  readonly #cache = new LRUCache<string, CachedPrincipal>({ max: MAX_CACHED });
+  /** Hashing would cost each request more than everything else here, so for these few seconds keys are in memory. */
+  readonly #byKey = new LRUCache<string, CachedPrincipal>({
+    max: MAX_CACHED,
+    ttl: CACHE_TTL,
+    ttlAutopurge: true,
+  });
+  readonly #byId = new LRUCache<string, CachedPrincipal>({ max: MAX_CACHED });
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -93,47 +99,54 @@ export class Authenticator {
 
   /** @throws UNAVAILABLE if the store cannot be read */
   authenticate(store: AccessStore, key: string): MaybePromise<Principal | null> {
-    // The format is public, so rejecting a malformed key early leaks nothing and saves a read.
-    if (!KEY_PATTERN.test(key)) return null;
-    const keyHash = hashOf(key);
-    const known = this.#cache.get(keyHash);
     const asked = this.#clock.monotonic();
-    if (known && asked < known.until && this.#clock.now() < known.expiresAt) return known.principal;
-    if (!hasValidChecksum(key)) return null;
-    const found = store.apiKeyBySecretHash(keyHash);
-    return andThen(found, (apiKey) => this.#store(keyHash, apiKey, asked));
+    const known = this.#known(this.#byKey.get(key), asked);
+    if (known) return known;
+    // The format is public, so rejecting a malformed key early leaks nothing and saves a read.
+    if (!isWellFormed(key)) return null;
+    const keyHash = hashOf(key);
+    return andThen(store.apiKeyBySecretHash(keyHash), (apiKey) => {
+      const secret = apiKey?.secrets.find((one) => one.hash === keyHash);
+      const expiresAt = secret?.expiresAt ?? Number.POSITIVE_INFINITY;
+      return this.#keep(this.#byKey, key, apiKey, expiresAt, asked);
+    });
   }
 
   /** The holder of the key with this id, for what it left behind; null if the key is not valid any more. */
   byId(store: AccessStore, id: string): MaybePromise<Principal | null> {
-    const name = `id:${id}`;
-    const known = this.#cache.get(name);
     const asked = this.#clock.monotonic();
-    if (known && asked < known.until && this.#clock.now() < known.expiresAt) return known.principal;
+    const known = this.#known(this.#byId.get(id), asked);
+    if (known) return known;
     return andThen(store.apiKeyById(id), (apiKey) => {
       const expiresAt = Math.max(
         ...(apiKey?.secrets ?? []).map((secret) => secret.expiresAt ?? Number.POSITIVE_INFINITY),
       );
-      return this.#keep(name, apiKey, expiresAt, asked);
+      return this.#keep(this.#byId, id, apiKey, expiresAt, asked);
     });
+  }
+
+  #known(cached: CachedPrincipal | undefined, now: number): Principal | undefined {
+    const isValid = cached && now < cached.until && this.#clock.now() < cached.expiresAt;
+    return isValid ? cached.principal : undefined;
   }
 
   /**
    * @param asked when the read began, on the monotonic clock: a slow read says nothing about the time since
    */
-  #store(hash: string, apiKey: ApiKey | null, asked: number): Principal | null {
-    const secret = apiKey?.secrets.find((one) => one.hash === hash);
-    return this.#keep(hash, apiKey, secret?.expiresAt ?? Number.POSITIVE_INFINITY, asked);
-  }
-
-  #keep(name: string, apiKey: ApiKey | null, secretExpiresAt: number, asked: number): Principal | null {
+  #keep(
+    cache: LRUCache<string, CachedPrincipal>,
+    name: string,
+    apiKey: ApiKey | null,
+    secretExpiresAt: number,
+    asked: number,
+  ): Principal | null {
     const expiresAt = Math.min(secretExpiresAt, apiKey?.expiresAt ?? Number.POSITIVE_INFINITY);
     if (!apiKey || apiKey.revokedAt !== undefined || this.#clock.now() >= expiresAt) {
-      this.#cache.delete(name);
+      cache.delete(name);
       return null;
     }
     const principal = principalOf(apiKey);
-    this.#cache.set(name, { principal, until: asked + CACHE_TTL, expiresAt });
+    cache.set(name, { principal, until: asked + CACHE_TTL, expiresAt });
     return principal;
   }
 }

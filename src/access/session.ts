@@ -39,6 +39,8 @@ export interface Counters {
   window: SlidingWindow;
 }
 
+const NO_SUBJECT: UsageSubject = { transport: 'rest', operations: [] };
+
 export interface SessionOptions {
   principal: Principal;
   /** Where the caller is; undefined for what no caller sent. */
@@ -78,7 +80,7 @@ export class Session {
   #principal: Principal;
   /** What an open stream needs its key to permit. */
   #requirements: ((principal: Principal) => MaybePromise<void>)[] = [];
-  #subject: UsageSubject | (() => UsageSubject) = { transport: 'rest', operations: [] };
+  #subject: UsageSubject | (() => UsageSubject) = NO_SUBJECT;
   #isCounted = false;
   /** Units already paid towards the next charge. */
   #prepaid = 0;

@@ -2,6 +2,7 @@ import { type Permissions, requireScopes } from '../access/scopes.ts';
 import { FAILURE_COST, type Session, type UsageSubject } from '../access/session.ts';
 import { OTHER } from '../access/usage-history.ts';
 import { AppError } from '../foundation/errors.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { ALLOWANCES, AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import { MAX_NAME_LENGTH } from './complexity.ts';
 import { MAX_COST } from './cost.ts';
@@ -64,16 +65,26 @@ export interface AdmissionServices {
  * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed, FORBIDDEN,
  * and what `Session.pay` throws
  */
-export async function admitPaying(
+export function admitPaying(
   session: Session,
   services: AdmissionServices,
   received: GraphQLRequest,
   mayMutate: boolean,
+): MaybePromise<Admission> {
+  const request = isResolved(session, services, received) ? received : resolved(session, services, received);
+  return andThen(request, (known) =>
+    session.hasPaid
+      ? admit(services, known, mayMutate, session.principal)
+      : admitUnpaid(session, services, known, mayMutate),
+  );
+}
+
+async function admitUnpaid(
+  session: Session,
+  services: AdmissionServices,
+  request: GraphQLRequest,
+  mayMutate: boolean,
 ): Promise<Admission> {
-  const request = isResolved(session, services, received)
-    ? received
-    : await resolved(session, services, received);
-  if (session.hasPaid) return admit(services, request, mayMutate, session.principal);
   try {
     const admission = admit(services, request, mayMutate, session.principal, new Meter(0));
     if (!admission.isLarge) return admission;

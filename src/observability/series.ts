@@ -14,6 +14,9 @@ interface Description<Labels extends readonly string[]> {
   registry: Registry;
 }
 
+/** The series, or the next level, by the values of one label. */
+type Level<Series> = Map<string, Series | Level<Series>>;
+
 /**
  * A metric that hands out its series, so that counting is a plain addition. prom-client's own metrics look up
  * the labels for every value, which is a noticeable share of the time per request.
@@ -25,7 +28,9 @@ abstract class Family<Labels extends readonly string[], Series> {
   /** How prom-client aggregates workers. */
   readonly aggregator = 'sum';
   readonly #labelNames: Labels;
-  readonly #series = new Map<string, { labels: Record<string, string>; series: Series }>();
+  /** By the value of each label in turn. */
+  readonly #first: Level<Series> = new Map();
+  readonly #series: { labels: Record<string, string>; series: Series }[] = [];
 
   constructor({ name, help, labelNames, registry }: Description<Labels>) {
     this.name = name;
@@ -39,20 +44,31 @@ abstract class Family<Labels extends readonly string[], Series> {
 
   /** The series for these label values, given in the order of the label names. */
   of(...values: { [K in keyof Labels]: string }): Series {
-    const key = values.join('\n');
-    let found = this.#series.get(key);
-    if (!found) {
-      const labels = Object.fromEntries(this.#labelNames.map((name, i) => [name, values[i]!]));
-      found = { labels, series: this.newSeries() };
-      this.#series.set(key, found);
+    // Level by level, since joining the values into one key would hash a new text for each.
+    const last = values.length - 1;
+    let level = this.#first;
+    for (let i = 0; i < last; i++) {
+      let next = level.get(values[i]!) as Level<Series> | undefined;
+      if (!next) {
+        next = new Map();
+        level.set(values[i]!, next);
+      }
+      level = next;
     }
-    return found.series;
+    let series = level.get(values[last]!) as Series | undefined;
+    if (series === undefined) {
+      series = this.newSeries();
+      level.set(values[last]!, series);
+      const labels = Object.fromEntries(this.#labelNames.map((name, i) => [name, values[i]!]));
+      this.#series.push({ labels, series });
+    }
+    return series;
   }
 
   /** Called by the registry. */
   async get() {
     const { name, help, type, aggregator } = this;
-    const values = [...this.#series.values()].flatMap(({ labels, series }) => this.valuesOf(series, labels));
+    const values = this.#series.flatMap(({ labels, series }) => this.valuesOf(series, labels));
     return { name, help, type, aggregator, values };
   }
 }

@@ -213,6 +213,8 @@ export function recordConnection<R extends AnyRecord>(
   });
 }
 
+const without = (name: string, { [name]: _, ...others }: Readonly<Record<string, unknown>>) => others;
+
 /**
  * The records that refer to a parent by a field and match a filter, as a connection. The same lists of several
  * parents are read together.
@@ -226,10 +228,9 @@ export function childConnection<R extends AnyRecord>(
   { loaders }: { loaders: Loaders },
 ): MaybePromise<Connection<RecordOf<R>>> {
   const { page: request, sort, filter } = listRequest(record, args, given);
-  const { [field]: wanted = parent, ...others } = filter;
   // Otherwise a hundred aliases could count the children of a hundred other parents.
-  if (wanted !== parent) return connect<RecordOf<R>>(request, emptySource());
-  const rest = others as FilterOf<R>;
+  if ((filter[field] ?? parent) !== parent) return connect<RecordOf<R>>(request, emptySource());
+  const rest = (filter[field] === undefined ? filter : without(field, filter)) as FilterOf<R>;
   return connect(request, {
     sort,
     pageOf: (page) => loaders.pageOf(record, field, parent, rest, page),

@@ -2,6 +2,7 @@ import type { Session } from '../../access/session.ts';
 import type { AdmissionResult } from '../../execution/admission.ts';
 import type { PublicResult } from '../../execution/execute.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
+import { andThen, attempt, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { formatBudget } from '../../schema/budget.ts';
 import { newContext } from '../../schema/context.ts';
@@ -20,12 +21,12 @@ export async function run(
   return result;
 }
 
-async function resultOf(
+function resultOf(
   context: RequestContext,
   session: Session,
   operation: AdmissionResult,
   index: number,
-): Promise<PublicResult> {
+): MaybePromise<PublicResult> {
   if (operation instanceof OperationRefused) return extended(context, session, refusal(operation));
   const call = newContext(session, {
     cost: operation.cost,
@@ -33,13 +34,16 @@ async function resultOf(
     isDisconnected: () => context.response.destroyed,
     idempotency: idempotencyFor(context, index),
   });
-  try {
-    const { errors, data = null } = await operation.execute(call);
-    return extended(context, session, errors ? { errors, data } : { data });
-  } catch (error) {
-    if (error instanceof OperationRefused) return extended(context, session, refusal(error));
-    throw error;
-  }
+  return attempt(
+    () =>
+      andThen(operation.execute(call), ({ errors, data = null }) =>
+        extended(context, session, errors ? { errors, data } : { data }),
+      ),
+    (error) => {
+      if (error instanceof OperationRefused) return extended(context, session, refusal(error));
+      throw error;
+    },
+  );
 }
 
 /** 200 once the operation ran. Errors before that are all 400. */
