@@ -70,12 +70,17 @@ describe('folded', () => {
   });
 
   it('is the same for texts that differ in case or accents alone', () => {
+    const wrong: string[] = [];
     for (const compatible of codePoints()) {
       const character = compatible.normalize('NFKC');
       // Letters whose capital has another small one, such as the dotless i and the final sigma.
       if (character.toUpperCase().toLowerCase() !== character.toLowerCase()) continue;
-      expect(folded(`x${character.toUpperCase()}x`)).toBe(folded(`x${character.toLowerCase()}x`));
+      // Most have no case.
+      if (character.toUpperCase() === character.toLowerCase()) continue;
+      if (folded(`x${character.toUpperCase()}x`) !== folded(`x${character.toLowerCase()}x`))
+        wrong.push(character);
     }
+    expect(wrong).toEqual([]);
     fc.assert(fc.property(text, (name) => folded(name.normalize('NFD')) === folded(name.normalize('NFC'))));
   });
 });
