@@ -11,6 +11,9 @@ import type { PersistedQueries } from './persisted-queries.ts';
 import { OperationRefused, publicError } from './refusal.ts';
 import type { TrustedDocuments } from './trusted-documents.ts';
 
+/** The root field of a request with different ones. */
+const SEVERAL = 'several';
+
 /** Maximum operations per batch. */
 const MAX_BATCH_SIZE = 10;
 
@@ -161,7 +164,7 @@ export function admit(
   const free = { tokens: 0, fields: 0 };
   let mutations = 0;
   const names: string[] = [];
-  const rootFields = new Set<string>();
+  let rootField: string | undefined;
   const charges: { name: string; units: number }[] = [];
   for (const one of admitted) {
     if (one instanceof OperationRefused) {
@@ -172,11 +175,14 @@ export function admit(
     cost += one.cost;
     charges.push(...one.charges);
     mutations += one.mutations;
-    for (const sum of one.cost === 0 ? [all, free] : [all]) {
-      sum.tokens += one.tokens;
-      sum.fields += one.fields;
+    all.tokens += one.tokens;
+    all.fields += one.fields;
+    if (one.cost === 0) {
+      free.tokens += one.tokens;
+      free.fields += one.fields;
     }
-    for (const field of one.rootFields) rootFields.add(field);
+    for (const field of one.rootFields)
+      rootField = rootField === undefined || rootField === field ? field : SEVERAL;
     if (one.operation.name) names.push(one.operation.name.value);
   }
   if (cost > MAX_COST) {
@@ -194,7 +200,7 @@ export function admit(
     mutations,
     batch,
     name: names.length > 0 ? names.join(',') : undefined,
-    rootField: rootFields.size > 1 ? 'several' : ([...rootFields][0] ?? 'other'),
+    rootField: rootField ?? OTHER,
   };
 }
 

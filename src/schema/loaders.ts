@@ -209,7 +209,8 @@ export class Loaders {
     filter: FilterOf<R>,
     request: PageRequest,
   ): MaybePromise<Page<RecordOf<R>>> {
-    return this.#ofParent(record, ['page', field, filter, request], parent, (table, parents) =>
+    const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
+    return this.#ofParent(record, field, list, parent, (table, parents) =>
       andThen(table.pagesByParent(field, parents, filter, request), (pages) => {
         for (const { items } of pages) drawPage(this.#from.caller, items);
         return pages;
@@ -224,18 +225,19 @@ export class Loaders {
     parent: Id,
     filter: FilterOf<R>,
   ): MaybePromise<number> {
-    return this.#ofParent(record, ['count', field, filter], parent, (table, parents) =>
+    return this.#ofParent(record, field, `count ${JSON.stringify(filter)}`, parent, (table, parents) =>
       table.countsByParent(field, parents, filter),
     );
   }
 
   #ofParent<R extends AnyRecord, T>(
     record: R,
-    what: readonly unknown[],
+    field: string,
+    what: string,
     parent: Id,
     read: (table: Table<R>, parents: readonly Id[]) => MaybePromise<T[]>,
   ): MaybePromise<T> {
-    const key = JSON.stringify([record.index, ...what]);
+    const key = `${record.index} ${field} ${what}`;
     let load = this.#children.get(key);
     if (!load) {
       load = loaderFor<unknown>(this.#from, (parents) => read(this.#from.tables.table(record), parents));
