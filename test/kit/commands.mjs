@@ -3,10 +3,16 @@
 import { pathToFileURL } from 'node:url';
 
 const [node, , tool, table] = process.argv;
+const commands = JSON.parse(table);
 const print = process.stdout.write.bind(process.stdout);
 const results = [];
 
-for (const args of JSON.parse(table)) {
+function runNext() {
+  const args = commands[results.length];
+  if (!args) {
+    print(JSON.stringify(results));
+    return;
+  }
   const result = { code: 0, stdout: '', stderr: '' };
   results.push(result);
   process.argv = [node, tool, ...args];
@@ -19,8 +25,11 @@ for (const args of JSON.parse(table)) {
   process.exit = (code) => {
     result.code = code;
   };
-  // Another address evaluates the tool again. It is done when nothing is left to do.
-  await import(`${pathToFileURL(tool).href}?${results.length}`);
-  await new Promise((resolve) => process.once('beforeExit', resolve));
+  // A command is done when nothing is left to do. Not awaited: Node.js ends with an error if a module still waits then.
+  // The event is emitted again only after the event loop had something to do.
+  process.once('beforeExit', () => setImmediate(runNext));
+  // Another address evaluates the tool again.
+  import(`${pathToFileURL(tool).href}?${results.length}`);
 }
-print(JSON.stringify(results));
+
+runNext();
