@@ -63,12 +63,6 @@ export interface ApiKey {
  * A page of records, ordered by id.
  * @maxItems 100
  */
-export type ApiKeys = ApiKey[];
-
-/**
- * A page of records, ordered by id.
- * @maxItems 100
- */
 export type Categories = Category[];
 
 /**

@@ -10,7 +10,6 @@ export const MAX_SCOPES = 20;
 const ApiKey: Shape = {
   type: 'ApiKey',
   name: 'ApiKey',
-  listName: 'ApiKeys',
   description: 'An API key and what it may do.',
   idField: 'id',
   fields: {

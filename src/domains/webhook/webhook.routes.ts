@@ -135,7 +135,11 @@ const callbacks = {
           required: true,
           content: { 'application/json': { schema: { $ref: '#/components/schemas/Event' } } },
         },
-        responses: { '2XX': { description: 'Acknowledged.' } },
+        responses: {
+          '2XX': { description: 'Acknowledged.' },
+          '410': { description: 'Disables the webhook.' },
+          '4XX': { description: 'The event is sent again later.' },
+        },
       },
     },
   },
