@@ -44,7 +44,7 @@ const filesBelow = (folder: string, ending: RegExp): string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && ending.test(entry.name) && !entry.name.includes('.generated.'))
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((file) => !/node_modules|__generated__/.test(file));
+    .filter((file) => !/node_modules|__generated__|\/generated\//.test(file));
 
 const linesOf = (files: readonly string[]): number =>
   files.reduce((sum, file) => sum + readFileSync(file, 'utf8').split('\n').length - 1, 0);
