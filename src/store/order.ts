@@ -12,7 +12,7 @@ export type SortKey = string | number;
 export const isFolded = ({ kind, choices }: Field): boolean => kind === 'text' && choices === undefined;
 
 /** @returns null if there is no value */
-export function sortKeyOf(field: Field, value: SortValue): SortKey | null {
+function sortKeyOf(field: Field, value: SortValue): SortKey | null {
   if (value === null) return null;
   if (isFolded(field)) return folded(value as string);
   return field.kind === 'instant' ? parseInstant(value as string)! : value;

@@ -23,12 +23,7 @@ const ENVIRONMENT_ERRORS = new Set([
   26, // NOTADB
 ]);
 
-const FOREIGN_KEY_VIOLATION = 787;
-
 const rawCode = (error: unknown): number => (error as { rawCode?: number }).rawCode ?? 0;
-
-/** Whether a foreign key did not match. */
-export const isForeignKeyViolation = (error: unknown): boolean => rawCode(error) === FOREIGN_KEY_VIOLATION;
 
 const translated = (error: unknown): unknown =>
   ENVIRONMENT_ERRORS.has(rawCode(error) & 0xff) ? unavailable(error) : error;

@@ -12,8 +12,7 @@ const PAUSE = 10;
 const RETRY = 1_000;
 
 /** The statement that creates the table of the Unicode versions that stored names were folded by. */
-export const FOLDED =
-  'create table if not exists folded (records text primary key, unicode real not null) strict';
+const FOLDED = 'create table if not exists folded (records text primary key, unicode real not null) strict';
 
 /** The statement that records that all names in a table are folded. */
 export const recordFolded = ({ plural }: AnyRecord): string =>

@@ -18,7 +18,7 @@ export interface LandingOptions {
 }
 
 /** Nested data in one request, and what the sample data answers. */
-export const EXAMPLE = {
+const EXAMPLE = {
   query: `{
   categories(first: 2) {
     nodes {

@@ -76,7 +76,7 @@ onEachEngine('usage', (kit) => {
       expect(streams.map(({ status }) => status)).toEqual([200, 200]);
       await kit.gateway.store.table(Category).insert({ name: 'Seen' });
       for (const stream of streams) {
-        while (!stream.text().includes('data:')) await new Promise((resolve) => setTimeout(resolve, 10));
+        await expect.poll(() => stream.text()).toContain('data:');
         stream.close();
       }
     }
