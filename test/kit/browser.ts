@@ -231,10 +231,12 @@ const EXCEPTIONS: readonly { rule: string; selector: string; why: string }[] = [
 /** Critical and serious violations of the Web Content Accessibility Guidelines, one line each. */
 export async function violationsOf({ page }: Tab): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
-  // Wait for colour transitions, which distort the contrast.
+  // Wait for transitions and animations that end, since colours on their way distort the contrast.
   await page.evaluate(async () => {
-    const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
-    await Promise.allSettled(transitions.map(({ finished }) => finished));
+    const ending = document
+      .getAnimations()
+      .filter(({ effect }) => Number.isFinite(effect?.getComputedTiming().endTime));
+    await Promise.allSettled(ending.map(({ finished }) => finished));
   });
   const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
   const lines: string[] = [];
