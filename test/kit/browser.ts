@@ -235,7 +235,10 @@ export async function violationsOf({ page }: Tab): Promise<string[]> {
   await page.evaluate(async () => {
     const ending = document
       .getAnimations()
-      .filter(({ effect }) => Number.isFinite(effect?.getComputedTiming().endTime));
+      .filter(
+        ({ playState, effect }) =>
+          playState === 'running' && Number.isFinite(effect?.getComputedTiming().endTime),
+      );
     await Promise.allSettled(ending.map(({ finished }) => finished));
   });
   const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
