@@ -26,7 +26,7 @@ import {
   useGateway,
 } from '../kit/petstore.ts';
 
-const DOMAINS = RESOURCES.flatMap(({ scope }) => scope ?? []);
+const DOMAINS = [...new Set(RESOURCES.flatMap(({ scope }) => scope ?? []))];
 const SCOPES = ['*:read', ...DOMAINS.flatMap((domain) => [`${domain}:read`, `${domain}:write`])];
 
 /** Whether one scope is enough for what needs another; undefined needs none. */
