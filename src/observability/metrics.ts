@@ -1,5 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { Counter as CollectedCounter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import {
+  Counter as CollectedCounter,
+  collectDefaultMetrics,
+  Gauge,
+  type Metric,
+  Registry,
+} from 'prom-client';
 import { ERRORS } from '../foundation/errors.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { PLAN_NAMES } from '../store/store.ts';
@@ -32,6 +38,21 @@ export interface DeliveryStats {
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
 const MAX_BANNED_KEYS = 10_000;
+
+let collected: Metric[] | undefined;
+
+/**
+ * What Prometheus clients tell about any process. prom-client offers no way to stop its observer of garbage
+ * collection and its timer of event loop delay, so a process has them once.
+ */
+function processMetrics(): readonly Metric[] {
+  if (!collected) {
+    const register = new Registry();
+    collectDefaultMetrics({ register });
+    collected = register.getMetricsAsArray() as unknown as Metric[];
+  }
+  return collected;
+}
 
 /**
  * Prometheus metrics of one process. Labels come from bounded sets: routes, transports, statuses, outcomes,
@@ -94,7 +115,7 @@ export class Metrics {
 
   /** @param sources `linesDropped`: log lines dropped so far */
   constructor({ linesDropped = () => 0 }: { linesDropped?: () => number } = {}) {
-    collectDefaultMetrics({ register: this.registry });
+    for (const metric of processMetrics()) this.registry.registerMetric(metric);
     new Gauge({
       name: 'petstore_build_info',
       help: 'The version of the gateway and of Node.js; always 1',

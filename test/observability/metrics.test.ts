@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { Metrics } from '../../src/observability/metrics.ts';
 import { makeWorld, onEachEngine, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 describe('GET /metrics', () => {
@@ -66,6 +67,13 @@ describe('errors', () => {
     expect(text).toContain('operation="asset"');
     expect(text).not.toContain('operation="/explorer');
   });
+});
+
+it('observes the process once, however many gateways it has: such an observer is never freed', () => {
+  const [one, other] = [new Metrics(), new Metrics()].map(({ registry }) => registry);
+  const inBoth = (name: string) => one!.getSingleMetric(name) === other!.getSingleMetric(name);
+  expect(inBoth('nodejs_gc_duration_seconds')).toBe(true);
+  expect(inBoth('petstore_requests_total')).toBe(false);
 });
 
 describe('the dashboard and the alert rules', () => {

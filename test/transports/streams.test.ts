@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventsGone, unavailable } from '../../src/foundation/errors.ts';
@@ -84,9 +84,14 @@ describe.each([
     ['resets the connection', (socket) => socket.resetAndDestroy(), 'close'],
   ])('gives its place back where the client %s while it is opened', async (_how, leave, seenAs) => {
     const key = await gateway.newKey('free');
-    const responses: ServerResponse[] = [];
-    const onRequest = (message: unknown) =>
-      void responses.push((message as { response: ServerResponse }).response);
+    /** For each of our requests, that the server has seen its client leave. */
+    const gone: Promise<unknown>[] = [];
+    // The channel tells of all servers in this process, to which others may still send something.
+    const onRequest = (message: unknown) => {
+      const { request, socket } = message as { request: IncomingMessage; socket: Socket };
+      if (request.headers['x-api-key'] === key)
+        gone.push(new Promise((resolve) => socket.once(seenAs, resolve)));
+    };
     subscribe('http.server.request.start', onRequest);
     let follow!: () => void;
     const mayFollow = new Promise<void>((resolve) => {
@@ -98,15 +103,18 @@ describe.each([
         return mayFollow;
       };
     });
-    const sockets = [await openRaw(gateway.url), await openRaw(gateway.url)];
-    for (const socket of sockets) socket.write(requestOf(key));
-    await reached;
-    await expect.poll(() => responses.length).toBe(2);
-    unsubscribe('http.server.request.start', onRequest);
-    const gone = responses.map(({ socket }) => new Promise((resolve) => socket!.once(seenAs, resolve)));
-    for (const socket of sockets) leave(socket);
-    await Promise.all(gone);
-    follow();
+    try {
+      const sockets = [await openRaw(gateway.url), await openRaw(gateway.url)];
+      for (const socket of sockets) socket.write(requestOf(key));
+      await reached;
+      await expect.poll(() => gone.length).toBe(2);
+      for (const socket of sockets) leave(socket);
+      await Promise.all(gone);
+    } finally {
+      unsubscribe('http.server.request.start', onRequest);
+      // Else the next test would wait for it too.
+      follow();
+    }
     await expect
       .poll(() => logged('stream ended').map(({ end }) => end))
       .toEqual(['client gone', 'client gone']);
