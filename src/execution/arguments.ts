@@ -8,9 +8,8 @@ import {
   Kind,
 } from 'graphql';
 import { type Issue, validationFailed } from '../foundation/errors.ts';
-import { issuesOf } from '../foundation/validation.ts';
 import { ruleOf } from '../schema/argument-rules.ts';
-import { inputRulesOf } from '../schema/input-rules.ts';
+import { inputRulesOf, parseInput } from '../schema/input-rules.ts';
 import type { Operation } from './documents.ts';
 import { isConstant, isLiteral } from './literals.ts';
 import { formatErrors, OperationRefused, publicError } from './refusal.ts';
@@ -79,8 +78,8 @@ export class SelectedArguments {
       issues.push(...(ruleOf(argument)?.(values as never) ?? []));
       const value = values[argument.name];
       if (value == null || this.#isChecked(node, argument)) continue;
-      const found = issuesOf(inputRulesOf(argument.type)?.safeParse(value).error?.issues ?? []);
-      issues.push(...found.map((one) => (one.path === 'body' ? { ...one, path: argument.name } : one)));
+      const rules = inputRulesOf(argument.type);
+      if (rules) parseInput(rules, value, issues, argument.name);
     }
     return issues;
   }

@@ -5,6 +5,7 @@ import {
   Kind,
   type ListValueNode,
   type ObjectValueNode,
+  type OperationDefinitionNode,
   TokenKind,
   TypeInfo,
   type VariableDefinitionNode,
@@ -91,8 +92,9 @@ function hasVariables(node: ListValueNode | ObjectValueNode): boolean {
 }
 
 /**
- * Turns the lists and input objects among the arguments of a document into variables. graphql-js coerces
- * literals again for each row of a list, and graphql-jit takes a missing variable inside of one for null.
+ * Prepares a document for variables that are coerced already, and turns the lists and input objects among its
+ * arguments into some: graphql-js coerces literals again for each row of a list, and graphql-jit takes a missing
+ * variable inside of one for null.
  *
  * @param source valid
  */
@@ -101,7 +103,7 @@ export function extractLiterals(
   source: DocumentNode,
 ): { executable: DocumentNode; literals: Literals } {
   const literals = new Literals();
-  if (!mayHaveLiterals(source)) return { executable: source, literals };
+  if (!mayHaveLiterals(source)) return { executable: withCoerced(source), literals };
   const info = new TypeInfo(schema);
   const withoutLiterals = visit(
     source,
@@ -116,17 +118,27 @@ export function extractLiterals(
       },
     }),
   );
-  if (literals.isEmpty) return { executable: source, literals };
-  const definitions = literals.names.map(definitionOf);
-  const executable: DocumentNode = {
-    ...withoutLiterals,
-    definitions: withoutLiterals.definitions.map((node) =>
-      node.kind === Kind.OPERATION_DEFINITION
-        ? { ...node, variableDefinitions: [...node.variableDefinitions!, ...definitions] }
-        : node,
-    ),
-  };
-  return { executable, literals };
+  return { executable: withCoerced(withoutLiterals, literals.names), literals };
+}
+
+const withCoerced = (document: DocumentNode, more: readonly string[] = []): DocumentNode => ({
+  ...document,
+  definitions: document.definitions.map((node) =>
+    node.kind === Kind.OPERATION_DEFINITION ? withCoercedVariables(node, more) : node,
+  ),
+});
+
+/**
+ * The operation for variables that are coerced already, which executing it then passes on unchanged.
+ *
+ * @param more names of further variables
+ */
+export function withCoercedVariables(
+  operation: OperationDefinitionNode,
+  more: readonly string[] = [],
+): OperationDefinitionNode {
+  const own = operation.variableDefinitions!.map(({ variable }) => variable.name.value);
+  return { ...operation, variableDefinitions: [...own, ...more].map(definitionOf) };
 }
 
 /** Looks for a bracket between parentheses, which is faster than visiting the document. */
@@ -146,7 +158,7 @@ const variable = (name: string): VariableNode => ({
   name: { kind: Kind.NAME, value: name },
 });
 
-/** JSON passes values on unchanged, so that executing does not coerce them again. */
+/** JSON passes values on unchanged. */
 const definitionOf = (name: string): VariableDefinitionNode => ({
   kind: Kind.VARIABLE_DEFINITION,
   variable: variable(name),

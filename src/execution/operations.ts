@@ -21,6 +21,7 @@ import { Documents, type Operation } from './documents.ts';
 import { type ErrorReporter, type PublicResult, publicResult } from './execute.ts';
 import { type ExecutionPlan, ExecutionPlans } from './execution-plan.ts';
 import { Introspection, isSchemaField } from './introspection.ts';
+import { withCoercedVariables } from './literals.ts';
 import { countWrites, type ExecutionSchemas, executionSchemas, mutate, writingField } from './mutation.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 import { requiredScopes, scopeOfRow } from './scopes.ts';
@@ -210,7 +211,9 @@ export class Operations {
     if (document.refusal) throw document.refusal;
     const operation = document.only!;
     const { selection } = select(this.#schema, document.source, operation.source, {});
-    const code = this.#compiler.compile(operation.source, selection, { stringify: false });
+    const code = this.#compiler.compile(withCoercedVariables(operation.source), selection, {
+      stringify: false,
+    });
     if (!code) throw new Error(`Cannot compile ${query}`);
     return Object.assign(
       (variables: Record<string, unknown>, context: Context) =>

@@ -17,9 +17,8 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
-import { issuesOf } from '../foundation/validation.ts';
 import { idIssues, issuePath, opaqueVariables } from '../schema/id-scalar.ts';
-import { inputRulesOf } from '../schema/input-rules.ts';
+import { inputRulesOf, parseInput } from '../schema/input-rules.ts';
 import type { Literals } from './literals.ts';
 
 /** Coerced variable values. */
@@ -81,12 +80,14 @@ export class OperationVariables {
   }
 
   #value(name: string, type: GraphQLInputType, given: unknown, found: Issues): unknown {
-    const broken = ruleIssues(name, type, given);
-    if (broken.length > 0) {
-      found.add(broken);
-      return undefined;
-    }
     const issues: Issue[] = [];
+    const rules = inputRulesOf(type);
+    if (rules) {
+      // The same messages as over REST.
+      const value = parseInput(rules, given, issues, name);
+      found.add(issues);
+      return value;
+    }
     const onError: Parameters<typeof coerceInputValue>[2] = (path, _value, error) => {
       issues.push({ path: issuePath(name, path), message: error.message.replace(/\.$/, '') });
       if (issues.length === MAX_LISTED_ISSUES) throw LIMIT_REACHED;
@@ -174,11 +175,4 @@ function neverNull(schema: GraphQLSchema, document: DocumentNode): ReadonlySet<s
   };
   visit(document, visitWithTypeInfo(info, { Variable: look }));
   return names;
-}
-
-/** Applies a domain's rules to an input given as a variable, for the same messages as over REST. */
-function ruleIssues(name: string, type: GraphQLInputType, value: unknown): Issue[] {
-  return issuesOf(inputRulesOf(type)?.safeParse(value).error?.issues ?? []).map((issue) =>
-    issue.path === 'body' ? { ...issue, path: name } : issue,
-  );
 }

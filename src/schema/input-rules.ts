@@ -1,9 +1,56 @@
+import type { StandardSchemaV1 } from '@pothos/plugin-validation';
 import { type GraphQLInputType, getNamedType } from 'graphql';
 import type { z } from 'zod';
+import type { Issue } from '../foundation/errors.ts';
+import { issuesOf } from '../foundation/validation.ts';
 
-/** Options of an input type whose values must satisfy these rules. */
-export const checkedBy = <T extends z.ZodObject>(rules: T) => ({ validate: rules, extensions: { rules } });
+/** What inputs were parsed to before their operation runs. */
+const parsed = new WeakMap<object, object>();
 
-/** The rules of an input type; undefined if it has none. */
+/**
+ * Parses an input by its rules. Inputs are parsed once: the validation plugin hands resolvers what came of it.
+ *
+ * @param into filled with the issues, if there are any
+ * @param path of an issue with the input as a whole
+ * @returns undefined if the input breaks a rule
+ */
+export function parseInput(
+  rules: z.ZodObject,
+  input: unknown,
+  into: Issue[],
+  path?: string,
+): object | undefined {
+  const { data, error } = rules.safeParse(input);
+  if (error) {
+    const issues = issuesOf(error.issues);
+    into.push(...issues.map((issue) => (path && issue.path === 'body' ? { ...issue, path } : issue)));
+    return undefined;
+  }
+  return rememberParsed(data, input as object);
+}
+
+/** Lets resolvers have a parsed input as it is. @param input it may also be given as */
+export function rememberParsed(data: object, input = data): object {
+  parsed.set(input, data).set(data, data);
+  return data;
+}
+
+/** An option of an input type: resolvers are given what these rules make of it. */
+export const parsedBy = (rules: z.ZodObject): { validate: StandardSchemaV1<object> } => ({
+  validate: {
+    '~standard': {
+      ...(rules['~standard'] as StandardSchemaV1<object>['~standard']),
+      validate(input) {
+        const value = parsed.get(input as object);
+        return value ? { value } : rules['~standard'].validate(input);
+      },
+    },
+  },
+});
+
+/** Options of an input type whose values must satisfy these rules, which is checked before anything runs. */
+export const checkedBy = (rules: z.ZodObject) => ({ ...parsedBy(rules), extensions: { rules } });
+
+/** The rules of an input type that are checked before anything runs; undefined if it has none. */
 export const inputRulesOf = (type: GraphQLInputType): z.ZodObject | undefined =>
   getNamedType(type).extensions.rules as z.ZodObject | undefined;

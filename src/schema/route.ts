@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
+import { rememberParsed } from './input-rules.ts';
 import type { QueryParameter } from './parameter.ts';
 import type { Shape, ShapeField } from './shape.ts';
 
@@ -19,8 +20,6 @@ export interface Body {
   fields?: Readonly<Record<string, ShapeField>>;
   /** The fields are variables of the document themselves, and without any the body may be empty. */
   flat?: true;
-  /** Converts the parsed body to the input of the mutation. */
-  toInput?: (body: never) => object;
 }
 
 /** A path parameter that is not an id. */
@@ -116,12 +115,12 @@ export const repeatableFields = ({ method, shape, body }: Route): readonly strin
 
 /** The input of a mutation for a body that satisfies its rules. PUT replaces: what it leaves out is removed. */
 export function inputOf({ method, shape, body }: Route, content: object): object {
-  if (body!.toInput) return body!.toInput(content as never);
   if (method !== 'PUT') return content;
   const removed = Object.entries(shape!.fields).filter(
     ([name, { required }]) => !required && name in body!.rules.shape && !(name in content),
   );
-  return { ...Object.fromEntries(removed.map(([name]) => [name, null])), ...content };
+  if (removed.length === 0) return content;
+  return rememberParsed({ ...Object.fromEntries(removed.map(([name]) => [name, null])), ...content });
 }
 
 /** Whether an Idempotency-Key applies. The other methods are idempotent anyway (RFC 9110 section 9.2.2). */

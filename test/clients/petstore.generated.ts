@@ -305,7 +305,7 @@ export interface NewPet {
 
 /**
  * A new webhook.
- * @example {"url":"https://example.org/petstore","types":["pet.updated"],"after":"5f0c1d2e-41"}
+ * @example {"url":"https://example.org/petstore"}
  */
 export interface NewWebhook {
   /**

@@ -13,7 +13,7 @@ describe('literals', () => {
       'query Q($c: ID) { pet(id: 1) { id } pets(first: 2, filter: {status: [sold], categoryId: $c}) { ...F } } fragment F on PetConnection { nodes { orders(filter: {petId: 1}) { totalCount } } }';
     const { executable, literals } = extracted(text);
     expect(print(executable).replace(/\s+/g, ' ')).toBe(
-      'query Q($c: ID, $$constant0: JSON, $$varying0: JSON) { pet(id: 1) { id } pets(first: 2, filter: $$varying0) { ...F } } fragment F on PetConnection { nodes { orders(filter: $$constant0) { totalCount } } }',
+      'query Q($c: JSON, $$constant0: JSON, $$varying0: JSON) { pet(id: 1) { id } pets(first: 2, filter: $$varying0) { ...F } } fragment F on PetConnection { nodes { orders(filter: $$constant0) { totalCount } } }',
     );
     const variables: Record<string, unknown> = { c: '7' };
     literals.addTo(variables);
@@ -27,9 +27,12 @@ describe('literals', () => {
     expect(absent).toMatchObject({ $varying0: { status: ['sold'] } });
   });
 
-  it('leave documents without any as they are', () => {
-    const document = parse('query ($l: [Int] = [1]) { pet(id: 1) @skip(if: false) { id } }');
-    expect(extractLiterals(schema, document).executable).toBe(document);
+  it('leave documents without any as they are, but for the types of variables', () => {
+    const { executable, literals } = extracted(
+      'query ($l: [Int] = [1]) { pet(id: 1) @skip(if: false) { id } }',
+    );
+    expect(print(executable)).toBe(print(parse('query ($l: JSON) { pet(id: 1) @skip(if: false) { id } }')));
+    expect(literals.isEmpty).toBe(true);
   });
 
   it('are refused if a variable makes them invalid', () => {

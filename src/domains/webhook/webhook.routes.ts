@@ -1,9 +1,8 @@
 import { restDialect } from '../../foundation/validation.ts';
 import type { Resource } from '../../schema/route.ts';
 import { type Shape, type ShapeField, selectionOf } from '../../schema/shape.ts';
-import type { EventType } from '../../store/events.ts';
 import { ATTEMPT_ERRORS, DISABLED_REASONS } from '../../store/webhooks.ts';
-import { EVENT_TYPES, type EventTypeName, fromEventTypeName, toEventTypeName } from '../event/event.ts';
+import { EVENT_TYPES, type EventTypeName, fromEventTypeName } from '../event/event.ts';
 import { GRACE, MAX_ATTEMPTS, MAX_URL_LENGTH, newWebhook, rotation, webhookPatch } from './webhook.ts';
 
 const string = (description: string, schema: object = {}): ShapeField => ({
@@ -159,9 +158,6 @@ const one = {
     namesRecord: true,
   },
 } as const;
-/** GraphQL's enum has names for the types. */
-const withTypeNames = ({ types, ...rest }: { types?: readonly EventType[] | null }) =>
-  types === undefined ? rest : { ...rest, types: types?.map(toEventTypeName) ?? null };
 const NO_LOG = ['NOT_FOUND'] as const;
 
 const webhooks: Resource = {
@@ -198,7 +194,7 @@ const webhooks: Resource = {
         name: 'NewWebhook',
         rules: newWebhook(restDialect),
         description: 'A new webhook.',
-        toInput: withTypeNames,
+        example: { url: 'https://example.org/petstore' },
       },
       errors: ['NOT_FOUND', 'GONE'],
       callbacks,
@@ -227,7 +223,6 @@ const webhooks: Resource = {
       body: {
         name: 'WebhookPatch',
         rules: webhookPatch(),
-        toInput: withTypeNames,
         example: { enabled: false },
       },
       errors: ['GONE'],

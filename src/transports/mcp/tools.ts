@@ -20,10 +20,10 @@ import type { TrustedDocuments } from '../../execution/trusted-documents.ts';
 import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
 import { ID_RULE, parseId } from '../../foundation/id.ts';
-import { issuesOf } from '../../foundation/validation.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { newContext } from '../../schema/context.ts';
+import { parseInput } from '../../schema/input-rules.ts';
 import { toJson } from '../../schema/json.ts';
 import { readTexts } from '../../schema/parameter.ts';
 import { inputOf, type Route } from '../../schema/route.ts';
@@ -198,9 +198,8 @@ function readArguments(
     variables[pathParameter] = value;
   }
   if (body) {
-    const checked = body.rules.safeParse(withIntegerIds(shape!, others));
-    if (checked.error) issues.push(...issuesOf(checked.error.issues));
-    else variables.input = inputOf(route, checked.data);
+    const parsed = parseInput(body.rules, withIntegerIds(shape!, others), issues);
+    if (parsed) variables.input = inputOf(route, parsed);
   }
   return { variables, issues };
 }

@@ -25,9 +25,6 @@ export const restOperations = (routes: readonly Route[], basePath: string): Rest
 function exampleOf({ pathParameter, pathValue, body, shape }: Route): Record<string, unknown> {
   const variables: Record<string, unknown> =
     pathParameter === undefined ? {} : { [pathParameter]: pathValue?.example ?? '1' };
-  if (body && shape) {
-    const example = bodyExample(shape, body);
-    variables.input = body.toInput ? body.toInput(example as never) : example;
-  }
+  if (body && shape) variables.input = bodyExample(shape, body);
   return variables;
 }

@@ -1,11 +1,11 @@
 import { withIntegerIds } from '../../execution/representation.ts';
 import type { Issue } from '../../foundation/errors.ts';
 import { ID_RULE, parseId } from '../../foundation/id.ts';
-import { issuesOf } from '../../foundation/validation.ts';
 import { readBody } from '../../http/body.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
 import type { RequestContext } from '../../http/request-context.ts';
+import { parseInput } from '../../schema/input-rules.ts';
 import {
   acceptsIdempotencyKey,
   bodyTypesOf,
@@ -76,10 +76,8 @@ function readFields(
     } else if (typeof repeated === 'string' || parseId(repeated) !== id)
       issues.push({ path: name, message: 'must equal the id in the path' });
   }
-  const checked = route.body!.rules.safeParse(content);
-  if (!checked.error) return inputOf(route, checked.data);
-  issues.push(...issuesOf(checked.error.issues));
-  return undefined;
+  const parsed = parseInput(route.body!.rules, content, issues);
+  return parsed && inputOf(route, parsed);
 }
 
 /**
