@@ -1,19 +1,16 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { codegen } from '@graphql-codegen/core';
 import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
 import * as typescriptOperations from '@graphql-codegen/typescript-operations';
 import { lexicographicSortSchema, parse, printSchema } from 'graphql';
-import { generateApi } from 'swagger-typescript-api';
 import { readConfig } from './src/config.ts';
 import { schema } from './src/execution/schema.ts';
 import { deploymentOf, openApiJson } from './src/openapi/document.ts';
 import { config } from './test/clients/codegen-config.ts';
 
 /**
- * Generates all committed artifacts: the SDL, the OpenAPI description, and, as any client
- * would from these, the typed documents and a REST client. `npm run codegen` writes the files; `npm run
- * drift` fails if that changes any.
+ * Generates all committed artifacts: the SDL, the OpenAPI description, and, as any client would from these, the typed
+ * documents. `npm run codegen` writes the files; `npm run drift` fails if that changes any.
  */
 const sdl = `${printSchema(lexicographicSortSchema(schema))}\n`;
 await writeFile('schema/schema.graphql', sdl);
@@ -37,13 +34,3 @@ await writeFile(
     },
   }),
 );
-
-await generateApi({
-  input: resolve('schema/openapi.json'),
-  output: resolve('test/clients'),
-  fileName: 'petstore.generated.ts',
-  enumStyle: 'union',
-  singleHttpClient: true,
-  sortTypes: true,
-  silent: true,
-});

@@ -6,11 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLANS } from '../src/access/plans.ts';
 import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
 import { EVENT_TYPES, eventShape } from '../src/domains/event/event.ts';
-import { Pet } from '../src/domains/pet/pet.ts';
 import { ERRORS } from '../src/foundation/errors.ts';
 import { addSampleData } from '../src/sample.ts';
 import { stockByCategory } from './clients/graphql-client.ts';
-import { adopt } from './clients/rest-client.ts';
 import { TestGateway } from './kit/gateway.ts';
 import { engines } from './kit/stores.ts';
 
@@ -65,10 +63,10 @@ describe('docs/clients.md', () => {
     'apollo-client',
     'urql-client',
     'relay-environment',
-    'rest-client',
     'exact-types',
     'event-source',
     'urql-live-client',
+    'programs/rest-client',
   ])('includes %s.ts verbatim', (name) => {
     const source = readFileSync(new URL(`clients/${name}.ts`, import.meta.url), 'utf8');
     expect(clients).toContain(`<!-- test/clients/${name}.ts -->\n\`\`\`ts\n${source}\`\`\``);
@@ -84,13 +82,6 @@ describe('docs/clients.md', () => {
       'Dogs: Rex 3, Bella 1',
       'Cats: Mimi 2, Tom 5',
     ]);
-  });
-
-  it('has a REST client that creates one pet for two calls', async () => {
-    const before = await gateway.store.table(Pet).count({});
-    expect(await adopt(gateway.url, gateway.key)).toBe('Oscar is available');
-    expect(await adopt(gateway.url, gateway.key)).toBe('Oscar is available');
-    expect(await gateway.store.table(Pet).count({})).toBe(before + 1);
   });
 });
 

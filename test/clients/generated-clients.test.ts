@@ -11,6 +11,7 @@ import { createClient } from '@hey-api/openapi-ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
+import { addSampleData } from '../../src/sample.ts';
 import { sqlite, useGateway } from '../kit/petstore.ts';
 import { exactTypes } from './exact-types.ts';
 
@@ -36,6 +37,8 @@ describe('TypeScript client generation', () => {
 
   beforeAll(async () => {
     await mkdir(generated, { recursive: true });
+    const generator = fileURLToPath(new URL('node_modules/.bin/openapi-typescript', import.meta.url));
+    await run(process.execPath, [generator, description, '--output', join(generated, 'petstore.ts')]);
     await writeFile(join(generated, 'openapi-fetch.ts'), await exactTypes(pathToFileURL(description)));
     await createClient({
       input: description,
@@ -54,6 +57,16 @@ describe('TypeScript client generation', () => {
     },
     MINUTE,
   );
+
+  it('produces the client of docs/clients.md, which creates one pet for two calls', async () => {
+    const { adopt } = await import(pathToFileURL(join(programs, 'rest-client.ts')).href);
+    const { url, key, store } = kit.gateway;
+    await addSampleData(store);
+    const before = await store.table(Pet).count({});
+    expect(await adopt(url, key)).toBe('Oscar is available');
+    expect(await adopt(url, key)).toBe('Oscar is available');
+    expect(await store.table(Pet).count({})).toBe(before + 1);
+  });
 
   it('produces an openapi-fetch client that handles orders with exact ids', async () => {
     const { roundTrip } = await program('openapi-fetch');

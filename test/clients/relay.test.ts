@@ -21,7 +21,7 @@ beforeAll(async () => {
   cpSync(join(root, 'schema/schema.graphql'), join(home, 'schema.graphql'));
   writeFileSync(join(home, 'package.json'), '{"type":"module"}');
   cpSync(join(root, 'test/clients/relay/relay.config.json'), join(home, 'relay.config.json'));
-  symlinkSync(join(root, 'node_modules'), join(home, 'node_modules'));
+  symlinkSync(join(root, 'test/clients/node_modules'), join(home, 'node_modules'));
   await promisify(execFile)(process.execPath, [compiler], { cwd: home });
 }, 60_000);
 afterAll(() => rmSync(home, { recursive: true }));

@@ -1,9 +1,3 @@
-import {
-  Client as CurrentClient,
-  StreamableHTTPClientTransport as CurrentTransport,
-} from '@modelcontextprotocol/client';
-import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Call, Reply, TestGateway } from './gateway.ts';
 
 /** An agent's client of either generation. */
@@ -19,39 +13,42 @@ export interface Agent {
   close(): Promise<void>;
 }
 
-const INFO = { name: 'test', version: '1.0.0' };
-
-type Client = Pick<CurrentClient, 'listTools' | 'callTool' | 'close'>;
+interface Client {
+  listTools(): Promise<{ tools: { name: string }[] }>;
+  callTool(call: { name: string; arguments: object }): Promise<{
+    content: unknown;
+    structuredContent?: unknown;
+    isError?: boolean;
+  }>;
+  close(): Promise<void>;
+}
 
 async function agentOf(client: Client): Promise<Agent> {
   const { tools } = await client.listTools();
   return {
     tools: new Map(tools.map((tool) => [tool.name, tool as never])),
     async call(name, args = {}) {
-      const result = await client.callTool({ name, arguments: args as never });
-      const [{ text }] = result.content as unknown as [{ text: string }];
+      const result = await client.callTool({ name, arguments: args });
+      const [{ text }] = result.content as [{ text: string }];
       return result.isError ? { error: text } : { value: result.structuredContent };
     },
     close: () => client.close(),
   };
 }
 
+type Connect = (url: string, key: string) => Promise<Client>;
+
+/** The official clients, which are installed apart from the gateway. */
+const clients = (): Promise<Record<'current' | 'earlier', Connect>> =>
+  import(new URL('../clients/mcp-clients.ts', import.meta.url).href);
+
 /** Connects with the client of revision 2026-07-28. */
-export async function connectCurrent(gateway: TestGateway, key = gateway.key): Promise<Agent> {
-  const client = new CurrentClient(INFO, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
-  const headers = { Authorization: `Bearer ${key}` };
-  await client.connect(new CurrentTransport(new URL(`${gateway.url}/mcp`), { requestInit: { headers } }));
-  return agentOf(client);
-}
+export const connectCurrent = async (gateway: TestGateway, key = gateway.key): Promise<Agent> =>
+  agentOf(await (await clients()).current(gateway.url, key));
 
 /** Connects with the client of the revisions that begin with `initialize`. */
-export async function connectEarlier(gateway: TestGateway, key = gateway.key): Promise<Agent> {
-  const client = new EarlierClient(INFO);
-  const headers = { Authorization: `Bearer ${key}` };
-  const transport = new EarlierTransport(new URL(`${gateway.url}/mcp`), { requestInit: { headers } });
-  await client.connect(transport as never);
-  return agentOf(client as never);
-}
+export const connectEarlier = async (gateway: TestGateway, key = gateway.key): Promise<Agent> =>
+  agentOf(await (await clients()).earlier(gateway.url, key));
 
 export const META = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',

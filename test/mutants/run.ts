@@ -1,6 +1,5 @@
 import { mkdirSync } from 'node:fs';
 import { argv, env, exit } from 'node:process';
-import { Stryker } from '@stryker-mutator/core';
 import { PARTS } from './parts.ts';
 
 /**
@@ -16,6 +15,17 @@ const concurrency = Number(env.MUTANTS_CONCURRENCY ?? 2);
 const RUNS = { PROPERTY_RUNS: '10', DIFFERENTIAL_RUNS: '30', FUZZ_RUNS: '10', KILL_ROUNDS: '1' };
 for (const [name, value] of Object.entries(RUNS)) env[name] ??= value;
 mkdirSync('reports/mutants', { recursive: true });
+
+/** Stryker's API, which is installed by `npm run mutants` alone. */
+interface StrykerModule {
+  Stryker: new (
+    options: object,
+  ) => {
+    runMutationTest(): Promise<{ fileName: string; status: string }[]>;
+  };
+}
+const stryker = '@stryker-mutator/core';
+const { Stryker } = (await import(stryker)) as StrykerModule;
 
 interface Count {
   detected: number;

@@ -45,6 +45,19 @@ describe('the OpenAPI description', () => {
     expect(document.info.version).toBe('1.0.0');
   });
 
+  it('repeats no value of an enum, nests no callbacks, and has no scripts in its texts', () => {
+    const text = generate();
+    expect(text).not.toMatch(/<script|eval\(/);
+    const visit = (value: unknown, inCallback: boolean): void => {
+      if (typeof value !== 'object' || value === null) return;
+      if ('enum' in value && Array.isArray(value.enum))
+        expect(new Set(value.enum).size).toBe(value.enum.length);
+      if ('callbacks' in value) expect(inCallback).toBe(false);
+      for (const [name, member] of Object.entries(value)) visit(member, inCallback || name === 'callbacks');
+    };
+    visit(JSON.parse(text), false);
+  });
+
   it('matches schema/openapi.json', async () => {
     expect(await readFile('schema/openapi.json', 'utf8')).toBe(`${generate({}, 2)}\n`);
   });
