@@ -4,6 +4,7 @@ import { OTHER } from '../access/usage-history.ts';
 import { AppError } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { ALLOWANCES, AllowanceExhausted, Meter } from '../foundation/meter.ts';
+import { mapInTurns } from '../foundation/turns.ts';
 import { MAX_NAME_LENGTH } from './complexity.ts';
 import { MAX_COST } from './cost.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
@@ -89,14 +90,14 @@ async function admitUnpaid(
   mayMutate: boolean,
 ): Promise<Admission> {
   try {
-    const admission = admit(services, request, mayMutate, session.principal, new Meter(0));
+    const admission = await admit(services, request, mayMutate, session.principal, new Meter(0));
     if (!admission.isLarge) return admission;
     await session.pay();
     return admission;
   } catch (error) {
     if (!(error instanceof AllowanceExhausted)) throw error;
     await session.pay();
-    return admit(services, request, mayMutate, session.principal);
+    return await admit(services, request, mayMutate, session.principal);
   }
 }
 
@@ -131,7 +132,7 @@ export function admit(
   mayMutate: boolean,
   caller: Permissions,
   meter = new Meter(MAX_BATCH_SIZE),
-): Admission {
+): MaybePromise<Admission> {
   meter.draw('bytesRead', bytes);
   const batch = Array.isArray(parameters);
   const requests: unknown[] = batch ? parameters : [parameters];
@@ -154,11 +155,20 @@ export function admit(
       throw error;
     }
   });
-  const admitted = checked.map((request) => {
+  const admitted = mapInTurns(checked, (request) => {
     if (request instanceof OperationRefused) return request;
     const prepared = prepare(operations, request, mayMutate, meter);
     return prepared instanceof OperationRefused ? prepared : permitted(prepared, caller, batch);
   });
+  return andThen(admitted, (operations) => ({
+    ...priced(operations, bytes),
+    requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),
+    batch,
+  }));
+}
+
+/** @throws QUERY_TOO_COMPLEX if operations cost too much together */
+function priced(operations: AdmissionResult[], bytes: number): Omit<Admission, 'requests' | 'batch'> {
   let cost = 0;
   const all = { tokens: 0, fields: 0 };
   const free = { tokens: 0, fields: 0 };
@@ -166,7 +176,7 @@ export function admit(
   const names: string[] = [];
   let rootField: string | undefined;
   const charges: { name: string; units: number }[] = [];
-  for (const one of admitted) {
+  for (const one of operations) {
     if (one instanceof OperationRefused) {
       cost += FAILURE_COST;
       charges.push({ name: OTHER, units: FAILURE_COST });
@@ -192,13 +202,11 @@ export function admit(
   const isLong = bytes > ALLOWANCES.bytesRead.free;
   if (isLarge(free) || (cost === 0 && isLong)) cost++;
   return {
-    operations: admitted,
-    requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),
+    operations,
     cost,
     charges,
     isLarge: isLarge(all) || isLong,
     mutations,
-    batch,
     name: names.length > 0 ? names.join(',') : undefined,
     rootField: rootField ?? OTHER,
   };

@@ -5,6 +5,7 @@ import '../domains/api-key/api-key.type.ts';
 import '../domains/usage/usage.type.ts';
 import '../domains/webhook/webhook.type.ts';
 import {
+  defaultFieldResolver,
   type GraphQLInputType,
   GraphQLList,
   GraphQLNonNull,
@@ -12,6 +13,8 @@ import {
   type GraphQLSchema,
   type GraphQLType,
   getNamedType,
+  getNullableType,
+  isCompositeType,
   isInputObjectType,
   isInterfaceType,
   isListType,
@@ -19,12 +22,16 @@ import {
   isObjectType,
 } from 'graphql';
 import { RESOURCES } from '../domains/routes.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { builder } from '../schema/builder.ts';
+import type { Context } from '../schema/context.ts';
 import { IdScalar } from '../schema/id-scalar.ts';
 import { withScopes } from './scopes.ts';
 
 /** The executable schema, also used by REST. Creating it has no side effects and needs no environment. */
-export const schema = withAwaitedPageInfo(withIdScalar(withScopes(builder.toSchema(), RESOURCES)));
+export const schema = withPacedLists(
+  withAwaitedPageInfo(withIdScalar(withScopes(builder.toSchema(), RESOURCES))),
+);
 
 /** Replaces graphql-js's ID type, which Pothos always uses, with ours. */
 function withIdScalar(built: GraphQLSchema): GraphQLSchema {
@@ -56,5 +63,21 @@ function withAwaitedPageInfo(built: GraphQLSchema): GraphQLSchema {
   const { hasNextPage, hasPreviousPage } = (built.getType('PageInfo') as GraphQLObjectType).getFields();
   hasNextPage!.resolve = (pageInfo) => pageInfo.hasNextPage;
   hasPreviousPage!.resolve = (pageInfo) => pageInfo.hasPreviousPage;
+  return built;
+}
+
+/** Lets others in between the entries of lists of objects, below each of which there may be many fields. */
+function withPacedLists(built: GraphQLSchema): GraphQLSchema {
+  for (const type of Object.values(built.getTypeMap())) {
+    if (!isObjectType(type) || type.name.startsWith('__')) continue;
+    for (const field of Object.values(type.getFields())) {
+      if (!isListType(getNullableType(field.type)) || !isCompositeType(getNamedType(field.type))) continue;
+      const { resolve = defaultFieldResolver } = field;
+      field.resolve = (source, args, context: Context, info) =>
+        andThen(resolve(source, args, context, info) as MaybePromise<readonly unknown[]>, (list) =>
+          context.loaders.entries(list),
+        );
+    }
+  }
   return built;
 }

@@ -1,3 +1,5 @@
+import type { MaybePromise } from './maybe-promise.ts';
+
 /** Work that waits for its turn, over all requests. */
 const waiting: (() => void)[] = [];
 
@@ -20,4 +22,86 @@ function next(): void {
     waiting.shift();
     if (waiting.length > 0) setImmediate(next);
   }
+}
+
+/** How long work goes on before others get their turn, in milliseconds. */
+export const MAX_TURN = 10;
+
+/** Applies a function to items in order, and lets others in when that takes long. */
+export function mapInTurns<T, R>(items: readonly T[], map: (item: T) => R): MaybePromise<R[]> {
+  const mapped: R[] = [];
+  const goOn = (): MaybePromise<R[]> => {
+    const began = performance.now();
+    while (mapped.length < items.length) {
+      mapped.push(map(items[mapped.length]!));
+      if (performance.now() - began >= MAX_TURN) return ownTurn().then(goOn);
+    }
+    return mapped;
+  };
+  return goOn();
+}
+
+/**
+ * Divides what one request does into turns. Results are passed on one at a time, each with all that follows
+ * from it at once, and other requests come in when that has taken MAX_TURN.
+ */
+export class Turns {
+  readonly #check: () => void;
+  readonly #results: (() => void)[] = [];
+  readonly #reads: (() => void)[] = [];
+  #isRunning = false;
+  #began = 0;
+
+  /** @param check throws what ends the request, if nothing more is to be passed on */
+  constructor(check: () => void) {
+    this.#check = check;
+  }
+
+  /** Resolves when it is the turn of this result. */
+  pass<T>(result: T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#results.push(() => {
+        try {
+          this.#check();
+          resolve(result);
+        } catch (error) {
+          reject(error);
+        }
+      });
+      this.#start();
+    });
+  }
+
+  /** Begins a read when all results have been passed on, so that it reads for all of them. */
+  read(begin: () => void): void {
+    this.#reads.push(begin);
+    this.#start();
+  }
+
+  #start(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    inOwnTurn(this.#turn);
+  }
+
+  readonly #turn = (): void => {
+    this.#began = performance.now();
+    this.#next();
+  };
+
+  #next(): void {
+    const work = this.#results.shift() ?? this.#reads.shift();
+    if (!work) {
+      this.#isRunning = false;
+      return;
+    }
+    work();
+    // All that follows from it happens in microtasks, which end before a tick that one of them asked for.
+    queueMicrotask(() => process.nextTick(this.#settled));
+  }
+
+  readonly #settled = (): void => {
+    if (performance.now() - this.#began < MAX_TURN) this.#next();
+    else inOwnTurn(this.#turn);
+  };
 }

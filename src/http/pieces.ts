@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { ownTurn } from '../foundation/turns.ts';
-
-/** How long pieces may be produced before others get their turn, in milliseconds. */
-const MAX_TURN = 10;
+import { MAX_TURN, ownTurn } from '../foundation/turns.ts';
 
 /** Passes on the pieces of a body, letting others in between them. */
 async function* inTurns(

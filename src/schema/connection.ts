@@ -82,6 +82,21 @@ const emptySource = <T extends { id: Id }>(): ConnectionSource<T> => ({
   count: () => 0,
 });
 
+/** An item of a connection. `nodes` is read from the edges too, so the cursor is computed on demand. */
+class Edge<T extends { id: Id }> {
+  readonly node: T;
+  readonly #sort: Sort;
+
+  constructor(node: T, sort: Sort) {
+    this.node = node;
+    this.#sort = sort;
+  }
+
+  get cursor(): string {
+    return cursorOf(this.#sort, this.node);
+  }
+}
+
 /** A page of records as a Relay connection. Edges and page info beyond the page are computed on demand. */
 export class Connection<T extends { id: Id }> {
   readonly #page: Page<T>;
@@ -98,9 +113,9 @@ export class Connection<T extends { id: Id }> {
     this.#source = source;
   }
 
-  get edges(): { cursor: string; node: T }[] {
+  get edges(): Edge<T>[] {
     const { sort } = this.#source;
-    return this.#page.items.map((node) => ({ cursor: cursorOf(sort, node), node }));
+    return this.#page.items.map((node) => new Edge(node, sort));
   }
 
   get totalCount(): () => MaybePromise<number> {

@@ -57,7 +57,7 @@ export interface Context {
 }
 
 /** Operations up to this cost run without yielding to other requests. */
-const MAX_UNINTERRUPTED_COST = 20;
+const MAX_UNINTERRUPTED_COST = 10;
 
 /**
  * Creates the context of one operation.

@@ -3,8 +3,8 @@ import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Meter } from '../foundation/meter.ts';
-import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
-import { inOwnTurn, ownTurn } from '../foundation/turns.ts';
+import type { AnyRecord, FieldNameOf, Fields, FilterOf, RecordOf } from '../foundation/record.ts';
+import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Page, PageRequest, Table, Tables } from '../store/table.ts';
 
@@ -44,56 +44,77 @@ function drawRecords(meter: Meter, records: readonly (object | null)[]): void {
   meter.draw('bytesHeld', bytes);
 }
 
-/** Into how many turns of the event loop what comes from one read is divided. */
-const TURNS = 64;
-
-/** Passes results on a few at a time, so that what follows from them does not all happen at once. */
-class Turns {
-  #waiting: (() => void)[] = [];
-
-  take<T>(result: T): Promise<T> {
-    return new Promise((resolve) => {
-      if (this.#waiting.push(() => resolve(result)) === 1) inOwnTurn(() => this.#begin());
-    });
-  }
-
-  #begin(): void {
-    const size = Math.ceil(this.#waiting.length / TURNS);
-    const next = () => {
-      for (const pass of this.#waiting.splice(0, size)) pass();
-      if (this.#waiting.length > 0) inOwnTurn(next);
-    };
-    next();
-  }
-}
-
 /** Where loaders read, and for whom. */
 interface Source {
   readonly tables: Tables;
   readonly caller: Caller;
+  /** Set if others are let in between the levels and rows of a query. */
+  readonly turns: Turns | undefined;
   /** Whether to read at once, in a transaction during which nothing else may run. */
   readonly isSynchronous: boolean;
 }
 
 type Load<T> = (id: Id) => MaybePromise<T>;
 
+/** What a loader reads. */
+interface Reading<T> {
+  read(ids: readonly Id[]): MaybePromise<T[]>;
+  /** Draws what was read on what the request has paid for. */
+  draw?: ((found: T) => void) | undefined;
+  /** Up to `count` ids that are likely to be asked for after this one. */
+  following?(id: Id, count: number): readonly Id[];
+}
+
+/** What a loader reads that belongs to parents. */
+interface ReadingOfParents<R extends AnyRecord, T> extends Pick<Reading<T>, 'draw'> {
+  read(table: Table<R>, parents: readonly Id[]): MaybePromise<T[]>;
+}
+
 /** Creates a loader that stops reading when the client disconnects. It batches what it loads if it may wait. */
 function loaderFor<T>(
-  { caller: { isDisconnected, yieldsBetweenLevels }, isSynchronous }: Source,
-  read: (ids: readonly Id[]) => MaybePromise<T[]>,
+  { caller: { isDisconnected }, turns, isSynchronous }: Source,
+  reading: Reading<T>,
 ): Load<T> {
-  if (isSynchronous) return (id) => (read([id]) as T[])[0]!;
+  if (isSynchronous) return readingAhead(reading);
+  const { read, draw } = reading;
   const batch = async (ids: readonly Id[]) => {
     if (isDisconnected()) throw clientDisconnected();
-    return read(ids);
+    return andThen(read(ids), (found) => {
+      if (draw) for (const each of found) draw(each);
+      return found;
+    });
   };
-  if (!yieldsBetweenLevels) {
+  if (!turns) {
     const loader = new DataLoader(batch);
     return (id) => loader.load(id);
   }
-  const loader = new DataLoader(batch, { batchScheduleFn: inOwnTurn });
-  const turns = new Turns();
-  return (id) => loader.load(id).then((result) => turns.take(result));
+  const loader = new DataLoader(batch, { batchScheduleFn: (read) => turns.read(read) });
+  return (id) => loader.load(id).then((result) => turns.pass(result));
+}
+
+/**
+ * Creates a loader that answers at once, for a transaction during which nothing else may run. It cannot wait
+ * for what else is asked for, so it reads ahead: as much again as was asked for, which was asked for. What it
+ * has read ahead is paid for when it is asked for.
+ */
+function readingAhead<T>({ read, draw, following }: Reading<T>): Load<T> {
+  const known = new Map<Id, T>();
+  const unasked = new Set<Id>();
+  return (id) => {
+    if (!known.has(id)) {
+      const ahead = following?.(id, Math.max(0, known.size - 2 * unasked.size)) ?? [];
+      const ids = [id, ...ahead.filter((other) => !known.has(other))];
+      const found = read(ids) as T[];
+      for (const [i, each] of ids.entries()) {
+        known.set(each, found[i]!);
+        unasked.add(each);
+      }
+    }
+    unasked.delete(id);
+    const found = known.get(id)!;
+    draw?.(found);
+    return found;
+  };
 }
 
 /** Never sent, because the client is gone. */
@@ -102,6 +123,8 @@ const clientDisconnected = () => new AppError('BAD_REQUEST', 'The client went aw
 /** Loads records, and returns those already loaded synchronously. */
 class RecordLoader<T extends { id: Id }> {
   readonly #known = new Map<Id, T | null>();
+  /** The last page that a record was read in. */
+  readonly #places = new Map<Id, { items: readonly T[]; at: number }>();
   readonly #table: Pick<Table<AnyRecord>, 'byIds' | 'peek'>;
   readonly #from: Source;
   /** Pages read, whose records are looked at only if one is asked for by id. */
@@ -114,22 +137,38 @@ class RecordLoader<T extends { id: Id }> {
   }
 
   load(id: Id): MaybePromise<T | null> {
-    if (this.#pages.length > 0) {
-      for (const { items } of this.#pages) for (const record of items) this.#known.set(record.id, record);
-      this.#pages = [];
-    }
+    this.#look();
     const known = this.#known.get(id);
     if (known !== undefined) return known;
     const peeked = this.#table.peek(id);
     if (peeked !== undefined) return peeked as unknown as T;
-    this.#load ??= loaderFor(this.#from, (ids) =>
-      andThen(this.#table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
-        if (this.#from.caller.meter) drawRecords(this.#from.caller.meter, records);
-        for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
-        return records;
-      }),
-    );
+    const { meter } = this.#from.caller;
+    this.#load ??= loaderFor<T | null>(this.#from, {
+      read: (ids) =>
+        andThen(this.#table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
+          for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
+          return records;
+        }),
+      draw: (record) => meter && drawRecords(meter, [record]),
+    });
     return this.#load(id);
+  }
+
+  /** Up to `count` ids that come after this one in the page that it was read in. */
+  following(id: Id, count: number): readonly Id[] {
+    this.#look();
+    const place = this.#places.get(id);
+    return place ? place.items.slice(place.at + 1, place.at + 1 + count).map((record) => record.id) : [];
+  }
+
+  #look(): void {
+    for (const { items } of this.#pages) {
+      for (const [at, record] of items.entries()) {
+        this.#known.set(record.id, record);
+        if (this.#from.isSynchronous) this.#places.set(record.id, { items, at });
+      }
+    }
+    this.#pages = [];
   }
 
   add(page: Page<T>): void {
@@ -150,7 +189,17 @@ export class Loaders {
   readonly #children = new Map<string, Load<unknown>>();
 
   constructor(tables: Tables, caller = INTERNAL_CALLER, isSynchronous = false) {
-    this.#from = { tables, caller, isSynchronous };
+    const check = () => {
+      if (caller.isDisconnected()) throw clientDisconnected();
+    };
+    const turns = caller.yieldsBetweenLevels && !isSynchronous ? new Turns(check) : undefined;
+    this.#from = { tables, caller, turns, isSynchronous };
+  }
+
+  /** Hands out the entries of a list a few at a time, if others are let in between them. */
+  entries<T>(list: readonly T[]): readonly MaybePromise<T>[] {
+    const { turns } = this.#from;
+    return turns ? list.map((entry) => turns.pass(entry)) : list;
   }
 
   /** New loaders for the same caller, which read what a transaction sees. */
@@ -210,12 +259,13 @@ export class Loaders {
     request: PageRequest,
   ): MaybePromise<Page<RecordOf<R>>> {
     const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
-    return this.#ofParent(record, field, list, parent, (table, parents) =>
-      andThen(table.pagesByParent(field, parents, filter, request), (pages) => {
-        for (const { items } of pages) drawPage(this.#from.caller, items);
-        return pages;
-      }),
-    );
+    return this.#ofParent(record, field, list, parent, {
+      read: (table, parents) => table.pagesByParent(field, parents, filter, request),
+      draw: (page) => {
+        drawPage(this.#from.caller, page.items);
+        this.#recordLoader(record).add(page);
+      },
+    });
   }
 
   /** Counts the records that refer to a parent by a field. */
@@ -225,9 +275,9 @@ export class Loaders {
     parent: Id,
     filter: FilterOf<R>,
   ): MaybePromise<number> {
-    return this.#ofParent(record, field, `count ${JSON.stringify(filter)}`, parent, (table, parents) =>
-      table.countsByParent(field, parents, filter),
-    );
+    return this.#ofParent(record, field, `count ${JSON.stringify(filter)}`, parent, {
+      read: (table, parents) => table.countsByParent(field, parents, filter),
+    });
   }
 
   #ofParent<R extends AnyRecord, T>(
@@ -235,12 +285,17 @@ export class Loaders {
     field: string,
     what: string,
     parent: Id,
-    read: (table: Table<R>, parents: readonly Id[]) => MaybePromise<T[]>,
+    { read, draw }: ReadingOfParents<R, T>,
   ): MaybePromise<T> {
     const key = `${record.index} ${field} ${what}`;
     let load = this.#children.get(key);
     if (!load) {
-      load = loaderFor<unknown>(this.#from, (parents) => read(this.#from.tables.table(record), parents));
+      const parents = this.#recordLoader((record.fields as Fields)[field]!.reference!.parent as AnyRecord);
+      load = loaderFor<T>(this.#from, {
+        read: (ids) => read(this.#from.tables.table(record), ids),
+        draw,
+        following: (id, count) => parents.following(id, count),
+      });
       this.#children.set(key, load);
     }
     return load(parent) as MaybePromise<T>;

@@ -10,7 +10,8 @@ const services = () => ({
   operations: new Operations(schema, () => {}),
   persisted: new PersistedQueries(),
 });
-const admitted = (parameters: unknown, bytes = 100) => admit(services(), { parameters, bytes }, true, {});
+const admitted = async (parameters: unknown, bytes = 100) =>
+  admit(services(), { parameters, bytes }, true, {});
 
 describe('GraphQL request admission', () => {
   it.each<[parameters: unknown, name: string | undefined]>([
@@ -22,8 +23,8 @@ describe('GraphQL request admission', () => {
       'A,B',
     ],
     [[{ query: 'query A { nothing }' }, { query: '{' }], undefined],
-  ])('gives %j the log name %s', (parameters, name) => {
-    expect(admitted(parameters).name).toBe(name);
+  ])('gives %j the log name %s', async (parameters, name) => {
+    expect((await admitted(parameters)).name).toBe(name);
   });
 
   it.each<[parameters: unknown, code: string, message: string]>([
@@ -65,29 +66,32 @@ describe('GraphQL request admission', () => {
       'BAD_REQUEST',
       'A GraphQL request has extensions that are not an object.',
     ],
-  ])('refuses %j with %s: %s', (parameters, code, message) => {
+  ])('refuses %j with %s: %s', async (parameters, code, message) => {
     let refusal: AppError | undefined;
     try {
-      admitted(parameters);
+      await admitted(parameters);
     } catch (error) {
       refusal = error as AppError;
     }
     expect({ code: refusal?.code, message: refusal?.message }).toEqual({ code, message });
   });
 
-  it('accepts missing or null optional parameters and an empty operationName', () => {
+  it('accepts missing or null optional parameters and an empty operationName', async () => {
     for (const more of [
       {},
       { operationName: null, variables: null, extensions: null },
       { operationName: '' },
     ])
-      expect(admitted({ query: 'query A { __typename }', ...more })).toMatchObject({ cost: 0, batch: false });
+      expect(await admitted({ query: 'query A { __typename }', ...more })).toMatchObject({
+        cost: 0,
+        batch: false,
+      });
   });
 
-  it('adds up the costs and mutations of a batch, with one unit per refused operation', () => {
+  it('adds up the costs and mutations of a batch, with one unit per refused operation', async () => {
     const pet = { query: '{ pet(id: 1) { id } }' };
     const two = { query: 'mutation { a: deletePet(id: 1) b: deletePet(id: 2) __typename }' };
-    const { operations, cost, mutations, batch } = admitted([pet, { query: '{' }, two, two]);
+    const { operations, cost, mutations, batch } = await admitted([pet, { query: '{' }, two, two]);
     expect(operations.map((operation) => operation instanceof OperationRefused)).toEqual([
       false,
       true,
@@ -97,7 +101,7 @@ describe('GraphQL request admission', () => {
     expect({ cost, mutations, batch }).toEqual({ cost: 6, mutations: 4, batch: true });
   });
 
-  it('charges free operations above 150 tokens plus 4 per field, or above 420 tokens', () => {
+  it('charges free operations above 150 tokens plus 4 per field, or above 420 tokens', async () => {
     // `{ __typename }` has 3 tokens; each `... { __typename }` adds 4.
     const padded = (tokens: number) => {
       const free = '{ __typename }';
@@ -107,20 +111,20 @@ describe('GraphQL request admission', () => {
         query: free.replace(' }', `${' ... { __typename }'.repeat(spreads)}${' __typename'.repeat(rest)} }`),
       };
     };
-    expect(admitted(padded(154)).cost).toBe(0);
-    expect(admitted(padded(155)).cost).toBe(1);
+    expect((await admitted(padded(154))).cost).toBe(0);
+    expect((await admitted(padded(155))).cost).toBe(1);
     // In a batch, the limit applies only to operations that cost nothing.
     const pet = { query: `{ pet(id: 1) { ${'id '.repeat(200)} } }` };
-    expect(admitted([pet, padded(154)]).cost).toBe(1);
-    expect(admitted([pet, padded(155)]).cost).toBe(2);
-    expect(admitted([padded(154), padded(154)]).cost).toBe(1);
+    expect((await admitted([pet, padded(154)])).cost).toBe(1);
+    expect((await admitted([pet, padded(155)])).cost).toBe(2);
+    expect((await admitted([padded(154), padded(154)])).cost).toBe(1);
     const fields = (count: number) => Array.from({ length: count }, (_, i) => `a${i}: __typename`).join(' ');
     // Each of the 100 fields has 3 tokens but raises the limit by 4.
     const wide = (rest: number) => ({
       query: `{ ${fields(100)} ${'... { a1: __typename } '.repeat(rest)} }`,
     });
-    expect(admitted(wide(19)).cost).toBe(0);
-    expect(admitted(wide(20)).cost).toBe(1);
+    expect((await admitted(wide(19))).cost).toBe(0);
+    expect((await admitted(wide(20))).cost).toBe(1);
   });
 
   it('refuses a mutation where mutations are not allowed', () => {

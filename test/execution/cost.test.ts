@@ -178,13 +178,13 @@ describe('operation cost', () => {
       'circular introspection',
       `{ __schema { types { ${'interfaces { possibleTypes { '.repeat(6)} name ${'} }'.repeat(6)} } } }`,
     ],
-  ])('refuses %s as QUERY_TOO_COMPLEX at a cost of 1', (_what, query) => {
+  ])('refuses %s as QUERY_TOO_COMPLEX at a cost of 1', async (_what, query) => {
     const operations = new Operations(schema, () => {});
     for (let time = 1; time <= 3; time++) {
       const {
         operations: [admitted],
         cost,
-      } = admit(servicesOf(operations), requestOf({ query }), true, {});
+      } = await admit(servicesOf(operations), requestOf({ query }), true, {});
       expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
         code: 'QUERY_TOO_COMPLEX',
         status: 400,
@@ -201,7 +201,7 @@ describe('operation cost', () => {
     expect(() => cost(wide)).toThrow('The operation costs 1,001 units; the maximum is 50.');
   });
 
-  it('allows response keys of 100 characters and the full introspection query', () => {
+  it('allows response keys of 100 characters and the full introspection query', async () => {
     expect(cost(`{ ${'a'.repeat(100)}: __typename }`)).toBe(0);
     const query = getIntrospectionQuery({
       specifiedByUrl: true,
@@ -209,28 +209,28 @@ describe('operation cost', () => {
       schemaDescription: true,
       inputValueDeprecation: true,
     });
-    expect(admit(servicesOf(new Operations(schema, () => {})), requestOf({ query }), true, {})).toMatchObject(
-      {
-        cost: 1,
-      },
-    );
+    expect(
+      await admit(servicesOf(new Operations(schema, () => {})), requestOf({ query }), true, {}),
+    ).toMatchObject({
+      cost: 1,
+    });
   });
 
-  it('charges a free operation 1 unit if its document, batch or request body is large', () => {
+  it('charges a free operation 1 unit if its document, batch or request body is large', async () => {
     const operations = new Operations(schema, () => {});
     const skipped = (fields: number) =>
       `{ __typename pet(id: 1) @skip(if: true) { ${aliases(fields, 'id')} } }`;
-    const cost = (parameters: unknown, bytes?: number) =>
-      admit(servicesOf(operations), requestOf(parameters, bytes), true, {}).cost;
-    expect(cost({ query: skipped(40) })).toBe(0);
-    expect(cost({ query: skipped(100) })).toBe(1);
-    expect(cost({ query: `{ ${aliases(100, '__typename')} }` })).toBe(0);
-    expect(cost({ query: `{ rateLimit { ${aliases(50, 'minute { limit }')} } }` })).toBe(0);
-    expect(cost(new Array(10).fill({ query: '{ rateLimit { plan } }' }))).toBe(0);
-    expect(cost(new Array(10).fill({ query: skipped(40) }))).toBe(1);
-    expect(cost({ query: '{ __typename }' }, 12_000)).toBe(0);
-    expect(cost({ query: '{ __typename }' }, 12_001)).toBe(1);
-    expect(cost({ query: '{ pet(id: 1) { id } }' }, 99_999)).toBe(1);
+    const cost = async (parameters: unknown, bytes?: number) =>
+      (await admit(servicesOf(operations), requestOf(parameters, bytes), true, {})).cost;
+    expect(await cost({ query: skipped(40) })).toBe(0);
+    expect(await cost({ query: skipped(100) })).toBe(1);
+    expect(await cost({ query: `{ ${aliases(100, '__typename')} }` })).toBe(0);
+    expect(await cost({ query: `{ rateLimit { ${aliases(50, 'minute { limit }')} } }` })).toBe(0);
+    expect(await cost(new Array(10).fill({ query: '{ rateLimit { plan } }' }))).toBe(0);
+    expect(await cost(new Array(10).fill({ query: skipped(40) }))).toBe(1);
+    expect(await cost({ query: '{ __typename }' }, 12_000)).toBe(0);
+    expect(await cost({ query: '{ __typename }' }, 12_001)).toBe(1);
+    expect(await cost({ query: '{ pet(id: 1) { id } }' }, 99_999)).toBe(1);
   });
 
   it('refuses schemas with a text or list of unknown size', () => {
@@ -299,13 +299,14 @@ describe('operation cost', () => {
   it.each([
     ['fragments that spread each other', 'fragment A on Pet { ...B } fragment B on Pet { ...A }'],
     ['a fragment that spreads itself', 'fragment A on Pet { id category { pets { nodes { ...A } } } }'],
-  ])('refuses %s as GRAPHQL_VALIDATION_FAILED', (_what, fragments) => {
-    const [refusal] = admit(
+  ])('refuses %s as GRAPHQL_VALIDATION_FAILED', async (_what, fragments) => {
+    const { operations } = await admit(
       servicesOf(new Operations(schema, () => {})),
       requestOf({ query: `{ pet(id: 1) { ...A } } ${fragments}` }),
       true,
       {},
-    ).operations;
+    );
+    const [refusal] = operations;
     expect((refusal as OperationRefused).errors[0]?.extensions).toEqual({
       code: 'GRAPHQL_VALIDATION_FAILED',
       status: 400,
@@ -330,10 +331,10 @@ describe('operation cost', () => {
       'fragments that double at each level',
       `{ pet(id: 1) { ...F0 } } ${Array.from({ length: 60 }, (_, i) => `fragment F${i} on Pet { id ${i < 59 ? `...F${i + 1} ...F${i + 1}` : ''} }`).join(' ')}`,
     ],
-  ])('refuses %s as QUERY_TOO_COMPLEX within two seconds', (_what, query) => {
+  ])('refuses %s as QUERY_TOO_COMPLEX within two seconds', async (_what, query) => {
     const began = performance.now();
     const operations = new Operations(schema, () => {});
-    const [admitted] = admit(servicesOf(operations), requestOf({ query }), true, {}).operations;
+    const [admitted] = (await admit(servicesOf(operations), requestOf({ query }), true, {})).operations;
     expect(performance.now() - began).toBeLessThan(2_000);
     expect(admitted).toBeInstanceOf(OperationRefused);
     expect((admitted as OperationRefused).errors[0]?.extensions).toEqual({
@@ -534,10 +535,10 @@ describe('cost properties', () => {
     );
   });
 
-  it('adds up the costs of a batch', () => {
+  it('adds up the costs of a batch', async () => {
     const operations = new Operations(schema, () => {});
-    fc.assert(
-      fc.property(fc.array(petSelection, { minLength: 1, maxLength: 10 }), (selections) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(petSelection, { minLength: 1, maxLength: 10 }), async (selections) => {
         const queries = selections.map(({ inlined }) => `{ pets(first: 2) { nodes { ${inlined} } } }`);
         const costs = queries.map(costOrRefusal);
         // A refused operation costs one unit.
@@ -546,7 +547,8 @@ describe('cost properties', () => {
           0,
         );
         expect(
-          admit(servicesOf(operations), requestOf(queries.map((query) => ({ query }))), true, {}).cost,
+          (await admit(servicesOf(operations), requestOf(queries.map((query) => ({ query }))), true, {}))
+            .cost,
         ).toBe(sum);
       }),
       RUNS,

@@ -56,6 +56,11 @@ const COUNTS: readonly [operation: string, reads: string[]][] = [
     '{ orders { nodes { pet { inventory { quantity pet { name } } category { name } } } } }',
     ['orders.page', 'pets.byIds', 'categories.byIds'],
   ],
+  // Others are let in between its rows, which does not divide its reads.
+  [
+    '{ categories { nodes { pets(first: 50) { nodes { orders(first: 1) { nodes { pet { category { name } } } } } } } } }',
+    ['categories.page', 'pets.pagesByParent', 'orders.pagesByParent'],
+  ],
   ['{ inventory { nodes { pet { category { name } } } } }', ['pets.page', 'categories.byIds']],
   [
     '{ pets { nodes { orders { totalCount } } } }',

@@ -3,6 +3,7 @@ import type { Admission, AdmissionResult } from '../../execution/admission.ts';
 import type { PublicResult } from '../../execution/execute.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
 import { ALLOWANCES, Meter } from '../../foundation/meter.ts';
+import { ownTurn } from '../../foundation/turns.ts';
 import { etagOfPieces, sendPieces } from '../../http/pieces.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
@@ -26,11 +27,10 @@ export async function answer(
   contentType: string,
 ): Promise<HttpResponse> {
   const { batch, cost, mutations, operations } = admission;
-  const runAll = () =>
-    Promise.all(operations.map((operation, index) => run(context, session, operation, index)));
+  const runNth = (operation: AdmissionResult, index: number) => run(context, session, operation, index);
   if (!batch) {
     const [operation] = operations as [AdmissionResult];
-    const result = await run(context, session, operation, 0);
+    const result = await runNth(operation, 0);
     const status = statusOf(result);
     if (!isLarge(admission))
       return { status, headers: [], body: metered(cost, stringify(operation, result)), contentType };
@@ -45,10 +45,13 @@ export async function answer(
   const head = { status: 200, headers: [], contentType };
   if (isLarge(admission)) {
     // Writes are not left undone because the client does not read.
-    const pieces = mutations > 0 ? piecesOf(await runAll()) : runInTurn(context, session, operations);
+    const pieces =
+      mutations > 0 ? piecesOf(await runEach(operations, runNth)) : runInTurn(operations, runNth);
     return { ...head, stream: (response) => sendPieces(response, meteredPieces(cost, pieces)) };
   }
-  const texts = (await runAll()).map((result, index) => stringify(operations[index]!, result));
+  const texts = (await Promise.all(operations.map(runNth))).map((result, index) =>
+    stringify(operations[index]!, result),
+  );
   return { ...head, body: metered(cost, `[${texts.join(',')}]`) };
 }
 
@@ -79,14 +82,25 @@ function* piecesOf(results: readonly PublicResult[]): Generator<string, void, un
   yield ']';
 }
 
+type RunNth = (operation: AdmissionResult, index: number) => Promise<PublicResult>;
+
+/** Runs the operations of a batch one after the other, and lets others in between them. */
+async function runEach(operations: readonly AdmissionResult[], runNth: RunNth): Promise<PublicResult[]> {
+  const results: PublicResult[] = [];
+  for (const [index, operation] of operations.entries()) {
+    results.push(await runNth(operation, index));
+    await ownTurn();
+  }
+  return results;
+}
+
 /** Runs the operations of a batch one at a time, so that only one result is held. */
 async function* runInTurn(
-  context: RequestContext,
-  session: Session,
   operations: readonly AdmissionResult[],
+  runNth: RunNth,
 ): AsyncGenerator<string, void, undefined> {
   for (const [index, operation] of operations.entries()) {
-    const result = await run(context, session, operation, index);
+    const result = await runNth(operation, index);
     yield index === 0 ? '[' : ',';
     yield* jsonPieces(result);
   }
