@@ -5,6 +5,7 @@ import type { Cors } from './cors.ts';
 import { addRateLimitHeaders } from './rate-limit-headers.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Headers, HttpResponse } from './response.ts';
+import { writeWhole } from './whole-response.ts';
 
 export interface ResponseWriterOptions {
   cors: Cors;
@@ -52,6 +53,7 @@ export class ResponseWriter {
     const content = method === 'HEAD' || body.length === 0 ? undefined : body;
     const isLast = mustCloseConnection(context);
     if (isLast) all.push('Connection', 'close');
+    else if (!stream && writeWhole(response, status, all, content)) return true;
     response.writeHead(status, all as never);
     if (stream && method !== 'HEAD') void this.#stream(context, stream);
     else if (isLast) respondAndClose(request, response, content);

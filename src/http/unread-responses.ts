@@ -44,7 +44,11 @@ export const responseClass = (unread: UnreadResponses) =>
     // biome-ignore lint/suspicious/noExplicitAny: the overloads of node:http, which are passed on
     override end(body?: any, ...rest: any[]): this {
       const isText = typeof body === 'string';
-      if (!isText && !Buffer.isBuffer(body)) return super.end(body, ...rest);
+      if (!isText && !Buffer.isBuffer(body)) {
+        super.end(body, ...rest);
+        if (this.writableLength > 0) unread.set(this, this.writableLength);
+        return this;
+      }
       if (body.length <= CHUNK_SIZE) {
         super.end(body, ...rest);
         if (isText && this.writableLength > 0) unread.set(this, this.writableLength);
