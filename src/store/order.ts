@@ -105,3 +105,32 @@ export function withinPrefix(
       end === undefined || (upper && compare(upper.key, end) < 0) ? upper : { key: end, inclusive: false },
   };
 }
+
+/** A part of a range that has one value, or values between bounds. An index search finds either without reading more. */
+export type Span =
+  | { key: SortKey; lower?: IdBound | undefined; upper?: IdBound | undefined }
+  | { key?: undefined; lower?: ValueBound | undefined; upper?: ValueBound | undefined };
+
+/** One end of a range of values, whatever the id. */
+export type ValueBound = Omit<Bound, 'id'>;
+
+/**
+ * The parts of a range in the order of its values. A bound at a record separates those with the same value, which
+ * may be all records, from the others.
+ */
+export function spansOf({ lower, upper }: { lower?: Bound | undefined; upper?: Bound | undefined }): Span[] {
+  if (lower && upper && lower.key === upper.key) {
+    if ([lower, upper].some(({ id, inclusive }) => id === undefined && !inclusive)) return [];
+    return [{ key: lower.key, lower: idBoundOf(lower), upper: idBoundOf(upper) }];
+  }
+  const parts: Span[] = [{ lower: valueBoundOf(lower), upper: valueBoundOf(upper) }];
+  if (lower?.id !== undefined) parts.unshift({ key: lower.key, lower: idBoundOf(lower) });
+  if (upper?.id !== undefined) parts.push({ key: upper.key, upper: idBoundOf(upper) });
+  return parts;
+}
+
+const idBoundOf = ({ id, inclusive }: Bound): IdBound | undefined =>
+  id === undefined ? undefined : { id, inclusive };
+
+const valueBoundOf = (bound: Bound | undefined): ValueBound | undefined =>
+  bound && { key: bound.key, inclusive: bound.inclusive && bound.id === undefined };

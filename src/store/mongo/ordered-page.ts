@@ -3,7 +3,15 @@ import type { Position, SortValue } from '../../foundation/cursor.ts';
 import type { Field } from '../../foundation/fields.ts';
 import { type AnyRecord, type Fields, isPrefix, type Prefix } from '../../foundation/record.ts';
 import { MAX_EXAMINED, planOf, type SortIndex } from '../indexes.ts';
-import { isFolded, type Segment, type SortKey, segmentsOf, withinPrefix } from '../order.ts';
+import {
+  type IdBound,
+  isFolded,
+  type Segment,
+  type SortKey,
+  segmentsOf,
+  spansOf,
+  withinPrefix,
+} from '../order.ts';
 import type { Order, PageRequest } from '../table.ts';
 import { toId, toKey } from './keys.ts';
 
@@ -142,41 +150,43 @@ function matching(
   where: Document,
 ): Document | null {
   if (segment.values !== 'present') {
-    const { lower, upper } = segment;
-    const range = {
-      ...(lower && { [lower.inclusive ? '$gte' : '$gt']: toKey(lower.id) }),
-      ...(upper && { [upper.inclusive ? '$lte' : '$lt']: toKey(upper.id) }),
-    };
     return {
       ...where,
       ...(segment.values === 'absent' && { [property!]: null }),
-      ...((lower || upper) && { _id: range }),
+      ...idsWithin(segment),
     };
   }
-  const { lower, upper } = segment;
-  const idsFrom = lower?.id !== undefined && { [lower.inclusive ? '$gte' : '$gt']: toKey(lower.id) };
-  const idsTo = upper?.id !== undefined && { [upper.inclusive ? '$lte' : '$lt']: toKey(upper.id) };
-  const at = (key: SortKey, ids: object) => ({ ...where, [property!]: stored(field!, key), _id: ids });
-  if (lower && upper && lower.key === upper.key) {
-    if (!idsFrom && !idsTo) return lower.inclusive && upper.inclusive ? at(lower.key, { $gte: 0n }) : null;
-    if ((!idsFrom && !lower.inclusive) || (!idsTo && !upper.inclusive)) return null;
-    return at(lower.key, { ...idsFrom, ...idsTo });
-  }
-  const isInclusive = (bound: typeof lower, ids: unknown) => bound?.inclusive && !ids;
-  const between = {
-    ...where,
-    [property!]: {
-      ...(lower
-        ? { [isInclusive(lower, idsFrom) ? '$gte' : '$gt']: stored(field!, lower.key) }
-        : anyValue(field!)),
-      ...(upper && { [isInclusive(upper, idsTo) ? '$lte' : '$lt']: stored(field!, upper.key) }),
-    },
-  };
-  if (!idsFrom && !idsTo) return between;
-  return {
-    $or: [...(idsFrom ? [at(lower!.key, idsFrom)] : []), between, ...(idsTo ? [at(upper!.key, idsTo)] : [])],
-  };
+  const branches = spansOf(segment).map((span): Document => {
+    if (span.key !== undefined)
+      return { ...where, [property!]: stored(field!, span.key), ...idsWithin(span) };
+    const { lower, upper } = span;
+    return {
+      ...where,
+      [property!]: {
+        ...(lower ? { [lower.inclusive ? '$gte' : '$gt']: stored(field!, lower.key) } : anyValue(field!)),
+        ...(upper && { [upper.inclusive ? '$lte' : '$lt']: stored(field!, upper.key) }),
+      },
+    };
+  });
+  return branches.length > 1 ? { $or: branches } : (branches[0] ?? null);
 }
+
+/** The condition on ids of a range. */
+const idsWithin = ({
+  lower,
+  upper,
+}: {
+  lower?: IdBound | undefined;
+  upper?: IdBound | undefined;
+}): Document =>
+  lower || upper
+    ? {
+        _id: {
+          ...(lower && { [lower.inclusive ? '$gte' : '$gt']: toKey(lower.id) }),
+          ...(upper && { [upper.inclusive ? '$lte' : '$lt']: toKey(upper.id) }),
+        },
+      }
+    : {};
 
 /** The condition that a folded text begins with a prefix. */
 export function prefixCondition(property: string, text: string): Document {

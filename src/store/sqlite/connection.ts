@@ -73,7 +73,7 @@ export class Connection {
     this.#file = file;
     this.#inode = inodeOf(file);
     // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses
-    // nothing.
+    // nothing. A page that several commits change is copied to the file once a checkpoint, so there are fewer.
     this.#db.exec(`
       pragma busy_timeout = ${busyTimeout};
       pragma journal_mode = wal;
@@ -81,6 +81,7 @@ export class Connection {
       pragma foreign_keys = on;
       pragma cache_size = -65536;
       pragma temp_store = memory;
+      pragma wal_autocheckpoint = 4000;
       pragma journal_size_limit = 67108864;
     `);
   }

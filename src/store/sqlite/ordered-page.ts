@@ -2,7 +2,15 @@ import type { Position, SortValue } from '../../foundation/cursor.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { tooManyToCount } from '../conflicts.ts';
 import { MAX_COUNTED, MAX_EXAMINED, planOf, type SortPlan } from '../indexes.ts';
-import { type Bound, type IdBound, type Segment, segmentsOf, withinPrefix } from '../order.ts';
+import {
+  type IdBound,
+  type Segment,
+  type Span,
+  segmentsOf,
+  spansOf,
+  type ValueBound,
+  withinPrefix,
+} from '../order.ts';
 import type { Page, PageRequest } from '../table.ts';
 import { columnName, columnsOf, sortColumn, sortIndexName } from './columns.ts';
 import type { Conditions } from './conditions.ts';
@@ -14,12 +22,22 @@ interface Query {
   params: Value[];
 }
 
+/** A part of a list that one index search reads in order. */
+type Part = { values: 'present'; span: Span; descending: boolean } | Exclude<Segment, { values: 'present' }>;
+
+const partsOf = (segment: Segment): Part[] => {
+  if (segment.values !== 'present') return [segment];
+  const { descending } = segment;
+  const parts = spansOf(segment).map((span): Part => ({ values: 'present', span, descending }));
+  return descending ? parts.reverse() : parts;
+};
+
 /** A part of a list, and the index that has it in order. */
 interface Range {
   record: AnyRecord;
   /** Undefined for a list that is ordered by id. */
   sort: string | undefined;
-  segment: Segment;
+  part: Part;
   plan: SortPlan | undefined;
   where: Conditions;
 }
@@ -44,8 +62,8 @@ export function readOrderedPage<T>(
   let examined = 0;
   let end: Position | undefined;
   const order = request.order ?? { field: sort, descending: false };
-  for (const segment of segmentsOf(field, { ...request, order }, where.prefix?.text)) {
-    const range: Range = { record, sort, segment, plan, where };
+  for (const part of segmentsOf(field, { ...request, order }, where.prefix?.text).flatMap(partsOf)) {
+    const range: Range = { record, sort, part, plan, where };
     const isExact = plan === undefined || plan.isExact;
     const window = isExact ? undefined : MAX_EXAMINED - examined;
     const { sql, params } = rowsOf(range, limit + 1 - items.length, window);
@@ -148,41 +166,52 @@ function entriesOf(range: Range, columns: string, conditions: Query, ordered = t
 }
 
 /** What a compound query needs besides to be ordered. */
-function sortKeyColumn({ record, sort, segment }: Range): string {
-  if (sort === undefined || segment.values !== 'present') return '';
+function sortKeyColumn({ record, sort, part }: Range): string {
+  if (sort === undefined || part.values !== 'present') return '';
   const column = sortColumn(sort, (record.fields as Fields)[sort]!);
   return columnName(sort) === column ? '' : `, ${column}`;
 }
 
-function orderOf({ record, sort, segment }: Range): string {
-  const direction = segment.descending ? ' desc' : '';
-  if (sort === undefined || segment.values !== 'present') return `order by id${direction}`;
+function orderOf({ record, sort, part }: Range): string {
+  const direction = part.descending ? ' desc' : '';
+  if (sort === undefined || part.values !== 'present') return `order by id${direction}`;
   return `order by ${sortColumn(sort, (record.fields as Fields)[sort]!)}${direction}, id${direction}`;
 }
 
-function rangeConditions({ record, sort, segment }: Range): Query {
+function rangeConditions({ record, sort, part }: Range): Query {
   const conditions: string[] = [];
   const params: Value[] = [];
-  if (segment.values === 'present') {
-    const column = sortColumn(sort!, (record.fields as Fields)[sort!]!);
-    conditions.push(`${column} is not null`);
-    const add = ({ key, id, inclusive }: Bound, operator: string) => {
-      const compared = inclusive ? `${operator}=` : operator;
-      if (id === undefined) conditions.push(`${column} ${compared} ?`);
-      else conditions.push(`(${column}, id) ${compared} (?, ?)`);
-      params.push(key, ...(id === undefined ? [] : [BigInt(id)]));
+  const addIds = ({ lower, upper }: { lower?: IdBound | undefined; upper?: IdBound | undefined }) => {
+    const add = (bound: IdBound | undefined, operator: string) => {
+      if (!bound) return;
+      conditions.push(`id ${operator}${bound.inclusive ? '=' : ''} ?`);
+      params.push(BigInt(bound.id));
     };
-    if (segment.lower) add(segment.lower, '>');
-    if (segment.upper) add(segment.upper, '<');
-  } else {
-    if (segment.values === 'absent') conditions.push(`${columnName(sort!)} is null`);
-    const add = ({ id, inclusive }: IdBound, operator: string) => {
-      conditions.push(`id ${operator}${inclusive ? '=' : ''} ?`);
-      params.push(BigInt(id));
-    };
-    if (segment.lower) add(segment.lower, '>');
-    if (segment.upper) add(segment.upper, '<');
+    add(lower, '>');
+    add(upper, '<');
+  };
+  if (part.values !== 'present') {
+    if (part.values === 'absent') conditions.push(`${columnName(sort!)} is null`);
+    addIds(part);
+    return { sql: conditions.join(' and '), params };
   }
+  const column = sortColumn(sort!, (record.fields as Fields)[sort!]!);
+  const { span } = part;
+  // Not as (value, id) > (?, ?), for which SQLite reads all records with this value.
+  if (span.key !== undefined) {
+    conditions.push(`${column} = ?`);
+    params.push(span.key);
+    addIds(span);
+    return { sql: conditions.join(' and '), params };
+  }
+  conditions.push(`${column} is not null`);
+  const add = (bound: ValueBound | undefined, operator: string) => {
+    if (!bound) return;
+    conditions.push(`${column} ${operator}${bound.inclusive ? '=' : ''} ?`);
+    params.push(bound.key);
+  };
+  add(span.lower, '>');
+  add(span.upper, '<');
   return { sql: conditions.join(' and '), params };
 }
 
@@ -210,13 +239,8 @@ function matching({ equal, oneOf }: Conditions, indexed: readonly string[]): Que
 export function countPrefix(db: Connection, record: AnyRecord, where: Conditions): number {
   const { field: sort, text } = where.prefix!;
   const plan = planFor(record, sort, where);
-  const range: Range = {
-    record,
-    sort,
-    plan,
-    where,
-    segment: { values: 'present', ...withinPrefix(text), descending: false },
-  };
+  const [part] = partsOf({ values: 'present', ...withinPrefix(text), descending: false });
+  const range: Range = { record, sort, plan, where, part: part! };
   const indexed = indexedColumns(range);
   const others = matching(where, indexed);
   const entries = entriesOf(

@@ -28,11 +28,11 @@ function tableOf(record: AnyRecord): string {
   return `create table ${record.plural} (${[id, ...columns].join(', ')}) strict`;
 }
 
-/** The index for an order. */
+/** The index for an order. SQLite ends each entry of an index with the id of its record. */
 function sortIndex(record: AnyRecord, { equal, sort }: SortIndex): Statement {
   const column = sortColumn(sort, (record.fields as Fields)[sort]!);
   const name = sortIndexName(record, { equal, sort });
-  const columns = [...equal.map(columnName), column, 'id'].join(', ');
+  const columns = [...equal.map(columnName), column].join(', ');
   // Names of an earlier version are taken over one by one, which must not begin with a large index.
   const taken = column === columnName(sort) ? '' : ` where ${column} is not null`;
   return { name, sql: `create index ${name} on ${record.plural} (${columns})${taken}` };
@@ -45,7 +45,7 @@ function indexStatements(record: AnyRecord): Statement[] {
   return [
     ...indexesOf(record).map((fields) => ({
       name: nameOf(fields),
-      sql: `create index ${nameOf(fields)} on ${record.plural} (${list(fields)}, id)`,
+      sql: `create index ${nameOf(fields)} on ${record.plural} (${list(fields)})`,
     })),
     ...sortIndexesOf(record).map((index) => sortIndex(record, index)),
     ...record.unique.map((fields: readonly string[]) => ({
