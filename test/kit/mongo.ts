@@ -12,7 +12,8 @@ import type { TestProject } from 'vitest/node';
  * server by {@link serverUri}. `process.env.TEST_MONGODB_URI` is unset if there is none.
  *
  * In this order: MONGODB_TEST_URI (a replica set, since some tests are about transactions); `mongod` on the PATH;
- * SecantusDB (`secantusd-py` on the PATH or at SECANTUS). With REQUIRE_MONGO=1 finding none is an error.
+ * SecantusDB (`secantusd-py` on the PATH or at SECANTUS); a mongod that mongodb-memory-server has or can download.
+ * With REQUIRE_MONGO=1 finding none is an error.
  */
 export default async function setup(project?: TestProject): Promise<() => Promise<void>> {
   const server = await findServer(Number(project?.vitest.config.maxWorkers ?? 1));
@@ -79,7 +80,8 @@ async function findServer(workers: number): Promise<TestServer | null> {
   // It does one thing at a time, so that workers would wait for each other.
   if (secantus)
     return together(await Promise.all(Array.from({ length: workers }, () => startSecantus(secantus))));
-  return null;
+  const server = await startMemoryServer();
+  return server && together([server]);
 }
 
 const together = (servers: MongoServer[]): TestServer => ({
@@ -147,6 +149,37 @@ async function startMongod(binary: string): Promise<MongoServer> {
     await rm(home, { recursive: true, force: true });
   };
   return { what: `mongod on port ${port}`, uri, stop };
+}
+
+/** Without a cached mongod this downloads one, so detect a closed network first. */
+async function startMemoryServer(): Promise<MongoServer | null> {
+  try {
+    const { DryMongoBinary, MongoMemoryReplSet } = await import('mongodb-memory-server-core');
+    const options = await DryMongoBinary.generateOptions();
+    if (!(await DryMongoBinary.locateBinary(options)) && !(await canDownload())) return null;
+    const server = await MongoMemoryReplSet.create({
+      replSet: { count: 1, storageEngine: 'wiredTiger' },
+    });
+    const stop = async () => {
+      await server.stop();
+    };
+    return { what: 'mongodb-memory-server', uri: server.getUri(), stop };
+  } catch (error) {
+    console.warn(`mongodb-memory-server: ${(error as Error).message}`);
+    return null;
+  }
+}
+
+async function canDownload(): Promise<boolean> {
+  try {
+    const answer = await fetch('https://fastdl.mongodb.org/', {
+      method: 'HEAD',
+      signal: AbortSignal.timeout(3_000),
+    });
+    return answer.status < 500;
+  } catch {
+    return false;
+  }
 }
 
 async function untilReady(
