@@ -18,7 +18,7 @@ import type { Store } from '../../src/store/store.ts';
 import type { Webhook } from '../../src/store/webhooks.ts';
 import { Clock, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
-import { runCommand } from '../kit/process.ts';
+import { runCommand, startCommand } from '../kit/process.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-data-'));
 const databases: string[] = [];
@@ -360,11 +360,12 @@ describe('the data command', () => {
   it('exports a snapshot beside a server, and completes an import after kill -9', {
     timeout: 60_000,
   }, async () => {
+    const start = (config: Config, ...args: string[]) => startCommand('data', settings(config), ...args);
     const [source, target] = [embedded(), embedded()];
     const key = await fill(source, 6_000);
     const server = await open(source);
     const directory = path();
-    const exported = await data(source, 'export', directory);
+    const exported = await start(source, 'export', directory);
     expect(exported).toEqual({
       code: 0,
       stderr: '',
@@ -374,7 +375,7 @@ describe('the data command', () => {
           `${exported.stdout.match(/\d+ counters/)?.[0]}`,
         ),
     });
-    const refused = await data(source, 'import', directory);
+    const refused = await start(source, 'import', directory);
     expect([refused.code, refused.stderr]).toEqual([
       1,
       expect.stringContaining('is in use by another server'),
@@ -394,7 +395,7 @@ describe('the data command', () => {
       kills++;
       if (existsSync(target.DATA_FILE)) await open(target).then((store) => store.close(), nothing);
     }
-    const imported = await data(target, 'import', directory);
+    const imported = await start(target, 'import', directory);
     if (imported.code !== 0) expect(imported.stderr).toMatch(/not empty/);
     expect((await seen(target, key)).ids[1]).toBe('6001');
   });

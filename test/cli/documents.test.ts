@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCommand, runCommands, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
+import { runCommand, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const home = mkdtempSync(join(tmpdir(), 'petstore-documents-'));
@@ -131,13 +131,8 @@ describe('the documents command', () => {
       [['push', 'web'], 2, /^push needs a FILE\./],
       [['push'], 2, /^push needs the NAME of a list\./],
     ];
-    const outcomes = await runCommands(
-      'documents',
-      settings,
-      refused.map(([args]) => args),
-    );
-    for (const [index, [args, expected, message]] of refused.entries()) {
-      const { code, stderr } = outcomes[index]!;
+    for (const [args, expected, message] of refused) {
+      const { code, stderr } = await documents(...args);
       expect(code, args.join(' ')).toBe(expected);
       expect(stderr.trimEnd(), args.join(' ')).toMatch(message);
     }

@@ -1,35 +1,30 @@
-// Runs commands of a built tool one after the other in this process, and prints their exit codes and output as JSON.
-// Arguments: the path of the tool, and its arguments for each command as JSON. Starting a process takes far longer.
+// Runs commands of the built tools one after the other in this process, as its parent sends them: starting a process
+// takes far longer than most commands do. Each message `{tool, args, settings}` is answered with an exit code and output.
 import { pathToFileURL } from 'node:url';
 
-const [node, , tool, table] = process.argv;
-const commands = JSON.parse(table);
-const print = process.stdout.write.bind(process.stdout);
-const results = [];
+const { argv, channel, env } = process;
+const send = process.send.bind(process);
+let commands = 0;
 
-function runNext() {
-  const args = commands[results.length];
-  if (!args) {
-    print(JSON.stringify(results));
-    return;
-  }
-  const result = { code: 0, stdout: '', stderr: '' };
-  results.push(result);
-  process.argv = [node, tool, ...args];
+process.on('message', ({ tool, args, settings }) => {
+  const outcome = { code: 0, stdout: '', stderr: '' };
+  process.argv = [argv[0], tool, ...args];
+  process.env = { ...env, ...settings };
   for (const name of ['stdout', 'stderr']) {
     process[name].write = (text) => {
-      result[name] += text;
+      outcome[name] += text;
       return true;
     };
   }
   process.exit = (code) => {
-    result.code = code;
+    outcome.code = code;
   };
-  // A command is done when nothing is left to do. Not awaited: Node.js ends with an error if a module still waits then.
-  // The event is emitted again only after the event loop had something to do.
-  process.once('beforeExit', () => setImmediate(runNext));
+  // A command is done when it has left nothing to do, so that the process of its own would end.
+  channel.unref();
+  process.once('beforeExit', () => {
+    channel.ref();
+    send(outcome);
+  });
   // Another address evaluates the tool again.
-  import(`${pathToFileURL(tool).href}?${results.length}`);
-}
-
-runNext();
+  import(`${pathToFileURL(tool).href}?${++commands}`);
+});

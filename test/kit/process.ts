@@ -1,8 +1,7 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { freePort } from './mongo.ts';
 
 /** The Node.js that runs the built program; another one than that of the tests if PROGRAM_NODE is set. */
@@ -101,19 +100,48 @@ export interface Outcome {
   stderr: string;
 }
 
-/** Runs commands of a tool of the built program one after the other, in one process. */
-export async function runCommands(
+/** The process of this worker that runs commands, and what it will have done last. */
+let runner: ChildProcess | undefined;
+let latest: Promise<unknown> = Promise.resolve();
+
+/** Runs a command of the built program as {@link startCommand} does, in a process that is started once. */
+export function runCommand(
   name: string,
   settings: Record<string, string>,
-  commands: readonly (readonly string[])[],
-): Promise<Outcome[]> {
-  const args = ['test/kit/commands.mjs', `dist/cli/${name}.js`, JSON.stringify(commands)];
-  const { stdout } = await promisify(execFile)(node, args, { cwd: root, env: environmentOf(settings) });
-  return JSON.parse(stdout);
+  ...args: string[]
+): Promise<Outcome> {
+  const outcome = latest.then(async () => {
+    if (runner?.connected !== true) {
+      runner = fork('test/kit/commands.mjs', {
+        cwd: root,
+        env: environmentOf({}),
+        execPath: node,
+        execArgv: [],
+      });
+      // It ends with this process.
+      runner.unref();
+      runner.channel!.unref();
+    }
+    const ended = new AbortController();
+    const { signal } = ended;
+    runner.send({ tool: `dist/cli/${name}.js`, args, settings });
+    try {
+      return await Promise.race([
+        once(runner, 'message', { signal }).then(([message]) => message as Outcome),
+        once(runner, 'exit', { signal }).then(([code, killedBy]) => {
+          throw new Error(`The process of ${name} ${args.join(' ')} ended with ${code ?? killedBy}.`);
+        }),
+      ]);
+    } finally {
+      ended.abort();
+    }
+  });
+  latest = outcome.catch(() => {});
+  return outcome;
 }
 
-/** Runs a command of the built program. */
-export async function runCommand(
+/** Runs a command of the built program in a process of its own. */
+export async function startCommand(
   name: string,
   settings: Record<string, string>,
   ...args: string[]
