@@ -11,8 +11,8 @@ export type Address = ipaddr.IPv4 | ipaddr.IPv6;
  */
 export function parseAddress(text: string): Address | null {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
-  // The library also reads octal, hexadecimal and shortened forms.
-  return isIP(bare) === 0 ? null : ipaddr.process(bare);
+  // The library also reads octal, hexadecimal and shortened forms, and takes `::192.0.2.1` for IPv4-mapped.
+  return isIP(bare) === 0 ? null : ipaddr.process(bare.replace(/^::(?=\d+\.)/, '::0:'));
 }
 
 /**
