@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
-import type { Limits, PlanName, Store } from '../../src/store/store.ts';
+import type { ApiKeyChanges, Limits, PlanName, Store } from '../../src/store/store.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
 
@@ -73,6 +73,39 @@ onEachEngine('authentication', (kit) => {
     await gateway.store.revokeApiKey(apiKey.id, gateway.clock.now());
     gateway.clock.advance(5_000);
     expect((await gateway.call('/pets', { key: next.key })).status).toBe(401);
+  });
+
+  it('does what a key may do by now within 5 seconds, wider and narrower', async () => {
+    const { gateway, clock } = kit;
+    const key = await gateway.newKey('free');
+    const { id } = (await gateway.store.apiKeys()).at(-1)!;
+    const minute = (headers: Record<string, unknown>) => Number(headers['x-ratelimit-limit']);
+    for (let i = 0; i < 60; i++) expect((await gateway.call('/pets', { key })).status).toBe(200);
+    expect((await gateway.call('/pets', { key })).status).toBe(429);
+    const free = { perMinute: 60, perDay: 1_000 };
+    const pro = { perMinute: 300, perDay: 10_000 };
+    const own = { perMinute: 2, perDay: 10_000 };
+    for (const [changes, status, limit] of [
+      // A budget that is used up grows by that of a larger plan.
+      [{ plan: 'pro', limits: pro }, 200, 300],
+      [{ plan: 'enterprise', limits: own }, 429, 2],
+      [{ plan: 'free', limits: free }, 429, 60],
+      [{ plan: 'pro', limits: pro }, 200, 300],
+      [{ scopes: ['orders:read'] }, 403, 300],
+      [{ scopes: ['orders:read', 'pets:read'] }, 200, 300],
+      [{ scopes: ['webhooks:write'] }, 403, 300],
+      [{ scopes: null }, 200, 300],
+      [{ allow: ['192.0.2.0/24'] }, 403, 60],
+      [{ allow: ['192.0.2.0/24', '127.0.0.1'] }, 200, 300],
+      [{ expiresAt: clock.now() }, 401, 60],
+      [{ expiresAt: clock.now() + 3_600_000 }, 200, 300],
+      [{ expiresAt: null }, 200, 300],
+    ] as const) {
+      await gateway.store.updateApiKey(id, changes as ApiKeyChanges);
+      clock.advance(5_000);
+      const reply = await gateway.call('/pets', { key });
+      expect([reply.status, minute(reply.headers)], JSON.stringify(changes)).toEqual([status, limit]);
+    }
   });
 
   it('does not log keys', async () => {

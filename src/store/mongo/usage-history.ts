@@ -31,6 +31,13 @@ export function mongoUsageHistory({ db, options }: Database) {
   const apiKeys = db.collection<{ _id: string; lastUsedAt?: Date }>(apiKeysCollection.name);
   return {
     async addUsage(additions) {
+      // First what may be done twice: if the increments fail, all of it is tried again.
+      await apiKeys.bulkWrite(
+        additions.map(({ apiKeyId, lastUsedAt }) => ({
+          updateOne: { filter: { _id: apiKeyId }, update: { $max: { lastUsedAt: new Date(lastUsedAt) } } },
+        })),
+        { ...options, ordered: false },
+      );
       const days = additions.flatMap(({ apiKeyId, days }) => days.map((day) => ({ apiKeyId, ...day })));
       if (days.length > 0) {
         await history.bulkWrite(
@@ -47,12 +54,6 @@ export function mongoUsageHistory({ db, options }: Database) {
           { ...options, ordered: false },
         );
       }
-      await apiKeys.bulkWrite(
-        additions.map(({ apiKeyId, lastUsedAt }) => ({
-          updateOne: { filter: { _id: apiKeyId }, update: { $max: { lastUsedAt: new Date(lastUsedAt) } } },
-        })),
-        { ...options, ordered: false },
-      );
     },
 
     /** Stores rows as they are, replacing those that are there. */

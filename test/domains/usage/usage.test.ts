@@ -146,6 +146,31 @@ onEachEngine('usage', (kit) => {
     ]);
   });
 
+  it('says when a key was last used, whichever instance stores it last', async () => {
+    const { gateway, clock } = kit;
+    const { key, apiKey } = await gateway.keyRecord({});
+    const lastUsedAt = async () => (await gateway.store.apiKeyById(apiKey.id))!.lastUsedAt;
+    await send(gateway, '/pets', { key });
+    clock.advance(60_000);
+    const used = clock.now();
+    await send(other, '/pets', { key });
+    clock.advance(60_000);
+    for (const each of [other, gateway]) {
+      await each.flushUsage();
+      expect(await lastUsedAt()).toBe(used);
+    }
+    // What is free is a use too, and so is what the plan refuses.
+    await query(gateway, '{ rateLimit { plan } }', undefined, { key });
+    await gateway.flushUsage();
+    expect(await lastUsedAt()).toBe(clock.now());
+    clock.advance(60_000);
+    const text = '{ pets(first: 100) { nodes { orders(first: 100) { totalCount } } } }';
+    await gateway.store.updateApiKey(apiKey.id, { limits: { perMinute: 1, perDay: 1 } });
+    expect((await query(gateway, text, undefined, { key })).status).toBe(429);
+    await gateway.flushUsage();
+    expect(await lastUsedAt()).toBe(clock.now());
+  });
+
   it('is shown by days, over both interfaces, for 92 days', async () => {
     const { gateway, clock } = kit;
     const { key, apiKey } = await gateway.keyRecord({});

@@ -164,6 +164,11 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a database of the earlier layout',
     expect(await store.apiKeyBySecretHash('abc')).toEqual(old);
     const scopes = ['pets:read'];
     expect(await store.updateApiKey('k', { scopes })).toEqual({ ...old, scopes });
+    const used = { operation: 'pets', transport: 'rest' as const, requests: 1, units: 2, refused: 0 };
+    const days = [{ date: '2026-11-21', operations: [used] }];
+    await store.addUsage([{ apiKeyId: 'k', lastUsedAt: 6, days }]);
+    expect(await store.usageDays('k', '2026-11-21', '2026-11-21')).toEqual(days);
+    expect(await store.apiKeyById('k')).toMatchObject({ lastUsedAt: 6 });
     // The obsolete counts are ignored.
     for (const id of ['9', '13']) await store.table(Pet).remove(id);
     expect(await store.table(Category).remove('4')).toBe('4');

@@ -194,6 +194,14 @@ describe('the data file', () => {
     };
     expect(store.apiKeyBySecretHash('abc')).toEqual(old);
     expect(store.updateApiKey('k', { scopes: ['pets:read'] })).toEqual({ ...old, scopes: ['pets:read'] });
+    const used = { operation: 'pets', transport: 'rest' as const, requests: 1, units: 2, refused: 0 };
+    const days = [{ date: '2026-11-21', operations: [used] }];
+    store.addUsage([{ apiKeyId: 'k', lastUsedAt: 6, days }]);
+    expect(store.usageDays('k', '2026-11-21', '2026-11-21')).toEqual(days);
+    expect(store.apiKeyById('k')).toMatchObject({ lastUsedAt: 6 });
+    const document = { list: 'web', id: 'pets', text: '{ pets { totalCount } }', hash: 'abc', addedAt: 5 };
+    store.addDocuments([document]);
+    expect(store.documentById('web', 'pets')).toEqual(document);
   });
 
   it('is refused if a newer version of the gateway wrote it', async () => {
