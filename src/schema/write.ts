@@ -11,7 +11,8 @@ export interface Writer {
   write<T>(input: object, work: (writes: Writes) => MaybePromise<T>): MaybePromise<T>;
 }
 
-type Work<Args, T> = (writes: Writes, args: Args, context: Context) => MaybePromise<T>;
+/** What the write of a mutation's root field does. */
+export type Work<Args, T> = (writes: Writes, args: Args, context: Context) => MaybePromise<T>;
 
 /** Creates the resolver of a mutation's root field, which makes one write. */
 export const write =

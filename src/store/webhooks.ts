@@ -53,7 +53,7 @@ export interface WebhookProgress {
   after: string;
   /** How often the owner has moved the place. */
   moves: number;
-  failing?: WebhookFailure;
+  failing?: WebhookFailure | undefined;
   /** Attempts made, of which every tenth is paid. */
   attempted: number;
   /** The latest attempts, newest first. */
@@ -87,7 +87,8 @@ export interface WebhookStore {
   webhooksOfKey(apiKeyId: string): MaybePromise<Webhook[]>;
   /** All webhooks with their secrets, oldest first, for an export. */
   webhooks(): MaybePromise<Webhook[]>;
-  webhookById(id: string): MaybePromise<Webhook | null>;
+  /** @param instance null too unless this instance holds it */
+  webhookById(id: string, instance?: string): MaybePromise<Webhook | null>;
   /**
    * Renews the lease of an instance and gives it the enabled webhooks that no living instance holds. A lease
    * lasts {@link LEASE_TIME} by the database's clock.

@@ -1,5 +1,10 @@
 import { createHash, createHmac } from 'node:crypto';
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+} from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { AttemptError, WebhookSecret } from '../../store/webhooks.ts';
 import { literalOf, RefusedAddressError, type Targets } from './targets.ts';
@@ -20,22 +25,14 @@ export interface Outcome {
   retryAfter?: number;
 }
 
-interface Request {
-  url: URL;
-  body: string;
-  headers: Record<string, string | number>;
-  now: number;
-}
-
 /** Sends events to receivers as Standard Webhooks 1.0.0 describes. */
 export class Sender {
   readonly #targets: Targets;
+  readonly #timeout: number;
   readonly #agents = {
     'http:': new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE }),
     'https:': new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE }),
   };
-
-  readonly #timeout: number;
 
   /** @param timeout how long a receiver has to send the head of its response, in milliseconds */
   constructor(targets: Targets, timeout = TIMEOUT) {
@@ -45,43 +42,28 @@ export class Sender {
 
   /**
    * Sends an event once. A connection kept from an earlier request may turn out to be closed; then it is sent
-   * again over a new one.
+   * again over a new one, in what is left of the time.
    *
    * @param now milliseconds since 1970
    */
-  async send(
+  send(
     address: string,
-    event: { id: string; body: string },
+    { id, body }: { id: string; body: string },
     secrets: readonly WebhookSecret[],
     now: number,
   ): Promise<Outcome> {
-    const headers = headersOf(event, secrets, now);
-    const request = { url: new URL(address), body: event.body, headers, now };
-    const first = await this.#request(request, true);
-    return first === 'closed' ? ((await this.#request(request, false)) as Outcome) : first;
-  }
-
-  /** Closes the connections that are kept. */
-  close(): void {
-    for (const agent of Object.values(this.#agents)) agent.destroy();
-  }
-
-  /** @param reuse whether to use a connection that was kept */
-  #request({ url, body, headers, now }: Request, reuse: boolean): Promise<Outcome | 'closed'> {
+    const url = new URL(address);
     const protocol = url.protocol as 'http:' | 'https:';
     const literal = literalOf(url);
     if (literal !== undefined && !this.#targets.permits(protocol, literal))
       return Promise.resolve({ error: 'refused_address' });
+    const headers = headersOf({ id, body }, secrets, now);
+    const lookup = this.#targets.lookupFor(protocol);
     return new Promise((resolve) => {
-      const request = (protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-        method: 'POST',
-        agent: reuse ? this.#agents[protocol] : false,
-        headers,
-        lookup: this.#targets.lookupFor(protocol),
-      });
-      let isConnected = false;
-      const timer = setTimeout(() => fail('timeout'), this.#timeout);
-      const settle = (outcome: Outcome | 'closed') => {
+      let request: ClientRequest;
+      let isSettled = false;
+      const settle = (outcome: Outcome) => {
+        isSettled = true;
         clearTimeout(timer);
         resolve(outcome);
       };
@@ -89,23 +71,43 @@ export class Sender {
         settle({ error });
         request.destroy();
       };
-      request.on('socket', (socket) => {
-        isConnected = !socket.connecting;
-        if (socket.connecting)
+      const timer = setTimeout(() => fail('timeout'), this.#timeout);
+      const begin = (agent: HttpAgent | false) => {
+        request = (protocol === 'https:' ? httpsRequest : httpRequest)(url, {
+          ...{ method: 'POST', agent, headers, lookup },
+        });
+        let isInHandshake = false;
+        request.on('socket', (socket) => {
+          if (protocol === 'http:' || !socket.connecting) return;
           socket.once('connect', () => {
-            isConnected = true;
+            isInHandshake = true;
           });
-      });
-      request.on('response', (response) => {
-        settle(outcomeOf(response, now));
-        drain(response);
-      });
-      request.on('error', (error: NodeJS.ErrnoException) => {
-        if (request.reusedSocket && error.code === 'ECONNRESET') settle('closed');
-        else fail(errorOf(error, isConnected && protocol === 'https:'));
-      });
-      request.end(body);
+          socket.once('secureConnect', () => {
+            isInHandshake = false;
+          });
+        });
+        request.on('response', (response) => {
+          settle(outcomeOf(response, now));
+          drain(response);
+        });
+        request.on('upgrade', (response, socket) => {
+          settle(outcomeOf(response, now));
+          socket.destroy();
+        });
+        request.on('error', (error: NodeJS.ErrnoException) => {
+          if (isSettled) return;
+          if (request.reusedSocket && error.code === 'ECONNRESET') begin(false);
+          else fail(errorOf(error, isInHandshake));
+        });
+        request.end(body);
+      };
+      begin(this.#agents[protocol]);
     });
+  }
+
+  /** Closes the connections that are kept. */
+  close(): void {
+    for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 }
 
@@ -137,12 +139,11 @@ function drain(response: IncomingMessage): void {
   response.on('error', () => {});
 }
 
-/** @param inHandshake whether the connection existed and was to be secured */
-function errorOf(error: NodeJS.ErrnoException, inHandshake: boolean): AttemptError {
+/** @param isInHandshake whether the connection existed and was being secured */
+function errorOf(error: NodeJS.ErrnoException, isInHandshake: boolean): AttemptError {
   if (error instanceof RefusedAddressError) return 'refused_address';
   if (error.syscall === 'getaddrinfo') return 'dns';
-  const isTls = /^(ERR_TLS|ERR_SSL|CERT_|EPROTO|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED)/.test(error.code ?? '');
-  return isTls && inHandshake ? 'tls' : 'connect';
+  return isInHandshake ? 'tls' : 'connect';
 }
 
 /** The headers of Standard Webhooks 1.0.0, with a signature by each secret. */

@@ -1,4 +1,4 @@
-import { type LookupAddress, lookup } from 'node:dns';
+import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
 import { NetworkList } from '../../access/networks.ts';
 
@@ -49,15 +49,26 @@ const IPV4_MAPPED = /^::ffff:/i;
 /** Fails a connection whose addresses are all refused. */
 export class RefusedAddressError extends Error {}
 
+type Resolve = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
 /** Where requests to receivers may go. */
 export class Targets {
   readonly #allowed: NetworkList;
   readonly #allowsAny: boolean;
+  readonly #resolve: Resolve;
 
-  /** @param allowed networks that are permitted in addition, over http too */
-  constructor(allowed: readonly string[]) {
+  /**
+   * @param allowed networks that are permitted in addition, over http too
+   * @param resolve finds all addresses of a name
+   */
+  constructor(allowed: readonly string[], resolve: Resolve = lookup) {
     this.#allowed = new NetworkList(allowed);
     this.#allowsAny = allowed.length > 0;
+    this.#resolve = resolve;
   }
 
   /** Whether a request with this protocol may go to this address. */
@@ -88,7 +99,7 @@ export class Targets {
    */
   lookupFor(protocol: string): LookupFunction {
     return (hostname, options, callback) => {
-      lookup(hostname, { ...options, all: true }, (error, found) => {
+      this.#resolve(hostname, { ...options, all: true }, (error, found) => {
         const addresses: LookupAddress[] = error
           ? []
           : found.filter(({ address }) => this.permits(protocol, address));

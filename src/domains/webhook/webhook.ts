@@ -70,6 +70,16 @@ export const MAX_ATTEMPTS = 20;
 /** The most webhooks that any plan allows. */
 export const MAX_WEBHOOKS = Math.max(...Object.values(PLANS).map(({ webhooks }) => webhooks));
 
+/** Attempts as they are listed: the newer ones first, each once. */
+export const listed = (
+  newer: readonly WebhookAttempt[],
+  older: readonly WebhookAttempt[],
+): readonly WebhookAttempt[] => {
+  const known = ({ eventId, time }: WebhookAttempt) =>
+    newer.some((other) => other.eventId === eventId && other.time === time);
+  return [...newer, ...older.filter((attempt) => !known(attempt))].slice(0, MAX_ATTEMPTS);
+};
+
 /** A record as clients see it: instants as text. */
 export type View<T> = {
   [K in keyof T]: K extends 'time' | 'since' | 'nextAttemptAt' ? string : T[K];

@@ -7,7 +7,7 @@ import { withRule } from '../../schema/argument-rules.ts';
 import { builder } from '../../schema/builder.ts';
 import type { Context } from '../../schema/context.ts';
 import { parsedBy } from '../../schema/input-rules.ts';
-import { write } from '../../schema/write.ts';
+import { unchanged, type Work, write } from '../../schema/write.ts';
 import {
   ATTEMPT_ERRORS,
   DISABLED_REASONS,
@@ -147,7 +147,6 @@ const WebhookPatchInput = builder.inputType('WebhookPatch', {
 const graceRule = ({ grace }: { grace?: number | null }) =>
   issuesOf(rotation(graphqlDialect).safeParse({ grace }).error?.issues ?? []);
 
-const ID = 'The id of the webhook.';
 /** Marks arguments with ids that are not int64. */
 const OPAQUE = { opaque: true };
 
@@ -156,7 +155,7 @@ const OPAQUE = { opaque: true };
  *
  * @throws VALIDATION_FAILED, GONE
  */
-function check({ url, after }: { url?: string; after?: string }, context: Context): MaybePromise<unknown> {
+function check({ url, after }: WebhookPatch, context: Context): MaybePromise<unknown> {
   const refusal = url === undefined ? undefined : context.webhooks!.refusal(url);
   if (refusal !== undefined) throw validationFailed([{ path: 'url', message: refusal }]);
   return after === undefined ? undefined : context.store.eventPage({ after, limit: 1 });
@@ -166,24 +165,32 @@ function check({ url, after }: { url?: string; after?: string }, context: Contex
 const find = (id: string, { store, principal }: Context): MaybePromise<Webhook | null> =>
   andThen(store.webhookById(id), (webhook) => (webhook?.apiKeyId === principal.id ? webhook : null));
 
-/** Passes on the result of a write, after saying that it was made. */
-const told = <T>(
-  result: MaybePromise<T>,
-  id: (result: T) => string,
-  { webhooks }: Context,
-): MaybePromise<T> =>
-  andThen(result, (value) => {
-    webhooks!.changed(id(value));
-    return value;
-  });
-const idOf = ({ id }: { id: string }) => id;
+/** Creates the resolver of a write, after which its webhook is looked at again. */
+const change = <Args extends object, T extends string | { id: string }>(work: Work<Args, T>) => {
+  const make = write(work);
+  return (writer: unknown, args: Args, context: Context): MaybePromise<T> =>
+    andThen(make(writer, args, context), (result) => {
+      context.webhooks!.changed(typeof result === 'string' ? result : result.id);
+      return result;
+    });
+};
+
+const ID = builder.args((t) => ({
+  id: t.id({ required: true, description: 'The id of the webhook.', extensions: OPAQUE }),
+}));
+
+/** The check of a write against If-Match. */
+const unchangedWebhook = (context: Context) => {
+  const check = unchanged('Webhook', context);
+  return check && ((webhook: Webhook) => check(viewOf(webhook)));
+};
 
 builder.queryFields((t) => ({
   webhook: t.field({
     type: WebhookType,
     nullable: true,
     description: 'Looks up a webhook of this key by id; null if there is none.',
-    args: { id: t.arg.id({ required: true, description: ID, extensions: OPAQUE }) },
+    args: ID,
     resolve: (_root, { id }, context) => andThen(find(id, context), (webhook) => webhook && viewOf(webhook)),
   }),
   webhooks: t.field({
@@ -211,26 +218,20 @@ builder.mutationFields((t) => ({
     resolve: (writer, args, context) => {
       const input = args.input as NewWebhook;
       const { store, principal, now } = context;
-      return andThen(check(input, context), () =>
-        andThen(input.after ?? store.endOfEvents(), (after) =>
-          told(
-            write(({ webhookWrites }) => {
-              const webhook = createdWebhook(input, { apiKeyId: principal.id, after, now: now() });
-              const created = webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
-              return andThen(created, () => viewOf(webhook, webhook.settings.secrets[0]));
-            })(writer, args, context),
-            idOf,
-            context,
-          ),
-        ),
-      );
+      const create = (after: string) =>
+        change(({ webhookWrites }) => {
+          const webhook = createdWebhook(input, { apiKeyId: principal.id, after, now: now() });
+          const created = webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
+          return andThen(created, () => viewOf(webhook, webhook.settings.secrets[0]));
+        })(writer, args, context);
+      return andThen(check(input, context), () => andThen(input.after ?? store.endOfEvents(), create));
     },
   }),
   updateWebhook: t.field({
     type: WebhookType,
     description: 'Updates a webhook. Ends a running wait.',
     args: {
-      id: t.arg.id({ required: true, description: ID, extensions: OPAQUE }),
+      ...ID,
       input: t.arg({
         type: WebhookPatchInput,
         required: true,
@@ -238,62 +239,50 @@ builder.mutationFields((t) => ({
         extensions: OPAQUE,
       }),
     },
-    resolve: (writer, args, context) =>
-      andThen(check(args.input as never, context), () =>
-        told(
-          write(({ webhookWrites }) =>
-            andThen(
-              webhookWrites.changeWebhook(context.principal.id, args.id, (webhook) => {
-                context.precondition?.('Webhook', viewOf(webhook));
-                return patchedWebhook(args.input as WebhookPatch)(webhook);
-              }),
-              (webhook) => viewOf(webhook),
-            ),
-          )(writer, args, context),
-          idOf,
-          context,
-        ),
-      ),
+    resolve: (writer, args, context) => {
+      const input = args.input as WebhookPatch;
+      const update = change(({ webhookWrites }) => {
+        const patched = webhookWrites.changeWebhook(context.principal.id, args.id, (webhook) => {
+          unchangedWebhook(context)?.(webhook);
+          return patchedWebhook(input)(webhook);
+        });
+        return andThen(patched, (webhook) => viewOf(webhook));
+      });
+      return andThen(check(input, context), () => update(writer, args, context));
+    },
   }),
   deleteWebhook: t.id({
     description: 'Deletes a webhook and returns its id.',
-    args: { id: t.arg.id({ required: true, description: ID, extensions: OPAQUE }) },
-    resolve: (writer, args, context) => {
-      const { principal, precondition } = context;
-      const check = precondition && ((webhook: Webhook) => precondition('Webhook', viewOf(webhook)));
-      const remove = write(({ webhookWrites }) => webhookWrites.deleteWebhook(principal.id, args.id, check));
-      return told(remove(writer, args, context), (id) => id, context);
-    },
+    args: ID,
+    resolve: change(({ webhookWrites }, { id }, context) =>
+      webhookWrites.deleteWebhook(context.principal.id, id, unchangedWebhook(context)),
+    ),
   }),
   rotateWebhookSecret: t.field({
     type: WebhookType,
     description:
       'Replaces the secret of a webhook. The old one signs too for `grace` seconds. The result has the new one.',
     args: {
-      id: t.arg.id({ required: true, description: ID, extensions: OPAQUE }),
+      ...ID,
       grace: t.arg.int({
         description: `Seconds, 0 to ${GRACE.max}; defaults to ${GRACE.default}.`,
         extensions: withRule(graceRule),
       }),
     },
-    resolve: (writer, args, context) => {
-      const grace = args.grace ?? GRACE.default;
-      const rotate = write(({ webhookWrites }) => {
-        const secret = newSecret();
-        const change = rotatedWebhook(secret, grace, context.now());
-        return andThen(webhookWrites.changeWebhook(context.principal.id, args.id, change), (webhook) =>
-          viewOf(webhook, secret),
-        );
-      });
-      return told(rotate(writer, args, context), idOf, context);
-    },
+    resolve: change(({ webhookWrites }, { id, grace }, { principal, now }) => {
+      const secret = newSecret();
+      const rotated = rotatedWebhook(secret, grace ?? GRACE.default, now());
+      return andThen(webhookWrites.changeWebhook(principal.id, id, rotated), (webhook) =>
+        viewOf(webhook, secret),
+      );
+    }),
   }),
   testWebhook: t.field({
     type: AttemptType,
     description: 'Sends a `webhook.test` now, even while disabled. Must be the only field of its operation.',
     // Nothing of it could be undone.
     extensions: { alone: true },
-    args: { id: t.arg.id({ required: true, description: ID, extensions: OPAQUE }) },
+    args: ID,
     resolve: async (writer, args, context) => {
       const webhook = await find(args.id, context);
       if (!webhook) throw notFound('webhook', args.id);

@@ -100,7 +100,8 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
     reads: {
       webhooksOfKey: (apiKeyId: string) => find({ apiKeyId }),
       webhooks: () => find({}),
-      webhookById: async (_id: string) => (await find({ _id }))[0] ?? null,
+      webhookById: async (_id: string, instance?: string) =>
+        (await find({ _id, ...(instance !== undefined && { instance }) }))[0] ?? null,
 
       async claimWebhooks(instance: string): Promise<WebhookClaim[]> {
         requireLog();
