@@ -64,16 +64,20 @@ export class Meter {
     return Math.max(0, allowanceOf(what, this.units) - (this.#used[what] ?? 0));
   }
 
+  /** Counts work of a reader that ends early, which it does once nothing is left. */
+  spend(what: Metered, amount: number): void {
+    this.#used[what] = (this.#used[what] ?? 0) + amount;
+  }
+
   /**
    * Counts work that is done or about to be done.
    *
    * @throws QUERY_TOO_COMPLEX if it is more than what was paid for
    */
   draw(what: Metered, amount: number): void {
-    const used = (this.#used[what] ?? 0) + amount;
-    this.#used[what] = used;
+    this.spend(what, amount);
     const allowance = allowanceOf(what, this.units);
-    if (used > allowance) throw new AllowanceExhausted(what, allowance);
+    if (this.#used[what]! > allowance) throw new AllowanceExhausted(what, allowance);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 
 /** The domain of a record and what happened to it: `pet.updated`. */
@@ -36,6 +37,8 @@ export interface EventRequest {
   types?: readonly EventType[];
   /** 1..100 */
   limit: number;
+  /** Bounds what the page examines, up to what a unit buys. By default exactly that. */
+  meter?: Meter;
 }
 
 export interface EventPage {

@@ -27,6 +27,8 @@ it('says what is left, for readers that can end early', () => {
   const meter = new Meter(2);
   meter.draw('events', 1_999);
   expect(meter.left('events')).toBe(1);
+  meter.spend('events', 5);
+  expect(meter.left('events')).toBe(0);
   // What is counted in one place does not touch the rest.
   expect(meter.left('records')).toBe(allowanceOf('records', 2));
 });

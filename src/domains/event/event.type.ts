@@ -1,5 +1,6 @@
 import type { Issue } from '../../foundation/errors.ts';
 import { formatInstant } from '../../foundation/instant.ts';
+import { andThen } from '../../foundation/maybe-promise.ts';
 import { withRule } from '../../schema/argument-rules.ts';
 import { builder } from '../../schema/builder.ts';
 import { DEFAULT_PAGE_SIZE, pageSizeRule } from '../../schema/connection.ts';
@@ -159,15 +160,22 @@ builder.queryFields((t) => ({
         extensions: withRule(pageSizeRule),
       }),
     },
-    resolve: (_root, { after, types, first }, { loaders, principal, store }) => {
+    resolve: (_root, { after, types, first }, { loaders, meter, principal, store }) => {
       const selection = eventSelection({ after, types });
       const readable = readableTypes(principal, selection.types);
       const request = {
         limit: first ?? DEFAULT_PAGE_SIZE,
         ...selection,
         ...(readable && { types: readable }),
+        meter,
       };
-      return loaders.inTurn(() => store.eventPage(request));
+      return andThen(
+        loaders.inTurn(() => store.eventPage(request)),
+        (page) => {
+          meter.draw('entries', page.events.length);
+          return page;
+        },
+      );
     },
   }),
 }));

@@ -76,7 +76,7 @@ export function mongoEvents(
   }
 
   async function readPage(
-    { types = changes.types, limit }: EventRequest,
+    { types = changes.types, limit, meter }: EventRequest,
     start: ChangeStreamOptions,
   ): Promise<EventPage> {
     const end = await clusterTime();
@@ -95,6 +95,8 @@ export function mongoEvents(
           seen = token;
         }
       }
+      // The database examines what the filter leaves out, for as long as it takes until the deadline.
+      meter?.spend('events', events.length);
       // The token of the batch may be beyond events that did not fit on the page.
       const next = events.length === limit ? events.at(-1)!.id : tokenOf(stream);
       return { events, next, atEnd };

@@ -47,8 +47,9 @@ const BUSY_TIMEOUT = 10_000;
 export function openSqliteDump(file: string, records: readonly AnyRecord[], mode: 'export' | 'import'): Dump {
   if (mode === 'export' && !existsSync(file)) throw new Error(`The data file ${file} does not exist.`);
   if (mode === 'import') createFile(file);
-  const release = mode === 'import' ? lockDataFile(file, BUSY_TIMEOUT) : () => {};
+  const ownership = mode === 'import' ? lockDataFile(file, BUSY_TIMEOUT) : undefined;
   const db = new Connection(file, BUSY_TIMEOUT);
+  ownership?.confirm((sql) => db.value(sql));
   migrate(db);
   prepareRecords(db, records);
   if (mode === 'export') {
@@ -79,7 +80,7 @@ export function openSqliteDump(file: string, records: readonly AnyRecord[], mode
     close() {
       if (mode === 'export') db.exec('commit');
       db.close();
-      release();
+      ownership?.release();
     },
   };
 }

@@ -1,5 +1,5 @@
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
-import { allowanceOf } from '../../foundation/meter.ts';
+import { Meter } from '../../foundation/meter.ts';
 import type {
   EventFollower,
   EventPage,
@@ -11,8 +11,6 @@ import type {
 } from '../events.ts';
 import type { Connection } from './connection.ts';
 
-/** What a page may examine, including what its filter leaves out: events, and characters of their text. */
-const MAX_EXAMINED = { events: allowanceOf('events', 1), characters: allowanceOf('eventText', 1) };
 /** Events per row. */
 const MAX_EVENTS_PER_ROW = 32;
 /** Rows removed per statement. */
@@ -120,11 +118,14 @@ export function eventLog(db: Connection, now: () => number) {
   });
 
   /** A page of the events after a position. Uncommitted events are beyond `last`. */
-  function readPage(after: number, types: readonly EventType[] | undefined, limit: number): EventPage {
+  function readPage(after: number, { types, limit, meter }: EventRequest): EventPage {
     const events: StoredEvent[] = [];
     const end = { next: idOf(last), atEnd: true };
     if (types?.length === 0) return { events, ...end };
-    const left = { ...MAX_EXAMINED };
+    // However much was paid for, nobody waits for more than what a unit buys.
+    const own = new Meter(1);
+    const left = (what: 'events' | 'eventText') =>
+      Math.min(own.left(what), meter?.left(what) ?? Number.POSITIVE_INFINITY);
     let from = Number(
       db.value('select coalesce(max(first), ?1) from event_groups where first <= ?1', [after + 1]),
     );
@@ -141,10 +142,13 @@ export function eventLog(db: Connection, now: () => number) {
       const text = db.value(ROWS, [from, before, count]) as string | null;
       if (text === null) return { events, ...end };
       const rows = JSON.parse(text) as [first: number, events: LoggedEvent[]][];
-      let examined = 0;
+      const examined = rows.reduce((sum, [, logged]) => sum + logged.length, 0);
+      for (const each of [own, meter]) {
+        each?.spend('events', examined);
+        each?.spend('eventText', text.length);
+      }
       for (const [first, logged] of rows) {
         from = first + logged.length;
-        examined += logged.length;
         for (const [i, [type, time, record]] of logged.entries()) {
           const position = first + i;
           if (position <= after || position > last || (types && !types.includes(type))) continue;
@@ -154,11 +158,10 @@ export function eventLog(db: Connection, now: () => number) {
         }
       }
       if (from > last) return { events, ...end };
-      left.events -= examined;
-      left.characters -= text.length;
-      if (left.events <= 0 || left.characters <= 0) return { events, next: idOf(from - 1), atEnd: false };
+      if (left('events') === 0 || left('eventText') === 0)
+        return { events, next: idOf(from - 1), atEnd: false };
       // As many rows as are likely to fit into what is left.
-      const fitting = Math.min(left.characters / text.length, left.events / examined);
+      const fitting = Math.min(left('eventText') / text.length, left('events') / examined);
       count = Math.max(1, Math.min(2 * count, MAX_READ, Math.floor(fitting * rows.length)));
     }
   }
@@ -200,8 +203,9 @@ export function eventLog(db: Connection, now: () => number) {
   return {
     append,
     store: {
-      eventPage({ after, types, limit }: EventRequest): EventPage {
-        return readPage(after === undefined ? removed : positionOf(after), types, limit);
+      eventPage(request: EventRequest): EventPage {
+        const { after } = request;
+        return readPage(after === undefined ? removed : positionOf(after), request);
       },
 
       endOfEvents: () => idOf(last),

@@ -12,7 +12,7 @@ import { eventLog } from './event-log.ts';
 import { Folding } from './folding.ts';
 import { idempotency } from './idempotency.ts';
 import { refuseUnfinishedImport } from './import-progress.ts';
-import { lockDataFile } from './ownership.ts';
+import { lockDataFile, type Ownership } from './ownership.ts';
 import { prepareRecords } from './record-schema.ts';
 import { LATEST, migrate } from './schema.ts';
 import { SqliteTable } from './table.ts';
@@ -54,18 +54,20 @@ export function openSqliteStore(options: SqliteOptions) {
   const { role, records, now = Date.now, keepEvents = Number.POSITIVE_INFINITY } = options;
   const { busyTimeout = 2_000, cacheSizes = {} } = options;
   const isServer = role === 'server';
-  let release = () => {};
-  let db: Connection;
+  let ownership: Ownership | undefined;
+  let db: Connection | undefined;
   try {
     const file = createFile(options.file);
-    if (isServer) release = lockDataFile(file, busyTimeout);
+    if (isServer) ownership = lockDataFile(file, busyTimeout);
     db = new Connection(file, busyTimeout);
+    ownership?.confirm((sql) => db!.value(sql));
     const from = migrate(db);
     if (from > 0 && from < LATEST) options.onMigrated?.({ from, to: LATEST });
     refuseUnfinishedImport(db, options.file);
     prepareRecords(db, records);
   } catch (error) {
-    release();
+    db?.close();
+    ownership?.release();
     throw openingError(options.file, error);
   }
 
@@ -124,7 +126,7 @@ export function openSqliteStore(options: SqliteOptions) {
         close();
       } finally {
         db.close();
-        release();
+        ownership?.release();
       }
     },
   } satisfies Store & Record<string, unknown>;

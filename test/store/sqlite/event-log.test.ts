@@ -10,6 +10,7 @@ import { Category } from '../../../src/domains/category/category.ts';
 import { RECORDS } from '../../../src/domains/index.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
+import { Meter } from '../../../src/foundation/meter.ts';
 import type { EventType, StoredEvent } from '../../../src/store/events.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
 import { eventLog } from '../../../src/store/sqlite/event-log.ts';
@@ -302,6 +303,24 @@ it.each([
     expect(size).toBeGreaterThan(most / 2);
     expect(size).toBeLessThan(most + 128);
   }
+  close();
+  db.close();
+});
+
+it('draws what a page examines on what was paid for, which later pages do not have', () => {
+  const { db, store, close } = longLog(5_000, []);
+  const meter = new Meter(2);
+  const sizes: number[] = [];
+  for (let after: string | undefined; sizes.length < 4; ) {
+    const page = store.eventPage({ limit: 5_000, meter, ...(after !== undefined && { after }) });
+    sizes.push(page.events.length);
+    after = page.next;
+  }
+  expect(meter.left('events')).toBe(0);
+  expect(meter.left('eventText')).toBeLessThan(2 * 256_000);
+  // A page examines at most what a unit buys, and goes on a little even if nothing is left.
+  for (const size of sizes.slice(0, 2)) expect(Math.abs(size - 1_000)).toBeLessThan(20);
+  for (const size of sizes.slice(2)) expect(size).toBe(4);
   close();
   db.close();
 });

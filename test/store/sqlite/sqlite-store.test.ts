@@ -1,8 +1,17 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { linkSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import Database from 'libsql';
@@ -14,6 +23,7 @@ import { Pet } from '../../../src/domains/pet/pet.ts';
 import { AppError } from '../../../src/foundation/errors.ts';
 import type { MaybePromise } from '../../../src/foundation/maybe-promise.ts';
 import { Connection } from '../../../src/store/sqlite/connection.ts';
+import { lockDataFile } from '../../../src/store/sqlite/ownership.ts';
 import { LATEST, migrate } from '../../../src/store/sqlite/schema.ts';
 import {
   openSqliteStore,
@@ -83,21 +93,72 @@ describe('the data file', () => {
     expect(open().table(Category).byIds([id])[0]?.name).toBe('Dogs');
   });
 
-  it('belongs to one server even if its lock was removed, or through a hard link', () => {
-    const serve = (path: string) =>
-      spawnSync(
-        process.execPath,
-        ['--import', 'tsx', fileURLToPath(new URL('one-server.ts', import.meta.url)), path],
-        { encoding: 'utf8' },
-      ).stdout;
-    const first = open();
+  /** Serves files in another process, one after the other from a time on. @returns what it printed for each */
+  const serve = async (paths: readonly string[], start = 0): Promise<string[]> => {
+    const program = fileURLToPath(new URL('one-server.ts', import.meta.url));
+    const child = spawn(process.execPath, ['--import', 'tsx', program, String(start), ...paths], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const lines: string[] = [];
+    for await (const line of createInterface(child.stdout)) {
+      lines.push(line);
+      if (lines.length === paths.length) break;
+    }
+    finish.push(() => child.stdin.end());
+    return lines;
+  };
+  const finish: (() => void)[] = [];
+  afterEach(() => {
+    for (const each of finish.splice(0)) each();
+  });
+
+  it('belongs to one server even if its lock was removed, or through a hard link', async () => {
+    open();
     const link = join(home, 'hard.db');
     linkSync(file, link);
-    expect(serve(link)).toContain(`The data file ${link} is in use by another server`);
     rmSync(`${file}.lock`);
-    expect(serve(file)).toContain(`The data file ${file} is in use by another server`);
-    first.close();
+    expect(await serve([link, file])).toEqual(
+      [link, file].map((path) =>
+        expect.stringContaining(`The data file ${path} is in use by another server`),
+      ),
+    );
   }, 30_000);
+
+  it('belongs to the last of those that found nobody', () => {
+    const link = join(home, 'hard.db');
+    mkdirSync(dirname(file));
+    writeFileSync(file, '');
+    linkSync(file, link);
+    const [first, last] = [file, link].map((path) => ({ path, ownership: lockDataFile(path, 10) }));
+    for (const { ownership } of [first!, last!]) opened.push({ close: () => ownership.release() });
+    const confirm = ({ path, ownership }: NonNullable<typeof first>) => {
+      const db = new Connection(path, 10);
+      opened.push(db);
+      ownership.confirm((sql) => db.value(sql));
+    };
+    expect(() => confirm(first!)).toThrow(`The data file ${file} is in use by another server`);
+    expect(() => confirm(last!)).not.toThrow();
+  });
+
+  it.runIf(process.env.AT_LENGTH === '1')(
+    'belongs to exactly one of two servers that start at the same moment through different paths',
+    async () => {
+      const files = Array.from({ length: 20 }, (_, n) => join(home, `shared-${n}.db`));
+      // Half of them are new.
+      open().close();
+      for (const [n, path] of files.entries()) {
+        if (n % 2 === 0) writeFileSync(path, '');
+        else copyFileSync(file, path);
+      }
+      const links = files.map((path) => path.replace('shared', 'linked'));
+      for (const [n, path] of files.entries()) linkSync(path, links[n]!);
+      const start = Date.now() + 1_500;
+      const outcomes = await Promise.all([serve(files, start), serve(links, start)]);
+      const served = files.map((_, n) => outcomes.filter((lines) => lines[n] === 'opened').length);
+      expect(served, outcomes.flat().join('\n')).toEqual(files.map(() => 1));
+    },
+    30_000,
+  );
 
   it('lets tools beside a server read records but write only API keys', async () => {
     const tool = open({ role: 'tool' });
