@@ -160,15 +160,19 @@ export function admit(
     const prepared = prepare(operations, request, mayMutate, meter);
     return prepared instanceof OperationRefused ? prepared : permitted(prepared, caller, batch);
   });
-  return andThen(admitted, (operations) => ({
-    ...priced(operations, bytes),
-    requests: checked.map((request) => (request instanceof OperationRefused ? { query: '' } : request)),
-    batch,
-  }));
+  return andThen(admitted, (operations) => {
+    const requests = checked.map((request) =>
+      request instanceof OperationRefused ? { query: '' } : request,
+    );
+    return admissionOf(operations, { requests, bytes, batch });
+  });
 }
 
 /** @throws QUERY_TOO_COMPLEX if operations cost too much together */
-function priced(operations: AdmissionResult[], bytes: number): Omit<Admission, 'requests' | 'batch'> {
+function admissionOf(
+  operations: AdmissionResult[],
+  { requests, bytes, batch }: Pick<Admission, 'requests' | 'batch'> & { bytes: number },
+): Admission {
   let cost = 0;
   const all = { tokens: 0, fields: 0 };
   const free = { tokens: 0, fields: 0 };
@@ -201,12 +205,15 @@ function priced(operations: AdmissionResult[], bytes: number): Omit<Admission, '
   }
   const isLong = bytes > ALLOWANCES.bytesRead.free;
   if (isLarge(free) || (cost === 0 && isLong)) cost++;
+  // One literal: a spread of half of it takes 4 µs.
   return {
     operations,
+    requests,
     cost,
     charges,
     isLarge: isLarge(all) || isLong,
     mutations,
+    batch,
     name: names.length > 0 ? names.join(',') : undefined,
     rootField: rootField ?? OTHER,
   };

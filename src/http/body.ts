@@ -21,7 +21,7 @@ export function declaredLength({ headers }: IncomingMessage): number {
  * @param types the media types that it may have
  * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST if the client disconnects while sending
  */
-export function readBody(context: RequestContext, types: readonly string[]): Promise<Buffer> {
+export async function readBody(context: RequestContext, types: readonly string[]): Promise<Buffer> {
   const { request, response, headers } = context;
   if (Number(headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = headers;
@@ -29,6 +29,17 @@ export function readBody(context: RequestContext, types: readonly string[]): Pro
   // Content codings are case-insensitive (RFC 9110 section 8.4.1).
   if (coding.toLowerCase() !== 'identity') throw unsupported(types, `Content-Encoding: ${coding}`);
   if (expectsContinue(request)) response.writeContinue();
+  // What came with the head is parsed before the next microtask, so most bodies are whole by then.
+  await undefined;
+  if (!request.complete) return receiveBody(request);
+  const body: Buffer = request.read() ?? NOTHING;
+  if (body.length > MAX_BODY_BYTES) throw tooLarge();
+  return body;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function receiveBody(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;

@@ -2,7 +2,7 @@ import { fstatSync, write as writeFile, writeSync } from 'node:fs';
 
 const STDOUT = 1;
 /** Flush once this many characters are buffered … */
-const FLUSH_SIZE = 16_384;
+const FLUSH_SIZE = 65_536;
 /** … or after this many milliseconds. */
 const FLUSH_INTERVAL = 500;
 /** Characters to buffer for a destination that does not accept them. Further lines are dropped. */
