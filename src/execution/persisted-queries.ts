@@ -49,15 +49,26 @@ export class PersistedQueries {
 }
 
 function hashOf(named: unknown): string {
-  const { version, sha256Hash } = named as { version?: unknown; sha256Hash?: unknown };
-  if (version !== 1 || typeof sha256Hash !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256Hash)) {
+  const hash = persistedHash(named);
+  if (hash === undefined) {
     throw new AppError(
       'BAD_REQUEST',
       'extensions.persistedQuery must have version 1 and the SHA-256 of the query, in hex, as sha256Hash.',
     );
   }
-  return sha256Hash.toLowerCase();
+  return hash;
 }
+
+/** The SHA-256 in `extensions.persistedQuery`, in lower-case hex; undefined if it is malformed. */
+export function persistedHash(named: unknown): string | undefined {
+  if (typeof named !== 'object' || named === null) return undefined;
+  const { version, sha256Hash } = named as { version?: unknown; sha256Hash?: unknown };
+  return version === 1 && typeof sha256Hash === 'string' ? sha256In(sha256Hash) : undefined;
+}
+
+/** A SHA-256 in lower-case hex, as clients write it: bare, or after `sha256:` as by the client preset. */
+export const sha256In = (text: string): string | undefined =>
+  /^(?:sha256:)?([0-9a-f]{64})$/i.exec(text)?.[1]?.toLowerCase();
 
 const otherDocument = () =>
   new AppError('BAD_REQUEST', 'extensions.persistedQuery.sha256Hash is not the SHA-256 of the query.');

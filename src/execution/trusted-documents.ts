@@ -6,7 +6,7 @@ import type { Session } from '../access/session.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { DocumentStore, TrustedDocument } from '../store/store.ts';
-import type { PersistedQueries } from './persisted-queries.ts';
+import { type PersistedQueries, persistedHash, sha256In } from './persisted-queries.ts';
 
 /** How long a look-up is used, in milliseconds. Changes must be in force within 5 seconds. */
 const CACHE_TTL = 4_000;
@@ -16,7 +16,6 @@ const MAX_CHARACTERS = 8_000_000;
 /** How often uses are stored, in milliseconds. */
 const FLUSH_INTERVAL = 10_000;
 
-const HASH = /^(?:sha256:)?([0-9a-f]{64})$/i;
 /** An id of a manifest, as visible ASCII. */
 const ID = /^[\x21-\x7e]{1,135}$/;
 
@@ -119,7 +118,7 @@ export class TrustedDocuments {
         throw new AppError('BAD_REQUEST', 'The query is not the document that documentId names.');
       return { ...others, query: this.#used(document) };
     }
-    const hash = persistedHash(given);
+    const hash = hashIn(given);
     if (text === undefined && hash !== undefined) {
       const isKnown = !binding?.isStrict && persisted.has(hash);
       const document = isKnown ? null : await this.#named(binding?.list, hash);
@@ -141,7 +140,7 @@ export class TrustedDocuments {
   async #named(list: string | undefined, name: unknown): Promise<TrustedDocument | null> {
     if (typeof name !== 'string' || !ID.test(name))
       throw new AppError('BAD_REQUEST', 'documentId must have 1 to 128 visible ASCII characters.');
-    const hash = HASH.exec(name)?.[1]?.toLowerCase();
+    const hash = sha256In(name);
     const found =
       hash === undefined
         ? null
@@ -182,14 +181,11 @@ const isObject = (value: unknown): value is Parameters =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const namesDocument = (given: unknown): boolean =>
-  isObject(given) && (given.documentId != null || persistedHash(given) !== undefined);
+  isObject(given) && (given.documentId != null || hashIn(given) !== undefined);
 
 /** The hash of `extensions.persistedQuery`, if it is well-formed; otherwise admission refuses it. */
-function persistedHash({ extensions }: Parameters): string | undefined {
-  const named = isObject(extensions) ? extensions.persistedQuery : undefined;
-  if (!isObject(named) || named.version !== 1 || typeof named.sha256Hash !== 'string') return undefined;
-  return /^[0-9a-f]{64}$/i.test(named.sha256Hash) ? named.sha256Hash.toLowerCase() : undefined;
-}
+const hashIn = ({ extensions }: Parameters): string | undefined =>
+  isObject(extensions) ? persistedHash(extensions.persistedQuery) : undefined;
 
 function withoutPersisted({ extensions, ...others }: Parameters): Parameters {
   const { persistedQuery: _, ...rest } = extensions as Parameters;

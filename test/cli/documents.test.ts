@@ -1,13 +1,9 @@
-import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommand, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const home = mkdtempSync(join(tmpdir(), 'petstore-documents-'));
 const settings = { DATA_FILE: join(home, 'petstore.db') };
 const documents = (...args: string[]) => runCommand('documents', settings, ...args);
@@ -145,23 +141,4 @@ describe('the documents command', () => {
     );
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'There is no list none.\n' });
   }, 30_000);
-
-  it("takes what Relay's compiler writes", async () => {
-    const client = join(home, 'client');
-    for (const folder of ['src', 'artifacts']) mkdirSync(join(client, folder), { recursive: true });
-    cpSync(join(root, 'test/clients/relay/screens.js'), join(client, 'src/screens.js'));
-    cpSync(join(root, 'schema/schema.graphql'), join(client, 'schema.graphql'));
-    const manifest = file('client/relay.json', {});
-    file('client/relay.config.json', {
-      ...JSON.parse(readFileSync(join(root, 'test/clients/relay/relay.config.json'), 'utf8')),
-      persistConfig: { file: './relay.json', algorithm: 'SHA256' },
-    });
-    const compiler = join(root, 'node_modules/relay-compiler/cli.js');
-    await promisify(execFile)(process.execPath, [compiler], { cwd: client });
-    const { code, stderr, stdout } = await documents('push', 'relay', manifest, '--json');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const ids = JSON.parse(stdout).documents.map(({ id }: { id: string }) => id);
-    expect(ids.length).toBeGreaterThan(1);
-    expect(ids).toEqual(Object.keys(JSON.parse(readFileSync(manifest, 'utf8'))));
-  }, 60_000);
 });

@@ -62,6 +62,7 @@ onEachEngine('trusted documents', (kit) => {
     ['its SHA-256', { documentId: hashOf(PETS) }],
     ['sha256: and its SHA-256', { documentId: `sha256:${hashOf(PETS).toUpperCase()}` }],
     ['persistedQuery', persisted(hashOf(PETS))],
+    ['persistedQuery with sha256: and its SHA-256', persisted(`sha256:${hashOf(PETS)}`)],
     ['persistedQuery with the text', { query: PETS, ...persisted(hashOf(PETS)) }],
     ['its id with the text', { query: PETS, documentId: 'pets' }],
     ['its id and an empty text', { query: '', documentId: 'pets', operationName: 'Pets' }],
