@@ -7,7 +7,6 @@ import type { AnyRecord } from '../foundation/record.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './connection.ts';
 import {
   DEFAULT_SORT,
-  enumValueOf,
   finderRule,
   findersOf,
   positionOf,
@@ -131,7 +130,7 @@ function sortParameter(
     read: (text, given) => {
       const finder = finderIn(given);
       const allowed = finder === undefined ? names : [finder, `-${finder}`];
-      return allowed.includes(text) ? enumValueOf(text) : undefined;
+      return allowed.includes(text) ? text : undefined;
     },
   };
 }

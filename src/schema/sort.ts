@@ -47,10 +47,6 @@ export const findersOf = (record: AnyRecord, view?: string): readonly [name: str
 
 const enumName = (field: string, descending: boolean): string => `${field}_${descending ? 'desc' : 'asc'}`;
 
-/** The value of the enum that an order in REST stands for. */
-export const enumValueOf = (sort: string): string =>
-  sort.startsWith('-') ? enumName(sort.slice(1), true) : enumName(sort, false);
-
 /** Options of the enum of a list's orders: `name_asc`, `name_desc` and the like. */
 export const sortEnum = (record: AnyRecord, view?: string) => ({
   description:
