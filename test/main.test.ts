@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { printedKey, runKeys, type ServerProcess, startServer } from './kit/process.ts';
 
 let home: string;
@@ -37,86 +37,42 @@ afterEach(async () => {
   rmSync(home, { recursive: true });
 });
 
-describe('startup', () => {
-  it('prints the address, a key and a working curl command', async () => {
-    const server = await start();
+describe('a server', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-server-'));
+  const own = { DATA_FILE: join(folder, 'data', 'petstore.db') };
+  let server: ServerProcess;
+  beforeAll(async () => {
+    server = await startServer(own);
+  }, 60_000);
+  afterAll(async () => {
+    server.child.kill('SIGKILL');
+    await server.exited;
+    rmSync(folder, { recursive: true });
+  });
+
+  it('prints its address, a key and a working curl command', async () => {
     const port = new URL(server.url).port;
     expect(server.output()).toContain(`Petstore gateway on http://localhost:${port}`);
     const [, key, path] = /curl -H 'X-API-Key: (\S+)' 'http:\/\/localhost:\d+(\S+)'/.exec(server.output())!;
     const reply = await get(server, path!, key);
     expect(reply.status).toBe(200);
     expect(await reply.json()).toHaveLength(2);
-  }, 60_000);
+  });
 
-  it('keeps data across a restart and prints a new key, while the previous one stays valid', async () => {
-    const first = await start();
-    const created = await fetch(`${first.url}/categories`, {
-      method: 'POST',
-      headers: { 'x-api-key': printedKey(first), 'content-type': 'application/json' },
-      body: '{"name":"Snakes"}',
-    });
-    const location = created.headers.get('location')!;
-    first.child.kill('SIGTERM');
-    expect(await first.exited).toBe(0);
-    const second = await start();
-    expect(printedKey(second)).not.toBe(printedKey(first));
-    for (const key of [printedKey(first), printedKey(second)]) {
-      expect(await (await get(second, location, key)).json()).toMatchObject({ name: 'Snakes' });
-    }
-    // The sample data is not added again.
-    expect(await (await get(second, '/categories')).json()).toHaveLength(5);
-  }, 60_000);
-
-  it('prints no key in production and adds no sample data with SAMPLE_DATA=off', async () => {
-    const production = await start({ NODE_ENV: 'production' });
-    expect(production.output()).not.toContain('petstore_');
-    expect(production.output()).toContain('npm run --silent keys -- create --name NAME --plan free\n');
-    production.child.kill('SIGKILL');
-    await production.exited;
-    await runKeys(settings, 'create', '--name', 'first', '--plan', 'free');
-    const withKey = await start({ NODE_ENV: 'production' });
-    expect(withKey.output()).toContain('npm run --silent keys -- list\n');
-    const bare = await start({ DATA_FILE: join(home, 'bare.db'), SAMPLE_DATA: 'off' });
-    expect(await (await get(bare, '/categories')).json()).toEqual([]);
-  }, 60_000);
-
-  it('adds sample data to a new store even if it already has a key', async () => {
-    const made = await runKeys(settings, 'create', '--name', 'first', '--plan', 'free', '--json');
-    const server = await start();
-    expect(await (await get(server, '/categories', JSON.parse(made.stdout).key)).json()).toHaveLength(4);
-  }, 60_000);
-
-  it('exits with 1 on invalid settings and names all of them', async () => {
-    const started = start({
-      PORT: 'http',
-      GRAPHIQL: 'yes',
-      SUNSET_DATE: 'soon',
-      MONGODB_URI: 'mongodb://localhost',
-    });
-    await expect(started).rejects.toThrow(
-      /ended with 1[\s\S]*PORT[\s\S]*MONGODB_URI[\s\S]*GRAPHIQL[\s\S]*SUNSET_DATE/,
-    );
-  }, 60_000);
-
-  it('exits with 1 and a one-line explanation if the port is in use', async () => {
-    const first = await start();
-    const PORT = new URL(first.url).port;
-    const failure = await start({ PORT, DATA_FILE: join(home, 'other.db') }).catch((error) => error);
+  it('keeps another from its port, which exits with 1 and a one-line explanation', async () => {
+    const PORT = new URL(server.url).port;
+    const failure = await start({ PORT }).catch((error) => error);
     expect(failure.message).toBe(
       `The server ended with 1:\nThe server cannot listen on port ${PORT} of 127.0.0.1: another program is using it. Stop that program or set PORT to another port (EADDRINUSE).\n`,
     );
   }, 60_000);
 
-  it('exits with 1 while another server uses the data file', async () => {
-    const first = await start();
-    await expect(start()).rejects.toThrow(/ended with 1[\s\S]*in use by another server/);
-    expect((await get(first, '/pets')).status).toBe(200);
+  it('keeps another from its data file, which exits with 1', async () => {
+    await expect(start(own)).rejects.toThrow(/ended with 1[\s\S]*in use by another server/);
+    expect((await get(server, '/pets')).status).toBe(200);
   }, 60_000);
-});
 
-describe('SIGTERM', () => {
-  it('finishes requests in progress and exits with 0', async () => {
-    const server = await start();
+  it('finishes requests in progress on SIGTERM and exits with 0', async () => {
     const agent = new Agent({ keepAlive: true });
     const key = printedKey(server);
     // In progress: its body is incomplete when the signal arrives.
@@ -156,6 +112,49 @@ describe('SIGTERM', () => {
     expect(await server.exited).toBe(0);
     expect(Date.now() - began).toBeLessThan(10_000);
     agent.destroy();
+  }, 60_000);
+
+  it('keeps its data across a restart and prints a new key, while the previous one stays valid', async () => {
+    const first = printedKey(server);
+    server = await startServer(own);
+    const second = printedKey(server);
+    expect(second).not.toBe(first);
+    // The sample data is not added again.
+    const names = ['Dogs', 'Cats', 'Birds', 'Fish', 'Lions'].map((name) => ({ name }));
+    for (const key of [first, second])
+      expect(await (await get(server, '/categories', key)).json()).toMatchObject(names);
+  }, 60_000);
+});
+
+describe('startup', () => {
+  it('prints no key in production and adds no sample data with SAMPLE_DATA=off', async () => {
+    const production = await start({ NODE_ENV: 'production', SAMPLE_DATA: 'off' });
+    expect(production.output()).not.toContain('petstore_');
+    expect(production.output()).toContain('npm run --silent keys -- create --name NAME --plan free\n');
+    const made = await runKeys(settings, 'create', '--name', 'first', '--plan', 'free', '--json');
+    expect(await (await get(production, '/categories', JSON.parse(made.stdout).key)).json()).toEqual([]);
+    production.child.kill('SIGKILL');
+    await production.exited;
+    const withKey = await start({ NODE_ENV: 'production' });
+    expect(withKey.output()).toContain('npm run --silent keys -- list\n');
+  }, 60_000);
+
+  it('adds sample data to a new store even if it already has a key', async () => {
+    const made = await runKeys(settings, 'create', '--name', 'first', '--plan', 'free', '--json');
+    const server = await start();
+    expect(await (await get(server, '/categories', JSON.parse(made.stdout).key)).json()).toHaveLength(4);
+  }, 60_000);
+
+  it('exits with 1 on invalid settings and names all of them', async () => {
+    const started = start({
+      PORT: 'http',
+      GRAPHIQL: 'yes',
+      SUNSET_DATE: 'soon',
+      MONGODB_URI: 'mongodb://localhost',
+    });
+    await expect(started).rejects.toThrow(
+      /ended with 1[\s\S]*PORT[\s\S]*MONGODB_URI[\s\S]*GRAPHIQL[\s\S]*SUNSET_DATE/,
+    );
   }, 60_000);
 });
 
@@ -244,25 +243,28 @@ describe.runIf(process.platform === 'linux')('a server out of file descriptors',
 
 // Process limits and unwritable paths work as on Linux.
 describe.runIf(process.platform === 'linux')('the data file', () => {
+  it('makes the server exit with 1 and an explanation if it is not a database', async () => {
+    const DATA_FILE = join(home, 'notes.txt');
+    writeFileSync(DATA_FILE, 'These are notes. '.repeat(100));
+    const failure: Error = await start({ DATA_FILE }).then(
+      () => new Error('started'),
+      (error) => error,
+    );
+    expect(failure.message).toContain('ended with 1');
+    expect(failure.message).toContain(`The data file ${DATA_FILE} cannot be opened: `);
+    expect(failure.message).not.toMatch(/^\s+at /m);
+  }, 60_000);
+
+  // Commands open it as the server does.
   it.each([
     ['cannot be created', '/proc/petstore.db'],
     ['has a file as its parent folder', '/dev/null/petstore.db'],
-    ['is not a database', 'notes.txt'],
-  ])(
-    'makes the server exit with 1 and an explanation if it %s',
-    async (_reason, name) => {
-      const DATA_FILE = resolve(home, name);
-      writeFileSync(join(home, 'notes.txt'), 'These are notes. '.repeat(100));
-      const failure: Error = await start({ DATA_FILE }).then(
-        () => new Error('started'),
-        (error) => error,
-      );
-      expect(failure.message).toContain('ended with 1');
-      expect(failure.message).toContain(`The data file ${DATA_FILE} cannot be opened: `);
-      expect(failure.message).not.toMatch(/^\s+at /m);
-    },
-    60_000,
-  );
+  ])('makes a command exit with 1 and an explanation if it %s', async (_reason, DATA_FILE) => {
+    const { code, stderr } = await runKeys({ DATA_FILE }, 'create', '--name', 'x', '--plan', 'free');
+    expect(code).toBe(1);
+    expect(stderr).toContain(`The data file ${DATA_FILE} cannot be opened: `);
+    expect(stderr).not.toMatch(/^\s+at /m);
+  });
 
   it('refuses writes with 503 on a full disk, still serves reads, and recovers with its data', async () => {
     const server = await startServer(settings, { limits: '-Sf 1500' });

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dropDatabase, mongoUri } from './kit/mongo.ts';
 import { runKeys, type ServerProcess, startServer } from './kit/process.ts';
@@ -107,11 +109,12 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WO
   });
 
   it('exits with the reason if it cannot start', { timeout: 60_000 }, async () => {
-    const taken = await startServer({ ...store() });
-    const PORT = new URL(taken.url).port;
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const PORT = String((taken.address() as AddressInfo).port);
     await expect(startServer({ ...store(), WORKERS: '2', PORT })).rejects.toThrow(
       /EADDRINUSE[\s\S]*could not start/,
     );
-    taken.child.kill('SIGKILL');
+    taken.close();
   });
 });

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { cases } from '../kit/cases.ts';
 import { runKeys, type ServerProcess, startServer } from '../kit/process.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-'));
@@ -71,7 +72,7 @@ it('writes all fields of a mutation or none, even when killed with SIGKILL', asy
 
   let serial = 0;
   const acknowledged = new Set<string>();
-  for (let round = 1; round <= 4; round++) {
+  for (let round = 1; round <= cases(2, 4); round++) {
     const killed = { yet: false };
     const writers = Array.from({ length: 4 }, async () => {
       while (!killed.yet) {

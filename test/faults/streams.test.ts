@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EventStreamClient } from '../kit/event-stream.ts';
 import { printedKey, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
 
@@ -12,12 +12,12 @@ let home: string;
 let settings: Record<string, string>;
 let server: ServerProcess;
 
-beforeEach(async () => {
+beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'petstore-streams-'));
   settings = { DATA_FILE: join(home, 'petstore.db') };
   server = await startServer(settings);
 }, 60_000);
-afterEach(async () => {
+afterAll(async () => {
   server.child.kill('SIGKILL');
   await server.exited;
   rmSync(home, { recursive: true });
@@ -30,36 +30,24 @@ const create = (name: string) =>
     body: JSON.stringify({ name }),
   });
 
-describe.each<[string, (key: string) => Promise<EventStreamClient>]>([
-  ['GET /events/stream', (key) => EventStreamClient.open({ url: server.url, key }, '/events/stream')],
-  [
-    'subscription { events }',
-    (key) =>
-      EventStreamClient.open({ url: server.url, key }, '/graphql', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: '{"query":"subscription { events { type } }"}',
-      }),
-  ],
-])('an open stream of %s', (_name, open) => {
-  it('ends within 5 seconds of SIGTERM without a final event, and so does the process', {
-    timeout: 60_000,
-  }, async () => {
-    const streams = [await open(printedKey(server)), await open(printedKey(server))];
-    await create('Last');
-    for (const stream of streams) await stream.until(1);
-    const began = performance.now();
-    server.child.kill('SIGTERM');
-    for (const stream of streams) await stream.ended;
-    expect(await server.exited).toBe(0);
-    expect(performance.now() - began).toBeLessThan(SOON);
-    // Without an error or `complete`, clients reconnect.
-    for (const { messages } of streams) expect(messages).toHaveLength(1);
+type Open = (key: string) => Promise<EventStreamClient>;
+const OVER_REST: Open = (key) => EventStreamClient.open({ url: server.url, key }, '/events/stream');
+const OVER_GRAPHQL: Open = (key) =>
+  EventStreamClient.open({ url: server.url, key }, '/graphql', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"query":"subscription { events { type } }"}',
   });
 
-  it('ends with UNAUTHENTICATED within 5 seconds of the revocation of its key', {
+it.concurrent.each([
+  ['GET /events/stream', OVER_REST],
+  ['subscription { events }', OVER_GRAPHQL],
+])(
+  'a stream of %s ends with UNAUTHENTICATED within 5 seconds of the revocation of its key',
+  {
     timeout: 60_000,
-  }, async () => {
+  },
+  async (_name, open) => {
     const made = await runKeys(settings, 'create', '--name', 'reader', '--plan', 'free', '--json');
     const { id, key } = JSON.parse(made.stdout);
     const stream = await open(key);
@@ -73,5 +61,21 @@ describe.each<[string, (key: string) => Promise<EventStreamClient>]>([
     await other.until(1);
     expect(other.isOpen).toBe(true);
     other.close();
-  });
+  },
+);
+
+it('streams end within 5 seconds of SIGTERM without a final event, and so does the process', {
+  timeout: 60_000,
+}, async () => {
+  const opening = [OVER_REST, OVER_REST, OVER_GRAPHQL, OVER_GRAPHQL].map((open) => open(printedKey(server)));
+  const streams = await Promise.all(opening);
+  await create('Last');
+  for (const stream of streams) await stream.until(1);
+  const began = performance.now();
+  server.child.kill('SIGTERM');
+  for (const stream of streams) await stream.ended;
+  expect(await server.exited).toBe(0);
+  expect(performance.now() - began).toBeLessThan(SOON);
+  // Without an error or `complete`, clients reconnect.
+  for (const { messages } of streams) expect(messages).toHaveLength(1);
 });

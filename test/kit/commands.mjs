@@ -23,7 +23,9 @@ process.on('message', ({ tool, args, settings }) => {
   channel.unref();
   process.once('beforeExit', () => {
     channel.ref();
-    send(outcome);
+    // libsql keeps data files open until its statements are garbage collected.
+    gc();
+    setImmediate(() => send(outcome));
   });
   // Another address evaluates the tool again.
   import(`${pathToFileURL(tool).href}?${++commands}`);

@@ -116,7 +116,7 @@ export function runCommand(
         cwd: root,
         env: environmentOf({}),
         execPath: node,
-        execArgv: [],
+        execArgv: ['--expose-gc'],
       });
       // It ends with this process.
       runner.unref();
