@@ -77,16 +77,16 @@ async function serve(config: Config): Promise<void> {
     if (stopping) return;
     stopping = true;
     log.info({ signal }, 'stopping');
-    gateway.endStreams?.();
-    await Promise.all([drain(server), gateway.endDeliveries?.()]);
+    gateway.endStreams();
+    await Promise.all([drain(server), gateway.endDeliveries()]);
     // If the database is away, the exit must not wait for it to come back.
-    await gateway.close?.().catch((error: unknown) => log.error({ err: error }, 'error'));
+    await gateway.close().catch((error: unknown) => log.error({ err: error }, 'error'));
     await store.close();
     await tracing?.close();
     await exit(output);
   };
   onSignal((signal) => void stop(signal));
-  gateway.deliver?.();
+  gateway.deliver();
   await gateway.load();
 }
 

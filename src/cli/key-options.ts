@@ -3,11 +3,11 @@ import { isNetwork, MAX_NETWORKS } from '../access/networks.ts';
 import { PLANS } from '../access/plans.ts';
 import { SCOPES } from '../domains/scopes.ts';
 import { parseDuration } from '../foundation/duration.ts';
+import { MAX_INT32 } from '../foundation/integers.ts';
 import { name as nameRule } from '../foundation/validation.ts';
 import { type ApiKeyChanges, type Limits, PLAN_NAMES, type PlanName } from '../store/store.ts';
 import type { Faults, Options } from './tool.ts';
 
-const MAX_LIMIT = 2147483647;
 /** The last moment with a year of four digits, which is as far as an RFC 3339 date goes. */
 const LAST_MOMENT = Date.parse('9999-12-31T23:59:59Z');
 const LIST_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
@@ -91,9 +91,9 @@ function readLimits(plan: PlanName | undefined, options: Options, faults: Faults
   const [perMinute, perDay] = given.map((value = '') =>
     /^[1-9]\d{0,9}$/.test(value) ? Number(value) : 0,
   ) as [number, number];
-  const isLimit = (value: number) => value >= 1 && value <= MAX_LIMIT;
+  const isLimit = (value: number) => value >= 1 && value <= MAX_INT32;
   if (!isLimit(perMinute) || !isLimit(perDay)) {
-    faults.add(`--plan enterprise requires --per-minute and --per-day, integers from 1 to ${MAX_LIMIT}.`);
+    faults.add(`--plan enterprise requires --per-minute and --per-day, integers from 1 to ${MAX_INT32}.`);
   }
   return { perMinute, perDay };
 }

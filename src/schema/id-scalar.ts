@@ -22,6 +22,7 @@ import {
 } from 'graphql';
 import { AppError, type Issue } from '../foundation/errors.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
+import { MAX_INT64 } from '../foundation/integers.ts';
 
 /** graphql-js prefixes the messages of scalars but keeps their extensions. */
 export const invalid = (message: string, node?: ValueNode) =>
@@ -45,8 +46,7 @@ const readText = (value: unknown, node?: ValueNode): string => {
  */
 export const IdScalar = new GraphQLScalarType<string, string>({
   name: 'ID',
-  description:
-    'An int64 id from 1 to 9223372036854775807, as a string of decimal digits; integers are accepted as input. Node ids and event ids are opaque text.',
+  description: `An int64 id from 1 to ${MAX_INT64}, as a string of decimal digits; integers are accepted as input. Node ids and event ids are opaque text.`,
   extensions: { accepts: (value: unknown) => textOf(value) !== null },
   serialize: (value) => value as string,
   parseValue: (value) => readText(value),

@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../foundation/fields.ts';
+import { MAX_INT32 } from '../foundation/integers.ts';
 import type { ShapeField } from './shape.ts';
 
 /** Fields of REST bodies whose values are no records of a store. */
@@ -27,7 +28,7 @@ export const date = (description: string): ShapeField =>
 
 /** A number of things. */
 export const count = (description: string): ShapeField =>
-  field('int32', description, { type: 'integer', format: 'int32', minimum: 0, maximum: 2147483647 });
+  field('int32', description, { type: 'integer', format: 'int32', minimum: 0, maximum: MAX_INT32 });
 
 /** A value of a named schema, which the resource declares. */
 export const schemaRef = (name: string, description: string): ShapeField =>

@@ -2,9 +2,10 @@ import { request as httpRequest, type IncomingHttpHeaders, type Server } from 'n
 import { pino } from 'pino';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { readConfig } from '../../src/config.ts';
-import { createGateway, type GatewayOptions, type RequestHandler } from '../../src/gateway.ts';
+import { createGateway, type Gateway } from '../../src/gateway.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { createHttpServer, listen } from '../../src/server.ts';
+import type { GatewayOptions } from '../../src/services.ts';
 import type { ApiKey, Limits, PlanName, Store } from '../../src/store/store.ts';
 
 /** A clock that tests control. */
@@ -52,7 +53,7 @@ export class TestGateway {
   /** A key with practically no limits, for tests that are not about limits. */
   readonly key: string;
   readonly #server: Server;
-  readonly #handler: RequestHandler;
+  readonly #gateway: Gateway;
 
   private constructor(parts: {
     store: Store;
@@ -61,7 +62,7 @@ export class TestGateway {
     url: string;
     key: string;
     server: Server;
-    handler: RequestHandler;
+    handler: Gateway;
   }) {
     this.store = parts.store;
     this.clock = parts.clock;
@@ -69,7 +70,7 @@ export class TestGateway {
     this.url = parts.url;
     this.key = parts.key;
     this.#server = parts.server;
-    this.#handler = parts.handler;
+    this.#gateway = parts.handler;
   }
 
   static async start(
@@ -144,22 +145,22 @@ export class TestGateway {
 
   /** Stops the gateway as SIGTERM does. */
   endStreams(): void {
-    this.#handler.endStreams?.();
+    this.#gateway.endStreams();
   }
 
   /** Starts delivering webhooks, as the program does. */
   deliver(): void {
-    this.#handler.deliver?.();
+    this.#gateway.deliver();
   }
 
   /** Stops delivering webhooks as SIGTERM does. */
   async endDeliveries(): Promise<void> {
-    await this.#handler.endDeliveries?.();
+    await this.#gateway.endDeliveries();
   }
 
   /** Stores what was counted in memory, as a stop does. */
   async flushUsage(): Promise<void> {
-    await this.#handler.close?.();
+    await this.#gateway.close();
   }
 
   async close(): Promise<void> {
@@ -168,7 +169,7 @@ export class TestGateway {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
     // The database may be away by now.
-    await this.#handler.close?.().catch(() => {});
+    await this.#gateway.close().catch(() => {});
   }
 }
 

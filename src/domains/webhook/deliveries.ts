@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '../../foundation/errors.ts';
 import { formatInstant } from '../../foundation/instant.ts';
+import type { Receivers } from '../../schema/context.ts';
 import { type DisabledReason, LEASE_TIME, type Webhook, type WebhookAttempt } from '../../store/webhooks.ts';
 import { Delivery, type DeliveryHost, type DeliveryServices } from './delivery.ts';
 import { type Outcome, Sender } from './request.ts';
@@ -17,7 +18,7 @@ const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts
  * The webhooks that this process delivers: those for which it holds the lease. A webhook is a place in the
  * event log, and nothing is queued.
  */
-export class Deliveries implements DeliveryHost {
+export class Deliveries implements DeliveryHost, Receivers {
   readonly services: DeliveryServices;
   /** Attempts by what came of them: the class of the status such as `2xx`, or an error. */
   readonly attempts = new Map<string, number>();
@@ -37,6 +38,11 @@ export class Deliveries implements DeliveryHost {
   constructor(services: DeliveryServices) {
     this.services = services;
     this.#sender = new Sender(services.targets);
+  }
+
+  /** @see Receivers.refusal */
+  refusal(url: string): string | undefined {
+    return this.services.targets.refusal(url);
   }
 
   /** Starts delivering. Without it, only tests are sent. */

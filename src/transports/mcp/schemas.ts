@@ -1,5 +1,6 @@
 import { RESOURCES } from '../../domains/routes.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
+import { MAX_INT32 } from '../../foundation/integers.ts';
 import { bodySchema } from '../../openapi/schemas.ts';
 import type { Route } from '../../schema/route.ts';
 import type { Shape } from '../../schema/shape.ts';
@@ -16,7 +17,7 @@ const NAMED: Readonly<Record<string, JsonSchema>> = Object.assign(
 /** The parts of OpenAPI schemas that tell an agent something; patterns are long and say less than a refusal. */
 const KEPT = ['type', 'enum', 'minimum', 'maximum', 'maxLength', 'format'];
 /** What goes without saying. */
-const OMITTED: ReadonlySet<unknown> = new Set(['int32', 2147483647]);
+const OMITTED: ReadonlySet<unknown> = new Set(['int32', MAX_INT32]);
 
 /** Translates a schema of OpenAPI 3.0 to short JSON Schema. */
 function translate(schema: JsonSchema): JsonSchema {

@@ -1,0 +1,71 @@
+import type { Logger } from 'pino';
+import { Access } from './access/access.ts';
+import { OpenStreams } from './access/open-streams.ts';
+import { UsageHistory } from './access/usage-history.ts';
+import type { Config } from './config.ts';
+import { EventStreams } from './domains/event/streams.ts';
+import { Deliveries } from './domains/webhook/deliveries.ts';
+import { Targets } from './domains/webhook/targets.ts';
+import { Operations } from './execution/operations.ts';
+import { schema } from './execution/schema.ts';
+import { TrustedDocuments } from './execution/trusted-documents.ts';
+import { type Clock, systemClock } from './foundation/clock.ts';
+import { Authentication } from './http/authentication.ts';
+import { Cors } from './http/cors.ts';
+import type { RequestContext } from './http/request-context.ts';
+import { instrumentedStore } from './observability/instrumented-store.ts';
+import type { Metrics } from './observability/metrics.ts';
+import type { Tracing } from './observability/tracing.ts';
+import type { Route } from './schema/route.ts';
+import type { Store } from './store/store.ts';
+
+/** What a gateway is made from. */
+export interface GatewayOptions {
+  store: Store;
+  config: Config;
+  log: Logger;
+  metrics?: Metrics | undefined;
+  tracing?: Tracing | undefined;
+  /** Filled in on the pages for trying things out; development only. */
+  developmentKey?: string | undefined;
+  /** Replaced in tests. */
+  clock?: Clock;
+  /** The REST operations. Tests pass their own. */
+  routes?: readonly Route[];
+}
+
+/** Everything that outlives a request, built once a process. */
+export function createServices({ clock = systemClock, ...options }: GatewayOptions) {
+  const { config, log, metrics, tracing } = options;
+  const report = (error: unknown, requestId?: string): void => log.error({ err: error, requestId }, 'error');
+  const store = metrics ? instrumentedStore(options.store, metrics) : options.store;
+  const history = new UsageHistory(store, report);
+  const access = new Access(clock, history);
+  const openStreams = new OpenStreams((key) => access.principalOf(key, store));
+  const streams = new EventStreams({ store, openStreams, report });
+  const deliveries = new Deliveries({
+    ...{ store, clock, log, report, feed: streams.feed },
+    targets: new Targets(config.WEBHOOK_ALLOW),
+    sessionOf: (apiKeyId) => access.sessionOf(apiKeyId, store),
+  });
+  const trusted = new TrustedDocuments({
+    ...{ store, clock, report },
+    onUntrusted: (apiKey, document) => {
+      metrics?.untrustedDocument(apiKey);
+      log.warn({ apiKey, document }, 'untrusted document');
+    },
+  });
+  metrics?.watchStreams(streams);
+  metrics?.watchDeliveries(deliveries);
+  const storeFor = tracing ? (context: RequestContext) => tracing.traced(context, store) : () => store;
+  return {
+    ...options,
+    ...{ clock, report, store, schema, access, history, openStreams, streams, deliveries, trusted },
+    operations: new Operations(schema, report, {
+      introspection: config.INTROSPECTION,
+      receivers: deliveries,
+    }),
+    authentication: new Authentication(access, storeFor, config.TRUST_PROXY),
+    cors: new Cors(config.CORS_ORIGIN),
+  };
+}
