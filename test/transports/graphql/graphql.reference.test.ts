@@ -310,6 +310,8 @@ const OPERATIONS: readonly (readonly [query: string, variables?: Record<string, 
     '{ __schema { queryType { name } } __type(name: "Pet") { name kind fields { name type { kind ofType { name } } } } }',
   ],
   ['{ __type(name: "Nothing") { name } }'],
+  // Yoga would refuse its depth if it validated the document itself.
+  ['{ __type(name: "Pet") { fields { type { fields { type { fields { name } } } } } } }'],
   [getIntrospectionQuery({ specifiedByUrl: true, schemaDescription: true })],
   ['{ rateLimit { cost plan minute { limit remaining resetAt } day { limit } } pet(id: 1) { id } }'],
   [
