@@ -12,14 +12,16 @@ import {
   noEventLog,
   unavailable,
 } from '../../src/foundation/errors.ts';
+import { holdersOf } from '../../src/foundation/record.ts';
 import { parseIdempotencyKey } from '../../src/http/idempotency-key.ts';
 import { deploymentOf, openApiJson } from '../../src/openapi/document.ts';
-import { errorsOf } from '../../src/openapi/errors.ts';
+import { errorsOf, recordOfKind } from '../../src/openapi/errors.ts';
 import { acceptsIdempotencyKey, type Route, repeatableFields } from '../../src/schema/route.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Call, TestGateway } from '../kit/gateway.ts';
 import { Description } from '../kit/openapi.ts';
-import { fill, makeWorld, send, sqlite, useGateway, type World } from '../kit/petstore.ts';
+import { type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
+import { create, holdOff, toBody, valuesOf } from '../kit/records.ts';
 
 const generate = (environment: Record<string, string> = {}, indent?: number) =>
   openApiJson(deploymentOf(readConfig(environment)), indent);
@@ -254,20 +256,16 @@ interface Attempt extends Call {
   by?: 'exhausted' | 'banned' | 'webhooksOnly' | 'petsOnly' | 'elsewhere' | 'nobody';
   /** A request to send first. */
   first?: Call;
+  /** What a new record has in common with another although only one may have it. */
+  taken?: 'id' | 'values';
+  /** The id of everything that the body refers to. */
+  parents?: string;
+  /** Whether other records hold off the deletion of the record. */
+  held?: boolean;
 }
 
+/** Bodies of operations whose rows are not about a record. */
 const BODIES: Record<string, string> = {
-  createPet: '{"name":"Tom","categoryId":$C}',
-  replacePet: '{"name":"Tom","categoryId":$C}',
-  updatePet: '{"name":"Tom","categoryId":$C}',
-  createCategory: '{"name":"Birds","description":"They fly"}',
-  replaceCategory: '{"name":"Birds"}',
-  updateCategory: '{"description":null}',
-  createOrder: '{"petId":$P,"quantity":1,"shipDate":"2026-01-31T09:30:00Z"}',
-  replaceOrder: '{"petId":$P,"quantity":1}',
-  updateOrder: '{"petId":$P,"complete":true}',
-  replaceInventory: '{"quantity":7}',
-  updateInventory: '{"quantity":7}',
   createWebhook: '{"url":"https://localhost:1/"}',
   updateWebhook: '{"types":["pet.created"]}',
   rotateWebhookSecret: '{"grace":0}',
@@ -303,29 +301,24 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
     errors?.includes('NOT_FOUND') ? { on: 'faulty', fault: noEventLog('none') } : { id: MISSING },
   ],
   406: () => [{ headers: { accept: 'text/html' } }],
-  409: ({ operationId, method }) => [
-    // The embedded engine runs one call after the other, so the store must pretend that one is still running.
-    ...(acceptsIdempotencyKey(method)
-      ? [{ on: 'faulty' as const, fault: idempotentCallRunning(), headers: { 'idempotency-key': 'b' } }]
-      : []),
-    ...(operationId === 'createOrder' ? [{ body: '{"id":$O}' }] : []),
-    ...(operationId === 'deletePet' ? [{ id: '$P' }] : []),
-    ...(operationId === 'deleteCategory' ? [{ id: '$C' }] : []),
-  ],
+  409: ({ method, kind, body }) => {
+    const record = recordOfKind(kind);
+    return [
+      // The embedded engine runs one call after the other, so the store must pretend that one is still running.
+      ...(acceptsIdempotencyKey(method)
+        ? [{ on: 'faulty' as const, fault: idempotentCallRunning(), headers: { 'idempotency-key': 'b' } }]
+        : []),
+      ...(body && record?.choosesId && method === 'POST' ? [{ taken: 'id' as const }] : []),
+      ...(body && record && record.unique.length > 0 ? [{ taken: 'values' as const }] : []),
+      ...(method === 'DELETE' && record && holdersOf(record).length > 0 ? [{ held: true }] : []),
+    ];
+  },
   410: ({ errors }) => [errors?.includes('GONE') ? { on: 'faulty', fault: eventsGone() } : { on: 'ended' }],
   412: () => [{ headers: { 'if-match': '"another"' } }],
   413: () => [{ body: `{"name":"${'x'.repeat(100_000)}"}` }],
   415: () => [{ headers: { 'content-type': 'text/plain' } }],
   422: ({ operationId, ...route }) => [
-    ...(errorsOf(route).includes('UNKNOWN_REFERENCE')
-      ? [
-          {
-            body: operationId.includes('Order')
-              ? `{"petId":${MISSING}}`
-              : `{"name":"Tom","categoryId":${MISSING}}`,
-          },
-        ]
-      : []),
+    ...(errorsOf(route).includes('UNKNOWN_REFERENCE') ? [{ parents: MISSING }] : []),
     ...(acceptsIdempotencyKey(route.method)
       ? [
           {
@@ -385,12 +378,7 @@ describe('live responses', () => {
     expect(attempts.length, 'no request provokes this status').toBeGreaterThan(0);
     const codes = new Set<string>();
     for (const attempt of attempts) {
-      const world = await makeWorld(usual);
-      fault = attempt.fault;
-      if (attempt.first) await perform(route, attempt.first, { ...world });
-      // A new key each time, because retrying too early is a strike.
-      if (attempt.by === 'exhausted') keys.exhausted = await keyAfter(1);
-      const sent = await perform(route, attempt, world);
+      const sent = await provoke(route, attempt);
       expect(sent.status, sent.about).toBe(status);
       expect(description.differences(operationId, sent), sent.about).toEqual([]);
       if (status >= 400) codes.add(sent.json.code);
@@ -406,12 +394,8 @@ describe('live responses', () => {
   it.each(ROUTES.map((route) => [route.operationId, route] as const))(
     'responds to %s as described whatever is sent',
     async (operationId, route) => {
-      for (const attempt of Object.values(PROVOCATIONS).flatMap((provoke) => provoke(route))) {
-        const world = await makeWorld(usual);
-        fault = attempt.fault;
-        if (attempt.first) await perform(route, attempt.first, { ...world });
-        if (attempt.by === 'exhausted') keys.exhausted = await keyAfter(1);
-        const sent = await perform(route, attempt, world);
+      for (const attempt of Object.values(PROVOCATIONS).flatMap((attemptsOf) => attemptsOf(route))) {
+        const sent = await provoke(route, attempt);
         expect(description.differences(operationId, sent), sent.about).toEqual([]);
       }
     },
@@ -437,31 +421,46 @@ describe('live responses', () => {
     return key;
   }
 
-  async function perform(route: Route, attempt: Attempt, world: World & { W?: string }) {
-    // Webhooks belong to their key.
-    if (route.pathParameter === 'webhookId' && !world.W) {
-      const created = await send(usual.gateway, 'POST /webhooks', { body: BODIES.createWebhook! });
-      world.W = created.json.id;
+  /** Makes an attempt on a new record. */
+  async function provoke(route: Route, attempt: Attempt): Promise<Sent> {
+    const { store } = usual.gateway;
+    const { id = await idFor(route), taken, parents, held } = attempt;
+    const record = recordOfKind(route.kind);
+    let { body } = attempt;
+    if (route.body && body === undefined) {
+      const values = record && (await valuesOf(store, record, Object.keys(route.body.rules.shape), parents));
+      if (taken === 'id') values!.id = await create(store, record!);
+      if (taken === 'values') await create(store, record!, values);
+      body = record ? toBody(record, values!) : BODIES[route.operationId];
     }
-    const { on = 'usual', query, id, by, headers, body = BODIES[route.operationId] } = attempt;
-    const path = route.path.replace(/\{(\w+)\}/, fill(id ?? idFor(route), world));
+    if (held) await holdOff(store, record!, id);
+    if (attempt.first) await perform(route, { body, ...attempt.first }, await idFor(route));
+    fault = attempt.fault;
+    // A new key each time, because retrying too early is a strike.
+    if (attempt.by === 'exhausted') keys.exhausted = await keyAfter(1);
+    return perform(route, { ...attempt, body }, id);
+  }
+
+  function perform(route: Route, { on = 'usual', query, by, headers, body }: Attempt, id: string) {
+    const path = route.path.replace(/\{(\w+)\}/, id);
     const gateway = gateways[on];
     return send(gateway, `${route.method} ${path}${query ? `?${query}` : ''}`, {
       ...(headers && { headers }),
-      ...(route.body && { body: fill(body as string, world) }),
+      ...(route.body && { body }),
       key: by === 'nobody' ? null : by === undefined ? gateway.key : keys[by],
     });
   }
-});
 
-/** The record of the world that an operation can succeed with. */
-function idFor({ operationId, pathParameter }: Route): string {
-  if (operationId === 'deletePet') return '$F';
-  if (operationId === 'deleteCategory') return '$E';
-  return { petId: '$P', categoryId: '$C', orderId: '$O', webhookId: '$W', date: '2026-11-21' }[
-    pathParameter ?? 'petId'
-  ]!;
-}
+  /** What the operation can succeed with: a record without children, or whatever else is in its path. */
+  async function idFor({ kind, pathParameter, pathValue }: Route): Promise<string> {
+    if (pathParameter === undefined) return '';
+    const record = recordOfKind(kind);
+    if (record) return create(usual.gateway.store, record);
+    if (!pathValue!.namesRecord) return pathValue!.example;
+    // Webhooks belong to their key.
+    return (await send(usual.gateway, 'POST /webhooks', { body: BODIES.createWebhook! })).json.id;
+  }
+});
 
 /** A store that throws `fault` from every call except those for keys and budgets. */
 function faulty(store: Store, fault: () => Error | AppError | undefined): Store {

@@ -1,0 +1,55 @@
+import { stringify } from 'lossless-json';
+import { RECORDS } from '../../src/domains/index.ts';
+import type { Field } from '../../src/foundation/fields.ts';
+import type { Id } from '../../src/foundation/id.ts';
+import { type AnyRecord, holdersOf, inputFields } from '../../src/foundation/record.ts';
+import type { Store } from '../../src/store/store.ts';
+
+type Values = Record<string, unknown>;
+
+/**
+ * The examples of a record's declaration, with new parents.
+ *
+ * @param names only these of its fields
+ * @param parent the id of all that it refers to instead
+ */
+export async function valuesOf(
+  store: Store,
+  record: AnyRecord,
+  names: readonly string[] = Object.keys(inputFields(record)),
+  parent?: Id,
+): Promise<Values> {
+  const fields = Object.entries(record.fields as Record<string, Field>);
+  const values: Values = {};
+  for (const [name, { example, reference }] of fields.filter(([field]) => names.includes(field))) {
+    const referred = RECORDS.find(({ kind }) => kind === reference?.parent.kind);
+    values[name] = referred ? (parent ?? (await create(store, referred))) : example;
+  }
+  return values;
+}
+
+/** Stores a record with the examples of its declaration. @param values instead of these */
+export async function create(store: Store, record: AnyRecord, values: Values = {}): Promise<Id> {
+  const names = Object.keys(inputFields(record)).filter((name) => !(name in values));
+  const { id } = await store
+    .table(record)
+    .insert({ ...(await valuesOf(store, record, names)), ...values } as never);
+  return id;
+}
+
+/** Stores something that holds off the deletion of a record, for each kind that does. */
+export async function holdOff(store: Store, record: AnyRecord, id: Id): Promise<void> {
+  for (const { child, field, holds } of holdersOf(record))
+    await create(store, child, { ...holds.where, [field]: id });
+}
+
+/** Values as a body of REST, which has ids as integers. */
+export const toBody = (record: AnyRecord, values: Values): string =>
+  stringify(
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [
+        name,
+        name === 'id' || record.fields[name]?.kind === 'id' ? BigInt(value as Id) : value,
+      ]),
+    ),
+  )!;
