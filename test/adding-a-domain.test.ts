@@ -39,8 +39,19 @@ const filesBelow = (folder: string): string[] =>
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
     .toSorted();
 
+/** What a changed line adds to the end of a list: further domains may have been added to it since. */
+function appended(text: string, before: string, after: string): string {
+  const [start] = before.split(/(?<== \[)/) as [string];
+  const lines = text.split('\n').filter((line) => line.startsWith(start));
+  expect(lines, `the sources have one line: ${start}`).toHaveLength(1);
+  const addition = after.slice(before.length - '];'.length);
+  return text.replace(lines[0]!, lines[0]!.replace(/\];$/, addition));
+}
+
 /** Applies a hunk to a text, which must contain its old lines exactly once. */
 function patched(text: string, hunk: readonly string[]): string {
+  const [first, second] = hunk.map((line) => line.slice(1));
+  if (hunk.length === 2 && hunk[0]!.startsWith('-')) return appended(text, first!, second!);
   const side = (...signs: string[]) =>
     hunk
       .filter((line) => signs.includes(line[0]!))

@@ -69,7 +69,7 @@ export interface PreparedOperation {
   stringify(result: PublicResult): string;
 }
 
-/** An operation from our own code. Its variables are known to be valid, and it costs one unit. */
+/** An operation from our own code. Its variables are valid and coerced, and it costs one unit. */
 export interface InternalOperation {
   (variables: Record<string, unknown>, context: Context): MaybePromise<PublicResult>;
   /** The root field that it runs. */

@@ -4,10 +4,13 @@ import { text as textOf } from 'node:stream/consumers';
 import fc from 'fast-check';
 import {
   type GraphQLArgument,
+  type GraphQLInputType,
   type GraphQLInterfaceType,
   type GraphQLObjectType,
   getIntrospectionQuery,
   getNamedType,
+  isEnumType,
+  isInputObjectType,
   isInterfaceType,
   isObjectType,
 } from 'graphql';
@@ -575,10 +578,29 @@ const directive = fc.constantFrom(
   ' @skip(if: false)',
 );
 
+/** Scalars that are not text. */
+const LITERALS: Readonly<Record<string, string>> = {
+  ID: '1',
+  Int: '1',
+  Boolean: 'true',
+  Date: '"2026-01-31"',
+  DateTime: '"2026-01-31T09:30:00Z"',
+};
+
+/** A value of a type of which nothing special is tried. */
+function literalOf(type: GraphQLInputType): string {
+  const named = getNamedType(type);
+  if (isEnumType(named)) return named.getValues()[0]!.name;
+  if (!isInputObjectType(named)) return LITERALS[named.name] ?? '"x"';
+  return `{${Object.values(named.getFields()).map(({ name, type }) => `${name}: ${literalOf(type)}`)}}`;
+}
+
 function argumentsOf(args: readonly GraphQLArgument[]): fc.Arbitrary<string> {
   const parts = args.map((arg) => {
-    const values = ARGUMENTS[arg.name] ?? ARGUMENTS[`${arg.name} ${getNamedType(arg.type).name}`];
-    if (!values) throw new Error(`no values for ${arg.name}`);
+    const values =
+      ARGUMENTS[arg.name] ??
+      ARGUMENTS[`${arg.name} ${getNamedType(arg.type).name}`] ??
+      fc.constantFrom(literalOf(arg.type), 'null');
     const given = values.map((value) => `${arg.name}: ${value}`);
     const isRequired = String(arg.type).endsWith('!');
     return isRequired

@@ -1,7 +1,20 @@
 import { expect, it } from 'vitest';
+import { DOMAINS, RECORDS } from '../../../src/domains/index.ts';
 import { ROUTES } from '../../../src/domains/routes.ts';
 import type { ErrorCode } from '../../../src/foundation/errors.ts';
-import { expectAnswer, expectRefusal, fill, makeWorld, onEachEngine, send } from '../../kit/petstore.ts';
+import {
+  exactly,
+  expectAnswer,
+  expectRefusal,
+  fill,
+  makeWorld,
+  onEachEngine,
+  send,
+} from '../../kit/petstore.ts';
+import { create, toBody, valuesOf } from '../../kit/records.ts';
+
+/** The operations of domains, which their declarations test. */
+const OF_DOMAINS = DOMAINS.flatMap(({ resource }) => resource.routes);
 
 /** `$C` and so on stand for the ids of makeWorld, `$N` for the id of the created record. */
 type Success = [request: string, body: string | undefined, status: 200 | 201 | 204, expected?: string];
@@ -15,6 +28,10 @@ const STOCK = '{"petId":$P,"quantity":5,"status":"sold"}';
 
 const SUCCESSES: readonly Success[] = [
   ['GET /pets?categoryId=$C', undefined, 200, `[${REX},${FIFI}]`],
+  ['GET /pets?categoryId=$C&sort=-id', undefined, 200, `[${FIFI},${REX}]`],
+  ['GET /pets?categoryId=$C&sort=name', undefined, 200, `[${FIFI},${REX}]`],
+  ['GET /pets?categoryId=$C&sort=-name', undefined, 200, `[${REX},${FIFI}]`],
+  ['GET /categories/$C/pets?sort=-id', undefined, 200, `[${FIFI},${REX}]`],
   ['GET /pets?categoryId=$E', undefined, 200, '[]'],
   [
     'POST /pets',
@@ -388,17 +405,40 @@ onEachEngine('REST operations', (kit) => {
     if (status === 204) expectRefusal(await send(kit.gateway, path), 'NOT_FOUND');
   });
 
+  it.each(DOMAINS.map(({ record, resource }) => [resource.scope, record, resource.routes] as const))(
+    'serves %s by the examples of their declaration',
+    async (_scope, record, routes) => {
+      const { store } = kit.gateway;
+      for (const route of routes) {
+        const { kind, method, pathParameter, body, shape, status, list } = route;
+        const owner = RECORDS.find((found) => found.kind === kind)!;
+        const id = pathParameter ? await create(store, owner) : '';
+        const path = route.path.replace(/\{\w+\}/, id);
+        const values = body && (await valuesOf(store, record, Object.keys(body.rules.shape)));
+        const sent = await send(kit.gateway, `${method} ${path}`, values && { body: toBody(record, values) });
+        expect(sent.status, sent.about).toBe(status);
+        if (status === 204) expectRefusal(await send(kit.gateway, path), 'NOT_FOUND');
+        if (list) expect(sent.json, sent.about).toBeInstanceOf(Array);
+        else if (shape) expect(Object.keys(sent.json), sent.about).toContain(shape.idField);
+        if (values) expect(exactly(sent.text)).toMatchObject(exactly(toBody(record, values)) as object);
+        if (values) expectAnswer(await send(kit.gateway, sent.headers.location ?? path), 200, sent.text);
+      }
+    },
+  );
+
   it('has a success case for every route but those tested elsewhere', () => {
     const tested = SUCCESSES.map(([request]) => request.replace(/\?.*/, ''));
     // test/domains/webhook
-    const others = ROUTES.filter(({ path }) => !path.startsWith('/webhooks'));
+    const others = ROUTES.filter(
+      (route) => !route.path.startsWith('/webhooks') && !OF_DOMAINS.includes(route),
+    );
     const patterns = others.map(({ method, path }) => `${method} ${path}`);
     const untested = patterns.filter((pattern) => {
       const form = new RegExp(`^${pattern.replace(/\{\w+\}/g, '[^/]+')}$`);
       return !tested.some((request) => form.test(request));
     });
-    // Unfiltered lists are tested in lists.test.ts, the event log in event.test.ts, the key and its usage in theirs.
-    const elsewhere = /^GET \/(categories|store\/inventory|events|key|usage|usage\/\{date\})$/;
+    // The event log is tested in event.test.ts, the key and its usage in theirs.
+    const elsewhere = /^GET \/(events|key|usage|usage\/\{date\})$/;
     expect(untested.filter((pattern) => !elsewhere.test(pattern))).toEqual([]);
   });
 
