@@ -4,12 +4,22 @@ import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
 import { acceptsCoding } from './asset.ts';
 
+/** What a page loads, as paths. */
+export interface PageFiles {
+  script: string;
+  style: string;
+  /** The modules that the script imports, directly or not. */
+  modules: string[];
+  /** Scripts of others that it runs. */
+  scripts: string[];
+}
+
 /** The bundler's output for browsers, written by `bundle.ts` at the root of the repository. */
 export interface Manifest {
   /** Digest of all inputs. */
   digest: string;
   /** The paths a page loads, by page name. */
-  pages: Record<string, { script: string; style: string }>;
+  pages: Record<string, PageFiles>;
   /** All file names. */
   files: string[];
 }
@@ -41,8 +51,8 @@ export class Bundle {
   /** Files being sent or sent recently, so that concurrent requests share one copy. */
   readonly #contents = new Map<string, Promise<Buffer>>();
 
-  /** The paths of a page's script and style sheet. */
-  page(name: string): { script: string; style: string } {
+  /** The paths of a page's scripts and style sheet. */
+  page(name: string): PageFiles {
     return this.#read().pages[name]!;
   }
 

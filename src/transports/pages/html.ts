@@ -74,7 +74,12 @@ export interface HtmlPageOptions {
 /** Renders a page with the common header, which has navigation and the API key form. */
 export function htmlPage(options: HtmlPageOptions): string {
   const { title, description, name, path, body, bundle, graphiql, developmentKey } = options;
-  const { script, style } = bundle.page(name);
+  const { script, style, modules, scripts } = bundle.page(name);
+  // Named here, they load while the page's own script is on its way. Those of others are large, so they come after all else.
+  const early = [
+    ...modules.map((href) => `<link rel="modulepreload" href="${href}">`),
+    ...scripts.map((href) => `<link rel="preload" as="script" href="${href}" fetchpriority="low">`),
+  ];
   const link = (to: string, text: string) =>
     `<a href="${to}"${to === path ? ' aria-current="page"' : ''}>${escapeHtml(text)}</a>`;
   const key = developmentKey === undefined ? '' : ` data-development-key="${escapeHtml(developmentKey)}"`;
@@ -90,6 +95,7 @@ export function htmlPage(options: HtmlPageOptions): string {
 <link rel="stylesheet" href="${style}">
 <script src="${bundle.page('first-paint').script}"></script>
 <script type="module" src="${script}"></script>
+${early.join('\n')}
 </head>
 <body data-graphiql="${graphiql ? 'on' : 'off'}"${key}>
 <a class="skip" href="#main">Skip to the content</a>

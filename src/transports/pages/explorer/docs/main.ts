@@ -20,14 +20,15 @@ if (earlier) history.replaceState(null, '', `#tag/${earlier[1]}/${earlier[2]}`);
 
 /** Shows the reference in place of the plain one that the server has rendered. */
 async function show(root: HTMLElement): Promise<void> {
-  const loaded = Promise.all([fetch('/openapi.json'), restOperations(), load(scalarUrl)]);
-  const [response, operations] = await loaded;
+  const scalar = load(scalarUrl);
+  const [response, operations] = await Promise.all([fetch('/openapi.json'), restOperations()]);
   if (!response.ok) throw new Error(await describeFailure(response));
   const content = referenceOf(await response.text(), {
     operations,
     hasGraphiql: document.body.dataset.graphiql === 'on',
     origin: location.origin,
   });
+  await scalar;
   const plain = root.firstElementChild;
   const place = root.appendChild(document.createElement('div'));
   const configuration = (): ScalarConfiguration => ({
