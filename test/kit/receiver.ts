@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Server as HttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 
@@ -28,7 +29,8 @@ export class Receiver {
 
   private constructor(server: Server) {
     this.#server = server;
-    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+    const protocol = server instanceof HttpsServer ? 'https' : 'http';
+    this.url = `${protocol}://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
     server.on('connection', (socket) => {
       this.connections++;
       this.#sockets.add(socket);

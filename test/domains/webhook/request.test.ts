@@ -24,9 +24,10 @@ async function listen(handle: (socket: Socket, text: string) => void): Promise<n
   return (server.address() as AddressInfo).port;
 }
 
+const EVENT = { id: 'x', body: '{}' };
 const sender = new Sender(new Targets(['127.0.0.0/8']), 300);
 const send = (port: number, protocol = 'http') =>
-  sender.send(`${protocol}://127.0.0.1:${port}/`, { id: 'x', body: '{}' }, [newSecret()], Date.now());
+  sender.send(`${protocol}://127.0.0.1:${port}/`, EVENT, [newSecret()], Date.now());
 
 it.each<[string, (socket: Socket) => void, object]>([
   ['acknowledges', (socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n'), { status: 204 }],
@@ -54,6 +55,11 @@ it.each<[string, (socket: Socket) => void, object]>([
     'asks to wait',
     (socket) => socket.write('HTTP/1.1 429 No\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n'),
     { status: 429, retryAfter: 30_000 },
+  ],
+  [
+    'switches protocols',
+    (socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+    { status: 101 },
   ],
 ])('tells what came of a receiver that %s', async (_what, handle, outcome) => {
   expect(await send(await listen(handle))).toEqual(outcome);
@@ -93,4 +99,20 @@ it('uses a connection again, and sends again where it was closed meanwhile', asy
   for (const socket of sockets) socket.resetAndDestroy();
   expect(await send(port)).toEqual({ status: 204 });
   expect(connections).toBe(2);
+});
+
+it('gives up after its time, even if a connection that was kept is reset late', async () => {
+  let requests = 0;
+  const port = await listen((socket) => {
+    if (++requests === 1) socket.write('HTTP/1.1 204 No Content\r\n\r\n');
+    else if (requests === 2) setTimeout(() => socket.resetAndDestroy(), 400);
+  });
+  const patient = new Sender(new Targets(['127.0.0.0/8']), 600);
+  const send = () => patient.send(`http://127.0.0.1:${port}/`, EVENT, [newSecret()], Date.now());
+  expect(await send()).toEqual({ status: 204 });
+  const began = performance.now();
+  expect(await send()).toEqual({ error: 'timeout' });
+  // The connection that was reset and the new one share the 600 ms.
+  expect(performance.now() - began).toBeLessThan(900);
+  expect(requests).toBe(3);
 });

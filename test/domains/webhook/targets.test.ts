@@ -167,4 +167,37 @@ describe('targets', () => {
     const outcome = await send(new Targets([]), 'https://does-not-exist.invalid/', 20_000);
     expect(outcome).toEqual({ error: 'dns' });
   });
+
+  it('judges each resolution by itself, and connects to what it has judged', async () => {
+    const seen: (string | undefined)[] = [];
+    const everywhere = createServer((socket) => {
+      seen.push(socket.localAddress);
+      // Each request connects anew.
+      socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n'));
+    });
+    await new Promise<void>((resolve) => everywhere.listen(0, '127.0.0.1', resolve));
+    const inside = createServer((socket) => socket.destroy());
+    const { port } = everywhere.address() as AddressInfo;
+    await new Promise<void>((resolve) => inside.listen(port, '127.0.0.9', resolve));
+    inside.on('connection', () => seen.push('inside'));
+    const answers = [['127.0.0.1'], ['127.0.0.9'], ['127.0.0.9', '127.0.0.1'], ['::ffff:127.0.0.9', '::1']];
+    const asked: string[] = [];
+    const targets = new Targets(['127.0.0.1/32'], (hostname, _options, callback) => {
+      asked.push(hostname);
+      const addresses = answers.shift()!;
+      callback(
+        null,
+        addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+      );
+    });
+    const sender = new Sender(targets, 1_000);
+    const url = `http://rebinding.example:${port}/`;
+    const outcomes = [];
+    for (let i = 0; i < 4; i++) outcomes.push(await sender.send(url, EVENT, SECRETS, Date.now()));
+    const refused = { error: 'refused_address' };
+    expect(outcomes).toEqual([{ status: 204 }, refused, { status: 204 }, refused]);
+    expect(seen).toEqual(['127.0.0.1', '127.0.0.1']);
+    expect(asked).toEqual(Array(4).fill('rebinding.example'));
+    for (const server of [everywhere, inside]) await new Promise((resolve) => server.close(resolve));
+  });
 });

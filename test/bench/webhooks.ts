@@ -1,0 +1,223 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { RECORDS } from '../../src/domains/index.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { seed, unlimitedKey } from './seed.ts';
+import { cpuMilliseconds, memoryOf, startServer } from './server.ts';
+
+/**
+ * `npm run webhooks [-- --events 5000 --webhooks 20 --idle 1000 --seconds 10]`: what webhooks cost the built gateway with
+ * the embedded store, and a receiver in this process. First the memory of idle webhooks. Then the time from the writing
+ * call to the receipt at 20 and 200 events a second, beside the round trip of the call itself. Then webhooks that are
+ * behind: attempts a second of one and of several, beside the same requests made one after the other by a bare client.
+ * Exits with 1 if an event is lost, repeated or out of order. Linux only, because memory and CPU time are read from /proc.
+ */
+const { values } = parseArgs({
+  options: {
+    events: { type: 'string', default: '5000' },
+    webhooks: { type: 'string', default: '20' },
+    idle: { type: 'string', default: '1000' },
+    seconds: { type: 'string', default: '10' },
+    port: { type: 'string', default: '4176' },
+  },
+});
+const events = Math.min(100_000, Number(values.events));
+const webhooks = Math.min(100, Number(values.webhooks));
+const idle = Math.min(1_000, Number(values.idle));
+const seconds = Math.min(60, Number(values.seconds));
+/** What a key may have. */
+const PER_KEY = 100;
+
+const home = mkdtempSync(join(tmpdir(), 'petstore-webhooks-'));
+process.on('exit', () => rmSync(home, { recursive: true, force: true }));
+const file = join(home, 'petstore.db');
+const keys = [await seed(file, 0)];
+const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
+while (keys.length * PER_KEY < idle) keys.push(await unlimitedKey(store));
+store.close();
+
+/** The names of the pets received, by path, and when. */
+const received = new Map<string, { name: string; at: number }[]>();
+let lastBody = '';
+const receiver = createServer((incoming, response) => {
+  let body = '';
+  incoming.on('data', (chunk) => {
+    body += chunk;
+  });
+  incoming.on('end', () => {
+    response.writeHead(204).end();
+    const { name } = JSON.parse(body).data;
+    const path = incoming.url!;
+    if (!received.has(path)) received.set(path, []);
+    received.get(path)!.push({ name, at: performance.now() });
+    lastBody = body;
+  });
+});
+await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+const { port } = receiver.address() as AddressInfo;
+const server = await startServer(['dist/main.js'], Number(values.port), {
+  DATA_FILE: file,
+  WEBHOOK_ALLOW: '127.0.0.1',
+});
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+const problems: string[] = [];
+try {
+  const start = await create('/start');
+  await remove(start.id);
+  await measureMemory();
+  for (const rate of [20, 200]) await measureLatency(rate);
+  await measureThroughput();
+} finally {
+  agent.destroy();
+  receiver.closeAllConnections();
+  receiver.close();
+  await server.stop();
+}
+console.log(
+  `${cpus().length} cores, load ${loadavg().map((average) => average.toFixed(1))}, Node ${process.version}`,
+);
+console.log(problems.length === 0 ? 'passed' : problems.join('\n'));
+process.exitCode = problems.length === 0 ? 0 : 1;
+
+/** Sends JSON and resolves with the parsed response. */
+function call(
+  method: string,
+  url: string,
+  body?: object,
+  key = keys[0]!,
+): Promise<{ id: string; after: string }> {
+  const text = body ? JSON.stringify(body) : '';
+  return new Promise((resolve, reject) => {
+    const headers = {
+      'x-api-key': key,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+    };
+    const outgoing = request(url, { agent, method, headers }, (response) => {
+      let answer = '';
+      response.on('data', (chunk) => {
+        answer += chunk;
+      });
+      response.on('end', () => {
+        if (response.statusCode! < 300) resolve(answer ? JSON.parse(answer) : {});
+        else reject(new Error(`${method} ${url}: ${response.statusCode} ${answer}`));
+      });
+    });
+    outgoing.on('error', reject);
+    outgoing.end(text);
+  });
+}
+
+function create(path: string, more: object = {}, key?: string) {
+  const url = `http://127.0.0.1:${port}${path}`;
+  return call('POST', `${server.url}/webhooks`, { url, types: ['pet.created'], ...more }, key);
+}
+
+function remove(id: string, key?: string) {
+  return call('DELETE', `${server.url}/webhooks/${id}`, undefined, key);
+}
+
+/** Creates a pet with this name. */
+function write(name: string) {
+  return call('POST', `${server.url}/pets`, { name, categoryId: 7 });
+}
+
+/** Waits until all of these paths have these events, and checks that each came once, in this order if it is known. */
+async function arrived(paths: readonly string[], names: readonly string[], inOrder: boolean): Promise<void> {
+  const list = (all: readonly string[]) => (inOrder ? all : all.toSorted()).join();
+  for (const path of paths) {
+    for (let waited = 0; (received.get(path)?.length ?? 0) < names.length && waited < 60_000; waited += 5)
+      await sleep(5);
+    const got = received.get(path)?.map(({ name }) => name) ?? [];
+    if (list(got) !== list(names))
+      problems.push(`${path}: ${got.length} of ${names.length} events, or out of order`);
+  }
+}
+
+async function measureMemory(): Promise<void> {
+  const before = memoryOf(server.child);
+  const made: [id: string, key: string][] = [];
+  for (let n = 0; n < idle; n++) {
+    const key = keys[Math.floor(n / PER_KEY)]!;
+    made.push([(await create(`/idle/${n}`, {}, key)).id, key]);
+  }
+  await sleep(2_000);
+  const megabytes = memoryOf(server.child) - before;
+  const cpu = cpuMilliseconds(server.child);
+  await sleep(5_000);
+  const share = (cpuMilliseconds(server.child) - cpu) / 50;
+  console.log(`${idle} idle webhooks: ${megabytes.toFixed(1)} MB, ${share.toFixed(1)}% of a core`);
+  for (const [id, key] of made) await remove(id, key);
+}
+
+async function measureLatency(rate: number): Promise<void> {
+  const path = `/latency/${rate}`;
+  const { id } = await create(path);
+  await sleep(500);
+  const sentAt: number[] = [];
+  const roundTrips: number[] = [];
+  const startedAt = performance.now();
+  const calls: Promise<unknown>[] = [];
+  const names: string[] = [];
+  for (let n = 0; n < rate * seconds; n++) {
+    const due = startedAt + (n * 1_000) / rate;
+    if (due > performance.now()) await sleep(due - performance.now());
+    sentAt[n] = performance.now();
+    names.push(`${rate}-${n}`);
+    calls.push(write(names[n]!).then(() => roundTrips.push(performance.now() - sentAt[n]!)));
+  }
+  await Promise.all(calls);
+  // Written at the same time, they may be committed in another order.
+  await arrived([path], names, false);
+  const latencies = received.get(path)!.map(({ name, at }) => at - sentAt[names.indexOf(name)]!);
+  const at = (times: number[], part: number) =>
+    times.toSorted((a, b) => a - b)[Math.floor(part * (times.length - 1))]!;
+  const show = (times: number[]) =>
+    `p50 ${at(times, 0.5).toFixed(1)} ms, p99 ${at(times, 0.99).toFixed(1)} ms`;
+  const ratio = at(latencies, 0.5) / at(roundTrips, 0.5);
+  console.log(
+    `${rate} events/s, from the writing call to the receipt: ${show(latencies)}; the call itself: ${show(roundTrips)}; ratio ${ratio.toFixed(2)}`,
+  );
+  await remove(id);
+}
+
+async function measureThroughput(): Promise<void> {
+  const { id, after } = await create('/written');
+  await remove(id);
+  const names = Array.from({ length: events }, (_, n) => `T${n}`);
+  for (const name of names) await write(name);
+  const bare = await perSecond(async () => {
+    for (let n = 0; n < events; n++)
+      await call('POST', `http://127.0.0.1:${port}/bare`, JSON.parse(lastBody));
+  }, events);
+  console.log(`a bare client, one request after the other: ${bare.rate.toFixed(0)}/s`);
+  for (const count of [1, webhooks]) {
+    const paths = Array.from({ length: count }, (_, n) => `/behind/${count}/${n}`);
+    const made: string[] = [];
+    const { rate, cpu } = await perSecond(async () => {
+      for (const path of paths) made.push((await create(path, { after })).id);
+      await arrived(paths, names, true);
+    }, events * count);
+    console.log(
+      `${count} behind by ${events} events: ${rate.toFixed(0)} attempts/s, ${(rate / bare.rate).toFixed(2)} of the bare client, ${cpu.toFixed(3)} ms of CPU each; ${memoryOf(server.child).toFixed(0)} MB resident`,
+    );
+    for (const id of made) await remove(id);
+  }
+}
+
+async function perSecond(
+  work: () => Promise<unknown>,
+  count: number,
+): Promise<{ rate: number; cpu: number }> {
+  const [began, cpu] = [performance.now(), cpuMilliseconds(server.child)];
+  await work();
+  return {
+    rate: (count / (performance.now() - began)) * 1_000,
+    cpu: (cpuMilliseconds(server.child) - cpu) / count,
+  };
+}
