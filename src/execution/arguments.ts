@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import { type Issue, validationFailed } from '../foundation/errors.ts';
 import { ruleOf } from '../schema/argument-rules.ts';
-import { inputRulesOf, parseInput } from '../schema/input-rules.ts';
+import { inputRulesOf, parseInput, rememberParsed } from '../schema/input-rules.ts';
 import type { Operation } from './documents.ts';
 import { isConstant, isLiteral } from './literals.ts';
 import { formatErrors, OperationRefused, publicError } from './refusal.ts';
@@ -79,7 +79,8 @@ export class SelectedArguments {
       const value = values[argument.name];
       if (value == null || this.#isChecked(node, argument)) continue;
       const rules = inputRulesOf(argument.type);
-      if (rules) parseInput(rules, value, issues, argument.name);
+      const data = rules && parseInput(rules, value, issues, argument.name);
+      if (data) rememberParsed(data, value);
     }
     return issues;
   }

@@ -26,12 +26,12 @@ export function parseInput(
     into.push(...issues.map((issue) => (path && issue.path === 'body' ? { ...issue, path } : issue)));
     return undefined;
   }
-  return rememberParsed(data, input as object);
+  return rememberParsed(data);
 }
 
 /** Lets resolvers have a parsed input as it is. @param input it may also be given as */
 export function rememberParsed(data: object, input = data): object {
-  parsed.set(input, data).set(data, data);
+  parsed.set(input, data);
   return data;
 }
 
