@@ -32,8 +32,8 @@ export const ALLOWANCES = {
   events: { what: 'examines events', free: 0, base: 0, perUnit: 1_000 },
   /** Characters of the text of these events. */
   eventText: { what: 'examines characters of events', free: 0, base: 0, perUnit: 256_000 },
-  /** Bytes of text of records held in memory at once, as far as it can be much: above 10 units. */
-  bytesHeld: { what: 'holds bytes of records', free: 0, base: 4_000_000, perUnit: 400_000 },
+  /** Bytes of text of events and, above 10 units, of records held in memory at once. */
+  bytesHeld: { what: 'holds bytes of records', free: 0, base: 16_000_000, perUnit: 200_000 },
   /** Errors built. The rest is counted. */
   errors: { what: 'has errors', free: MAX_LISTED_ISSUES, base: MAX_LISTED_ISSUES, perUnit: 0 },
   /** Bytes of UTF-8 given out by GraphQL. */

@@ -13,6 +13,8 @@ import type { Connection } from './connection.ts';
 
 /** Events per row. */
 const MAX_EVENTS_PER_ROW = 32;
+/** Of text beyond Latin-1 in memory. */
+const BYTES_PER_CHARACTER = 2;
 /** Rows removed per statement. */
 const REMOVAL_BATCH_SIZE = 100;
 /** Rows read per statement. A few suffice if many events were written together. */
@@ -126,6 +128,8 @@ export function eventLog(db: Connection, now: () => number) {
     const own = new Meter(1);
     const left = (what: 'events' | 'eventText') =>
       Math.min(own.left(what), meter?.left(what) ?? Number.POSITIVE_INFINITY);
+    const isSpent = () => left('events') === 0 || left('eventText') === 0 || meter?.left('bytesHeld') === 0;
+    if (isSpent()) return { events, next: idOf(after), atEnd: false };
     let from = Number(
       db.value('select coalesce(max(first), ?1) from event_groups where first <= ?1', [after + 1]),
     );
@@ -154,12 +158,12 @@ export function eventLog(db: Connection, now: () => number) {
           if (position <= after || position > last || (types && !types.includes(type))) continue;
           const id = idOf(position);
           events.push({ id, type, time, record });
+          meter?.spend('bytesHeld', Math.ceil((BYTES_PER_CHARACTER * text.length) / examined));
           if (events.length === limit) return { events, next: id, atEnd: position === last };
         }
       }
       if (from > last) return { events, ...end };
-      if (left('events') === 0 || left('eventText') === 0)
-        return { events, next: idOf(from - 1), atEnd: false };
+      if (isSpent()) return { events, next: idOf(from - 1), atEnd: false };
       // As many rows as are likely to fit into what is left.
       const fitting = Math.min(left('eventText') / text.length, left('events') / examined);
       count = Math.max(1, Math.min(2 * count, MAX_READ, Math.floor(fitting * rows.length)));

@@ -318,9 +318,9 @@ it('draws what a page examines on what was paid for, which later pages do not ha
   }
   expect(meter.left('events')).toBe(0);
   expect(meter.left('eventText')).toBeLessThan(2 * 256_000);
-  // A page examines at most what a unit buys, and goes on a little even if nothing is left.
+  // A page examines at most what a unit buys, and nothing if nothing is left.
   for (const size of sizes.slice(0, 2)) expect(Math.abs(size - 1_000)).toBeLessThan(20);
-  for (const size of sizes.slice(2)) expect(size).toBe(4);
+  for (const size of sizes.slice(2)) expect(size).toBe(0);
   close();
   db.close();
 });
