@@ -1,4 +1,4 @@
-import { type NewOf, newRules, type PatchOf, patchRules } from '../../foundation/record.ts';
+import { newRules, patchRules } from '../../foundation/record.ts';
 import { graphqlDialect } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
 import { recordConnection } from '../../schema/connection.ts';
@@ -8,7 +8,7 @@ import { changed, exposed, filterOf, given } from '../../schema/fields.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
 import { FINDER, sortArgument, sortEnum } from '../../schema/sort.ts';
-import { unchanged, write } from '../../schema/write.ts';
+import { creating, deleting, updating } from '../../schema/write.ts';
 import { categories } from './category.routes.ts';
 import { categorySample } from './category.sample.ts';
 import { Category } from './category.ts';
@@ -80,7 +80,7 @@ builder.mutationFields((t) => ({
     type: CategoryType,
     description: 'Creates a category.',
     args: { input: t.arg({ type: NewCategoryInput, required: true, description: 'The category.' }) },
-    resolve: write((tables, { input }) => tables.table(Category).insert(input as NewOf<typeof Category>)),
+    resolve: creating(Category),
   }),
   updateCategory: t.field({
     type: CategoryType,
@@ -89,16 +89,12 @@ builder.mutationFields((t) => ({
       id: t.arg.id({ required: true, description: 'The id of the category.' }),
       input: t.arg({ type: CategoryPatchInput, required: true, description: 'The changes.' }),
     },
-    resolve: write((tables, { id, input }, context) =>
-      tables.table(Category).update(id, input as PatchOf<typeof Category>, unchanged('Category', context)),
-    ),
+    resolve: updating(Category),
   }),
   deleteCategory: t.id({
     description: `Deletes a category and returns its id. ${deletionDescription(Category)}`,
     args: { id: t.arg.id({ required: true, description: 'The id of the category.' }) },
-    resolve: write((tables, { id }, context) =>
-      tables.table(Category).remove(id, unchanged('Category', context)),
-    ),
+    resolve: deleting(Category),
   }),
 }));
 

@@ -1,4 +1,4 @@
-import { type NewOf, newRules, type PatchOf, patchRules } from '../../foundation/record.ts';
+import { newRules, patchRules } from '../../foundation/record.ts';
 import { graphqlDialect } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
 import { childConnection, recordConnection } from '../../schema/connection.ts';
@@ -8,7 +8,7 @@ import { changed, exposed, filterOf, given } from '../../schema/fields.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
 import { sortArgument, sortEnum } from '../../schema/sort.ts';
-import { unchanged, write } from '../../schema/write.ts';
+import { creating, deleting, updating } from '../../schema/write.ts';
 import { Pet } from '../pet/pet.ts';
 import { PetType } from '../pet/pet.type.ts';
 import { orders } from './order.routes.ts';
@@ -115,7 +115,7 @@ builder.mutationFields((t) => ({
     type: OrderType,
     description: 'Creates an order. Does not change the stock.',
     args: { input: t.arg({ type: NewOrderInput, required: true, description: 'The order.' }) },
-    resolve: write((tables, { input }) => tables.table(Order).insert(input as NewOf<typeof Order>)),
+    resolve: creating(Order),
   }),
   updateOrder: t.field({
     type: OrderType,
@@ -124,14 +124,12 @@ builder.mutationFields((t) => ({
       id: t.arg.id({ required: true, description: 'The id of the order.' }),
       input: t.arg({ type: OrderPatchInput, required: true, description: 'The changes.' }),
     },
-    resolve: write((tables, { id, input }, context) =>
-      tables.table(Order).update(id, input as PatchOf<typeof Order>, unchanged('Order', context)),
-    ),
+    resolve: updating(Order),
   }),
   deleteOrder: t.id({
     description: `Deletes an order and returns its id. ${deletionDescription(Order)}`.trimEnd(),
     args: { id: t.arg.id({ required: true, description: 'The id of the order.' }) },
-    resolve: write((tables, { id }, context) => tables.table(Order).remove(id, unchanged('Order', context))),
+    resolve: deleting(Order),
   }),
 }));
 

@@ -1,7 +1,7 @@
 import { notFound } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
 import { andThen } from '../../foundation/maybe-promise.ts';
-import { type NewOf, newRules, type PatchOf, patchRules } from '../../foundation/record.ts';
+import { newRules, patchRules } from '../../foundation/record.ts';
 import { graphqlDialect } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
 import { childConnection, type GivenFilter, recordConnection } from '../../schema/connection.ts';
@@ -11,7 +11,7 @@ import { changed, enumOf, exposed, filterOf, given } from '../../schema/fields.t
 import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
 import { FINDER, sortArgument, sortEnum } from '../../schema/sort.ts';
-import { unchanged, write } from '../../schema/write.ts';
+import { creating, deleting, updating } from '../../schema/write.ts';
 import { Category } from '../category/category.ts';
 import { CategoryType } from '../category/category.type.ts';
 import { pets } from './pet.routes.ts';
@@ -128,7 +128,7 @@ builder.mutationFields((t) => ({
     type: PetType,
     description: 'Creates a pet. Its stock is 0 until it is set.',
     args: { input: t.arg({ type: NewPetInput, required: true, description: 'The pet.' }) },
-    resolve: write((tables, { input }) => tables.table(Pet).insert(input as NewOf<typeof Pet>)),
+    resolve: creating(Pet),
   }),
   updatePet: t.field({
     type: PetType,
@@ -137,14 +137,12 @@ builder.mutationFields((t) => ({
       id: t.arg.id({ required: true, description: 'The id of the pet.' }),
       input: t.arg({ type: PetPatchInput, required: true, description: 'The changes.' }),
     },
-    resolve: write((tables, { id, input }, context) =>
-      tables.table(Pet).update(id, input as PatchOf<typeof Pet>, unchanged('Pet', context)),
-    ),
+    resolve: updating(Pet),
   }),
   deletePet: t.id({
     description: `Deletes a pet and its stock, and returns its id. ${deletionDescription(Pet)}`,
     args: { id: t.arg.id({ required: true, description: 'The id of the pet.' }) },
-    resolve: write((tables, { id }, context) => tables.table(Pet).remove(id, unchanged('Pet', context))),
+    resolve: deleting(Pet),
   }),
 }));
 
