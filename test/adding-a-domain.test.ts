@@ -353,9 +353,7 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
       expect.arrayContaining(['409', '422']),
     );
     expect(components.schemas.Vaccination.properties.date).toMatchObject({ type: 'string', format: 'date' });
-    expect(paths['/pets/{petId}'].delete.description).toMatch(
-      /Refused while the pet has incomplete orders or .*\bvaccinations\./,
-    );
+    expect(paths['/pets/{petId}'].delete.description).toMatch(/Refused while the pet has .*\bvaccinations\b/);
     expect(components.schemas.EventType.enum).toContain('vaccination.updated');
     expect(components.schemas.Event.properties.data.oneOf).toContainEqual({
       $ref: '#/components/schemas/Vaccination',
