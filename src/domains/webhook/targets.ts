@@ -78,17 +78,14 @@ export class Targets {
     return isAllowed || (protocol === 'https:' && isPublic(address));
   }
 
-  /** Why a URL cannot be that of a receiver; undefined if it can. Names are not resolved. */
+  /** Why a well-formed URL cannot be that of a receiver; undefined if it can. Names are not resolved. */
   refusal(text: string): string | undefined {
-    const url = URL.canParse(text) ? new URL(text) : undefined;
-    if (!url || !/^https?:$/.test(url.protocol)) return 'must be an https:// address';
-    if (url.username !== '' || url.password !== '') return 'must not contain credentials';
-    if (text.includes('#')) return 'must not contain a fragment';
+    const url = new URL(text);
     const literal = literalOf(url);
-    if (literal === undefined)
-      return url.protocol === 'https:' || this.#allowsAny ? undefined : 'must be an https:// address';
+    const isSecure = url.protocol === 'https:';
+    if (literal === undefined) return isSecure || this.#allowsAny ? undefined : 'must be an https:// address';
     if (this.permits(url.protocol, literal)) return undefined;
-    return url.protocol === 'http:' && !this.#allowed.has(literal) && isPublic(literal)
+    return !isSecure && !this.#allowed.has(literal) && isPublic(literal)
       ? 'must be an https:// address'
       : 'must not lead to an address that is not public';
   }

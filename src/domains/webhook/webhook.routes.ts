@@ -222,7 +222,7 @@ const webhooks: Resource = {
       shape: Webhook,
       body: {
         name: 'WebhookPatch',
-        rules: webhookPatch(),
+        rules: webhookPatch(restDialect),
         example: { enabled: false },
       },
       errors: ['GONE'],

@@ -6,7 +6,7 @@ import { graphqlDialect, issuesOf } from '../../foundation/validation.ts';
 import { withRule } from '../../schema/argument-rules.ts';
 import { builder } from '../../schema/builder.ts';
 import type { Context } from '../../schema/context.ts';
-import { parsedBy } from '../../schema/input-rules.ts';
+import { checkedBy } from '../../schema/input-rules.ts';
 import { unchanged, type Work, write } from '../../schema/write.ts';
 import {
   ATTEMPT_ERRORS,
@@ -125,7 +125,7 @@ const WebhookType = builder.objectRef<ReturnType<typeof viewOf>>('Webhook').impl
 
 const NewWebhookInput = builder.inputType('NewWebhook', {
   description: 'Input for a new webhook.',
-  ...parsedBy(newWebhook(graphqlDialect)),
+  ...checkedBy(newWebhook(graphqlDialect)),
   fields: (t) => ({
     url: t.string({ required: true, description: 'Where to send events: an https:// address.' }),
     types: t.field({ type: [EventTypeType], description: 'Only events of these types.' }),
@@ -135,7 +135,7 @@ const NewWebhookInput = builder.inputType('NewWebhook', {
 
 const WebhookPatchInput = builder.inputType('WebhookPatch', {
   description: 'Changes to a webhook. Omitted fields stay as they are.',
-  ...parsedBy(webhookPatch()),
+  ...checkedBy(webhookPatch(graphqlDialect)),
   fields: (t) => ({
     url: t.string({ description: 'Where to send events: an https:// address.' }),
     types: t.field({ type: [EventTypeType], description: 'Only events of these types; null for all.' }),

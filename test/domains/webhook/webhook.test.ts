@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Order } from '../../../src/domains/order/order.ts';
 import { TestGateway } from '../../kit/gateway.ts';
-import { dataOf, expectRefusal, query, send } from '../../kit/petstore.ts';
+import { dataOf, expectQueryRefusal, expectRefusal, query, send } from '../../kit/petstore.ts';
 import { verify } from '../../kit/receiver.ts';
 import { type Engine, engines } from '../../kit/stores.ts';
 import { useWebhooks } from '../../kit/webhooks.ts';
@@ -97,7 +97,17 @@ describe.each(engines)('webhooks ($name)', (engine: Engine) => {
         { url: 1, types: [], after: '', more: 1 },
         /^url: must be a string; types: must have.*; after: .*; more: /,
       ],
-      [{ url: 'ftp://example.org' }, /^url: must be an https/],
+      ...['ftp://example.org', 'example.org', '//example.org', '', 'https://', 'https://exa mple.org/'].map(
+        (url): [object, RegExp] => [{ url }, /^url: must be an https:\/\/ address\.$/],
+      ),
+      ...['javascript:alert(1)', 'file:///etc/passwd', 'unix:/tmp/socket'].map((url): [object, RegExp] => [
+        { url },
+        /^url: must be an https/,
+      ]),
+      [
+        { url: 'https://:b@example.org/#', types: ['pet_created'] },
+        /^url: must not contain credentials; url: must not contain a fragment; types.*: must be one of/,
+      ],
       [{ url: 'https://user:secret@example.org/' }, /^url: must not contain credentials/],
       [{ url: 'https://example.org/#x' }, /^url: must not contain a fragment/],
       [{ url: `https://example.org/${'x'.repeat(2_048)}` }, /^url: must have at most 2048/],
@@ -127,6 +137,11 @@ describe.each(engines)('webhooks ($name)', (engine: Engine) => {
         'VALIDATION_FAILED',
         /^grace: must be an integer from 0 to 604800/,
       );
+    const inGraphql = await query(
+      kit.gateway,
+      'mutation { createWebhook(input: { url: "http://a@b.c/", types: [], after: "" }) { id } }',
+    );
+    expectQueryRefusal(inGraphql, 'VALIDATION_FAILED', /^url: .*; types: .*; after: /);
     const alone = await query(
       kit.gateway,
       `mutation { testWebhook(id: "${id}") { ms } createCategory(input: { name: "X" }) { id } }`,
