@@ -1,4 +1,5 @@
 import {
+  type Attributes,
   type Context,
   type DiagLogger,
   DiagLogLevel,
@@ -121,16 +122,13 @@ export class Tracing {
   traced({ span }: RequestContext, store: Store): Store {
     if (!span?.isRecording()) return store;
     const parent = trace.setSpan(ROOT_CONTEXT, span);
-    return withCalls(
-      store,
-      (name, call) =>
-        (...args) =>
-          this.#call(parent, store.engine, name, () => call(...args)),
-    );
+    return withCalls(store, (name, call) => {
+      const attributes = attributesOf(store.engine, name);
+      return (...args) => this.#call(parent, name, attributes, () => call(...args));
+    });
   }
 
-  #call(parent: Context, engine: string, name: string, call: () => unknown): MaybePromise<unknown> {
-    const attributes = { 'db.system.name': engine, 'db.operation.name': name };
+  #call(parent: Context, name: string, attributes: Attributes, call: () => unknown): MaybePromise<unknown> {
     const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, parent);
     try {
       const result = call();
@@ -152,6 +150,16 @@ export class Tracing {
 }
 
 const isGraphQL = (path: string): boolean => path === GRAPHQL_PATH || path === COST_PATH;
+
+/** Of a call named `charge`, or `pets.page` for one of a table, which is a collection of the same name in MongoDB. */
+function attributesOf(engine: string, name: string): Attributes {
+  const dot = name.indexOf('.');
+  return {
+    'db.system.name': engine,
+    'db.operation.name': name,
+    ...(dot > 0 && { 'db.collection.name': name.slice(0, dot) }),
+  };
+}
 
 const protocolOf = ({ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, OTEL_EXPORTER_OTLP_PROTOCOL }: Config) =>
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? OTEL_EXPORTER_OTLP_PROTOCOL;

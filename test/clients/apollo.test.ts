@@ -191,4 +191,28 @@ describe('Apollo Client', () => {
       ['POST', 200, false],
     ]);
   });
+
+  it('refuses a subscription over multipart, which HttpLink asks for, and names the link to use', async () => {
+    const subscription = gql`
+      subscription {
+        events {
+          id
+        }
+      }
+    `;
+    const { message, accept } = await new Promise<{ message: string; accept: string }>((resolve) => {
+      let accept = '';
+      const fetchOnce = (url: RequestInfo | URL, options: RequestInit = {}) => {
+        accept = new Headers(options.headers).get('accept')!;
+        return fetch(url, options);
+      };
+      const client = apolloClient(kit.gateway.url, kit.gateway.key, { fetch: fetchOnce });
+      client.subscribe({ query: subscription }).subscribe({
+        next: ({ error }) => resolve({ message: String(error?.message), accept }),
+        error: ({ message }) => resolve({ message, accept }),
+      });
+    });
+    expect(accept).toContain('multipart/mixed');
+    expect(message).toContain("graphql-sse's client and links");
+  });
 });

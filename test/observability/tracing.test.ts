@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isTracingConfigured, readConfig } from '../../src/config.ts';
-import { printedKey, type ServerProcess, startServer } from '../kit/process.ts';
+import { dropDatabase, mongoUri } from '../kit/mongo.ts';
+import { printedKey, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
 
 interface Received {
   path: string;
@@ -133,12 +135,43 @@ describe('tracing', () => {
       expect(attributesOf(call)).toMatchObject({
         'db.system.name': 'sqlite',
         'db.operation.name': call.name,
+        ...(call.name === 'pets.page' && { 'db.collection.name': 'pets' }),
       });
+      if (call.name === 'charge') expect(attributesOf(call)).not.toHaveProperty(['db.collection.name']);
     }
     expect(received.map(({ body }) => body.toString()).join('')).not.toContain(key.slice(9));
     // The log refers to the trace.
     expect(traced.output()).toContain(`"traceId":"${TRACE}"`);
   }, 60_000);
+
+  it.runIf(process.env.TEST_MONGODB_URI)(
+    'names the collections of calls to MongoDB',
+    async () => {
+      const database = `traces-${randomUUID().slice(0, 8)}`;
+      const store = { MONGODB_URI: mongoUri(database) };
+      try {
+        const traced = await start({
+          ...store,
+          SAMPLE_DATA: 'on',
+          OTEL_EXPORTER_OTLP_ENDPOINT: collectorUrl,
+          OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+        });
+        const { stdout } = await runKeys(store, 'create', '--name', 'traced', '--plan', 'free', '--json');
+        await requestAndStop(traced, JSON.parse(stdout).key);
+        const calls = received.flatMap(spansIn).filter(({ name }) => name.includes('.'));
+        expect(calls.map(({ name }) => name)).toContain('pets.page');
+        for (const call of calls) {
+          expect(attributesOf(call)).toMatchObject({
+            'db.system.name': 'mongodb',
+            'db.collection.name': call.name.split('.')[0],
+          });
+        }
+      } finally {
+        await dropDatabase(database);
+      }
+    },
+    60_000,
+  );
 
   it('exports spans as protobuf by default', async () => {
     const traced = await start({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collectorUrl}/elsewhere` });
