@@ -46,8 +46,11 @@ interface Cost {
 }
 
 const stop = await findMongo();
+// Its first step ends the process, which must not outlive this one if it is interrupted.
+process.on('exit', () => void stop());
 if (!process.env.TEST_MONGODB_URI) throw new Error('There is no MongoDB to measure with.');
 const home = mkdtempSync(join(tmpdir(), 'petstore-costs-'));
+process.on('exit', () => rmSync(home, { recursive: true, force: true }));
 const database = `costs-${process.pid}`;
 const proxy = await countingProxy(mongoUri(database));
 try {
@@ -82,7 +85,6 @@ try {
   proxy.close();
   await dropDatabase(database);
   await stop();
-  rmSync(home, { recursive: true, force: true });
 }
 
 /** @returns a key without effective limits */

@@ -64,15 +64,14 @@ const requestsFor = (places: readonly string[]): Record<string, RawRequest> => (
   'GET /categories as lines': get('/categories', { accept: 'application/x-ndjson' }),
 });
 
+// So that what is registered for the end is done then too.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const home = mkdtempSync(join(tmpdir(), 'petstore-memory-'));
-try {
-  console.log('| script | request | status | MB sent | MB held |\n|---|---|--:|--:|--:|');
-  for (const [script, character] of Object.entries(SCRIPTS)) {
-    const { file, key, places } = await fill(script, character);
-    await measure(script, file, key, requestsFor(places));
-  }
-} finally {
-  rmSync(home, { recursive: true, force: true });
+process.on('exit', () => rmSync(home, { recursive: true, force: true }));
+console.log('| script | request | status | MB sent | MB held |\n|---|---|--:|--:|--:|');
+for (const [script, character] of Object.entries(SCRIPTS)) {
+  const { file, key, places } = await fill(script, character);
+  await measure(script, file, key, requestsFor(places));
 }
 
 /** A file with categories whose texts are as long as they may be. */

@@ -67,6 +67,7 @@ let keys: readonly string[] = [];
 const nextKey = () => keys[sent % keys.length]!;
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 const home = mkdtempSync(join(tmpdir(), 'petstore-expensive-'));
+process.on('exit', () => rmSync(home, { recursive: true, force: true }));
 try {
   const file = join(home, 'petstore.db');
   keys = await fill(file);
@@ -74,7 +75,6 @@ try {
   if (large.length > 0) await withServer(file, TRACE_GC_FLAGS, (child) => measureHeld(child, large));
 } finally {
   agent.destroy();
-  rmSync(home, { recursive: true, force: true });
 }
 
 async function withServer<R>(
