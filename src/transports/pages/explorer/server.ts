@@ -61,6 +61,12 @@ export function budgetIn(headers: Headers, budget: Budget): Budget | undefined {
 export const windowAt = (window: Window, now: number): Window =>
   now < window.resetAt ? window : { ...window, remaining: window.limit };
 
+/** Seconds until a budget has something left in both windows; 0 if it has now. */
+export function secondsUntilLeft({ minute, day }: Budget, now: number): number {
+  const empty = [minute, day].filter((window) => windowAt(window, now).remaining === 0);
+  return Math.ceil(Math.max(0, ...empty.map(({ resetAt }) => resetAt - now)) / 1000);
+}
+
 export const UNREACHABLE =
   'The server cannot be reached. Check that it is running and that you are online, then try again.';
 

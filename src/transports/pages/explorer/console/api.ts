@@ -1,14 +1,17 @@
 import { parseExactly } from '../exact-json.ts';
 import { apiKey } from '../key.ts';
-import { errorMessage, UNREACHABLE } from '../server.ts';
+import { errorMessage, secondsUntilLeft, UNREACHABLE } from '../server.ts';
 
 /** Why a call failed, in words for the reader. */
 export class CallFailed extends Error {
   readonly status: number;
+  /** Whether it would pass later, as after a ban. */
+  readonly isTemporary: boolean;
 
-  constructor(message: string, status: number) {
+  constructor(message: string, status: number, isTemporary = true) {
     super(message);
     this.status = status;
+    this.isTemporary = isTemporary;
   }
 }
 
@@ -31,9 +34,16 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
   return (text === '' ? undefined : parseExactly(text)) as T;
 }
 
-/** Sends a request with the page's key. @throws CallFailed unless it succeeds */
+/**
+ * Sends a request with the page's key, unless nothing is left to pay for it: that would be a strike, and the
+ * page itself would get the key banned. @throws CallFailed unless it succeeds
+ */
 export async function request(method: string, path: string, init: RequestInit = {}): Promise<Response> {
   const headers = { ...(init.headers as Record<string, string>), 'X-API-Key': apiKey.value };
+  const { state } = apiKey;
+  const wait = state.kind === 'accepted' ? secondsUntilLeft(state.budget, Date.now()) : 0;
+  if (wait > 0)
+    throw new CallFailed(`Nothing is left of the budget for ${wait.toLocaleString('en')} s.`, 429);
   let response: Response;
   try {
     response = await fetch(base() + path, { ...init, method, headers });
@@ -43,13 +53,14 @@ export async function request(method: string, path: string, init: RequestInit = 
   }
   apiKey.observe(response);
   if (response.ok) return response;
-  throw new CallFailed(errorMessage(await response.text(), response), response.status);
+  const isTemporary = response.headers.has('retry-after');
+  throw new CallFailed(errorMessage(await response.text(), response), response.status, isTemporary);
 }
 
 /** Says what is missing when a part of the console cannot be shown. */
 export function reason(error: unknown): string {
   if (!(error instanceof CallFailed)) return String(error);
-  if (error.status === 403) return `This key does not permit it: ${error.message}`;
+  if (error.status === 403 && !error.isTemporary) return `This key does not permit it: ${error.message}`;
   if (error.status === 404) return 'This server does not offer it.';
   return error.message;
 }

@@ -3,7 +3,7 @@ import '../widgets.css';
 import './console.css';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
-import { type Budget, windowAt } from '../server.ts';
+import { type Budget, secondsUntilLeft, windowAt } from '../server.ts';
 import { call, reason } from './api.ts';
 import { Gauge } from './charts.ts';
 import { facts, h, moment, note } from './dom.ts';
@@ -31,6 +31,8 @@ const element = (id: string): HTMLElement => document.getElementById(id)!;
 
 /** The key whose data the page shows. */
 let shown: string | undefined;
+/** Whether its budget was used up when it was to be shown, so that it is shown later. */
+let isWaiting = false;
 const stopEvents = showEvents(element('events'), () => apiKey.state.kind === 'accepted');
 const minute = new Gauge('This minute');
 const day = new Gauge('Today');
@@ -59,9 +61,14 @@ function update(): void {
   if (!isKnown) {
     shown = undefined;
     stopEvents();
-  } else if (state.kind === 'accepted' && shown !== apiKey.value) {
+    return;
+  }
+  if (state.kind !== 'accepted') return;
+  const isEmpty = secondsUntilLeft(state.budget, Date.now()) > 0;
+  if (shown !== apiKey.value || (isWaiting && !isEmpty)) {
+    if (shown !== apiKey.value) stopEvents();
     shown = apiKey.value;
-    stopEvents();
+    isWaiting = isEmpty;
     void showKey(element('key-facts'));
     showUsage(element('usage'));
     showWebhooks(element('webhooks'));
@@ -78,7 +85,7 @@ function showBudget(budget: Budget): void {
     const left = Math.ceil((window.resetAt - now) / 1000);
     gauge.set(remaining, limit, left > 0 && remaining < limit ? `, full again in ${duration(left)}` : '');
   }
-  const isEmpty = [budget.minute, budget.day].some((window) => windowAt(window, now).remaining === 0);
+  const isEmpty = secondsUntilLeft(budget, now) > 0;
   standing.textContent = isEmpty
     ? 'Nothing is left. Requests before Retry-After has passed are strikes: 20 in 10 minutes ban the key.'
     : 'Not banned. A request that is refused while Retry-After runs is a strike; 20 in 10 minutes ban the key.';
