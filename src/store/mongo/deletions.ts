@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Document } from 'mongodb';
+import type { Attempt } from './attempts.ts';
 import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
 import { WriteConflict } from './errors.ts';
 import { HOLD_TTL, type HoldDocuments, type Mark } from './hold-documents.ts';
 import type { InstanceHolds } from './instance-holds.ts';
-import type { Unit } from './units.ts';
 
 /** How to delete a parent. */
 export interface Deletion {
@@ -64,16 +64,16 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
   }
 
   /** C. @returns the index of the first referrer with a child */
-  async function findReferrer({ referrers }: Deletion, unit: Unit): Promise<number | undefined> {
+  async function findReferrer({ referrers }: Deletion, attempt: Attempt): Promise<number | undefined> {
     for (const [i, { collection, filter }] of referrers.entries())
-      if (await isReferenced(collection, filter, unit)) return i;
+      if (await isReferenced(collection, filter, attempt)) return i;
     return undefined;
   }
 
   /** Reads the transaction's own writes inside it and everything else outside it, as of now. */
-  async function isReferenced(referrer: string, filter: Document, unit: Unit): Promise<boolean> {
+  async function isReferenced(referrer: string, filter: Document, attempt: Attempt): Promise<boolean> {
     const own: Key[] = [];
-    for (const name of unit.session ? unit.written : []) {
+    for (const name of attempt.session ? attempt.written : []) {
       const [collection, key] = name.split('/') as [string, string];
       if (collection === referrer) own.push(BigInt(key));
     }
@@ -82,7 +82,9 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
     const others = own.length > 0 ? { ...filter, _id: { $nin: own } } : filter;
     if (await children.findOne(others, { ...options, ...one })) return true;
     if (own.length === 0) return false;
-    return (await children.findOne({ ...filter, _id: { $in: own } }, { ...unit.options, ...one })) !== null;
+    return (
+      (await children.findOne({ ...filter, _id: { $in: own } }, { ...attempt.options, ...one })) !== null
+    );
   }
 
   return {
@@ -104,24 +106,24 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
     async deleteUnreferenced(
       kind: string,
       key: Key,
-      unit: Unit,
+      attempt: Attempt,
       parent: Deletion,
     ): Promise<number | undefined> {
       const name = `${kind}/${key}`;
-      const referrer = await findReferrer(parent, unit);
+      const referrer = await findReferrer(parent, attempt);
       if (referrer !== undefined) return referrer;
       const sentAt = performance.now();
       const mark = await close(name);
       const reopen = () => documents.removeMark(name, mark.by).catch(() => {});
-      if (unit.session) {
-        unit.deadline = Math.min(unit.deadline, sentAt + COMMIT_WITHIN);
-        unit.onSettled.push(reopen);
+      if (attempt.session) {
+        attempt.deadline = Math.min(attempt.deadline, sentAt + COMMIT_WITHIN);
+        attempt.onSettled.push(reopen);
       }
-      unit.written.add(name);
+      attempt.written.add(name);
       let isKnown = true;
       try {
         if (!(await awaitRelease(name, mark))) return 0;
-        const late = await findReferrer(parent, unit);
+        const late = await findReferrer(parent, attempt);
         if (late !== undefined) return late;
         if (performance.now() > sentAt + DELETE_WITHIN) throw new WriteConflict();
         const until = new Date(mark.at.getTime() + DELETE_WITHIN);
@@ -132,7 +134,7 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
         return undefined;
       } finally {
         // If D got no response, the mark stays until the server can no longer carry it out.
-        if (!unit.session && isKnown) await reopen();
+        if (!attempt.session && isKnown) await reopen();
       }
     },
   };

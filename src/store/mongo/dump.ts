@@ -20,6 +20,7 @@ import {
 import type { ApiKey } from '../store.ts';
 import { DAY } from '../usage.ts';
 import { apiKeysCollection, mongoApiKeys } from './api-keys.ts';
+import { createAttempts } from './attempts.ts';
 import { createChangeEvents } from './change-events.ts';
 import { IMPORTED_VERSION, type RecordDocument } from './collection.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
@@ -32,7 +33,6 @@ import { progressOf, refuseUnfinishedImport } from './import-progress.ts';
 import { toKey } from './keys.ts';
 import { prepareLayout } from './layout.ts';
 import { mongoDocuments } from './trusted-documents.ts';
-import { createUnitRunners } from './units.ts';
 import { toUsage, type UsageDocument, usageCollection } from './usage.ts';
 import { mongoUsageHistory, rowsOf, type UsageDayDocument, usageHistoryCollection } from './usage-history.ts';
 import { mongoWebhooks, webhooksCollection } from './webhooks.ts';
@@ -219,7 +219,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
 
   const events = mongoEvents(database, createChangeEvents(records));
   const webhooks = mongoWebhooks(database, () => {});
-  const { createWebhook } = webhooks.writes(createUnitRunners(database).run);
+  const { createWebhook } = webhooks.writes(createAttempts(database).run);
   const webhooksPart: DumpPart = {
     name: 'webhooks',
     rule: WEBHOOK_RULE,

@@ -7,10 +7,10 @@ import {
 } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { type IdempotentCall, isOutcome, type Outcome, type Transaction } from '../store.ts';
+import type { Attempt, RunAttempts } from './attempts.ts';
 import { type CollectionDefinition, DATE, objectSchema } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
-import type { RunUnit, Unit } from './units.ts';
 
 interface IdempotencyDocument {
   _id: { apiKeyId: string; idempotencyKey: string };
@@ -87,8 +87,8 @@ class WorkError extends Error {
  */
 export function mongoIdempotency(
   database: Database,
-  units: { run: RunUnit; runTogether: RunUnit },
-  access: { within: (unit: Unit) => Transaction; alone: Transaction },
+  attempts: { run: RunAttempts; runTogether: RunAttempts },
+  access: { within: (attempt: Attempt) => Transaction; alone: Transaction },
 ) {
   const { db, options } = database;
   const idempotency = db.collection<IdempotencyDocument>(idempotencyCollection.name);
@@ -97,7 +97,7 @@ export function mongoIdempotency(
     const _id = keyFor(call);
 
     async function keep(
-      unit: Unit,
+      attempt: Attempt,
       found: IdempotencyDocument | null,
       outcome: IdempotencyDocument,
     ): Promise<void> {
@@ -105,39 +105,39 @@ export function mongoIdempotency(
         const { matchedCount } = await idempotency.replaceOne(
           { _id, expiresAt: found.expiresAt },
           outcome,
-          unit.options,
+          attempt.options,
         );
         if (matchedCount === 0) throw new WriteConflict();
         return;
       }
-      await idempotency.insertOne(outcome, unit.options).catch((error) => {
+      await idempotency.insertOne(outcome, attempt.options).catch((error) => {
         throw isDuplicateKey(error) ? new WriteConflict() : error;
       });
     }
 
     try {
-      return await units.runTogether(async (unit) => {
-        const found = await idempotency.findOne({ _id }, unit.options);
+      return await attempts.runTogether(async (attempt) => {
+        const found = await idempotency.findOne({ _id }, attempt.options);
         const earlier = unexpired(found, call);
         if (earlier) return replay<T>(earlier, call);
         let value: T;
         try {
-          value = await work(access.within(unit));
+          value = await work(access.within(attempt));
         } catch (error) {
           throw isOutcome(error) ? new WorkError(error) : error;
         }
-        await keep(unit, found, completed(call, { value }));
+        await keep(attempt, found, completed(call, { value }));
         return { replayed: false, value };
       });
     } catch (error) {
       if (!(error instanceof WorkError)) throw error;
       // The transaction and its writes have been rolled back, so the outcome is stored on its own.
       const outcome = { error: error.error.toPublic() };
-      return await units.run(async (unit) => {
-        const found = await idempotency.findOne({ _id }, unit.options);
+      return await attempts.run(async (attempt) => {
+        const found = await idempotency.findOne({ _id }, attempt.options);
         const earlier = unexpired(found, call);
         if (earlier) return replay<T>(earlier, call);
-        await keep(unit, found, completed(call, outcome));
+        await keep(attempt, found, completed(call, outcome));
         return { replayed: false, ...outcome };
       });
     }
@@ -145,7 +145,7 @@ export function mongoIdempotency(
 
   async function withLease<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
     const attempt = randomUUID();
-    const earlier = await units.run(() => claim(call, attempt));
+    const earlier = await attempts.run(() => claim(call, attempt));
     if (earlier) return replay<T>(earlier, call);
 
     const mine = { _id: keyFor(call), attempt };

@@ -1,9 +1,9 @@
 import { type Collection, MongoBulkWriteError, type OptionalUnlessRequiredId } from 'mongodb';
+import type { Attempt } from './attempts.ts';
 import { batch } from './batching.ts';
 import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
-import type { Unit } from './units.ts';
 
 /** Inserts documents, those of one turn of the event loop in one command. */
 export function createInsert<D extends { _id: Key }>(collection: Collection<D>, { options }: Database) {
@@ -25,11 +25,11 @@ export function createInsert<D extends { _id: Key }>(collection: Collection<D>, 
   });
 
   /** @returns the violation of a unique index; undefined if the document was inserted */
-  return async (document: D, unit: Unit): Promise<Duplicate | undefined> => {
-    if (!unit.session) return await insertBatched(document);
-    unit.written.add(`${collection.collectionName}/${document._id}`);
+  return async (document: D, attempt: Attempt): Promise<Duplicate | undefined> => {
+    if (!attempt.session) return await insertBatched(document);
+    attempt.written.add(`${collection.collectionName}/${document._id}`);
     try {
-      await collection.insertOne(inserted(document), unit.options);
+      await collection.insertOne(inserted(document), attempt.options);
       return undefined;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;

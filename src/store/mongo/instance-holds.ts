@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../../foundation/errors.ts';
+import type { Attempt } from './attempts.ts';
 import { batch } from './batching.ts';
 import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
 import { HOLD_TTL, type HoldDocuments } from './hold-documents.ts';
-import type { Unit } from './units.ts';
 
 /** How long an instance shares one hold between its writes, in milliseconds. */
 const HOLD_REUSE_TIME = 1_000;
@@ -119,17 +119,17 @@ export function createInstanceHolds({ db, options }: Database, documents: HoldDo
     },
 
     /**
-     * Protects a parent from deletion until the unit is settled.
+     * Protects a parent from deletion until the attempt is settled.
      *
      * @param kind the parent's collection
      * @returns whether the parent exists
      */
-    async hold(kind: string, key: Key, unit: Unit): Promise<boolean> {
+    async hold(kind: string, key: Key, attempt: Attempt): Promise<boolean> {
       const name = `${kind}/${key}`;
       // Only this transaction knows that it has created or deleted it.
-      if (unit.written.has(name)) {
+      if (attempt.written.has(name)) {
         const own = db.collection<{ _id: Key }>(kind);
-        return (await own.findOne({ _id: key }, { ...unit.options, projection: { _id: 1 } })) !== null;
+        return (await own.findOne({ _id: key }, { ...attempt.options, projection: { _id: 1 } })) !== null;
       }
       for (;;) {
         const hold = holds.get(name) ?? acquire(name, kind, key);
@@ -141,13 +141,13 @@ export function createInstanceHolds({ db, options }: Database, documents: HoldDo
           if (state !== 'held') stopUsing(name, hold);
         }
         if (state === 'held') {
-          unit.onSettled.push(() => stopUsing(name, hold));
+          attempt.onSettled.push(() => stopUsing(name, hold));
           // Write nothing if the call has timed out or the hold may have expired.
-          if (performance.now() > unit.deadline) throw unavailable();
+          if (performance.now() > attempt.deadline) throw unavailable();
           return true;
         }
         if (state === 'missing') return false;
-        if (performance.now() > unit.deadline) throw unavailable();
+        if (performance.now() > attempt.deadline) throw unavailable();
         await sleep(PAUSE);
       }
     },

@@ -3,6 +3,7 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import type { Store, Transaction } from '../store.ts';
 import type { Table } from '../table.ts';
 import { mongoApiKeys } from './api-keys.ts';
+import { type Attempt, createAttempts } from './attempts.ts';
 import { createChangeEvents } from './change-events.ts';
 import { createChosenIds } from './chosen-ids.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
@@ -16,7 +17,6 @@ import { refuseUnfinishedImport } from './import-progress.ts';
 import { prepareLayout } from './layout.ts';
 import { MongoTable } from './table.ts';
 import { mongoDocuments } from './trusted-documents.ts';
-import { createUnitRunners, type Unit } from './units.ts';
 import { mongoUsage } from './usage.ts';
 import { mongoUsageHistory } from './usage-history.ts';
 import { mongoWebhooks } from './webhooks.ts';
@@ -57,7 +57,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
       throw error;
     }
   }
-  const units = createUnitRunners(database);
+  const attempts = createAttempts(database);
   const isStored = (record: AnyRecord) => records.includes(record);
   const all: MongoTable[] = [];
   /** By record. */
@@ -67,28 +67,28 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     const table = new MongoTable(database, record, { holds, ids, chosenIds, folding, isStored });
     all[record.index] = table;
     const { peek, ...reads } = table.reads();
-    const methods = { ...reads, ...table.writes(units.run) } as unknown as Methods;
+    const methods = { ...reads, ...table.writes(attempts.run) } as unknown as Methods;
     executing[record.index] = { ...executed(database, methods), peek } as unknown as Table<AnyRecord>;
   }
   const { stopFollowing, requireLog, ...events } = mongoEvents(database, createChangeEvents(records));
   const { reads: webhookStore, writes: webhookWrites } = mongoWebhooks(database, requireLog);
-  /** What an idempotent call or a transaction works with. @param unit the transaction, if there is one */
-  const access = (unit?: Unit): Transaction => {
+  /** What an idempotent call or a transaction works with. @param attempt the transaction, if there is one */
+  const access = (attempt?: Attempt): Transaction => {
     const opened: Table<AnyRecord>[] = [];
     return {
       table({ index }) {
         const table = all[index]!;
         opened[index] ??= {
-          ...table.reads(unit),
-          ...table.writes(unit ? (write) => write(unit) : units.run),
+          ...table.reads(attempt),
+          ...table.writes(attempt ? (write) => write(attempt) : attempts.run),
         };
         return opened[index] as Table<never>;
       },
-      webhookWrites: webhookWrites(unit ? (write) => write(unit) : units.run),
+      webhookWrites: webhookWrites(attempt ? (write) => write(attempt) : attempts.run),
       isSynchronous: false,
     };
   };
-  const { once } = mongoIdempotency(database, units, { within: access, alone: access() });
+  const { once } = mongoIdempotency(database, attempts, { within: access, alone: access() });
 
   return {
     engine: 'mongodb',
@@ -98,14 +98,15 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     ...executed(database, mongoUsage(database)),
     ...executed(database, mongoUsageHistory(database)),
     ...executed(database, mongoDocuments(database)),
-    webhookWrites: executed(database, webhookWrites(units.run)),
+    webhookWrites: executed(database, webhookWrites(attempts.run)),
     ...executed(database, webhookStore),
     endOfEvents: () => database.execute(async () => events.endOfEvents()),
     eventPage: (request) => database.execute(async () => events.eventPage(request)),
     followEvents: (follower) => database.execute(async () => events.followEvents(follower)),
     once: (call, work) => database.execute(() => once(call, work)),
     hasTransactions: () => database.execute(() => Promise.resolve(database.transactions)),
-    transaction: (work) => database.execute(() => units.runTogether(async (unit) => work(access(unit)))),
+    transaction: (work) =>
+      database.execute(() => attempts.runTogether(async (attempt) => work(access(attempt)))),
     ping: () =>
       database.execute(async () => {
         await database.db.command({ ping: 1 });

@@ -3,13 +3,13 @@ import { AppError } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { Page, PageRequest } from '../table.ts';
+import type { Attempt } from './attempts.ts';
 import { batch, dedupe, limitConcurrency, singleFlight } from './batching.ts';
 import type { Key } from './collection.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './errors.ts';
 import { toId, toKey } from './keys.ts';
 import { type ListConditions, OrderedPage } from './ordered-page.ts';
-import type { Unit } from './units.ts';
 
 /** Time limit for a count in milliseconds, because counting reads everything it counts. */
 const COUNT_TIMEOUT = 1_000;
@@ -59,7 +59,7 @@ interface PageOfParents<D> {
 export class Records<D extends { _id: Key }, T> {
   readonly #kind: RecordKind<D, T>;
   readonly #options: Database['options'];
-  readonly #send: Unit['send'];
+  readonly #send: Attempt['send'];
   readonly #find: (ids: readonly Id[]) => Promise<ReadonlyMap<Id, T>>;
   readonly #pages = dedupe<Page<T>>();
   // One promise per request, so that a failed command does not affect the others.
@@ -70,7 +70,7 @@ export class Records<D extends { _id: Key }, T> {
   readonly #counting = limitConcurrency<number[]>(MAX_COUNTS);
 
   /** @param transaction to read what it sees */
-  constructor(kind: RecordKind<D, T>, { options }: Database, transaction?: Unit) {
+  constructor(kind: RecordKind<D, T>, { options }: Database, transaction?: Attempt) {
     this.#kind = kind;
     this.#options = transaction?.options ?? options;
     this.#send = transaction?.send ?? ((command) => command());

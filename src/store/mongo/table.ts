@@ -13,6 +13,7 @@ import {
 import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
 import type { EventRecord } from '../events.ts';
 import type { Check, PageRequest, TableReads, TableWrites } from '../table.ts';
+import type { Attempt, RunAttempts } from './attempts.ts';
 import { updateFor } from './changes.ts';
 import type { ChosenIds } from './chosen-ids.ts';
 import type { Key, RecordDocument } from './collection.ts';
@@ -26,7 +27,6 @@ import { createInsert, type Duplicate } from './inserts.ts';
 import { toKey } from './keys.ts';
 import { prefixCondition, prefixOf, sortProperty } from './ordered-page.ts';
 import { Records, type Where } from './records.ts';
-import type { RunUnit, Unit } from './units.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -67,12 +67,12 @@ export class MongoTable {
     this.#insertDocument = createInsert(this.#collection, database);
   }
 
-  /** @param unit the transaction to read in; by default, each read is on its own */
-  reads(unit?: Unit): TableReads<AnyRecord> {
+  /** @param attempt the transaction to read in; by default, each read is on its own */
+  reads(attempt?: Attempt): TableReads<AnyRecord> {
     const codec = this.#codec;
     const { toRecord } = codec;
     const kind = { record: this.#record, collection: this.#collection, fields: codec.projection, toRecord };
-    const records = new Records<RecordDocument, EventRecord>(kind, this.#database, unit);
+    const records = new Records<RecordDocument, EventRecord>(kind, this.#database, attempt);
     const parentOf = (field: string) => {
       const reference = referencesOf(this.#record).find((one) => one.field === field)!;
       const { plural } = reference.parent;
@@ -107,11 +107,11 @@ export class MongoTable {
   }
 
   /** @param run how to run each write */
-  writes(run: RunUnit): TableWrites<AnyRecord> {
+  writes(run: RunAttempts): TableWrites<AnyRecord> {
     return {
-      insert: (input) => run((unit) => this.#insert(input, unit)),
-      update: (id, patch, check) => run((unit) => this.#update(id, patch, check, unit)),
-      remove: (id, check) => run((unit) => this.#remove(id, check, unit)),
+      insert: (input) => run((attempt) => this.#insert(input, attempt)),
+      update: (id, patch, check) => run((attempt) => this.#update(id, patch, check, attempt)),
+      remove: (id, check) => run((attempt) => this.#remove(id, check, attempt)),
     };
   }
 
@@ -138,19 +138,19 @@ export class MongoTable {
     return where as Filter<RecordDocument>;
   }
 
-  async #insert(input: Values, unit: Unit): Promise<RecordOf<AnyRecord>> {
+  async #insert(input: Values, attempt: Attempt): Promise<RecordOf<AnyRecord>> {
     const chosen = this.#chosenIds && (input.id as Id | undefined);
     // Refuses malformed values before anything is written.
     const document = this.#codec.newDocument(0n, input);
     const values = this.#codec.toRecord(document);
     // In this order, so that a refusal uses up no id, as in the other engine.
-    await this.#requireReferences(values, undefined, unit);
+    await this.#requireReferences(values, undefined, attempt);
     const _id = chosen === undefined ? await this.#nextId() : toKey(chosen);
     document._id = _id;
-    if (chosen === undefined) await this.#insertAssigned(document, unit);
+    if (chosen === undefined) await this.#insertAssigned(document, attempt);
     else {
       await this.#chosenIds!.reserve(_id);
-      await this.#insertUnique(document, unit, idTaken(this.#record, chosen));
+      await this.#insertUnique(document, attempt, idTaken(this.#record, chosen));
     }
     return this.#codec.toRecord(document) as RecordOf<AnyRecord>;
   }
@@ -163,16 +163,16 @@ export class MongoTable {
    * Inserts a record with an assigned id. If a client has chosen the same id and deleted that record between
    * two of our commands, the insert is undone. Outside of a transaction, the log then has both events.
    */
-  async #insertAssigned(document: RecordDocument, unit: Unit): Promise<void> {
-    await this.#insertUnique(document, unit, new WriteConflict());
+  async #insertAssigned(document: RecordDocument, attempt: Attempt): Promise<void> {
+    await this.#insertUnique(document, attempt, new WriteConflict());
     if (!(await this.#chosenIds?.wasUsed(document._id))) return;
-    if (!unit.session) await this.#delete(document, unit);
+    if (!attempt.session) await this.#delete(document, attempt);
     throw new WriteConflict();
   }
 
   /** @param taken the error if the id is taken */
-  async #insertUnique(document: RecordDocument, unit: Unit, taken: Error): Promise<void> {
-    const duplicate = await this.#insertDocument(document, unit);
+  async #insertUnique(document: RecordDocument, attempt: Attempt, taken: Error): Promise<void> {
+    const duplicate = await this.#insertDocument(document, attempt);
     if (duplicate) throw this.#violation(duplicate) ?? taken;
   }
 
@@ -188,42 +188,42 @@ export class MongoTable {
     id: Id,
     patch: Values,
     check: Check<never> | undefined,
-    unit: Unit,
+    attempt: Attempt,
   ): Promise<RecordOf<AnyRecord>> {
-    const document = await this.#existing(id, check, unit);
+    const document = await this.#existing(id, check, attempt);
     const change = { ...this.#codec.stored(patch), ...this.#codec.foldedChanges(document, patch) };
     const current = this.#codec.toRecord(document);
     const next = this.#codec.toRecord({ ...document, ...change });
-    await this.#requireReferences(next, current, unit);
-    return (await this.#change(document, change, unit)) as RecordOf<AnyRecord>;
+    await this.#requireReferences(next, current, attempt);
+    return (await this.#change(document, change, attempt)) as RecordOf<AnyRecord>;
   }
 
-  async #remove(id: Id, check: Check<never> | undefined, unit: Unit): Promise<Id> {
-    const document = await this.#existing(id, check, unit);
+  async #remove(id: Id, check: Check<never> | undefined, attempt: Attempt): Promise<Id> {
+    const document = await this.#existing(id, check, attempt);
     await this.#chosenIds?.noteDeletion(document._id);
     const holders = holdersOf(this.#record).filter(({ child }) => this.#isStored(child));
     if (holders.length === 0) {
-      if (!(await this.#delete(document, unit))) throw new WriteConflict();
+      if (!(await this.#delete(document, attempt))) throw new WriteConflict();
       return id;
     }
-    const held = await this.#holds.deleteUnreferenced(this.#record.plural, document._id, unit, {
+    const held = await this.#holds.deleteUnreferenced(this.#record.plural, document._id, attempt, {
       referrers: holders.map(({ child, field, holds }) => ({
         collection: child.plural,
         filter: { [field]: document._id, ...holds.where },
       })),
-      remove: (condition) => this.#delete(document, unit, condition),
+      remove: (condition) => this.#delete(document, attempt, condition),
     });
     if (held !== undefined) throw stillReferred(this.#record, id, holders[held]!);
     return id;
   }
 
   /**
-   * Protects the parents of a record from deletion until the unit is settled, if the record will hold it off.
+   * Protects the parents of a record from deletion until the attempt is settled, if the record will hold it off.
    *
    * @param current the record before the change, whose references are protected already
    * @throws UNKNOWN_REFERENCE
    */
-  async #requireReferences(values: Values, current: Values | undefined, unit: Unit): Promise<void> {
+  async #requireReferences(values: Values, current: Values | undefined, attempt: Attempt): Promise<void> {
     for (const reference of referencesOf(this.#record)) {
       const { field, parent } = reference;
       const id = values[field] as Id | undefined;
@@ -232,15 +232,15 @@ export class MongoTable {
       if (id === current?.[field] && (isHolding(reference, current) || !holding)) continue;
       const key = toKey(id);
       const found = holding
-        ? await this.#holds.hold(parent.plural, key, unit)
-        : await this.#exists(parent.plural, key, unit);
+        ? await this.#holds.hold(parent.plural, key, attempt)
+        : await this.#exists(parent.plural, key, attempt);
       if (!found) throw unknownReference(field, parent.kind, id);
     }
   }
 
-  async #exists(plural: string, _id: Key, unit: Unit): Promise<boolean> {
+  async #exists(plural: string, _id: Key, attempt: Attempt): Promise<boolean> {
     const parents = this.#database.db.collection<{ _id: Key }>(plural);
-    return (await parents.findOne({ _id }, { ...unit.options, projection: { _id: 1 } })) !== null;
+    return (await parents.findOne({ _id }, { ...attempt.options, projection: { _id: 1 } })) !== null;
   }
 
   /**
@@ -248,8 +248,8 @@ export class MongoTable {
    *
    * @throws NOT_FOUND, and whatever `check` throws
    */
-  async #existing(id: Id, check: Check<never> | undefined, unit: Unit): Promise<RecordDocument> {
-    const document = await this.#collection.findOne({ _id: toKey(id) }, unit.options);
+  async #existing(id: Id, check: Check<never> | undefined, attempt: Attempt): Promise<RecordDocument> {
+    const document = await this.#collection.findOne({ _id: toKey(id) }, attempt.options);
     if (!document) throw notFound(this.#record.kind, id);
     check?.(this.#codec.toRecord(document) as never);
     return document;
@@ -260,12 +260,12 @@ export class MongoTable {
    *
    * @throws WriteConflict, CONFLICT if a unique combination exists
    */
-  async #change(document: RecordDocument, values: Document, unit: Unit): Promise<EventRecord> {
+  async #change(document: RecordDocument, values: Document, attempt: Attempt): Promise<EventRecord> {
     const change = updateFor(this.#codec.projection, document, values);
     if (!change) return this.#codec.toRecord(document);
-    this.#note(document, unit);
+    this.#note(document, attempt);
     try {
-      const options = { ...unit.options, returnDocument: 'after' } as const;
+      const options = { ...attempt.options, returnDocument: 'after' } as const;
       const written = await this.#collection.findOneAndUpdate(sameVersion(document), change, options);
       if (!written) throw new WriteConflict();
       return this.#codec.toRecord(written);
@@ -275,14 +275,17 @@ export class MongoTable {
   }
 
   /** Deletes a document under an additional condition. @returns whether it was still there unchanged */
-  async #delete(document: RecordDocument, unit: Unit, condition?: Document): Promise<boolean> {
-    this.#note(document, unit);
-    const { deletedCount } = await this.#collection.deleteOne(sameVersion(document, condition), unit.options);
+  async #delete(document: RecordDocument, attempt: Attempt, condition?: Document): Promise<boolean> {
+    this.#note(document, attempt);
+    const { deletedCount } = await this.#collection.deleteOne(
+      sameVersion(document, condition),
+      attempt.options,
+    );
     return deletedCount > 0;
   }
 
-  #note({ _id }: RecordDocument, unit: Unit): void {
-    unit.written.add(`${this.#record.plural}/${_id}`);
+  #note({ _id }: RecordDocument, attempt: Attempt): void {
+    attempt.written.add(`${this.#record.plural}/${_id}`);
   }
 }
 

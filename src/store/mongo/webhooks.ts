@@ -10,10 +10,10 @@ import {
   type WebhookStore,
   type WebhookWrites,
 } from '../webhooks.ts';
+import type { RunAttempts } from './attempts.ts';
 import { type CollectionDefinition, DATE, INTEGER, NUMBER, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
-import type { RunUnit } from './units.ts';
 
 interface WebhookDocument {
   _id: string;
@@ -147,14 +147,14 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
       },
     } satisfies WebhookStore,
 
-    writes: (run: RunUnit) =>
+    writes: (run: RunAttempts) =>
       ({
         createWebhook: (webhook: Webhook, max: number): Promise<Webhook> =>
-          run(async (unit) => {
+          run(async (attempt) => {
             requireLog();
             const { id, apiKeyId, createdAt, version, settings, progress } = webhook;
             const taken = await webhooks
-              .find({ apiKeyId }, { ...unit.options, projection: { slot: 1 } })
+              .find({ apiKeyId }, { ...attempt.options, projection: { slot: 1 } })
               .toArray();
             const slots = new Set(taken.map(({ slot }) => Number(slot)));
             let slot = 0;
@@ -162,7 +162,7 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
             if (taken.length >= max || slot >= max) throw tooManyWebhooks(max);
             const document = { ...settingsOf(settings), progress: JSON.stringify(progress) };
             await webhooks
-              .insertOne({ _id: id, apiKeyId, slot, createdAt, version, ...document }, unit.options)
+              .insertOne({ _id: id, apiKeyId, slot, createdAt, version, ...document }, attempt.options)
               .catch((error) => {
                 throw isDuplicateKey(error) ? new WriteConflict() : error;
               });
@@ -170,9 +170,9 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
           }),
 
         changeWebhook: (apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> =>
-          run(async (unit) => {
+          run(async (attempt) => {
             requireLog();
-            const found = await webhooks.findOne({ _id: id, apiKeyId }, unit.options);
+            const found = await webhooks.findOne({ _id: id, apiKeyId }, attempt.options);
             if (!found) throw notFound('webhook', id);
             const before = toWebhook(found);
             const changes = change(before);
@@ -186,19 +186,19 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
                   ...(changes.progress && { progress: JSON.stringify(changes.progress) }),
                 },
               },
-              unit.options,
+              attempt.options,
             );
             if (matchedCount === 0) throw new WriteConflict();
             return webhook;
           }),
 
         deleteWebhook: (apiKeyId: string, id: string, check?: Check<Webhook>): Promise<string> =>
-          run(async (unit) => {
+          run(async (attempt) => {
             requireLog();
-            const found = await webhooks.findOne({ _id: id, apiKeyId }, unit.options);
+            const found = await webhooks.findOne({ _id: id, apiKeyId }, attempt.options);
             if (!found) throw notFound('webhook', id);
             check?.(toWebhook(found));
-            await webhooks.deleteOne({ _id: id }, unit.options);
+            await webhooks.deleteOne({ _id: id }, attempt.options);
             return id;
           }),
       }) satisfies WebhookWrites,

@@ -4,11 +4,11 @@ import { unavailable } from '../../foundation/errors.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isCommitUnknown, isTransient, isUnavailable, WriteConflict } from './errors.ts';
 
-/** A unit of work: one attempt at a single-document write or a transaction. */
-export interface Unit {
+/** One attempt at a single-document write or a transaction. */
+export interface Attempt {
   /** Undefined outside of transactions. */
   readonly session: ClientSession | undefined;
-  /** Options for every driver call of the unit. */
+  /** Options for every driver call of the attempt. */
   readonly options: CallOptions;
   /** Sends a read. MongoDB does not support concurrent commands in one transaction, so there they take turns. */
   readonly send: <T>(command: () => Promise<T>) => Promise<T>;
@@ -23,7 +23,7 @@ export interface Unit {
 }
 
 /** Runs writes, retrying on conflicts. */
-export type RunUnit = <T>(work: (unit: Unit) => Promise<T>) => Promise<T>;
+export type RunAttempts = <T>(work: (attempt: Attempt) => Promise<T>) => Promise<T>;
 
 const FIRST_PAUSE = 2;
 const MAX_PAUSE = 100;
@@ -31,10 +31,10 @@ const MAX_PAUSE = 100;
 /**
  * Runs writes individually or as one transaction. Conflicting writes are retried until the call times out.
  */
-export function createUnitRunners(database: Database) {
+export function createAttempts(database: Database) {
   const { client, options, timeoutMs } = database;
 
-  const unitUntil = (deadline: number, session?: ClientSession): Unit => ({
+  const attemptUntil = (deadline: number, session?: ClientSession): Attempt => ({
     session,
     options: session ? { ...options, session } : options,
     send: session ? inTurn() : (command) => command(),
@@ -43,29 +43,29 @@ export function createUnitRunners(database: Database) {
     onSettled: [],
   });
 
-  function throwIfLate(error: unknown, { deadline }: Unit): void {
+  function throwIfLate(error: unknown, { deadline }: Attempt): void {
     if (performance.now() > deadline) throw error;
   }
 
-  async function attempt<T>(unit: Unit, work: (unit: Unit) => Promise<T>): Promise<T> {
+  async function make<T>(attempt: Attempt, work: (attempt: Attempt) => Promise<T>): Promise<T> {
     try {
-      const result = await work(unit);
-      await end(unit);
+      const result = await work(attempt);
+      await end(attempt);
       return result;
     } catch (error) {
       // The write may have been carried out, so what it relies on must stay.
-      if (!isUnavailable(error)) await end(unit);
+      if (!isUnavailable(error)) await end(attempt);
       throw error;
     }
   }
 
-  const end = (unit: Unit) => Promise.all(unit.onSettled.map((step) => step()));
+  const end = (attempt: Attempt) => Promise.all(attempt.onSettled.map((step) => step()));
 
-  async function runAlone<T>(work: (unit: Unit) => Promise<T>, deadline: number): Promise<T> {
-    return await attempt(unitUntil(deadline), work);
+  async function runAlone<T>(work: (attempt: Attempt) => Promise<T>, deadline: number): Promise<T> {
+    return await make(attemptUntil(deadline), work);
   }
 
-  async function inTransaction<T>(work: (unit: Unit) => Promise<T>, deadline: number): Promise<T> {
+  async function inTransaction<T>(work: (attempt: Attempt) => Promise<T>, deadline: number): Promise<T> {
     return await client.withSession(async (session) => {
       session.startTransaction({
         readConcern: { level: 'snapshot' },
@@ -73,15 +73,15 @@ export function createUnitRunners(database: Database) {
         readPreference: 'primary',
         maxCommitTimeMS: timeoutMs,
       });
-      return await attempt(unitUntil(deadline, session), async (unit) => {
+      return await make(attemptUntil(deadline, session), async (attempt) => {
         try {
-          const result = await work(unit);
-          throwIfLate(unit.deadline < deadline ? new WriteConflict() : unavailable(), unit);
-          await commit(session, unit);
+          const result = await work(attempt);
+          throwIfLate(attempt.deadline < deadline ? new WriteConflict() : unavailable(), attempt);
+          await commit(session, attempt);
           return result;
         } catch (error) {
           // A failed execution may leave reads behind.
-          await unit.send(async () => {
+          await attempt.send(async () => {
             if (session.inTransaction()) await session.abortTransaction().catch(() => {});
           });
           throw isTransient(error) && !isCommitUnknown(error) ? new WriteConflict({ cause: error }) : error;
@@ -90,23 +90,23 @@ export function createUnitRunners(database: Database) {
     });
   }
 
-  async function commit(session: ClientSession, unit: Unit): Promise<void> {
+  async function commit(session: ClientSession, attempt: Attempt): Promise<void> {
     for (;;) {
       try {
         await session.commitTransaction();
         return;
       } catch (error) {
         if (!isCommitUnknown(error)) throw error;
-        throwIfLate(error, unit);
+        throwIfLate(error, attempt);
       }
     }
   }
 
-  async function retryConflicts<T>(attempt: (deadline: number) => Promise<T>): Promise<T> {
+  async function retryConflicts<T>(attemptUntilDeadline: (deadline: number) => Promise<T>): Promise<T> {
     const deadline = performance.now() + timeoutMs;
     for (let lost = 0; ; lost += 1) {
       try {
-        return await attempt(deadline);
+        return await attemptUntilDeadline(deadline);
       } catch (error) {
         if (!(error instanceof WriteConflict)) throw error;
         const pause = Math.random() * Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** lost);
@@ -121,11 +121,11 @@ export function createUnitRunners(database: Database) {
     run: (work) => retryConflicts((deadline) => runAlone(work, deadline)),
     /** Runs several writes atomically. Requires transactions. */
     runTogether: (work) => retryConflicts((deadline) => inTransaction(work, deadline)),
-  } satisfies Record<string, RunUnit>;
+  } satisfies Record<string, RunAttempts>;
 }
 
 /** Runs commands one after the other, whatever becomes of each. */
-function inTurn(): Unit['send'] {
+function inTurn(): Attempt['send'] {
   let last: Promise<unknown> = Promise.resolve();
   return (command) => {
     const result = last.then(command);
