@@ -4,36 +4,18 @@ import { join } from 'node:path';
 import Database from 'libsql';
 import { Collection, type Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
-import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
-import type { AnyRecord } from '../../src/foundation/record.ts';
 import { MAX_EXAMINED } from '../../src/store/indexes.ts';
 import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { Connection, type Value } from '../../src/store/sqlite/connection.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { PageRequest } from '../../src/store/table.ts';
+import { LISTS } from '../kit/lists.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
-const FILTERS: [AnyRecord, (string | undefined)[], Record<string, unknown>[]][] = [
-  [
-    Pet,
-    [undefined, 'name', 'quantity'],
-    [
-      {},
-      { status: ['sold'] },
-      { status: ['sold', 'pending'] },
-      { categoryId: '1' },
-      { categoryId: '1', status: ['sold', 'pending'] },
-    ],
-  ],
-  [Category, [undefined, 'name'], [{}]],
-  [Order, [undefined, 'shipDate'], [{}, { complete: true }, { petId: '1' }, { petId: '1', complete: false }]],
-];
-
 /** Every kind of page: each filter, order, direction and kind of bound. */
-const PAGES = FILTERS.flatMap(([record, sorts, filters]) =>
+const PAGES = LISTS.flatMap(({ record, sorts, filters }) =>
   sorts.flatMap((sort) =>
     filters.flatMap((filter) =>
       [false, true].flatMap((descending) =>

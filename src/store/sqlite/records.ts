@@ -8,6 +8,9 @@ import { type Conditions, idList, type Where } from './conditions.ts';
 import type { Connection, Value } from './connection.ts';
 import { readOrderedPage } from './ordered-page.ts';
 
+/** Queries of pages remembered to tell those that are repeated. */
+const MAX_ASKED = 1_000;
+
 /** Builds a page from query results. One more record than requested means there are more. */
 const toPage = <T>(
   text: string,
@@ -25,7 +28,7 @@ const toPage = <T>(
  * Reads of one table. Every query returns a single JSON text, which crosses the native boundary
  * several times faster than rows of columns.
  *
- * Records are cached by id, and pages until the next write. That is correct only while this process alone
+ * Records are cached by id, and pages that are asked for again until the next write. That is correct only while this process alone
  * writes to the file. Cached records are returned without copying and therefore frozen.
  */
 export class Records<T extends { id: Id }> {
@@ -35,6 +38,8 @@ export class Records<T extends { id: Id }> {
   readonly #cache: LRUCache<Id, T> | undefined;
   /** Pages read since the last write to the table, by query. Bounded by their number of records. */
   readonly #pages: LRUCache<string, Page<T>[]> | undefined;
+  /** Queries of pages that were asked for before. Only those are cached: an export asks for each page once. */
+  readonly #asked = new LRUCache<string, true>({ max: MAX_ASKED });
   /** SQL by query shape, so that each is built once. */
   readonly #sql = new Map<string, string>();
   readonly #columns: string;
@@ -178,7 +183,8 @@ export class Records<T extends { id: Id }> {
     let pages = this.#pages.get(key);
     if (!pages) {
       pages = read();
-      this.#pages.set(key, pages);
+      if (this.#asked.get(key)) this.#pages.set(key, pages);
+      else this.#asked.set(key, true);
     }
     return pages;
   }

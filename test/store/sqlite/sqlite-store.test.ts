@@ -476,10 +476,25 @@ describe('the cache', () => {
     expect(again.table(Pet).peek(pet.id)).toBe(read);
     expect(again.table(Category).peek(category.id)).toBeUndefined();
     expect(again.table(Category).byIds([category.id])[0]).toBe(again.table(Category).peek(category.id));
+    again.table(Pet).page({}, { limit: 5 });
     expect(again.table(Pet).page({}, { limit: 5 })).toBe(again.table(Pet).page({}, { limit: 5 }));
     const tool = open({ role: 'tool' });
     tool.table(Pet).byIds([pet.id]);
     expect(tool.table(Pet).peek(pet.id)).toBeUndefined();
+  });
+
+  it('keeps the pages that are asked for again while others are read through once', async () => {
+    const store = open({ cacheSizes: { pets: 20 } });
+    const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
+    for (let n = 0; n < 100; n++) await store.table(Pet).insert({ name: 'Rex', categoryId, status: 'sold' });
+    const first = () => store.table(Pet).page({}, { limit: 5 });
+    first();
+    const known = first();
+    for (let after = 0; after < 100; after += 5) {
+      store.table(Pet).page({}, { limit: 5, after: String(after) });
+      store.table(Pet).page({}, { limit: 5, after: String(after), order: { descending: false } });
+    }
+    expect(first()).toBe(known);
   });
 
   it('works with a size of 0', async () => {

@@ -100,6 +100,35 @@ onEachEngine('MCP', (kit) => {
       await agent.close();
     });
 
+    it('orders and finds by name, page by page', async () => {
+      const agent = await connect(kit.gateway);
+      const { value: category } = await agent.call('createCategory', { name: 'Sorted' });
+      for (const name of ['zoé 1', 'Zoe 2', 'ZOË 3', 'Adam'])
+        await agent.call('createPet', { name, categoryId: category.id });
+      const namesOf = async (sort: string, name?: string) => {
+        const names: string[] = [];
+        for (let after: string | undefined; ; ) {
+          const args = {
+            categoryId: category.id,
+            sort,
+            limit: 3,
+            ...(name && { name }),
+            ...(after && { after }),
+          };
+          const { value, error } = await agent.call('listPets', args);
+          expect(error).toBeUndefined();
+          names.push(...value.items.map((pet: { name: string }) => pet.name));
+          after = value.after;
+          if (after === undefined) return names;
+        }
+      };
+      expect(await namesOf('name')).toEqual(['Adam', 'zoé 1', 'Zoe 2', 'ZOË 3']);
+      expect(await namesOf('-name', 'zoe')).toEqual(['ZOË 3', 'Zoe 2', 'zoé 1']);
+      const { error } = await agent.call('listPets', { name: 'zoe', sort: '-id' });
+      expect(error).toMatch(/^VALIDATION_FAILED: sort: /);
+      await agent.close();
+    });
+
     it('answers what an agent does wrong as a result that says what to do', async () => {
       const agent = await connect(kit.gateway);
       const errorOf = async (name: string, args: object) => (await agent.call(name, args)).error;
