@@ -162,8 +162,10 @@ class RecordLoader<T extends { id: Id }> {
   }
 
   #look(): void {
+    if (this.#pages.length === 0) return;
     for (const { items } of this.#pages) {
-      for (const [at, record] of items.entries()) {
+      for (let at = 0; at < items.length; at++) {
+        const record = items[at]!;
         this.#known.set(record.id, record);
         if (this.#from.isSynchronous) this.#places.set(record.id, { items, at });
       }
@@ -187,6 +189,10 @@ export class Loaders {
   readonly #records: RecordLoader<never>[] = [];
   /** What belongs to parents, by what it is: one loader, and so one command, for each. */
   readonly #children = new Map<string, Load<unknown>>();
+  /** The latest list that was read for parents. */
+  #latest:
+    | { record: AnyRecord; field: string; request: PageRequest; filter: object; load: Load<unknown> }
+    | undefined;
 
   constructor(tables: Tables, caller = INTERNAL_CALLER, isSynchronous = false) {
     const check = () => {
@@ -258,14 +264,27 @@ export class Loaders {
     filter: FilterOf<R>,
     request: PageRequest,
   ): MaybePromise<Page<RecordOf<R>>> {
-    const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
-    return this.#ofParent(record, field, list, parent, {
-      read: (table, parents) => table.pagesByParent(field, parents, filter, request),
-      draw: (page) => {
-        drawPage(this.#from.caller, page.items);
-        this.#recordLoader(record).add(page);
-      },
-    });
+    // The rows of a page ask for the same list one after the other. To find it by its text took longer than all else.
+    const latest = this.#latest;
+    let load =
+      latest?.record === record &&
+      latest.field === field &&
+      isAlike(latest.request, request) &&
+      isAlike(latest.filter, filter)
+        ? latest.load
+        : undefined;
+    if (!load) {
+      const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
+      load = this.#ofParents(record, field, list, {
+        read: (table, parents) => table.pagesByParent(field, parents, filter, request),
+        draw: (page) => {
+          drawPage(this.#from.caller, page.items);
+          this.#recordLoader(record).add(page);
+        },
+      });
+      this.#latest = { record, field, request, filter, load };
+    }
+    return load(parent) as MaybePromise<Page<RecordOf<R>>>;
   }
 
   /** Counts the records that refer to a parent by a field. */
@@ -275,18 +294,19 @@ export class Loaders {
     parent: Id,
     filter: FilterOf<R>,
   ): MaybePromise<number> {
-    return this.#ofParent(record, field, `count ${JSON.stringify(filter)}`, parent, {
+    const load = this.#ofParents(record, field, `count ${JSON.stringify(filter)}`, {
       read: (table, parents) => table.countsByParent(field, parents, filter),
     });
+    return load(parent) as MaybePromise<number>;
   }
 
-  #ofParent<R extends AnyRecord, T>(
+  /** The loader of what belongs to parents, by their id. */
+  #ofParents<R extends AnyRecord, T>(
     record: R,
     field: string,
     what: string,
-    parent: Id,
     { read, draw }: ReadingOfParents<R, T>,
-  ): MaybePromise<T> {
+  ): Load<unknown> {
     const key = `${record.index} ${field} ${what}`;
     let load = this.#children.get(key);
     if (!load) {
@@ -298,7 +318,7 @@ export class Loaders {
       });
       this.#children.set(key, load);
     }
-    return load(parent) as MaybePromise<T>;
+    return load;
   }
 
   #recordLoader<R extends AnyRecord>(record: R): RecordLoader<RecordOf<R>> {
@@ -308,4 +328,15 @@ export class Loaders {
     );
     return this.#records[record.index] as RecordLoader<RecordOf<R>>;
   }
+}
+
+/** Whether two objects have the same properties; may be false of equal ones that hold objects. */
+function isAlike<T extends object>(a: T, b: T): boolean {
+  let more = 0;
+  for (const name in a) {
+    if (a[name] !== b[name]) return false;
+    more++;
+  }
+  for (const _ in b) more--;
+  return more === 0;
 }
