@@ -25,6 +25,7 @@ import type { Context } from '../../src/schema/context.ts';
 import { Loaders } from '../../src/schema/loaders.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Page, PageRequest, Table } from '../../src/store/table.ts';
+import { cases } from '../kit/cases.ts';
 
 const costs = new CostModel(schema);
 
@@ -395,7 +396,7 @@ const { pet: petSelection } = fc.letrec<{ pet: Pair; category: Pair }>((tie) => 
     ),
   ),
 }));
-const RUNS = { numRuns: Number(process.env.PROPERTY_RUNS ?? 500) };
+const RUNS = { numRuns: Number(process.env.PROPERTY_RUNS ?? cases(200, 500)) };
 
 const costOrRefusal = (text: string): number | string => {
   try {

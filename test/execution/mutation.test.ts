@@ -105,7 +105,8 @@ onEachEngine('mutations with several fields', (kit, engine) => {
         `o: createOrder(input: {petId: ${P}}) { id pet { name } }`,
       ];
       const text = `mutation { ${others.join('\n')}\nlast: ${last} }`;
-      for (let use = 1; use <= 3; use++) {
+      // It is compiled from its second use on.
+      for (let use = 1; use <= 2; use++) {
         const sent = await run(text);
         await expectNothingStored(sent, before, {
           extensions: error,

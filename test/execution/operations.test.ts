@@ -7,6 +7,7 @@ import { Pet } from '../../src/domains/pet/pet.ts';
 import { Operations } from '../../src/execution/operations.ts';
 import { OperationRefused } from '../../src/execution/refusal.ts';
 import { schema } from '../../src/execution/schema.ts';
+import { cases } from '../kit/cases.ts';
 import { dataOf, expectQueryRefusal, query, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 const TYPOS: [what: string, text: string, variables?: Record<string, unknown>][] = [
@@ -108,7 +109,7 @@ describe('responses of compiled operations', () => {
           expect(compiled.json.data.category.name).toBe(name);
         }
       }),
-      { numRuns: Number(process.env.PROPERTY_RUNS ?? 50) },
+      { numRuns: Number(process.env.PROPERTY_RUNS ?? cases(20, 100)) },
     );
   });
 });

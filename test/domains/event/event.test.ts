@@ -19,7 +19,7 @@ import {
 const LARGEST = '9223372036854775807';
 const nextOf = (link: unknown) => /^<([^>]*)>; rel="next"$/.exec(String(link))?.[1];
 
-onEachEngine('the event log', (kit) => {
+onEachEngine('the event log', (kit, engine) => {
   const get = (path: string) => send(kit.gateway, path);
 
   /** Follows `Link: rel="next"` until a page is empty. */
@@ -195,11 +195,15 @@ onEachEngine('the event log', (kit) => {
     expect([sent.status, sent.text]).toEqual([400, expect.stringContaining('must not have a value twice')]);
   });
 
-  it('lets others in between the pages of 50 aliases', async () => {
-    const fields = Array.from({ length: 50 }, (_, i) => `a${i}: events(first: 1) { nodes { id } }`);
+  it('lets others in between the pages of many aliases', async () => {
+    // On MongoDB each page takes longer than the other request.
+    const count = engine.name === 'sqlite' ? 50 : 5;
+    const fields = Array.from({ length: count }, (_, i) => `a${i}: events(first: 1) { nodes { id } }`);
     const order: string[] = [];
     await Promise.all([
-      query(kit.gateway, `{ ${fields.join(' ')} }`).then((sent) => order.push(typeof dataOf(sent).a49)),
+      query(kit.gateway, `{ ${fields.join(' ')} }`).then((sent) =>
+        order.push(typeof dataOf(sent)[`a${count - 1}`]),
+      ),
       get('/pets').then(({ status }) => order.push(`pets ${status}`)),
     ]);
     expect(order).toEqual(['pets 200', 'object']);

@@ -1,5 +1,12 @@
 import { expect, it } from 'vitest';
-import { expectAnswer, expectRefusal, makeWorld, onEachEngine, send } from '../../kit/petstore.ts';
+import {
+  expectAnswer,
+  expectRefusal,
+  makeWorld,
+  onEachEngine,
+  send,
+  type World,
+} from '../../kit/petstore.ts';
 
 const LARGEST = '9223372036854775807';
 const RULE = `must be an integer from 1 to ${LARGEST}`;
@@ -80,6 +87,8 @@ onEachEngine('int64 ids over REST', (kit) => {
     }
   });
 
+  let world: World | undefined;
+
   it.each([
     '0',
     '-1',
@@ -98,7 +107,8 @@ onEachEngine('int64 ids over REST', (kit) => {
     '1.0e18',
     '9223372036854775807.0',
   ])('responds 400 to the id %s in a body', async (id) => {
-    const { P } = await makeWorld(kit);
+    world ??= await makeWorld(kit);
+    const { P } = world;
     expectRefusal(
       await send(kit.gateway, 'POST /pets', { body: `{"name":"x","categoryId":${id}}` }),
       'VALIDATION_FAILED',
