@@ -14,7 +14,7 @@ export default defineConfig({
     // Modules are loaded once a worker, not once a file: that would take a sixth of all processor time.
     isolate: false,
     // What a file leaves in its worker is there for the next ones. Fails before the machine is short of memory.
-    execArgv: ['--max-old-space-size=1024'],
+    execArgv: ['--max-old-space-size=2048'],
     // One more than a small machine has processors: tests also wait for databases, browsers and servers.
     maxWorkers: 3,
     // Ends what hangs. It says nothing about speed, since other programs may have the processors.
