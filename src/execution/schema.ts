@@ -24,13 +24,14 @@ import {
 import { RESOURCES } from '../domains/routes.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { builder } from '../schema/builder.ts';
+import { Connection } from '../schema/connection.ts';
 import type { Context } from '../schema/context.ts';
 import { IdScalar } from '../schema/id-scalar.ts';
 import { withScopes } from './scopes.ts';
 
 /** The executable schema, also used by REST. Creating it has no side effects and needs no environment. */
 export const schema = withPacedLists(
-  withAwaitedPageInfo(withIdScalar(withScopes(builder.toSchema(), RESOURCES))),
+  withAwaitedPageInfo(withIdScalar(withScopes(withNodesOfPages(builder.toSchema()), RESOURCES))),
 );
 
 /** Replaces graphql-js's ID type, which Pothos always uses, with ours. */
@@ -63,6 +64,18 @@ function withAwaitedPageInfo(built: GraphQLSchema): GraphQLSchema {
   const { hasNextPage, hasPreviousPage } = (built.getType('PageInfo') as GraphQLObjectType).getFields();
   hasNextPage!.resolve = (pageInfo) => pageInfo.hasNextPage;
   hasPreviousPage!.resolve = (pageInfo) => pageInfo.hasPreviousPage;
+  return built;
+}
+
+/** Reads `nodes` from the page. Pothos would make an edge for each, to take its node from. */
+function withNodesOfPages(built: GraphQLSchema): GraphQLSchema {
+  for (const type of Object.values(built.getTypeMap())) {
+    const nodes = isObjectType(type) ? type.getFields().nodes : undefined;
+    const ofEdges = nodes?.resolve;
+    if (!ofEdges) continue;
+    nodes.resolve = (source, args, context, info) =>
+      source instanceof Connection ? source.nodes : ofEdges(source, args, context, info);
+  }
   return built;
 }
 

@@ -82,7 +82,7 @@ const emptySource = <T extends { id: Id }>(): ConnectionSource<T> => ({
   count: () => 0,
 });
 
-/** An item of a connection. `nodes` is read from the edges too, so the cursor is computed on demand. */
+/** An item of a connection. Its cursor is computed on demand. */
 class Edge<T extends { id: Id }> {
   readonly node: T;
   readonly #sort: Sort;
@@ -111,6 +111,10 @@ export class Connection<T extends { id: Id }> {
     this.#page = page;
     this.#request = request;
     this.#source = source;
+  }
+
+  get nodes(): readonly T[] {
+    return this.#page.items;
   }
 
   get edges(): Edge<T>[] {
