@@ -10,9 +10,16 @@ const field = (kind: ShapeField['kind'], description: string, schema: JsonSchema
   schema,
 });
 
-/** Text of at most `max` characters. */
-export const text = (max: number, description: string): ShapeField =>
-  field('string', description, { type: 'string', maxLength: max });
+/** Text of at most `max` characters. @param more what else its schema says */
+export const text = (max: number, description: string, more: JsonSchema = {}): ShapeField =>
+  field('string', description, { type: 'string', maxLength: max, ...more });
+
+/** One of these values. */
+export const choice = (values: readonly string[], description: string): ShapeField =>
+  field('string', description, { type: 'string', enum: values });
+
+/** True or false. */
+export const flag = (description: string): ShapeField => field('boolean', description, { type: 'boolean' });
 
 /** A list of at most `max` texts. */
 export const texts = (max: number, description: string): ShapeField =>
@@ -27,8 +34,8 @@ export const date = (description: string): ShapeField =>
   field('string', description, { type: 'string', format: 'date' });
 
 /** A number of things. */
-export const count = (description: string): ShapeField =>
-  field('int32', description, { type: 'integer', format: 'int32', minimum: 0, maximum: MAX_INT32 });
+export const count = (description: string, maximum = MAX_INT32): ShapeField =>
+  field('int32', description, { type: 'integer', format: 'int32', minimum: 0, maximum });
 
 /** A value of a named schema, which the resource declares. */
 export const schemaRef = (name: string, description: string): ShapeField =>
@@ -36,3 +43,6 @@ export const schemaRef = (name: string, description: string): ShapeField =>
 
 /** The same field, but optional. */
 export const optional = (given: ShapeField): ShapeField => ({ ...given, required: false });
+
+/** Options of the GraphQL field that corresponds to one of REST. */
+export const shown = ({ description }: ShapeField) => ({ description: `${description}.` });

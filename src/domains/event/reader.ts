@@ -109,6 +109,8 @@ export class EventReader {
       if (events.length > 0) return events;
       // A long search lets other requests in, and notices that its client has gone.
       if (this.#next === undefined) await turn();
+      // What failed while a page was read has woken nobody yet who waits from here on.
+      if (this.#failure) continue;
       if (this.#next !== undefined && this.#next === this.#feed.end()) await this.#feed.changed();
     }
   }

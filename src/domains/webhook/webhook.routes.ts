@@ -1,33 +1,15 @@
 import { restDialect } from '../../foundation/validation.ts';
 import type { Resource } from '../../schema/route.ts';
-import { type Shape, type ShapeField, selectionOf } from '../../schema/shape.ts';
+import { type Shape, selectionOf } from '../../schema/shape.ts';
+import { choice, count, flag, instant, optional, text } from '../../schema/shape-fields.ts';
 import { ATTEMPT_ERRORS, DISABLED_REASONS } from '../../store/webhooks.ts';
 import { EVENT_TYPES, type EventTypeName, fromEventTypeName } from '../event/event.ts';
 import { GRACE, MAX_ATTEMPTS, MAX_URL_LENGTH, newWebhook, rotation, webhookPatch } from './webhook.ts';
 
-const string = (description: string, schema: object = {}): ShapeField => ({
-  kind: 'string',
-  required: true,
-  description,
-  schema: { type: 'string', ...schema },
-});
-const integer = (minimum: number, description: string, more: object = {}): ShapeField => ({
-  kind: 'int32',
-  required: true,
-  description,
-  schema: { type: 'integer', format: 'int32', minimum, ...more },
-});
-const instant = (description: string): ShapeField => string(description, { format: 'date-time' });
-const boolean = (description: string): ShapeField => ({
-  kind: 'boolean',
-  required: true,
-  description,
-  schema: { type: 'boolean' },
-});
-const optional = (field: ShapeField): ShapeField => ({ ...field, required: false });
-const place = (description: string): ShapeField => string(description, { minLength: 1, maxLength: 2_000 });
+/** Event ids are opaque. MongoDB's can be long. */
+const place = (description: string) => text(2_000, description, { minLength: 1 });
 
-const WebhookAttempt: Shape = {
+export const AttemptShape = {
   type: 'WebhookAttempt',
   name: 'WebhookAttempt',
   listName: 'WebhookAttempts',
@@ -36,14 +18,14 @@ const WebhookAttempt: Shape = {
   fields: {
     eventId: place('The event that was sent'),
     time: instant('When it began'),
-    ms: integer(0, 'How long it took, in milliseconds'),
-    status: optional(integer(100, 'The HTTP status of the response, if there was one')),
-    error: optional(string('Why there was no response that counts', { enum: ATTEMPT_ERRORS })),
+    ms: count('How long it took, in milliseconds'),
+    status: optional(count('The HTTP status of the response, if there was one')),
+    error: optional(choice(ATTEMPT_ERRORS, 'Why there was no response that counts')),
   },
   example: { eventId: '5f0c1d2e-42', time: '2026-11-21T12:00:00.123Z', ms: 48, status: 204 },
-};
+} satisfies Shape;
 
-const WebhookFailure: Shape = {
+export const FailureShape = {
   type: 'WebhookFailure',
   name: 'WebhookFailure',
   description: 'An event that cannot be delivered, for which all later ones wait.',
@@ -51,7 +33,7 @@ const WebhookFailure: Shape = {
   fields: {
     eventId: place('The event'),
     since: instant('When its first attempt failed'),
-    attempts: integer(1, 'How often it was attempted'),
+    attempts: count('How often it was attempted'),
     nextAttemptAt: instant('When it is attempted again'),
   },
   example: {
@@ -60,21 +42,21 @@ const WebhookFailure: Shape = {
     attempts: 2,
     nextAttemptAt: '2026-11-21T12:00:06Z',
   },
-};
+} satisfies Shape;
 
-const Webhook: Shape = {
+export const WebhookShape = {
   type: 'Webhook',
   name: 'Webhook',
   listName: 'Webhooks',
   description: 'A place in the event log, and where to send what comes after it.',
   idField: 'id',
   fields: {
-    id: string('An opaque id', { minLength: 1, maxLength: 100 }),
-    url: string('Where events are sent: an https:// address', { format: 'uri', maxLength: MAX_URL_LENGTH }),
+    id: text(100, 'An opaque id'),
+    url: text(MAX_URL_LENGTH, 'Where events are sent: an https:// address', { format: 'uri' }),
     types: {
       kind: 'strings',
       required: false,
-      description: 'The types of the events to send; all if absent',
+      description: 'The types of the events to send; all if there are none',
       schema: {
         type: 'array',
         minItems: 1,
@@ -82,9 +64,9 @@ const Webhook: Shape = {
         uniqueItems: true,
         items: { $ref: '#/components/schemas/EventType' },
       },
-      toRestValue: (name) => fromEventTypeName(name as EventTypeName),
+      toRestValue: (name: string) => fromEventTypeName(name as EventTypeName),
     },
-    enabled: boolean('Whether events are sent'),
+    enabled: flag('Whether events are sent'),
     after: place('The place in the log: everything up to it was acknowledged'),
     createdAt: instant('When it was created'),
     failing: {
@@ -92,11 +74,11 @@ const Webhook: Shape = {
       required: false,
       description: 'The event that cannot be delivered at the moment',
       schema: { $ref: '#/components/schemas/WebhookFailure' },
-      selection: selectionOf(WebhookFailure),
-      recordType: () => WebhookFailure.type,
+      selection: selectionOf(FailureShape),
+      recordType: () => FailureShape.type,
     },
-    disabledReason: optional(string('Why it was disabled, if not by its owner', { enum: DISABLED_REASONS })),
-    secret: optional(string('What requests are signed with; only when created and rotated')),
+    disabledReason: optional(choice(DISABLED_REASONS, 'Why it was disabled, if not by its owner')),
+    secret: optional(text(60, 'What requests are signed with; only when created and rotated')),
   },
   example: {
     id: 'whk_8aFz3kQpLmN0tYvR',
@@ -106,7 +88,7 @@ const Webhook: Shape = {
     after: '5f0c1d2e-41',
     createdAt: '2026-11-21T12:00:00Z',
   },
-};
+} satisfies Shape;
 
 /** What is sent to a receiver (Standard Webhooks 1.0.0). */
 const header = (description: string) => ({ required: true, description, schema: { type: 'string' } });
@@ -162,7 +144,7 @@ const NO_LOG = ['NOT_FOUND'] as const;
 
 const webhooks: Resource = {
   scope: 'webhooks',
-  shape: Webhook,
+  shape: WebhookShape,
   routes: [
     {
       ...common,
@@ -171,9 +153,9 @@ const webhooks: Resource = {
       path: '/webhooks',
       summary: 'List webhooks',
       description: 'All webhooks of this key, oldest first.',
-      document: `query listWebhooks { page: webhooks ${selectionOf(Webhook)} }`,
+      document: `query listWebhooks { page: webhooks ${selectionOf(WebhookShape)} }`,
       status: 200,
-      shape: Webhook,
+      shape: WebhookShape,
       list: 'whole',
       errors: NO_LOG,
     },
@@ -186,10 +168,10 @@ const webhooks: Resource = {
       description:
         'Sends every event from now on, or after `after`, to `url`, signed with the `secret` of the response (Standard Webhooks 1.0.0). Costs 1 unit per 10 attempts. The plan limits the number of webhooks.',
       document: `mutation createWebhook($input: NewWebhook!) {
-        result: createWebhook(input: $input) ${selectionOf(Webhook)}
+        result: createWebhook(input: $input) ${selectionOf(WebhookShape)}
       }`,
       status: 201,
-      shape: Webhook,
+      shape: WebhookShape,
       body: {
         name: 'NewWebhook',
         rules: newWebhook(restDialect),
@@ -204,9 +186,9 @@ const webhooks: Resource = {
       operationId: 'getWebhook',
       method: 'GET',
       summary: 'Get a webhook',
-      document: `query getWebhook($webhookId: ID!) { result: webhook(id: $webhookId) ${selectionOf(Webhook)} }`,
+      document: `query getWebhook($webhookId: ID!) { result: webhook(id: $webhookId) ${selectionOf(WebhookShape)} }`,
       status: 200,
-      shape: Webhook,
+      shape: WebhookShape,
     },
     {
       ...one,
@@ -216,10 +198,10 @@ const webhooks: Resource = {
       description:
         'Pauses it with `enabled: false`, which keeps the place, or moves it with `after`. Any change ends a running wait and takes effect within 5 seconds.',
       document: `mutation updateWebhook($webhookId: ID!, $input: WebhookPatch!) {
-        result: updateWebhook(id: $webhookId, input: $input) ${selectionOf(Webhook)}
+        result: updateWebhook(id: $webhookId, input: $input) ${selectionOf(WebhookShape)}
       }`,
       status: 200,
-      shape: Webhook,
+      shape: WebhookShape,
       body: {
         name: 'WebhookPatch',
         rules: webhookPatch(restDialect),
@@ -243,10 +225,10 @@ const webhooks: Resource = {
       summary: 'List attempts of a webhook',
       description: `The last ${MAX_ATTEMPTS} attempts, newest first.`,
       document: `query listWebhookAttempts($webhookId: ID!) {
-        parent: webhook(id: $webhookId) { page: attempts ${selectionOf(WebhookAttempt)} }
+        parent: webhook(id: $webhookId) { page: attempts ${selectionOf(AttemptShape)} }
       }`,
       status: 200,
-      shape: WebhookAttempt,
+      shape: AttemptShape,
       list: 'whole',
     },
     {
@@ -257,15 +239,15 @@ const webhooks: Resource = {
       summary: 'Rotate the secret of a webhook',
       description: `The old secret signs too for \`grace\` seconds, ${GRACE.default} unless given.`,
       document: `mutation rotateWebhookSecret($webhookId: ID!, $grace: Int) {
-        result: rotateWebhookSecret(id: $webhookId, grace: $grace) ${selectionOf(Webhook)}
+        result: rotateWebhookSecret(id: $webhookId, grace: $grace) ${selectionOf(WebhookShape)}
       }`,
       status: 200,
-      shape: Webhook,
+      shape: WebhookShape,
       body: {
         name: 'WebhookRotation',
         rules: rotation(restDialect),
         description: 'How to rotate.',
-        fields: { grace: integer(0, 'How many seconds the old secret signs too', { maximum: GRACE.max }) },
+        fields: { grace: count('How many seconds the old secret signs too', GRACE.max) },
         flat: true,
         example: { grace: GRACE.default },
       },
@@ -278,16 +260,16 @@ const webhooks: Resource = {
       summary: 'Test a webhook',
       description: 'Sends a `webhook.test` now, even while disabled, and returns what came of it.',
       document: `mutation testWebhook($webhookId: ID!) {
-        result: testWebhook(id: $webhookId) ${selectionOf(WebhookAttempt)}
+        result: testWebhook(id: $webhookId) ${selectionOf(AttemptShape)}
       }`,
       status: 200,
-      shape: WebhookAttempt,
+      shape: AttemptShape,
     },
   ],
 };
 
 export const webhookResources: readonly Resource[] = [
   webhooks,
-  { scope: 'webhooks', shape: WebhookAttempt, routes: [] },
-  { scope: 'webhooks', shape: WebhookFailure, routes: [] },
+  { scope: 'webhooks', shape: AttemptShape, routes: [] },
+  { scope: 'webhooks', shape: FailureShape, routes: [] },
 ];

@@ -7,6 +7,7 @@ import { withRule } from '../../schema/argument-rules.ts';
 import { builder } from '../../schema/builder.ts';
 import type { Context } from '../../schema/context.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
+import { shown } from '../../schema/shape-fields.ts';
 import { unchanged, type Work, write } from '../../schema/write.ts';
 import {
   ATTEMPT_ERRORS,
@@ -17,6 +18,7 @@ import {
 } from '../../store/webhooks.ts';
 import { EVENT_TYPES } from '../event/event.ts';
 import { EventTypeType } from '../event/event.type.ts';
+import { AttemptShape, FailureShape, WebhookShape } from './webhook.routes.ts';
 import {
   attemptView,
   createdWebhook,
@@ -46,73 +48,63 @@ const AttemptErrorType = builder.enumType('WebhookAttemptError', {
   values: ATTEMPT_ERRORS,
 });
 
-/** Event ids are opaque. MongoDB's can be long. */
+/** MongoDB's event ids can be long. */
 const eventId = { maxLength: 500 };
+const { fields } = WebhookShape;
+const { fields: attempt } = AttemptShape;
+const { fields: failure } = FailureShape;
 
-const AttemptType = builder.objectRef<View<WebhookAttempt>>('WebhookAttempt').implement({
-  description: 'One request to the receiver.',
+const AttemptType = builder.objectRef<View<WebhookAttempt>>(AttemptShape.type).implement({
+  description: AttemptShape.description,
   fields: (t) => ({
-    eventId: t.exposeID('eventId', { description: 'The event that was sent.', extensions: eventId }),
-    time: t.expose('time', { type: 'DateTime', description: 'When it began.' }),
-    ms: t.exposeInt('ms', { description: 'How long it took, in milliseconds.' }),
-    status: t.exposeInt('status', {
-      nullable: true,
-      description: 'The HTTP status of the response, if there was one.',
-    }),
+    eventId: t.exposeID('eventId', { ...shown(attempt.eventId), extensions: eventId }),
+    time: t.expose('time', { type: 'DateTime', ...shown(attempt.time) }),
+    ms: t.exposeInt('ms', shown(attempt.ms)),
+    status: t.exposeInt('status', { nullable: true, ...shown(attempt.status) }),
     error: t.expose('error', {
       type: AttemptErrorType,
       nullable: true,
-      description: 'Why there was no response that counts.',
+      ...shown(attempt.error),
     }),
   }),
 });
 
-const FailureType = builder.objectRef<View<WebhookFailure>>('WebhookFailure').implement({
-  description: 'An event that cannot be delivered, for which all later ones wait.',
+const FailureType = builder.objectRef<View<WebhookFailure>>(FailureShape.type).implement({
+  description: FailureShape.description,
   fields: (t) => ({
-    eventId: t.exposeID('eventId', { description: 'The event.', extensions: eventId }),
-    since: t.expose('since', { type: 'DateTime', description: 'When its first attempt failed.' }),
-    attempts: t.exposeInt('attempts', { description: 'How often it was attempted.' }),
+    eventId: t.exposeID('eventId', { ...shown(failure.eventId), extensions: eventId }),
+    since: t.expose('since', { type: 'DateTime', ...shown(failure.since) }),
+    attempts: t.exposeInt('attempts', shown(failure.attempts)),
     nextAttemptAt: t.expose('nextAttemptAt', {
       type: 'DateTime',
-      description: 'When it is attempted again.',
+      ...shown(failure.nextAttemptAt),
     }),
   }),
 });
 
-const WebhookType = builder.objectRef<ReturnType<typeof viewOf>>('Webhook').implement({
-  description: 'A place in the event log, and where to send what comes after it.',
+const WebhookType = builder.objectRef<ReturnType<typeof viewOf>>(WebhookShape.type).implement({
+  description: WebhookShape.description,
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'An opaque id.' }),
-    url: t.exposeString('url', {
-      description: 'Where events are sent.',
-      extensions: { maxLength: MAX_URL_LENGTH },
-    }),
+    id: t.exposeID('id', shown(fields.id)),
+    url: t.exposeString('url', { ...shown(fields.url), extensions: { maxLength: MAX_URL_LENGTH } }),
     types: t.expose('types', {
       type: [EventTypeType],
       nullable: true,
-      description: 'The types of the events to send; all if null.',
+      ...shown(fields.types),
       extensions: { maxItems: EVENT_TYPES.length },
     }),
-    enabled: t.exposeBoolean('enabled', { description: 'Whether events are sent.' }),
-    after: t.exposeID('after', {
-      description: 'The place in the log: everything up to it was acknowledged.',
-      extensions: eventId,
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
-    failing: t.expose('failing', {
-      type: FailureType,
-      nullable: true,
-      description: 'The event that cannot be delivered at the moment.',
-    }),
+    enabled: t.exposeBoolean('enabled', shown(fields.enabled)),
+    after: t.exposeID('after', { ...shown(fields.after), extensions: eventId }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', ...shown(fields.createdAt) }),
+    failing: t.expose('failing', { type: FailureType, nullable: true, ...shown(fields.failing) }),
     disabledReason: t.expose('disabledReason', {
       type: DisabledReasonType,
       nullable: true,
-      description: 'Why it was disabled, if not by its owner.',
+      ...shown(fields.disabledReason),
     }),
     secret: t.exposeString('secret', {
       nullable: true,
-      description: 'What requests are signed with. Only in the results of creating and rotating.',
+      ...shown(fields.secret),
       extensions: { maxLength: 60 },
     }),
     attempts: t.expose('attempts', {

@@ -192,6 +192,11 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
     for (const { _id, seenAt } of await instances.find().toArray())
       await instances.updateOne({ _id }, { $set: { seenAt: new Date(seenAt.getTime() - LEASE_TIME) } });
   };
+  /** Waits until what was received last is acknowledged and saved. */
+  const saved = () =>
+    expect
+      .poll(async () => (await second.store.webhookById(id))!.progress.after, { timeout: 20_000 })
+      .toBe(receiver.ids.at(-1));
   const takenOver = () => second.logs.some((line) => line.includes('webhook taken over'));
 
   beforeAll(async () => {
@@ -216,10 +221,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
   it('lists a test that the other one has sent', async () => {
     await write('A');
     await receiver.until(1);
+    await saved();
     const { json } = await call(second, `POST /webhooks/${id}/test`);
     await write('B');
     await receiver.until(3);
-    await expect.poll(async () => (await listed()).length).toBe(3);
+    await saved();
+    expect(await listed()).toHaveLength(3);
     const ids = (await listed()).map(({ eventId }: { eventId: string }) => eventId);
     expect(ids).toContain(json.eventId);
     receiver.received.length = 0;
@@ -233,6 +240,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
     await proxy.open();
     await receiver.until(3);
     expect([...new Set(namesAt(receiver))]).toEqual(['A', 'B', 'C']);
+    await saved();
     receiver.received.length = 0;
   });
 
