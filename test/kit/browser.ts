@@ -265,6 +265,7 @@ export const LOOKS = [
   { width: 390, system: 'dark', choice: 'system' },
   { width: 390, system: 'dark', choice: 'light' },
   { width: 1920, system: 'dark', choice: 'system' },
+  { width: 1920, system: 'light', choice: 'system' },
 ] as const;
 
 /** Looks at an open page in every way: nothing serious is found and nothing is wider than the window. */

@@ -17,6 +17,12 @@ export interface LandingOptions {
   origin: string;
 }
 
+/** What the sample data answers to the first call. */
+const FIRST_ANSWER = `[
+  { "id": 1, "name": "Rex", "categoryId": 1, "status": "available" },
+  { "id": 2, "name": "Bella", "categoryId": 1, "status": "pending" }
+]`;
+
 /** Nested data in one request, and what the sample data answers. */
 const EXAMPLE = {
   query: `{
@@ -40,8 +46,16 @@ const EXAMPLE = {
         "name": "Dogs",
         "pets": {
           "nodes": [
-            { "name": "Rex", "status": "available", "inventory": { "quantity": 3 } },
-            { "name": "Bella", "status": "pending", "inventory": { "quantity": 1 } }
+            {
+              "name": "Rex",
+              "status": "available",
+              "inventory": { "quantity": 3 }
+            },
+            {
+              "name": "Bella",
+              "status": "pending",
+              "inventory": { "quantity": 1 }
+            }
           ]
         }
       },
@@ -107,10 +121,12 @@ retries, and every change as an event.</p>
 <h2>Your first call</h2>
 ${
   apiKey === undefined
-    ? '<p>The operator of this server creates keys with <code>npm run keys</code>. Enter yours above; it is kept until you close the browser.</p>'
+    ? '<p>The operator of this server creates keys with <code>npm run keys</code>. Enter yours above; it is kept until you close the browser, and the copied command has it.</p>'
     : `<p>A development key has been created and filled in above:</p>\n${code('first-key', apiKey, 'the key')}`
 }
 ${code('first-curl', curl, 'the command')}
+<h3>Answer</h3>
+<pre id="first-answer" tabindex="0"><code>${escapeHtml(FIRST_ANSWER)}</code></pre>
 <p class="note">Keys are sent as <code>X-API-Key: KEY</code> or <code>Authorization: Bearer KEY</code>, never in the URL.</p>
 </div>
 </section>
@@ -134,6 +150,7 @@ ${code('first-curl', curl, 'the command')}
 <p>A REST call is one unit. A GraphQL operation costs what it can return, so an alias or a batch buys nothing that REST
 would not.</p>
 <div id="gauges"></div>
+<p class="note" id="gauges-note"></p>
 </div>
 </section>
 <section>

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasBrowser, launch, openTab } from '../../kit/browser.ts';
+import { hasBrowser, launch, openTab, withBrowser } from '../../kit/browser.ts';
 import { type ServerProcess, startServer } from '../../kit/process.ts';
 
 describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
@@ -35,7 +35,7 @@ describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
     await tab.see('Copied', '[data-copy="first-curl"]');
     const command = await page.evaluate(() => navigator.clipboard.readText());
     const { stdout } = await promisify(execFile)('bash', ['-c', command]);
-    expect(JSON.parse(stdout)).toMatchObject([{ name: 'Rex' }, { id: 2 }]);
+    expect(JSON.parse(stdout)).toEqual(JSON.parse(await page.locator('#first-answer').innerText()));
 
     // What is shown before anything runs is what the sample data answers.
     const promised = await page.locator('#answer').innerText();
@@ -70,4 +70,27 @@ describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
     await tab.see('"complete": false', '[aria-label="Response body"]');
     await tab.leave('landing-tried');
   }, 90_000);
+});
+
+withBrowser('the landing page without a development key', (kit) => {
+  it('shows the budget of an example until a key is entered, which the copied command has and the page has not', async () => {
+    const tab = await kit.open('/');
+    const { page } = tab;
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const left = page.locator('#gauges [role="meter"]').first();
+    await expect.poll(() => left.getAttribute('aria-valuetext')).toBe('58 of 60 left');
+    await tab.see('An example', '#gauges-note');
+    const key = await kit.gateway.newKey('pro');
+    await page.locator('#key').fill(key);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => left.getAttribute('aria-valuetext')).toBe('300 of 300 left');
+    expect(await page.locator('#gauges-note').innerText()).toBe('');
+    await page.getByRole('button', { name: 'Copy the command' }).click();
+    await tab.see('Copied', '[data-copy="first-curl"]');
+    const command = await page.evaluate(() => navigator.clipboard.readText());
+    const { stdout } = await promisify(execFile)('bash', ['-c', command]);
+    expect(JSON.parse(stdout)).toHaveLength(2);
+    expect(await page.content()).not.toContain(key);
+    await tab.leave('landing-with-key');
+  }, 60_000);
 });

@@ -13,7 +13,9 @@ const element = (id: string): HTMLElement => document.getElementById(id)!;
 
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copy]')) {
   button.addEventListener('click', async () => {
-    const isCopied = await copy(element(button.dataset.copy!).textContent!);
+    // Only the copy has the key, because the page may be seen by others.
+    const text = element(button.dataset.copy!).textContent!.replace('YOUR_KEY', apiKey.value || 'YOUR_KEY');
+    const isCopied = await copy(text);
     button.textContent = isCopied ? 'Copied' : 'Not allowed';
     setTimeout(() => {
       button.textContent = 'Copy';
@@ -47,11 +49,19 @@ element('run').addEventListener('click', async () => {
 
 const minute = new Gauge('This minute');
 const day = new Gauge('Today');
+element('gauges').append(minute.element, day.element);
 showEvents(element('live'), () => apiKey.state.kind === 'accepted');
 apiKey.subscribe(() => {
   const { state } = apiKey;
-  if (state.kind !== 'accepted') return element('gauges').replaceChildren();
-  if (!minute.element.isConnected) element('gauges').append(minute.element, day.element);
+  const isExample = state.kind !== 'accepted';
+  element('gauges-note').textContent = isExample
+    ? 'An example: a Free key after the two requests above. Yours appears when a key is entered.'
+    : '';
+  if (isExample) {
+    minute.set(58, 60, '');
+    day.set(998, 1_000, '');
+    return;
+  }
   for (const [gauge, window] of [
     [minute, state.budget.minute],
     [day, state.budget.day],
