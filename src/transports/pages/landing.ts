@@ -19,8 +19,10 @@ export interface LandingOptions {
 
 /** What the sample data answers to the first call. */
 const FIRST_ANSWER = `[
-  { "id": 1, "name": "Rex", "categoryId": 1, "status": "available" },
-  { "id": 2, "name": "Bella", "categoryId": 1, "status": "pending" }
+  { "id": 1, "name": "Rex",
+    "categoryId": 1, "status": "available" },
+  { "id": 2, "name": "Bella",
+    "categoryId": 1, "status": "pending" }
 ]`;
 
 /** Nested data in one request, and what the sample data answers. */
