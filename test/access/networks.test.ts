@@ -50,6 +50,14 @@ describe('networks', () => {
     expect(isAllowedFrom({ networks: new NetworkList(networks) }, address)).toBe(expected);
   });
 
+  it('are asked for one address after the other', () => {
+    const networks = new NetworkList(['10.0.0.0/8']);
+    const addresses = ['', '10.1.2.3', '10.1.2.3', '11.1.2.3', '11.1.2.3', '', '10.1.2.3'];
+    expect(addresses.map((address) => networks.has(address))).toEqual([
+      ...[false, true, true, false, false, false, true],
+    ]);
+  });
+
   it('a key without networks may be used from anywhere', () => {
     expect(isAllowedFrom({}, 'unknown')).toBe(true);
   });
