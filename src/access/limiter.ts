@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AccessStore, ChargeOutcome, ChargeResult, Limits, UsageState } from '../store/store.ts';
-import { banDuration, DAY, MINUTE, rewindTo, toRetryAfter } from '../store/usage.ts';
+import { banDuration, DAY, MINUTE, rewindTo, strikesUntilBan, toRetryAfter } from '../store/usage.ts';
 import type { Principal } from './api-keys.ts';
 
 /** One window of a budget, as shown to clients. */
@@ -21,6 +21,8 @@ export interface Decision {
    * The window that matters most to the client: the one with the smaller remainder, or the one that refused.
    */
   tightest: WindowView;
+  /** How many more refusals while Retry-After runs ban the key. */
+  refusalsUntilBan: number;
   /** Whole seconds. Set for every outcome except `passed`. */
   retryAfter?: number;
   /** Set if this request began a ban: the start in milliseconds since 1970. */
@@ -85,7 +87,8 @@ export function toDecision(
   const usage = rewindTo(now, stored);
   const minute = windowView(usage.minuteStart, usage.minuteUsed, MINUTE, limits.perMinute, now);
   const day = windowView(usage.dayStart, usage.dayUsed, DAY, limits.perDay, now);
-  if (outcome === 'passed') return { outcome, minute, day, tightest: smaller(minute, day) };
+  const refusalsUntilBan = strikesUntilBan(usage, now);
+  if (outcome === 'passed') return { outcome, minute, day, tightest: smaller(minute, day), refusalsUntilBan };
   if (outcome === 'banned') {
     const length = banDuration(usage.bans);
     return {
@@ -93,6 +96,7 @@ export function toDecision(
       minute,
       day,
       tightest: smaller(minute, day),
+      refusalsUntilBan,
       retryAfter: toRetryAfter(Math.min(length, usage.bannedUntil - now)),
       ...(usage.bannedUntil === now + length && { banBegan: now }),
     };
@@ -100,7 +104,8 @@ export function toDecision(
   // If both windows refuse, a retry can pass only after the later one resets, which may be the minute.
   const refusing = [minute, day].filter(({ remaining }) => remaining < cost);
   const tightest = refusing.length === 2 && minute.resetAt > day.resetAt ? minute : refusing.at(-1)!;
-  return { outcome, minute, day, tightest, retryAfter: toRetryAfter(tightest.resetAt - now) };
+  const retryAfter = toRetryAfter(tightest.resetAt - now);
+  return { outcome, minute, day, tightest, refusalsUntilBan, retryAfter };
 }
 
 /**

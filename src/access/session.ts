@@ -19,6 +19,8 @@ export interface RateLimitView {
   plan: PlanName;
   minute: WindowView;
   day: WindowView;
+  /** How many more refusals while Retry-After runs ban the key. */
+  refusalsUntilBan: number;
 }
 
 /** What charges are for, by which they are counted. */
@@ -332,8 +334,8 @@ export class Session {
 
   /** The budget after the last charge. Costs no read. */
   budget(cost: number): RateLimitView {
-    const { minute, day } = this.decision!;
-    return { cost, plan: this.principal.plan, minute, day };
+    const { minute, day, refusalsUntilBan } = this.decision!;
+    return { cost, plan: this.principal.plan, minute, day, refusalsUntilBan };
   }
 
   #enforce(units: number, decision: Decision): void {
@@ -374,6 +376,7 @@ export class Session {
   #uncountedDecision(): Decision {
     const { perMinute, perDay } = this.principal.limits;
     const minute = { limit: perMinute, remaining: 0, resetAt: this.now() + 1_000 };
-    return { outcome: 'refused', minute, day: { ...minute, limit: perDay }, tightest: minute };
+    const day = { ...minute, limit: perDay };
+    return { outcome: 'refused', minute, day, tightest: minute, refusalsUntilBan: 0 };
   }
 }

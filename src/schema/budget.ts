@@ -12,7 +12,7 @@ const formatWindow = ({ limit, remaining, resetAt }: WindowView) => ({
 });
 
 /** The budget of a key and the cost of a request, for response bodies. */
-export const formatBudget = ({ cost, plan, minute, day }: RateLimitView) => ({
+export const formatBudget = ({ cost, plan, minute, day }: Omit<RateLimitView, 'refusalsUntilBan'>) => ({
   cost,
   plan,
   minute: formatWindow(minute),

@@ -70,9 +70,7 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
   );
   const refusedUntil = Math.max(before.refusedUntil, now + toRetryAfter(opensAt - now) * 1000);
   const isStrike = now < before.refusedUntil;
-  const strikes = isStrike
-    ? [...before.strikes.filter((at) => at > now - STRIKE_WINDOW), now]
-    : before.strikes;
+  const strikes = isStrike ? [...countingAt(now, before.strikes), now] : before.strikes;
   if (strikes.length < STRIKES_TO_BAN)
     return { outcome: 'refused', usage: { ...before, refusedUntil, strikes } };
 
@@ -104,6 +102,13 @@ export function rewindTo(now: number, state: UsageState): UsageState {
     bannedUntil: back(bannedUntil),
   };
 }
+
+/** How many more strikes ban a key. */
+export const strikesUntilBan = ({ strikes }: UsageState, now: number): number =>
+  STRIKES_TO_BAN - countingAt(now, strikes).length;
+
+const countingAt = (now: number, strikes: number[]): number[] =>
+  strikes.filter((at) => at > now - STRIKE_WINDOW);
 
 /** Duration of the nth consecutive ban, in milliseconds. */
 export const banDuration = (n: number): number => Math.min(MAX_BAN, FIRST_BAN * 2 ** (n - 1));

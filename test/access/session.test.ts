@@ -78,6 +78,7 @@ describe('Session', () => {
       ...{ cost: 7, plan: 'enterprise' },
       minute: { limit: 3, remaining: 0, resetAt: minute },
       day: { limit: 5, remaining: 2, resetAt: day },
+      refusalsUntilBan: 20,
     });
   });
 
@@ -125,6 +126,7 @@ describe('Session', () => {
     expect(current.decision).toEqual({
       ...{ outcome: 'refused', minute: window, tightest: window },
       day: { ...window, limit: 5 },
+      refusalsUntilBan: 0,
     });
   });
 });

@@ -16,7 +16,7 @@ const STORAGE_NAME = 'petstore.key';
 
 /** A query that costs nothing. */
 const RATE_LIMIT_QUERY =
-  '{ rateLimit { plan minute { limit remaining resetAt } day { limit remaining resetAt } } }';
+  '{ rateLimit { plan minute { limit remaining resetAt } day { limit remaining resetAt } refusalsUntilBan } }';
 
 /** The API key shared by all pages and GraphiQL tabs. */
 class ApiKey {

@@ -11,6 +11,8 @@ export interface Budget {
   plan: string;
   minute: Window;
   day: Window;
+  /** How many more refusals while Retry-After runs ban the key. Only the field tells. */
+  refusalsUntilBan?: number | undefined;
 }
 
 interface WireWindow {
@@ -25,11 +27,13 @@ export const budgetOf = ({
   plan,
   minute,
   day,
+  refusalsUntilBan,
 }: {
   plan: string;
   minute: WireWindow;
   day: WireWindow;
-}): Budget => ({ plan, minute: windowOf(minute), day: windowOf(day) });
+  refusalsUntilBan?: number;
+}): Budget => ({ plan, minute: windowOf(minute), day: windowOf(day), refusalsUntilBan });
 
 const windowOf = ({ limit, remaining, resetAt }: WireWindow): Window => ({
   limit,

@@ -86,9 +86,9 @@ function showBudget(budget: Budget): void {
     gauge.set(remaining, limit, left > 0 && remaining < limit ? `, full again in ${duration(left)}` : '');
   }
   const isEmpty = secondsUntilLeft(budget, now) > 0;
-  standing.textContent = isEmpty
-    ? 'Nothing is left. Requests before Retry-After has passed are strikes: 20 in 10 minutes ban the key.'
-    : 'Not banned. A request that is refused while Retry-After runs is a strike; 20 in 10 minutes ban the key.';
+  const { refusalsUntilBan = 0 } = budget;
+  const ban = `A ban is ${refusalsUntilBan} ${refusalsUntilBan === 1 ? 'refusal' : 'refusals'} away: those in 10 minutes count that come before Retry-After has passed.`;
+  standing.textContent = isEmpty ? `Nothing is left. ${ban}` : ban;
   standing.className = isEmpty ? 'bad' : 'note';
 }
 
