@@ -57,7 +57,7 @@ export class EventStreams {
   readonly feed: EventFeed;
   readonly #openStreams: OpenStreams;
   readonly #report: EventStreamsOptions['report'];
-  /** Number of open event streams. */
+  /** Number of open event streams, long polls included. */
   size = 0;
   /** Events sent to readers. */
   sent = 0;
@@ -128,6 +128,7 @@ export class EventStreams {
   ): Promise<P> {
     const ending = new AbortController();
     const remove = this.#openStreams.add({ session, key, fail: (error) => ending.abort(error) });
+    this.size++;
     try {
       const page = await read(selection.after);
       if (!page.isEmpty) return page;
@@ -149,6 +150,7 @@ export class EventStreams {
       }
       return await read(page.next);
     } finally {
+      this.size--;
       remove();
     }
   }
