@@ -160,11 +160,11 @@ export function admit(
     const prepared = prepare(operations, request, mayMutate, meter);
     return prepared instanceof OperationRefused ? prepared : permitted(prepared, caller, batch);
   });
-  return andThen(admitted, (operations) => {
+  return andThen(admitted, (results) => {
     const requests = checked.map((request) =>
       request instanceof OperationRefused ? { query: '' } : request,
     );
-    return admissionOf(operations, { requests, bytes, batch });
+    return admissionOf(results, { requests, bytes, batch });
   });
 }
 

@@ -28,8 +28,8 @@ const toPage = <T>(
  * Reads of one table. Every query returns a single JSON text, which crosses the native boundary
  * several times faster than rows of columns.
  *
- * Records are cached by id, and pages that are asked for again until the next write. That is correct only while this process alone
- * writes to the file. Cached records are returned without copying and therefore frozen.
+ * Records are cached by id, and pages that are asked for again until the next write. That is correct only while
+ * this process alone writes to the file. Cached records are returned without copying and therefore frozen.
  */
 export class Records<T extends { id: Id }> {
   readonly #db: Connection;

@@ -45,9 +45,8 @@ export async function answer(
   const head = { status: 200, headers: [], contentType };
   if (isLarge(admission)) {
     // Writes are not left undone because the client does not read.
-    const pieces =
-      mutations > 0 ? piecesOf(await runEach(operations, runNth)) : runInTurn(operations, runNth);
-    return { ...head, stream: (response) => sendPieces(response, meteredPieces(cost, pieces)) };
+    const results = mutations > 0 ? await runEach(operations, runNth) : runInTurn(operations, runNth);
+    return { ...head, stream: (response) => sendPieces(response, meteredPieces(cost, piecesOf(results))) };
   }
   const texts = (await Promise.all(operations.map(runNth))).map((result, index) =>
     stringify(operations[index]!, result),
@@ -74,9 +73,14 @@ async function* meteredPieces(
   }
 }
 
-function* piecesOf(results: readonly PublicResult[]): Generator<string, void, undefined> {
-  for (const [index, result] of results.entries()) {
-    yield index === 0 ? '[' : ',';
+/** The results of a batch, which has at least one, as a JSON array. */
+async function* piecesOf(
+  results: Iterable<PublicResult> | AsyncIterable<PublicResult>,
+): AsyncGenerator<string, void, undefined> {
+  let mark = '[';
+  for await (const result of results) {
+    yield mark;
+    mark = ',';
     yield* jsonPieces(result);
   }
   yield ']';
@@ -98,13 +102,8 @@ async function runEach(operations: readonly AdmissionResult[], runNth: RunNth): 
 async function* runInTurn(
   operations: readonly AdmissionResult[],
   runNth: RunNth,
-): AsyncGenerator<string, void, undefined> {
-  for (const [index, operation] of operations.entries()) {
-    const result = await runNth(operation, index);
-    yield index === 0 ? '[' : ',';
-    yield* jsonPieces(result);
-  }
-  yield ']';
+): AsyncGenerator<PublicResult, void, undefined> {
+  for (const [index, operation] of operations.entries()) yield await runNth(operation, index);
 }
 
 const stringify = (operation: AdmissionResult, result: PublicResult): string =>
