@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCommand, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCommand, runKeys, useServer } from '../kit/process.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-documents-'));
 const settings = { DATA_FILE: join(home, 'petstore.db') };
@@ -24,14 +24,7 @@ const PAGES = 'query Pages($n: Int) { categories(first: $n) { nodes { pets(first
 afterAll(() => rmSync(home, { recursive: true }));
 
 describe('the documents command', () => {
-  let server: ServerProcess;
-  beforeAll(async () => {
-    server = await startServer(settings);
-  }, 60_000);
-  afterAll(async () => {
-    server.child.kill('SIGTERM');
-    await server.exited;
-  });
+  const server = useServer(settings);
 
   it('pushes manifests, lists them with prices, and binds keys to them beside a server', async () => {
     const map = file('map.json', { pet: PET });

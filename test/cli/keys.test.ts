@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
-import { runKeys, type ServerProcess, startCommand, startServer } from '../kit/process.ts';
+import { runKeys, startCommand, useServer } from '../kit/process.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-keys-'));
 const database = `keys-${randomUUID().slice(0, 8)}`;
@@ -21,20 +21,12 @@ afterAll(async () => {
 
 // They mostly wait for what the command changed to take effect.
 describe.concurrent.each(stores)('the keys command beside a server on %s', (_name, settings) => {
-  let server: ServerProcess;
+  const server = useServer(settings);
   const keys = (...args: string[]) => runKeys(settings, ...args);
   const create = async (...args: string[]) =>
     JSON.parse((await keys('create', '--name', 'test', '--json', ...args)).stdout);
   const status = async (key: string) =>
     (await fetch(`${server.url}/pets`, { headers: { 'x-api-key': key } })).status;
-
-  beforeAll(async () => {
-    server = await startServer(settings);
-  }, 60_000);
-  afterAll(async () => {
-    server.child.kill('SIGTERM');
-    await server.exited;
-  });
 
   it('creates, lists with usage, rotates and revokes a key', async () => {
     const { id, key, plan } = await create('--plan', 'free');

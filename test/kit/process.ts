@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll } from 'vitest';
 import { freePort } from './mongo.ts';
 
 /** The Node.js that runs the built program; another one than that of the tests if PROGRAM_NODE is set. */
@@ -72,6 +73,30 @@ export async function startServer(
     }),
   ]);
   return { child, url, output: () => output, exited };
+}
+
+/** A server that runs for all tests of a file or `describe`. */
+export function useServer(settings: Record<string, string>): ServerProcess {
+  let server: ServerProcess;
+  beforeAll(async () => {
+    server = await startServer(settings);
+  }, 60_000);
+  afterAll(async () => {
+    server.child.kill('SIGTERM');
+    await server.exited;
+  });
+  return {
+    get child() {
+      return server.child;
+    },
+    get url() {
+      return server.url;
+    },
+    get exited() {
+      return server.exited;
+    },
+    output: () => server.output(),
+  };
 }
 
 async function answers(url: string, child: ChildProcess): Promise<void> {

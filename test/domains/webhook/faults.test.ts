@@ -73,15 +73,21 @@ describe.each(engines)('webhooks in adversity ($name)', (engine: Engine) => {
     kit.clock.time = Date.now();
   });
 
-  it('stops after the attempt under way, and goes on from there', async () => {
+  /** A webhook with two events, whose first attempt waits for `finish`. */
+  const withAttemptUnderWay = async () => {
     const receiver = await webhooks.receiver();
     const open: ServerResponse[] = [];
     receiver.answer = (_request, response) => void open.push(response);
     const { id } = (await webhooks.create(receiver.url)).json;
     await webhooks.write('A', 'B');
     await receiver.until(1);
+    return { receiver, id, finish: () => open[0]!.writeHead(204).end() };
+  };
+
+  it('stops after the attempt under way, and goes on from there', async () => {
+    const { receiver, id, finish } = await withAttemptUnderWay();
     const ended = kit.gateway.endDeliveries();
-    open[0]!.writeHead(204).end();
+    finish();
     await ended;
     const { progress } = (await kit.gateway.store.webhookById(id))!;
     expect([progress.after, namesAt(receiver)]).toEqual([receiver.ids[0], ['A']]);
@@ -91,19 +97,14 @@ describe.each(engines)('webhooks in adversity ($name)', (engine: Engine) => {
   });
 
   it('makes one attempt at a time, even if the webhook is paused and resumed meanwhile', async () => {
-    const receiver = await webhooks.receiver();
-    const open: ServerResponse[] = [];
-    receiver.answer = (_request, response) => void open.push(response);
-    const { id } = (await webhooks.create(receiver.url)).json;
-    await webhooks.write('A', 'B');
-    await receiver.until(1);
+    const { receiver, id, finish } = await withAttemptUnderWay();
     await webhooks.patch(id, { enabled: false });
     await webhooks.patch(id, { enabled: true });
     // A renewal takes place in between.
     await webhooks.until(id, ({ enabled }) => enabled === true);
     expect(namesAt(receiver)).toEqual(['A']);
     receiver.answer = (_request, response) => response.writeHead(204).end();
-    open[0]!.writeHead(204).end();
+    finish();
     await receiver.until(2);
     expect(namesAt(receiver)).toEqual(['A', 'B']);
   });
