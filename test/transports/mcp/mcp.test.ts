@@ -254,6 +254,13 @@ describe('MCP over HTTP', () => {
       -32602,
     ],
     [
+      'a cursor that it did not give',
+      { method: 'tools/list', params: { _meta: META, cursor: 'getPets' } },
+      { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' },
+      200,
+      -32602,
+    ],
+    [
       'an unknown method',
       { method: 'resources/list', params: { _meta: META } },
       { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'resources/list' },
