@@ -1,52 +1,17 @@
-import type { ApiKey, ApiKeyChanges, ApiKeySecret, PlanName } from '../store.ts';
+import type { ApiKey, ApiKeyChanges, ApiKeySecret } from '../store.ts';
 import type { Connection, Value } from './connection.ts';
 
-type KeyRow = [
-  id: string,
-  name: string,
-  plan: PlanName,
-  perMinute: number,
-  perDay: number,
-  createdAt: number,
-  revokedAt: number | null,
-  expiresAt: number | null,
-  scopes: string[] | null,
-  allow: string[] | null,
-  documents: string | null,
-  lastUsedAt: number | null,
-];
-type SecretRow = [hash: string, prefix: string, expiresAt: number | null];
-
-const KEY = `json_array(
-  json_array(
-    k.id, k.name, k.plan, k.per_minute, k.per_day, k.created_at, k.revoked_at,
-    k.expires_at, json(k.scopes), json(k.allow), k.documents, k.last_used_at
-  ),
-  (select json_group_array(json_array(hash, prefix, expires_at)) from (
-    select hash, prefix, expires_at from api_key_secrets where api_key_id = k.id order by rowid
-  ))
-)`;
-
-function decode([key, secrets]: [KeyRow, SecretRow[]]): ApiKey {
-  const [id, name, plan, perMinute, perDay, createdAt, ...optional] = key;
-  const [revokedAt, expiresAt, scopes, allow, documents, lastUsedAt] = optional;
-  return {
-    id,
-    name,
-    plan,
-    limits: { perMinute, perDay },
-    createdAt,
-    ...(revokedAt !== null && { revokedAt }),
-    ...(expiresAt !== null && { expiresAt }),
-    ...(scopes !== null && { scopes }),
-    ...(allow !== null && { allow }),
-    ...(documents !== null && { documents }),
-    ...(lastUsedAt !== null && { lastUsedAt }),
-    secrets: secrets.map(([hash, prefix, expiresAt]) =>
-      expiresAt === null ? { hash, prefix } : { hash, prefix, expiresAt },
-    ),
-  };
-}
+/** A key as JSON. A merge patch leaves out what is null (RFC 7396). */
+const KEY = `json_patch('{}', json_object(
+  'id', k.id, 'name', k.name, 'plan', k.plan,
+  'limits', json_object('perMinute', k.per_minute, 'perDay', k.per_day),
+  'createdAt', k.created_at, 'revokedAt', k.revoked_at, 'expiresAt', k.expires_at,
+  'scopes', json(k.scopes), 'allow', json(k.allow), 'documents', k.documents, 'lastUsedAt', k.last_used_at,
+  'secrets', (
+    select json_group_array(json_patch('{}', json_object('hash', hash, 'prefix', prefix, 'expiresAt', expires_at)))
+    from (select * from api_key_secrets where api_key_id = k.id order by rowid)
+  )
+))`;
 
 /** The columns of the properties that can be changed, with their values. */
 function columnsOf({ name, plan, limits, expiresAt, scopes, allow, documents }: ApiKeyChanges) {
@@ -65,10 +30,8 @@ function columnsOf({ name, plan, limits, expiresAt, scopes, allow, documents }: 
 
 /** API keys. Always read from the file, because the key tool changes them while the server runs. */
 export function apiKeys(db: Connection) {
-  const one = (condition: string, value: string): ApiKey | null => {
-    const text = db.value(`select ${KEY} from api_keys as k where ${condition}`, [value]);
-    return text === undefined ? null : decode(JSON.parse(text as string));
-  };
+  const one = (condition: string, value: string): ApiKey | null =>
+    db.json<ApiKey>(`select ${KEY} from api_keys as k where ${condition}`, [value]) ?? null;
   const byId = (id: string) => one('k.id = ?', id);
 
   const addSecret = (id: string, { hash, prefix, expiresAt }: ApiKeySecret) =>
@@ -113,14 +76,12 @@ export function apiKeys(db: Connection) {
       return changed > 0 ? byId(id) : null;
     },
 
-    apiKeys(): ApiKey[] {
-      const text = db.value(
+    apiKeys: (): ApiKey[] =>
+      db.json(
         `select json_group_array(json(key)) from (
            select ${KEY} as key from api_keys as k order by k.created_at, k.rowid
          )`,
-      );
-      return (JSON.parse(text as string) as [KeyRow, SecretRow[]][]).map(decode);
-    },
+      )!,
 
     revokeApiKey(id: string, now: number): ApiKey | null {
       db.run('update api_keys set revoked_at = ? where id = ? and revoked_at is null', [now, id]);

@@ -112,6 +112,12 @@ export class Connection {
     return this.get(sql, params)?.[0];
   }
 
+  /** The only column of the only row, which is JSON; undefined if there is no row. */
+  json<T>(sql: string, params: Value[] = []): T | undefined {
+    const text = this.value(sql, params);
+    return text === undefined ? undefined : (JSON.parse(text as string) as T);
+  }
+
   /** Runs a writing statement. @returns the number of rows changed */
   run(sql: string, params: Value[]): number {
     this.#commitOpenGroup();

@@ -149,23 +149,20 @@ export class Counts {
     const kept = this.#keptFor({ ...where, equal: [...where.equal, [parent, null]] });
     if (!kept) return this.#countedByParent(parent, parents, where, params);
     const sum = this.#sumOf(kept, conditionsOf(where, params, `${parent} = parent.value`));
-    const counts = this.#db.value(
+    return this.#db.json<number[]>(
       `select json_group_array(n) from (select (${sum}) as n from json_each(?1) as parent order by parent.key)`,
       params,
-    );
-    return JSON.parse(counts as string) as number[];
+    )!;
   }
 
   #countedByParent(parent: string, parents: readonly Id[], where: Conditions, params: Value[]): number[] {
     const some = conditionsOf(where, params, `${parent} in (select value from json_each(?1))`);
     const counted = `select ${parent} from ${this.#plural}${some} limit ${MAX_COUNTED + 1}`;
-    const groups = JSON.parse(
-      this.#db.value(
-        `select json_group_array(json_array(cast(${parent} as text), n))
-         from (select ${parent}, count(*) as n from (${counted}) group by 1)`,
-        params,
-      ) as string,
-    ) as [Id, number][];
+    const groups = this.#db.json<[Id, number][]>(
+      `select json_group_array(json_array(cast(${parent} as text), n))
+       from (select ${parent}, count(*) as n from (${counted}) group by 1)`,
+      params,
+    )!;
     if (groups.reduce((sum, [, count]) => sum + count, 0) > MAX_COUNTED) throw tooMany();
     const counts = new Map(groups);
     return parents.map((id) => counts.get(id) ?? 0);

@@ -140,12 +140,10 @@ function examinedOf(
   if (count < window) return { count, last: undefined };
   const { name, read } = columnsOf(record).find((column) => column.field === sort)!;
   const found = entriesOf(range, `id, ${name}`, conditions);
-  const [id, stored] = JSON.parse(
-    db.value(`select json_array(cast(id as text), ${name}) from (${found.sql} limit 1 offset ?)`, [
-      ...found.params,
-      window - 1,
-    ]) as string,
-  ) as [string, unknown];
+  const [id, stored] = db.json<[string, unknown]>(
+    `select json_array(cast(id as text), ${name}) from (${found.sql} limit 1 offset ?)`,
+    [...found.params, window - 1],
+  )!;
   const value = (stored === null || !read ? stored : read(stored)) as SortValue;
   return { count, last: { id, value } };
 }
@@ -248,11 +246,10 @@ export function countPrefix(db: Connection, record: AnyRecord, where: Conditions
     others.sql === '' ? '1 as matches' : `(${others.sql}) as matches`,
     allOf(where.equal.filter(([name]) => indexed.includes(name))),
   );
-  const found = db.value(
-    `select json_array(count(*), coalesce(sum(matches), 0)) from (${entries.sql} limit ?)`,
+  const [examined, count] = db.get(
+    `select count(*), coalesce(sum(matches), 0) from (${entries.sql} limit ?)`,
     [...others.params, ...entries.params, MAX_COUNTED + 1],
-  );
-  const [examined, count] = JSON.parse(found as string) as [number, number];
+  ) as [number, number];
   if (examined > MAX_COUNTED) throw tooManyToCount();
   return count;
 }

@@ -86,21 +86,15 @@ function additionOf(record: AnyRecord, column: Column): string {
 /** The statements that bring the tables of records to what their declarations say; none if they are there. */
 function missing(db: Connection, records: readonly AnyRecord[]): string[] {
   const there = new Map(
-    JSON.parse(db.value('select json_group_array(json_array(name, sql)) from sqlite_schema') as string) as [
-      string,
-      string,
-    ][],
+    db.json<[name: string, sql: string][]>(
+      'select json_group_array(json_array(name, sql)) from sqlite_schema',
+    ),
   );
+  const namesIn = (from: string, table: string) =>
+    db.json<string[]>(`select json_group_array(name) from ${from}`, [table])!;
   const triggersOn = (table: string) =>
-    JSON.parse(
-      db.value("select json_group_array(name) from sqlite_schema where type = 'trigger' and tbl_name = ?", [
-        table,
-      ]) as string,
-    ) as string[];
-  const columnsThere = (table: string) =>
-    JSON.parse(
-      db.value('select json_group_array(name) from pragma_table_info(?)', [table]) as string,
-    ) as string[];
+    namesIn("sqlite_schema where type = 'trigger' and tbl_name = ?", table);
+  const columnsThere = (table: string) => namesIn('pragma_table_info(?)', table);
   const statements: string[] = [];
   const create = (all: readonly Statement[]) =>
     statements.push(...all.filter(({ name }) => !there.has(name)).map(({ sql }) => sql));

@@ -78,11 +78,11 @@ export class Records<T extends { id: Id }> {
   find(id: Id): T | null {
     const known = this.#cache?.get(id);
     if (known) return known;
-    const text = this.#db.value(
+    const row = this.#db.json<readonly unknown[]>(
       this.#statement('one', () => `select ${this.#json} from ${this.#record.plural} where id = ?`),
       [BigInt(id)],
     );
-    return text === undefined ? null : this.cache(this.#decode(JSON.parse(text as string)));
+    return row === undefined ? null : this.cache(this.#decode(row));
   }
 
   /**
@@ -107,15 +107,15 @@ export class Records<T extends { id: Id }> {
       else missing.push(id);
     }
     if (missing.length > 0) {
-      const text = this.#db.value(
+      const rows = this.#db.json<(readonly unknown[])[]>(
         this.#statement(
           'some',
           () =>
             `select json_group_array(${this.#json}) from ${this.#record.plural} where id in (select value from json_each(?))`,
         ),
         [idList(missing)],
-      );
-      for (const row of JSON.parse(text as string)) {
+      )!;
+      for (const row of rows) {
         const record = this.cache(this.#decode(row));
         found.set(record.id, record);
       }
@@ -156,7 +156,7 @@ export class Records<T extends { id: Id }> {
         select (select json_group_array(${this.#json}) from (${rows})) as page from json_each(?3) as parent order by parent.key
       )`;
       });
-      const pages = JSON.parse(this.#db.value(sql, params) as string) as string[];
+      const pages = this.#db.json<string[]>(sql, params)!;
       return pages.map((page) => toPage(page, this.#decode, request));
     });
   }
@@ -167,8 +167,11 @@ export class Records<T extends { id: Id }> {
     );
     const [page] = this.#cachedPages(`ordered ${key}`, () => [
       readOrderedPage(this.#db, this.#record, where, request, (sql, params) => {
-        const text = this.#db.value(`select json_group_array(${this.#json}) from (${sql})`, params);
-        return (JSON.parse(text as string) as (readonly unknown[])[]).map(this.#decode);
+        const rows = this.#db.json<(readonly unknown[])[]>(
+          `select json_group_array(${this.#json}) from (${sql})`,
+          params,
+        );
+        return rows!.map(this.#decode);
       }),
     ]);
     return page!;

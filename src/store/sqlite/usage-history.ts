@@ -1,8 +1,6 @@
-import type { UsageAddition, UsageDay, UsageHistoryStore, UsageOperation } from '../store.ts';
+import type { UsageAddition, UsageDay, UsageHistoryStore } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
 import type { Connection } from './connection.ts';
-
-type Row = [date: string, ...operation: [string, UsageOperation['transport'], number, number, number]];
 
 /** The history of what keys did: a row for each key, day, operation and transport. */
 export function usageHistory(db: Connection, now: () => number) {
@@ -19,18 +17,15 @@ export function usageHistory(db: Connection, now: () => number) {
   return {
     addUsage(additions: readonly UsageAddition[]): void {
       const rows = additions.flatMap(({ apiKeyId, days }) =>
-        days.flatMap(({ date, operations }) =>
-          operations.map(({ operation, transport, requests, units, refused }) => [
-            ...[apiKeyId, date, operation, transport, requests, units, refused],
-          ]),
-        ),
+        days.flatMap(({ date, operations }) => operations.map((counts) => ({ apiKeyId, date, ...counts }))),
       );
       const uses = Object.fromEntries(additions.map(({ apiKeyId, lastUsedAt }) => [apiKeyId, lastUsedAt]));
       db.transaction(() => {
         removeExpired();
         db.run(
           `insert into usage_days
-             select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
+             select value ->> 'apiKeyId', value ->> 'date', value ->> 'operation', value ->> 'transport',
+               value ->> 'requests', value ->> 'units', value ->> 'refused'
              from json_each(?) where true
            on conflict do update set
              requests = requests + excluded.requests,
@@ -47,22 +42,16 @@ export function usageHistory(db: Connection, now: () => number) {
     },
 
     usageDays(apiKeyId: string, from: string, to: string): UsageDay[] {
-      const text = db.value(
-        `select json_group_array(json_array(date, operation, transport, requests, units, refused)) from (
-           select * from usage_days where api_key_id = ? and date between ? and ? order by date
+      return db.json<UsageDay[]>(
+        `select json_group_array(json_object('date', date, 'operations', json(operations))) from (
+           select date, json_group_array(json_object(
+             'operation', operation, 'transport', transport,
+             'requests', requests, 'units', units, 'refused', refused
+           )) as operations
+           from usage_days where api_key_id = ? and date between ? and ? group by date order by date
          )`,
         [apiKeyId, from, to],
-      );
-      const days = new Map<string, UsageOperation[]>();
-      for (const [date, operation, transport, requests, units, refused] of JSON.parse(
-        text as string,
-      ) as Row[]) {
-        const counts = { operation, transport, requests, units, refused };
-        const operations = days.get(date);
-        if (operations) operations.push(counts);
-        else days.set(date, [counts]);
-      }
-      return [...days].map(([date, operations]) => ({ date, operations }));
+      )!;
     },
   } satisfies UsageHistoryStore;
 }

@@ -21,12 +21,8 @@ export function usageLedger(db: Connection, now: () => number) {
   let timer: NodeJS.Timeout | undefined;
   let failure: { since: number; cause: unknown } | undefined;
 
-  const stored = (apiKeyId: string): UsageState | undefined => {
-    const text = db.value('select state from usage where api_key_id = ?', [apiKeyId]);
-    return text === undefined ? undefined : JSON.parse(text as string);
-  };
-
-  const known = (apiKeyId: string): UsageState | undefined => states.get(apiKeyId) ?? stored(apiKeyId);
+  const known = (apiKeyId: string): UsageState | undefined =>
+    states.get(apiKeyId) ?? db.json('select state from usage where api_key_id = ?', [apiKeyId]);
 
   const flush = (): void => {
     clearTimeout(timer);

@@ -3,33 +3,18 @@ import type { Check } from '../table.ts';
 import type { Webhook, WebhookChange, WebhookStore, WebhookWrites } from '../webhooks.ts';
 import type { Connection } from './connection.ts';
 
-const ROW = `json_array(id, api_key_id, created_at, version, json(settings), json(progress))`;
-type Row = [
-  id: string,
-  apiKeyId: string,
-  createdAt: number,
-  version: number,
-  settings: Webhook['settings'],
-  progress: Webhook['progress'],
-];
-
-const decode = ([id, apiKeyId, createdAt, version, settings, progress]: Row): Webhook => ({
-  id,
-  apiKeyId,
-  createdAt,
-  version,
-  settings,
-  progress,
-});
+const WEBHOOK = `json_object(
+  'id', id, 'apiKeyId', api_key_id, 'createdAt', created_at, 'version', version,
+  'settings', json(settings), 'progress', json(progress)
+)`;
 
 /** Webhooks. Only one process serves a data file, so it always holds all of them. */
 export function webhooks(db: Connection) {
-  const all = (condition: string, params: string[]): Webhook[] => {
-    const rows = `select id, api_key_id, created_at, version, settings, progress from webhooks
-      where ${condition} order by rowid`;
-    const text = db.value(`select json_group_array(json(${ROW})) from (${rows})`, params);
-    return (JSON.parse(text as string) as Row[]).map(decode);
-  };
+  const all = (condition: string, params: string[]): Webhook[] =>
+    db.json(
+      `select json_group_array(${WEBHOOK}) from (select * from webhooks where ${condition} order by rowid)`,
+      params,
+    )!;
   const existing = (apiKeyId: string, id: string): Webhook => {
     const [webhook] = all('id = ? and api_key_id = ?', [id, apiKeyId]);
     if (!webhook) throw notFound('webhook', id);
@@ -42,13 +27,11 @@ export function webhooks(db: Connection) {
       webhooks: () => all('true', []),
       webhookById: (id) => all('id = ?', [id])[0] ?? null,
 
-      claimWebhooks() {
-        const text = db.value(
-          `select json_group_array(json_array(id, version)) from webhooks where settings ->> 'enabled'`,
-        );
-        const rows = JSON.parse(text as string) as [id: string, version: number][];
-        return rows.map(([id, version]) => ({ id, version, takenOver: false }));
-      },
+      claimWebhooks: () =>
+        db.json(
+          `select json_group_array(json_object('id', id, 'version', version, 'takenOver', json('false')))
+           from webhooks where settings ->> 'enabled'`,
+        )!,
 
       releaseWebhooks() {},
 
