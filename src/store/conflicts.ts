@@ -1,8 +1,7 @@
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { type AnyRecord, holdersName, type Referrer } from '../foundation/record.ts';
-
-const capitalised = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
+import { capitalised } from '../foundation/words.ts';
 
 /** A deletion is held off by another record. */
 export const stillReferred = ({ kind }: AnyRecord, id: Id, holder: Referrer) =>

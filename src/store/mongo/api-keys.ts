@@ -4,34 +4,20 @@ import {
   type ApiKeyChanges,
   type ApiKeySecret,
   type DocumentStore,
-  type Limits,
   PLAN_NAMES,
-  type PlanName,
   type UsageHistoryStore,
 } from '../store.ts';
-import { type CollectionDefinition, DATE, NUMBER, objectSchema, STRING } from './collection.ts';
+import {
+  type CollectionDefinition,
+  DATE,
+  dateOf,
+  NUMBER,
+  objectSchema,
+  plain,
+  STRING,
+  type StoredDocument,
+} from './collection.ts';
 import type { Database } from './database.ts';
-
-interface ApiKeySecretDocument {
-  hash: string;
-  prefix: string;
-  expiresAt?: Date;
-}
-
-interface ApiKeyDocument {
-  _id: string;
-  name: string;
-  plan: PlanName;
-  limits: Limits;
-  createdAt: Date;
-  revokedAt?: Date;
-  expiresAt?: Date;
-  scopes?: string[];
-  allow?: string[];
-  documents?: string;
-  lastUsedAt?: Date;
-  secrets: ApiKeySecretDocument[];
-}
 
 export const apiKeysCollection: CollectionDefinition = {
   name: 'apiKeys',
@@ -56,7 +42,7 @@ export const apiKeysCollection: CollectionDefinition = {
 };
 
 export function mongoApiKeys({ db, options }: Database) {
-  const apiKeys = db.collection<ApiKeyDocument>(apiKeysCollection.name);
+  const apiKeys = db.collection<StoredDocument>(apiKeysCollection.name);
   return {
     async apiKeyBySecretHash(hash) {
       const found = await apiKeys.findOne({ 'secrets.hash': hash }, options);
@@ -127,27 +113,11 @@ export function mongoApiKeys({ db, options }: Database) {
   } satisfies Omit<AccessStore, 'charge' | 'usage' | keyof UsageHistoryStore | keyof DocumentStore>;
 }
 
-const fromSecret = ({ hash, prefix, expiresAt }: ApiKeySecret): ApiKeySecretDocument => ({
-  hash,
-  prefix,
-  ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
-});
-
-const toSecret = ({ hash, prefix, expiresAt }: ApiKeySecretDocument): ApiKeySecret => ({
-  hash,
-  prefix,
-  ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
-});
-
-const plainLimits = ({ perMinute, perDay }: Limits): Limits => ({ perMinute, perDay });
+const fromSecret = (secret: ApiKeySecret) => ({ ...secret, expiresAt: dateOf(secret.expiresAt) });
 
 /** The update that makes these changes. */
-function updateOf({ limits, expiresAt, ...others }: ApiKeyChanges) {
-  const values = {
-    ...others,
-    limits: limits && plainLimits(limits),
-    expiresAt: expiresAt == null ? expiresAt : new Date(expiresAt),
-  };
+function updateOf({ expiresAt, ...others }: ApiKeyChanges) {
+  const values = { ...others, expiresAt: expiresAt === null ? null : dateOf(expiresAt) };
   const $set: Record<string, unknown> = {};
   const $unset: Record<string, ''> = {};
   for (const [name, value] of Object.entries(values)) {
@@ -157,32 +127,17 @@ function updateOf({ limits, expiresAt, ...others }: ApiKeyChanges) {
   return { $set, $unset };
 }
 
-function fromApiKey({ id, secrets, limits, ...key }: ApiKey): ApiKeyDocument {
-  const { createdAt, revokedAt, expiresAt, lastUsedAt, scopes, allow, ...others } = key;
-  return {
-    _id: id,
-    ...others,
-    limits: plainLimits(limits),
-    createdAt: new Date(createdAt),
-    ...(revokedAt !== undefined && { revokedAt: new Date(revokedAt) }),
-    ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
-    ...(lastUsedAt !== undefined && { lastUsedAt: new Date(lastUsedAt) }),
-    ...(scopes && { scopes: [...scopes] }),
-    ...(allow && { allow: [...allow] }),
-    secrets: secrets.map(fromSecret),
-  };
-}
+const fromApiKey = ({ id, secrets, ...key }: ApiKey): StoredDocument => ({
+  _id: id,
+  ...key,
+  createdAt: new Date(key.createdAt),
+  revokedAt: dateOf(key.revokedAt),
+  expiresAt: dateOf(key.expiresAt),
+  lastUsedAt: dateOf(key.lastUsedAt),
+  secrets: secrets.map(fromSecret),
+});
 
-function toApiKey({ _id, limits, createdAt, secrets, ...document }: ApiKeyDocument): ApiKey {
-  const { revokedAt, expiresAt, lastUsedAt, ...others } = document;
-  return {
-    id: _id,
-    ...others,
-    limits: { perMinute: Number(limits.perMinute), perDay: Number(limits.perDay) },
-    createdAt: createdAt.getTime(),
-    ...(revokedAt && { revokedAt: revokedAt.getTime() }),
-    ...(expiresAt && { expiresAt: expiresAt.getTime() }),
-    ...(lastUsedAt && { lastUsedAt: lastUsedAt.getTime() }),
-    secrets: secrets.map(toSecret),
-  };
-}
+const toApiKey = ({ _id, ...key }: StoredDocument): ApiKey => ({
+  id: _id,
+  ...(plain(key) as Omit<ApiKey, 'id'>),
+});

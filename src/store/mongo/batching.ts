@@ -1,3 +1,10 @@
+/** A call that waits for its result. */
+interface Call<A, R> {
+  one: A;
+  resolve(result: R): void;
+  reject(error: unknown): void;
+}
+
 /**
  * Collects calls made within one turn of the event loop into one command. Many connections are read per turn,
  * and most of a command's cost is fixed.
@@ -9,7 +16,7 @@ export function batch<A, R>(
   run: (all: readonly A[]) => Promise<readonly R[]>,
   max = 1_000,
 ): (one: A) => Promise<R> {
-  let gathered: { one: A; resolve(result: R): void; reject(error: unknown): void }[] = [];
+  let gathered: Call<A, R>[] = [];
 
   async function send(): Promise<void> {
     const batch = gathered;
@@ -27,6 +34,49 @@ export function batch<A, R>(
       if (gathered.length === max) void send();
       if (gathered.length === 0) setImmediate(() => gathered.length > 0 && void send());
       gathered.push({ one, resolve, reject });
+    });
+}
+
+/**
+ * Runs at most one command per name at a time. Calls that arrive meanwhile are gathered for the next one, as are
+ * those of one turn of the event loop.
+ *
+ * @param run handles the calls of a name and returns the results in order
+ */
+export function gather<A, R>(
+  run: (name: string, all: readonly A[]) => Promise<readonly R[]>,
+): (name: string, one: A) => Promise<R> {
+  const waiting = new Map<string, Call<A, R>[]>();
+
+  async function serve(name: string, calls: Call<A, R>[]): Promise<void> {
+    while (calls.length > 0) {
+      const served = calls.splice(0);
+      try {
+        const results = await run(
+          name,
+          served.map(({ one }) => one),
+        );
+        for (const [i, { resolve }] of served.entries()) resolve(results[i]!);
+      } catch (error) {
+        // Calls that arrived since would wait for the same unavailable database and be carried out after they
+        // have timed out.
+        for (const { reject } of [...served, ...calls.splice(0)]) reject(error);
+      }
+    }
+    waiting.delete(name);
+  }
+
+  return (name, one) =>
+    new Promise((resolve, reject) => {
+      const call = { one, resolve, reject };
+      const known = waiting.get(name);
+      if (known) {
+        known.push(call);
+        return;
+      }
+      const calls = [call];
+      waiting.set(name, calls);
+      setImmediate(() => void serve(name, calls));
     });
 }
 

@@ -42,6 +42,24 @@ export function objectSchema(properties: Record<string, Document>): Document {
   };
 }
 
+/** A document of anything but records. Its schema says what it has. */
+export interface StoredDocument extends Document {
+  _id: string;
+}
+
+/** The values of a document as the port has them: times in milliseconds, and int64 as numbers. */
+export function plain(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Date) return value.getTime();
+  if (Array.isArray(value)) return value.map(plain);
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part)]));
+}
+
+/** A time as documents have it. */
+export const dateOf = (time: number | undefined): Date | undefined =>
+  time === undefined ? undefined : new Date(time);
+
 /**
  * The version of a new record, and of one that was imported. The latter was not created here, so its insertion
  * is no event.

@@ -50,10 +50,10 @@ export async function openMongoDump(settings: MongoOptions, mode: 'export' | 'im
     const changed = await prepareLayout(database, settings.records, hello, () => {});
     await createIdSequences(database).prepare(settings.records);
     // Records that are imported come with their names folded.
-    if (mode === 'import') await folding.prepare();
+    if (mode === 'import') await names.prepare();
     return changed;
   });
-  const folding = createFolding(database, settings.records);
+  const names = createFolding(database, settings.records);
   try {
     await database.execute(async () => {
       if (mode === 'export') await refuseUnfinishedImport(database);

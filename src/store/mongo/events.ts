@@ -42,10 +42,7 @@ const CURSOR_NOT_FOUND = 43;
  * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
  * serve as event ids.
  */
-export function mongoEvents(
-  database: Database,
-  changes: ChangeEvents,
-): EventStore & { stopFollowing(): void; requireLog(): void } {
+export function mongoEvents(database: Database, changes: ChangeEvents) {
   const { client, db } = database;
   const { conditionOf, toEvent } = changes;
   const subscriptions = new Set<Following>();
@@ -106,7 +103,7 @@ export function mongoEvents(
   }
 
   return {
-    async eventPage(request) {
+    async eventPage(request: EventRequest): Promise<EventPage> {
       requireLog();
       if (request.after === undefined) {
         for await (const start of startPositions()) {
@@ -126,14 +123,14 @@ export function mongoEvents(
       }
     },
 
-    async endOfEvents() {
+    async endOfEvents(): Promise<string> {
       requireLog();
       // Whatever is committed from here on has a later position.
       const start = { startAtOperationTime: await clusterTime() };
       return (await readPage({ limit: 1, types: [] }, start)).next;
     },
 
-    async followEvents(follower) {
+    async followEvents(follower: EventFollower): Promise<Following> {
       requireLog();
       const following = await follow(open, changes, clusterTime, follower);
       subscriptions.add(following);
@@ -150,7 +147,7 @@ export function mongoEvents(
     stopFollowing() {
       for (const following of subscriptions) following.stop();
     },
-  };
+  } satisfies EventStore & Record<string, unknown>;
 }
 
 /** Matches no change; an empty `$or` would be an error. */

@@ -1,6 +1,7 @@
 import { MAX_INT64 } from '../../foundation/integers.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
+import { gather } from './batching.ts';
 import { type CollectionDefinition, type Key, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
@@ -21,49 +22,48 @@ export const countersCollection: CollectionDefinition = {
   indexes: [],
 };
 
-/** A caller waiting for an id. */
-interface Waiting {
-  resolve(id: bigint): void;
-  reject(error: unknown): void;
-}
-
 export type IdSequences = ReturnType<typeof createIdSequences>;
 
 /**
- * Assigns each id once. The atomic increment is never part of a transaction, so that creations do not wait
- * for each other's commit. An id is used up even if its record is not written.
+ * Assigns each id once. The atomic increment is never part of a transaction, so that creations do not wait for each
+ * other's commit. An id is used up even if its record is not written. All instances increment one document for each
+ * sequence; to keep it from becoming a hot spot, an instance takes a block of ids for all callers that are waiting.
  */
 export function createIdSequences(database: Database) {
   const { db, options } = database;
   const counters = db.collection<CounterDocument>(countersCollection.name);
-  /** By collection name. */
-  const sequences = new Map<string, Sequence>();
 
   /** @returns the last id of a block; null if too few are left */
-  function take(name: string) {
-    return async (size: bigint): Promise<bigint | null> => {
-      const counter = await counters.findOneAndUpdate(
-        { _id: name, value: { $lte: MAX_INT64 - size } },
-        { $inc: { value: size } },
-        { ...options, returnDocument: 'after', projection: { value: 1 } },
-      );
-      return counter?.value ?? null;
-    };
+  async function take(name: string, size: bigint): Promise<bigint | null> {
+    const counter = await counters.findOneAndUpdate(
+      { _id: name, value: { $lte: MAX_INT64 - size } },
+      { $inc: { value: size } },
+      { ...options, returnDocument: 'after', projection: { value: 1 } },
+    );
+    return counter?.value ?? null;
   }
+
+  const takeFor = gather<undefined, bigint | null>(async (name, callers) => {
+    const size = BigInt(callers.length);
+    const last = await take(name, size);
+    if (last !== null) return callers.map((_, i) => last - size + BigInt(i + 1));
+    // Near the end of the sequence there may be too few ids for all of them.
+    const ids: (bigint | null)[] = [];
+    for (const _ of callers) ids.push(await take(name, 1n));
+    return ids;
+  });
 
   return {
     /**
      * The next id of a sequence.
      *
+     * @param name of the collection
      * @throws CONFLICT at the end of the sequence
      */
-    next(name: string): Promise<bigint> {
-      let sequence = sequences.get(name);
-      if (!sequence) {
-        sequence = new Sequence(take(name));
-        sequences.set(name, sequence);
-      }
-      return sequence.next();
+    async next(name: string): Promise<bigint> {
+      const id = await takeFor(name, undefined);
+      if (id === null) throw idsExhausted();
+      return id;
     },
 
     /** Moves a sequence past this id, unless it is already. */
@@ -94,58 +94,4 @@ export function createIdSequences(database: Database) {
       }
     },
   };
-}
-
-/**
- * All instances increment one document per sequence. To keep it from becoming a hot spot, an instance has at
- * most one increment in progress, which takes a block of ids for all callers that are waiting.
- */
-class Sequence {
-  readonly #take: (size: bigint) => Promise<bigint | null>;
-  #waiting: Waiting[] = [];
-  #busy = false;
-
-  constructor(take: (size: bigint) => Promise<bigint | null>) {
-    this.#take = take;
-  }
-
-  next(): Promise<bigint> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
-      if (this.#busy) return;
-      this.#busy = true;
-      // Callers in the same turn of the event loop share the block.
-      setImmediate(() => void this.#serve());
-    });
-  }
-
-  async #serve(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const served = this.#waiting;
-      this.#waiting = [];
-      try {
-        await this.#serveBlock(served);
-      } catch (error) {
-        // Callers that arrived since would wait for the same unavailable database and continue after they
-        // have timed out.
-        for (const { reject } of [...served, ...this.#waiting.splice(0)]) reject(error);
-      }
-    }
-    this.#busy = false;
-  }
-
-  async #serveBlock(served: readonly Waiting[]): Promise<void> {
-    const last = await this.#take(BigInt(served.length));
-    if (last !== null) {
-      let id = last - BigInt(served.length);
-      for (const { resolve } of served) resolve(++id);
-      return;
-    }
-    // Near the end of the sequence there may be too few ids for all of them.
-    for (const { resolve, reject } of served) {
-      const id = await this.#take(1n);
-      if (id === null) reject(idsExhausted());
-      else resolve(id);
-    }
-  }
 }

@@ -42,13 +42,13 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     const changed = await prepareLayout(database, records, hello, settings.onMigrated ?? (() => {}));
     await refuseUnfinishedImport(database);
     await ids.prepare(records);
-    await folding.prepare();
+    await prepareNames();
     await holds.prepare();
     return changed;
   });
   const ids = createIdSequences(database);
   const holds = createHolds(database);
-  const folding = createFolding(database, records);
+  const { folding, prepare: prepareNames } = createFolding(database, records);
   try {
     await database.execute(() => Promise.resolve());
   } catch (error) {
@@ -100,9 +100,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     ...executed(database, mongoDocuments(database)),
     webhookWrites: executed(database, webhookWrites(attempts.run)),
     ...executed(database, webhookStore),
-    endOfEvents: () => database.execute(async () => events.endOfEvents()),
-    eventPage: (request) => database.execute(async () => events.eventPage(request)),
-    followEvents: (follower) => database.execute(async () => events.followEvents(follower)),
+    ...executed(database, events),
     once: (call, work) => database.execute(() => once(call, work)),
     hasTransactions: () => database.execute(() => Promise.resolve(database.transactions)),
     transaction: (work) =>

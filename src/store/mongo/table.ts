@@ -12,6 +12,7 @@ import {
 } from '../../foundation/record.ts';
 import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
 import type { EventRecord } from '../events.ts';
+import type { Folding } from '../folding.ts';
 import type { Check, PageRequest, TableReads, TableWrites } from '../table.ts';
 import type { Attempt, RunAttempts } from './attempts.ts';
 import { updateFor } from './changes.ts';
@@ -20,7 +21,6 @@ import type { Key, RecordDocument } from './collection.ts';
 import type { Database } from './database.ts';
 import { DocumentCodec } from './documents.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
-import type { Folding } from './folding.ts';
 import type { Holds } from './holds.ts';
 import type { IdSequences } from './ids.ts';
 import { createInsert, type Duplicate } from './inserts.ts';

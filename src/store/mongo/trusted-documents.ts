@@ -1,17 +1,14 @@
 import type { DocumentStore, TrustedDocument } from '../store.ts';
-import { type CollectionDefinition, DATE, objectSchema, STRING } from './collection.ts';
+import {
+  type CollectionDefinition,
+  DATE,
+  dateOf,
+  objectSchema,
+  plain,
+  STRING,
+  type StoredDocument,
+} from './collection.ts';
 import type { Database } from './database.ts';
-
-interface DocumentDocument {
-  /** The list and the id, which contains no space. */
-  _id: string;
-  list: string;
-  id: string;
-  hash: string;
-  text: string;
-  addedAt: Date;
-  lastUsedAt?: Date;
-}
 
 export const documentsCollection: CollectionDefinition = {
   name: 'documents',
@@ -22,17 +19,14 @@ export const documentsCollection: CollectionDefinition = {
   indexes: [{ key: { hash: 1, list: 1 } }],
 };
 
+/** The list and the id, which contains no space. */
 const keyOf = ({ list, id }: Pick<TrustedDocument, 'list' | 'id'>): string => `${list} ${id}`;
 
-const decode = ({ _id, addedAt, lastUsedAt, ...document }: DocumentDocument): TrustedDocument => ({
-  ...document,
-  addedAt: addedAt.getTime(),
-  ...(lastUsedAt && { lastUsedAt: lastUsedAt.getTime() }),
-});
+const decode = ({ _id, ...document }: StoredDocument) => plain(document) as TrustedDocument;
 
 /** Lists of GraphQL documents. */
 export function mongoDocuments({ db, options }: Database) {
-  const documents = db.collection<DocumentDocument>(documentsCollection.name);
+  const documents = db.collection<StoredDocument>(documentsCollection.name);
   return {
     async documentByHash(list, hash) {
       const found = await documents.findOne(list === undefined ? { hash } : { hash, list }, options);
@@ -57,11 +51,7 @@ export function mongoDocuments({ db, options }: Database) {
           updateOne: {
             filter: { _id: keyOf(document) },
             update: {
-              $setOnInsert: {
-                ...document,
-                addedAt: new Date(addedAt),
-                ...(lastUsedAt !== undefined && { lastUsedAt: new Date(lastUsedAt) }),
-              },
+              $setOnInsert: { ...document, addedAt: dateOf(addedAt), lastUsedAt: dateOf(lastUsedAt) },
             },
             upsert: true,
           },

@@ -3,6 +3,7 @@ import type { Filter } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 import type { AccessStore, Charge, ChargeResult, UsageState } from '../store.ts';
 import { chargeUsage, DAY, initialUsage, MINUTE } from '../usage.ts';
+import { gather } from './batching.ts';
 import { type CollectionDefinition, DATE, NUMBER, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
@@ -37,13 +38,6 @@ const RETENTION = DAY;
 /** Number of recently refused keys whose state is cached. */
 const MAX_CACHED = 10_000;
 
-/** A charge waiting for its turn. */
-interface Waiting {
-  charge: Charge;
-  resolve(result: ChargeResult): void;
-  reject(error: unknown): void;
-}
-
 /**
  * Usage of the keys. Limits are exact however many instances charge at once, because every charge is a
  * conditional atomic update. An instance has at most one update in progress per key; charges that arrive
@@ -52,27 +46,10 @@ interface Waiting {
 export function mongoUsage(database: Database) {
   const { db, options, serverClock, timeoutMs } = database;
   const usage = db.collection<UsageDocument>(usageCollection.name);
-  const queues = new Map<string, Waiting[]>();
   /** Last known states. Guessing from them saves a read, since the update verifies the guess. */
   const refused = new LRUCache<string, UsageState>({ max: MAX_CACHED });
 
-  async function serve(id: string, waiting: Waiting[]): Promise<void> {
-    while (waiting.length > 0) {
-      const group = waiting.splice(0);
-      try {
-        const results = await chargeBatch(
-          id,
-          group.map(({ charge }) => charge),
-        );
-        for (const [i, { resolve }] of group.entries()) resolve(results[i]!);
-      } catch (error) {
-        // Charges that arrived since would wait for the same unavailable database and be charged after they
-        // have timed out.
-        for (const { reject } of [...group, ...waiting.splice(0)]) reject(error);
-      }
-    }
-    queues.delete(id);
-  }
+  const chargeTogether = gather(chargeBatch);
 
   /** @returns the results as if charged one after the other */
   async function chargeBatch(id: string, charges: readonly Charge[]): Promise<ChargeResult[]> {
@@ -199,19 +176,7 @@ export function mongoUsage(database: Database) {
   }
 
   return {
-    charge: (charge) =>
-      new Promise<ChargeResult>((resolve, reject) => {
-        const one = { charge, resolve, reject };
-        const waiting = queues.get(charge.apiKeyId);
-        if (waiting) {
-          waiting.push(one);
-          return;
-        }
-        const first = [one];
-        queues.set(charge.apiKeyId, first);
-        // Charges read from the network in the same turn of the event loop join the batch.
-        setImmediate(() => void serve(charge.apiKeyId, first));
-      }),
+    charge: (charge) => chargeTogether(charge.apiKeyId, charge),
 
     async usage(ids) {
       const wanted = [...new Set(ids)];

@@ -9,7 +9,7 @@ import type { WebhookWrites } from '../webhooks.ts';
 import { apiKeys } from './api-keys.ts';
 import { Connection } from './connection.ts';
 import { eventLog } from './event-log.ts';
-import { Folding } from './folding.ts';
+import { foldNames } from './folding.ts';
 import { idempotency } from './idempotency.ts';
 import { refuseUnfinishedImport } from './import-progress.ts';
 import { lockDataFile, type Ownership } from './ownership.ts';
@@ -74,7 +74,7 @@ export function openSqliteStore(options: SqliteOptions) {
   const events = eventLog(db, now);
   if (isServer) events.keep(keepEvents);
   const all: SqliteTable<AnyRecord>[] = [];
-  const folding = new Folding(db, isServer ? records : [], (record) => tableOf(record).forgetPages());
+  const folding = foldNames(db, isServer ? records : [], (record) => tableOf(record).forgetPages());
   const tableOf = (record: AnyRecord) => all[record.index]!;
   for (const record of records) {
     const cacheSize = isServer ? (cacheSizes[record.plural] ?? CACHE_SIZE) : 0;

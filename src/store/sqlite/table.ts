@@ -11,13 +11,13 @@ import {
 } from '../../foundation/record.ts';
 import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
 import { type EventType, eventTypesOf, updateTypeOf } from '../events.ts';
+import type { Folding } from '../folding.ts';
 import type { Check, Page, PageRequest, Table } from '../table.ts';
 import { type Column, columnName, columnsOf, foldedColumnsOf } from './columns.ts';
 import { type Where, whereOf } from './conditions.ts';
 import type { Connection, Value } from './connection.ts';
 import { Counts } from './counts.ts';
 import type { Append } from './event-log.ts';
-import type { Folding } from './folding.ts';
 import { type AssignIds, assignIds, assignSkippingChosen } from './ids.ts';
 import { Records } from './records.ts';
 
