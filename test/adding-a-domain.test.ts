@@ -289,7 +289,7 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
       nobody: vaccination(id: 4711) { id }
       node(nodeId: $nodeId) { ... on Vaccination { vaccine } }
       pet(id: $petId) { vaccinations(first: 1) { nodes { id } totalCount pageInfo { hasNextPage } } }
-      vaccinations(petId: $petId) { totalCount }
+      vaccinations(filter: { petId: $petId }) { totalCount }
     }`;
     expect(await graphql(read, { petId, id: a.id, nodeId: b.nodeId })).toEqual({
       vaccination: { vaccine: 'A', date: '2026-01-31', pet: { name: 'Rex' } },

@@ -1,5 +1,6 @@
 import type { ObjectRef } from '@pothos/core';
 import { type AnyRecord, holdersName, holdersOf } from '../foundation/record.ts';
+import { capitalised, indefinite } from '../foundation/words.ts';
 import { type EventType, eventTypesOf } from '../store/events.ts';
 import type { builder } from './builder.ts';
 import type { Resource } from './route.ts';
@@ -23,9 +24,6 @@ export interface Domain {
   sample?: Sample;
 }
 
-/** `A pet`, `An order` */
-const indefinite = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'An' : 'A'} ${noun}`;
-
 /**
  * The events of a record and the field of an event that holds it.
  *
@@ -41,7 +39,7 @@ export function eventsOf(
     events: Object.fromEntries(
       (['created', 'updated', 'deleted'] as const).map((change) => [
         types[change],
-        `${indefinite(kind)} was ${change}${details[change] ?? ''}.`,
+        capitalised(`${indefinite(kind)} was ${change}${details[change] ?? ''}.`),
       ]),
     ),
     eventField: {

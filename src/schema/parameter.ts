@@ -4,6 +4,7 @@ import { type Choices, type Field, INT64_SCHEMA, type JsonSchema } from '../foun
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
 import type { AnyRecord } from '../foundation/record.ts';
+import { capitalised } from '../foundation/words.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './connection.ts';
 import {
   DEFAULT_SORT,
@@ -19,6 +20,8 @@ import {
 /** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
   name: string;
+  /** The GraphQL type of its variable, where the document is derived from the parameters. */
+  type?: string;
   /** Distinguishes its description from others with the same name. */
   key?: string;
   description: string;
@@ -41,6 +44,7 @@ export type GivenTexts = ReadonlyMap<string, readonly string[]>;
 /** Filters by the id of another record. */
 export const idParameter = (name: string, description: string): QueryParameter => ({
   name,
+  type: 'ID',
   description,
   schema: INT64_SCHEMA,
   rule: ID_RULE,
@@ -54,6 +58,7 @@ export const choiceParameter = (
   description: string,
 ): QueryParameter => ({
   name,
+  type: `[${schema}!]`,
   description: `${description} May be repeated.`,
   repeatable: true,
   schema: { $ref: `#/components/schemas/${schema}` },
@@ -64,6 +69,7 @@ export const choiceParameter = (
 /** Filters by `true` or `false`. */
 export const booleanParameter = (name: string, description: string): QueryParameter => ({
   name,
+  type: 'Boolean',
   description,
   schema: { type: 'boolean' },
   rule: 'must be true or false',
@@ -72,6 +78,7 @@ export const booleanParameter = (name: string, description: string): QueryParame
 
 export const limit: QueryParameter = {
   name: 'limit',
+  type: 'Int',
   description: 'Maximum number of items.',
   schema: {
     type: 'integer',
@@ -94,6 +101,7 @@ const sortIn = (record: AnyRecord, finders: readonly string[], given: GivenTexts
 
 const afterParameter = (record: AnyRecord, finders: readonly string[]): QueryParameter => ({
   name: 'after',
+  type: 'String',
   description:
     'The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page.',
   schema: {
@@ -119,6 +127,7 @@ function sortParameter(
   const finderIn = (given: GivenTexts) => finders.find((name) => given.has(name));
   return {
     name: 'sort',
+    type: `${view === undefined ? record.type : capitalised(view)}Sort`,
     key: view ?? record.kind,
     description:
       'The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.',
@@ -137,6 +146,7 @@ function sortParameter(
 
 const finderParameter = (record: AnyRecord, name: string, field: Field): QueryParameter => ({
   name,
+  type: 'String',
   key: record.kind,
   description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
   schema: field.inputSchema ?? field.schema,

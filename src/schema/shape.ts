@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Choices, FieldKind, JsonSchema } from '../foundation/fields.ts';
 import { type AnyRecord, type Fields, inputFields } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
+import { capitalised } from '../foundation/words.ts';
 
 /**
  * How a value is written as JSON: int64 as digits, other numbers and booleans as they are, records by their
@@ -75,7 +76,7 @@ export function shapeOf(
   return {
     type,
     name: type,
-    listName: `${record.plural[0]!.toUpperCase()}${record.plural.slice(1)}`,
+    listName: capitalised(record.plural),
     description: record.description,
     ...form,
     idField,

@@ -1,7 +1,8 @@
 import { ownId } from '../../foundation/fields.ts';
 import { listParameters } from '../../schema/parameter.ts';
+import { listSelection } from '../../schema/record-routes.ts';
 import type { Resource } from '../../schema/route.ts';
-import { pageOf, selectionOf, shapeOf } from '../../schema/shape.ts';
+import { selectionOf, shapeOf } from '../../schema/shape.ts';
 import { petStatusParameter } from '../pet/pet.routes.ts';
 import { Pet } from '../pet/pet.ts';
 import { inventoryUpdate } from './inventory.ts';
@@ -27,6 +28,9 @@ const updateInventory = `mutation updateInventory($petId: ID!, $input: Inventory
   result: updateInventory(petId: $petId, input: $input) ${selectionOf(shape)}
 }`;
 
+const query = [petStatusParameter, ...listParameters(Pet, 'inventory')];
+const list = listSelection('inventory', shape, query);
+
 const common = { tag: 'Store', kind: 'pet', stability: 'stable' } as const;
 const one = { ...common, path: '/store/inventory/{petId}', pathParameter: 'petId' } as const;
 
@@ -40,13 +44,11 @@ export const inventoryItems: Resource = {
       method: 'GET',
       path: '/store/inventory',
       summary: 'List the inventory',
-      document: `query listInventory($status: [PetStatus!], $sort: InventorySort, $limit: Int, $after: String) {
-        page: inventory(filter: { status: $status }, sort: $sort, first: $limit, after: $after) ${pageOf(shape)}
-      }`,
+      document: `query listInventory(${list.variables}) { ${list.page} }`,
       status: 200,
       shape,
       list: 'pages',
-      query: [petStatusParameter, ...listParameters(Pet, 'inventory')],
+      query,
     },
     {
       ...one,
@@ -65,10 +67,7 @@ export const inventoryItems: Resource = {
       document: updateInventory,
       status: 200,
       shape,
-      body: {
-        name: 'InventoryUpdate',
-        rules: inventoryUpdate(),
-      },
+      body: { name: 'InventoryUpdate', rules: inventoryUpdate() },
     },
     {
       ...one,

@@ -1,8 +1,7 @@
-import { newRules, patchRules } from '../../foundation/record.ts';
-import { restDialect } from '../../foundation/validation.ts';
 import { booleanParameter, idParameter, listParameters } from '../../schema/parameter.ts';
-import type { Body, Resource } from '../../schema/route.ts';
-import { pageOf, selectionOf, shapeOf } from '../../schema/shape.ts';
+import { recordRoutes } from '../../schema/record-routes.ts';
+import type { Resource } from '../../schema/route.ts';
+import { shapeOf } from '../../schema/shape.ts';
 import { Order } from './order.ts';
 
 const shape = shapeOf(Order, {
@@ -11,17 +10,21 @@ const shape = shapeOf(Order, {
   description: 'A stored order, which always has an id and says whether it is complete.',
 });
 
-const updateOrder = `mutation updateOrder($orderId: ID!, $input: OrderPatch!) {
-  result: updateOrder(id: $orderId, input: $input) ${selectionOf(shape)}
-}`;
-
-const common = { tag: 'Store', kind: 'order', stability: 'stable' } as const;
-const one = { ...common, path: '/store/orders/{orderId}', pathParameter: 'orderId' } as const;
+const routes = recordRoutes(Order, shape, {
+  tag: 'Store',
+  path: '/store/orders',
+  query: [
+    idParameter('petId', 'Only orders for this pet.'),
+    booleanParameter('complete', 'Only fulfilled orders, or only unfulfilled ones.'),
+    ...listParameters(Order),
+  ],
+  example: { complete: true },
+});
 
 /** Used for both creating and replacing, as in the specification. */
-const orderBody: Body = {
+const body = {
+  ...routes.create.body,
   name: 'Order',
-  rules: newRules(Order, restDialect),
   description: 'An order for an animal. No field is required.',
 };
 
@@ -30,82 +33,15 @@ export const orders: Resource = {
   shape,
   tags: { Store: 'Orders, stock and the events of the store.' },
   routes: [
+    { ...routes.list, explorer: false },
     {
-      ...common,
-      operationId: 'listOrders',
-      method: 'GET',
-      path: '/store/orders',
-      summary: 'List orders',
-      document: `query listOrders($petId: ID, $complete: Boolean, $sort: OrderSort, $limit: Int, $after: String) {
-        page: orders(filter: { petId: $petId, complete: $complete }, sort: $sort, first: $limit, after: $after) ${pageOf(shape)}
-      }`,
-      status: 200,
-      shape,
-      list: 'pages',
-      explorer: false,
-      query: [
-        idParameter('petId', 'Only orders for this pet.'),
-        booleanParameter('complete', 'Only fulfilled orders, or only unfulfilled ones.'),
-        ...listParameters(Order),
-      ],
-    },
-    {
-      ...common,
-      operationId: 'createOrder',
-      method: 'POST',
-      path: '/store/orders',
-      summary: 'Create an order',
+      ...routes.create,
       description: 'No field is required, and the id is assigned by default. Does not change the stock.',
-      document: `mutation createOrder($input: NewOrder!) {
-        result: createOrder(input: $input) ${selectionOf(shape)}
-      }`,
-      status: 201,
-      shape,
-      body: orderBody,
+      body,
     },
-    {
-      ...one,
-      operationId: 'getOrder',
-      method: 'GET',
-      summary: 'Get an order',
-      document: `query getOrder($orderId: ID!) {
-        result: order(id: $orderId) ${selectionOf(shape)}
-      }`,
-      status: 200,
-      shape,
-    },
-    {
-      ...one,
-      operationId: 'replaceOrder',
-      method: 'PUT',
-      summary: 'Replace an order',
-      document: updateOrder,
-      status: 200,
-      shape,
-      body: { ...orderBody },
-    },
-    {
-      ...one,
-      operationId: 'updateOrder',
-      method: 'PATCH',
-      stability: 'beta',
-      summary: 'Update an order',
-      document: updateOrder,
-      status: 200,
-      shape,
-      body: {
-        name: 'OrderPatch',
-        rules: patchRules(Order, restDialect),
-        example: { complete: true },
-      },
-    },
-    {
-      ...one,
-      operationId: 'deleteOrder',
-      method: 'DELETE',
-      summary: 'Delete an order',
-      document: 'mutation deleteOrder($orderId: ID!) { deleted: deleteOrder(id: $orderId) }',
-      status: 204,
-    },
+    routes.get,
+    { ...routes.replace, body },
+    routes.update,
+    routes.delete,
   ],
 };

@@ -1,0 +1,107 @@
+import { type AnyRecord, newRules, patchRules } from '../foundation/record.ts';
+import { restDialect } from '../foundation/validation.ts';
+import { capitalised, indefinite } from '../foundation/words.ts';
+import type { QueryParameter } from './parameter.ts';
+import type { Route } from './route.ts';
+import { pageOf, type Shape, selectionOf } from './shape.ts';
+
+/**
+ * What a list is asked for: each of its parameters is a variable, and those that not every list has are its filter.
+ *
+ * @param list its GraphQL field
+ */
+export function listSelection(list: string, shape: Shape, query: readonly QueryParameter[]) {
+  const others = ['sort', 'limit', 'after'];
+  const filter = query.filter(({ name }) => !others.includes(name)).map(({ name }) => `${name}: $${name}`);
+  return {
+    variables: query.map(({ name, type }) => `$${name}: ${type}`).join(', '),
+    page: `page: ${list}(filter: { ${filter.join(', ')} }, sort: $sort, first: $limit, after: $after) ${pageOf(shape)}`,
+  };
+}
+
+/**
+ * The REST operations of a record, as its declaration and the names of its GraphQL fields give them. A domain says
+ * what differs.
+ *
+ * @param query the parameters of its list
+ * @param example a merge patch
+ */
+export function recordRoutes(
+  record: AnyRecord,
+  shape: Shape,
+  {
+    tag,
+    path = `/${record.plural}`,
+    stability = 'stable',
+    query,
+    example,
+  }: Pick<Route, 'tag'> &
+    Partial<Pick<Route, 'path' | 'stability'>> & {
+      query: readonly QueryParameter[];
+      example: Readonly<Record<string, unknown>>;
+    },
+) {
+  const { kind, plural, type } = record;
+  const id = `${kind}Id`;
+  const fields = selectionOf(shape);
+  const list = listSelection(plural, shape, query);
+  const common = { tag, kind, stability, path, status: 200, shape } as const;
+  const one = { ...common, path: `${path}/{${id}}`, pathParameter: id } as const;
+  const { shape: _, ...bare } = one;
+  const body = { name: `New${type}`, rules: newRules(record, restDialect) };
+  const update = `mutation update${type}($${id}: ID!, $input: ${type}Patch!) {
+    result: update${type}(id: $${id}, input: $input) ${fields}
+  }`;
+  return {
+    list: {
+      ...common,
+      operationId: `list${capitalised(plural)}`,
+      method: 'GET',
+      summary: `List ${plural}`,
+      document: `query list${capitalised(plural)}(${list.variables}) { ${list.page} }`,
+      list: 'pages',
+      query,
+    },
+    create: {
+      ...common,
+      operationId: `create${type}`,
+      method: 'POST',
+      summary: `Create ${indefinite(kind)}`,
+      document: `mutation create${type}($input: New${type}!) { result: create${type}(input: $input) ${fields} }`,
+      status: 201,
+      body,
+    },
+    get: {
+      ...one,
+      operationId: `get${type}`,
+      method: 'GET',
+      summary: `Get ${indefinite(kind)}`,
+      document: `query get${type}($${id}: ID!) { result: ${kind}(id: $${id}) ${fields} }`,
+    },
+    replace: {
+      ...one,
+      operationId: `replace${type}`,
+      method: 'PUT',
+      summary: `Replace ${indefinite(kind)}`,
+      document: update,
+      body,
+    },
+    update: {
+      ...one,
+      operationId: `update${type}`,
+      method: 'PATCH',
+      stability: 'beta',
+      summary: `Update ${indefinite(kind)}`,
+      document: update,
+      body: { name: `${type}Patch`, rules: patchRules(record, restDialect), example },
+    },
+    delete: {
+      ...bare,
+      operationId: `delete${type}`,
+      method: 'DELETE',
+      summary: `Delete ${indefinite(kind)}`,
+      document: `mutation delete${type}($${id}: ID!) { deleted: delete${type}(id: $${id}) }`,
+      status: 204,
+    },
+  } satisfies Record<string, Route>;
+}
