@@ -255,6 +255,12 @@ const editorForGraphql: Plugin = {
 };
 
 /**
+ * What looks for module systems and passes the whole reference to the one it finds, as a function. Called directly instead,
+ * it is compiled while it arrives; a function that is passed is compiled when it has arrived.
+ */
+const MODULE_SYSTEMS = /\(function\(e,t\)\{typeof exports[^;]*?\}\)\(this,function\(e\)\{/;
+
+/**
  * Resolves `scalar` to the URL of the API reference of that name, ready-made for browsers. It comes from the package that
  * serves it on Fastify, by asking that package's route for the script: the reference's own package would
  * install 270 others, 290 MB, which are already in the script.
@@ -275,8 +281,12 @@ const scalar: Plugin = {
         },
       };
       plugin(fastify as never, { configuration: { url: '/' } }, () => {});
-      // A file as it is: it looks for module systems and finds none only in a script.
-      return { contents, loader: 'file' };
+      const eager = contents
+        .replace(MODULE_SYSTEMS, '(function(e){')
+        .replace(/\}\);(\s*\/\/.*\s*)?$/, '})();');
+      if (!eager.endsWith('})();') || eager.length > contents.length - 200)
+        throw new Error('The reference is not wrapped as before.');
+      return { contents: eager, loader: 'file' };
     });
   },
 };

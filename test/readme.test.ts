@@ -77,6 +77,11 @@ describe('docs/clients.md', () => {
     expect(clients).toContain(`<!-- test/clients/programs/${name}.py -->\n\`\`\`py\n${source}\`\`\``);
   });
 
+  it('includes programs/go/main.go verbatim', () => {
+    const source = readFileSync(new URL('clients/programs/go/main.go', import.meta.url), 'utf8');
+    expect(clients).toContain(`<!-- test/clients/programs/go/main.go -->\n\`\`\`go\n${source}\`\`\``);
+  });
+
   it('has a GraphQL client that reads nested data with a typed document', async () => {
     expect(await stockByCategory(gateway.url, gateway.key)).toEqual([
       'Dogs: Rex 3, Bella 1',

@@ -118,9 +118,8 @@ export const reference = (parent: Parent, description: string, holds: Holding = 
   reference: { parent, holds },
 });
 
-/** White space that is trimmed off names, and characters that no text may contain. */
-const SPACE = '\\t-\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
-const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
+/** Characters that no text may contain, in escapes that the regular expressions of all languages know. */
+const CONTROL = '\\x00-\\x1f\\x7f-\\x9f';
 
 const count = (characters: number) => characters.toLocaleString('en-US');
 
@@ -139,7 +138,7 @@ export const text = (maxLength: number, description: string, example: string): R
 /** A name of 1 to 200 characters that is stored trimmed. */
 export const name = (description: string, example: string): Required<string> => {
   const maxLength = MAX_NAME_LENGTH;
-  const [edge, inner] = [`[^${SPACE}${CONTROL}]`, `[^${CONTROL}]`];
+  const [edge, inner] = [`[^\\s${CONTROL}]`, `[^${CONTROL}]`];
   return {
     kind: 'text',
     presence: 'required',
@@ -150,7 +149,7 @@ export const name = (description: string, example: string): Required<string> => 
     inputSchema: {
       type: 'string',
       minLength: 1,
-      pattern: `^[${SPACE}]*${edge}(${inner}{0,${maxLength - 2}}${edge})?[${SPACE}]*$`,
+      pattern: `^\\s*${edge}(${inner}{0,${maxLength - 2}}${edge})?\\s*$`,
     },
     limits: `1 to ${maxLength} characters`,
     maxLength,

@@ -104,12 +104,8 @@ const afterParameter = (record: AnyRecord, finders: readonly string[]): QueryPar
   type: 'String',
   description:
     'The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page.',
-  schema: {
-    anyOf: [
-      { ...INT64_SCHEMA, minimum: 0 },
-      { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
-    ],
-  },
+  // Not int64 or text: generated clients in Go cannot send a value of either type.
+  schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
   rule: (given) =>
     sortIn(record, finders, given) === DEFAULT_SORT
       ? `must be an integer from 0 to ${MAX_INT64}`

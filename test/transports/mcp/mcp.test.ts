@@ -382,12 +382,10 @@ interface InputSchema {
   items?: InputSchema;
   properties?: Record<string, InputSchema>;
   required?: string[];
-  anyOf?: InputSchema[];
 }
 
 /** Values that a schema of an input allows, as far as the tools use its keywords. */
 function valuesOf(schema: InputSchema): fc.Arbitrary<unknown> {
-  if (schema.anyOf) return fc.oneof(...schema.anyOf.map(valuesOf));
   if (schema.enum) return fc.constantFrom(...schema.enum);
   if (Array.isArray(schema.type))
     return fc.oneof(...schema.type.map((type) => valuesOf({ ...schema, type })));
