@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import { customerNetwork } from '../foundation/address.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { lruCache } from '../foundation/lru.ts';
 import { MINUTE } from '../store/usage.ts';
 import type { WindowView } from './limiter.ts';
 
@@ -18,7 +18,7 @@ const MAX_ADDRESSES = 100_000;
 export class AddressGuard {
   readonly #clock: Clock;
   /** `end` is on the monotonic clock. */
-  readonly #windows = new LRUCache<string, { end: number; used: number }>({ max: MAX_ADDRESSES });
+  readonly #windows = lruCache<{ end: number; used: number }>(MAX_ADDRESSES);
 
   constructor(clock: Clock) {
     this.#clock = clock;

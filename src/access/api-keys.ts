@@ -1,8 +1,9 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { crc32 } from 'node:zlib';
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
 import type { Clock } from '../foundation/clock.ts';
+import { lruCache } from '../foundation/lru.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AccessStore, ApiKey, ApiKeySecret, Limits } from '../store/store.ts';
 import { NetworkList, type Reach } from './networks.ts';
@@ -86,12 +87,8 @@ interface CachedPrincipal {
 export class Authenticator {
   readonly #clock: Clock;
   /** Hashing would cost each request more than everything else here, so for these few seconds keys are in memory. */
-  readonly #byKey = new LRUCache<string, CachedPrincipal>({
-    max: MAX_CACHED,
-    ttl: CACHE_TTL,
-    ttlAutopurge: true,
-  });
-  readonly #byId = new LRUCache<string, CachedPrincipal>({ max: MAX_CACHED });
+  readonly #byKey = lruCache<CachedPrincipal>(MAX_CACHED, { ttl: CACHE_TTL, ttlAutopurge: true });
+  readonly #byId = lruCache<CachedPrincipal>(MAX_CACHED);
 
   constructor(clock: Clock) {
     this.#clock = clock;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { lruCache } from '../foundation/lru.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AccessStore, ChargeOutcome, ChargeResult, Limits, UsageState } from '../store/store.ts';
 import { banDuration, DAY, MINUTE, rewindTo, strikesUntilBan, toRetryAfter } from '../store/usage.ts';
@@ -37,7 +37,7 @@ const MAX_CACHED = 20_000;
  * passes. Bans and exhausted windows are cached, because neither can end early whichever instance found it.
  */
 export class Limiter {
-  readonly #blocked = new LRUCache<string, UsageState>({ max: MAX_CACHED });
+  readonly #blocked = lruCache<UsageState>(MAX_CACHED);
 
   /**
    * @param cost in units; 0 only reads

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import {
   Counter as CollectedCounter,
   collectDefaultMetrics,
@@ -7,6 +6,7 @@ import {
   Registry,
 } from 'prom-client';
 import { ERRORS } from '../foundation/errors.ts';
+import { lruCache } from '../foundation/lru.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { PLAN_NAMES } from '../store/store.ts';
 import { Counter, Histogram, type HistogramSeries } from './series.ts';
@@ -111,7 +111,7 @@ export class Metrics {
     registry: this.registry,
   });
   /** When the latest ban of each key began. */
-  readonly #banned = new LRUCache<string, number>({ max: MAX_BANNED_KEYS });
+  readonly #banned = lruCache<number>(MAX_BANNED_KEYS);
 
   /** @param sources `linesDropped`: log lines dropped so far */
   constructor({ linesDropped = () => 0 }: { linesDropped?: () => number } = {}) {

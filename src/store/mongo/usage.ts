@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import type { Filter } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
+import { lruCache } from '../../foundation/lru.ts';
 import type { AccessStore, Charge, ChargeResult, UsageState } from '../store.ts';
 import { chargeUsage, DAY, initialUsage, MINUTE } from '../usage.ts';
 import { gather } from './batching.ts';
@@ -47,7 +47,7 @@ export function mongoUsage(database: Database) {
   const { db, options, serverClock, timeoutMs } = database;
   const usage = db.collection<UsageDocument>(usageCollection.name);
   /** Last known states. Guessing from them saves a read, since the update verifies the guess. */
-  const refused = new LRUCache<string, UsageState>({ max: MAX_CACHED });
+  const refused = lruCache<UsageState>(MAX_CACHED);
 
   const chargeTogether = gather(chargeBatch);
 

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { notFound } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
+import { lruCache } from '../../foundation/lru.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { Check, Page, PageRequest } from '../table.ts';
 import { type Column, columnsOf } from './columns.ts';
@@ -56,7 +57,7 @@ export class Records<T extends { id: Id }> {
   /** Pages read since the last write to the table, by query. Bounded by their number of records. */
   readonly #pages: LRUCache<string, Page<T>[]> | undefined;
   /** Queries of pages that were asked for before. Only those are cached: an export asks for each page once. */
-  readonly #asked = new LRUCache<string, true>({ max: MAX_ASKED });
+  readonly #asked = lruCache<true>(MAX_ASKED);
   /** SQL by query shape, so that each is built once. */
   readonly #sql = new Map<string, string>();
   readonly #columns: string;
@@ -71,7 +72,7 @@ export class Records<T extends { id: Id }> {
     this.#columns = ['id', ...columns.map(({ name }) => name)].join(', ');
     this.#json = `json_array(${[padded('cast(id as text)'), ...this.#codecs.map(({ sql }) => sql)].join(', ')})`;
     if (cacheSize > 0) {
-      const cache = new LRUCache<Id, T>({ max: cacheSize });
+      const cache = lruCache<T>(cacheSize);
       const pages = new LRUCache<string, Page<T>[]>({
         maxSize: cacheSize,
         sizeCalculation: (found) => found.reduce((size, { items }) => size + items.length, 1),

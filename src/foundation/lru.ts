@@ -1,0 +1,14 @@
+import { LRUCache } from 'lru-cache';
+
+const one = (): number => 1;
+
+/**
+ * A cache of the entries used most recently that grows as it fills. Given its `max`, the library would reserve 28 bytes
+ * for each of that many entries at once, and as many again for each time to live.
+ *
+ * @param max number of entries
+ */
+export const lruCache = <V extends {}>(
+  max: number,
+  options: Omit<LRUCache.Options<string, V, unknown>, 'max' | 'maxSize' | 'sizeCalculation'> = {},
+): LRUCache<string, V> => new LRUCache({ ...options, maxSize: max, sizeCalculation: one });
