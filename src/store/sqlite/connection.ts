@@ -9,6 +9,9 @@ import { noteOpened } from './ownership.ts';
  */
 export type Value = string | number | bigint | null;
 
+/** A value that JSON can represent. An integer column converts text, which is exact beyond 2^53. */
+export type JsonValue = Exclude<Value, bigint>;
+
 /** SQLite result codes for problems with the disk or other processes rather than the statement. */
 const ENVIRONMENT_ERRORS = new Set([
   5, // BUSY
@@ -47,6 +50,12 @@ interface Group {
   reject: (error: unknown) => void;
 }
 
+/** Inserts one row with its values as parameters, or many with all of them as one JSON text. */
+export interface Insertion {
+  readonly one: string;
+  readonly many: string;
+}
+
 type Statement = Database.Statement<[Value[]]>;
 
 /**
@@ -65,6 +74,8 @@ export class Connection {
   #closed = false;
   #group: Group | undefined;
   #inGroup = false;
+  /** Rows that the next statement inserts first. */
+  #waiting: { insertion: Insertion; rows: JsonValue[][] } | undefined;
 
   /** @param busyTimeout how many milliseconds to wait for a lock held by another process */
   constructor(file: string, busyTimeout: number) {
@@ -100,6 +111,7 @@ export class Connection {
 
   /** The first row as an array of columns. */
   get(sql: string, params: Value[]): unknown[] | undefined {
+    this.#insertWaiting();
     try {
       return this.#statement(sql).get(params) as unknown[] | undefined;
     } catch (error) {
@@ -121,6 +133,7 @@ export class Connection {
   /** Runs a writing statement. @returns the number of rows changed */
   run(sql: string, params: Value[]): number {
     this.#commitOpenGroup();
+    this.#insertWaiting();
     try {
       const { changes } = this.#statement(sql).run(params);
       this.#changes++;
@@ -130,9 +143,40 @@ export class Connection {
     }
   }
 
+  /**
+   * Inserts a row of which nothing is unknown that could refuse it: in a transaction together with those that follow
+   * it, before any other statement.
+   */
+  insert(insertion: Insertion, row: JsonValue[]): void {
+    if (!this.#inGroup && this.#depth === 0) {
+      this.run(insertion.one, row);
+      return;
+    }
+    if (this.#waiting?.insertion !== insertion) this.#insertWaiting();
+    this.#waiting ??= { insertion, rows: [] };
+    this.#waiting.rows.push(row);
+    this.#changes++;
+  }
+
+  #insertWaiting(): void {
+    if (!this.#waiting) return;
+    const { insertion, rows } = this.#waiting;
+    this.#waiting = undefined;
+    try {
+      if (rows.length === 1) this.#statement(insertion.one).run(rows[0]!);
+      else this.#statement(insertion.many).run([JSON.stringify(rows)]);
+    } catch (error) {
+      // Those that gave the rows went on as if they were there.
+      if (this.#db.inTransaction) this.#db.exec('rollback');
+      if (this.#group && !this.#inGroup) this.#failGroup(this.#group, error);
+      else throw translated(error);
+    }
+  }
+
   /** Runs one or more SQL statements without parameters or results. */
   exec(sql: string): void {
     if (this.#closed) throw unavailable();
+    this.#insertWaiting();
     try {
       this.#db.exec(sql);
     } catch (error) {
@@ -162,6 +206,7 @@ export class Connection {
       return result;
     } catch (error) {
       this.#collector.truncate(collected);
+      this.#waiting = undefined;
       // When the disk is full, SQLite rolls back on its own.
       if (this.#db.inTransaction)
         this.exec(depth === 0 ? 'rollback' : `rollback to s${depth}; release s${depth}`);
@@ -234,6 +279,7 @@ export class Connection {
     this.#group = undefined;
     this.#depth = 0;
     this.#collector.truncate(0);
+    this.#waiting = undefined;
     if (this.#db.inTransaction) this.exec('rollback');
     for (const forget of this.#rollbackListeners) forget();
     group.reject(error);

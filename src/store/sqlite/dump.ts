@@ -18,7 +18,6 @@ import {
 } from '../dump.ts';
 import type { ApiKey } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
-import { columnsOf, foldedColumnsOf } from './columns.ts';
 import { Connection } from './connection.ts';
 import {
   createProgress,
@@ -27,6 +26,7 @@ import {
   removeProgress,
   saveProgress,
 } from './import-progress.ts';
+import { insertionOf } from './insertion.ts';
 import { lockDataFile } from './ownership.ts';
 import { prepareRecords } from './record-schema.ts';
 import { Records } from './records.ts';
@@ -98,29 +98,14 @@ type Stored = { id: string } & Record<string, unknown>;
 function recordPart(db: Connection, record: AnyRecord): DumpPart {
   const { plural } = record;
   const stored = new Records<Stored>(db, record, 0);
-  const columns = [...columnsOf(record), ...foldedColumnsOf(record)];
-  const names = ['id', ...columns.map(({ name }) => name)];
-  const values = [
-    'cast(value ->> 0 as integer)',
-    ...columns.map(({ declaration }, i) =>
-      declaration.kind === 'id' ? `cast(value ->> ${i + 1} as integer)` : `value ->> ${i + 1}`,
-    ),
-  ];
-  const insert = `insert into ${plural} (${names.join(', ')}) select ${values.join(', ')} from json_each(?)`;
+  const { many, row } = insertionOf(record);
   return {
     name: plural,
     rule: recordRule(record),
     batches: () =>
       batchesOf<Stored>((last) => stored.page({ equal: [] }, { limit: BATCH_SIZE, after: last?.id }).items),
     add(rows) {
-      const tuples = rows.map((row) => [
-        row.id,
-        ...columns.map(({ field, stored }) => {
-          const value = stored(row[field]);
-          return typeof value === 'bigint' ? String(value) : value;
-        }),
-      ]);
-      db.run(insert, [JSON.stringify(tuples)]);
+      db.run(many, [JSON.stringify(rows.map((values) => row(values.id as string, values)))]);
     },
     isEmpty: () => db.value(`select 1 from ${plural} limit 1`) === undefined,
   };

@@ -10,7 +10,7 @@ import type { Connection } from './connection.ts';
  * @param insert inserts the record with this id
  * @returns the id
  */
-export type AssignIds = (chosen: Id | undefined, insert: (id: bigint) => void) => bigint;
+export type AssignIds = (chosen: Id | undefined, insert: (id: Id) => void) => Id;
 
 /**
  * Assigns the ids of a table, each once in the lifetime of the file: AUTOINCREMENT keeps the highest ever
@@ -24,8 +24,9 @@ export function assignIds(db: Connection, table: string): AssignIds {
     );
     if (last >= MAX_INT64) throw idsExhausted();
     last += 1n;
-    insert(last);
-    return last;
+    const id = String(last);
+    insert(id);
+    return id;
   };
 }
 
@@ -60,7 +61,7 @@ export function assignSkippingChosen(db: Connection, kind: string): AssignIds {
 
   return (chosen, insert) =>
     db.transaction(() => {
-      const id = chosen === undefined ? next() : note(BigInt(chosen));
+      const id = String(chosen === undefined ? next() : note(BigInt(chosen)));
       insert(id);
       return id;
     });

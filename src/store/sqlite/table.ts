@@ -19,6 +19,7 @@ import type { Connection, Value } from './connection.ts';
 import { Counts } from './counts.ts';
 import type { Append } from './event-log.ts';
 import { type AssignIds, assignIds, assignSkippingChosen } from './ids.ts';
+import { insertionOf } from './insertion.ts';
 import { Records } from './records.ts';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -43,7 +44,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
   readonly #ids: AssignIds;
   readonly #references: ReturnType<typeof referencesOf>;
   readonly #created: EventType;
-  readonly #insert: string;
+  readonly #insertion: ReturnType<typeof insertionOf>;
 
   /**
    * @param tableOf the tables of other records
@@ -70,8 +71,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     this.#counts = new Counts(db, record);
     this.#references = referencesOf(record);
     this.#created = eventTypesOf(record).created;
-    const names = ['id', ...this.#stored.map(({ name }) => name)];
-    this.#insert = `insert into ${record.plural} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`;
+    this.#insertion = insertionOf(record);
     this.#ids = record.choosesId ? assignSkippingChosen(db, record.kind) : assignIds(db, record.plural);
   }
 
@@ -128,13 +128,8 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     const chosen = this.#record.choosesId ? (input.id as Id | undefined) : undefined;
     if (chosen !== undefined && this.#records.find(chosen)) throw idTaken(this.#record, chosen);
     this.#checkUnique(values, NO_ID);
-    const columns: Value[] = [null];
-    for (const { field, stored } of this.#stored) columns.push(stored(values[field]));
-    const id = this.#ids(chosen, (id) => {
-      columns[0] = id;
-      this.#db.run(this.#insert, columns);
-    });
-    const record = { id: String(id), ...values };
+    const id = this.#ids(chosen, (id) => this.#db.insert(this.#insertion, this.#insertion.row(id, values)));
+    const record = { id, ...values };
     this.#append(this.#created, record);
     return this.#records.written(record) as RecordOf<R>;
   }

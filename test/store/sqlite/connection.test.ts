@@ -109,3 +109,61 @@ describe('close', () => {
     copy.close();
   });
 });
+
+describe('rows inserted together', () => {
+  const one = 'insert into children values (?)';
+  const together = { one, many: 'insert into children select value ->> 0 from json_each(?)' };
+  const insert = (...parents: (number | null)[]) => {
+    for (const parent of parents) db.insert(together, [parent]);
+  };
+  const rolledBack = vi.fn();
+  beforeEach(() => {
+    db.exec(`create trigger refused before insert on children when new.parent < 0
+      begin select raise(abort, 'refused'); end`);
+    db.onRollback(rolledBack.mockClear());
+  });
+
+  it('are there for each statement after them, and once they are committed for others', async () => {
+    const reader = new Connection(file, 10);
+    const write = db.groupCommit(() => insert(null, null));
+    expect(children()).toBe(2);
+    await Promise.all([write, db.groupCommit(() => insert(null)), db.groupCommit(() => insert(null))]);
+    expect(reader.value('select count(*) from children')).toBe(4);
+    reader.close();
+  });
+
+  it('are dropped with their transaction, and those before it stay', async () => {
+    const before = db.groupCommit(() => insert(null));
+    const fail = () =>
+      db.transaction(() => {
+        insert(null, null);
+        throw new Error('given up');
+      });
+    await expect(db.groupCommit(fail)).rejects.toThrow('given up');
+    await before;
+    expect(children()).toBe(1);
+    expect(fail).toThrow('given up');
+    expect(children()).toBe(1);
+    expect(rolledBack).toHaveBeenCalledTimes(2);
+  });
+
+  it.each<[string, left: number, next: () => unknown]>([
+    ['commit', 0, () => {}],
+    ['read of somebody else', 0, children],
+    ['write of the same group', 0, () => db.groupCommit(addChild).catch(() => {})],
+    [
+      'transaction of the same group',
+      0,
+      () => db.groupCommit(() => db.transaction(addChild)).catch(() => {}),
+    ],
+    ['write outside of it', 1, addChild],
+  ])('reject all of their group if one is refused at the %s', async (_, left, next) => {
+    const writes = [db.groupCommit(() => insert(null)), db.groupCommit(() => insert(null, -1))];
+    next();
+    for (const write of writes) await expect(write).rejects.toThrow('refused');
+    expect(rolledBack).toHaveBeenCalledOnce();
+    expect(children()).toBe(left);
+    await db.groupCommit(() => insert(null, null));
+    expect(children()).toBe(left + 2);
+  });
+});
