@@ -4,6 +4,7 @@ import type { UsageHistory } from '../access/usage-history.ts';
 import { Meter } from '../foundation/meter.ts';
 import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
+import type { Tables } from '../store/table.ts';
 import type { Webhook, WebhookAttempt } from '../store/webhooks.ts';
 import { Loaders } from './loaders.ts';
 
@@ -66,7 +67,7 @@ const MAX_UNINTERRUPTED_COST = 10;
  */
 export const newContext = (
   session: Session,
-  call: { cost: number; isDisconnected?: () => boolean } & Pick<
+  call: { cost: number; isDisconnected?: () => boolean; tables?: Tables | undefined } & Pick<
     Context,
     'requestId' | 'precondition' | 'idempotency'
   >,
@@ -76,7 +77,7 @@ export const newContext = (
     meter,
     principal: session.principal,
     store: session.store,
-    loaders: new Loaders(session.store, {
+    loaders: new Loaders(call.tables ?? session.store, {
       isDisconnected: call.isDisconnected ?? never,
       yieldsBetweenLevels: call.cost > MAX_UNINTERRUPTED_COST,
       meter,

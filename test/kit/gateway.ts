@@ -4,7 +4,7 @@ import { newApiKey } from '../../src/access/api-keys.ts';
 import { readConfig } from '../../src/config.ts';
 import { createGateway, type Gateway } from '../../src/gateway.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
-import { createHttpServer, listen } from '../../src/server.ts';
+import { createHttpServer, listen, type Timeouts } from '../../src/server.ts';
 import type { GatewayOptions } from '../../src/services.ts';
 import type { ApiKey, Limits, PlanName, Store } from '../../src/store/store.ts';
 
@@ -78,12 +78,13 @@ export class TestGateway {
     environment: Record<string, string> = {},
     clock = new Clock(),
     more: Partial<GatewayOptions> = {},
+    timeouts?: Timeouts,
   ): Promise<TestGateway> {
     const logs: string[] = [];
     const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logs.push(line) });
     const config = readConfig(environment);
     const handler = createGateway({ store, config, log, metrics: new Metrics(), clock, ...more });
-    const server = createHttpServer(handler);
+    const server = createHttpServer(handler, timeouts);
     const port = await listen(server, 0, '127.0.0.1');
     const key = await makeKey(store, clock, UNLIMITED.plan, UNLIMITED.limits);
     return new TestGateway({ store, clock, logs, url: `http://127.0.0.1:${port}`, key, server, handler });

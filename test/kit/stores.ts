@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Database from 'libsql';
 import { RECORDS } from '../../src/domains/index.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -12,6 +13,8 @@ export interface OpenedStore {
   store: Store;
   /** Closes the store and reopens it on the same data, as a restart does. */
   reopen(): Promise<Store>;
+  /** Moves the write-ahead log of the embedded store to its file. @throws Error if somebody reads an older state */
+  checkpoint?: () => void;
   /** Closes the store and deletes its data. */
   close(): Promise<void>;
 }
@@ -26,9 +29,15 @@ const sqlite: Engine = {
   name: 'sqlite',
   async open(now) {
     const home = mkdtempSync(join(tmpdir(), 'petstore-'));
-    const open = () =>
-      openSqliteStore({ records: RECORDS, file: join(home, 'petstore.db'), role: 'server', now });
-    return opened(open(), open, () => rmSync(home, { recursive: true }));
+    const file = join(home, 'petstore.db');
+    const open = () => openSqliteStore({ records: RECORDS, file, role: 'server', now });
+    const checkpoint = () => {
+      const db = new Database(file);
+      const [{ busy }] = db.pragma('wal_checkpoint(truncate)') as [{ busy: number }];
+      db.close();
+      if (busy !== 0) throw new Error('A reader holds on to an older state.');
+    };
+    return { ...opened(open(), open, () => rmSync(home, { recursive: true })), checkpoint };
   },
 };
 

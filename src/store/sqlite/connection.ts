@@ -77,8 +77,11 @@ export class Connection {
   /** Rows that the next statement inserts first. */
   #waiting: { insertion: Insertion; rows: JsonValue[][] } | undefined;
 
-  /** @param busyTimeout how many milliseconds to wait for a lock held by another process */
-  constructor(file: string, busyTimeout: number) {
+  /**
+   * @param busyTimeout how many milliseconds to wait for a lock held by another process
+   * @param cacheKilobytes how much of the file to keep in memory
+   */
+  constructor(file: string, busyTimeout: number, cacheKilobytes = 65_536) {
     this.#db = new Database(file);
     noteOpened(file);
     this.#file = file;
@@ -90,7 +93,7 @@ export class Connection {
       pragma journal_mode = wal;
       pragma synchronous = normal;
       pragma foreign_keys = on;
-      pragma cache_size = -65536;
+      pragma cache_size = -${cacheKilobytes};
       pragma temp_store = memory;
       pragma wal_autocheckpoint = 4000;
       pragma journal_size_limit = 67108864;

@@ -4,7 +4,7 @@ import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { IdempotentCall, OnMigrated, Outcome, Store, Transaction } from '../store.ts';
-import type { Table, TableReads, TableWrites } from '../table.ts';
+import type { Table, TableReads, Tables, TableWrites } from '../table.ts';
 import type { WebhookWrites } from '../webhooks.ts';
 import { apiKeys } from './api-keys.ts';
 import { Connection } from './connection.ts';
@@ -39,6 +39,9 @@ export interface SqliteOptions {
   cacheSizes?: Readonly<Record<string, number>>;
 }
 
+/** What exports keep of the file in memory, so that they don't displace what others read again. */
+const SCAN_CACHE_KILOBYTES = 2_048;
+
 /** Records to cache by id, for each table. */
 const CACHE_SIZE = 10_000;
 
@@ -56,6 +59,7 @@ export function openSqliteStore(options: SqliteOptions) {
   const isServer = role === 'server';
   let ownership: Ownership | undefined;
   let db: Connection | undefined;
+  let scanned: Connection | undefined;
   try {
     const file = createFile(options.file);
     if (isServer) ownership = lockDataFile(file, busyTimeout);
@@ -65,6 +69,7 @@ export function openSqliteStore(options: SqliteOptions) {
     if (from > 0 && from < LATEST) options.onMigrated?.({ from, to: LATEST });
     refuseUnfinishedImport(db, options.file);
     prepareRecords(db, records);
+    if (isServer) scanned = new Connection(file, busyTimeout, SCAN_CACHE_KILOBYTES);
   } catch (error) {
     db?.close();
     ownership?.release();
@@ -80,6 +85,10 @@ export function openSqliteStore(options: SqliteOptions) {
     const cacheSize = isServer ? (cacheSizes[record.plural] ?? CACHE_SIZE) : 0;
     all[record.index] = new SqliteTable(db, record, tableOf, events.append, folding, cacheSize);
   }
+  const scans: SqliteTable<AnyRecord>[] = [];
+  if (scanned)
+    for (const record of records)
+      scans[record.index] = new SqliteTable(scanned, record, tableOf, events.append, folding, 0);
   const table = <R extends AnyRecord>(record: R) => ports[record.index]!.committed as CommittedTable<R>;
   const { reads: webhookStore, writes: webhooksWithin } = webhooks(db);
   const inTransaction: Transaction = {
@@ -101,6 +110,9 @@ export function openSqliteStore(options: SqliteOptions) {
     engine: 'sqlite',
     hasTransactions: () => true,
     table,
+    ...(scanned && {
+      scans: { table: (record) => scans[record.index] as Table<never> } satisfies Tables as Tables,
+    }),
     ...(isServer ? { once, transaction, charge } : serverOnly({ once, transaction, charge })),
     ...events.store,
     ...apiKeys(db),
@@ -125,6 +137,7 @@ export function openSqliteStore(options: SqliteOptions) {
       try {
         close();
       } finally {
+        scanned?.close();
         db.close();
         ownership?.release();
       }

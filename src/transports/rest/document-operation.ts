@@ -14,6 +14,7 @@ import type { HttpResponse } from '../../http/response.ts';
 import { type Context, newContext } from '../../schema/context.ts';
 import { limit } from '../../schema/parameter.ts';
 import { isExportable, NDJSON, type Route, repeatableFields } from '../../schema/route.ts';
+import type { Tables } from '../../store/table.ts';
 import { idempotencyFor } from '../idempotency.ts';
 import { poll } from '../poll.ts';
 import { type ExportSource, type Exports, exportLimit } from './export.ts';
@@ -72,7 +73,8 @@ export class DocumentOperation implements RestOperation {
     const source: ExportSource = {
       readPage: async (limit, after) => {
         const page = { ...variables, limit, after };
-        return pageOf(row, page, await this.#operation.read(page, callOf(context, session)));
+        const call = callOf(context, session, session.store.scans);
+        return pageOf(row, page, await this.#operation.read(page, call));
       },
       write: writerFor(shape.type, 'integer'),
       idOf: (record) => idOf(shape, record),
@@ -122,9 +124,10 @@ export class DocumentOperation implements RestOperation {
   }
 }
 
-const callOf = (context: RequestContext, session: Session): Context =>
+const callOf = (context: RequestContext, session: Session, tables?: Tables): Context =>
   newContext(session, {
     cost: ROUTE_COST,
+    tables,
     requestId: context.requestId,
     precondition: preconditionOf(context.header('if-match')),
     idempotency: idempotencyFor(context, 0),

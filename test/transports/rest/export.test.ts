@@ -5,8 +5,9 @@ import { newApiKey } from '../../../src/access/api-keys.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
-import type { TestGateway } from '../../kit/gateway.ts';
+import { TestGateway } from '../../kit/gateway.ts';
 import { exactly, expectRefusal, onEachEngine, send, sqlite, useGateway } from '../../kit/petstore.ts';
+import { engines, type OpenedStore } from '../../kit/stores.ts';
 
 const NDJSON = { accept: 'application/x-ndjson' };
 
@@ -23,6 +24,23 @@ async function addPets({ store }: TestGateway, count: number): Promise<string> {
   });
   return categoryId;
 }
+
+/** Opens an export whose client reads nothing yet. */
+const openUnread = ({ url }: TestGateway, path: string, key: string): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const headers = { ...NDJSON, 'x-api-key': key };
+    get(url + path, { agent: false, headers }, (response) => resolve(response.on('error', () => {}))).on(
+      'error',
+      reject,
+    );
+  });
+
+/** Why exports have ended; those of one key if given. */
+const endsOf = ({ logs }: TestGateway, apiKeyId?: string) =>
+  logs
+    .map((line) => JSON.parse(line))
+    .filter(({ msg, apiKey }) => msg === 'stream ended' && (!apiKeyId || apiKey === apiKeyId))
+    .map(({ end }) => end);
 
 const linesOf = (text: string): string[] => text.split('\n').slice(0, -1);
 const parse = (line: string) => JSON.parse(line) as { id: number; code?: string; after?: string };
@@ -190,25 +208,13 @@ describe('an export', () => {
   const COUNT = 40_000;
   beforeAll(async () => void (await addPets(kit.gateway, COUNT)));
 
-  /** Opens an export whose client reads nothing yet. */
-  const open = (key = kit.gateway.key): Promise<IncomingMessage> =>
-    new Promise((resolve, reject) => {
-      get(`${kit.gateway.url}/pets`, { agent: false, headers: { ...NDJSON, 'x-api-key': key } }, resolve).on(
-        'error',
-        reject,
-      );
-    });
+  const open = (key = kit.gateway.key) => openUnread(kit.gateway, '/pets', key);
   const readAll = async (response: IncomingMessage): Promise<string[]> => {
     let text = '';
     for await (const chunk of response.setEncoding('utf8')) text += chunk;
     return linesOf(text);
   };
-  /** Why exports have ended; those of one key if given. */
-  const ended = (apiKeyId?: string) =>
-    kit.gateway.logs
-      .map((line) => JSON.parse(line))
-      .filter(({ msg, apiKey }) => msg === 'stream ended' && (!apiKeyId || apiKey === apiKeyId))
-      .map(({ end }) => end);
+  const ended = (apiKeyId?: string) => endsOf(kit.gateway, apiKeyId);
 
   afterAll(() => expect(ended()).not.toContain('INTERNAL'));
 
@@ -225,17 +231,6 @@ describe('an export', () => {
     const ids = lines.map((line) => parse(line).id);
     expect(ids).toEqual(Array.from({ length: COUNT - 1 }, (_, n) => n + 1).concat(Number(id)));
     expect(lines.at(-2)).toContain('"Renamed"');
-  });
-
-  it('counts as an open stream until its client has read or left it', async () => {
-    const key = await kit.gateway.newKey('free');
-    const [first, second] = [await open(key), await open(key)];
-    const third = await open(key);
-    expect([third.statusCode, third.headers['retry-after']]).toEqual([429, '1']);
-    first.destroy();
-    second.destroy();
-    await expect.poll(ended, { timeout: 5_000 }).toContain('client gone');
-    await expect.poll(async () => (await open(key)).statusCode).toBe(200);
   });
 
   it.each<[event: string, happen: (apiKeyId: string) => unknown, error: object]>([
@@ -263,5 +258,44 @@ describe('an export', () => {
       after: String(parse(lines.at(-1)!).id),
     });
     expect(lines.length).toBeLessThan(COUNT - 1);
+  });
+});
+
+describe.each(engines)('an export to a client that does not read ($name)', (engine) => {
+  /** Without reading anything, in milliseconds. */
+  const UNREAD = 500;
+  let opened: OpenedStore;
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    opened = await engine.open();
+    const table = opened.store.table(Category);
+    // Twice what the system keeps for a client that does not read.
+    const description = '🐕'.repeat(2_000);
+    await Promise.all(Array.from({ length: 1_500 }, (_, n) => table.insert({ name: `${n}`, description })));
+    const others = { headers: 60_000, request: 60_000, idle: 60_000, keepAlive: 60_000 };
+    gateway = await TestGateway.start(opened.store, {}, undefined, {}, { ...others, unread: UNREAD });
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await opened.close();
+  });
+
+  it('holds nothing once it leaves or has stalled: neither its place nor a snapshot of the store', async () => {
+    const limits = { perMinute: 1_000, perDay: 1_000 };
+    const { key, apiKey } = newApiKey({ name: 'test', plan: 'free', limits, now: gateway.clock.now() });
+    await opened.store.createApiKey(apiKey);
+    const open = () => openUnread(gateway, '/categories', key);
+    const [leaving] = [await open(), await open()];
+    const third = await open();
+    expect([third.statusCode, third.headers['retry-after']]).toEqual([429, '1']);
+    await opened.store.table(Category).insert({ name: 'Meanwhile' });
+    opened.checkpoint?.();
+    leaving.destroy();
+    for (const count of [1, 2])
+      await expect
+        .poll(() => endsOf(gateway, apiKey.id), { timeout: 10_000 })
+        .toEqual(Array(count).fill('client gone'));
+    expect((await open()).statusCode).toBe(200);
   });
 });
