@@ -10,6 +10,7 @@ import {
 } from 'graphql';
 import { AppError } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { memoized } from '../foundation/memoized.ts';
 import type { Context } from '../schema/context.ts';
 import type { Writer } from '../schema/write.ts';
 import type { StoredError, Transaction } from '../store/store.ts';
@@ -262,16 +263,18 @@ function withinSizeLimit(outcomes: unknown[]): unknown[] {
  */
 export type ExecutionSchemas = Record<`${OperationTypeNode}`, GraphQLSchema>;
 
-export const executionSchemas = (schema: GraphQLSchema): ExecutionSchemas => ({
-  query: schema,
-  mutation: new GraphQLSchema({
-    ...schema.toConfig(),
-    query: schema.getMutationType() ?? null,
-    mutation: null,
-    subscription: null,
+export const executionSchemas = memoized(
+  (schema: GraphQLSchema): ExecutionSchemas => ({
+    query: schema,
+    mutation: new GraphQLSchema({
+      ...schema.toConfig(),
+      query: schema.getMutationType() ?? null,
+      mutation: null,
+      subscription: null,
+    }),
+    subscription: schema,
   }),
-  subscription: schema,
-});
+);
 
 /** Turns a mutation into a query; leaves other operations unchanged. */
 export const asQuery = (node: OperationDefinitionNode): OperationDefinitionNode =>

@@ -11,6 +11,7 @@ import {
 import type { CompiledQuery } from 'graphql-jit';
 import { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { memoized } from '../foundation/memoized.ts';
 import { AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import type { Context, Receivers } from '../schema/context.ts';
 import { toJson } from '../schema/json.ts';
@@ -76,6 +77,16 @@ export interface InternalOperation {
   readonly field: GraphQLField<unknown, unknown>;
 }
 
+interface InternalCode {
+  operation: Operation;
+  selection: Selection;
+  code: CompiledQuery;
+}
+
+/** By text. */
+const internalCode = memoized((_: GraphQLSchema) => new Map<string, InternalCode>());
+const costModel = memoized((schema: GraphQLSchema) => new CostModel(schema));
+
 /** @throws BAD_REQUEST if a mutation has more than one field, one of which does what cannot be undone */
 function requireAlone(selection: Selection): void {
   const field = selection.find(({ definition }) => definition.extensions.alone);
@@ -119,7 +130,7 @@ export class Operations {
     this.#report = report;
     this.#documents = new Documents(schema, { introspection });
     this.#plans = new ExecutionPlans(schema, this.#documents, { suggest: introspection });
-    this.#costModel = new CostModel(schema);
+    this.#costModel = costModel(schema);
     this.#introspection = new Introspection(schema);
     this.#compiler = new Compiler(this.#schemas, this.#documents, report);
   }
@@ -205,8 +216,21 @@ export class Operations {
     };
   }
 
-  /** Compiles an operation from our own code at startup. @throws if it is invalid */
+  /**
+   * An operation from our own code, read and compiled once a process for all transports. @throws if it is invalid
+   */
   prepareInternal(query: string): InternalOperation {
+    const known = internalCode(this.#schema);
+    const { operation, selection, code } = known.get(query) ?? this.#readInternal(query);
+    known.set(query, { operation, selection, code });
+    return Object.assign(
+      (variables: Record<string, unknown>, context: Context) =>
+        this.#run(operation, [selection], variables, context, executorOf([code], variables)),
+      { field: selection[0]!.definition },
+    );
+  }
+
+  #readInternal(query: string): InternalCode {
     const document = this.#documents.read(query);
     if (document.refusal) throw document.refusal;
     const operation = document.only!;
@@ -215,11 +239,7 @@ export class Operations {
       stringify: false,
     });
     if (!code) throw new Error(`Cannot compile ${query}`);
-    return Object.assign(
-      (variables: Record<string, unknown>, context: Context) =>
-        this.#run(operation, [selection], variables, context, executorOf([code], variables)),
-      { field: selection[0]!.definition },
-    );
+    return { operation, selection, code };
   }
 
   /** The scopes that a key needs for a REST operation. @param run its prepared document, if it has one */
