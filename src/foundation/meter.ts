@@ -28,6 +28,8 @@ export const ALLOWANCES = {
   entries: { what: 'lists entries', free: 0, base: 0, perUnit: 100 },
   /** Records read, including one-to-one ones and those that a filter then leaves out. */
   records: { what: 'examines records', free: 0, base: 1_000, perUnit: 2_500 },
+  /** Index entries read to find what a filter selects, and to count. A page ends early where they are used up. */
+  indexEntries: { what: 'examines index entries', free: 0, base: 50_000, perUnit: 5_000 },
   /** Events read for a page, including those that a filter then leaves out. It ends early where they are used up. */
   events: { what: 'examines events', free: 0, base: 0, perUnit: 1_000 },
   /** Characters of the text of these events. */
@@ -54,6 +56,7 @@ export class Meter {
   /** The price of the request, in units. */
   readonly units: number;
   readonly #used: { [What in Metered]?: number } = {};
+  #end: AllowanceExhausted | undefined;
 
   constructor(units: number) {
     this.units = units;
@@ -77,7 +80,18 @@ export class Meter {
   draw(what: Metered, amount: number): void {
     this.spend(what, amount);
     const allowance = allowanceOf(what, this.units);
-    if (this.#used[what]! > allowance) throw new AllowanceExhausted(what, allowance);
+    if (this.#used[what]! <= allowance) return;
+    this.#end ??= new AllowanceExhausted(what, allowance);
+    throw this.#end;
+  }
+
+  /**
+   * Called before more is read: once an operation has failed, none of its other parts goes on.
+   *
+   * @throws QUERY_TOO_COMPLEX if an allowance was exhausted
+   */
+  check(): void {
+    if (this.#end) throw this.#end;
   }
 }
 

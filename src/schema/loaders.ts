@@ -21,6 +21,12 @@ export interface Caller {
   meter?: Meter;
 }
 
+/** Called before more is read. @throws AppError if the client is gone or what it paid for is used up */
+function checkBeforeRead({ isDisconnected, meter }: Caller): void {
+  if (isDisconnected()) throw clientDisconnected();
+  meter?.check();
+}
+
 const INTERNAL_CALLER: Caller = { isDisconnected: () => false, yieldsBetweenLevels: false };
 
 /** Requests up to this price cannot hold more than about ten megabytes. */
@@ -71,14 +77,11 @@ interface ReadingOfParents<R extends AnyRecord, T> extends Pick<Reading<T>, 'dra
 }
 
 /** Creates a loader that stops reading when the client disconnects. It batches what it loads if it may wait. */
-function loaderFor<T>(
-  { caller: { isDisconnected }, turns, isSynchronous }: Source,
-  reading: Reading<T>,
-): Load<T> {
+function loaderFor<T>({ caller, turns, isSynchronous }: Source, reading: Reading<T>): Load<T> {
   if (isSynchronous) return readingAhead(reading);
   const { read, draw } = reading;
   const batch = async (ids: readonly Id[]) => {
-    if (isDisconnected()) throw clientDisconnected();
+    checkBeforeRead(caller);
     return andThen(read(ids), (found) => {
       if (draw) for (const each of found) draw(each);
       return found;
@@ -195,9 +198,7 @@ export class Loaders {
     | undefined;
 
   constructor(tables: Tables, caller = INTERNAL_CALLER, isSynchronous = false) {
-    const check = () => {
-      if (caller.isDisconnected()) throw clientDisconnected();
-    };
+    const check = () => checkBeforeRead(caller);
     const turns = caller.yieldsBetweenLevels && !isSynchronous ? new Turns(check) : undefined;
     this.#from = { tables, caller, turns, isSynchronous };
   }
@@ -219,7 +220,7 @@ export class Loaders {
    */
   inTurn<T>(read: () => MaybePromise<T>): MaybePromise<T> {
     const readNow = () => {
-      if (this.#from.caller.isDisconnected()) throw clientDisconnected();
+      checkBeforeRead(this.#from.caller);
       return read();
     };
     const found = this.#lastTurn ? this.#lastTurn.then(() => ownTurn()).then(readNow) : readNow();
@@ -240,8 +241,8 @@ export class Loaders {
   ): MaybePromise<Page<RecordOf<R>>> {
     const { caller, tables } = this.#from;
     const read = () => {
-      if (caller.isDisconnected()) throw clientDisconnected();
-      return tables.table(record).page(filter, request);
+      checkBeforeRead(caller);
+      return tables.table(record).page(filter, request, caller.meter);
     };
     const loader = this.#recordLoader(record);
     const page = caller.yieldsBetweenLevels ? this.inTurn(read) : read();
@@ -253,7 +254,8 @@ export class Loaders {
   }
 
   count<R extends AnyRecord>(record: R, filter: FilterOf<R>): MaybePromise<number> {
-    return this.#from.tables.table(record).count(filter);
+    const { caller, tables } = this.#from;
+    return tables.table(record).count(filter, caller.meter);
   }
 
   /** Reads a page of the records that refer to a parent by a field. */
@@ -276,7 +278,8 @@ export class Loaders {
     if (!load) {
       const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
       load = this.#ofParents(record, field, list, {
-        read: (table, parents) => table.pagesByParent(field, parents, filter, request),
+        read: (table, parents) =>
+          table.pagesByParent(field, parents, filter, request, this.#from.caller.meter),
         draw: (page) => {
           drawPage(this.#from.caller, page.items);
           this.#recordLoader(record).add(page);
@@ -295,7 +298,7 @@ export class Loaders {
     filter: FilterOf<R>,
   ): MaybePromise<number> {
     const load = this.#ofParents(record, field, `count ${JSON.stringify(filter)}`, {
-      read: (table, parents) => table.countsByParent(field, parents, filter),
+      read: (table, parents) => table.countsByParent(field, parents, filter, this.#from.caller.meter),
     });
     return load(parent) as MaybePromise<number>;
   }

@@ -1,4 +1,6 @@
+import type { Meter } from '../foundation/meter.ts';
 import { type AnyRecord, referencesOf } from '../foundation/record.ts';
+import type { PageRequest } from './table.ts';
 
 /**
  * The combinations of fields that queries need an index for, each followed by the id: every filter, every
@@ -25,6 +27,13 @@ export const sortIndexesOf = (record: AnyRecord): readonly SortIndex[] =>
 
 /** Index entries that a page may examine if its filter has no index for its order. */
 export const MAX_EXAMINED = 1_000;
+
+/** How many each of some pages may examine: its share of what is left, but enough to lead on. */
+export const windowOf = ({ limit }: PageRequest, meter: Meter | undefined, pages: number): number =>
+  Math.min(
+    MAX_EXAMINED,
+    Math.max(limit + 1, Math.floor((meter?.left('indexEntries') ?? MAX_EXAMINED) / pages)),
+  );
 
 /** Index entries that a count may examine if no counts are kept for its filter. */
 export const MAX_COUNTED = 20_000;

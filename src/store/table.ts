@@ -1,6 +1,7 @@
 import type { Position, SortValue } from '../foundation/cursor.ts';
 import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from '../foundation/record.ts';
 
 /**
@@ -16,6 +17,8 @@ export interface PageRequest {
   order?: Order | undefined;
   /** Includes the bounds. */
   inclusive?: boolean | undefined;
+  /** Index entries to examine if no index has the filter in this order. */
+  examine?: number | undefined;
 }
 
 /** An order of a list. Equal values are ordered by id in the same direction, absent ones come last in either. */
@@ -48,7 +51,8 @@ export interface TableReads<R extends AnyRecord> {
   byIds(ids: readonly Id[]): MaybePromise<(RecordOf<R> | null)[]>;
   /** The record if the engine has it cached; undefined means nothing. */
   peek(id: Id): RecordOf<R> | undefined;
-  page(filter: FilterOf<R>, page: PageRequest): MaybePromise<Page<RecordOf<R>>>;
+  /** @param meter bounds what is examined. A page ends early, but not without an entry */
+  page(filter: FilterOf<R>, page: PageRequest, meter?: Meter): MaybePromise<Page<RecordOf<R>>>;
   /**
    * A page for each parent, in the order of the parents, with at most one database command.
    *
@@ -59,10 +63,17 @@ export interface TableReads<R extends AnyRecord> {
     parents: readonly Id[],
     filter: FilterOf<R>,
     page: PageRequest,
+    meter?: Meter,
   ): MaybePromise<Page<RecordOf<R>>[]>;
-  count(filter: FilterOf<R>): MaybePromise<number>;
+  /** @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows */
+  count(filter: FilterOf<R>, meter?: Meter): MaybePromise<number>;
   /** A number for each parent, in the order of the parents, with at most one database command. */
-  countsByParent(field: FieldNameOf<R>, parents: readonly Id[], filter: FilterOf<R>): MaybePromise<number[]>;
+  countsByParent(
+    field: FieldNameOf<R>,
+    parents: readonly Id[],
+    filter: FilterOf<R>,
+    meter?: Meter,
+  ): MaybePromise<number[]>;
 }
 
 /**

@@ -3,6 +3,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { folded } from '../../src/foundation/folded.ts';
+import { Meter } from '../../src/foundation/meter.ts';
 import type { AnyRecord } from '../../src/foundation/record.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { PageRequest, Table } from '../../src/store/table.ts';
@@ -282,6 +283,31 @@ describe('a filter without an index for the order', () => {
       expect(sizes).toHaveLength(Math.ceil(COUNT / 1_000));
     },
   );
+
+  it('examines no more than what was paid for, and still leads on', async () => {
+    const meter = new Meter(1);
+    meter.spend('indexEntries', meter.left('indexEntries') - 300);
+    const wanted = { status: ['sold' as const] };
+    const order = { field: 'name', descending: false };
+    const parents = ['1', '1', '1'];
+    const pages = await store
+      .table(Pet)
+      .pagesByParent('categoryId', parents, wanted, { limit: 2, order }, meter);
+    // The third page was known.
+    expect(meter.left('indexEntries')).toBe(100);
+    meter.spend('indexEntries', 100);
+    const page = await store.table(Pet).page(wanted, { limit: 9, order }, meter);
+    for (const { items, hasMore, end } of [...pages, page]) {
+      expect(items.length).toBeLessThan(2);
+      expect([hasMore, end?.value]).toEqual([true, 'N0']);
+    }
+    const [place] = pages;
+    // 100 of 643 with this name were examined.
+    const next = { ...order, afterValue: place!.end!.value };
+    const { end } = await store.table(Pet).page(wanted, { limit: 9, after: place!.end!.id, order: next });
+    expect(end?.value).toBe('N1');
+    expect(() => store.table(Pet).count({ name: { prefix: 'n0' } }, meter)).toThrow('index entries');
+  });
 
   it('counts few, and refuses to count too many', async () => {
     const table = store.table(Pet);

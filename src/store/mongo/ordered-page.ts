@@ -50,6 +50,7 @@ interface Search {
 /** How a page is read in an order other than by ascending id. */
 export class OrderedPage {
   readonly limit: number;
+  readonly #examine: number;
   readonly #searches: readonly Search[];
   /** The field that the list is ordered by; undefined for its id. */
   readonly #sort: string | undefined;
@@ -61,6 +62,7 @@ export class OrderedPage {
     const order: Order = request.order ?? { field: sort, descending: false };
     const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
     this.limit = request.limit;
+    this.#examine = request.examine ?? MAX_EXAMINED;
     this.#sort = sort;
     this.#backward = request.backward ?? false;
     const equal = Object.keys(where).filter((name) => !isList(where[name]));
@@ -97,8 +99,8 @@ export class OrderedPage {
       if (!others) return { found: [...entries, ...limited], end: undefined, hint };
       const last = { $project: { _id: 1, ...(this.#sort !== undefined && { [this.#sort]: 1 }) } };
       return {
-        found: [...entries, { $limit: MAX_EXAMINED }, { $match: others }, ...limited],
-        end: [...entries, { $skip: MAX_EXAMINED - 1 }, { $limit: 1 }, last],
+        found: [...entries, { $limit: this.#examine }, { $match: others }, ...limited],
+        end: [...entries, { $skip: this.#examine - 1 }, { $limit: 1 }, last],
         hint,
       };
     });

@@ -334,7 +334,7 @@ export class Records<D extends { _id: Key }, T> {
 }
 
 /** Whether a page is not simply in ascending order of ids. */
-const isOrdered = ({ order, inclusive }: PageRequest, prefix: ListConditions['prefix']): boolean =>
+export const isOrdered = ({ order, inclusive }: PageRequest, prefix: ListConditions['prefix']): boolean =>
   order !== undefined || inclusive === true || prefix !== undefined;
 
 /** The page of one parent. */

@@ -1,6 +1,7 @@
 import type { Collection, Document, Filter } from 'mongodb';
 import { notFound, unknownReference } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
+import type { Meter } from '../../foundation/meter.ts';
 import {
   type AnyRecord,
   type Fields,
@@ -13,7 +14,8 @@ import {
 import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
 import type { EventRecord } from '../events.ts';
 import type { Folding } from '../folding.ts';
-import type { Check, PageRequest, TableReads, TableWrites } from '../table.ts';
+import { windowOf } from '../indexes.ts';
+import type { Check, Page, PageRequest, TableReads, TableWrites } from '../table.ts';
 import type { Attempt, RunAttempts } from './attempts.ts';
 import { updateFor } from './changes.ts';
 import type { ChosenIds } from './chosen-ids.ts';
@@ -26,7 +28,7 @@ import type { IdSequences } from './ids.ts';
 import { createInsert, type Duplicate } from './inserts.ts';
 import { toKey } from './keys.ts';
 import { prefixCondition, prefixOf, sortProperty } from './ordered-page.ts';
-import { Records, type Where } from './records.ts';
+import { isOrdered, Records, type Where } from './records.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -82,20 +84,17 @@ export class MongoTable {
     return {
       byIds: (ids) => records.byId(ids) as Promise<never[]>,
       peek: () => undefined,
-      page: async (filter, page) => {
-        this.#requireFolded(filter, page);
-        return (await records.page(this.#where(filter), page, prefixOf(filter))) as never;
+      page: async (filter, page, meter) => {
+        const where = this.#where(filter);
+        const read = async (bounded: PageRequest) => [await records.page(where, bounded, prefixOf(filter))];
+        const [found] = await this.#bounded(filter, page, meter, 1, read);
+        return found as never;
       },
-      pagesByParent: async (field, parents, filter, page) => {
-        this.#requireFolded(filter, page);
-        const prefix = prefixOf(filter);
-        return (await records.pagesByParent(
-          parentOf(field),
-          parents,
-          this.#where(filter),
-          page,
-          prefix,
-        )) as never[];
+      pagesByParent: (field, parents, filter, page, meter) => {
+        const where = this.#where(filter);
+        const read = (bounded: PageRequest) =>
+          records.pagesByParent(parentOf(field), parents, where, bounded, prefixOf(filter));
+        return this.#bounded(filter, page, meter, parents.length, read) as Promise<never[]>;
       },
       count: async (filter) => {
         this.#requireFolded(filter);
@@ -113,6 +112,28 @@ export class MongoTable {
       update: (id, patch, check) => run((attempt) => this.#update(id, patch, check, attempt)),
       remove: (id, check) => run((attempt) => this.#remove(id, check, attempt)),
     };
+  }
+
+  /**
+   * Reads pages that share what is left to examine. Others may be read meanwhile, so what they may examine is
+   * spent before, and what they did not is given back.
+   *
+   * @throws UNAVAILABLE while names that they need are being folded
+   */
+  async #bounded<T>(
+    filter: Values,
+    request: PageRequest,
+    meter: Meter | undefined,
+    pages: number,
+    read: (request: PageRequest) => Promise<Page<T>[]>,
+  ): Promise<Page<T>[]> {
+    this.#requireFolded(filter, request);
+    if (!meter || !isOrdered(request, prefixOf(filter))) return await read(request);
+    const examine = windowOf(request, meter, pages);
+    meter.spend('indexEntries', pages * examine);
+    const found = await read({ ...request, examine });
+    for (const { items, end } of found) meter.spend('indexEntries', (end ? examine : items.length) - examine);
+    return found;
   }
 
   /** @throws UNAVAILABLE while names that a list needs are being folded */

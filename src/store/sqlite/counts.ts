@@ -1,6 +1,7 @@
 import { AppError } from '../../foundation/errors.ts';
 import type { Field } from '../../foundation/fields.ts';
 import type { Id } from '../../foundation/id.ts';
+import type { Meter } from '../../foundation/meter.ts';
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { type Column, columnsOf } from './columns.ts';
 import { type Conditions, idList } from './conditions.ts';
@@ -119,15 +120,13 @@ export class Counts {
   }
 
   /** @throws QUERY_TOO_COMPLEX if there are too many to count */
-  count(where: Conditions): number {
-    if (where.prefix) return countPrefix(this.#db, this.#record, where);
+  count(where: Conditions, meter?: Meter): number {
+    if (where.prefix) return countPrefix(this.#db, this.#record, where, meter);
     const params: Value[] = [];
     const kept = this.#keptFor(where);
     if (!kept) {
-      const counted = `select 1 from ${this.#plural}${conditionsOf(where, params)} limit ${MAX_COUNTED + 1}`;
-      const count = this.#db.value(`select count(*) from (${counted})`, params) as number;
-      if (count > MAX_COUNTED) throw tooMany();
-      return count;
+      const counted = `select 1 from ${this.#plural}${conditionsOf(where, params)}${limited(params, meter)}`;
+      return withinBounds(this.#db.value(`select count(*) from (${counted})`, params) as number, meter);
     }
     const isOfOneParent = where.equal.some(([column]) => column === kept.parent);
     const total = kept.parent && !isOfOneParent ? `${kept.parent} = 0` : undefined;
@@ -138,16 +137,16 @@ export class Counts {
    * @param parent the column with the parent
    * @throws QUERY_TOO_COMPLEX if there are too many to count
    */
-  countsByParent(parent: string, parents: readonly Id[], where: Conditions): number[] {
+  countsByParent(parent: string, parents: readonly Id[], where: Conditions, meter?: Meter): number[] {
     if (where.prefix) {
       return parents.map((id) => {
         const ofParent = { ...where, equal: [...where.equal, [parent, BigInt(id)] as const] };
-        return countPrefix(this.#db, this.#record, ofParent);
+        return countPrefix(this.#db, this.#record, ofParent, meter);
       });
     }
     const params: Value[] = [idList(parents)];
     const kept = this.#keptFor({ ...where, equal: [...where.equal, [parent, null]] });
-    if (!kept) return this.#countedByParent(parent, parents, where, params);
+    if (!kept) return this.#countedByParent(parent, parents, where, params, meter);
     const sum = this.#sumOf(kept, conditionsOf(where, params, `${parent} = parent.value`));
     return this.#db.json<number[]>(
       `select json_group_array(n) from (select (${sum}) as n from json_each(?1) as parent order by parent.key)`,
@@ -155,15 +154,22 @@ export class Counts {
     )!;
   }
 
-  #countedByParent(parent: string, parents: readonly Id[], where: Conditions, params: Value[]): number[] {
+  #countedByParent(
+    parent: string,
+    parents: readonly Id[],
+    where: Conditions,
+    params: Value[],
+    meter: Meter | undefined,
+  ): number[] {
     const some = conditionsOf(where, params, `${parent} in (select value from json_each(?1))`);
-    const counted = `select ${parent} from ${this.#plural}${some} limit ${MAX_COUNTED + 1}`;
+    const counted = `select ${parent} from ${this.#plural}${some}${limited(params, meter)}`;
     const groups = this.#db.json<[Id, number][]>(
       `select json_group_array(json_array(cast(${parent} as text), n))
        from (select ${parent}, count(*) as n from (${counted}) group by 1)`,
       params,
     )!;
-    if (groups.reduce((sum, [, count]) => sum + count, 0) > MAX_COUNTED) throw tooMany();
+    const total = groups.reduce((sum, [, count]) => sum + count, 0);
+    withinBounds(total, meter);
     const counts = new Map(groups);
     return parents.map((id) => counts.get(id) ?? 0);
   }
@@ -176,6 +182,17 @@ export class Counts {
   #sumOf({ table }: KeptCounts, where: string): string {
     return `select coalesce(sum(${this.#plural}), 0) from ${table}${where}`;
   }
+}
+
+/** A LIMIT clause of one more than may be counted. */
+const limited = (params: Value[], meter: Meter | undefined): string =>
+  ` limit ?${params.push(Math.min(MAX_COUNTED, meter?.left('indexEntries') ?? MAX_COUNTED) + 1)}`;
+
+/** @throws QUERY_TOO_COMPLEX if there are too many to count */
+function withinBounds(count: number, meter: Meter | undefined): number {
+  if (count > MAX_COUNTED) throw tooMany();
+  meter?.draw('indexEntries', count);
+  return count;
 }
 
 /** A WHERE clause with its parameters. */

@@ -1,7 +1,8 @@
 import type { Position, SortValue } from '../../foundation/cursor.ts';
+import type { Meter } from '../../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { tooManyToCount } from '../conflicts.ts';
-import { MAX_COUNTED, MAX_EXAMINED, planOf, type SortPlan } from '../indexes.ts';
+import { MAX_COUNTED, planOf, type SortPlan } from '../indexes.ts';
 import {
   type IdBound,
   type Segment,
@@ -45,6 +46,7 @@ interface Range {
 /**
  * Reads a page in any order.
  *
+ * @param most index entries to examine if no index has all conditions
  * @param read runs a query for all columns of some rows
  */
 export function readOrderedPage<T>(
@@ -52,8 +54,9 @@ export function readOrderedPage<T>(
   record: AnyRecord,
   where: Conditions,
   request: PageRequest,
+  most: number,
   read: (sql: string, params: Value[]) => T[],
-): Page<T> {
+): Page<T> & { examined: number } {
   const { limit, backward } = request;
   const sort = request.order?.field ?? where.prefix?.field;
   const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
@@ -65,14 +68,14 @@ export function readOrderedPage<T>(
   for (const part of segmentsOf(field, { ...request, order }, where.prefix?.text).flatMap(partsOf)) {
     const range: Range = { record, sort, part, plan, where };
     const isExact = plan === undefined || plan.isExact;
-    const window = isExact ? undefined : MAX_EXAMINED - examined;
+    const window = isExact ? undefined : most - examined;
     const { sql, params } = rowsOf(range, limit + 1 - items.length, window);
     items.push(...read(sql, params));
     if (items.length > limit) break;
     if (window === undefined) continue;
     const { count, last } = examinedOf(db, range, window);
     examined += count;
-    if (examined < MAX_EXAMINED) continue;
+    if (examined < most) continue;
     end = last;
     break;
   }
@@ -82,7 +85,7 @@ export function readOrderedPage<T>(
     end = undefined;
   }
   if (backward) items.reverse();
-  return { items, hasMore, ...(end && { end }) };
+  return { items, hasMore, examined, ...(end && { end }) };
 }
 
 const conditionsOf = ({ equal, oneOf }: Conditions): number => equal.length + (oneOf ? 1 : 0);
@@ -234,7 +237,12 @@ function matching({ equal, oneOf }: Conditions, indexed: readonly string[]): Que
  *
  * @throws QUERY_TOO_COMPLEX if there are too many to examine
  */
-export function countPrefix(db: Connection, record: AnyRecord, where: Conditions): number {
+export function countPrefix(
+  db: Connection,
+  record: AnyRecord,
+  where: Conditions,
+  meter: Meter | undefined,
+): number {
   const { field: sort, text } = where.prefix!;
   const plan = planFor(record, sort, where);
   const [part] = partsOf({ values: 'present', ...withinPrefix(text), descending: false });
@@ -246,10 +254,12 @@ export function countPrefix(db: Connection, record: AnyRecord, where: Conditions
     others.sql === '' ? '1 as matches' : `(${others.sql}) as matches`,
     allOf(where.equal.filter(([name]) => indexed.includes(name))),
   );
+  const most = Math.min(MAX_COUNTED, meter?.left('indexEntries') ?? MAX_COUNTED);
   const [examined, count] = db.get(
     `select count(*), coalesce(sum(matches), 0) from (${entries.sql} limit ?)`,
-    [...others.params, ...entries.params, MAX_COUNTED + 1],
+    [...others.params, ...entries.params, most + 1],
   ) as [number, number];
   if (examined > MAX_COUNTED) throw tooManyToCount();
+  meter?.draw('indexEntries', examined);
   return count;
 }

@@ -2,7 +2,9 @@ import { LRUCache } from 'lru-cache';
 import { notFound } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
 import { lruCache } from '../../foundation/lru.ts';
+import type { Meter } from '../../foundation/meter.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
+import { windowOf } from '../indexes.ts';
 import type { Check, Page, PageRequest } from '../table.ts';
 import { type Column, columnsOf } from './columns.ts';
 import { type Conditions, idList, type Where } from './conditions.ts';
@@ -138,9 +140,9 @@ export class Records<T extends { id: Id }> {
     return ids.map((id) => found.get(id) ?? null);
   }
 
-  page(where: Where, request: PageRequest): Page<T> {
+  page(where: Where, request: PageRequest, meter?: Meter): Page<T> {
     if (!where) return { items: [], hasMore: false };
-    if (isOrdered(where, request)) return this.#orderedPage(where, request);
+    if (isOrdered(where, request)) return this.#orderedPage(where, request, meter);
     const params = pageParams(where, request);
     const shape = pageShape(where, request, '');
     const [page] = this.#pagesOf(shape, params, () => {
@@ -154,12 +156,18 @@ export class Records<T extends { id: Id }> {
   }
 
   /** Reads one page per value of the column `parent`, each by its own index search. */
-  pagesByParent(parent: string, parents: readonly Id[], where: Where, request: PageRequest): Page<T>[] {
+  pagesByParent(
+    parent: string,
+    parents: readonly Id[],
+    where: Where,
+    request: PageRequest,
+    meter?: Meter,
+  ): Page<T>[] {
     if (!where) return parents.map(() => ({ items: [], hasMore: false }));
     if (isOrdered(where, request)) {
-      return parents.map((id) => {
+      return parents.map((id, at) => {
         const ofParent = { ...where, equal: [...where.equal, [parent, BigInt(id)] as const] };
-        return this.#orderedPage(ofParent, request);
+        return this.#orderedPage(ofParent, request, meter, parents.length - at);
       });
     }
     const params = pageParams(where, request, idList(parents));
@@ -176,19 +184,24 @@ export class Records<T extends { id: Id }> {
     });
   }
 
-  #orderedPage(where: Conditions, request: PageRequest): Page<T> {
+  /** @param pages that share what is left to examine */
+  #orderedPage(where: Conditions, request: PageRequest, meter: Meter | undefined, pages = 1): Page<T> {
+    const most = windowOf(request, meter, pages);
     const key = JSON.stringify([where, request], (_, value) =>
       typeof value === 'bigint' ? String(value) : value,
     );
-    const [page] = this.#cachedPages(`ordered ${key}`, () => [
-      readOrderedPage(this.#db, this.#record, where, request, (sql, params) => {
+    const [page] = this.#cachedPages(`ordered ${most} ${key}`, () => {
+      const read = (sql: string, params: Value[]) => {
         const rows = this.#db.json<(readonly unknown[])[]>(
           `select json_group_array(${this.#json}) from (${sql})`,
           params,
         );
         return rows!.map(this.#decode);
-      }),
-    ]);
+      };
+      const { examined, ...found } = readOrderedPage(this.#db, this.#record, where, request, most, read);
+      meter?.spend('indexEntries', examined);
+      return [found];
+    });
     return page!;
   }
 

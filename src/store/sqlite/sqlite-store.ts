@@ -157,10 +157,10 @@ function portsOf(db: Connection, table: SqliteTable<AnyRecord>, isServer: boolea
   const reads = {
     byIds: (ids) => table.byIds(ids),
     peek: (id) => table.peek(id),
-    page: (filter, page) => table.page(filter, page),
-    pagesByParent: (field, parents, filter, page) => table.pagesByParent(field, parents, filter, page),
-    count: (filter) => table.count(filter),
-    countsByParent: (field, parents, filter) => table.countsByParent(field, parents, filter),
+    page: (...args) => table.page(...args),
+    pagesByParent: (...args) => table.pagesByParent(...args),
+    count: (...args) => table.count(...args),
+    countsByParent: (...args) => table.countsByParent(...args),
   } satisfies TableReads<AnyRecord>;
   const within: TableWrites<AnyRecord> = {
     insert: (input) => table.insert(input),

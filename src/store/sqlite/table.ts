@@ -1,6 +1,7 @@
 import { unknownReference } from '../../foundation/errors.ts';
 import type { Field } from '../../foundation/fields.ts';
 import type { Id } from '../../foundation/id.ts';
+import type { Meter } from '../../foundation/meter.ts';
 import {
   type AnyRecord,
   holdersOf,
@@ -83,8 +84,8 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     return this.#records.byIds(ids) as (RecordOf<R> | null)[];
   }
 
-  page(filter: Values, request: PageRequest): Page<RecordOf<R>> {
-    return this.#records.page(this.#where(filter, request), request) as Page<never>;
+  page(filter: Values, request: PageRequest, meter?: Meter): Page<RecordOf<R>> {
+    return this.#records.page(this.#where(filter, request), request, meter) as Page<never>;
   }
 
   pagesByParent(
@@ -92,9 +93,10 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     parents: readonly Id[],
     filter: Values,
     request: PageRequest,
+    meter?: Meter,
   ): Page<RecordOf<R>>[] {
     const where = this.#where(filter, request);
-    return this.#records.pagesByParent(columnName(field), parents, where, request) as Page<never>[];
+    return this.#records.pagesByParent(columnName(field), parents, where, request, meter) as Page<never>[];
   }
 
   /** Must be called when the order of records has changed without a write. */
@@ -109,16 +111,16 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     return where;
   }
 
-  count(filter: Values): number {
+  count(filter: Values, meter?: Meter): number {
     const where = this.#where(filter);
-    return where ? this.#counts.count(where) : 0;
+    return where ? this.#counts.count(where, meter) : 0;
   }
 
-  countsByParent(field: string, parents: readonly Id[], filter: Values): number[] {
+  countsByParent(field: string, parents: readonly Id[], filter: Values, meter?: Meter): number[] {
     const { [field]: parent, ...others } = filter;
     const where = this.#where(others);
     if (!where) return parents.map(() => 0);
-    const counts = this.#counts.countsByParent(columnName(field), parents, where);
+    const counts = this.#counts.countsByParent(columnName(field), parents, where, meter);
     return parent === undefined ? counts : counts.map((n, i) => (parents[i] === parent ? n : 0));
   }
 
