@@ -3,6 +3,7 @@ import { type Socket, Server as SocketServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from './foundation/errors.ts';
 import type { RequestHandler } from './gateway.ts';
+import { BoundedRequest } from './http/bounded-request.ts';
 import { Connection, type Queue } from './http/connection.ts';
 import { hasValidHost } from './http/host.ts';
 import { responseClass, UnreadResponses } from './http/unread-responses.ts';
@@ -65,6 +66,7 @@ export function createHttpServer(
     noDelay: true,
     // Node's own response would not be in our error format.
     requireHostHeader: false,
+    IncomingMessage: BoundedRequest,
     ServerResponse: responseClass(unread),
   });
   // Node would silently drop headers beyond its limit. We refuse such requests instead; maxHeaderSize bounds

@@ -1,9 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError } from '../foundation/errors.ts';
+import { isCut, MAX_CHUNKS } from './bounded-request.ts';
 import { acceptsContentType } from './media-type.ts';
 import type { RequestContext } from './request-context.ts';
 
 const MAX_BODY_BYTES = 100_000;
+
+const tooManyChunks = () =>
+  new AppError('PAYLOAD_TOO_LARGE', `The body has more than ${MAX_CHUNKS.toLocaleString('en-US')} chunks.`);
 
 const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body exceeds ${MAX_BODY_BYTES} bytes.`);
 
@@ -31,6 +35,7 @@ export async function readBody(context: RequestContext, types: readonly string[]
   if (expectsContinue(request)) response.writeContinue();
   // What came with the head is parsed before the next microtask, so most bodies are whole by then.
   await undefined;
+  if (isCut(request)) throw tooManyChunks();
   if (!request.complete) return receiveBody(request);
   const body: Buffer = request.read() ?? NOTHING;
   if (body.length > MAX_BODY_BYTES) throw tooLarge();
@@ -56,6 +61,7 @@ function receiveBody(request: IncomingMessage): Promise<Buffer> {
     request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
     const cut = () => reject(new AppError('BAD_REQUEST', 'The body is incomplete.'));
     request.on('error', cut);
+    request.once('cut', () => reject(tooManyChunks()));
     request.on('aborted', cut);
   });
 }
@@ -77,6 +83,7 @@ const DRAIN_TIMEOUT = 1_000;
  * new request.
  */
 export function mustCloseConnection({ request }: RequestContext): boolean {
+  if (isCut(request)) return true;
   if (request.complete) return false;
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
   if (length === undefined && coding === undefined) return false;

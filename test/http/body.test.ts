@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { MAX_CHUNKS } from '../../src/http/bounded-request.ts';
 import type { TestGateway } from '../kit/gateway.ts';
 import { sqlite, useGateway } from '../kit/petstore.ts';
 import { exchangeRaw, openRaw } from '../kit/raw.ts';
@@ -97,5 +98,25 @@ describe('request bodies that are not needed', () => {
     });
     expect(status).toBe(413);
     expect(headers.connection).toBe('close');
+  });
+});
+
+describe('a body in many chunks', () => {
+  const kit = useGateway(sqlite);
+  const inChunks = (count: number, key: string) =>
+    `${head('/pets', 'Transfer-Encoding: chunked', 'Connection: close', `X-API-Key: ${key}`)}${'1\r\n \r\n'.repeat(count - 1)}2\r\n{}\r\n0\r\n\r\n`;
+
+  it.each([
+    [MAX_CHUNKS, 400, 'VALIDATION_FAILED'],
+    [MAX_CHUNKS + 1, 413, 'PAYLOAD_TOO_LARGE'],
+    [90_000, 413, 'PAYLOAD_TOO_LARGE'],
+  ])('of %i is answered with %i', async (count, status, code) => {
+    const response = await exchangeRaw(kit.gateway.url, inChunks(count, kit.gateway.key));
+    expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} .*"${code}"`, 's'));
+  });
+
+  it('is not read to the end for a caller without a key', async () => {
+    const response = await exchangeRaw(kit.gateway.url, inChunks(90_000, ''));
+    expect(response).toMatch(/^HTTP\/1.1 401 .*\r\nConnection: close\r\n/s);
   });
 });
