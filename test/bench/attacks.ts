@@ -15,11 +15,13 @@ export interface Attack {
   /** Defaults to `/graphql`. */
   path?: string;
   headers?: Readonly<Record<string, string>>;
+  /** Whose it is: by default a key with a budget, otherwise none or one that is banned. */
+  key?: 'none' | 'banned';
   /**
    * The JSON body, usually the parameters of one GraphQL request. `n` differs for each request, so that an attack can make
-   * every one unique.
+   * every one unique. Without them it is a GET.
    */
-  parameters: (n: number) => unknown;
+  parameters?: (n: number) => unknown;
 }
 
 const names = (count: number, field: string | ((i: number) => string)): string =>
@@ -166,6 +168,86 @@ export const ATTACKS: readonly Attack[] = [
     name: '7,000 unknown fields in a new pet, over REST',
     path: '/pets',
     parameters: (n) => Object.fromEntries(distinctTexts(7_000).map((name) => [`x${name}_${n}`, 1])),
+  },
+  ...[0, 1].map((i) =>
+    unique(
+      `${i === 0 ? 1 : 49} units of counts by the beginning of a name`,
+      `{ categories(first: 49) { nodes { ${names(i === 0 ? 1 : 99, (n) => `pets(first: 1, filter: {name: "${n}"}) { totalCount }`)} } } }`,
+    ),
+  ),
+  ...[0, 1].map((i) =>
+    unique(
+      `${i === 0 ? 1 : 49} units of lists without an index for their order`,
+      `{ categories(first: 49) { nodes { ${names(i === 0 ? 1 : 80, (n) => `pets(first: 1, filter: {name: "${n}"}) { nodes { id } }`)} } } }`,
+    ),
+  ),
+  unique(
+    'a mutation with 4,600 lists and their counts below it',
+    `mutation { ${names(2, (m) => `updateCategory(id: ${m + 1}, input: {}) { pets(first: 100) { nodes { ${names(23, (n) => `orders(first: 1, after: "${n}") { totalCount pageInfo { hasPreviousPage } }`)} } } }`)} }`,
+  ),
+  unique(
+    'a mutation with 4,802 lists below it',
+    `mutation { ${names(2, (m) => `updateCategory(id: ${m + 1}, input: {}) { pets(first: 49) { nodes { ${names(49, (n) => `orders(first: 1, after: "${n}") { nodes { id } }`)} } } }`)} }`,
+  ),
+  ...['order.deleted', 'webhook.test'].map((type) => ({
+    name: `events of a type that is rare: ${type}`,
+    path: `/events?type=${type}`,
+  })),
+  {
+    name: 'a stream of events of a type that is rare, from the first',
+    path: '/events/stream?type=order.deleted&after=0',
+  },
+  { name: 'a type of events 1,500 times', path: `/events?${'type=pet.created&'.repeat(1_000)}` },
+  ...['accept', 'accept-encoding', 'content-type', 'if-none-match'].flatMap((header) => [
+    { name: `14,000 commas in ${header}`, path: '/pets/1', headers: { [header]: ','.repeat(14_000) } },
+    {
+      name: `14,000 semicolons in ${header}, without a key`,
+      path: '/graphql?query={__typename}',
+      headers: { [header]: ';'.repeat(14_000) },
+      key: 'none' as const,
+    },
+  ]),
+  {
+    name: 'a batch of mutations with descriptions of the pets of a category',
+    parameters: (n) =>
+      Array.from({ length: 10 }, (_, i) => ({
+        query: `mutation { updatePet(id: 1, input: {}) { category { pets(first: 100) { nodes { category { description } } } } } } #${n} ${i}`,
+      })),
+  },
+  unique(
+    '360 invalid page sizes below a page',
+    `{ pets(first: 2) { nodes { ${names(360, 'orders(first: 0) { totalCount }')} } } }`,
+  ),
+  unique(
+    '1,900 literals below 50 categories',
+    `{ categories(first: 50) { nodes { pets(first: 1, filter: {status: [${'sold '.repeat(1_900)}]}) { totalCount } } } }`,
+  ),
+  unique('a name of 90 kB', `query ${'n'.repeat(90_000)} { __typename }`),
+  unique('an alias of 90 kB', `{ ${'n'.repeat(90_000)}: __typename }`),
+  unique('a skipped subscription', 'subscription { events @skip(if: true) { id } }'),
+  {
+    name: 'prices of a batch of 10 documents of 9,000 fields',
+    path: '/graphql/cost',
+    parameters: (n) =>
+      Array.from({ length: 10 }, (_, i) => ({
+        query: `{ pet(id: 1) { ${'id '.repeat(2_800)} } } #${n} ${i}`,
+      })),
+  },
+  {
+    name: 'the same batch to run, of a banned key',
+    key: 'banned',
+    parameters: (n) =>
+      Array.from({ length: 10 }, (_, i) => ({
+        query: `{ pet(id: 1) { ${'id '.repeat(2_800)} } } #${n} ${i}`,
+      })),
+  },
+  { name: 'any request of a banned key', path: '/pets?limit=100', key: 'banned' },
+  { name: 'any request without a key', path: '/pets?limit=100', key: 'none' },
+  { name: 'a target of 14,000 characters', path: `/pets?${'a='.repeat(7_000)}` },
+  {
+    name: '4,000 encoded characters in a target, without a key',
+    path: `/pets/${'%F0%9F%98%80'.repeat(1_000)}`,
+    key: 'none',
   },
   unique('free names', `{ ${names(100, '__typename')} }`),
   { ...unique('free names, written by Yoga', `{ ${names(100, '__typename')} }`), headers: MULTIPART },

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
@@ -11,14 +12,15 @@ import type { Store } from '../../src/store/store.ts';
 import findMongo, { dropDatabase, freePort, mongoUri } from '../kit/mongo.ts';
 import { countingProxy, type Traffic } from './counting-proxy.ts';
 import { load } from './load.ts';
-import { unlimitedKey } from './seed.ts';
-import { cpuMilliseconds, type MeasuredServer, startServer } from './server.ts';
+import { release, unlimitedKey } from './seed.ts';
+import { cpuMilliseconds, type MeasuredServer, median, startServer } from './server.ts';
 import { WORKLOADS } from './workloads.ts';
 
 /**
  * `npm run costs [-- --requests 5000 --warm-up 10000]`: the cost of a request on each engine once the code is warm: the
  * CPU time of the gateway, which does not depend on the speed of the database, and the commands and bytes exchanged with
- * MongoDB. Then how many pets per second one and two instances create in one category, which does depend on it. The
+ * MongoDB. Then how much of their work is done for clients that leave before they are answered, which may be a quarter, and
+ * how many pets per second one and two instances create in one category, which does depend on it. The
  * figures are for docs/growing.md. Finds a MongoDB in the same way as the tests.
  */
 const { values } = parseArgs({
@@ -34,6 +36,10 @@ const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 15;
 const LOAD_SECONDS = 15;
 const CREATION_SECONDS = 5;
+/** Requests of 50 units whose clients leave, when they do, in milliseconds, and how much of the work may be done. */
+const LEAVING = 40;
+const LEAVE_AFTER = 15;
+const MAX_SHARE = 0.25;
 const PETS = 500;
 const CATEGORIES = 50;
 
@@ -55,15 +61,20 @@ const database = `costs-${process.pid}`;
 const proxy = await countingProxy(mongoUri(database));
 try {
   const file = join(home, 'petstore.db');
-  const embedded = openSqliteStore({ records: RECORDS, file, role: 'server' });
+  const embedded = openSqliteStore({ records: RECORDS, file: `${file}.seed`, role: 'server' });
   const embeddedKey = await fill(embedded);
   embedded.close();
+  release(`${file}.seed`, file);
   const store = await openMongoStore({ records: RECORDS, uri: mongoUri(database) });
   const key = await fill(store);
   await store.close();
 
   const embeddedCosts = await costsOf({ DATA_FILE: file }, embeddedKey);
   const mongoCosts = await costsOf({ MONGODB_URI: proxy.uri }, key, proxy.traffic);
+  const shares = [
+    await shareForLeaving({ DATA_FILE: file }, embeddedKey),
+    await shareForLeaving({ MONGODB_URI: mongoUri(database) }, key),
+  ];
   const creations = [await creationsPerSecond(1, key), await creationsPerSecond(2, key)];
 
   console.log(
@@ -78,6 +89,11 @@ try {
     ];
     console.log(`| ${name} ${what} | ${cells.join(' | ')} |`);
   }
+  const [embeddedShare, mongoShare] = shares.map((share) => `${(100 * share).toFixed(0)} %`);
+  console.log(
+    `\nWork done for ${LEAVING} clients that leave after ${LEAVE_AFTER} ms: ${embeddedShare} embedded, ${mongoShare} with MongoDB (at most ${100 * MAX_SHARE} %)`,
+  );
+  if (Math.max(...shares) > MAX_SHARE) process.exitCode = 1;
   console.log(
     `\nCreations per second in one category: ${creations[0]!.toFixed(0)} with one instance, ${creations[1]!.toFixed(0)} with two`,
   );
@@ -122,6 +138,39 @@ async function costsOf(
       costs.set(workload.name, { time, commands: commands / responses, bytes: bytes / responses });
     }
     return costs;
+  } finally {
+    await server.stop();
+  }
+}
+
+/** The CPU time of requests whose clients leave, as a share of that of the same requests answered. */
+async function shareForLeaving(settings: Record<string, string>, key: string): Promise<number> {
+  const server = await startGateway(settings);
+  const fields = Array.from({ length: 24 }, (_, n) => `a${n}: id`).join(' ');
+  let sent = 0;
+  const send = async (leaveAfter?: number): Promise<void> => {
+    const query = `{ categories(first: 50) { nodes { pets(first: 99) { nodes { ${fields} } } } } } #${sent++}`;
+    const request = fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify({ query }),
+      ...(leaveAfter !== undefined && { signal: AbortSignal.timeout(leaveAfter) }),
+    });
+    await request.then((response) => response.text()).catch(() => {});
+  };
+  const spentBy = async (leaveAfter?: number): Promise<number> => {
+    const before = cpuMilliseconds(server.child);
+    await Promise.all(Array.from({ length: LEAVING }, () => send(leaveAfter)));
+    // What is not ended goes on.
+    for (let spent = -1; spent < cpuMilliseconds(server.child) - 5; await sleep(300))
+      spent = cpuMilliseconds(server.child);
+    return cpuMilliseconds(server.child) - before;
+  };
+  try {
+    for (let n = 0; n < 3; n++) await spentBy();
+    const ratios: number[] = [];
+    for (let n = 0; n < 5; n++) ratios.push((await spentBy(LEAVE_AFTER)) / (await spentBy()));
+    return median(ratios);
   } finally {
     await server.stop();
   }

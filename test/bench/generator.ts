@@ -10,7 +10,9 @@ import {
   isLeafType,
   isListType,
   isNonNullType,
+  type OperationTypeNode,
 } from 'graphql';
+import { encodeCursor } from '../../src/foundation/cursor.ts';
 import type { RawRequest } from './attacks.ts';
 
 /** A pseudo-random choice that a seed repeats. */
@@ -53,7 +55,19 @@ const TEXTS = [
   'UGV0OjE',
   'petstore',
 ];
+/** Places in lists of several orders. */
+const CURSORS = [
+  ...['1', '50', '9223372036854775807'],
+  ...['name', '-name'].map((sort) => encodeCursor(sort, { id: '9', value: '1'.padEnd(200, 'p') })),
+  ...['-id', 'quantity', 'shipDate'].map((sort) => encodeCursor(sort, { id: '9', value: null })),
+];
 const NUMBERS = [0, 1, 2, 10, 20, 50, 99, 100, 101, 2_147_483_647];
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
+const MEDIA_TYPES = [
+  ...['*/*', 'application/json', 'application/json;IEEE754Compatible=true', 'application/x-ndjson'],
+  ...['text/event-stream', 'multipart/mixed', 'application/graphql-response+json'],
+];
 
 /** JSON Schema as OpenAPI 3.0 has it. */
 // biome-ignore lint/suspicious/noExplicitAny: any schema
@@ -68,6 +82,7 @@ export class RequestGenerator {
   /** Tokens left for the document. */
   #tokens = 0;
   #names = 0;
+  #isSubscription = false;
   #variables: { definition: string; name: string; value: unknown }[] = [];
 
   /** @param openapi the OpenAPI document, whose operations, parameters, headers and bodies are drawn on */
@@ -86,13 +101,16 @@ export class RequestGenerator {
         'content-encoding',
       ]),
       ...['origin', 'user-agent', 'traceparent', 'x-request-id', 'x-ratelimit-extension', 'prefer', 'cookie'],
+      ...['range', 'last-event-id', 'if-modified-since', 'forwarded', 'sec-fetch-dest', 'accept-charset'],
+      ...['mcp-protocol-version', 'mcp-method', 'mcp-name', 'access-control-request-headers', 'baggage'],
     ];
   }
 
   /** The request of a seed. */
   request(seed: number): RawRequest {
     this.#draw = new Draw(seed);
-    const made = this.#draw.chance(0.65) ? this.#graphql() : this.#rest();
+    const kind = this.#draw.next();
+    const made = kind < 0.55 ? this.#graphql() : kind < 0.9 ? this.#rest() : this.#mcp();
     return { ...made, headers: { ...this.#someHeaders(), ...made.headers } };
   }
 
@@ -109,9 +127,7 @@ export class RequestGenerator {
   #headerValue(name: string): string {
     const draw = this.#draw;
     if (name === 'x-ratelimit-extension') return 'on';
-    const member = name.startsWith('if-')
-      ? '"tag"'
-      : draw.of(['*/*', 'application/json', 'text/event-stream', 'multipart/mixed', 'gzip', 'a;q=0.5', 'x']);
+    const member = name.startsWith('if-') ? '"tag"' : draw.of([...MEDIA_TYPES, 'gzip', 'a;q=0.5', 'x']);
     const separator = draw.of([', ', ',', ';', ';a=b,']);
     return times(draw.of([1, 1, 2, 31, 32, 33, 1_000, 3_000]), () => member)
       .join(separator)
@@ -123,6 +139,8 @@ export class RequestGenerator {
     const one = () => ({
       ...this.#operation(),
       ...(draw.chance(0.1) && { extensions: { persistedQuery: { version: 1, sha256Hash: '0'.repeat(64) } } }),
+      ...(draw.chance(0.05) && { documentId: draw.of(['0'.repeat(64), ...TEXTS]) }),
+      ...(draw.chance(0.05) && { operationName: draw.of(['Q', ...TEXTS]) }),
     });
     const batch = draw.chance(0.15);
     const parameters = batch ? times(draw.of([2, 5, 10]), one) : one();
@@ -141,7 +159,48 @@ export class RequestGenerator {
       headers: {
         'content-type': 'application/json',
         ...(way === 'multipart' && { accept: 'multipart/mixed' }),
+        ...(this.#isSubscription && { accept: 'text/event-stream' }),
       },
+    };
+  }
+
+  /** A call of a tool with the arguments of its REST operation, or another method of the protocol. */
+  #mcp(): RawRequest {
+    const draw = this.#draw;
+    const [[, methods]] = [draw.of(Object.entries<JsonSchema>(this.#openapi.paths))];
+    const {
+      operationId,
+      parameters = [],
+      requestBody,
+    } = methods[draw.of(METHODS.filter((one) => methods[one]))];
+    const body = requestBody && Object.values<JsonSchema>(this.#resolved(requestBody).content)[0].schema;
+    const given = [...(methods.parameters ?? []), ...parameters]
+      .map((one) => this.#resolved(one))
+      .filter((one) => one.in === 'path' || (one.in === 'query' && draw.chance(0.5)));
+    const tools = [
+      { name: 'graphql', arguments: this.#operation() },
+      { name: 'schema', arguments: {} },
+      {
+        name: operationId,
+        arguments: {
+          ...Object.fromEntries(given.map(({ name, schema }) => [name, this.#json(schema)])),
+          ...((body && this.#json(body)) as object | undefined),
+        },
+      },
+    ];
+    const method = draw.of([
+      ...times(6, () => 'tools/call'),
+      'tools/list',
+      'initialize',
+      'ping',
+      'server/discover',
+    ]);
+    const params = method === 'tools/call' ? draw.of([...tools, ...tools.slice(2), ...tools.slice(2)]) : {};
+    return {
+      method: 'POST',
+      path: '/mcp',
+      body: JSON.stringify({ jsonrpc: '2.0', id: draw.of([1, ...TEXTS]), method, params }),
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     };
   }
 
@@ -150,8 +209,15 @@ export class RequestGenerator {
     this.#tokens = draw.of([20, 100, 400, 400, 1_900, 1_900, 3_000]);
     this.#names = 0;
     this.#variables = [];
-    const kind = draw.chance(0.85) ? 'query' : 'mutation';
-    const root = kind === 'query' ? this.#schema.getQueryType()! : this.#schema.getMutationType()!;
+    const kind = draw.of([
+      ...times(16, () => 'query' as const),
+      'mutation',
+      'mutation',
+      'mutation',
+      'subscription',
+    ]);
+    this.#isSubscription = kind === 'subscription';
+    const root = this.#schema.getRootType(kind as OperationTypeNode)!;
     const free = draw.chance(0.25);
     const body = this.#selection(root, draw.of([1, 2, 4, 8]), free);
     const definitions = this.#variables.map(({ definition }) => definition).join(' ');
@@ -235,17 +301,16 @@ export class RequestGenerator {
     if (type.name === 'Int') return draw.chance(0.7) ? draw.of([1, 10, 50, 100]) : draw.of(NUMBERS);
     if (type.name === 'Boolean') return draw.chance(0.5);
     if (type.name === 'ID')
-      return draw.chance(0.8) ? String(1 + Math.floor(draw.next() * 100)) : draw.of(TEXTS);
+      return draw.chance(0.8) ? String(1 + Math.floor(draw.next() * 100)) : draw.of([...TEXTS, ...CURSORS]);
+    if (type.name === 'Date') return draw.of(['2026-11-22', '2026-08-25', 'never']);
     if (type.name === 'DateTime') return draw.of(['2026-01-31T09:30:00Z', 'never']);
-    return draw.of(TEXTS);
+    return draw.of([...TEXTS, ...CURSORS]);
   }
 
   #rest(): RawRequest {
     const draw = this.#draw;
-    const [path, methods] = draw.of(
-      Object.entries<JsonSchema>(this.#openapi.paths).filter(([path]) => !path.includes('stream')),
-    );
-    const method = draw.of(Object.keys(methods).filter((name) => /^(get|post|put|patch)$/.test(name)));
+    const [path, methods] = draw.of(Object.entries<JsonSchema>(this.#openapi.paths));
+    const method = draw.of(METHODS.filter((one) => methods[one]));
     const { parameters = [], requestBody } = methods[method];
     const all = [...(methods.parameters ?? []), ...parameters].map((one) => this.#resolved(one));
     const query = all
@@ -259,7 +324,8 @@ export class RequestGenerator {
       String(draw.of([1, 2, 50, '9223372036854775807', 'x', '1'.repeat(2_000)])),
     );
     const target = `${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`.slice(0, 14_000);
-    if (!requestBody) return { method: method.toUpperCase(), path: target };
+    const accept = draw.chance(0.3) && { headers: { accept: draw.of(MEDIA_TYPES) } };
+    if (!requestBody) return { method: method.toUpperCase(), path: target, ...accept };
     const [[type, { schema }]] = Object.entries<JsonSchema>(this.#resolved(requestBody).content) as [
       [string, JsonSchema],
     ];
@@ -294,7 +360,7 @@ export class RequestGenerator {
     if (schema.type === 'integer') return draw.of([1, 2, 50, ...NUMBERS, schema.maximum ?? 1]);
     if (schema.type === 'boolean') return draw.chance(0.5);
     if (schema.format === 'date-time') return '2026-01-31T09:30:00Z';
-    return draw.of([...TEXTS, 'd'.repeat(schema.maxLength ?? 10)]);
+    return draw.of([...TEXTS, ...CURSORS, 'd'.repeat(schema.maxLength ?? 10)]);
   }
 }
 

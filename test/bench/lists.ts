@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { Connection, type Value } from '../../src/store/sqlite/connection.ts';
 import type { Store } from '../../src/store/store.ts';
 import { LISTS } from '../kit/lists.ts';
 import startMongo, { dropDatabase, mongoUri } from '../kit/mongo.ts';
-import { unlimitedKey } from './seed.ts';
+import { release, unlimitedKey } from './seed.ts';
 import { median, memoryOf, startServer } from './server.ts';
 
 /**
@@ -240,9 +240,8 @@ async function measureExport(file: string, pets: number): Promise<void> {
   const store = await openStore({ ...configOf(''), DATA_FILE: file }, RECORDS, 'tool');
   const key = await unlimitedKey(store);
   await store.close();
-  // libsql may keep a file open until garbage is collected, and a server wants it alone.
   const served = join(home, 'served.db');
-  copyFileSync(file, served);
+  release(file, served);
   const server = await startServer(['dist/main.js'], Number(values.port), { DATA_FILE: served });
   try {
     await sleep(1_000);

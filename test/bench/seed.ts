@@ -1,9 +1,10 @@
+import { copyFileSync } from 'node:fs';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Pet, PetStatus } from '../../src/domains/pet/pet.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import type { AccessStore } from '../../src/store/store.ts';
+import type { AccessStore, Limits } from '../../src/store/store.ts';
 
 const CATEGORIES = 50;
 const NAMES = ['Cat', 'Dog', 'Bird', 'Fish', 'Horse'];
@@ -17,7 +18,9 @@ const NO_LIMITS = { perMinute: 2_000_000_000, perDay: 2_000_000_000 };
  * @returns a key of the Enterprise plan
  */
 export async function seed(file: string, pets: number): Promise<string> {
-  const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
+  const written = `${file}.seed`;
+  const store = openSqliteStore({ records: RECORDS, file: written, role: 'server' });
+  let key: string;
   try {
     for (let n = 1; n <= CATEGORIES; n++) await store.table(Category).insert({ name: `Category ${n}` });
     for (let n = 1; n <= pets; n++) {
@@ -30,18 +33,26 @@ export async function seed(file: string, pets: number): Promise<string> {
       // Writes of one turn are committed together. Limiting their number limits the memory.
       if (n % 1_000 === 0 || n === pets) await Promise.all([pet, stock]);
     }
-    return await unlimitedKey(store);
+    key = await unlimitedKey(store);
   } finally {
     store.close();
   }
+  release(written, file);
+  return key;
 }
 
-/** Creates a key of the Enterprise plan that the limiter counts but never refuses. */
-export async function unlimitedKey(store: AccessStore): Promise<string> {
+/**
+ * Copies a data file that this process has written and closed to where a server can have it alone: libsql
+ * keeps it open here until garbage is collected.
+ */
+export const release = (written: string, file: string): void => copyFileSync(written, file);
+
+/** Creates a key of the Enterprise plan, by default one that the limiter counts but never refuses. */
+export async function unlimitedKey(store: AccessStore, limits: Limits = NO_LIMITS): Promise<string> {
   const { key, apiKey } = newApiKey({
     name: 'bench',
     plan: 'enterprise',
-    limits: NO_LIMITS,
+    limits,
     now: Date.now(),
   });
   await store.createApiKey(apiKey);

@@ -30,12 +30,12 @@ export async function startServer(
   path = '/health/ready',
 ): Promise<MeasuredServer> {
   const child = spawn(process.execPath, args, {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     env: { ...process.env, NODE_ENV: 'production', SAMPLE_DATA: 'off', PORT: String(port), ...settings },
   });
   running.add(child);
   child.once('exit', () => running.delete(child));
-  child.stdout.resume();
+  child.stdout!.resume();
   const exited = new Promise((resolve) => child.once('exit', resolve));
   const stop = async () => {
     child.kill('SIGTERM');

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { RECORDS } from '../../src/domains/index.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { seed, unlimitedKey } from './seed.ts';
+import { release, seed, unlimitedKey } from './seed.ts';
 import { cpuMilliseconds, memoryOf, startServer } from './server.ts';
 
 /**
@@ -36,10 +36,12 @@ const PER_KEY = 100;
 const home = mkdtempSync(join(tmpdir(), 'petstore-webhooks-'));
 process.on('exit', () => rmSync(home, { recursive: true, force: true }));
 const file = join(home, 'petstore.db');
-const keys = [await seed(file, 0)];
-const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
+const written = join(home, 'written.db');
+const keys = [await seed(written, 0)];
+const store = openSqliteStore({ records: RECORDS, file: written, role: 'server' });
 while (keys.length * PER_KEY < idle) keys.push(await unlimitedKey(store));
 store.close();
+release(written, file);
 
 /** The names of the pets received, by path, and when. */
 const received = new Map<string, { name: string; at: number }[]>();
