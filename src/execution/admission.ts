@@ -2,7 +2,7 @@ import { type Permissions, requireScopes } from '../access/scopes.ts';
 import { FAILURE_COST, type Session, type UsageSubject } from '../access/session.ts';
 import { OTHER } from '../access/usage-history.ts';
 import { AppError } from '../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { ALLOWANCES, AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import { mapInTurns } from '../foundation/turns.ts';
 import { MAX_NAME_LENGTH } from './complexity.ts';
@@ -78,10 +78,22 @@ export function admitPaying(
   const request = isResolved(session, services, received) ? received : resolved(session, services, received);
   return andThen(request, (known) =>
     session.hasPaid
-      ? admit(services, known, mayMutate, session.principal)
+      ? attempt(
+          () => admit(services, known, mayMutate, session.principal),
+          (error) => missed(error, session, received),
+        )
       : admitUnpaid(session, services, known, mayMutate),
   );
 }
+
+/** A client cannot know that a persisted query is unknown, so within the free work of a second it costs nothing. */
+async function missed(error: unknown, session: Session, { bytes }: GraphQLRequest): Promise<never> {
+  if (isMiss(error)) await session.admit(bytes > ALLOWANCES.bytesRead.free ? FAILURE_COST : 0, 0, bytes);
+  throw error;
+}
+
+const isMiss = (error: unknown): error is AppError =>
+  error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND';
 
 async function admitUnpaid(
   session: Session,
@@ -150,8 +162,7 @@ export function admit(
       return toOperationRequest(request, persisted);
     } catch (error) {
       // The rest of the batch can still run.
-      if (batch && error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND')
-        return new OperationRefused([publicError(error)]);
+      if (batch && isMiss(error)) return new OperationRefused([publicError(error)]);
       throw error;
     }
   });
