@@ -81,13 +81,14 @@ export class Connection {
    * @param busyTimeout how many milliseconds to wait for a lock held by another process
    * @param cacheKilobytes how much of the file to keep in memory
    */
-  constructor(file: string, busyTimeout: number, cacheKilobytes = 65_536) {
+  constructor(file: string, busyTimeout: number, cacheKilobytes = 16_384) {
     this.#db = new Database(file);
     noteOpened(file);
     this.#file = file;
     this.#inode = inodeOf(file);
     // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses
-    // nothing. A page that several commits change is copied to the file once a checkpoint, so there are fewer.
+    // nothing. Checkpoints take the longest of all that a write may wait for, in proportion to the length of the WAL,
+    // so that stays at SQLite's own 4 MB. Pages beyond the cache come from the file system's.
     this.#db.exec(`
       pragma busy_timeout = ${busyTimeout};
       pragma journal_mode = wal;
@@ -95,7 +96,6 @@ export class Connection {
       pragma foreign_keys = on;
       pragma cache_size = -${cacheKilobytes};
       pragma temp_store = memory;
-      pragma wal_autocheckpoint = 4000;
       pragma journal_size_limit = 67108864;
     `);
   }
