@@ -1,6 +1,4 @@
-import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { AnyRecord, NewOf, PatchOf } from '../foundation/record.ts';
 import type { Writes } from '../store/store.ts';
 import type { Context } from './context.ts';
 
@@ -25,19 +23,3 @@ export const write =
 /** The check of a write against If-Match, for a record shown as this GraphQL type. */
 export const unchanged = (type: string, { precondition }: Context) =>
   precondition && ((record: object) => precondition(type, record));
-
-/** The resolver of a mutation that creates a record. */
-export const creating = <R extends AnyRecord>(record: R) =>
-  write((tables, { input }: { input: object }) => tables.table(record).insert(input as NewOf<R>));
-
-/** The resolver of a mutation that changes a record. */
-export const updating = <R extends AnyRecord>(record: R) =>
-  write((tables, { id, input }: { id: Id; input: object }, context) =>
-    tables.table(record).update(id, input as PatchOf<R>, unchanged(record.type, context)),
-  );
-
-/** The resolver of a mutation that deletes a record, and returns its id. */
-export const deleting = (record: AnyRecord) =>
-  write((tables, { id }: { id: Id }, context) =>
-    tables.table(record).remove(id, unchanged(record.type, context)),
-  );

@@ -7,7 +7,7 @@ import { PLAN_NAMES } from '../../store/store.ts';
 /** More scopes than there are. */
 export const MAX_SCOPES = 20;
 
-const ApiKey: Shape = {
+export const ApiKeyShape = {
   type: 'ApiKey',
   name: 'ApiKey',
   description: 'An API key and what it may do.',
@@ -16,13 +16,16 @@ const ApiKey: Shape = {
     id: text(100, 'Unique identifier of the key, which is not the key itself'),
     name: text(200, 'The owner of the key'),
     plan: schemaRef('Plan', 'The plan of the key'),
-    scopes: optional(texts(MAX_SCOPES, 'What the key may do; everything if absent')),
+    scopes: optional(texts(MAX_SCOPES, 'What the key may do; everything by default')),
     createdAt: instant('When the key was created'),
     lastUsedAt: optional(instant('When the key was last used; up to 10 seconds behind')),
-    expiresAt: optional(instant('From when on the key is not valid; never if absent')),
-    allow: optional(texts(MAX_NETWORKS, 'The networks the key may be used from; any if absent')),
+    expiresAt: optional(instant('From when on the key is not valid; never by default')),
+    allow: optional(texts(MAX_NETWORKS, 'The networks the key may be used from; any by default')),
     documents: optional(
-      text(110, 'The list of GraphQL documents the key may run, after `report:` if others are only counted'),
+      text(
+        110,
+        'The list of GraphQL documents the key may run, after `report:` if others are only counted; any by default',
+      ),
     ),
   },
   example: {
@@ -32,12 +35,12 @@ const ApiKey: Shape = {
     scopes: ['pets:read', 'orders:write'],
     createdAt: '2026-11-21T12:00:00Z',
   },
-};
+} satisfies Shape;
 
 export const apiKeys: Resource = {
   // A key always sees itself.
   scope: null,
-  shape: ApiKey,
+  shape: ApiKeyShape,
   schemas: {
     Plan: { type: 'string', enum: [...PLAN_NAMES], description: 'The plan of a key.', example: 'pro' },
   },
@@ -50,9 +53,9 @@ export const apiKeys: Resource = {
       kind: 'key',
       stability: 'beta',
       summary: 'Get the API key of the request',
-      document: `query getKey { result: apiKey ${selectionOf(ApiKey)} }`,
+      document: `query getKey { result: apiKey ${selectionOf(ApiKeyShape)} }`,
       status: 200,
-      shape: ApiKey,
+      shape: ApiKeyShape,
     },
   ],
 };

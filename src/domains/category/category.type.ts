@@ -1,14 +1,12 @@
 import { newRules, patchRules } from '../../foundation/record.ts';
 import { graphqlDialect } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
-import { recordConnection } from '../../schema/connection.ts';
-import { connectionOf } from '../../schema/connection-type.ts';
-import { type Domain, deletionDescription, eventsOf } from '../../schema/domain.ts';
-import { changed, exposed, filterOf, given } from '../../schema/fields.ts';
+import { type Domain, eventsOf } from '../../schema/domain.ts';
+import { changed, exposed, given } from '../../schema/fields.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
-import { FINDER, sortArgument, sortEnum } from '../../schema/sort.ts';
-import { creating, deleting, updating } from '../../schema/write.ts';
+import { connectionOf, creation, deletion, list, lookup, update } from '../../schema/record-fields.ts';
+import { FINDER, sortEnum } from '../../schema/sort.ts';
 import { categories } from './category.routes.ts';
 import { categorySample } from './category.sample.ts';
 import { Category } from './category.ts';
@@ -54,48 +52,17 @@ const CategoryPatchInput = builder.inputType('CategoryPatch', {
 });
 
 builder.queryFields((t) => ({
-  category: t.field({
-    type: CategoryType,
-    nullable: true,
-    description: 'Looks up a category by id; null if there is none.',
-    args: { id: t.arg.id({ required: true, description: 'The id of the category.' }) },
-    resolve: (_root, { id }, { loaders }) => loaders.record(Category, id),
-  }),
+  category: t.field(lookup(Category, CategoryType)),
   categories: t.connection(
-    {
-      type: CategoryType,
-      description: 'All categories, by default ordered by id.',
-      args: {
-        filter: t.arg({ type: CategoryFilterInput, description: 'Which categories to return.' }),
-        sort: t.arg({ type: CategorySort, ...sortArgument(Category) }),
-      },
-      resolve: (_root, args, context) => recordConnection(Category, args, filterOf(args.filter), context),
-    },
+    list(Category, CategoryType, { filter: CategoryFilterInput, sort: CategorySort }),
     CategoryConnection,
   ),
 }));
 
 builder.mutationFields((t) => ({
-  createCategory: t.field({
-    type: CategoryType,
-    description: 'Creates a category.',
-    args: { input: t.arg({ type: NewCategoryInput, required: true, description: 'The category.' }) },
-    resolve: creating(Category),
-  }),
-  updateCategory: t.field({
-    type: CategoryType,
-    description: 'Updates a category.',
-    args: {
-      id: t.arg.id({ required: true, description: 'The id of the category.' }),
-      input: t.arg({ type: CategoryPatchInput, required: true, description: 'The changes.' }),
-    },
-    resolve: updating(Category),
-  }),
-  deleteCategory: t.id({
-    description: `Deletes a category and returns its id. ${deletionDescription(Category)}`,
-    args: { id: t.arg.id({ required: true, description: 'The id of the category.' }) },
-    resolve: deleting(Category),
-  }),
+  createCategory: t.field(creation(Category, CategoryType, NewCategoryInput)),
+  updateCategory: t.field(update(Category, CategoryType, CategoryPatchInput)),
+  deleteCategory: t.id(deletion(Category)),
 }));
 
 export const category: Domain = {

@@ -1,10 +1,10 @@
 import { limit, type QueryParameter } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
 import { type Shape, selectionOf } from '../../schema/shape.ts';
+import { instant, schemaRef, text } from '../../schema/shape-fields.ts';
 import type { EventType } from '../../store/events.ts';
 import { EVENT_TYPES, type EventTypeName, eventShape, fromEventTypeName, toEventTypeName } from './event.ts';
 
-const ID_SCHEMA = { type: 'string', minLength: 1, maxLength: 2_000 } as const;
 const TYPE_SCHEMA = { $ref: '#/components/schemas/EventType' } as const;
 
 const Event: Shape = {
@@ -14,25 +14,12 @@ const Event: Shape = {
   description: 'One committed write.',
   idField: 'id',
   fields: {
-    id: {
-      kind: 'string',
-      required: true,
-      description: 'Opaque; pass it as `after` to continue from here',
-      schema: ID_SCHEMA,
-    },
+    id: text(2_000, 'Opaque; pass it as `after` to continue from here', { minLength: 1 }),
     type: {
-      kind: 'string',
-      required: true,
-      description: 'What happened',
-      schema: TYPE_SCHEMA,
+      ...schemaRef('EventType', 'What happened'),
       toRestValue: (name) => fromEventTypeName(name as EventTypeName),
     },
-    time: {
-      kind: 'string',
-      required: true,
-      description: 'When the write was committed',
-      schema: { type: 'string', format: 'date-time' },
-    },
+    time: instant('When the write was committed'),
     data: {
       kind: 'record',
       required: true,
@@ -60,7 +47,7 @@ const after: QueryParameter = {
   name: 'after',
   key: 'event',
   description: 'Only events after this one.',
-  schema: ID_SCHEMA,
+  schema: Event.fields.id!.schema,
   rule: 'must be the id of an event',
   read: (text) => (text === '' ? undefined : text),
 };

@@ -1,3 +1,4 @@
+import { deferred } from '../../foundation/deferred.ts';
 import type { EventStore, Following, StoredEvent } from '../../store/events.ts';
 import {
   EventReader,
@@ -162,12 +163,4 @@ export class EventFeed {
       () => {},
     );
   }
-}
-
-function deferred(): { promise: Promise<void>; resolve: () => void } {
-  let resolve!: () => void;
-  const promise = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }

@@ -1,11 +1,11 @@
 import { ownId } from '../../foundation/fields.ts';
+import { graphqlDialect, inputObject } from '../../foundation/validation.ts';
 import { listParameters } from '../../schema/parameter.ts';
 import { listSelection } from '../../schema/record-routes.ts';
 import type { Resource } from '../../schema/route.ts';
 import { selectionOf, shapeOf } from '../../schema/shape.ts';
 import { petStatusParameter } from '../pet/pet.routes.ts';
 import { Pet } from '../pet/pet.ts';
-import { inventoryUpdate } from './inventory.ts';
 
 const shape = shapeOf(Pet, {
   type: 'InventoryItem',
@@ -20,6 +20,9 @@ const shape = shapeOf(Pet, {
   },
 });
 
+/** The rules for the stock of a pet, which both interfaces take alike. */
+export const inventoryUpdate = () => inputObject({ quantity: Pet.fields.quantity.rule(graphqlDialect) });
+
 const getInventoryItem = `query getInventoryItem($petId: ID!) {
   result: inventoryItem(petId: $petId) ${selectionOf(shape)}
 }`;
@@ -31,7 +34,7 @@ const updateInventory = `mutation updateInventory($petId: ID!, $input: Inventory
 const query = [petStatusParameter, ...listParameters(Pet, 'inventory')];
 const list = listSelection('inventory', shape, query);
 
-const common = { tag: 'Store', kind: 'pet', stability: 'stable' } as const;
+const common = { tag: 'Store', kind: 'pet', stability: 'stable', status: 200, shape } as const;
 const one = { ...common, path: '/store/inventory/{petId}', pathParameter: 'petId' } as const;
 
 export const inventoryItems: Resource = {
@@ -45,8 +48,6 @@ export const inventoryItems: Resource = {
       path: '/store/inventory',
       summary: 'List the inventory',
       document: `query listInventory(${list.variables}) { ${list.page} }`,
-      status: 200,
-      shape,
       list: 'pages',
       query,
     },
@@ -56,8 +57,6 @@ export const inventoryItems: Resource = {
       method: 'GET',
       summary: 'Get the inventory entry of a pet',
       document: getInventoryItem,
-      status: 200,
-      shape,
     },
     {
       ...one,
@@ -65,8 +64,6 @@ export const inventoryItems: Resource = {
       method: 'PUT',
       summary: 'Set the stock of a pet',
       document: updateInventory,
-      status: 200,
-      shape,
       body: { name: 'InventoryUpdate', rules: inventoryUpdate() },
     },
     {
@@ -76,8 +73,6 @@ export const inventoryItems: Resource = {
       stability: 'beta',
       summary: 'Update the stock of a pet',
       document: updateInventory,
-      status: 200,
-      shape,
       body: {
         name: 'InventoryPatch',
         rules: inventoryUpdate().partial(),

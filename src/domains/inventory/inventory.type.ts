@@ -1,16 +1,14 @@
 import { builder } from '../../schema/builder.ts';
-import { recordConnection } from '../../schema/connection.ts';
-import { connectionOf } from '../../schema/connection-type.ts';
 import type { Domain } from '../../schema/domain.ts';
 import { exposed } from '../../schema/fields.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
-import { sortArgument, sortEnum } from '../../schema/sort.ts';
+import { connectionOf, list } from '../../schema/record-fields.ts';
+import { sortEnum } from '../../schema/sort.ts';
 import { unchanged, write } from '../../schema/write.ts';
 import { Pet } from '../pet/pet.ts';
 import { PetStatusType, PetType, petFilter } from '../pet/pet.type.ts';
-import { inventoryItems } from './inventory.routes.ts';
-import { inventoryUpdate } from './inventory.ts';
+import { inventoryItems, inventoryUpdate } from './inventory.routes.ts';
 
 const { quantity } = Pet.fields;
 
@@ -60,15 +58,13 @@ builder.queryFields((t) => ({
     resolve: (_root, { petId }, { loaders }) => loaders.record(Pet, petId),
   }),
   inventory: t.connection(
-    {
-      type: InventoryItemType,
+    list(Pet, InventoryItemType, {
+      filter: InventoryFilterInput,
+      sort: InventorySort,
       description: 'All inventory entries, by default ordered by petId.',
-      args: {
-        filter: t.arg({ type: InventoryFilterInput, description: 'Which entries to return.' }),
-        sort: t.arg({ type: InventorySort, ...sortArgument(Pet) }),
-      },
-      resolve: (_root, args, context) => recordConnection(Pet, args, petFilter(args.filter), context),
-    },
+      items: 'entries',
+      select: petFilter,
+    }),
     InventoryItemConnection,
   ),
 }));

@@ -1,14 +1,20 @@
 import { newRules, patchRules } from '../../foundation/record.ts';
 import { graphqlDialect } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
-import { childConnection, recordConnection } from '../../schema/connection.ts';
-import { connectionOf } from '../../schema/connection-type.ts';
-import { type Domain, deletionDescription, eventsOf } from '../../schema/domain.ts';
-import { changed, exposed, filterOf, given } from '../../schema/fields.ts';
+import { type Domain, eventsOf } from '../../schema/domain.ts';
+import { changed, exposed, given } from '../../schema/fields.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
-import { sortArgument, sortEnum } from '../../schema/sort.ts';
-import { creating, deleting, updating } from '../../schema/write.ts';
+import {
+  childList,
+  connectionOf,
+  creation,
+  deletion,
+  list,
+  lookup,
+  update,
+} from '../../schema/record-fields.ts';
+import { sortEnum } from '../../schema/sort.ts';
 import { Pet } from '../pet/pet.ts';
 import { PetType } from '../pet/pet.type.ts';
 import { orders } from './order.routes.ts';
@@ -72,65 +78,22 @@ const OrderPatchInput = builder.inputType('OrderPatch', {
   }),
 });
 
+const lists = { filter: OrderFilterInput, sort: OrderSort };
+const ofPet = { ...lists, description: 'The orders for this pet, by default ordered by id.' };
+
 builder.objectField(PetType, 'orders', (t) =>
-  t.connection(
-    {
-      type: OrderType,
-      description: 'The orders for this pet, by default ordered by id.',
-      args: {
-        filter: t.arg({ type: OrderFilterInput, description: 'Which orders to return.' }),
-        sort: t.arg({ type: OrderSort, ...sortArgument(Order) }),
-      },
-      resolve: ({ id }, args, context) =>
-        childConnection(Order, 'petId', id, args, filterOf(args.filter), context),
-    },
-    OrderConnection,
-  ),
+  t.connection(childList(Order, OrderType, 'petId', ofPet), OrderConnection),
 );
 
 builder.queryFields((t) => ({
-  order: t.field({
-    type: OrderType,
-    nullable: true,
-    description: 'Looks up an order by id; null if there is none.',
-    args: { id: t.arg.id({ required: true, description: 'The id of the order.' }) },
-    resolve: (_root, { id }, { loaders }) => loaders.record(Order, id),
-  }),
-  orders: t.connection(
-    {
-      type: OrderType,
-      description: 'All orders, by default ordered by id.',
-      args: {
-        filter: t.arg({ type: OrderFilterInput, description: 'Which orders to return.' }),
-        sort: t.arg({ type: OrderSort, ...sortArgument(Order) }),
-      },
-      resolve: (_root, args, context) => recordConnection(Order, args, filterOf(args.filter), context),
-    },
-    OrderConnection,
-  ),
+  order: t.field(lookup(Order, OrderType)),
+  orders: t.connection(list(Order, OrderType, lists), OrderConnection),
 }));
 
 builder.mutationFields((t) => ({
-  createOrder: t.field({
-    type: OrderType,
-    description: 'Creates an order. Does not change the stock.',
-    args: { input: t.arg({ type: NewOrderInput, required: true, description: 'The order.' }) },
-    resolve: creating(Order),
-  }),
-  updateOrder: t.field({
-    type: OrderType,
-    description: 'Updates an order.',
-    args: {
-      id: t.arg.id({ required: true, description: 'The id of the order.' }),
-      input: t.arg({ type: OrderPatchInput, required: true, description: 'The changes.' }),
-    },
-    resolve: updating(Order),
-  }),
-  deleteOrder: t.id({
-    description: `Deletes an order and returns its id. ${deletionDescription(Order)}`.trimEnd(),
-    args: { id: t.arg.id({ required: true, description: 'The id of the order.' }) },
-    resolve: deleting(Order),
-  }),
+  createOrder: t.field(creation(Order, OrderType, NewOrderInput, ' Does not change the stock.')),
+  updateOrder: t.field(update(Order, OrderType, OrderPatchInput)),
+  deleteOrder: t.id(deletion(Order)),
 }));
 
 export const order: Domain = {

@@ -4,14 +4,21 @@ import { andThen } from '../../foundation/maybe-promise.ts';
 import { newRules, patchRules } from '../../foundation/record.ts';
 import { graphqlDialect } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
-import { childConnection, type GivenFilter, recordConnection } from '../../schema/connection.ts';
-import { connectionOf } from '../../schema/connection-type.ts';
-import { type Domain, deletionDescription, eventsOf } from '../../schema/domain.ts';
+import type { GivenFilter } from '../../schema/connection.ts';
+import { type Domain, eventsOf } from '../../schema/domain.ts';
 import { changed, enumOf, exposed, filterOf, given } from '../../schema/fields.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
-import { FINDER, sortArgument, sortEnum } from '../../schema/sort.ts';
-import { creating, deleting, updating } from '../../schema/write.ts';
+import {
+  childList,
+  connectionOf,
+  creation,
+  deletion,
+  list,
+  lookup,
+  update,
+} from '../../schema/record-fields.ts';
+import { FINDER, sortEnum } from '../../schema/sort.ts';
 import { Category } from '../category/category.ts';
 import { CategoryType } from '../category/category.type.ts';
 import { pets } from './pet.routes.ts';
@@ -85,65 +92,22 @@ export function petFilter(filter: Parameters<typeof filterOf<typeof PetFilterInp
   return status ? { ...wanted, status: PetStatus.values.filter((value) => status.includes(value)) } : wanted;
 }
 
+const lists = { filter: PetFilterInput, sort: PetSort, select: petFilter };
+const ofCategory = { ...lists, description: 'The pets of this category, by default ordered by id.' };
+
 builder.objectField(CategoryType, 'pets', (t) =>
-  t.connection(
-    {
-      type: PetType,
-      description: 'The pets of this category, by default ordered by id.',
-      args: {
-        filter: t.arg({ type: PetFilterInput, description: 'Which pets to return.' }),
-        sort: t.arg({ type: PetSort, ...sortArgument(Pet) }),
-      },
-      resolve: ({ id }, args, context) =>
-        childConnection(Pet, 'categoryId', id, args, petFilter(args.filter), context),
-    },
-    PetConnection,
-  ),
+  t.connection(childList(Pet, PetType, 'categoryId', ofCategory), PetConnection),
 );
 
 builder.queryFields((t) => ({
-  pet: t.field({
-    type: PetType,
-    nullable: true,
-    description: 'Looks up a pet by id; null if there is none.',
-    args: { id: t.arg.id({ required: true, description: 'The id of the pet.' }) },
-    resolve: (_root, { id }, { loaders }) => loaders.record(Pet, id),
-  }),
-  pets: t.connection(
-    {
-      type: PetType,
-      description: 'All pets, by default ordered by id.',
-      args: {
-        filter: t.arg({ type: PetFilterInput, description: 'Which pets to return.' }),
-        sort: t.arg({ type: PetSort, ...sortArgument(Pet) }),
-      },
-      resolve: (_root, args, context) => recordConnection(Pet, args, petFilter(args.filter), context),
-    },
-    PetConnection,
-  ),
+  pet: t.field(lookup(Pet, PetType)),
+  pets: t.connection(list(Pet, PetType, lists), PetConnection),
 }));
 
 builder.mutationFields((t) => ({
-  createPet: t.field({
-    type: PetType,
-    description: 'Creates a pet. Its stock is 0 until it is set.',
-    args: { input: t.arg({ type: NewPetInput, required: true, description: 'The pet.' }) },
-    resolve: creating(Pet),
-  }),
-  updatePet: t.field({
-    type: PetType,
-    description: 'Updates a pet.',
-    args: {
-      id: t.arg.id({ required: true, description: 'The id of the pet.' }),
-      input: t.arg({ type: PetPatchInput, required: true, description: 'The changes.' }),
-    },
-    resolve: updating(Pet),
-  }),
-  deletePet: t.id({
-    description: `Deletes a pet and its stock, and returns its id. ${deletionDescription(Pet)}`,
-    args: { id: t.arg.id({ required: true, description: 'The id of the pet.' }) },
-    resolve: deleting(Pet),
-  }),
+  createPet: t.field(creation(Pet, PetType, NewPetInput, ' Its stock is 0 until it is set.')),
+  updatePet: t.field(update(Pet, PetType, PetPatchInput)),
+  deletePet: t.id(deletion(Pet, 'a pet and its stock,')),
 }));
 
 export const pet: Domain = {

@@ -8,7 +8,8 @@ import { USAGE_TRANSPORTS } from '../../store/store.ts';
 
 const DATE_SCHEMA = { type: 'string', format: 'date' } as const;
 
-const counts = {
+/** What was counted, of a day and of an operation. */
+export const counts = {
   requests: count('Requests that passed'),
   units: count('Units charged'),
   refused: count('Requests refused by the limits of the plan'),

@@ -1,15 +1,11 @@
 import { MAX_OPERATIONS, sumOf } from '../../access/usage-history.ts';
 import { builder } from '../../schema/builder.ts';
+import { shown } from '../../schema/shape-fields.ts';
 import type { UsageDay, UsageOperation } from '../../store/store.ts';
+import { counts } from './usage.routes.ts';
 import { daysIn, rangeOf } from './usage.ts';
 
 type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
-
-const COUNTS = {
-  requests: 'Requests that passed.',
-  units: 'Units charged.',
-  refused: 'Requests refused by the limits of the plan.',
-};
 
 const UsageOperationType = builder.objectRef<UsageOperation>('UsageOperation').implement({
   description: 'What the API key did by one operation over one transport.',
@@ -22,9 +18,9 @@ const UsageOperationType = builder.objectRef<UsageOperation>('UsageOperation').i
       description: 'rest, graphql, stream, webhook or mcp.',
       extensions: { maxLength: 10 },
     }),
-    requests: t.exposeInt('requests', { description: COUNTS.requests }),
-    units: t.exposeInt('units', { description: COUNTS.units }),
-    refused: t.exposeInt('refused', { description: COUNTS.refused }),
+    requests: t.exposeInt('requests', shown(counts.requests)),
+    units: t.exposeInt('units', shown(counts.units)),
+    refused: t.exposeInt('refused', shown(counts.refused)),
   }),
 });
 
@@ -32,9 +28,9 @@ const UsageDayType = builder.objectRef<UsageDay & Counts>('UsageDay').implement(
   description: 'What the API key did on one day.',
   fields: (t) => ({
     date: t.field({ type: 'Date', description: 'The day in UTC.', resolve: ({ date }) => date }),
-    requests: t.exposeInt('requests', { description: COUNTS.requests }),
-    units: t.exposeInt('units', { description: COUNTS.units }),
-    refused: t.exposeInt('refused', { description: COUNTS.refused }),
+    requests: t.exposeInt('requests', shown(counts.requests)),
+    units: t.exposeInt('units', shown(counts.units)),
+    refused: t.exposeInt('refused', shown(counts.refused)),
     operations: t.field({
       type: [UsageOperationType],
       description: `What was used, most units first; at most ${MAX_OPERATIONS}, the rest summed as \`other\`.`,

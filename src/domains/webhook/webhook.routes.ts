@@ -126,7 +126,14 @@ const callbacks = {
   },
 };
 
-const common = { tag: 'Store', kind: 'webhook', stability: 'beta' } as const;
+const common = {
+  tag: 'Store',
+  kind: 'webhook',
+  stability: 'beta',
+  path: '/webhooks',
+  status: 200,
+  shape: WebhookShape,
+} as const;
 const one = {
   ...common,
   path: '/webhooks/{webhookId}',
@@ -140,6 +147,7 @@ const one = {
     namesRecord: true,
   },
 } as const;
+const { shape: _, ...bare } = one;
 const NO_LOG = ['NOT_FOUND'] as const;
 
 const webhooks: Resource = {
@@ -150,12 +158,9 @@ const webhooks: Resource = {
       ...common,
       operationId: 'listWebhooks',
       method: 'GET',
-      path: '/webhooks',
       summary: 'List webhooks',
       description: 'All webhooks of this key, oldest first.',
       document: `query listWebhooks { page: webhooks ${selectionOf(WebhookShape)} }`,
-      status: 200,
-      shape: WebhookShape,
       list: 'whole',
       errors: NO_LOG,
     },
@@ -163,7 +168,6 @@ const webhooks: Resource = {
       ...common,
       operationId: 'createWebhook',
       method: 'POST',
-      path: '/webhooks',
       summary: 'Create a webhook',
       description:
         'Sends every event from now on, or after `after`, to `url`, signed with the `secret` of the response (Standard Webhooks 1.0.0). Costs 1 unit per 10 attempts. The plan limits the number of webhooks.',
@@ -171,7 +175,6 @@ const webhooks: Resource = {
         result: createWebhook(input: $input) ${selectionOf(WebhookShape)}
       }`,
       status: 201,
-      shape: WebhookShape,
       body: {
         name: 'NewWebhook',
         rules: newWebhook(restDialect),
@@ -187,8 +190,6 @@ const webhooks: Resource = {
       method: 'GET',
       summary: 'Get a webhook',
       document: `query getWebhook($webhookId: ID!) { result: webhook(id: $webhookId) ${selectionOf(WebhookShape)} }`,
-      status: 200,
-      shape: WebhookShape,
     },
     {
       ...one,
@@ -200,8 +201,6 @@ const webhooks: Resource = {
       document: `mutation updateWebhook($webhookId: ID!, $input: WebhookPatch!) {
         result: updateWebhook(id: $webhookId, input: $input) ${selectionOf(WebhookShape)}
       }`,
-      status: 200,
-      shape: WebhookShape,
       body: {
         name: 'WebhookPatch',
         rules: webhookPatch(restDialect),
@@ -210,7 +209,7 @@ const webhooks: Resource = {
       errors: ['GONE'],
     },
     {
-      ...one,
+      ...bare,
       operationId: 'deleteWebhook',
       method: 'DELETE',
       summary: 'Delete a webhook',
@@ -227,7 +226,6 @@ const webhooks: Resource = {
       document: `query listWebhookAttempts($webhookId: ID!) {
         parent: webhook(id: $webhookId) { page: attempts ${selectionOf(AttemptShape)} }
       }`,
-      status: 200,
       shape: AttemptShape,
       list: 'whole',
     },
@@ -241,8 +239,6 @@ const webhooks: Resource = {
       document: `mutation rotateWebhookSecret($webhookId: ID!, $grace: Int) {
         result: rotateWebhookSecret(id: $webhookId, grace: $grace) ${selectionOf(WebhookShape)}
       }`,
-      status: 200,
-      shape: WebhookShape,
       body: {
         name: 'WebhookRotation',
         rules: rotation(restDialect),
@@ -262,7 +258,6 @@ const webhooks: Resource = {
       document: `mutation testWebhook($webhookId: ID!) {
         result: testWebhook(id: $webhookId) ${selectionOf(AttemptShape)}
       }`,
-      status: 200,
       shape: AttemptShape,
     },
   ],

@@ -1,0 +1,138 @@
+import type { EnumRef, InputRef, ObjectRef } from '@pothos/core';
+import type { Id } from '../foundation/id.ts';
+import type { AnyRecord, FieldNameOf, NewOf, PatchOf, RecordOf } from '../foundation/record.ts';
+import { capitalised, indefinite } from '../foundation/words.ts';
+import { builder } from './builder.ts';
+import {
+  type ConnectionArguments,
+  childConnection,
+  type GivenFilter,
+  recordConnection,
+} from './connection.ts';
+import type { Context } from './context.ts';
+import { deletionDescription } from './domain.ts';
+import { filterOf } from './fields.ts';
+import { sortArgument } from './sort.ts';
+import { unchanged, write } from './write.ts';
+
+/**
+ * The connection and edge types of a record's lists: `PetConnection` and `PetEdge`, however many fields there
+ * are with such a list.
+ */
+export const connectionOf = <T extends object>(type: ObjectRef<typeof builder.$inferSchemaTypes, T>) =>
+  builder.connectionObject(
+    {
+      type,
+      name: `${type.name}Connection`,
+      description: `A page of a list with items of type ${type.name} (Relay cursor connections).`,
+    },
+    {
+      name: `${type.name}Edge`,
+      description: `An item of type ${type.name} with its position in the list.`,
+    },
+  );
+
+type TypeOf<R extends AnyRecord> = ObjectRef<typeof builder.$inferSchemaTypes, RecordOf<R>>;
+
+const idOf = ({ kind }: AnyRecord) =>
+  builder.args((t) => ({ id: t.id({ required: true, description: `The id of the ${kind}.` }) }));
+
+const inputOf = <T extends object>(type: InputRef<T>, description: string) =>
+  builder.args((t) => ({ input: t.field({ type, required: true, description }) }));
+
+/** Options of the field that looks up a record by its id. */
+export const lookup = <R extends AnyRecord>(record: R, type: TypeOf<R>) => ({
+  type,
+  nullable: true as const,
+  description: `Looks up ${indefinite(record.kind)} by id; null if there is none.`,
+  args: idOf(record),
+  resolve: (_root: unknown, { id }: { id: Id }, { loaders }: Context) => loaders.record(record, id),
+});
+
+/** Options of the field that creates a record. @param more about it */
+export const creation = <R extends AnyRecord, T extends object>(
+  record: R,
+  type: TypeOf<R>,
+  input: InputRef<T>,
+  more = '',
+) => ({
+  type,
+  description: `Creates ${indefinite(record.kind)}.${more}`,
+  args: inputOf(input, `${capitalised(`the ${record.kind}`)}.`),
+  resolve: write((tables, given: { input: object }) => tables.table(record).insert(given.input as NewOf<R>)),
+});
+
+/** Options of the field that changes a record. */
+export const update = <R extends AnyRecord, T extends object>(
+  record: R,
+  type: TypeOf<R>,
+  input: InputRef<T>,
+) => ({
+  type,
+  description: `Updates ${indefinite(record.kind)}.`,
+  args: { ...idOf(record), ...inputOf(input, 'The changes.') },
+  resolve: write((tables, given: { id: Id; input: object }, context) =>
+    tables.table(record).update(given.id, given.input as PatchOf<R>, unchanged(record.type, context)),
+  ),
+});
+
+/** Options of the field that deletes a record. @param what is deleted, by default the record */
+export const deletion = (record: AnyRecord, what = indefinite(record.kind)) => ({
+  description: `Deletes ${what} and returns its id. ${deletionDescription(record)}`.trimEnd(),
+  args: idOf(record),
+  resolve: write((tables, { id }: { id: Id }, context) =>
+    tables.table(record).remove(id, unchanged(record.type, context)),
+  ),
+});
+
+/** The arguments of a list, besides those of its pages. */
+interface ListArguments<F extends object> {
+  filter: InputRef<F>;
+  sort: EnumRef<never, string>;
+  /** Of which records the list is, by default all of a kind. */
+  description?: string;
+  /** What the items are called, by default the plural of the record. */
+  items?: string;
+  /** What a filter selects. */
+  select?: (filter: F | null | undefined) => object;
+}
+
+const argumentsOf = <F extends object>(
+  record: AnyRecord,
+  { filter, sort, items = record.plural }: ListArguments<F>,
+) =>
+  builder.args((t) => ({
+    filter: t.field({ type: filter, description: `Which ${items} to return.` }),
+    sort: t.field({ type: sort, ...sortArgument(record) }),
+  }));
+
+type Given<F> = ConnectionArguments & { filter?: F | null | undefined };
+
+/** Options of the connection of all records of a kind. */
+export const list = <R extends AnyRecord, F extends object>(
+  record: R,
+  type: TypeOf<R>,
+  given: ListArguments<F>,
+) => ({
+  type,
+  description: given.description ?? `All ${record.plural}, by default ordered by id.`,
+  args: argumentsOf(record, given),
+  resolve: (_root: unknown, args: Given<F>, context: Context) =>
+    recordConnection(record, args, (given.select ?? filterOf)(args.filter) as GivenFilter<R>, context),
+});
+
+/** Options of the connection of the records that refer to a parent by a field. */
+export const childList = <R extends AnyRecord, F extends object>(
+  record: R,
+  type: TypeOf<R>,
+  field: FieldNameOf<R>,
+  given: ListArguments<F> & { description: string },
+) => ({
+  type,
+  description: given.description,
+  args: argumentsOf(record, given),
+  resolve: ({ id }: { id: Id }, args: Given<F>, context: Context) => {
+    const filter = (given.select ?? filterOf)(args.filter) as GivenFilter<R>;
+    return childConnection(record, field, id, args, filter, context);
+  },
+});
