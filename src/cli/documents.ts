@@ -6,7 +6,7 @@ import type { Store, TrustedDocument } from '../store/store.ts';
 import { isListName } from './key-options.ts';
 import { type ManifestEntry, readManifest } from './manifest.ts';
 import { formatTable } from './table.ts';
-import { type Command, Faults, isoTime, print, printResult, runTool, UsageError } from './tool.ts';
+import { type Command, Faults, isoTime, openBesideServer, type Report, runTool, UsageError } from './tool.ts';
 
 const LIST = 'the NAME of a list';
 
@@ -23,14 +23,14 @@ if one does not fit the schema, costs more than 50 units or has the id of anothe
     options: [],
     argument: LIST,
     takesMore: true,
-    needsStore: false,
-    prepare(options, [list, ...files]) {
+    createsStore: true,
+    prepare(_options, [list, ...files]) {
       if (!isListName(list!))
         throw new UsageError(
           'NAME must have 1 to 100 letters, digits, dots, dashes and underscores, begin with a letter or digit, and not be any.',
         );
       if (files.length === 0) throw new UsageError('push needs a FILE.');
-      return (store) => push(store, list!, files, options.json === true);
+      return (store) => push(store, list!, files);
     },
   },
   list: {
@@ -39,11 +39,10 @@ if one does not fit the schema, costs more than 50 units or has the id of anothe
     options: [],
     argument: LIST,
     isArgumentOptional: true,
-    needsStore: true,
     prepare:
-      (options, [list]) =>
+      (_options, [list]) =>
       (store) =>
-        listDocuments(store, list, options.json === true),
+        listDocuments(store, list),
   },
   remove: {
     usage: 'NAME (--id ID | --unused 90d) [--json]',
@@ -53,7 +52,6 @@ if one does not fit the schema, costs more than 50 units or has the id of anothe
   --unused  all that were not used for this long, nor added since: 90s, 30m, 12h, 90d`,
     options: ['id', 'unused'],
     argument: LIST,
-    needsStore: true,
     prepare(options, [list]) {
       const { id, unused } = options as Readonly<Record<string, string | undefined>>;
       const faults = new Faults();
@@ -61,7 +59,7 @@ if one does not fit the schema, costs more than 50 units or has the id of anothe
       const duration = unused === undefined ? undefined : parseDuration(unused);
       if (duration === null) faults.add('--unused must be a duration such as 90d or 12h.');
       faults.check();
-      return (store) => remove(store, list!, { id, unused: duration ?? undefined }, options.json === true);
+      return (store) => remove(store, list!, { id, unused: duration ?? undefined });
     },
   },
   check: {
@@ -70,7 +68,6 @@ if one does not fit the schema, costs more than 50 units or has the id of anothe
     options: [],
     argument: LIST,
     isArgumentOptional: true,
-    needsStore: true,
     prepare:
       (options, [list]) =>
       (store) =>
@@ -95,7 +92,7 @@ function priced(entries: readonly ManifestEntry[]): Map<string, DocumentSummary>
   return summaries;
 }
 
-async function push(store: Store, list: string, files: readonly string[], json: boolean): Promise<void> {
+async function push(store: Store, list: string, files: readonly string[]): Promise<Report> {
   let entries: ManifestEntry[];
   try {
     entries = files.flatMap(readManifest);
@@ -118,14 +115,12 @@ async function push(store: Store, list: string, files: readonly string[], json: 
     [...added].map(([id, text]) => ({ list, id, text, hash: hashOf(text), addedAt: now })),
   );
   const rows = [...summaries].map(([id, summary]) => ({ id, ...summary, added: added.has(id) }));
-  printResult(json, { list, documents: rows }, [
-    ...formatTable(
-      ['ID', 'OPERATION', 'PRICE'],
-      rows.map(({ id, operations, price }) => [id, operations, String(price)]),
-    ),
-    '',
-    `${list}: ${added.size} added, ${rows.length - added.size} already there.`,
-  ]);
+  const cells = rows.map(({ id, operations, price }) => [id, operations, String(price)]);
+  const sum = `${list}: ${added.size} added, ${rows.length - added.size} already there.`;
+  return {
+    value: { list, documents: rows },
+    lines: [...formatTable(['ID', 'OPERATION', 'PRICE'], cells), '', sum],
+  };
 }
 
 async function documentsOf(store: Store, list: string | undefined): Promise<TrustedDocument[]> {
@@ -134,7 +129,7 @@ async function documentsOf(store: Store, list: string | undefined): Promise<Trus
   return documents;
 }
 
-async function listDocuments(store: Store, list: string | undefined, json: boolean): Promise<void> {
+async function listDocuments(store: Store, list: string | undefined): Promise<Report> {
   const prices = new DocumentPrices(schema);
   const rows = (await documentsOf(store, list)).map(({ list, id, text, addedAt, lastUsedAt }) => {
     const summary = prices.summarize(text);
@@ -145,22 +140,20 @@ async function listDocuments(store: Store, list: string | undefined, json: boole
       ...(lastUsedAt !== undefined && { lastUsedAt: isoTime(lastUsedAt) }),
     };
   });
-  if (json) return print(JSON.stringify(rows, null, 2));
-  if (rows.length === 0) return print('There are no documents.');
+  if (rows.length === 0) return { value: rows, lines: ['There are no documents.'] };
   const cells = rows.map(({ list, id, lastUsedAt = '', ...row }) =>
     'fault' in row
       ? [list, id, '', 'does not fit the schema', lastUsedAt]
       : [list, id, row.operations, String(row.price), lastUsedAt],
   );
-  print(formatTable(['LIST', 'ID', 'OPERATION', 'PRICE', 'LAST USED'], cells).join('\n'));
+  return { value: rows, lines: formatTable(['LIST', 'ID', 'OPERATION', 'PRICE', 'LAST USED'], cells) };
 }
 
 async function remove(
   store: Store,
   list: string,
   { id, unused }: { id: string | undefined; unused: number | undefined },
-  json: boolean,
-): Promise<void> {
+): Promise<Report> {
   const documents = await documentsOf(store, list);
   const before = Date.now() - (unused ?? 0);
   const removed =
@@ -170,10 +163,10 @@ async function remove(
   if (id !== undefined && removed.length === 0) throw refused(`The list ${list} has no document ${id}.`);
   const ids = removed.map((document) => document.id);
   await store.removeDocuments(list, ids);
-  printResult(json, { list, removed: ids }, [...ids, `${ids.length} of ${documents.length} removed.`]);
+  return { value: { list, removed: ids }, lines: [...ids, `${ids.length} of ${documents.length} removed.`] };
 }
 
-async function check(store: Store, list: string | undefined, json: boolean): Promise<void> {
+async function check(store: Store, list: string | undefined, json: boolean): Promise<Report> {
   const prices = new DocumentPrices(schema);
   const documents = await documentsOf(store, list);
   const faults = documents.flatMap(({ list, id, text }) => {
@@ -188,7 +181,7 @@ async function check(store: Store, list: string | undefined, json: boolean): Pro
         : faults.map(({ list, id, fault }) => `${list} ${id}: ${fault}`).join('\n'),
     );
   }
-  printResult(json, result, [`All ${documents.length} documents fit the schema.`]);
+  return { value: result, lines: [`All ${documents.length} documents fit the schema.`] };
 }
 
 runTool({
@@ -201,4 +194,5 @@ runTool({
     help: { type: 'boolean', short: 'h' },
   },
   help: HELP,
+  open: openBesideServer,
 });

@@ -1,4 +1,4 @@
-import { bindingOf } from '../access/document-binding.ts';
+import { bindingOf } from '../access/api-keys.ts';
 import { isNetwork, MAX_NETWORKS } from '../access/networks.ts';
 import { PLANS } from '../access/plans.ts';
 import { SCOPES } from '../domains/scopes.ts';

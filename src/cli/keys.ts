@@ -1,5 +1,4 @@
-import { newApiKey, newSecret } from '../access/api-keys.ts';
-import { bindingOf } from '../access/document-binding.ts';
+import { bindingOf, newApiKey, newSecret } from '../access/api-keys.ts';
 import { usedToday } from '../access/limiter.ts';
 import { dateOf, summarised, sumOf } from '../access/usage-history.ts';
 import { parseDuration } from '../foundation/duration.ts';
@@ -13,7 +12,7 @@ import {
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
 import { KEY_HELP, KEY_OPTIONS, KEY_USAGE, readKeyOptions } from './key-options.ts';
 import { formatTable } from './table.ts';
-import { type Command, Faults, isoTime, print, printResult, runTool, UsageError } from './tool.ts';
+import { type Command, Faults, isoTime, openBesideServer, type Report, runTool, UsageError } from './tool.ts';
 
 const KEY = 'the ID of a key';
 /** Days of usage shown by default. */
@@ -26,14 +25,14 @@ const COMMANDS: Record<string, Command> = {
 
 ${KEY_HELP}`,
     options: Object.keys(KEY_OPTIONS),
-    needsStore: false,
+    createsStore: true,
     prepare(options) {
       const faults = new Faults();
       const now = Date.now();
       const { name = '', plan = '' } = options;
       const properties = readKeyOptions({ ...options, name, plan }, now, faults);
       faults.check();
-      return (store) => create(store, properties, now, options.json === true);
+      return (store) => create(store, properties, now);
     },
   },
   update: {
@@ -43,22 +42,20 @@ ${KEY_HELP}`,
 ${KEY_HELP}`,
     options: Object.keys(KEY_OPTIONS),
     argument: KEY,
-    needsStore: true,
     prepare(options, [id]) {
       const faults = new Faults();
       const changes = readKeyOptions(options, Date.now(), faults);
       faults.check();
       if (Object.keys(changes).length === 0)
         throw new UsageError('update needs an option that says what to change.');
-      return (store) => update(store, id!, changes, options.json === true);
+      return (store) => update(store, id!, changes);
     },
   },
   list: {
     usage: '[--json]',
     help: 'Lists all keys with their usage today and what they may do. Rotated secrets show when they expire.',
     options: [],
-    needsStore: true,
-    prepare: (options) => (store) => list(store, options.json === true),
+    prepare: () => list,
   },
   usage: {
     usage: 'ID [--days 30] [--json]',
@@ -67,14 +64,13 @@ ${KEY_HELP}`,
   --days  the number of days, today included: 1 to ${HISTORY_KEPT}`,
     options: ['days'],
     argument: KEY,
-    needsStore: true,
     prepare(options, [id]) {
       const days = /^[1-9]\d?$/.test(String(options.days ?? DEFAULT_DAYS))
         ? Number(options.days ?? DEFAULT_DAYS)
         : 0;
       if (days < 1 || days > HISTORY_KEPT)
         throw new UsageError(`--days must be an integer from 1 to ${HISTORY_KEPT}.`);
-      return (store) => showUsage(store, id!, days, options.json === true);
+      return (store) => showUsage(store, id!, days);
     },
   },
   revoke: {
@@ -82,11 +78,10 @@ ${KEY_HELP}`,
     help: 'Revokes a key permanently, within 5 seconds on every instance.',
     options: [],
     argument: KEY,
-    needsStore: true,
     prepare:
-      (options, [id]) =>
+      (_options, [id]) =>
       (store) =>
-        revoke(store, id!, options.json === true),
+        revoke(store, id!),
   },
   rotate: {
     usage: 'ID [--grace 24h] [--json]',
@@ -95,11 +90,10 @@ ${KEY_HELP}`,
   --grace  how long the old secret stays valid: 90s, 30m, 24h, 7d or 0`,
     options: ['grace'],
     argument: KEY,
-    needsStore: true,
     prepare(options, [id]) {
       const grace = parseDuration((options.grace as string | undefined) ?? '24h');
       if (grace === null) throw new UsageError('--grace must be a duration such as 30m, 24h or 7d.');
-      return (store) => rotate(store, id!, grace, options.json === true);
+      return (store) => rotate(store, id!, grace);
     },
   },
 };
@@ -107,25 +101,30 @@ ${KEY_HELP}`,
 const HELP = `See COMMAND --help for details. Uses the store of MONGODB_URI or DATA_FILE, also while the server is running. A key is
 shown only once, when it is created. Changes and revocations take effect within 5 seconds.`;
 
-async function create(store: Store, properties: ApiKeyChanges, now: number, json: boolean): Promise<void> {
+async function create(store: Store, properties: ApiKeyChanges, now: number): Promise<Report> {
   await checkList(store, properties);
   // A new key has nothing to clear.
   const given = Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== null));
   const { key, apiKey } = newApiKey({ ...(given as Pick<ApiKey, 'name' | 'plan'>), now });
   await store.createApiKey(apiKey);
   const { id, plan } = apiKey;
-  printResult(json, { id, key, plan }, [`${id} (${plan})`, key, '', SHOWN_ONCE]);
+  return { value: { id, key, plan }, lines: [`${id} (${plan})`, key, '', SHOWN_ONCE] };
 }
 
-async function update(store: Store, id: string, changes: ApiKeyChanges, json: boolean): Promise<void> {
+async function update(store: Store, id: string, changes: ApiKeyChanges): Promise<Report> {
   await checkList(store, changes);
   const key = found(id, await store.updateApiKey(id, changes));
   const restrictions = restrictionsOf(key);
   const { name, plan, limits } = key;
-  printResult(json, { id, name, plan, ...limits, ...restrictions }, [
-    `${id} (${plan}) ${name}`,
-    ...Object.entries(restrictions).map(([property, value]) => `  ${property}: ${[value].flat().join(', ')}`),
-  ]);
+  return {
+    value: { id, name, plan, ...limits, ...restrictions },
+    lines: [
+      `${id} (${plan}) ${name}`,
+      ...Object.entries(restrictions).map(
+        ([property, value]) => `  ${property}: ${[value].flat().join(', ')}`,
+      ),
+    ],
+  };
 }
 
 /** @throws UsageError if there is no such list of documents */
@@ -150,7 +149,7 @@ const isAlive =
   ({ expiresAt }: ApiKeySecret): boolean =>
     expiresAt === undefined || expiresAt > now;
 
-async function list(store: Store, json: boolean): Promise<void> {
+async function list(store: Store): Promise<Report> {
   const keys = await store.apiKeys();
   const usage = await store.usage(keys.map(({ id }) => id));
   const now = Date.now();
@@ -174,8 +173,7 @@ async function list(store: Store, json: boolean): Promise<void> {
       ...(key.revokedAt !== undefined && { revokedAt: isoTime(key.revokedAt) }),
     };
   });
-  if (json) return print(JSON.stringify(rows, null, 2));
-  if (rows.length === 0) return print('There are no keys.');
+  if (rows.length === 0) return { value: rows, lines: ['There are no keys.'] };
   const header = [
     ...['ID', 'PLAN', 'USED TODAY', 'PER MINUTE', 'CREATED', 'LAST USED', 'EXPIRES', 'SECRET'],
     ...['RESTRICTED TO', 'NAME'],
@@ -192,19 +190,19 @@ async function list(store: Store, json: boolean): Promise<void> {
       ...others.map((other) => header.map((column) => (column === 'SECRET' ? other : ''))),
     ];
   });
-  print(formatTable(header, cells).join('\n'));
+  return { value: rows, lines: formatTable(header, cells) };
 }
 
 const secretText = ({ prefix, expiresAt }: { prefix: string; expiresAt?: string }): string =>
   expiresAt === undefined ? `${prefix}…` : `${prefix}… until ${expiresAt}`;
 
-async function revoke(store: Store, id: string, json: boolean): Promise<void> {
+async function revoke(store: Store, id: string): Promise<Report> {
   const key = found(id, await store.revokeApiKey(id, Date.now()));
   const revokedAt = isoTime(key.revokedAt!);
-  printResult(json, { id: key.id, plan: key.plan, revokedAt }, [`${id} is revoked.`]);
+  return { value: { id: key.id, plan: key.plan, revokedAt }, lines: [`${id} is revoked.`] };
 }
 
-async function rotate(store: Store, id: string, grace: number, json: boolean): Promise<void> {
+async function rotate(store: Store, id: string, grace: number): Promise<Report> {
   const { key, secret } = newSecret();
   const now = Date.now();
   const rotated = found(id, await store.rotateApiKey(id, secret, now + grace));
@@ -212,29 +210,25 @@ async function rotate(store: Store, id: string, grace: number, json: boolean): P
   const ends = others.map(
     ({ prefix, expiresAt }) => `The old secret ${prefix}… works until ${isoTime(expiresAt!)}.`,
   );
-  printResult(json, { id, key, plan: rotated.plan }, [
-    `${id} (${rotated.plan})`,
-    key,
-    '',
-    SHOWN_ONCE,
-    ...(ends.length > 0 ? ends : ['The old secret stops working within 5 seconds.']),
-  ]);
+  if (ends.length === 0) ends.push('The old secret stops working within 5 seconds.');
+  const { plan } = rotated;
+  return { value: { id, key, plan }, lines: [`${id} (${plan})`, key, '', SHOWN_ONCE, ...ends] };
 }
 
-async function showUsage(store: Store, id: string, count: number, json: boolean): Promise<void> {
+async function showUsage(store: Store, id: string, count: number): Promise<Report> {
   if (!(await store.apiKeyById(id))) throw new UsageError(`There is no key ${id}.`);
   const now = Date.now();
   const stored = await store.usageDays(id, dateOf(now - (count - 1) * DAY), dateOf(now));
   const days = stored
     .map(summarised)
     .map((day) => ({ date: day.date, ...sumOf(day.operations), operations: day.operations }));
-  if (json) return print(JSON.stringify(days, null, 2));
-  if (days.length === 0) return print(`${id} was not used in the last ${count} days.`);
+  if (days.length === 0) return { value: days, lines: [`${id} was not used in the last ${count} days.`] };
   const cells = days.flatMap(({ date, operations, ...sum }) => [
     [date, 'all', '', ...countsOf(sum)],
     ...operations.map((one) => ['', one.operation, one.transport, ...countsOf(one)]),
   ]);
-  print(formatTable(['DATE', 'OPERATION', 'OVER', 'REQUESTS', 'UNITS', 'REFUSED'], cells).join('\n'));
+  const header = ['DATE', 'OPERATION', 'OVER', 'REQUESTS', 'UNITS', 'REFUSED'];
+  return { value: days, lines: formatTable(header, cells) };
 }
 
 const countsOf = ({ requests, units, refused }: ReturnType<typeof sumOf>): string[] =>
@@ -256,4 +250,5 @@ runTool({
     help: { type: 'boolean', short: 'h' },
   },
   help: HELP,
+  open: openBesideServer,
 });

@@ -7,8 +7,8 @@ import type { Store } from '../store/store.ts';
 /** The values of the options given, by name. */
 export type Options = Readonly<Record<string, string | boolean | undefined>>;
 
-/** A command of a tool: `keys create`. */
-export interface Command {
+/** A command of a tool: `keys create`, which works on a store. */
+export interface Command<S = Store> {
   /** The arguments after the command name. */
   usage: string;
   help: string;
@@ -19,24 +19,37 @@ export interface Command {
   isArgumentOptional?: true;
   /** Whether more arguments may follow. */
   takesMore?: true;
-  /** Whether the command needs an existing store. */
-  needsStore: boolean;
+  /** Whether the command may create the store. */
+  createsStore?: true;
   /**
    * Validates the options.
    *
    * @throws Faults
    * @returns the work to do once the store is open
    */
-  prepare(options: Options, args: readonly string[]): (store: Store) => Promise<void>;
+  prepare(options: Options, args: readonly string[]): (store: S) => Promise<Report>;
 }
 
-export interface Tool {
+/** What a command prints: a value for programs (`--json`), and lines for people. */
+export interface Report {
+  value: object;
+  lines: readonly string[];
+}
+
+export interface Tool<S> {
   /** As in `npm run --silent NAME -- COMMAND`. */
   name: string;
-  commands: Readonly<Record<string, Command>>;
+  commands: Readonly<Record<string, Command<S>>>;
   options: NonNullable<ParseArgsConfig['options']>;
   /** What to know about all commands. */
   help: string;
+  /** Opens what a command works on. */
+  open(config: Config, command: Command<S>, name: string): Promise<S>;
+}
+
+/** What a tool closes when its command is done. */
+interface Closable {
+  close(): unknown;
 }
 
 /** A mistake of the user: the message is printed without a stack. */
@@ -66,14 +79,14 @@ export class Faults {
 }
 
 /** Runs a tool of the command line and sets the exit code of the process. */
-export function runTool(tool: Tool): void {
+export function runTool<S extends Closable>(tool: Tool<S>): void {
   main(tool).catch((error: unknown) => {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(error instanceof UsageError ? error.exitCode : 1);
   });
 }
 
-async function main(tool: Tool): Promise<void> {
+async function main<S extends Closable>(tool: Tool<S>): Promise<void> {
   const run = `npm run --silent ${tool.name} --`;
   const hint = (message: string, command?: string) =>
     new UsageError(`${message} Try: ${run} ${command ? `${command} ` : ''}--help`);
@@ -97,23 +110,24 @@ async function main(tool: Tool): Promise<void> {
   if (command.argument !== undefined && !command.isArgumentOptional && args.length === 0)
     throw hint(`${name} needs ${command.argument}.`, name);
 
-  let work: (store: Store) => Promise<void>;
+  let work: (store: S) => Promise<Report>;
   try {
     work = command.prepare(options, args);
   } catch (error) {
     throw error instanceof UsageError && error.exitCode === 2 ? hint(error.message, name) : error;
   }
-  const config = readConfig(process.env);
-  if (command.needsStore) checkDataFile(config);
-  const store = await openStore(config, [], 'tool');
+  const store = await tool.open(readConfig(process.env), command, name);
   try {
-    await work(store);
+    const { value, lines } = await work(store);
+    print(
+      options.json ? JSON.stringify(value, null, Array.isArray(value) ? 2 : undefined) : lines.join('\n'),
+    );
   } finally {
     await store.close();
   }
 }
 
-function parse(tool: Tool, hint: (message: string) => UsageError) {
+function parse<S>(tool: Tool<S>, hint: (message: string) => UsageError) {
   try {
     const { values, positionals } = parseArgs({ allowPositionals: true, options: tool.options });
     return { options: values as Options, positionals };
@@ -124,20 +138,17 @@ function parse(tool: Tool, hint: (message: string) => UsageError) {
   }
 }
 
-/** A command that only reads must not create a store at a mistyped path. */
-function checkDataFile({ MONGODB_URI, DATA_FILE }: Config): void {
-  if (MONGODB_URI === undefined && !existsSync(DATA_FILE)) {
+/** Opens the store beside its server. A command that only reads must not create one at a mistyped path. */
+export async function openBesideServer(config: Config, { createsStore }: Command): Promise<Store> {
+  const { MONGODB_URI, DATA_FILE } = config;
+  if (!createsStore && MONGODB_URI === undefined && !existsSync(DATA_FILE))
     throw new UsageError(`The data file ${DATA_FILE} does not exist. Is DATA_FILE set as for the server?`);
-  }
+  return await openStore(config, [], 'tool');
 }
 
-export const print = (text: string): void => {
+const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
-
-/** Prints a value for programs, or lines for people. */
-export const printResult = (json: boolean, value: object, lines: readonly string[]): void =>
-  print(json ? JSON.stringify(value) : lines.join('\n'));
 
 /** RFC 3339, to the second. */
 export const isoTime = (time: number): string => new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');

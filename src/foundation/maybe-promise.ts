@@ -1,6 +1,4 @@
-/**
- * A value that may be available at once. The embedded engine is synchronous and should not pay for promises.
- */
+/** A value that may be available at once. The embedded engine is synchronous and should not pay for promises. */
 export type MaybePromise<T> = T | Promise<T>;
 
 /** Applies `next` to a value, synchronously if it is available. */
@@ -8,6 +6,17 @@ export const andThen = <T, R>(
   value: MaybePromise<T>,
   next: (value: T) => MaybePromise<R>,
 ): MaybePromise<R> => (value instanceof Promise ? value.then(next) : next(value));
+
+/** Does work for each item, one after the other, synchronously if all of it is. */
+export function forEachInOrder<T>(
+  items: readonly T[],
+  work: (item: T) => MaybePromise<unknown>,
+): MaybePromise<void> {
+  for (const [i, item] of items.entries()) {
+    const done = work(item);
+    if (done instanceof Promise) return done.then(() => forEachInOrder(items.slice(i + 1), work));
+  }
+}
 
 /** Runs `work` and passes any error to `recover`, whether thrown or rejected. */
 export function attempt<T>(

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Field } from '../foundation/fields.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, forEachInOrder, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
-import type { DocumentStore, TrustedDocument } from './store.ts';
-import type { Webhook } from './webhooks.ts';
+import type { AccessStore, ApiKey, DocumentStore, TrustedDocument } from './store.ts';
+import type { Webhook, WebhookStore, WebhookWrites } from './webhooks.ts';
 
 /** A row as plain JSON. An int64 is a string of digits, so that nothing is rounded. */
 export type DumpRow = Readonly<Record<string, unknown>>;
@@ -77,15 +77,29 @@ export const COUNTER_RULE = z.union([
   z.strictObject({ records: z.string(), chosen: DIGITS }),
 ]);
 
-export const API_KEY_RULE = z.looseObject({
+const API_KEY_RULE = z.looseObject({
   id: z.string().min(1),
   name: z.string(),
   plan: z.string(),
   secrets: z.array(z.looseObject({ hash: z.string().regex(/^[0-9a-f]{64}$/), prefix: z.string() })),
 });
 
+/** The API keys of a store, on any engine. */
+export const keysPart = (store: Pick<AccessStore, 'apiKeys' | 'apiKeyById' | 'createApiKey'>): DumpPart => ({
+  name: 'keys',
+  rule: API_KEY_RULE,
+  async *batches() {
+    yield (await store.apiKeys()) as unknown as readonly DumpRow[];
+  },
+  add: (rows) =>
+    forEachInOrder(rows as unknown as readonly ApiKey[], (key) =>
+      andThen(store.apiKeyById(key.id), (known) => known ?? store.createApiKey(key)),
+    ),
+  isEmpty: () => andThen(store.apiKeys(), ({ length }) => length === 0),
+});
+
 /** A webhook with its secrets. Its place is not moved, because the log begins anew. */
-export const WEBHOOK_RULE = z.strictObject({
+const WEBHOOK_RULE = z.strictObject({
   id: z.string().min(1),
   apiKeyId: z.string().min(1),
   createdAt: z.number(),
@@ -97,13 +111,34 @@ export const WEBHOOK_RULE = z.strictObject({
   }),
 });
 
-/** A webhook as it is exported. */
-export const webhookRow = ({ progress: _, ...row }: Webhook): DumpRow => ({ ...row });
-
-/** An exported webhook at a place in the log of another store. */
-export const movedWebhook = (row: DumpRow, after: string): Webhook => ({
-  ...(row as unknown as Omit<Webhook, 'progress'>),
-  progress: { after, moves: 0, attempted: 0, attempts: [] },
+/**
+ * The webhooks of a store, on any engine.
+ *
+ * @param beginning a place in its log
+ */
+export const webhooksPart = (
+  store: Pick<WebhookStore, 'webhooks' | 'webhookById'>,
+  { createWebhook }: Pick<WebhookWrites, 'createWebhook'>,
+  beginning: () => MaybePromise<string>,
+): DumpPart => ({
+  name: 'webhooks',
+  rule: WEBHOOK_RULE,
+  async *batches() {
+    yield (await store.webhooks()).map(({ progress: _, ...row }) => row);
+  },
+  add: (rows) =>
+    forEachInOrder(rows as unknown as readonly Omit<Webhook, 'progress'>[], (row) =>
+      andThen(
+        store.webhookById(row.id),
+        (known) =>
+          known ??
+          andThen(beginning(), (after) => {
+            const progress = { after, moves: 0, attempted: 0, attempts: [] };
+            return createWebhook({ ...row, progress }, Number.POSITIVE_INFINITY);
+          }),
+      ),
+    ),
+  isEmpty: () => andThen(store.webhooks(), ({ length }) => length === 0),
 });
 
 const DOCUMENT_RULE = z.strictObject({

@@ -2,27 +2,24 @@ import type { Document, Filter } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import {
-  API_KEY_RULE,
   BATCH_SIZE,
   COUNTER_RULE,
   type Dump,
   type DumpPart,
   type DumpRow,
   documentsPart,
-  movedWebhook,
+  keysPart,
   recordRule,
   USAGE_HISTORY_RULE,
   USAGE_RULE,
   type UsageHistoryRow,
-  WEBHOOK_RULE,
-  webhookRow,
+  webhooksPart,
 } from '../dump.ts';
-import type { ApiKey } from '../store.ts';
 import { DAY } from '../usage.ts';
-import { apiKeysCollection, mongoApiKeys } from './api-keys.ts';
+import { mongoApiKeys } from './api-keys.ts';
 import { createAttempts } from './attempts.ts';
 import { createChangeEvents } from './change-events.ts';
-import { IMPORTED_VERSION, type RecordDocument } from './collection.ts';
+import { IMPORTED_VERSION, type RecordDocument, toKey } from './collection.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { DocumentCodec } from './documents.ts';
 import { isDuplicateKey } from './errors.ts';
@@ -30,12 +27,11 @@ import { mongoEvents } from './events.ts';
 import { createFolding } from './folding.ts';
 import { type CounterDocument, countersCollection, createIdSequences } from './ids.ts';
 import { progressOf, refuseUnfinishedImport } from './import-progress.ts';
-import { toKey } from './keys.ts';
 import { prepareLayout } from './layout.ts';
 import { mongoDocuments } from './trusted-documents.ts';
 import { toUsage, type UsageDocument, usageCollection } from './usage.ts';
 import { mongoUsageHistory, rowsOf, type UsageDayDocument, usageHistoryCollection } from './usage-history.ts';
-import { mongoWebhooks, webhooksCollection } from './webhooks.ts';
+import { mongoWebhooks } from './webhooks.ts';
 
 /** How long imported usage is kept if its key is not used, in milliseconds: longer than any window or ban lasts. */
 const USAGE_KEPT = 3 * DAY;
@@ -198,44 +194,10 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
     isEmpty: () => isEmpty(usageHistoryCollection.name),
   };
 
-  const apiKeys = mongoApiKeys(database);
-  const keys: DumpPart = {
-    name: 'keys',
-    rule: API_KEY_RULE,
-    async *batches() {
-      yield (await apiKeys.apiKeys()) as unknown as readonly DumpRow[];
-    },
-    async add(rows) {
-      for (const row of rows) {
-        try {
-          await apiKeys.createApiKey(row as unknown as ApiKey);
-        } catch (error) {
-          if (!isDuplicateKey(error)) throw error;
-        }
-      }
-    },
-    isEmpty: () => isEmpty(apiKeysCollection.name),
-  };
-
   const events = mongoEvents(database, createChangeEvents(records));
   const webhooks = mongoWebhooks(database, () => {});
-  const { createWebhook } = webhooks.writes(createAttempts(database).run);
-  const webhooksPart: DumpPart = {
-    name: 'webhooks',
-    rule: WEBHOOK_RULE,
-    async *batches() {
-      yield (await webhooks.reads.webhooks()).map(webhookRow);
-    },
-    async add(rows) {
-      for (const row of rows) {
-        if (await webhooks.reads.webhookById(row.id as string)) continue;
-        // A standalone server has no log, and delivers nothing.
-        const after = database.transactions ? await events.endOfEvents() : '';
-        await createWebhook(movedWebhook(row, after), Number.POSITIVE_INFINITY);
-      }
-    },
-    isEmpty: () => isEmpty(webhooksCollection.name),
-  };
+  // A standalone server has no log, and delivers nothing.
+  const beginning = () => (database.transactions ? events.endOfEvents() : '');
 
   return {
     engine: 'mongodb',
@@ -245,8 +207,8 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
       usage,
       usageHistory,
       documentsPart(mongoDocuments(database)),
-      webhooksPart,
-      keys,
+      webhooksPart(webhooks.reads, webhooks.writes(createAttempts(database).run), beginning),
+      keysPart(mongoApiKeys(database)),
     ],
     async progress() {
       const found = await progress.findOne({ _id: 'unfinished' }, options);

@@ -1,24 +1,20 @@
 import { existsSync } from 'node:fs';
 import type { AnyRecord } from '../../foundation/record.ts';
 import {
-  API_KEY_RULE,
   BATCH_SIZE,
   COUNTER_RULE,
   type Dump,
   type DumpPart,
-  type DumpRow,
   documentsPart,
-  movedWebhook,
+  keysPart,
   recordRule,
   USAGE_HISTORY_RULE,
   USAGE_RULE,
   type UsageHistoryRow,
-  WEBHOOK_RULE,
-  webhookRow,
+  webhooksPart,
 } from '../dump.ts';
-import type { ApiKey } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
-import { Connection } from './connection.ts';
+import { SqliteConnection } from './connection.ts';
 import {
   createProgress,
   progressOf,
@@ -48,7 +44,7 @@ export function openSqliteDump(file: string, records: readonly AnyRecord[], mode
   if (mode === 'export' && !existsSync(file)) throw new Error(`The data file ${file} does not exist.`);
   if (mode === 'import') createFile(file);
   const ownership = mode === 'import' ? lockDataFile(file, BUSY_TIMEOUT) : undefined;
-  const db = new Connection(file, BUSY_TIMEOUT);
+  const db = new SqliteConnection(file, BUSY_TIMEOUT);
   ownership?.confirm((sql) => db.value(sql));
   migrate(db);
   prepareRecords(db, records);
@@ -56,14 +52,15 @@ export function openSqliteDump(file: string, records: readonly AnyRecord[], mode
     refuseUnfinishedImport(db, file);
     db.exec('begin');
   }
+  const { reads, writes } = webhooks(db);
   const parts = [
     counters(db, records),
     ...records.map((record) => recordPart(db, record)),
     usage(db),
     usageHistory(db),
     documentsPart(documentLists(db)),
-    webhooksPart(db),
-    keys(db),
+    webhooksPart(reads, writes, () => String(db.value(`select name || '-' || removed from event_log`))),
+    keysPart(apiKeys(db)),
   ];
   return {
     engine: 'sqlite',
@@ -95,7 +92,7 @@ async function* batchesOf<T>(read: (after: T | undefined) => readonly T[]): Asyn
 
 type Stored = { id: string } & Record<string, unknown>;
 
-function recordPart(db: Connection, record: AnyRecord): DumpPart {
+function recordPart(db: SqliteConnection, record: AnyRecord): DumpPart {
   const { plural } = record;
   const stored = new Records<Stored>(db, record, 0);
   const { many, row } = insertionOf(record);
@@ -112,7 +109,7 @@ function recordPart(db: Connection, record: AnyRecord): DumpPart {
 }
 
 /** The ids that may never be assigned again. */
-function counters(db: Connection, records: readonly AnyRecord[]): DumpPart {
+function counters(db: SqliteConnection, records: readonly AnyRecord[]): DumpPart {
   const byName = new Map(records.map((record) => [record.plural, record]));
   const lastOf = ({ choosesId, kind, plural }: AnyRecord): string =>
     (choosesId
@@ -162,7 +159,7 @@ function counters(db: Connection, records: readonly AnyRecord[]): DumpPart {
   };
 }
 
-function usage(db: Connection): DumpPart {
+function usage(db: SqliteConnection): DumpPart {
   return {
     name: 'usage',
     rule: USAGE_RULE,
@@ -190,7 +187,7 @@ function usage(db: Connection): DumpPart {
   };
 }
 
-function usageHistory(db: Connection): DumpPart {
+function usageHistory(db: SqliteConnection): DumpPart {
   const columns = ['api_key_id', 'date', 'operation', 'transport', 'requests', 'units', 'refused'];
   const names = ['apiKeyId', ...columns.slice(1)];
   const key = columns.slice(0, 4).join(', ');
@@ -215,36 +212,5 @@ function usageHistory(db: Connection): DumpPart {
       );
     },
     isEmpty: () => db.value('select 1 from usage_days limit 1') === undefined,
-  };
-}
-
-function keys(db: Connection): DumpPart {
-  const store = apiKeys(db);
-  return {
-    name: 'keys',
-    rule: API_KEY_RULE,
-    async *batches() {
-      yield store.apiKeys() as unknown as readonly DumpRow[];
-    },
-    add(rows) {
-      for (const row of rows) store.createApiKey(row as unknown as ApiKey);
-    },
-    isEmpty: () => db.value('select 1 from api_keys limit 1') === undefined,
-  };
-}
-
-function webhooksPart(db: Connection): DumpPart {
-  const { reads, writes } = webhooks(db);
-  return {
-    name: 'webhooks',
-    rule: WEBHOOK_RULE,
-    async *batches() {
-      yield reads.webhooks().map(webhookRow);
-    },
-    add(rows) {
-      const beginning = String(db.value(`select name || '-' || removed from event_log`));
-      for (const row of rows) writes.createWebhook(movedWebhook(row, beginning), Number.POSITIVE_INFINITY);
-    },
-    isEmpty: () => db.value('select 1 from webhooks limit 1') === undefined,
   };
 }
