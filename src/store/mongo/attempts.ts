@@ -16,9 +16,7 @@ export interface Attempt {
   readonly written: Set<string>;
   /** When the writes must be done, in terms of `performance.now()`. */
   deadline: number;
-  /**
-   * Called once it is known that the writes are done or never will be. Not called if that remains unknown.
-   */
+  /** Called once it is known that the writes are done or never will be. Not called if that remains unknown. */
   readonly onSettled: (() => unknown)[];
 }
 
@@ -28,9 +26,7 @@ export type RunAttempts = <T>(work: (attempt: Attempt) => Promise<T>) => Promise
 const FIRST_PAUSE = 2;
 const MAX_PAUSE = 100;
 
-/**
- * Runs writes individually or as one transaction. Conflicting writes are retried until the call times out.
- */
+/** Runs writes individually or as one transaction. Conflicting writes are retried until the call times out. */
 export function createAttempts(database: Database) {
   const { client, options, timeoutMs } = database;
 

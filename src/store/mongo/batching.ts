@@ -80,9 +80,7 @@ export function gather<A, R>(
     });
 }
 
-/**
- * Shares one result between equal reads made within one turn of the event loop. Callers must not modify it.
- */
+/** Shares one result between equal reads made within one turn of the event loop. Callers must not modify it. */
 export function dedupe<R>(): (name: string, read: () => Promise<R>) => Promise<R> {
   let gathered = new Map<string, Promise<R>>();
   return (name, ask) => {

@@ -8,9 +8,8 @@ import type {
 import { type AnyRecord, type Fields, inputFields } from '../../foundation/record.ts';
 import { type EventType, eventTypesOf, type StoredEvent, updateTypeOf } from '../events.ts';
 import { SNAPSHOT } from './changes.ts';
-import { CREATED_VERSION } from './collection.ts';
+import { CREATED_VERSION, toId } from './collection.ts';
 import { DocumentCodec } from './documents.ts';
-import { toId } from './keys.ts';
 
 /** The kinds of change events we use. */
 export type Change = ChangeStreamInsertDocument | ChangeStreamUpdateDocument | ChangeStreamDeleteDocument;

@@ -1,4 +1,5 @@
 import type { Document, IndexDescription } from 'mongodb';
+import type { Id } from '../../foundation/id.ts';
 
 /** A collection, its validator and its indexes. The interface's own rules are checked much earlier. */
 export interface CollectionDefinition {
@@ -16,6 +17,12 @@ export const LAYOUT_COLLECTION = 'layout';
 
 /** An int64 id in BSON. */
 export type Key = bigint;
+
+/** Converts an id of the port to a database key. */
+export const toKey = (id: Id): Key => BigInt(id);
+
+/** Converts a database key to an id of the port. */
+export const toId = (key: Key | number): Id => String(key);
 
 /** Counts the writes visible to clients, for optimistic locking. */
 export type Version = number | bigint;

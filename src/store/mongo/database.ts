@@ -143,7 +143,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     });
   }
 
-  const database: Database = {
+  return {
     client,
     db,
     options,
@@ -156,5 +156,4 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     clientWithoutTimeout: () =>
       new MongoClient(settings.uri, { ...clientOptions, socketTimeoutMS: 0, minPoolSize: 0, maxPoolSize: 1 }),
   };
-  return database;
 }

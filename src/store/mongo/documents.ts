@@ -12,10 +12,11 @@ import {
   ID,
   type RecordDocument,
   recordSchema,
+  toId,
+  toKey,
 } from './collection.ts';
 import { type FoldedField, foldedFieldsOf } from './folding.ts';
-import { toId, toKey } from './keys.ts';
-import { sortIndexKey } from './ordered-page.ts';
+import { sortIndexKey } from './searched-page.ts';
 
 /** How the values of one kind are stored. Neither function gets an absent value. */
 interface Codec {

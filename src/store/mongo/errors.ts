@@ -14,10 +14,7 @@ import {
 } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 
-/**
- * A concurrent write changed what this attempt had read. Nothing was written, and another attempt may
- * succeed.
- */
+/** A concurrent write changed what this attempt had read. Nothing was written, and another attempt may succeed. */
 export class WriteConflict extends Error {
   constructor(options?: ErrorOptions) {
     super('Lost to a concurrent write.', options);
@@ -83,9 +80,7 @@ const UNAVAILABLE_CODES = new Set<unknown>([
   13436, // NotPrimaryOrSecondary
 ]);
 
-/**
- * Whether the database could not be reached or did not respond in time, so that the call may succeed later.
- */
+/** Whether the database could not be reached or did not respond in time, so that the call may succeed later. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   if (UNAVAILABLE_CLASSES.some((type) => error instanceof type)) return true;

@@ -28,10 +28,7 @@ const PAGE_TIME = 2_000;
 /** Delay between attempts to resume the log, in milliseconds. */
 const FIRST_PAUSE = 100;
 const MAX_PAUSE = 2_000;
-/**
- * If the oplog cannot be read (shards, missing privileges), its beginning is searched among these ages, in
- * seconds.
- */
+/** If the oplog cannot be read (shards, missing privileges), its beginning is searched among these ages, in seconds. */
 const AGES = [30 * 86_400, 7 * 86_400, 2 * 86_400, 86_400, 8 * 3_600, 3_600, 600, 60, 0];
 
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;

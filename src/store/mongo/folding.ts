@@ -3,11 +3,10 @@ import { folded, UNICODE_VERSION } from '../../foundation/folded.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { Folding, STEP } from '../folding.ts';
 import { isFolded } from '../order.ts';
-import { LAYOUT_COLLECTION } from './collection.ts';
+import { LAYOUT_COLLECTION, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
-import { toId, toKey } from './keys.ts';
-import { sortProperty } from './ordered-page.ts';
+import { sortProperty } from './searched-page.ts';
 
 /** A field that is ordered by the folded form in another property. */
 export interface FoldedField {

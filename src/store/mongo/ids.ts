@@ -9,10 +9,7 @@ import { isDuplicateKey } from './errors.ts';
 export interface CounterDocument {
   /** A sequence (`orders`) or a reserved id (`orders/0000000000000000042`). */
   _id: string;
-  /**
-   * For a sequence: the last id assigned. For a reservation: set once the record with this id has been
-   * deleted.
-   */
+  /** For a sequence: the last id assigned. For a reservation: set once the record with this id has been deleted. */
   value?: Key;
 }
 

@@ -5,18 +5,14 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import type { Page, PageRequest } from '../table.ts';
 import type { Attempt } from './attempts.ts';
 import { batch, dedupe, limitConcurrency, singleFlight } from './batching.ts';
-import type { Key } from './collection.ts';
+import { type Key, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './errors.ts';
-import { toId, toKey } from './keys.ts';
-import { type ListConditions, OrderedPage } from './ordered-page.ts';
+import { type ListConditions, SearchedPage } from './searched-page.ts';
 
 /** Time limit for a count in milliseconds, because counting reads everything it counts. */
 const COUNT_TIMEOUT = 1_000;
-/**
- * Concurrent counts per collection and instance. Each may keep a core of the server busy until its time
- * limit.
- */
+/** Concurrent counts per collection and instance. Each may keep a core of the server busy until its time limit. */
 const MAX_COUNTS = 4;
 /** Maximum ids per command. */
 const MAX_IDS = 1_000;
@@ -115,56 +111,39 @@ export class Records<D extends { _id: Key }, T> {
     return records;
   }
 
+  #pageOf(conditions: ListConditions, request: PageRequest, parent?: string): SearchedPage {
+    return new SearchedPage(this.#kind.record, conditions, request, parent);
+  }
+
   /** @param prefix the start of a folded text, besides the other conditions */
   async page(where: Where<D>, request: PageRequest, prefix?: ListConditions['prefix']): Promise<Page<T>> {
     if (where === null) return { items: [], hasMore: false };
     return await this.#pages(cacheKey([where, request, prefix]), () =>
-      this.#readPage(where, request, prefix),
+      this.#readPage(this.#pageOf({ where, prefix }, request)),
     );
   }
 
   /** One search usually suffices: a second reads the absent values after the others, or where a search ended. */
-  async #readOrderedPage(page: OrderedPage): Promise<Page<T>> {
+  async #readPage(page: SearchedPage): Promise<Page<T>> {
     const { collection, fields, toRecord } = this.#kind;
-    const run = (pipeline: Document[], hint: Document | undefined) =>
-      this.#send(() =>
-        collection
-          .aggregate<Document>(pipeline, {
-            ...this.#options,
-            ...(hint && { hint }),
-            batchSize: page.limit + 2,
-          })
-          .toArray(),
-      );
+    const options = { ...this.#options, batchSize: page.limit + 2 };
     const all: Document[] = [];
-    for (const { found, end, hint } of page.pipelines(fields)) {
-      all.push(...(await run(found, hint)));
+    for (const search of page.searches) {
+      const { match, sort, hint } = search;
+      const hinted = { ...options, ...(hint && { hint }) };
+      const { found, end } = page.pipelines(search, fields);
+      const exact = { ...hinted, projection: fields, sort, limit: page.limit + 1 };
+      const rows = await this.#send(() =>
+        end
+          ? collection.aggregate<Document>(found, hinted).toArray()
+          : collection.find<Document>(match as Filter<D>, exact).toArray(),
+      );
+      all.push(...rows);
       if (page.isFull(all)) break;
-      const [last] = end ? await run(end, hint) : [];
+      const [last] = end ? await this.#send(() => collection.aggregate(end, hinted).toArray()) : [];
       if (last) return page.toPage(all as D[], last, toRecord);
     }
     return page.toPage(all as D[], undefined, toRecord);
-  }
-
-  async #readPage(
-    where: Filter<D>,
-    request: PageRequest,
-    prefix?: ListConditions['prefix'],
-  ): Promise<Page<T>> {
-    if (isOrdered(request, prefix))
-      return this.#readOrderedPage(new OrderedPage(this.#kind.record, { where, prefix }, request));
-    const found = await this.#send(() =>
-      this.#kind.collection
-        .find({ ...where, ...rangeOf(request) } as Filter<D>, {
-          ...this.#options,
-          projection: this.#kind.fields,
-          sort: orderOf(request),
-          limit: request.limit + 1,
-          batchSize: request.limit + 2,
-        })
-        .toArray(),
-    );
-    return pageOf(found as D[], request, this.#kind.toRecord);
   }
 
   /**
@@ -187,9 +166,7 @@ export class Records<D extends { _id: Key }, T> {
     return await (await this.#pagesOfParents({ name, parents, parentIds, where, request, prefix })).pages;
   }
 
-  /**
-   * Combines requests for the same parents: a document may request a hundred pages of one parent by aliases.
-   */
+  /** Combines requests for the same parents: a document may request a hundred pages of one parent by aliases. */
   #readPagesOfParents(all: readonly PageOfParents<D>[]): { pages: Promise<Page<T>[]> }[] {
     const wanted = new Map(all.map((one) => [one.name, one]));
     const groups = new Map<string, PageOfParents<D>[]>();
@@ -217,26 +194,13 @@ export class Records<D extends { _id: Key }, T> {
     const { parents, parentIds } = all[0]!;
     const { collection, field, mayBeDeleted } = parents;
     const wanted = [...new Set(parentIds)];
-    const ordered = all.map(({ where, request, prefix }) =>
-      isOrdered(request, prefix)
-        ? new OrderedPage(this.#kind.record, { where, prefix }, request, field)
-        : undefined,
+    const asked = all.map(({ where, request, prefix }) => this.#pageOf({ where, prefix }, request, field));
+    const lookups = asked.flatMap((page, n) =>
+      page.searches.flatMap((search, i): [as: string, pipeline: Document[]][] => {
+        const { found, end } = page.pipelines(search, this.#kind.fields);
+        return [[`found${n}_${i}`, found], ...(end ? [[`end${n}_${i}`, end] as [string, Document[]]] : [])];
+      }),
     );
-    const lookups = all.flatMap(({ where, request }, n): [as: string, pipeline: Document[]][] => {
-      const { fields } = this.#kind;
-      const page = ordered[n];
-      if (page) {
-        return page
-          .pipelines(fields)
-          .flatMap(({ found, end }, i): [string, Document[]][] => [
-            [`found${n}_${i}`, found],
-            ...(end ? [[`end${n}_${i}`, end] as [string, Document[]]] : []),
-          ]);
-      }
-      const match = { $match: { ...where, ...rangeOf(request) } };
-      const limited = [{ $sort: orderOf(request) }, { $limit: request.limit + 1 }, { $project: fields }];
-      return [[`found${n}`, [match, ...limited]]];
-    });
     const rows = await this.#send(() =>
       collection
         .aggregate<{ _id: Key; [found: string]: unknown }>(
@@ -261,17 +225,11 @@ export class Records<D extends { _id: Key }, T> {
     return await Promise.all(
       all.map(async ({ where, request, prefix }, n) => {
         const pages = new Map<Id, Page<T>>();
-        const page = ordered[n];
-        for (const row of rows) {
-          const found = page
-            ? orderedPageOf(page, row, n, this.#kind.toRecord)
-            : pageOf(row[`found${n}`] as D[], request, this.#kind.toRecord);
-          pages.set(toId(row._id), found);
-        }
+        for (const row of rows) pages.set(toId(row._id), pageIn(row, n, asked[n]!, this.#kind.toRecord));
         for (const id of mayBeDeleted ? wanted : []) {
           if (pages.has(id)) continue;
           const ofThis = { ...where, [field]: toKey(id) } as Filter<D>;
-          pages.set(id, await this.#readPage(ofThis, request, prefix));
+          pages.set(id, await this.#readPage(this.#pageOf({ where: ofThis, prefix }, request)));
         }
         return parentIds.map((id) => pages.get(id) ?? { items: [], hasMore: false });
       }),
@@ -337,13 +295,8 @@ export class Records<D extends { _id: Key }, T> {
 export const isOrdered = ({ order, inclusive }: PageRequest, prefix: ListConditions['prefix']): boolean =>
   order !== undefined || inclusive === true || prefix !== undefined;
 
-/** The page of one parent. */
-function orderedPageOf<D, T>(
-  page: OrderedPage,
-  row: Document,
-  n: number,
-  toRecord: (document: D) => T,
-): Page<T> {
+/** The nth page in the row of one parent. */
+function pageIn<D, T>(row: Document, n: number, page: SearchedPage, toRecord: (document: D) => T): Page<T> {
   const all: D[] = [];
   for (let i = 0; row[`found${n}_${i}`] !== undefined && !page.isFull(all); i++) {
     all.push(...(row[`found${n}_${i}`] as D[]));
@@ -365,23 +318,3 @@ async function withCountTimeout<R>(count: (maxTimeMS: number) => Promise<R>): Pr
 
 const cacheKey = (value: unknown): string =>
   JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
-
-function rangeOf({ after, before }: PageRequest): Document {
-  if (after === undefined && before === undefined) return {};
-  return {
-    _id: {
-      ...(after !== undefined && { $gt: toKey(after) }),
-      ...(before !== undefined && { $lt: toKey(before) }),
-    },
-  };
-}
-
-const orderOf = ({ backward }: PageRequest): { _id: 1 | -1 } => ({ _id: backward ? -1 : 1 });
-
-/** Converts documents to a page. One more document than requested means there are more. */
-function pageOf<D, T>(found: D[], { limit, backward }: PageRequest, toRecord: (document: D) => T): Page<T> {
-  const hasMore = found.length > limit;
-  const items = (hasMore ? found.slice(0, limit) : found).map((document) => toRecord(document));
-  if (backward) items.reverse();
-  return { items, hasMore };
-}

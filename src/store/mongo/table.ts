@@ -19,16 +19,15 @@ import type { Check, Page, PageRequest, TableReads, TableWrites } from '../table
 import type { Attempt, RunAttempts } from './attempts.ts';
 import { updateFor } from './changes.ts';
 import type { ChosenIds } from './chosen-ids.ts';
-import type { Key, RecordDocument } from './collection.ts';
+import { type Key, type RecordDocument, toKey } from './collection.ts';
 import type { Database } from './database.ts';
 import { DocumentCodec } from './documents.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
 import type { Holds } from './holds.ts';
 import type { IdSequences } from './ids.ts';
 import { createInsert, type Duplicate } from './inserts.ts';
-import { toKey } from './keys.ts';
-import { prefixCondition, prefixOf, sortProperty } from './ordered-page.ts';
 import { isOrdered, Records, type Where } from './records.ts';
+import { prefixCondition, prefixOf, sortProperty } from './searched-page.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -2,7 +2,7 @@ import type { UsageHistoryRow } from '../dump.ts';
 import type { UsageHistoryStore, UsageOperation, UsageTransport } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
 import { apiKeysCollection } from './api-keys.ts';
-import { type CollectionDefinition, DATE, objectSchema, STRING } from './collection.ts';
+import { type CollectionDefinition, DATE, objectSchema, plain, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 
 type Counts = Record<'requests' | 'units' | 'refused', number | bigint>;
@@ -95,12 +95,10 @@ const incrementsOf = (operations: readonly UsageOperation[]): Record<string, num
 
 const operationsOf = ({ operations }: UsageDayDocument): UsageOperation[] =>
   Object.entries(operations).flatMap(([transport, counted]) =>
-    Object.entries(counted).map(([operation, { requests, units, refused }]) => ({
+    Object.entries(counted).map(([operation, counts]) => ({
       operation,
       transport: transport as UsageTransport,
-      requests: Number(requests),
-      units: Number(units),
-      refused: Number(refused),
+      ...(plain(counts) as Record<keyof Counts, number>),
     })),
   );
 

@@ -4,7 +4,7 @@ import { lruCache } from '../../foundation/lru.ts';
 import type { AccessStore, Charge, ChargeResult, UsageState } from '../store.ts';
 import { chargeUsage, DAY, initialUsage, MINUTE } from '../usage.ts';
 import { gather } from './batching.ts';
-import { type CollectionDefinition, DATE, NUMBER, objectSchema, STRING } from './collection.ts';
+import { type CollectionDefinition, DATE, NUMBER, objectSchema, plain, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
 
@@ -12,6 +12,7 @@ export interface UsageDocument extends UsageState {
   _id: string;
   /** When nothing in the document matters any more. */
   forgetAt: Date;
+  outcome?: string;
 }
 
 export const usageCollection: CollectionDefinition = {
@@ -191,17 +192,9 @@ export function mongoUsage(database: Database) {
   } satisfies Pick<AccessStore, 'charge' | 'usage'>;
 }
 
-/** The state in a usage document. Converted with Number because an earlier layout stored int64. */
-export const toUsage = (usage: UsageDocument): UsageState => ({
-  minuteStart: Number(usage.minuteStart),
-  minuteUsed: Number(usage.minuteUsed),
-  dayStart: Number(usage.dayStart),
-  dayUsed: Number(usage.dayUsed),
-  refusedUntil: Number(usage.refusedUntil),
-  strikes: usage.strikes.map(Number),
-  bannedUntil: Number(usage.bannedUntil),
-  bans: Number(usage.bans),
-});
+/** The state in a usage document. An earlier layout stored int64, and the outcome of the last charge. */
+export const toUsage = ({ _id, forgetAt, outcome, ...state }: UsageDocument): UsageState =>
+  plain(state) as UsageState;
 
 /** Shifts all times of a state; 0 means none. */
 function shifted(usage: UsageState, by: number): UsageState {

@@ -10,7 +10,7 @@ import {
   type WebhookStore,
   type WebhookWrites,
 } from '../webhooks.ts';
-import type { RunAttempts } from './attempts.ts';
+import type { Attempt, RunAttempts } from './attempts.ts';
 import { type CollectionDefinition, DATE, INTEGER, NUMBER, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
@@ -85,6 +85,14 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
     const sort = { createdAt: 1, slot: 1 } as const;
     return (await webhooks.find(filter, { ...options, sort }).toArray()).map(toWebhook);
   };
+
+  /** @throws NOT_FOUND */
+  async function existing(apiKeyId: string, id: string, { options }: Attempt): Promise<WebhookDocument> {
+    requireLog();
+    const found = await webhooks.findOne({ _id: id, apiKeyId }, options);
+    if (!found) throw notFound('webhook', id);
+    return found;
+  }
 
   /** Instances without a sign of life among these. Asked after they were seen holding something. */
   async function deadAmong(holders: readonly string[], now: number): Promise<string[]> {
@@ -171,9 +179,7 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
 
         changeWebhook: (apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> =>
           run(async (attempt) => {
-            requireLog();
-            const found = await webhooks.findOne({ _id: id, apiKeyId }, attempt.options);
-            if (!found) throw notFound('webhook', id);
+            const found = await existing(apiKeyId, id, attempt);
             const before = toWebhook(found);
             const changes = change(before);
             const webhook = { ...before, ...changes, version: before.version + 1 };
@@ -194,10 +200,7 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
 
         deleteWebhook: (apiKeyId: string, id: string, check?: Check<Webhook>): Promise<string> =>
           run(async (attempt) => {
-            requireLog();
-            const found = await webhooks.findOne({ _id: id, apiKeyId }, attempt.options);
-            if (!found) throw notFound('webhook', id);
-            check?.(toWebhook(found));
+            check?.(toWebhook(await existing(apiKeyId, id, attempt)));
             await webhooks.deleteOne({ _id: id }, attempt.options);
             return id;
           }),

@@ -13,7 +13,7 @@ import {
   withinPrefix,
 } from '../order.ts';
 import type { Order, PageRequest } from '../table.ts';
-import { toId, toKey } from './keys.ts';
+import { toId, toKey } from './collection.ts';
 
 /** The property that a field is ordered by: for a text, the one with its folded form. */
 export const sortProperty = (field: string, declaration: Field): string =>
@@ -38,7 +38,7 @@ export interface ListConditions {
 }
 
 /** One index search of a page. */
-interface Search {
+export interface Search {
   /** The conditions that the index has. */
   match: Document;
   /** Those that it does not have. */
@@ -47,11 +47,11 @@ interface Search {
   hint: Record<string, 1> | undefined;
 }
 
-/** How a page is read in an order other than by ascending id. */
-export class OrderedPage {
+/** How a page is read: by index searches one after the other, mostly by one. */
+export class SearchedPage {
   readonly limit: number;
   readonly #examine: number;
-  readonly #searches: readonly Search[];
+  readonly searches: readonly Search[];
   /** The field that the list is ordered by; undefined for its id. */
   readonly #sort: string | undefined;
   readonly #backward: boolean;
@@ -75,7 +75,7 @@ export class OrderedPage {
     const inIndex = Object.fromEntries(Object.entries(where).filter(([name]) => indexed.includes(name)));
     const others = Object.fromEntries(Object.entries(where).filter(([name]) => !indexed.includes(name)));
     const property = field && sortProperty(sort!, field);
-    this.#searches = segmentsOf(field, { ...request, order }, prefix?.text).flatMap((segment) => {
+    this.searches = segmentsOf(field, { ...request, order }, prefix?.text).flatMap((segment) => {
       const match = matching(segment, property, field, inIndex);
       const direction = segment.descending ? -1 : 1;
       return match === null
@@ -89,21 +89,16 @@ export class OrderedPage {
     });
   }
 
-  /** What each search is run with: as pipelines for its documents and, if its index lacks conditions, its end. */
-  pipelines(
-    projection: Document,
-  ): { found: Document[]; end: Document[] | undefined; hint: Search['hint'] }[] {
-    return this.#searches.map(({ match, others, sort, hint }) => {
-      const entries = [{ $match: match }, { $sort: sort }];
-      const limited = [{ $limit: this.limit + 1 }, { $project: projection }];
-      if (!others) return { found: [...entries, ...limited], end: undefined, hint };
-      const last = { $project: { _id: 1, ...(this.#sort !== undefined && { [this.#sort]: 1 }) } };
-      return {
-        found: [...entries, { $limit: this.#examine }, { $match: others }, ...limited],
-        end: [...entries, { $skip: this.#examine - 1 }, { $limit: 1 }, last],
-        hint,
-      };
-    });
+  /** The pipelines for the documents of a search and, if its index lacks conditions, for its end. */
+  pipelines({ match, others, sort }: Search, projection: Document): { found: Document[]; end?: Document[] } {
+    const entries = [{ $match: match }, { $sort: sort }];
+    const limited = [{ $limit: this.limit + 1 }, { $project: projection }];
+    if (!others) return { found: [...entries, ...limited] };
+    const last = { $project: { _id: 1, ...(this.#sort !== undefined && { [this.#sort]: 1 }) } };
+    return {
+      found: [...entries, { $limit: this.#examine }, { $match: others }, ...limited],
+      end: [...entries, { $skip: this.#examine - 1 }, { $limit: 1 }, last],
+    };
   }
 
   /** Whether a page is complete with these documents, so that no further search is needed. */
