@@ -2,10 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Access } from './access/access.ts';
 import { andThen, attempt } from './foundation/maybe-promise.ts';
-import { clientAddress } from './http/client-address.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
-import { RequestContext } from './http/request-context.ts';
-import { requestIdOf } from './http/request-id.ts';
+import { clientAddress, RequestContext, requestIdOf } from './http/request-context.ts';
 import { respond } from './http/respond.ts';
 import type { Headers, HttpResponse } from './http/response.ts';
 import { ResponseWriter } from './http/response-writer.ts';
@@ -26,10 +24,7 @@ export interface RequestHandler {
 
 /** A whole gateway as a node:http handler. */
 export interface Gateway extends RequestHandler {
-  /**
-   * Loads what is slow to load and rarely needed. Later, there may be no file descriptor left to open it
-   * with.
-   */
+  /** Loads what is slow to load and rarely needed. Later, there may be no file descriptor left to open it with. */
   load(): Promise<void>;
   /** Starts delivering webhooks. */
   deliver(): void;

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from './foundation/errors.ts';
 import type { RequestHandler } from './gateway.ts';
 import { BoundedRequest } from './http/bounded-request.ts';
-import { Connection, type Queue } from './http/connection.ts';
 import { hasValidHost } from './http/host.ts';
+import { Pipeline, type Queue } from './http/pipeline.ts';
 import { responseClass, UnreadResponses } from './http/unread-responses.ts';
 
 /** How long requests in progress may take after a stop signal, in milliseconds. */
@@ -46,7 +46,7 @@ const MESSAGES: Partial<Record<string, string>> = {
 };
 
 /** The open connections of each server, for `drain`. */
-const connectionsOf = new WeakMap<Server, ReadonlyMap<Socket, Connection>>();
+const connectionsOf = new WeakMap<Server, ReadonlyMap<Socket, Pipeline>>();
 
 /** Creates the gateway's HTTP server, with limits on time and memory for slow clients. */
 export function createHttpServer(
@@ -54,7 +54,7 @@ export function createHttpServer(
   limits: Timeouts = TIMEOUTS,
   unread: UnreadResponses = new UnreadResponses(),
 ): Server {
-  const connections = new Map<Socket, Connection>();
+  const connections = new Map<Socket, Pipeline>();
   const queue: Queue = { length: 0 };
   const checkInterval = Math.min(CHECK_INTERVAL, limits.headers, limits.unread);
   const server: Server = createServer({
@@ -89,7 +89,7 @@ export function createHttpServer(
   // Whoever reads the body sends 100 Continue; a refusal does not.
   server.on('checkContinue', take);
   server.on('connection', (socket: Socket) => {
-    connections.set(socket, new Connection(socket, handle, queue));
+    connections.set(socket, new Pipeline(socket, handle, queue));
     socket.once('close', () => connections.delete(socket));
   });
   const refuseAfterPending = (socket: Socket, message?: string) => {
@@ -157,7 +157,7 @@ function refuse(
  * @returns a function that stops the checks
  */
 function disconnectStalledReaders(
-  connections: ReadonlyMap<Socket, Connection>,
+  connections: ReadonlyMap<Socket, Pipeline>,
   limit: number,
   interval: number,
 ): () => void {

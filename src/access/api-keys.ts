@@ -164,3 +164,9 @@ export function apiKeyFrom({ 'x-api-key': key, authorization }: IncomingHttpHead
   if (key) return String(key);
   return authorization?.match(/^Bearer +(\S+)$/i)?.[1];
 }
+
+/** The list of documents that a key is bound to. */
+export function bindingOf(documents: string): { list: string; isStrict: boolean } {
+  const isStrict = !documents.startsWith('report:');
+  return { list: isStrict ? documents : documents.slice('report:'.length), isStrict };
+}

@@ -1,7 +1,7 @@
 import { lruCache } from '../foundation/lru.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AccessStore, ChargeOutcome, ChargeResult, Limits, UsageState } from '../store/store.ts';
-import { banDuration, DAY, MINUTE, rewindTo, strikesUntilBan, toRetryAfter } from '../store/usage.ts';
+import { banDuration, DAY, MINUTE, rewindTo, toRetryAfter } from '../store/usage.ts';
 import type { Principal } from './api-keys.ts';
 
 /** One window of a budget, as shown to clients. */
@@ -17,12 +17,10 @@ export interface Decision {
   outcome: ChargeOutcome;
   minute: WindowView;
   day: WindowView;
-  /**
-   * The window that matters most to the client: the one with the smaller remainder, or the one that refused.
-   */
+  /** The window that matters most to the client: the one with the smaller remainder, or the one that refused. */
   tightest: WindowView;
-  /** How many more refusals while Retry-After runs ban the key. */
-  refusalsUntilBan: number;
+  /** Times of the strikes that may still count. */
+  strikes: readonly number[];
   /** Whole seconds. Set for every outcome except `passed`. */
   retryAfter?: number;
   /** Set if this request began a ban: the start in milliseconds since 1970. */
@@ -87,8 +85,8 @@ export function toDecision(
   const usage = rewindTo(now, stored);
   const minute = windowView(usage.minuteStart, usage.minuteUsed, MINUTE, limits.perMinute, now);
   const day = windowView(usage.dayStart, usage.dayUsed, DAY, limits.perDay, now);
-  const refusalsUntilBan = strikesUntilBan(usage, now);
-  if (outcome === 'passed') return { outcome, minute, day, tightest: smaller(minute, day), refusalsUntilBan };
+  const { strikes } = usage;
+  if (outcome === 'passed') return { outcome, minute, day, tightest: smaller(minute, day), strikes };
   if (outcome === 'banned') {
     const length = banDuration(usage.bans);
     return {
@@ -96,7 +94,7 @@ export function toDecision(
       minute,
       day,
       tightest: smaller(minute, day),
-      refusalsUntilBan,
+      strikes,
       retryAfter: toRetryAfter(Math.min(length, usage.bannedUntil - now)),
       ...(usage.bannedUntil === now + length && { banBegan: now }),
     };
@@ -105,7 +103,7 @@ export function toDecision(
   const refusing = [minute, day].filter(({ remaining }) => remaining < cost);
   const tightest = refusing.length === 2 && minute.resetAt > day.resetAt ? minute : refusing.at(-1)!;
   const retryAfter = toRetryAfter(tightest.resetAt - now);
-  return { outcome, minute, day, tightest, refusalsUntilBan, retryAfter };
+  return { outcome, minute, day, tightest, strikes, retryAfter };
 }
 
 /**

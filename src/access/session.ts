@@ -2,6 +2,7 @@ import { customerNetwork } from '../foundation/address.ts';
 import { AppError } from '../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { PlanName, Store, UsageTransport } from '../store/store.ts';
+import { strikesUntilBan } from '../store/usage.ts';
 import type { Principal } from './api-keys.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
 import { foreignAddress, isAllowedFrom } from './networks.ts';
@@ -334,7 +335,8 @@ export class Session {
 
   /** The budget after the last charge. Costs no read. */
   budget(cost: number): RateLimitView {
-    const { minute, day, refusalsUntilBan } = this.decision!;
+    const { minute, day, strikes } = this.decision!;
+    const refusalsUntilBan = strikesUntilBan(strikes, this.now());
     return { cost, plan: this.principal.plan, minute, day, refusalsUntilBan };
   }
 
@@ -377,6 +379,6 @@ export class Session {
     const { perMinute, perDay } = this.principal.limits;
     const minute = { limit: perMinute, remaining: 0, resetAt: this.now() + 1_000 };
     const day = { ...minute, limit: perDay };
-    return { outcome: 'refused', minute, day, tightest: minute, refusalsUntilBan: 0 };
+    return { outcome: 'refused', minute, day, tightest: minute, strikes: [] };
   }
 }

@@ -66,10 +66,7 @@ export interface Limit {
 export class SlidingWindow {
   readonly #timestamps: RecentTimestamps;
   readonly #limiter: ReturnType<typeof getGraphQLRateLimiter>;
-  /**
-   * The library reads, awaits and then writes. Concurrent calls would miss each other, so they run one at a
-   * time.
-   */
+  /** The library reads, awaits and then writes. Concurrent calls would miss each other, so they run one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(clock: Clock) {

@@ -16,10 +16,7 @@ export const MAX_TOKENS = 2_000;
 const MAX_SYNTAX_DEPTH = 200;
 /** Fields and fragments visited while expanding a document, so that expansion always ends. */
 const MAX_EXPANDED = 10_000;
-/**
- * Pairs of fields with one response key. Validation compares all of them, and again the pairs below each
- * pair.
- */
+/** Pairs of fields with one response key. Validation compares all of them, and again the pairs below each pair. */
 const MAX_PAIRS = 50_000;
 /** Levels to expand. Deeper selections are refused after validation. */
 const MAX_EXPANDED_DEPTH = 40;
@@ -76,18 +73,21 @@ export function checkExpansion(document: DocumentNode): void {
 const comparisonWeight = ({ arguments: given }: FieldNode): number =>
   given!.length === 0 ? 1 : 16 + given!.at(-1)!.loc!.end - given![0]!.loc!.start;
 
+/** The fragments of a document by name. */
+export const fragmentsIn = ({ definitions }: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode> =>
+  new Map(
+    definitions.flatMap((node) => (node.kind === Kind.FRAGMENT_DEFINITION ? [[node.name.value, node]] : [])),
+  );
+
 /** Expands fragments and merges fields by response key as validation does, but regardless of types. */
 class Expansion {
-  readonly #fragments = new Map<string, FragmentDefinitionNode>();
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #reached = new Set<FragmentDefinitionNode>();
   #expanded = 0;
   #pairs = 0;
 
-  constructor({ definitions }: DocumentNode) {
-    for (const definition of definitions) {
-      if (definition.kind === Kind.FRAGMENT_DEFINITION)
-        this.#fragments.set(definition.name.value, definition);
-    }
+  constructor(document: DocumentNode) {
+    this.#fragments = fragmentsIn(document);
   }
 
   expand(sets: readonly SelectionSetNode[], depth: number): void {

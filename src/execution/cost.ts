@@ -220,10 +220,7 @@ class CostAnalysis {
     return sum;
   }
 
-  /**
-   * The number of entries a list field can return, by its arguments; undefined if it is not a list with a
-   * size.
-   */
+  /** The number of entries a list field can return, by its arguments; undefined if it is not a list with a size. */
   #sizeOf(definition: Field, node: FieldNode): number | undefined {
     if (isPaged(definition)) {
       const sizes = ['first', 'last'].map((name) => this.#argument(node, name));

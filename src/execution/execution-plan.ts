@@ -22,9 +22,7 @@ export interface ExecutionPlan {
   uses: number;
   /** Set if it does not depend on variables. */
   cost?: Cost;
-  /**
-   * The result if only the schema is queried and no variable affects it; null if anything else is queried.
-   */
+  /** The result if only the schema is queried and no variable affects it; null if anything else is queried. */
   schemaData?: Record<string, unknown> | null;
   /** The code of each part; null if the operation is not to be compiled. */
   code?: readonly CompiledQuery[] | null;

@@ -231,10 +231,7 @@ class PayloadError extends Error {
   }
 }
 
-/**
- * The refusal of one of several fields, with its index, which is stored so that a replay reports the same
- * field.
- */
+/** The refusal of one of several fields, with its index, which is stored so that a replay reports the same field. */
 class FieldRefusal extends AppError {
   readonly at: number;
 

@@ -56,10 +56,7 @@ function withIdScalar(built: GraphQLSchema): GraphQLSchema {
   return built;
 }
 
-/**
- * Compiled code awaits the results of resolvers but not properties, and Pothos gives these fields no
- * resolver.
- */
+/** Compiled code awaits the results of resolvers but not properties, and Pothos gives these fields no resolver. */
 function withAwaitedPageInfo(built: GraphQLSchema): GraphQLSchema {
   const { hasNextPage, hasPreviousPage } = (built.getType('PageInfo') as GraphQLObjectType).getFields();
   hasNextPage!.resolve = (pageInfo) => pageInfo.hasNextPage;

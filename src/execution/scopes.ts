@@ -16,6 +16,7 @@ import {
 import { readScope, writeScope } from '../access/scopes.ts';
 import type { Resource, Route } from '../schema/route.ts';
 import { scopeOfType, setScope } from '../schema/scopes.ts';
+import { fragmentsIn } from './complexity.ts';
 
 type Field = GraphQLField<unknown, unknown>;
 
@@ -83,15 +84,12 @@ const domainOf = (scope: string): string => scope.slice(0, scope.lastIndexOf(':'
 class ScopeCollector {
   readonly scopes = new Set<string>();
   readonly #schema: GraphQLSchema;
-  readonly #fragments = new Map<string, FragmentDefinitionNode>();
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #visited = new Set<string>();
 
-  constructor(schema: GraphQLSchema, { definitions }: DocumentNode) {
+  constructor(schema: GraphQLSchema, document: DocumentNode) {
     this.#schema = schema;
-    for (const definition of definitions) {
-      if (definition.kind === Kind.FRAGMENT_DEFINITION)
-        this.#fragments.set(definition.name.value, definition);
-    }
+    this.#fragments = fragmentsIn(document);
   }
 
   visit(parent: GraphQLNamedType, { selections }: SelectionSetNode): void {

@@ -20,6 +20,7 @@ import {
   TypeNameMetaFieldDef,
   visit,
 } from 'graphql';
+import { fragmentsIn } from './complexity.ts';
 import { tooComplex } from './refusal.ts';
 import type { Variables } from './variables.ts';
 
@@ -96,17 +97,14 @@ export const selectEverything = (
 class Collector {
   fields = 0;
   readonly #schema: GraphQLSchema;
-  readonly #fragments = new Map<string, FragmentDefinitionNode>();
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #variables: Variables | null;
 
   /** @param variables null to ignore directives */
   constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null) {
     this.#schema = schema;
     this.#variables = variables;
-    for (const definition of document.definitions) {
-      if (definition.kind === Kind.FRAGMENT_DEFINITION)
-        this.#fragments.set(definition.name.value, definition);
-    }
+    this.#fragments = fragmentsIn(document);
   }
 
   collect(parent: GraphQLObjectType, sets: readonly SelectionSetNode[], depth: number): Selection {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Principal } from '../access/api-keys.ts';
-import { bindingOf } from '../access/document-binding.ts';
+import { bindingOf, type Principal } from '../access/api-keys.ts';
 import type { Session } from '../access/session.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { AppError } from '../foundation/errors.ts';

@@ -60,9 +60,7 @@ const TOKEN_OF_RULE = new Map<ValidationRule, string>([
   ].map((rule) => [rule, TokenKind.PAREN_L] as const),
 ]);
 
-/**
- * The visitor keys of executable documents without names, which are two of the three nodes of a plain field.
- */
+/** The visitor keys of executable documents without names, which are two of the three nodes of a plain field. */
 const KEYS_WITHOUT_NAMES = {
   [Kind.DOCUMENT]: ['definitions'],
   [Kind.OPERATION_DEFINITION]: ['variableDefinitions', 'directives', 'selectionSet'],

@@ -12,10 +12,7 @@ import {
   text as textRule,
 } from './validation.ts';
 
-/**
- * A fragment of the OpenAPI 3.0.3 description. May contain bigints, because a double cannot hold the largest
- * int64.
- */
+/** A fragment of the OpenAPI 3.0.3 description. May contain bigints, because a double cannot hold the largest int64. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** What a stored value is, from which each engine derives its column or property. */
@@ -98,12 +95,12 @@ type Required<T> = Field<T, 'required'>;
 
 export const INT64_SCHEMA: JsonSchema = { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_INT64 };
 
+const declared = (kind: FieldKind, description: string, example: unknown) =>
+  ({ kind, presence: 'required', description, example }) as const;
+
 /** The id of the record itself. */
 export const ownId = (description: string): Required<Id> => ({
-  kind: 'id',
-  presence: 'required',
-  description,
-  example: 1,
+  ...declared('id', description, 1),
   schema: INT64_SCHEMA,
   rule: ({ id }) => id,
 });
@@ -125,10 +122,7 @@ const count = (characters: number) => characters.toLocaleString('en-US');
 
 /** Text of at most `maxLength` characters. */
 export const text = (maxLength: number, description: string, example: string): Required<string> => ({
-  kind: 'text',
-  presence: 'required',
-  description,
-  example,
+  ...declared('text', description, example),
   schema: { type: 'string', maxLength, pattern: `^[^${CONTROL}]*$` },
   limits: `at most ${count(maxLength)} characters`,
   maxLength,
@@ -140,10 +134,7 @@ export const name = (description: string, example: string): Required<string> => 
   const maxLength = MAX_NAME_LENGTH;
   const [edge, inner] = [`[^\\s${CONTROL}]`, `[^${CONTROL}]`];
   return {
-    kind: 'text',
-    presence: 'required',
-    description,
-    example,
+    ...declared('text', description, example),
     schema: { type: 'string', minLength: 1, maxLength, pattern: `^${edge}(${inner}*${edge})?$` },
     // Surrounding white space counts for a JSON string's length but not for the rule.
     inputSchema: {
@@ -163,10 +154,7 @@ export const integer = (
   description: string,
   example: number,
 ): Required<number> => ({
-  kind: 'integer',
-  presence: 'required',
-  description,
-  example,
+  ...declared('integer', description, example),
   schema: { type: 'integer', format: 'int32', minimum, maximum },
   limits: `${minimum} to ${maximum}`,
   range: [minimum, maximum],
@@ -174,10 +162,7 @@ export const integer = (
 });
 
 export const boolean = (description: string, example: boolean): Required<boolean> => ({
-  kind: 'boolean',
-  presence: 'required',
-  description,
-  example,
+  ...declared('boolean', description, example),
   schema: { type: 'boolean' },
   rule: booleanRule,
 });
@@ -188,10 +173,7 @@ export const choice = <T extends string>(
   description: string,
   example: NoInfer<T>,
 ): Required<T> => ({
-  kind: 'text',
-  presence: 'required',
-  description,
-  example,
+  ...declared('text', description, example),
   schema: { $ref: `#/components/schemas/${of.name}` },
   choices: of,
   rule: () => oneOf(of.values) as unknown as z.ZodType<T>,
@@ -202,10 +184,7 @@ export const INSTANT_RULE = 'must be an RFC 3339 date-time such as 2026-01-31T09
 
 /** An instant, as an RFC 3339 date-time. Stored to the millisecond and normalised to UTC. */
 export const instant = (description: string, example: string): Required<string> => ({
-  kind: 'instant',
-  presence: 'required',
-  description,
-  example,
+  ...declared('instant', description, example),
   schema: { type: 'string', format: 'date-time' },
   rule: () => parsed(INSTANT_RULE, (value) => parseInstant(value), formatInstant),
 });
@@ -215,10 +194,7 @@ export const DATE_RULE = 'must be a date such as 2026-11-22';
 
 /** A calendar day without a time zone, as an RFC 3339 full-date. */
 export const date = (description: string, example: string): Required<string> => ({
-  kind: 'date',
-  presence: 'required',
-  description,
-  example,
+  ...declared('date', description, example),
   schema: { type: 'string', format: 'date' },
   rule: () => parsed(DATE_RULE, parseDate, (value) => value),
 });

@@ -1,9 +1,6 @@
 import { MAX_INT64 } from './integers.ts';
 
-/**
- * An int64 id from 1 to 9223372036854775807 as canonical decimal digits, which stay exact in JSON, maps and
- * logs.
- */
+/** An int64 id from 1 to 9223372036854775807 as canonical decimal digits, which stay exact in JSON, maps and logs. */
 export type Id = string;
 
 const LARGEST = String(MAX_INT64);

@@ -4,8 +4,7 @@ import type { ExpectedCost, UsageSubject } from '../access/session.ts';
 import type { AppError } from '../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
-import { clientAddress } from './client-address.ts';
-import type { RequestContext } from './request-context.ts';
+import { clientAddress, type RequestContext } from './request-context.ts';
 
 /** Admits requests by their API key. Every transport that serves data begins with it. */
 export class Authentication {

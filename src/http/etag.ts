@@ -1,5 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import { CHUNK_SIZE, chunksOf } from './chunks.ts';
+import type { RequestContext } from './request-context.ts';
+import type { HttpResponse } from './response.ts';
 
 /**
  * A strong entity tag (RFC 9110 section 8.8.3). Equal bodies get equal tags on every instance, and collisions
@@ -21,6 +23,16 @@ function digestOf(body: string): string {
 /** If-None-Match uses weak comparison; `*` matches anything that exists. */
 export const matchesWeakly = (header: string, etag: string): boolean =>
   header.trim() === '*' || tagsOf(header).some((tag) => strong(tag) === strong(etag));
+
+/** Whether a response to a read is a representation that the client has already, by its If-None-Match. */
+export function isUnmodified(
+  context: RequestContext,
+  { status, etag }: Pick<HttpResponse, 'status' | 'etag'>,
+): boolean {
+  if (status !== 200 || etag === undefined || !context.isRead) return false;
+  const ifNoneMatch = context.header('if-none-match');
+  return ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag);
+}
 
 /** If-Match uses strong comparison; `*` matches anything that exists. */
 export const matchesStrongly = (header: string, etag: string): boolean =>

@@ -45,10 +45,7 @@ function needsLosslessParsing(text: string): boolean {
   }
 }
 
-/**
- * Counts the object names in valid JSON text: strings followed by a colon. Reads each character at most
- * twice.
- */
+/** Counts the object names in valid JSON text: strings followed by a colon. Reads each character at most twice. */
 function namesInText(text: string): number {
   let names = 0;
   for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
@@ -85,10 +82,7 @@ function parseNumber(literal: string): number | bigint {
   return Number.isSafeInteger(value) ? value : BigInt(literal.slice(0, MAX_DIGITS));
 }
 
-/**
- * Counts the names of all objects in a parsed value. `for in` suffices: parsed JSON has no inherited
- * properties.
- */
+/** Counts the names of all objects in a parsed value. `for in` suffices: parsed JSON has no inherited properties. */
 function namesIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   let names = 0;

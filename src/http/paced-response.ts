@@ -6,14 +6,17 @@ export class PacedResponse {
   #resume: (() => void) | undefined;
 
   /** @param onDisconnect called immediately if the client has already disconnected */
-  constructor(response: ServerResponse, onDisconnect: () => void) {
+  constructor(response: ServerResponse, onDisconnect = () => {}) {
     this.#response = response;
     response.on('drain', () => this.resume());
-    response.on('close', onDisconnect);
+    response.on('close', () => {
+      onDisconnect();
+      this.resume();
+    });
     if (response.destroyed) onDisconnect();
   }
 
-  /** Resolves when the client can take more, or when `resume` is called. */
+  /** Resolves when the client can take more or has disconnected, or when `resume` is called. */
   async write(chunk: string | Uint8Array): Promise<void> {
     const response = this.#response;
     if (response.destroyed || response.write(chunk)) return;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { MAX_TURN, ownTurn } from '../foundation/turns.ts';
+import { PacedResponse } from './paced-response.ts';
 
 /** Passes on the pieces of a body, letting others in between them. */
 async function* inTurns(
@@ -25,26 +26,14 @@ export async function sendPieces(
   response: ServerResponse,
   pieces: Iterable<string> | AsyncIterable<string>,
 ): Promise<{ aborted?: true }> {
+  const paced = new PacedResponse(response);
   for await (const piece of inTurns(pieces)) {
-    if (response.destroyed) return { aborted: true };
-    if (!response.write(piece)) await drained(response);
+    if (response.destroyed) break;
+    await paced.write(piece);
   }
   if (response.destroyed) return { aborted: true };
   response.end();
   return {};
-}
-
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      response.off('drain', done);
-      response.off('close', done);
-      resolve();
-    };
-    response.on('drain', done);
-    response.on('close', done);
-    if (response.destroyed || !response.writableNeedDrain) done();
-  });
 }
 
 /** The entity tag (`etagOf`) of a body that is never held as a whole. */

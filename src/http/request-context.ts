@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Span } from '@opentelemetry/api';
 import type { Principal } from '../access/api-keys.ts';
@@ -107,6 +108,24 @@ export class RequestContext {
     const value = this.request.headers[name];
     return typeof value === 'string' ? value : value?.[0];
   }
+}
+
+/** The caller's request id if it is safe to log, else a new one. */
+export function requestIdOf(request?: IncomingMessage): string {
+  const given = request?.headers['x-request-id'];
+  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+/**
+ * The client's address. Each of the `proxies` trusted proxies appends the address it saw to X-Forwarded-For, so the
+ * outermost one's entry counts. Entries further left are unverified client input.
+ */
+export function clientAddress({ headers, socket }: IncomingMessage, proxies: number): string {
+  const peer = socket.remoteAddress ?? '';
+  if (proxies === 0) return peer;
+  const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',');
+  const hops = forwarded.map((hop) => hop.trim()).filter((hop) => hop !== '');
+  return hops.at(-Math.min(proxies, hops.length)) ?? peer;
 }
 
 /** Proxies may send the absolute form of the target, which a server must accept (RFC 9112 section 3.2.2). */

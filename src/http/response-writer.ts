@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { mustCloseConnection, respondAndClose } from './body.ts';
-import { addCachingHeaders, isUnmodified } from './conditional.ts';
 import type { Cors } from './cors.ts';
+import { isUnmodified } from './etag.ts';
 import { addRateLimitHeaders } from './rate-limit-headers.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Headers, HttpResponse } from './response.ts';
@@ -71,4 +71,14 @@ export class ResponseWriter {
       response.destroy();
     }
   }
+}
+
+/**
+ * Marks responses to reads as private to the key and subject to change (RFC 9111), and names the request headers that
+ * select the response (RFC 9110 section 12.5.5).
+ */
+function addCachingHeaders(headers: Headers, context: RequestContext, etag: string | undefined): void {
+  const vary = context.isRead ? context.transport?.vary : undefined;
+  if (vary !== undefined) headers.push('Cache-Control', 'private, no-cache', 'Vary', vary);
+  if (etag !== undefined) headers.push('ETag', etag);
 }

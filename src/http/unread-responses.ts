@@ -40,7 +40,7 @@ export class UnreadResponses {
  * unread; buffers do not, because they are shared between responses.
  */
 export const responseClass = (unread: UnreadResponses) =>
-  class PacedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+  class ChunkedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
     // biome-ignore lint/suspicious/noExplicitAny: the overloads of node:http, which are passed on
     override end(body?: any, ...rest: any[]): this {
       const isText = typeof body === 'string';

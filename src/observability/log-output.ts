@@ -146,9 +146,7 @@ export class LogOutput {
     }, RETRY_DELAY).unref();
   }
 
-  /**
-   * The last lines of a process that exits at once. A pipe does not block: it accepts them or it does not.
-   */
+  /** The last lines of a process that exits at once. A pipe does not block: it accepts them or it does not. */
   #flushAtExit(): void {
     if (this.#isBusy || this.#buffer === '') return;
     try {

@@ -130,13 +130,36 @@ export class Metrics {
     }
     for (const transport of ['rest', 'graphql'])
       for (const code of Object.keys(ERRORS)) this.#errors.of(transport, code);
+    const dropped = 'Log lines that were dropped because they could not be written';
+    this.#count('petstore_log_lines_dropped_total', dropped, linesDropped);
+  }
+
+  /** A counter that is read when it is scraped. */
+  #count(name: string, help: string, value: () => number): void {
+    this.#countBy(name, [], help, () => [[{}, value()]]);
+  }
+
+  #countBy(
+    name: string,
+    labelNames: string[],
+    help: string,
+    values: () => readonly [labels: Record<string, string>, count: number][],
+  ): void {
     new CollectedCounter({
-      name: 'petstore_log_lines_dropped_total',
-      help: 'Log lines that were dropped because they could not be written',
-      registers: [this.registry],
+      ...{ name, help, labelNames, registers: [this.registry] },
       collect() {
         this.reset();
-        this.inc(linesDropped());
+        for (const [labels, count] of values()) this.inc(labels, count);
+      },
+    });
+  }
+
+  /** A gauge that is read when it is scraped. @param aggregator how workers are aggregated */
+  #gauge(name: string, help: string, value: () => number, aggregator: 'sum' | 'max' = 'max'): void {
+    new Gauge({
+      ...{ name, help, aggregator, registers: [this.registry] },
+      collect() {
+        this.set(value());
       },
     });
   }
@@ -167,71 +190,25 @@ export class Metrics {
 
   /** Exposes the state of the event streams at scrape time. */
   watchStreams(streams: StreamStats): void {
-    const registers = [this.registry];
-    new Gauge({
-      name: 'petstore_event_streams',
-      help: 'Open event streams',
-      registers,
-      collect() {
-        this.set(streams.size);
-      },
-    });
-    new CollectedCounter({
-      name: 'petstore_events_sent_total',
-      help: 'Events sent over event streams',
-      registers,
-      collect() {
-        this.reset();
-        this.inc(streams.sent);
-      },
-    });
-    new CollectedCounter({
-      name: 'petstore_event_readers_cut_off_total',
-      help: 'Stream readers disconnected because they fell behind',
-      registers,
-      collect() {
-        this.reset();
-        this.inc(streams.cutOff);
-      },
-    });
-    new Gauge({
-      name: 'petstore_event_lag_seconds',
-      help: 'How far stream readers may be behind the latest commit: the age of the last response of the change stream',
-      registers,
-      aggregator: 'max',
-      collect() {
-        this.set(streams.lag / 1000);
-      },
-    });
+    this.#gauge('petstore_event_streams', 'Open event streams', () => streams.size, 'sum');
+    this.#count('petstore_events_sent_total', 'Events sent over event streams', () => streams.sent);
+    const cutOff = 'Stream readers disconnected because they fell behind';
+    this.#count('petstore_event_readers_cut_off_total', cutOff, () => streams.cutOff);
+    const lag =
+      'How far stream readers may be behind the latest commit: the age of the last response of the change stream';
+    this.#gauge('petstore_event_lag_seconds', lag, () => streams.lag / 1000);
   }
 
   /** Exposes the state of the webhooks at scrape time. */
   watchDeliveries(deliveries: DeliveryStats): void {
-    const registers = [this.registry];
-    const counter = (name: string, label: string, help: string, counts: () => ReadonlyMap<string, number>) =>
-      new CollectedCounter({
-        name,
-        help,
-        labelNames: [label],
-        registers,
-        collect() {
-          this.reset();
-          for (const [value, count] of counts()) this.inc({ [label]: value }, count);
-        },
-      });
+    const count = (name: string, label: string, help: string, counts: () => ReadonlyMap<string, number>) =>
+      this.#countBy(name, [label], help, () => [...counts()].map(([value, n]) => [{ [label]: value }, n]));
     const attempts = 'Requests to receivers of webhooks by the class of the status, or the error';
-    counter('petstore_webhook_attempts_total', 'outcome', attempts, () => deliveries.attempts);
+    count('petstore_webhook_attempts_total', 'outcome', attempts, () => deliveries.attempts);
     const disabled = 'Webhooks that were disabled, by reason';
-    counter('petstore_webhooks_disabled_total', 'reason', disabled, () => deliveries.disabled);
-    new Gauge({
-      name: 'petstore_webhook_lag_seconds',
-      help: 'Age of the oldest event that this process is delivering to a webhook',
-      registers,
-      aggregator: 'max',
-      collect() {
-        this.set(deliveries.lag / 1000);
-      },
-    });
+    count('petstore_webhooks_disabled_total', 'reason', disabled, () => deliveries.disabled);
+    const lag = 'Age of the oldest event that this process is delivering to a webhook';
+    this.#gauge('petstore_webhook_lag_seconds', lag, () => deliveries.lag / 1000);
   }
 
   /** @returns a function that records one call: its duration in milliseconds and its outcome */

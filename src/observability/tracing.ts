@@ -21,9 +21,8 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 import type { Config } from '../config.ts';
 import { AppError, ERRORS } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import { clientAddress } from '../http/client-address.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../http/paths.ts';
-import type { RequestContext } from '../http/request-context.ts';
+import { clientAddress, type RequestContext } from '../http/request-context.ts';
 import type { Store } from '../store/store.ts';
 import { withCalls } from './instrumented-store.ts';
 import { VERSION } from './version.ts';

@@ -55,10 +55,7 @@ const JsonScalar = new GraphQLScalarType<unknown, unknown>({
   extensions: { maxLength: 2_000 },
 });
 
-/**
- * Cursors are ids. Every text field declares its maximum length, because its weight in the cost depends on
- * it.
- */
+/** Cursors are ids. Every text field declares its maximum length, because its weight in the cost depends on it. */
 const CURSOR = { maxLength: 19 };
 
 /**

@@ -1,6 +1,5 @@
 import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
-import { MAX_INT64 } from '../foundation/integers.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, Prefix, RecordOf } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../store/table.ts';
@@ -23,14 +22,11 @@ export interface ConnectionArguments {
  * The rule of a connection's sizes. It refuses those outside 1..100 (never clamped), and `first` together with
  * `last`.
  */
-export function connectionRule({ first, last }: ConnectionArguments): Issue[] {
-  const issues: Issue[] = [];
-  checkSize('first', first, issues);
-  checkSize('last', last, issues);
-  if (first != null && last != null)
-    issues.push({ path: 'last', message: 'must not be combined with first' });
-  return issues;
-}
+export const connectionRule = ({ first, last }: ConnectionArguments): Issue[] => [
+  ...sizeIssues('first', first),
+  ...sizeIssues('last', last),
+  ...(first != null && last != null ? [{ path: 'last', message: 'must not be combined with first' }] : []),
+];
 
 /** What a client asks a list for. @throws VALIDATION_FAILED unless `listRule` accepts the arguments */
 function listRequest(
@@ -54,17 +50,13 @@ function listRequest(
 }
 
 /** The rule of the page size of a list that is only read forwards: 1..100. */
-export function pageSizeRule({ first }: Pick<ConnectionArguments, 'first'>): Issue[] {
-  const issues: Issue[] = [];
-  checkSize('first', first, issues);
-  return issues;
-}
+export const pageSizeRule = ({ first }: Pick<ConnectionArguments, 'first'>): Issue[] =>
+  sizeIssues('first', first);
 
-function checkSize(path: string, value: number | null | undefined, issues: Issue[]): void {
-  if (value != null && (value < 1 || value > MAX_PAGE_SIZE)) {
-    issues.push({ path, message: `must be an integer from 1 to ${MAX_PAGE_SIZE}` });
-  }
-}
+const sizeIssues = (path: string, value: number | null | undefined): Issue[] =>
+  value != null && (value < 1 || value > MAX_PAGE_SIZE)
+    ? [{ path, message: `must be an integer from 1 to ${MAX_PAGE_SIZE}` }]
+    : [];
 
 /** What a connection needs beyond its page. Each function is called only if a client selects the field. */
 export interface ConnectionSource<T extends { id: Id }> {
@@ -151,52 +143,29 @@ export class Connection<T extends { id: Id }> {
   // May hold promises if the database has to be queried; the resolvers of these fields pass them on.
   get hasNextPage(): boolean {
     const { backward, before } = this.#request;
-    this.#hasLater ??= (!backward && this.#page.hasMore) || this.#hasItemsFrom(before);
+    this.#hasLater ??= (!backward && this.#page.hasMore) || this.#exists('after', before);
     return this.#hasLater as boolean;
   }
 
   get hasPreviousPage(): boolean {
     const { backward, after } = this.#request;
-    this.#hasEarlier ??= (backward && this.#page.hasMore) || this.#hasItemsUpTo(after);
+    this.#hasEarlier ??= (backward && this.#page.hasMore) || this.#exists('before', after);
     return this.#hasEarlier as boolean;
   }
 
-  /** Whether the list has an item at or after this cursor. */
-  #hasItemsFrom(cursor: Id | undefined): MaybePromise<boolean> {
-    if (cursor === undefined) return false;
-    const { order } = this.#request;
-    if (order) {
-      const { field, descending, beforeValue } = order;
-      return this.#exists({
-        limit: 0,
-        after: cursor,
-        inclusive: true,
-        order: { field, descending, afterValue: beforeValue },
-      });
-    }
-    return this.#exists({ limit: 0, after: String(BigInt(cursor) - 1n) });
-  }
-
-  /** Whether the list has an item at or before this cursor. */
-  #hasItemsUpTo(cursor: Id | undefined): MaybePromise<boolean> {
+  /** Whether the list has an item at this cursor or on one side of it. */
+  #exists(side: 'after' | 'before', cursor: Id | undefined): MaybePromise<boolean> {
     if (cursor === undefined || cursor === '0') return false;
     const { order } = this.#request;
-    if (order) {
-      const { field, descending, afterValue } = order;
-      return this.#exists({
-        limit: 0,
-        before: cursor,
-        inclusive: true,
-        order: { field, descending, beforeValue: afterValue },
-      });
-    }
-    const before = BigInt(cursor) + 1n;
-    // The largest int64 has no successor, so every item counts.
-    return this.#exists(before > MAX_INT64 ? { limit: 0 } : { limit: 0, before: String(before) });
-  }
-
-  #exists(range: PageRequest): MaybePromise<boolean> {
-    const page = this.#source.pageOf(range);
+    const value = side === 'after' ? order?.beforeValue : order?.afterValue;
+    const page = this.#source.pageOf({
+      limit: 0,
+      [side]: cursor,
+      inclusive: true,
+      ...(order && {
+        order: { field: order.field, descending: order.descending, [`${side}Value` as const]: value },
+      }),
+    });
     return page instanceof Promise ? page.then(({ hasMore }) => hasMore) : page.hasMore;
   }
 }

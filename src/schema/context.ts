@@ -8,10 +8,7 @@ import type { Tables } from '../store/table.ts';
 import type { Webhook, WebhookAttempt } from '../store/webhooks.ts';
 import { Loaders } from './loaders.ts';
 
-/**
- * Throws PRECONDITION_FAILED unless If-Match names the current version of `record`. `type` is its GraphQL
- * type.
- */
+/** Throws PRECONDITION_FAILED unless If-Match names the current version of `record`. `type` is its GraphQL type. */
 export type Precondition = (type: string, record: object) => void;
 
 /** Idempotency of one request (docs/interface.md, "Safe retries and caching"). */

@@ -219,13 +219,15 @@ export class Loaders {
    * ask for many by aliases.
    */
   inTurn<T>(read: () => MaybePromise<T>): MaybePromise<T> {
-    const readNow = () => {
-      checkBeforeRead(this.#from.caller);
-      return read();
-    };
+    const readNow = () => this.#readNow(read);
     const found = this.#lastTurn ? this.#lastTurn.then(() => ownTurn()).then(readNow) : readNow();
     this.#lastTurn = Promise.resolve(found).catch(() => {});
     return found;
+  }
+
+  #readNow<T>(read: () => T): T {
+    checkBeforeRead(this.#from.caller);
+    return read();
   }
 
   /** The record with this id; null if there is none. */
@@ -240,12 +242,9 @@ export class Loaders {
     request: PageRequest,
   ): MaybePromise<Page<RecordOf<R>>> {
     const { caller, tables } = this.#from;
-    const read = () => {
-      checkBeforeRead(caller);
-      return tables.table(record).page(filter, request, caller.meter);
-    };
+    const read = () => tables.table(record).page(filter, request, caller.meter);
     const loader = this.#recordLoader(record);
-    const page = caller.yieldsBetweenLevels ? this.inTurn(read) : read();
+    const page = caller.yieldsBetweenLevels ? this.inTurn(read) : this.#readNow(read);
     return andThen(page, (found) => {
       drawPage(caller, found.items);
       loader.add(found);

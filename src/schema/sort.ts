@@ -35,10 +35,7 @@ const fieldsOf = ({ fields, sorts }: AnyRecord, view: string | undefined): [name
 /** The orders of a record's lists, or of those of a view of it. */
 export const sortsOf = (record: AnyRecord, view?: string): readonly Sort[] => [
   ...ID_SORTS,
-  ...fieldsOf(record, view).flatMap(([field]) => [
-    { name: field, field, descending: false },
-    { name: `-${field}`, field, descending: true },
-  ]),
+  ...fieldsOf(record, view).flatMap(([field]) => bothOf(field)),
 ];
 
 /** The texts that records can be found by: how they begin. */

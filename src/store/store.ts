@@ -95,9 +95,7 @@ export interface ApiKeySecret {
   expiresAt?: number;
 }
 
-/**
- * The usage of one key, as the limiter maintains it (`store/usage.ts`). Times are milliseconds since 1970.
- */
+/** The usage of one key, as the limiter maintains it (`store/usage.ts`). Times are milliseconds since 1970. */
 export interface UsageState {
   minuteStart: number;
   minuteUsed: number;

@@ -10,10 +10,7 @@ export const STRIKE_WINDOW = 10 * MINUTE;
 export const FIRST_BAN = MINUTE;
 const MAX_BAN = DAY;
 
-/**
- * How far ahead of now a stored time may lie: instance clocks differ slightly, and charges overtake one
- * another.
- */
+/** How far ahead of now a stored time may lie: instance clocks differ slightly, and charges overtake one another. */
 const MAX_AHEAD = 2_000;
 
 /** The state of a key that has never been used. */
@@ -104,10 +101,10 @@ export function rewindTo(now: number, state: UsageState): UsageState {
 }
 
 /** How many more strikes ban a key. */
-export const strikesUntilBan = ({ strikes }: UsageState, now: number): number =>
+export const strikesUntilBan = (strikes: readonly number[], now: number): number =>
   STRIKES_TO_BAN - countingAt(now, strikes).length;
 
-const countingAt = (now: number, strikes: number[]): number[] =>
+const countingAt = (now: number, strikes: readonly number[]): number[] =>
   strikes.filter((at) => at > now - STRIKE_WINDOW);
 
 /** Duration of the nth consecutive ban, in milliseconds. */

@@ -113,9 +113,7 @@ export interface WebhookStore {
 /** How long the lease of an instance lasts after it was renewed, in milliseconds. */
 export const LEASE_TIME = 18_000;
 
-/**
- * Returns the new settings of a webhook, and its new progress if that changes too. May run several times.
- */
+/** Returns the new settings of a webhook, and its new progress if that changes too. May run several times. */
 export type WebhookChange = (webhook: Webhook) => {
   settings: WebhookSettings;
   progress?: WebhookProgress;

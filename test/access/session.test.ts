@@ -126,7 +126,7 @@ describe('Session', () => {
     expect(current.decision).toEqual({
       ...{ outcome: 'refused', minute: window, tightest: window },
       day: { ...window, limit: 5 },
-      refusalsUntilBan: 0,
+      strikes: [],
     });
   });
 });

@@ -12,7 +12,7 @@ import { RECORDS } from '../../src/domains/index.ts';
 import type { SortValue } from '../../src/foundation/cursor.ts';
 import type { AnyRecord } from '../../src/foundation/record.ts';
 import { openDump, openStore } from '../../src/store/open.ts';
-import { Connection, type Value } from '../../src/store/sqlite/connection.ts';
+import { SqliteConnection, type Value } from '../../src/store/sqlite/connection.ts';
 import type { Store } from '../../src/store/store.ts';
 import { LISTS } from '../kit/lists.ts';
 import startMongo, { dropDatabase, mongoUri } from '../kit/mongo.ts';
@@ -133,9 +133,9 @@ async function fill(file: string, pets: number): Promise<void> {
 
 /** What a page of the embedded store searched. */
 function sqlitePlans(file: string): () => string {
-  const { value } = Connection.prototype;
+  const { value } = SqliteConnection.prototype;
   let sent: [string, Value[]][] = [];
-  Connection.prototype.value = function (this: Connection, sql: string, params: Value[] = []) {
+  SqliteConnection.prototype.value = function (this: SqliteConnection, sql: string, params: Value[] = []) {
     sent.push([sql, params]);
     return value.call(this, sql, params);
   };

@@ -1,11 +1,11 @@
-import type { Connection as Source } from '../../src/store/sqlite/connection.ts';
+import type { SqliteConnection as Source } from '../../src/store/sqlite/connection.ts';
 
 /** The built gateway without writes to the event log. What it saves is the cost of the log. */
-const { Connection } = (await import(
+const { SqliteConnection } = (await import(
   new URL('../../dist/store/sqlite/connection.js', import.meta.url).href
-)) as { Connection: typeof Source };
-const setCollector = Connection.prototype.setCollector;
-Connection.prototype.setCollector = function (collector) {
+)) as { SqliteConnection: typeof Source };
+const setCollector = SqliteConnection.prototype.setCollector;
+SqliteConnection.prototype.setCollector = function (collector) {
   setCollector.call(this, {
     get size() {
       return collector.size;

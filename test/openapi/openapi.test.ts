@@ -16,6 +16,7 @@ import { holdersOf } from '../../src/foundation/record.ts';
 import { parseIdempotencyKey } from '../../src/http/idempotency-key.ts';
 import { deploymentOf, openApiJson } from '../../src/openapi/document.ts';
 import { errorsOf, recordOfKind } from '../../src/openapi/errors.ts';
+import { bodyExample } from '../../src/openapi/schemas.ts';
 import { acceptsIdempotencyKey, type Route, repeatableFields } from '../../src/schema/route.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Call, TestGateway } from '../kit/gateway.ts';
@@ -264,12 +265,11 @@ interface Attempt extends Call {
   held?: boolean;
 }
 
-/** Bodies of operations whose rows are not about a record. */
-const BODIES: Record<string, string> = {
-  createWebhook: '{"url":"https://localhost:1/"}',
-  updateWebhook: '{"types":["pet.created"]}',
-  rotateWebhookSecret: '{"grace":0}',
-};
+/** The example of a body, but for an address, which leads nowhere. */
+function exampleOf({ shape, body }: Route): string {
+  const example = bodyExample(shape!, body!);
+  return JSON.stringify('url' in example ? { ...example, url: 'https://localhost:1/' } : example);
+}
 
 const MISSING = '9223372036854775806';
 const success = ({ operationId, list, method }: Route): Attempt[] => [
@@ -431,7 +431,7 @@ describe('live responses', () => {
       const values = record && (await valuesOf(store, record, Object.keys(route.body.rules.shape), parents));
       if (taken === 'id') values!.id = await create(store, record!);
       if (taken === 'values') await create(store, record!, values);
-      body = record ? toBody(record, values!) : BODIES[route.operationId];
+      body = record ? toBody(record, values!) : exampleOf(route);
     }
     if (held) await holdOff(store, record!, id);
     if (attempt.first) await perform(route, { body, ...attempt.first }, await idFor(route));
@@ -458,7 +458,8 @@ describe('live responses', () => {
     if (record) return create(usual.gateway.store, record);
     if (!pathValue!.namesRecord) return pathValue!.example;
     // Webhooks belong to their key.
-    return (await send(usual.gateway, 'POST /webhooks', { body: BODIES.createWebhook! })).json.id;
+    const creation = ROUTES.find((route) => route.kind === kind && route.status === 201)!;
+    return (await send(usual.gateway, `POST ${creation.path}`, { body: exampleOf(creation) })).json.id;
   }
 });
 

@@ -8,7 +8,7 @@ import { RECORDS } from '../../src/domains/index.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { MAX_EXAMINED } from '../../src/store/indexes.ts';
 import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
-import { Connection, type Value } from '../../src/store/sqlite/connection.ts';
+import { SqliteConnection, type Value } from '../../src/store/sqlite/connection.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { PageRequest } from '../../src/store/table.ts';
 import { LISTS } from '../kit/lists.ts';
@@ -63,16 +63,16 @@ describe('the embedded store', () => {
   const home = mkdtempSync(join(tmpdir(), 'petstore-plans-'));
   const file = join(home, 'petstore.db');
   const sent = new Map<string, Value[]>();
-  const { value } = Connection.prototype;
+  const { value } = SqliteConnection.prototype;
 
   beforeAll(() => {
-    Connection.prototype.value = function (this: Connection, sql: string, params: Value[] = []) {
+    SqliteConnection.prototype.value = function (this: SqliteConnection, sql: string, params: Value[] = []) {
       sent.set(sql, params);
       return value.call(this, sql, params);
     };
   });
   afterAll(() => {
-    Connection.prototype.value = value;
+    SqliteConnection.prototype.value = value;
     rmSync(home, { recursive: true });
   });
 

@@ -1,5 +1,5 @@
 import type { ApiKey, ApiKeyChanges, ApiKeySecret } from '../store.ts';
-import type { Connection, Value } from './connection.ts';
+import type { SqliteConnection, Value } from './connection.ts';
 
 /** A key as JSON. A merge patch leaves out what is null (RFC 7396). */
 const KEY = `json_patch('{}', json_object(
@@ -29,7 +29,7 @@ function columnsOf({ name, plan, limits, expiresAt, scopes, allow, documents }: 
 }
 
 /** API keys. Always read from the file, because the key tool changes them while the server runs. */
-export function apiKeys(db: Connection) {
+export function apiKeys(db: SqliteConnection) {
   const one = (condition: string, value: string): ApiKey | null =>
     db.json<ApiKey>(`select ${KEY} from api_keys as k where ${condition}`, [value]) ?? null;
   const byId = (id: string) => one('k.id = ?', id);

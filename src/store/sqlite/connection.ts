@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import Database from 'libsql';
+import { type Deferred, deferred } from '../../foundation/deferred.ts';
 import { unavailable } from '../../foundation/errors.ts';
 import { noteOpened } from './ownership.ts';
 
@@ -44,11 +45,7 @@ export interface Collector {
 }
 
 /** The writes of one turn of the event loop, committed together. */
-interface Group {
-  committed: Promise<void>;
-  resolve: () => void;
-  reject: (error: unknown) => void;
-}
+type Group = Deferred<void>;
 
 /** Inserts one row with its values as parameters, or many with all of them as one JSON text. */
 export interface Insertion {
@@ -62,7 +59,7 @@ type Statement = Database.Statement<[Value[]]>;
  * A SQLite connection with cached prepared statements, using libsql in its fastest mode: `get` of one raw row
  * costs a tenth of `all`, so queries for several records aggregate them into one JSON text.
  */
-export class Connection {
+export class SqliteConnection {
   readonly #db: Database.Database;
   readonly #file: string;
   readonly #inode: number | undefined;
@@ -239,17 +236,16 @@ export class Connection {
     } finally {
       this.#inGroup = false;
     }
-    await group.committed;
+    await group.promise;
     return result;
   }
 
   #openGroup(): Group {
     this.exec('begin immediate');
     this.#depth = 1;
-    const { promise, resolve, reject } = withResolvers();
-    const group: Group = { committed: promise, resolve, reject };
+    const group: Group = deferred();
     // Waiting callers get the error. If every write of a group threw, nobody is waiting.
-    promise.catch(() => {});
+    group.promise.catch(() => {});
     this.#group = group;
     setImmediate(() => this.#commitGroup(group));
     return group;
@@ -330,14 +326,3 @@ export class Connection {
 }
 
 const inodeOf = (file: string): number | undefined => statSync(file, { throwIfNoEntry: false })?.ino;
-
-/** Promise.withResolvers, available from Node 22. */
-function withResolvers(): { promise: Promise<void>; resolve: () => void; reject: (error: unknown) => void } {
-  let resolve!: () => void;
-  let reject!: (error: unknown) => void;
-  const promise = new Promise<void>((settle, refuse) => {
-    resolve = settle;
-    reject = refuse;
-  });
-  return { promise, resolve, reject };
-}

@@ -5,7 +5,7 @@ import type { Meter } from '../../foundation/meter.ts';
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { type Column, columnsOf } from './columns.ts';
 import { type Conditions, idList } from './conditions.ts';
-import type { Connection, Value } from './connection.ts';
+import type { SqliteConnection, Value } from './connection.ts';
 import { countPrefix } from './ordered-page.ts';
 
 /** A table, index or trigger, named and with the statement that creates it. */
@@ -107,12 +107,12 @@ export function countsOf(record: AnyRecord): KeptCounts | undefined {
 
 /** Counts the records of a table, by kept counts if there are any for the filter. */
 export class Counts {
-  readonly #db: Connection;
+  readonly #db: SqliteConnection;
   readonly #plural: string;
   readonly #record: AnyRecord;
   readonly #kept: KeptCounts | undefined;
 
-  constructor(db: Connection, record: AnyRecord) {
+  constructor(db: SqliteConnection, record: AnyRecord) {
     this.#db = db;
     this.#plural = record.plural;
     this.#record = record;

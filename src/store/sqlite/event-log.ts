@@ -9,7 +9,7 @@ import type {
   Following,
   StoredEvent,
 } from '../events.ts';
-import type { Connection } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
 
 /** Events per row. */
 const MAX_EVENTS_PER_ROW = 32;
@@ -58,7 +58,7 @@ export type Append = (type: EventType, record: EventRecord) => void;
  *
  * @param now milliseconds since 1970
  */
-export function eventLog(db: Connection, now: () => number) {
+export function eventLog(db: SqliteConnection, now: () => number) {
   const [name, removedAtStart] = db.get('select name, removed from event_log', []) as [string, number];
   let removed = removedAtStart;
   const newest = 'select first + json_array_length(events) - 1 from event_groups order by first desc limit 1';

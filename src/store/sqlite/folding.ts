@@ -2,7 +2,7 @@ import { UNICODE_VERSION } from '../../foundation/folded.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { Folding, STEP } from '../folding.ts';
 import { type Column, columnsOf, foldedColumnsOf } from './columns.ts';
-import type { Connection } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
 
 /** The statement that creates the table of the Unicode versions that stored names were folded by. */
 const FOLDED = 'create table if not exists folded (records text primary key, unicode real not null) strict';
@@ -18,7 +18,7 @@ export const recordFolded = ({ plural }: AnyRecord): string =>
  * @param onFolded called when names of these records were folded
  */
 export function foldNames(
-  db: Connection,
+  db: SqliteConnection,
   records: readonly AnyRecord[],
   onFolded: (record: AnyRecord) => void,
 ): Folding {

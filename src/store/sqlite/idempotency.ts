@@ -1,7 +1,7 @@
 import { idempotencyKeyReused, type PublicError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { type IdempotentCall, isOutcome, type Outcome, type Transaction } from '../store.ts';
-import type { Connection } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
 
 type StoredOutcome<T> = { value: T; error?: undefined } | { error: PublicError; value?: undefined };
 
@@ -9,7 +9,7 @@ type StoredOutcome<T> = { value: T; error?: undefined } | { error: PublicError; 
 const PURGED_PER_CALL = 4;
 
 /** Runs calls once per idempotency key. Calls cannot overlap here, so none is ever still running. */
-export function idempotency(db: Connection, transaction: Transaction) {
+export function idempotency(db: SqliteConnection, transaction: Transaction) {
   return {
     once<T>(call: IdempotentCall, work: (transaction: Transaction) => MaybePromise<T>): Outcome<T> {
       const { apiKeyId, idempotencyKey, fingerprint, now } = call;
@@ -43,7 +43,7 @@ export function idempotency(db: Connection, transaction: Transaction) {
   };
 }
 
-function attempt<T>(db: Connection, work: () => T): StoredOutcome<T> {
+function attempt<T>(db: SqliteConnection, work: () => T): StoredOutcome<T> {
   try {
     return { value: db.transaction(work) };
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Id } from '../../foundation/id.ts';
 import { MAX_INT64 } from '../../foundation/integers.ts';
 import { idsExhausted } from '../conflicts.ts';
-import type { Connection } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
 
 /**
  * Gives a new record its id and inserts it.
@@ -16,7 +16,7 @@ export type AssignIds = (chosen: Id | undefined, insert: (id: Id) => void) => Id
  * Assigns the ids of a table, each once in the lifetime of the file: AUTOINCREMENT keeps the highest ever
  * stored. Counted here because libsql rounds the last insert id.
  */
-export function assignIds(db: Connection, table: string): AssignIds {
+export function assignIds(db: SqliteConnection, table: string): AssignIds {
   let last: bigint | undefined;
   return (_chosen, insert) => {
     last ??= BigInt(
@@ -31,7 +31,7 @@ export function assignIds(db: Connection, table: string): AssignIds {
 }
 
 /** Assigns the ids of records whose clients may choose them, skipping all ever chosen. */
-export function assignSkippingChosen(db: Connection, kind: string): AssignIds {
+export function assignSkippingChosen(db: SqliteConnection, kind: string): AssignIds {
   const [assigned, taken] = [`assigned_${kind}_ids`, `chosen_${kind}_ids`];
 
   /** Records a chosen id, so that it is never assigned. */

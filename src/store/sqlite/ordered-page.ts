@@ -15,7 +15,7 @@ import {
 import type { Page, PageRequest } from '../table.ts';
 import { columnName, columnsOf, sortColumn, sortIndexName } from './columns.ts';
 import type { Conditions } from './conditions.ts';
-import type { Connection, Value } from './connection.ts';
+import type { SqliteConnection, Value } from './connection.ts';
 
 /** A statement that selects rows, with its parameters. */
 interface Query {
@@ -50,7 +50,7 @@ interface Range {
  * @param read runs a query for all columns of some rows
  */
 export function readOrderedPage<T>(
-  db: Connection,
+  db: SqliteConnection,
   record: AnyRecord,
   where: Conditions,
   request: PageRequest,
@@ -128,7 +128,7 @@ function rowsOf(range: Range, limit: number, window: number | undefined): Query 
 
 /** How many entries a window has, and the last of them. */
 function examinedOf(
-  db: Connection,
+  db: SqliteConnection,
   range: Range,
   window: number,
 ): { count: number; last: Position | undefined } {
@@ -238,7 +238,7 @@ function matching({ equal, oneOf }: Conditions, indexed: readonly string[]): Que
  * @throws QUERY_TOO_COMPLEX if there are too many to examine
  */
 export function countPrefix(
-  db: Connection,
+  db: SqliteConnection,
   record: AnyRecord,
   where: Conditions,
   meter: Meter | undefined,
@@ -255,10 +255,10 @@ export function countPrefix(
     allOf(where.equal.filter(([name]) => indexed.includes(name))),
   );
   const most = Math.min(MAX_COUNTED, meter?.left('indexEntries') ?? MAX_COUNTED);
-  const [examined, count] = db.get(
-    `select count(*), coalesce(sum(matches), 0) from (${entries.sql} limit ?)`,
+  const [examined, count] = db.json<[number, number]>(
+    `select json_array(count(*), coalesce(sum(matches), 0)) from (${entries.sql} limit ?)`,
     [...others.params, ...entries.params, most + 1],
-  ) as [number, number];
+  )!;
   if (examined > MAX_COUNTED) throw tooManyToCount();
   meter?.draw('indexEntries', examined);
   return count;

@@ -1,7 +1,7 @@
 import { type AnyRecord, type Fields, referencesOf } from '../../foundation/record.ts';
 import { indexesOf, type SortIndex, sortIndexesOf } from '../indexes.ts';
 import { type Column, columnName, columnsOf, foldedColumnsOf, sortColumn, sortIndexName } from './columns.ts';
-import type { Connection } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
 import { countsOf, type Statement } from './counts.ts';
 import { recordFolded } from './folding.ts';
 
@@ -84,7 +84,7 @@ function additionOf(record: AnyRecord, column: Column): string {
 }
 
 /** The statements that bring the tables of records to what their declarations say; none if they are there. */
-function missing(db: Connection, records: readonly AnyRecord[]): string[] {
+function missing(db: SqliteConnection, records: readonly AnyRecord[]): string[] {
   const there = new Map(
     db.json<[name: string, sql: string][]>(
       'select json_group_array(json_array(name, sql)) from sqlite_schema',
@@ -130,7 +130,7 @@ function missing(db: Connection, records: readonly AnyRecord[]): string[] {
  * Creates the tables, columns, indexes and triggers of records that a data file does not have yet. Nothing that
  * holds data is ever removed or changed.
  */
-export function prepareRecords(db: Connection, records: readonly AnyRecord[]): void {
+export function prepareRecords(db: SqliteConnection, records: readonly AnyRecord[]): void {
   if (missing(db, records).length === 0) return;
   db.transaction(() => {
     // Determined again inside the transaction: a tool may open a new file at the same time.

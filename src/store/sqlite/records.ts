@@ -8,7 +8,7 @@ import { windowOf } from '../indexes.ts';
 import type { Check, Page, PageRequest } from '../table.ts';
 import { type Column, columnsOf } from './columns.ts';
 import { type Conditions, idList, type Where } from './conditions.ts';
-import type { Connection, Value } from './connection.ts';
+import type { SqliteConnection, Value } from './connection.ts';
 import { readOrderedPage } from './ordered-page.ts';
 
 /**
@@ -52,7 +52,7 @@ const toPage = <T>(
  * this process alone writes to the file. Cached records are returned without copying and therefore frozen.
  */
 export class Records<T extends { id: Id }> {
-  readonly #db: Connection;
+  readonly #db: SqliteConnection;
   readonly #record: AnyRecord;
   readonly #codecs: readonly ReturnType<typeof codecOf>[];
   readonly #cache: LRUCache<Id, T> | undefined;
@@ -66,7 +66,7 @@ export class Records<T extends { id: Id }> {
   readonly #json: string;
 
   /** @param cacheSize number of records to cache by id */
-  constructor(db: Connection, record: AnyRecord, cacheSize: number) {
+  constructor(db: SqliteConnection, record: AnyRecord, cacheSize: number) {
     this.#db = db;
     this.#record = record;
     const columns = columnsOf(record);

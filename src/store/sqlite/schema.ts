@@ -1,4 +1,4 @@
-import type { Connection } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
 
 /**
  * SQL by the schema version it leads to, as recorded in `user_version`. Released migrations never change. A
@@ -117,7 +117,7 @@ export const LATEST = Math.max(...Object.keys(MIGRATIONS).map(Number));
  *
  * @throws Error if it was written by a later version of this program
  */
-export function migrate(db: Connection, latest = LATEST): number {
+export function migrate(db: SqliteConnection, latest = LATEST): number {
   const version = () => Number(db.value('pragma user_version'));
   if (version() === latest) return latest;
   return db.transaction(() => {

@@ -7,7 +7,7 @@ import type { IdempotentCall, OnMigrated, Outcome, Store, Transaction } from '..
 import type { Table, TableReads, Tables, TableWrites } from '../table.ts';
 import type { WebhookWrites } from '../webhooks.ts';
 import { apiKeys } from './api-keys.ts';
-import { Connection } from './connection.ts';
+import { SqliteConnection } from './connection.ts';
 import { eventLog } from './event-log.ts';
 import { foldNames } from './folding.ts';
 import { idempotency } from './idempotency.ts';
@@ -58,18 +58,18 @@ export function openSqliteStore(options: SqliteOptions) {
   const { busyTimeout = 2_000, cacheSizes = {} } = options;
   const isServer = role === 'server';
   let ownership: Ownership | undefined;
-  let db: Connection | undefined;
-  let scanned: Connection | undefined;
+  let db: SqliteConnection | undefined;
+  let scanned: SqliteConnection | undefined;
   try {
     const file = createFile(options.file);
     if (isServer) ownership = lockDataFile(file, busyTimeout);
-    db = new Connection(file, busyTimeout);
+    db = new SqliteConnection(file, busyTimeout);
     ownership?.confirm((sql) => db!.value(sql));
     const from = migrate(db);
     if (from > 0 && from < LATEST) options.onMigrated?.({ from, to: LATEST });
     refuseUnfinishedImport(db, options.file);
     prepareRecords(db, records);
-    if (isServer) scanned = new Connection(file, busyTimeout, SCAN_CACHE_KILOBYTES);
+    if (isServer) scanned = new SqliteConnection(file, busyTimeout, SCAN_CACHE_KILOBYTES);
   } catch (error) {
     db?.close();
     ownership?.release();
@@ -153,7 +153,7 @@ type CommittedTable<R extends AnyRecord> = Pick<SqliteTable<R>, keyof TableReads
 };
 
 /** The two forms of a table: in a transaction, where all is synchronous, and outside of any. */
-function portsOf(db: Connection, table: SqliteTable<AnyRecord>, isServer: boolean) {
+function portsOf(db: SqliteConnection, table: SqliteTable<AnyRecord>, isServer: boolean) {
   const reads = {
     byIds: (ids) => table.byIds(ids),
     peek: (id) => table.peek(id),

@@ -16,7 +16,7 @@ import type { Folding } from '../folding.ts';
 import type { Check, Page, PageRequest, Table } from '../table.ts';
 import { type Column, columnName, columnsOf, foldedColumnsOf } from './columns.ts';
 import { type Where, whereOf } from './conditions.ts';
-import type { Connection, Value } from './connection.ts';
+import type { SqliteConnection, Value } from './connection.ts';
 import { Counts } from './counts.ts';
 import type { Append } from './event-log.ts';
 import { type AssignIds, assignIds, assignSkippingChosen } from './ids.ts';
@@ -32,7 +32,7 @@ type Stored = Record<string, unknown> & { id: Id };
  * statements are transactions or savepoints, so none is left half done.
  */
 export class SqliteTable<R extends AnyRecord> implements Table<R> {
-  readonly #db: Connection;
+  readonly #db: SqliteConnection;
   readonly #record: R;
   readonly #tableOf: (record: AnyRecord) => SqliteTable<AnyRecord>;
   readonly #append: Append;
@@ -54,7 +54,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
    * @param cacheSize number of records to cache by id
    */
   constructor(
-    db: Connection,
+    db: SqliteConnection,
     record: R,
     tableOf: (record: AnyRecord) => SqliteTable<AnyRecord>,
     append: Append,

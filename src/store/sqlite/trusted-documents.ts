@@ -1,5 +1,5 @@
 import type { DocumentStore, TrustedDocument } from '../store.ts';
-import type { Connection, Value } from './connection.ts';
+import type { SqliteConnection, Value } from './connection.ts';
 
 /** A document as JSON. A merge patch leaves out what is null (RFC 7396). */
 const DOCUMENT = `json_patch('{}', json_object(
@@ -7,7 +7,7 @@ const DOCUMENT = `json_patch('{}', json_object(
 ))`;
 
 /** Lists of GraphQL documents. Always read from the file, because the tool changes them beside the server. */
-export function documentLists(db: Connection): DocumentStore {
+export function documentLists(db: SqliteConnection): DocumentStore {
   const one = (condition: string, values: Value[]): TrustedDocument | null =>
     db.json<TrustedDocument>(`select ${DOCUMENT} from documents where ${condition} limit 1`, values) ?? null;
 

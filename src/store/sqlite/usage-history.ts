@@ -1,9 +1,9 @@
 import type { UsageAddition, UsageDay, UsageHistoryStore } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
-import type { Connection } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
 
 /** The history of what keys did: a row for each key, day, operation and transport. */
-export function usageHistory(db: Connection, now: () => number) {
+export function usageHistory(db: SqliteConnection, now: () => number) {
   let removedUntil = '';
 
   /** Days expire once a day. */

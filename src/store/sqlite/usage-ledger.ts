@@ -1,7 +1,7 @@
 import { unavailable } from '../../foundation/errors.ts';
 import type { Charge, ChargeResult, UsageState } from '../store.ts';
 import { chargeUsage, initialUsage } from '../usage.ts';
-import type { Connection } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
 
 /** A kill may lose up to one second of counts. */
 const FLUSH_AFTER = 500;
@@ -15,7 +15,7 @@ const MAX_IN_MEMORY = 20_000;
  * FLUSH_AFTER}. If that fails for {@link GRACE}, it stops charging, so that a restart cannot give back more
  * than that.
  */
-export function usageLedger(db: Connection, now: () => number) {
+export function usageLedger(db: SqliteConnection, now: () => number) {
   const states = new Map<string, UsageState>();
   let changed = new Map<string, UsageState>();
   let timer: NodeJS.Timeout | undefined;

@@ -1,7 +1,7 @@
 import { notFound, tooManyWebhooks } from '../../foundation/errors.ts';
 import type { Check } from '../table.ts';
 import type { Webhook, WebhookChange, WebhookStore, WebhookWrites } from '../webhooks.ts';
-import type { Connection } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
 
 const WEBHOOK = `json_object(
   'id', id, 'apiKeyId', api_key_id, 'createdAt', created_at, 'version', version,
@@ -9,7 +9,7 @@ const WEBHOOK = `json_object(
 )`;
 
 /** Webhooks. Only one process serves a data file, so it always holds all of them. */
-export function webhooks(db: Connection) {
+export function webhooks(db: SqliteConnection) {
   const all = (condition: string, params: string[]): Webhook[] =>
     db.json(
       `select json_group_array(${WEBHOOK}) from (select * from webhooks where ${condition} order by rowid)`,

@@ -7,9 +7,8 @@ import { declaredLength } from '../../http/body.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { formatBudget } from '../../schema/budget.ts';
-import { describe, noteErrors } from './observed.ts';
 import { readParameters } from './request.ts';
-import { contentTypeFor, RESPONSES } from './response.ts';
+import { contentTypeFor, describe, noteErrors, RESPONSES } from './response.ts';
 
 const METHODS = 'POST, OPTIONS';
 

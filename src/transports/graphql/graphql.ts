@@ -18,11 +18,11 @@ import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
 import { handleCost } from './cost.ts';
-import { describe } from './observed.ts';
 import { answer, isLarge } from './plain.ts';
 import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
 import {
   contentTypeFor,
+  describe,
   graphqlErrorResponse,
   METHODS,
   RESPONSE_TYPES,

@@ -1,5 +1,7 @@
-import { publicError } from '../../execution/refusal.ts';
-import type { AppError } from '../../foundation/errors.ts';
+import type { GraphQLFormattedError } from 'graphql';
+import type { Admission } from '../../execution/admission.ts';
+import { OperationRefused, publicError } from '../../execution/refusal.ts';
+import type { AppError, ErrorCode } from '../../foundation/errors.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, type HttpResponse } from '../../http/response.ts';
@@ -32,3 +34,16 @@ export const graphqlErrorResponse = (error: AppError, context: RequestContext): 
   body: JSON.stringify({ errors: [publicError(error)] }),
   contentType: contentTypeFor(RESPONSES.choose(context.accept)),
 });
+
+/** Notes what a request asks for, for the log, metrics and traces. */
+export function describe(context: RequestContext, { name, rootField, operations }: Admission): void {
+  context.operation = rootField;
+  context.operationName = name;
+  const [first] = operations;
+  if (first && !(first instanceof OperationRefused)) context.operationType = first.operation.operation;
+}
+
+/** Notes the errors of a response whose HTTP status may still be 200. */
+export function noteErrors(context: RequestContext, errors: readonly GraphQLFormattedError[]): void {
+  for (const { extensions } of errors) context.addError(extensions!.code as ErrorCode);
+}

@@ -7,7 +7,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import { formatBudget } from '../../schema/budget.ts';
 import { newContext } from '../../schema/context.ts';
 import { idempotencyFor } from '../idempotency.ts';
-import { noteErrors } from './observed.ts';
+import { noteErrors } from './response.ts';
 
 /** Runs the nth operation of a request, or returns the errors that prevent it. */
 export async function run(

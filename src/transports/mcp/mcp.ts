@@ -55,10 +55,14 @@ class RpcError extends AppError {
   readonly id: RequestId | undefined;
   readonly data: object | undefined;
 
-  constructor(rpcCode: number, message: string, id?: RequestId, data?: object, httpStatus = 400) {
+  constructor(
+    rpcCode: number,
+    message: string,
+    { id, status = 400, data }: { id?: RequestId | undefined; status?: number; data?: object } = {},
+  ) {
     super('BAD_REQUEST', message);
     this.rpcCode = rpcCode;
-    this.httpStatus = httpStatus;
+    this.httpStatus = status;
     this.id = id;
     this.data = data;
   }
@@ -160,13 +164,10 @@ export class McpTransport implements Transport {
     if (method === 'tools/call') return this.#call(context, session, message);
     const free = isStateless ? ['server/discover', 'tools/list'] : ['initialize', 'ping', 'tools/list'];
     if (!free.includes(method))
-      throw new RpcError(
-        RPC.method,
-        `There is no method ${method.slice(0, 100)}.`,
+      throw new RpcError(RPC.method, `There is no method ${method.slice(0, 100)}.`, {
         id,
-        undefined,
-        isStateless ? 404 : 200,
-      );
+        status: isStateless ? 404 : 200,
+      });
     context.operation = method;
     await this.#admitFree(session, bytes);
     const common = isStateless ? { resultType: 'complete', ...CACHEABLE, _meta: SERVER_META } : {};
@@ -189,7 +190,7 @@ export class McpTransport implements Transport {
    */
   #toolsFrom({ principal }: Session, { id, params: { cursor } }: Message) {
     if (cursor !== undefined && !this.#tools.has(String(cursor)))
-      throw new RpcError(RPC.params, 'cursor is not one that tools/list returned.', id, undefined, 200);
+      throw new RpcError(RPC.params, 'cursor is not one that tools/list returned.', { id, status: 200 });
     const definitions: string[] = [];
     let bytes = 0;
     let nextCursor: string | undefined;
@@ -210,15 +211,12 @@ export class McpTransport implements Transport {
     const { id, params, isStateless, bytes } = message;
     const tool = typeof params.name === 'string' ? this.#tools.get(params.name) : undefined;
     if (!tool)
-      throw new RpcError(
-        RPC.params,
-        `Unknown tool: ${String(params.name).slice(0, 100)}`,
+      throw new RpcError(RPC.params, `Unknown tool: ${String(params.name).slice(0, 100)}`, {
         id,
-        undefined,
-        200,
-      );
+        status: 200,
+      });
     const { arguments: given = {} } = params;
-    if (!isObject(given)) throw new RpcError(RPC.params, 'arguments must be an object', id, undefined, 200);
+    if (!isObject(given)) throw new RpcError(RPC.params, 'arguments must be an object', { id, status: 200 });
     context.operation = tool.name;
     const more = isStateless ? `,"resultType":"complete","_meta":${toJson(SERVER_META)}` : '';
     try {
@@ -286,7 +284,8 @@ function readMessage({ headers }: RequestContext, value: unknown, bytes: number)
   if (isRequest && !isRequestId(id))
     throw new RpcError(RPC.request, 'The id of a request must be a string or an integer.');
   const known = isRequest ? (id as RequestId) : undefined;
-  if (!isObject(params)) throw new RpcError(RPC.params, 'params must be an object', known, undefined, 200);
+  if (!isObject(params))
+    throw new RpcError(RPC.params, 'params must be an object', { id: known, status: 200 });
   const isStateless = checkVersion(headers['mcp-protocol-version'], params, known);
   if (!isRequest) return undefined;
   if (isStateless) {
@@ -312,24 +311,25 @@ function checkVersion(header: unknown, { _meta }: Arguments, id: RequestId | und
     if (header !== undefined && !EARLIER.includes(String(header))) throw unsupported(String(header), id);
     return false;
   }
-  if (typeof version !== 'string') throw new RpcError(RPC.params, `_meta needs ${META}protocolVersion.`, id);
+  if (typeof version !== 'string')
+    throw new RpcError(RPC.params, `_meta needs ${META}protocolVersion.`, { id });
   if (header !== version && (header !== undefined || id !== undefined))
-    throw new RpcError(RPC.headerMismatch, 'MCP-Protocol-Version and the version in _meta differ.', id);
+    throw new RpcError(RPC.headerMismatch, 'MCP-Protocol-Version and the version in _meta differ.', { id });
   if (version !== VERSION) throw unsupported(version, id);
   if (id !== undefined && !isObject(meta[`${META}clientCapabilities`]))
-    throw new RpcError(RPC.params, `_meta needs ${META}clientCapabilities, an object.`, id);
+    throw new RpcError(RPC.params, `_meta needs ${META}clientCapabilities, an object.`, { id });
   return true;
 }
 
 const unsupported = (requested: string, id: RequestId | undefined) =>
-  new RpcError(RPC.unsupportedVersion, `Unsupported protocol version: ${requested.slice(0, 100)}`, id, {
-    supported: [VERSION, ...EARLIER],
-    requested: requested.slice(0, 100),
+  new RpcError(RPC.unsupportedVersion, `Unsupported protocol version: ${requested.slice(0, 100)}`, {
+    id,
+    data: { supported: [VERSION, ...EARLIER], requested: requested.slice(0, 100) },
   });
 
 /** @throws RpcError unless the header repeats what the body says */
 function requireHeader(name: string, header: unknown, value: string, id: RequestId): void {
   const encoded = /^=\?base64\?(.*)\?=$/.exec(String(header))?.[1];
   const sent = encoded === undefined ? header : Buffer.from(encoded, 'base64').toString();
-  if (sent !== value) throw new RpcError(RPC.headerMismatch, `${name} does not repeat the body.`, id);
+  if (sent !== value) throw new RpcError(RPC.headerMismatch, `${name} does not repeat the body.`, { id });
 }

@@ -1,12 +1,9 @@
 import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
-
 import type { EventStreams } from '../../domains/event/streams.ts';
-
 import type { Operations } from '../../execution/operations.ts';
 import { type Int64Format, writerFor } from '../../execution/representation.ts';
 import { idOf, pageOf, ROUTE_COST, RouteOperation } from '../../execution/route-operation.ts';
-
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -22,7 +19,6 @@ import { readInput, readObject } from './input.ts';
 import { negotiateFormat } from './media-types.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
 import { toResponse } from './output.ts';
-
 import { preconditionOf, requireRepeated } from './preconditions.ts';
 
 export interface DocumentServices {

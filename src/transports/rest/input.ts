@@ -1,11 +1,12 @@
 import { withIntegerIds } from '../../execution/representation.ts';
-import type { Issue } from '../../foundation/errors.ts';
+import { AppError, type Issue } from '../../foundation/errors.ts';
 import { ID_RULE, parseId } from '../../foundation/id.ts';
 import { readBody } from '../../http/body.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { parseInput } from '../../schema/input-rules.ts';
+import { type QueryParameter, readTexts } from '../../schema/parameter.ts';
 import {
   acceptsIdempotencyKey,
   bodyTypesOf,
@@ -14,7 +15,6 @@ import {
   repeatableFields,
 } from '../../schema/route.ts';
 import { int64FormatOf } from './media-types.ts';
-import { readQuery } from './query.ts';
 
 /** What a request passes to its operation: the variables of the document, and any issues with them. */
 export interface Input {
@@ -55,6 +55,39 @@ export function readInput(
 }
 
 const ID = { rule: ID_RULE, read: parseId };
+
+/**
+ * Reads a query string, given without its `?`, into variables.
+ *
+ * @param issues collects unknown, invalid and repeated parameters
+ * @throws BAD_REQUEST if the percent-encoding is broken
+ */
+export function readQuery(
+  query: string,
+  parameters: readonly QueryParameter[],
+  issues: Issue[],
+): Record<string, unknown> {
+  if (query === '') return {};
+  const given = new Map<string, string[]>();
+  for (const part of query.split('&')) {
+    if (part === '') continue;
+    const equals = part.indexOf('=');
+    const name = decode(equals < 0 ? part : part.slice(0, equals));
+    const value = equals < 0 ? '' : decode(part.slice(equals + 1));
+    const values = given.get(name);
+    if (values) values.push(value);
+    else given.set(name, [value]);
+  }
+  return readTexts(given, parameters, issues);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw new AppError('BAD_REQUEST', 'The query string is not valid percent-encoded UTF-8.');
+  }
+}
 
 /** @param id the id in the path, which the body may repeat */
 function readFields(

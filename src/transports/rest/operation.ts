@@ -7,10 +7,7 @@ import type { Route, Stream } from '../../schema/route.ts';
 /** The parameters in a path, by name, percent-decoded. */
 export type PathParameters = Readonly<Record<string, string | undefined>>;
 
-/**
- * A row with its way to answer: with a document's result as JSON or line by line, or with a
- * stream of events.
- */
+/** A row with its way to answer: with a document's result as JSON or line by line, or with a stream of events. */
 export interface RestOperation {
   readonly row: Route | Stream;
   /** What its requests are counted as: the root field that it corresponds to. */

@@ -10,7 +10,6 @@ import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from
 import type { Transport } from '../../http/transport.ts';
 import { checkSunset, type Lifecycle } from '../../schema/lifecycle.ts';
 import type { Route, Stream } from '../../schema/route.ts';
-import { deprecationHeaders } from './deprecation.ts';
 import { DocumentOperation } from './document-operation.ts';
 import type { Exports } from './export.ts';
 import type { RestOperation } from './operation.ts';
@@ -107,4 +106,20 @@ function pathNotFound(path: string): AppError {
     return new AppError('BAD_REQUEST', 'The path is not valid percent-encoded UTF-8.');
   }
   return new AppError('NOT_FOUND', `There is no ${path}.`);
+}
+
+/** The headers that announce the end of an operation (RFC 9745, RFC 8594). */
+function deprecationHeaders(
+  { tag, operationId, deprecation }: Route,
+  { deprecationDate, sunsetDate }: Lifecycle,
+): Headers | undefined {
+  if (!deprecation) return undefined;
+  return [
+    'Deprecation',
+    `@${Math.floor(deprecationDate / 1000)}`,
+    'Sunset',
+    new Date(sunsetDate).toUTCString(),
+    'Link',
+    `</docs#tag/${tag}/${operationId}>; rel="deprecation", <${deprecation.successor}>; rel="successor-version"`,
+  ];
 }

@@ -2,15 +2,15 @@ import { copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Connection } from '../../../src/store/sqlite/connection.ts';
+import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 
 let home: string;
 let file: string;
-let db: Connection;
+let db: SqliteConnection;
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'petstore-connection-'));
   file = join(home, 'petstore.db');
-  db = new Connection(file, 10);
+  db = new SqliteConnection(file, 10);
   db.exec(`
     create table parents (id integer primary key);
     create table children (parent integer references parents (id) deferrable initially deferred);
@@ -53,7 +53,7 @@ describe('a failed commit', () => {
 
 describe('a write outside a group', () => {
   it('commits at once, along with the open group', async () => {
-    const reader = new Connection(file, 10);
+    const reader = new SqliteConnection(file, 10);
     const visible = () => reader.value('select count(*) from children');
     const waiting = db.groupCommit(addChild);
     expect(visible()).toBe(0);
@@ -70,7 +70,7 @@ describe('a write outside a group', () => {
 
 describe('a transaction', () => {
   it('locks out other writers from its start', () => {
-    const other = new Connection(file, 10);
+    const other = new SqliteConnection(file, 10);
     db.transaction(() => {
       expect(() => other.run('insert into children values (null)', [])).toThrow(
         expect.objectContaining({ code: 'UNAVAILABLE' }),
@@ -104,7 +104,7 @@ describe('close', () => {
     db.close();
     db.close();
     copyFileSync(file, join(home, 'copy.db'));
-    const copy = new Connection(join(home, 'copy.db'), 10);
+    const copy = new SqliteConnection(join(home, 'copy.db'), 10);
     expect(copy.value('select count(*) from children')).toBe(1);
     copy.close();
   });

@@ -12,7 +12,7 @@ import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { Meter } from '../../../src/foundation/meter.ts';
 import type { EventType, StoredEvent } from '../../../src/store/events.ts';
-import { Connection } from '../../../src/store/sqlite/connection.ts';
+import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { eventLog } from '../../../src/store/sqlite/event-log.ts';
 import { LATEST, migrate } from '../../../src/store/sqlite/schema.ts';
 import {
@@ -105,7 +105,7 @@ it('removes events after the retention period, but always keeps the latest one',
 
 it('removes a long log in batches with pauses, and checks again every 10 s', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const db = new Connection(join(home, 'log.db'), 10);
+  const db = new SqliteConnection(join(home, 'log.db'), 10);
   migrate(db);
   const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 250)
     insert into event_groups select i, 0, '[["category.deleted",0,{"id":"1"}]]' from n`;
@@ -129,7 +129,7 @@ it('removes a long log in batches with pauses, and checks again every 10 s', asy
 });
 
 it('stores events committed together in few rows and pages through them from any position', async () => {
-  const db = new Connection(join(home, 'log.db'), 10);
+  const db = new SqliteConnection(join(home, 'log.db'), 10);
   migrate(db);
   const { append, store, close } = eventLog(db, () => time);
   const groupSizes = [1, 2, 31, 32, 33, 70, 1];
@@ -158,7 +158,7 @@ it('stores events committed together in few rows and pages through them from any
 });
 
 it('keeps the events of schema version 2, which stored one per row', async () => {
-  const db = new Connection(join(home, 'petstore.db'), 10);
+  const db = new SqliteConnection(join(home, 'petstore.db'), 10);
   migrate(db, 2);
   const events = ['A', 'B'].map((name, i) => ({
     type: 'category.created',
@@ -181,7 +181,7 @@ it('keeps the events of schema version 2, which stored one per row', async () =>
 });
 
 it('shows no event before its commit and none that was rolled back', async () => {
-  const db = new Connection(join(home, 'log.db'), 10);
+  const db = new SqliteConnection(join(home, 'log.db'), 10);
   migrate(db);
   const log = eventLog(db, () => time);
   const received: string[] = [];
@@ -235,7 +235,7 @@ it('shows no event before its commit and none that was rolled back', async () =>
 
 /** A log with these many rows of one event each; `rare` are `pet.deleted`, the others `order.deleted`. */
 function longLog(rows: number, rare: readonly number[]) {
-  const db = new Connection(join(home, 'log.db'), 10);
+  const db = new SqliteConnection(join(home, 'log.db'), 10);
   migrate(db);
   db.exec(`
     insert into event_groups
@@ -283,7 +283,7 @@ it.each([
   ['1,000 events', 3_000, '', 1_000],
   ['256,000 characters', 500, 'x'.repeat(2_000), 125],
 ])('ends a page after examining about %s', async (_bound, count, description, most) => {
-  const db = new Connection(join(home, 'log.db'), 10);
+  const db = new SqliteConnection(join(home, 'log.db'), 10);
   migrate(db);
   const { append, store, close } = eventLog(db, () => time);
   await db.groupCommit(() => {
@@ -340,7 +340,7 @@ it('refuses any position except its own ids', async () => {
 });
 
 it('continues its numbering after all events were removed', async () => {
-  const db = new Connection(join(home, 'log.db'), 10);
+  const db = new SqliteConnection(join(home, 'log.db'), 10);
   migrate(db);
   db.exec('update event_log set removed = 5');
   const log = eventLog(db, () => time);

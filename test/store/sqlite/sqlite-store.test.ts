@@ -22,7 +22,7 @@ import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { AppError } from '../../../src/foundation/errors.ts';
 import type { MaybePromise } from '../../../src/foundation/maybe-promise.ts';
-import { Connection } from '../../../src/store/sqlite/connection.ts';
+import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { lockDataFile } from '../../../src/store/sqlite/ownership.ts';
 import { LATEST, migrate } from '../../../src/store/sqlite/schema.ts';
 import {
@@ -132,7 +132,7 @@ describe('the data file', () => {
     const [first, last] = [file, link].map((path) => ({ path, ownership: lockDataFile(path, 10) }));
     for (const { ownership } of [first!, last!]) opened.push({ close: () => ownership.release() });
     const confirm = ({ path, ownership }: NonNullable<typeof first>) => {
-      const db = new Connection(path, 10);
+      const db = new SqliteConnection(path, 10);
       opened.push(db);
       ownership.confirm((sql) => db.value(sql));
     };
@@ -201,7 +201,7 @@ describe('the data file', () => {
 
   it('is initialized once when two programs create it at the same time', () => {
     const meeting = join(home, 'meeting.db');
-    const [first, second] = [new Connection(meeting, 10), new Connection(meeting, 10)];
+    const [first, second] = [new SqliteConnection(meeting, 10), new SqliteConnection(meeting, 10)];
     opened.push(first, second);
     // The second migrates after the first has checked the version.
     vi.spyOn(first, 'transaction').mockImplementationOnce((work) => {
@@ -241,7 +241,7 @@ describe('the data file', () => {
   it('keeps the keys of schema version 3, which could do everything', () => {
     open().close();
     rmSync(file);
-    const db = new Connection(file, 10);
+    const db = new SqliteConnection(file, 10);
     migrate(db, 3);
     db.exec(`
       insert into api_keys values ('k', 'Old', 'free', 60, 1000, 5, null);
@@ -333,7 +333,7 @@ describe('database failures', () => {
 
   it('throws UNAVAILABLE when the disk is full, and recovers', async () => {
     open().close();
-    const db = new Connection(file, 10);
+    const db = new SqliteConnection(file, 10);
     opened.push(db);
     const add = (name: string) => db.run('insert into categories (name) values (?)', [name]);
     db.exec(`pragma max_page_count = ${Number(db.value('pragma page_count')) + 5}`);
@@ -350,7 +350,7 @@ describe('database failures', () => {
 
   it('acknowledges only the writes of a group that the disk had room for', async () => {
     open().close();
-    const db = new Connection(file, 10);
+    const db = new SqliteConnection(file, 10);
     opened.push(db);
     const onRollback = vi.fn();
     db.onRollback(onRollback);

@@ -22,7 +22,7 @@ export interface Queue {
  * Handles the requests of one connection sequentially. A pipelined request may rely on the effects of the one
  * before it (RFC 9112 section 9.3.2), and a client that does not read its responses stops getting new ones.
  */
-export class Connection {
+export class Pipeline {
   readonly #socket: Socket;
   readonly #handle: Handler;
   readonly #queue: Queue;
