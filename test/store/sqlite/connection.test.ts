@@ -124,7 +124,7 @@ describe('rows inserted together', () => {
   });
 
   it('are there for each statement after them, and once they are committed for others', async () => {
-    const reader = new Connection(file, 10);
+    const reader = new SqliteConnection(file, 10);
     const write = db.groupCommit(() => insert(null, null));
     expect(children()).toBe(2);
     await Promise.all([write, db.groupCommit(() => insert(null)), db.groupCommit(() => insert(null))]);
