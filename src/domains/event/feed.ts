@@ -1,4 +1,4 @@
-import { deferred } from '../../foundation/deferred.ts';
+import { deferred } from '../../foundation/maybe-promise.ts';
 import type { EventStore, Following, StoredEvent } from '../../store/events.ts';
 import {
   EventReader,

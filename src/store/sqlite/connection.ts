@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import Database from 'libsql';
-import { type Deferred, deferred } from '../../foundation/deferred.ts';
 import { unavailable } from '../../foundation/errors.ts';
+import { type Deferred, deferred } from '../../foundation/maybe-promise.ts';
 import { noteOpened } from './ownership.ts';
 
 /**
