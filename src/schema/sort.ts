@@ -17,9 +17,10 @@ export interface Sort {
   descending: boolean;
 }
 
-/** The description of a text in a filter that records are found by. */
-export const FINDER =
-  'Those whose name begins with this, regardless of case and accents, 1 to 200 characters. They are ordered by name.';
+/** Options of a text in a filter that records are found by: how a field begins. */
+export const finder = (field: string) => ({
+  description: `Those whose ${field} begins with this, regardless of case and accents, 1 to 200 characters. They are ordered by ${field}.`,
+});
 
 const ID_SORTS: readonly Sort[] = [
   { name: 'id', field: undefined, descending: false },

@@ -6,7 +6,7 @@ import { changed, exposed, given } from '../../schema/fields.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
 import { connectionOf, creation, deletion, list, lookup, update } from '../../schema/record-fields.ts';
-import { FINDER, sortEnum } from '../../schema/sort.ts';
+import { finder, sortEnum } from '../../schema/sort.ts';
 import { categories } from './category.routes.ts';
 import { categorySample } from './category.sample.ts';
 import { Category } from './category.ts';
@@ -28,7 +28,7 @@ const CategoryConnection = connectionOf(CategoryType);
 
 const CategoryFilterInput = builder.inputType('CategoryFilter', {
   description: 'Selects categories.',
-  fields: (t) => ({ name: t.string({ description: FINDER }) }),
+  fields: (t) => ({ name: t.string(finder('name')) }),
 });
 
 const CategorySort = builder.enumType('CategorySort', sortEnum(Category));

@@ -18,7 +18,7 @@ import {
   lookup,
   update,
 } from '../../schema/record-fields.ts';
-import { FINDER, sortEnum } from '../../schema/sort.ts';
+import { finder, sortEnum } from '../../schema/sort.ts';
 import { Category } from '../category/category.ts';
 import { CategoryType } from '../category/category.type.ts';
 import { pets } from './pet.routes.ts';
@@ -59,7 +59,7 @@ const PetFilterInput = builder.inputType('PetFilter', {
   fields: (t) => ({
     status: t.field({ type: [PetStatusType], description: 'Pets with any of these statuses.' }),
     categoryId: t.id({ description: 'Pets in this category.' }),
-    name: t.string({ description: FINDER }),
+    name: t.string(finder('name')),
   }),
 });
 
