@@ -17,18 +17,18 @@ const SOURCES = new URL('../src/', import.meta.url).href;
 /** The largest figures that are acceptable. Lower them as the sources shrink. */
 const LIMITS: Readonly<Record<string, number>> = {
   'files of a child type': 8,
-  'lines of a child type': 300,
+  'lines of a child type': 150,
   'imports that run up': 0,
-  'lines of src': 35_400,
+  'lines of src': 34_400,
   'lines of test': 39_500,
-  'files of GET /pets/{id}': 64,
-  'switches of GET /pets/{id}': 205,
-  'files of POST /pets': 74,
+  'files of GET /pets/{id}': 60,
+  'switches of GET /pets/{id}': 200,
+  'files of POST /pets': 73,
   'switches of POST /pets': 265,
-  'files of a nested query': 77,
+  'files of a nested query': 73,
   'switches of a nested query': 355,
-  'files of a page of events': 68,
-  'switches of a page of events': 245,
+  'files of a page of events': 63,
+  'switches of a page of events': 240,
 };
 
 /** From the ground up. Folders on one floor may import each other. */
