@@ -9,7 +9,6 @@ import {
   visit,
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
-import { toJson } from '../schema/json.ts';
 import type { Documents, ValidDocument } from './documents.ts';
 import type { ErrorReporter } from './execute.ts';
 import type { ExecutionPlan } from './execution-plan.ts';
@@ -45,33 +44,20 @@ export class Compiler {
         selected.fields <= MAX_COMPILED_FIELDS &&
         canCompile(operation.document) &&
         this.#documents.reserve(operation.document, selected.fields * BYTES_PER_COMPILED_FIELD);
-      const options = { stringify: parts.length === 1 };
-      const code = hasRoom ? parts.map((part) => this.compile(operation.node, part, options)) : [null];
+      const code = hasRoom ? parts.map((part) => this.compile(operation.node, part)) : [null];
       plan.code = code.every((part) => part !== null) ? code : null;
     }
     return plan.code;
   }
 
-  /**
-   * @param options `stringify`: whether to generate a fast JSON serialiser as well, for results sent
-   * unchanged
-   */
-  compile(
-    node: OperationDefinitionNode,
-    selection: Selection,
-    { stringify }: { stringify: boolean },
-  ): CompiledQuery | null {
-    const compile = (customJSONSerializer: boolean) =>
-      compileQuery(this.#schemas[node.operation], flatDocument(node, selection), node.name?.value ?? '', {
-        disableLeafSerialization: true,
-        disablingCapturingStackErrors: true,
-        customJSONSerializer,
-      });
-    // The generated serialiser confuses the types of an interface and cannot handle custom scalars.
-    const fast = stringify && !hasSeveralTypes(selection) ? compile(true) : undefined;
-    if (fast && isCompiledQuery(fast)) return fast;
-    const compiled = compile(false);
-    if (isCompiledQuery(compiled)) return { ...compiled, stringify: toJson };
+  compile(node: OperationDefinitionNode, selection: Selection): CompiledQuery | null {
+    const compiled = compileQuery(
+      this.#schemas[node.operation],
+      flatDocument(node, selection),
+      node.name?.value ?? '',
+      { disableLeafSerialization: true, disablingCapturingStackErrors: true },
+    );
+    if (isCompiledQuery(compiled)) return compiled;
     this.#report(new Error('An operation could not be compiled', { cause: compiled.errors }));
     return null;
   }
@@ -114,11 +100,6 @@ function fieldNodes({ definition, nodes, subselections }: SelectedField): FieldN
       };
   return [{ ...first!, selectionSet: selections }, ...others];
 }
-
-const hasSeveralTypes = (selection: Selection): boolean =>
-  selection.some(
-    ({ subselections }) => subselections.size > 1 || [...subselections.values()].some(hasSeveralTypes),
-  );
 
 /** Whether graphql-jit behaves like graphql-js. It mistakes the properties of Object.prototype for fields. */
 function canCompile({ ast }: ValidDocument): boolean {

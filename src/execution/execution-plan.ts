@@ -1,5 +1,6 @@
 import type { GraphQLSchema } from 'graphql';
 import type { CompiledQuery } from 'graphql-jit';
+import type { Write } from '../schema/json-writer.ts';
 import { SelectedArguments } from './arguments.ts';
 import type { Cost } from './cost.ts';
 import type { Documents, Operation } from './documents.ts';
@@ -26,6 +27,8 @@ export interface ExecutionPlan {
   schemaData?: Record<string, unknown> | null;
   /** The code of each part; null if the operation is not to be compiled. */
   code?: readonly CompiledQuery[] | null;
+  /** Writes its results as JSON. Set when one is written that compiled code made. */
+  write?: Write;
 }
 
 interface PlannedOperation {

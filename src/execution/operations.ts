@@ -15,6 +15,7 @@ import { memoized } from '../foundation/memoized.ts';
 import { AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import type { Context, Receivers } from '../schema/context.ts';
 import { toJson } from '../schema/json.ts';
+import { jsonOf } from '../schema/json-writer.ts';
 import type { Route } from '../schema/route.ts';
 import { Compiler, flatDocument } from './compile.ts';
 import { type Cost, CostModel } from './cost.ts';
@@ -25,6 +26,7 @@ import { Introspection, isSchemaField } from './introspection.ts';
 import { withCoercedVariables } from './literals.ts';
 import { countWrites, type ExecutionSchemas, executionSchemas, mutate, writingField } from './mutation.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
+import { resultWriter } from './result-writer.ts';
 import { requiredScopes, scopeOfRow } from './scopes.ts';
 import { type Selection, select } from './selection.ts';
 import type { Variables } from './variables.ts';
@@ -209,10 +211,11 @@ export class Operations {
           );
         return resultsOf(source, resolve);
       },
-      stringify: (result) =>
-        plan.code?.length === 1 && !result.errors && !result.extensions
-          ? plan.code[0]!.stringify(result)
-          : toJson(result),
+      stringify: (result) => {
+        if (!plan.code || result.errors || result.extensions) return toJson(result);
+        plan.write ??= resultWriter(plan.selected.selection);
+        return jsonOf(plan.write, result);
+      },
     };
   }
 
@@ -235,9 +238,7 @@ export class Operations {
     if (document.refusal) throw document.refusal;
     const operation = document.only!;
     const { selection } = select(this.#schema, document.source, operation.source, {});
-    const code = this.#compiler.compile(withCoercedVariables(operation.source), selection, {
-      stringify: false,
-    });
+    const code = this.#compiler.compile(withCoercedVariables(operation.source), selection);
     if (!code) throw new Error(`Cannot compile ${query}`);
     return { operation, selection, code };
   }

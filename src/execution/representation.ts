@@ -1,5 +1,14 @@
 import { RESOURCES } from '../domains/routes.ts';
-import { integerOf, parseId } from '../foundation/id.ts';
+import { type Id, integerOf, parseId } from '../foundation/id.ts';
+import {
+  jsonOf,
+  listOf,
+  objectOf,
+  type Write,
+  writeAny,
+  writeBare,
+  writeString,
+} from '../schema/json-writer.ts';
 import { representedAs, type Shape, type ShapeField } from '../schema/shape.ts';
 
 /**
@@ -8,70 +17,53 @@ import { representedAs, type Shape, type ShapeField } from '../schema/shape.ts';
  */
 export type Int64Format = 'integer' | 'string';
 
-/** Writes a record as JSON text. */
-export type Writer = (record: object) => string;
-
-/** Text that needs no escaping in JSON, as nearly all names do. */
-const PLAIN = /^[^"\\\p{Cc}\p{Cs}]*$/u;
-const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
-
-const bare = (value: unknown): string => String(value);
-
 /**
  * Returns the function that writes a field's values. Ids are kept as digits and become JSON integers without
  * passing through a double.
  */
-function valueWriter(
-  { kind, toRestValue, recordType }: ShapeField,
-  format: Int64Format,
-): (value: unknown, record: object) => string {
+function valueWriter({ kind, toRestValue, recordType }: ShapeField, format: Int64Format): Write {
   if (kind === 'record')
-    return (value, record) =>
-      writerFor(recordType!(record as Record<string, unknown>), format)(value as object);
-  if (kind === 'strings')
-    return (value) => JSON.stringify((value as string[]).map((one) => toRestValue?.(one) ?? one));
-  if (kind === 'int64') return format === 'integer' ? bare : (value) => `"${value}"`;
-  if (kind !== 'string') return bare;
-  return toRestValue ? (value) => quote(toRestValue(value as string)) : (value) => quote(value as string);
+    return (value, outer) =>
+      WRITERS[format][recordType!(outer as Record<string, unknown>)]!.one(value, outer);
+  if (kind === 'int64') {
+    const write = format === 'integer' ? writeBare : writeString;
+    // Those in events are integers already.
+    return (id: Id | number | bigint) => write(String(id));
+  }
+  const write = toRestValue ? (value: string) => writeString(toRestValue(value)) : writeAny;
+  return kind === 'strings' ? listOf(write) : write;
 }
 
-function writerOf({ fields }: Shape, format: Int64Format): Writer {
-  const parts = Object.entries(fields).map(([name, field]) => ({
-    name,
-    key: `"${name}":`,
-    write: valueWriter(field, format),
-  }));
-  return (record) => {
-    let json = '';
-    for (const { name, key, write } of parts) {
-      const value = (record as Record<string, unknown>)[name];
-      if (value === undefined || value === null) continue;
-      json += `${json === '' ? '{' : ','}${key}${write(value, record)}`;
-    }
-    return `${json}}`;
-  };
+function writersOf({ fields }: Shape, format: Int64Format): { one: Write; list: Write } {
+  // What is absent is omitted instead of written as null. The first field is the id.
+  const one = objectOf(
+    Object.entries(fields).map(([name, field], n) => ({
+      name,
+      write: valueWriter(field, format),
+      optional: n > 0,
+    })),
+  );
+  return { one, list: listOf(one) };
 }
 
-const writersIn = (format: Int64Format): Readonly<Record<string, Writer>> =>
-  Object.fromEntries(RESOURCES.map(({ shape }) => [shape.type, writerOf(shape, format)]));
+const writersIn = (format: Int64Format) =>
+  Object.fromEntries(RESOURCES.map(({ shape }) => [shape.type, writersOf(shape, format)]));
 
 const WRITERS = { integer: writersIn('integer'), string: writersIn('string') };
 
-/** The writer for records of a GraphQL type. Omits absent values instead of writing null. */
-export const writerFor = (type: string, format: Int64Format): Writer => WRITERS[format][type]!;
+/** The JSON of a record of a GraphQL type. */
+export const writeRecord = (type: string, format: Int64Format, record: object): string =>
+  jsonOf(WRITERS[format][type]!.one, record);
 
-/** Writes a list of records as a bare JSON array. */
-export function writeList(write: Writer, records: readonly object[]): string {
-  let json = '[';
-  for (let i = 0; i < records.length; i++) json += i === 0 ? write(records[i]!) : `,${write(records[i]!)}`;
-  return `${json}]`;
-}
+/** The JSON of a list of records, a bare array. */
+export const writeList = (type: string, format: Int64Format, records: readonly object[]): string =>
+  jsonOf(WRITERS[format][type]!.list, records);
 
 const SHAPES: Readonly<Record<string, Shape>> = Object.fromEntries(
   RESOURCES.map(({ shape }) => [shape.type, shape]),
 );
 
-/** A stored record as the GraphQL type shows it, to be written by `writerFor`. */
+/** A stored record as the GraphQL type shows it, to be written by `writeRecord`. */
 export const formOf = (type: string, record: object): Record<string, unknown> =>
   representedAs(SHAPES[type]!, record as Record<string, unknown>);
 

@@ -446,27 +446,6 @@ describe('compilation', () => {
       expect(uses(...new Array(3).fill([text, { valueOf: 1 }])), text).toEqual([false, false, false]);
   });
 
-  it('serialises a response key with the fields that each type selects below it', () => {
-    const animals = buildSchema(`
-      interface Animal { name: String! }
-      type Cat implements Animal { name: String! friend: Friend }
-      type Dog implements Animal { name: String! friend: Friend }
-      type Friend { name: String age: Int }
-      type Query { animals: [Animal] }
-    `);
-    const documents = new Documents(animals, { introspection: true });
-    const plans = new ExecutionPlans(animals, documents, { suggest: true });
-    const schemas = { query: animals, mutation: animals, subscription: animals };
-    const compiler = new Compiler(schemas, documents, (error) => reported.push(error));
-    const compiled = (text: string) => {
-      const { only } = documents.read(text) as ValidDocument;
-      return compiler.compile(only!.node, plans.planOf(only!, {}).selected.selection, { stringify: true })!;
-    };
-    const result = { data: { animals: [{ friend: { name: 'Tom' } }, { friend: { age: 3 } }] } };
-    const text = '{ animals { ... on Cat { friend { name } } ... on Dog { friend { age } } } }';
-    expect(JSON.parse(compiled(text).stringify(result))).toEqual(result);
-  });
-
   it('returns null and reports the cause if compilation fails', () => {
     const documents = new Documents(schema, { introspection: true });
     const plans = new ExecutionPlans(schema, documents, { suggest: true });
@@ -478,9 +457,7 @@ describe('compilation', () => {
       (error) => reported.push(error as Error),
     );
     const { only } = documents.read('{ pet(id: 1) { id } }') as ValidDocument;
-    expect(
-      compiler.compile(only!.node, plans.planOf(only!, {}).selected.selection, { stringify: true }),
-    ).toBeNull();
+    expect(compiler.compile(only!.node, plans.planOf(only!, {}).selected.selection)).toBeNull();
     expect(reported[0]!.message).toBe('An operation could not be compiled');
     expect(reported[0]!.cause).toHaveLength(1);
   });

@@ -7,7 +7,7 @@ import { type AdmissionServices, admitPaying } from '../../execution/admission.t
 import type { Operations, PreparedOperation } from '../../execution/operations.ts';
 import { PersistedQueries } from '../../execution/persisted-queries.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
-import { withIntegerIds, writeList, writerFor } from '../../execution/representation.ts';
+import { withIntegerIds, writeList, writeRecord } from '../../execution/representation.ts';
 import {
   endOf,
   pageOf,
@@ -164,11 +164,10 @@ class RouteTool implements Tool {
       throwErrorOf(result);
       return toJson({ id: String(variables[pathParameter!]) });
     }
-    const write = writerFor(shape.type, 'string');
-    if (!list) return write(recordOf(route, variables, result));
+    if (!list) return writeRecord(shape.type, 'string', recordOf(route, variables, result));
     const page = pageOf(route, variables, result);
     const after = list === 'log' || page.pageInfo.hasNextPage ? endOf(shape, page) : undefined;
-    const items = `"items":${writeList(write, page.nodes)}`;
+    const items = `"items":${writeList(shape.type, 'string', page.nodes)}`;
     return after === undefined ? `{${items}}` : `{${items},"after":${JSON.stringify(after)}}`;
   }
 }

@@ -2,7 +2,7 @@ import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import type { Operations } from '../../execution/operations.ts';
-import { type Int64Format, writerFor } from '../../execution/representation.ts';
+import { type Int64Format, writeRecord } from '../../execution/representation.ts';
 import { idOf, pageOf, ROUTE_COST, RouteOperation } from '../../execution/route-operation.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
@@ -72,7 +72,7 @@ export class DocumentOperation implements RestOperation {
         const call = callOf(context, session, session.store.scans);
         return pageOf(row, page, await this.#operation.read(page, call));
       },
-      write: writerFor(shape.type, 'integer'),
+      write: (record) => writeRecord(shape.type, 'integer', record),
       idOf: (record) => idOf(shape, record),
       after: variables.after as string | undefined,
       limit: variables.limit as number | undefined,

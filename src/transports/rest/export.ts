@@ -8,7 +8,6 @@ import {
   SERVER_STOPPING,
 } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
-import type { Writer } from '../../execution/representation.ts';
 import type { ResultPage } from '../../execution/route-operation.ts';
 import { AppError, asAppError } from '../../foundation/errors.ts';
 import { ownTurn } from '../../foundation/turns.ts';
@@ -40,7 +39,7 @@ export const exportLimit = (limit: QueryParameter): QueryParameter => ({
 export interface ExportSource {
   /** Reads the next page of at most `limit` records. The start of the list has no `after`. */
   readPage(limit: number, after: string | undefined): Promise<ResultPage>;
-  write: Writer;
+  write: (record: object) => string;
   idOf(record: object): string;
   after: string | undefined;
   /** All by default. */

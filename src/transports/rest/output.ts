@@ -1,5 +1,5 @@
 import type { PublicResult } from '../../execution/execute.ts';
-import { type Int64Format, writeList, writerFor } from '../../execution/representation.ts';
+import { type Int64Format, writeList, writeRecord } from '../../execution/representation.ts';
 import { endOf, idOf, pageOf, recordOf, throwErrorOf } from '../../execution/route-operation.ts';
 import { etagOf } from '../../http/etag.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -25,19 +25,18 @@ export function toResponse(
     throwErrorOf(result);
     return { status, headers: [] };
   }
-  const write = writerFor(shape.type, format);
   if (route.list) {
     const page = pageOf(route, variables, result);
     const headers: Headers =
       route.list === 'log' || page.pageInfo.hasNextPage
         ? ['Link', nextLink(context, endOf(shape, page)!)]
         : [];
-    return representation(format, status, headers, writeList(write, page.nodes));
+    return representation(format, status, headers, writeList(shape.type, format, page.nodes));
   }
   const record = recordOf(route, variables, result);
   // Creating happens at the path of the list, which has no parameter.
   const headers: Headers = status === 201 ? ['Location', `${context.route}/${idOf(shape, record)}`] : [];
-  return representation(format, status, headers, write(record));
+  return representation(format, status, headers, writeRecord(shape.type, format, record));
 }
 
 /** The link to the next page (RFC 8288), with the filters and limit of this request. */

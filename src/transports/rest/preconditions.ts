@@ -1,4 +1,4 @@
-import { formOf, writerFor } from '../../execution/representation.ts';
+import { formOf, writeRecord } from '../../execution/representation.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { etagOf, matchesStrongly } from '../../http/etag.ts';
 import type { Precondition } from '../../schema/context.ts';
@@ -13,7 +13,7 @@ export function preconditionOf(ifMatch: string | undefined): Precondition | unde
   const matches = (body: string) => matchesStrongly(ifMatch, etagOf(body));
   return (type, record) => {
     const form = formOf(type, record);
-    if (!matches(writerFor(type, 'integer')(form)) && !matches(writerFor(type, 'string')(form))) {
+    if (!matches(writeRecord(type, 'integer', form)) && !matches(writeRecord(type, 'string', form))) {
       throw new AppError(
         'PRECONDITION_FAILED',
         'If-Match does not name the current version of the resource.',
