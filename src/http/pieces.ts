@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { Meter } from '../foundation/meter.ts';
 import { MAX_TURN, ownTurn } from '../foundation/turns.ts';
 import { PacedResponse } from './paced-response.ts';
 
@@ -13,6 +14,18 @@ async function* inTurns(
     if (performance.now() - began < MAX_TURN) continue;
     await ownTurn();
     began = performance.now();
+  }
+}
+
+/** Ends a body that has begun where what was paid for ends. */
+export async function* meteredPieces(
+  cost: number,
+  pieces: Iterable<string> | AsyncIterable<string>,
+): AsyncGenerator<string, void, undefined> {
+  const meter = new Meter(cost);
+  for await (const piece of pieces) {
+    meter.draw('bytesWritten', Buffer.byteLength(piece));
+    yield piece;
   }
 }
 

@@ -265,10 +265,10 @@ async function search(
   ];
 }
 
-const withWhiteSpace = ({ body }: RawRequest, n: number): Partial<RawRequest> => {
+function withWhiteSpace({ body }: RawRequest, n: number): Partial<RawRequest> {
   const space = n.toString(2).replaceAll('0', ' ').replaceAll('1', '\\t');
   return body === undefined ? {} : { body: body.replaceAll('"query":"', `"query":"${space} `) };
-};
+}
 
 /** Measures the memory that is not garbage: the difference between the least and the most that collections leave. */
 async function measureHeld(child: ChildProcess, candidates: readonly Candidate[]): Promise<void> {

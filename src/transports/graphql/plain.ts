@@ -4,7 +4,7 @@ import type { PublicResult } from '../../execution/execute.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
 import { ALLOWANCES, Meter } from '../../foundation/meter.ts';
 import { ownTurn } from '../../foundation/turns.ts';
-import { etagOfPieces, sendPieces } from '../../http/pieces.ts';
+import { etagOfPieces, meteredPieces, sendPieces } from '../../http/pieces.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { jsonPieces } from '../../schema/json.ts';
@@ -59,18 +59,6 @@ function metered(cost: number, body: string): string {
   if (body.length * MAX_BYTES_PER_UNIT > ALLOWANCES.bytesWritten.free)
     new Meter(cost).draw('bytesWritten', Buffer.byteLength(body));
   return body;
-}
-
-/** Ends an answer that has begun where what was paid for ends. */
-async function* meteredPieces(
-  cost: number,
-  pieces: Iterable<string> | AsyncIterable<string>,
-): AsyncGenerator<string, void, undefined> {
-  const meter = new Meter(cost);
-  for await (const piece of pieces) {
-    meter.draw('bytesWritten', Buffer.byteLength(piece));
-    yield piece;
-  }
 }
 
 /** The results of a batch, which has at least one, as a JSON array. */

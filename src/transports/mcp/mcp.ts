@@ -8,10 +8,11 @@ import type { Cors } from '../../http/cors.ts';
 import { parseJson } from '../../http/json.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import { MCP_PATH } from '../../http/paths.ts';
+import { meteredPieces, sendPieces } from '../../http/pieces.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
-import { toJson } from '../../schema/json.ts';
+import { jsonPieces, toJson } from '../../schema/json.ts';
 import type { Route } from '../../schema/route.ts';
 import { ADVICE, type Arguments, type Tool, type ToolServices, toolsOf } from './tools.ts';
 
@@ -138,7 +139,19 @@ export class McpTransport implements Transport {
     }
     const result = await this.#run(context, session, message);
     const { id } = message;
-    return { status: 200, headers: [], body: `{"jsonrpc":"2.0","id":${toJson(id)},"result":${result}}` };
+    const head = `{"jsonrpc":"2.0","id":${toJson(id)},"result":`;
+    if (typeof result === 'string') return { status: 200, headers: [], body: `${head}${result}}` };
+    const { cost, pieces } = result;
+    function* whole(): Generator<string, void, undefined> {
+      yield head;
+      yield* pieces;
+      yield '}';
+    }
+    return {
+      status: 200,
+      headers: [],
+      stream: (response) => sendPieces(response, meteredPieces(cost, whole())),
+    };
   }
 
   errorResponse(error: AppError, context: RequestContext): HttpResponse {
@@ -159,7 +172,7 @@ export class McpTransport implements Transport {
   }
 
   /** @returns the result as JSON. @throws RpcError, and AppError if even a free request is refused */
-  async #run(context: RequestContext, session: Session, message: Message): Promise<string> {
+  async #run(context: RequestContext, session: Session, message: Message): Promise<string | ResultInPieces> {
     const { id, method, params, isStateless, bytes } = message;
     if (method === 'tools/call') return this.#call(context, session, message);
     const free = isStateless ? ['server/discover', 'tools/list'] : ['initialize', 'ping', 'tools/list'];
@@ -207,7 +220,7 @@ export class McpTransport implements Transport {
   }
 
   /** @returns the result as JSON; refusals by the tool are results too, which hosts show to the model */
-  async #call(context: RequestContext, session: Session, message: Message): Promise<string> {
+  async #call(context: RequestContext, session: Session, message: Message): Promise<string | ResultInPieces> {
     const { id, params, isStateless, bytes } = message;
     const tool = typeof params.name === 'string' ? this.#tools.get(params.name) : undefined;
     if (!tool)
@@ -221,6 +234,7 @@ export class McpTransport implements Transport {
     const more = isStateless ? `,"resultType":"complete","_meta":${toJson(SERVER_META)}` : '';
     try {
       const json = await tool.call(context, session, given, bytes);
+      if (typeof json !== 'string') return { cost: json.cost, pieces: piecesOf(json.value, more) };
       return `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}${more}}`;
     } catch (error) {
       const known = await this.#refusalOf(context, session, error);
@@ -246,6 +260,23 @@ export class McpTransport implements Transport {
   async #admitFree(session: Session, bytes: number): Promise<void> {
     await session.admit(bytes > ALLOWANCES.bytesRead.free ? 1 : 0, 0, bytes);
   }
+}
+
+/** A result as JSON, which takes as long to write as its client takes to read it. */
+interface ResultInPieces {
+  /** In units. */
+  cost: number;
+  pieces: Iterable<string>;
+}
+
+/** The result of a tool, as text and as it is. */
+function* piecesOf(value: object, more: string): Generator<string, void, undefined> {
+  yield '{"content":[{"type":"text","text":"';
+  // Pieces end between tokens, so none divides what is escaped together.
+  for (const piece of jsonPieces(value)) yield JSON.stringify(piece).slice(1, -1);
+  yield '"}],"structuredContent":';
+  yield* jsonPieces(value);
+  yield `${more}}`;
 }
 
 const isOAuthMetadata = (path: string): boolean =>

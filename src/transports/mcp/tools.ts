@@ -38,6 +38,21 @@ import {
   SCHEMA_OUTPUT,
 } from './schemas.ts';
 
+/** Results up to this cost are held as a whole: as a value, as text, and as text within text. */
+const MAX_HELD_COST = 2;
+
+/** A result that is written in pieces. */
+export class LargeResult {
+  readonly value: object;
+  /** In units. */
+  readonly cost: number;
+
+  constructor(value: object, cost: number) {
+    this.value = value;
+    this.cost = cost;
+  }
+}
+
 export type Arguments = Readonly<Record<string, unknown>>;
 
 /** What an agent can call. */
@@ -53,7 +68,12 @@ export interface Tool {
    * @returns its result as JSON
    * @throws AppError
    */
-  call(context: RequestContext, session: Session, given: Arguments, bytes: number): Promise<string>;
+  call(
+    context: RequestContext,
+    session: Session,
+    given: Arguments,
+    bytes: number,
+  ): Promise<string | LargeResult>;
 }
 
 export interface ToolServices {
@@ -245,7 +265,8 @@ function graphqlTool({ operations, trusted }: ToolServices): Tool {
         }),
       );
       for (const { extensions } of errors ?? []) context.addError(extensions!.code as ErrorCode);
-      return toJson(errors ? { data, errors } : { data });
+      const result = errors ? { data, errors } : { data };
+      return operation.cost > MAX_HELD_COST ? new LargeResult(result, operation.cost) : toJson(result);
     },
   };
 }

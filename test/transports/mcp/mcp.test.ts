@@ -3,6 +3,7 @@ import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
 import { ROUTES } from '../../../src/domains/routes.ts';
 import type { Reply } from '../../kit/gateway.ts';
 import { connectCurrent, connectEarlier, META, rpc } from '../../kit/mcp.ts';
@@ -153,6 +154,23 @@ onEachEngine('MCP', (kit) => {
       expect(await errorOf('graphql', {})).toMatch(/^VALIDATION_FAILED: query: /);
       await agent.close();
     });
+  });
+
+  it('writes a large result in pieces, as text and as it is', async () => {
+    const { C } = await makeWorld(kit);
+    const description = `"\\${'😀'.repeat(60)}`;
+    await kit.gateway.store.table(Category).update(String(C), { description });
+    const names = Array.from({ length: 60 }, (_, n) => `a${n}: description`).join(' ');
+    const query = `{ categories(first: 100) { nodes { ${names} } } }`;
+    const result = await rpc(kit.gateway, 'tools/call', { name: 'graphql', arguments: { query } });
+    expect(result.headers['content-length']).toBeUndefined();
+    const { content, structuredContent, resultType } = result.json.result;
+    const { json } = await kit.gateway.graphql(query);
+    expect(structuredContent).toEqual(json);
+    expect(
+      json.data.categories.nodes.some((node: object) => (node as { a59: string }).a59 === description),
+    ).toBe(true);
+    expect([JSON.parse(content[0].text), resultType]).toEqual([json, 'complete']);
   });
 
   it('shares budget, headers and log with the other interfaces', async () => {
