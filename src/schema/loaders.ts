@@ -97,15 +97,16 @@ function loaderFor<T>({ caller, turns, isSynchronous }: Source, reading: Reading
 
 /**
  * Creates a loader that answers at once, for a transaction during which nothing else may run. It cannot wait
- * for what else is asked for, so it reads ahead: as much again as was asked for, which was asked for. What it
- * has read ahead is paid for when it is asked for.
+ * for what else is asked for, so it reads ahead: up to three times as much as was asked for. That is paid
+ * for when it is asked for.
  */
 function readingAhead<T>({ read, draw, following }: Reading<T>): Load<T> {
   const known = new Map<Id, T>();
   const unasked = new Set<Id>();
   return (id) => {
     if (!known.has(id)) {
-      const ahead = following?.(id, Math.max(0, known.size - 2 * unasked.size)) ?? [];
+      const asked = known.size - unasked.size;
+      const ahead = following?.(id, Math.max(0, 3 * asked - unasked.size)) ?? [];
       const ids = [id, ...ahead.filter((other) => !known.has(other))];
       const found = read(ids) as T[];
       for (const [i, each] of ids.entries()) {

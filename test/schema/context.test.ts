@@ -125,8 +125,8 @@ describe('reading', () => {
       for (const pet of [pets[19]!, pets[17]!, pets[15]!]) own.pageOf(Order, 'petId', pet, {}, { limit: 5 });
       return undefined;
     });
-    // The pets, then their orders: as many again as were asked for.
-    expect(reads.slice(0, 5)).toEqual([1, 1, 2, 4, 8]);
+    // The pets, then their orders: up to three times as many as were asked for.
+    expect(reads.slice(0, 4)).toEqual([1, 1, 4, 15]);
     expect(reads.slice(1).reduce((sum, count) => sum + count)).toBeLessThanOrEqual(20);
   });
 });
