@@ -9,7 +9,7 @@ import { TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { type ServerProcess, startServer } from '../kit/process.ts';
 
-const ROUNDS = Number(process.env.KILL_ROUNDS ?? 2);
+const ROUNDS = Number(process.env.KILL_ROUNDS ?? 1);
 const NO_LIMITS = { perMinute: 1_000_000, perDay: 1_000_000 };
 
 /** How long the other instances may take, in milliseconds. */
