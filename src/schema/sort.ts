@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { decodeCursor, encodeCursor, type Position, type SortValue } from '../foundation/cursor.ts';
 import type { Issue } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
@@ -77,9 +78,21 @@ const bothOf = (field: string): Sort[] => [
 export const finderRule = (finder: string): string =>
   `must be ${finder} or -${finder} together with \`${finder}\``;
 
+/** The rules of fields, each built once, since that takes 50 microseconds and kilobytes that live on. */
+const rules = new WeakMap<Field, z.ZodType>();
+
+function ruleOf(field: Field): z.ZodType {
+  let rule = rules.get(field);
+  if (!rule) {
+    rule = field.rule(graphqlDialect);
+    rules.set(field, rule);
+  }
+  return rule;
+}
+
 /** The condition on a text that records are found by; null if the text breaks its rule. */
 export function prefixOf(field: Field, text: string): Prefix | null {
-  const checked = field.rule(graphqlDialect).safeParse(text);
+  const checked = ruleOf(field).safeParse(text);
   return checked.success ? { prefix: folded(checked.data as string) } : null;
 }
 
@@ -105,7 +118,7 @@ export function positionOf(record: AnyRecord, { name, field }: Sort, cursor: str
   const declaration = field === undefined ? undefined : (record.fields as Fields)[field]!;
   return decodeCursor(name, cursor, (value) => {
     if (value === null) return declaration === undefined || declaration.presence === 'optional';
-    return declaration?.rule(graphqlDialect).safeParse(value).success ?? false;
+    return declaration !== undefined && ruleOf(declaration).safeParse(value).success;
   });
 }
 
