@@ -2,10 +2,9 @@ import { requireScopes } from '../../access/scopes.ts';
 import { type ExpectedCost, FAILURE_COST, type Session, type UsageSubject } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import { type Admission, type AdmissionServices, admitPaying } from '../../execution/admission.ts';
-import type { Operations, PreparedOperation } from '../../execution/operations.ts';
+import type { PreparedOperation } from '../../execution/operations.ts';
 import { PersistedQueries } from '../../execution/persisted-queries.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
-import type { TrustedDocuments } from '../../execution/trusted-documents.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { ALLOWANCES } from '../../foundation/meter.ts';
@@ -17,6 +16,7 @@ import { COST_PATH, GRAPHQL_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
+import type { TransportServices } from '../transport-services.ts';
 import { handleCost } from './cost.ts';
 import { answer, isLarge } from './plain.ts';
 import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
@@ -40,14 +40,10 @@ const SUBSCRIPTION_COST = 1;
 /** What has no operation yet. */
 const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 
-export interface GraphQLOptions {
-  operations: Operations;
-  trusted: TrustedDocuments;
-  streams: EventStreams;
-  authentication: Authentication;
-  /** Sends the common case through Yoga too, as the reference in tests. */
+/** `alwaysYoga` sends the common case through Yoga too, as the reference in tests */
+type GraphQLServices = Pick<TransportServices, 'operations' | 'trusted' | 'streams' | 'authentication'> & {
   alwaysYoga?: boolean;
-}
+};
 
 /**
  * GraphQL at /graphql. Yoga serves GraphQL over HTTP. The common case, a POST with JSON in and out, bypasses
@@ -63,7 +59,7 @@ export class GraphQLTransport implements Transport {
   readonly #yoga = new YogaTransport();
   readonly #alwaysYoga: boolean;
 
-  constructor({ operations, trusted, streams, authentication, alwaysYoga = false }: GraphQLOptions) {
+  constructor({ operations, trusted, streams, authentication, alwaysYoga = false }: GraphQLServices) {
     this.#services = { operations, persisted: new PersistedQueries(), trusted };
     this.#streams = streams;
     this.#authentication = authentication;

@@ -2,9 +2,7 @@ import type { Session } from '../../access/session.ts';
 import { AppError, asAppError, ReportedError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { ALLOWANCES } from '../../foundation/meter.ts';
-import type { Authentication } from '../../http/authentication.ts';
 import { readBody } from '../../http/body.ts';
-import type { Cors } from '../../http/cors.ts';
 import { parseJson } from '../../http/json.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import { MCP_PATH } from '../../http/paths.ts';
@@ -13,8 +11,8 @@ import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
 import { jsonPieces, toJson } from '../../schema/json.ts';
-import type { Route } from '../../schema/route.ts';
-import { ADVICE, type Arguments, type Tool, type ToolServices, toolsOf } from './tools.ts';
+import type { TransportServices } from '../transport-services.ts';
+import { ADVICE, type Arguments, type Tool, toolsOf } from './tools.ts';
 
 const METHODS = 'POST, OPTIONS';
 const BODY_TYPES = ['application/json'];
@@ -79,14 +77,6 @@ interface Message {
   bytes: number;
 }
 
-export interface McpOptions extends ToolServices {
-  routes: readonly Route[];
-  authentication: Authentication;
-  cors: Cors;
-  /** Receives errors that clients must not see. */
-  report: (error: unknown, requestId: string) => void;
-}
-
 /**
  * The Model Context Protocol for agents, revision 2026-07-28, and without sessions for clients of earlier ones
  * (https://modelcontextprotocol.io/specification). Its tools are the REST operations. Written by hand: the
@@ -95,9 +85,9 @@ export interface McpOptions extends ToolServices {
 export class McpTransport implements Transport {
   readonly name = 'mcp';
   readonly #tools: ReadonlyMap<string, Tool>;
-  readonly #options: McpOptions;
+  readonly #options: TransportServices;
 
-  constructor(options: McpOptions) {
+  constructor(options: TransportServices) {
     this.#options = options;
     this.#tools = new Map(toolsOf(options.routes, options).map((tool) => [tool.name, tool]));
   }

@@ -1,10 +1,10 @@
-import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
+import { lexicographicSortSchema, printSchema } from 'graphql';
 import type { Principal } from '../../access/api-keys.ts';
 import { permits } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
 import { type AdmissionServices, admitPaying } from '../../execution/admission.ts';
-import type { Operations, PreparedOperation } from '../../execution/operations.ts';
+import type { PreparedOperation } from '../../execution/operations.ts';
 import { PersistedQueries } from '../../execution/persisted-queries.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
 import { withIntegerIds, writeList, writeRecord } from '../../execution/representation.ts';
@@ -16,7 +16,6 @@ import {
   recordOf,
   throwErrorOf,
 } from '../../execution/route-operation.ts';
-import type { TrustedDocuments } from '../../execution/trusted-documents.ts';
 import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
 import { ID_RULE, parseId } from '../../foundation/id.ts';
@@ -29,6 +28,7 @@ import { readTexts } from '../../schema/parameter.ts';
 import { inputOf, type Route } from '../../schema/route.ts';
 import { idempotencyWith } from '../idempotency.ts';
 import { poll } from '../poll.ts';
+import type { TransportServices } from '../transport-services.ts';
 import {
   GRAPHQL_INPUT,
   GRAPHQL_OUTPUT,
@@ -76,12 +76,7 @@ export interface Tool {
   ): Promise<string | LargeResult>;
 }
 
-export interface ToolServices {
-  operations: Operations;
-  streams: EventStreams;
-  schema: GraphQLSchema;
-  trusted: TrustedDocuments;
-}
+export type ToolServices = Pick<TransportServices, 'operations' | 'streams' | 'schema' | 'trusted'>;
 
 /** All tools in alphabetical order: one for each row but replacements, and two for GraphQL. */
 export const toolsOf = (routes: readonly Route[], services: ToolServices): readonly Tool[] =>

@@ -1,5 +1,4 @@
-import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
-import type { Config } from '../../config.ts';
+import { lexicographicSortSchema, printSchema } from 'graphql';
 import { STREAMS } from '../../domains/routes.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { coalesced } from '../../http/coalesced.ts';
@@ -9,8 +8,7 @@ import { GRAPHQL_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
-import type { Route } from '../../schema/route.ts';
-import type { Store } from '../../store/store.ts';
+import type { TransportServices } from '../transport-services.ts';
 import { Asset } from './asset.ts';
 import { BUNDLE_PATH, Bundle } from './bundle.ts';
 import { consoleBody } from './console.ts';
@@ -36,24 +34,6 @@ const graphiqlBody = (introspection: boolean, script: string) => `<h1 class="uns
 }</noscript>`;
 
 type Page = (context: RequestContext) => MaybePromise<HttpResponse>;
-
-/** What a scrape returns. */
-export interface PageMetrics {
-  readonly contentType: string;
-  text(): Promise<string>;
-}
-
-export interface PagesOptions {
-  config: Config;
-  store: Store;
-  metrics?: PageMetrics | undefined;
-  /** The schema shown in GraphiQL. */
-  schema: GraphQLSchema;
-  /** The REST operations. */
-  routes: readonly Route[];
-  /** Filled in for users on this machine; development only. */
-  developmentKey?: string | undefined;
-}
 
 /**
  * Minimum interval between scrapes in milliseconds, because collecting metrics takes longer than most
@@ -89,7 +69,7 @@ export class Pages implements Transport {
   readonly #bundle = new Bundle();
   readonly #file = sameOrigin((context) => this.#bundle.handle(context));
 
-  constructor({ config, store, metrics, schema, routes, developmentKey }: PagesOptions) {
+  constructor({ config, store, metrics, schema, routes, developmentKey }: TransportServices) {
     this.#pages.set('/health/live', () => json({ status: 'live' }));
     const ping = coalesced(() => store.ping(), 0);
     this.#pages.set('/health/ready', async () => {

@@ -1,7 +1,6 @@
 import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
-import type { Operations } from '../../execution/operations.ts';
 import { type Int64Format, writeRecord } from '../../execution/representation.ts';
 import { idOf, pageOf, ROUTE_COST, RouteOperation } from '../../execution/route-operation.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
@@ -14,18 +13,13 @@ import { isExportable, NDJSON, type Route, repeatableFields } from '../../schema
 import type { Tables } from '../../store/table.ts';
 import { idempotencyFor } from '../idempotency.ts';
 import { poll } from '../poll.ts';
+import type { TransportServices } from '../transport-services.ts';
 import { type ExportSource, type Exports, exportLimit } from './export.ts';
 import { readInput, readObject } from './input.ts';
 import { negotiateFormat } from './media-types.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
 import { toResponse } from './output.ts';
 import { preconditionOf, requireRepeated } from './preconditions.ts';
-
-export interface DocumentServices {
-  operations: Operations;
-  exports: Exports;
-  streams: EventStreams;
-}
 
 /** Validates the request, runs the route's document and answers with its result as JSON or line by line. */
 export class DocumentOperation implements RestOperation {
@@ -37,7 +31,14 @@ export class DocumentOperation implements RestOperation {
   readonly #exports: Exports;
   readonly #streams: EventStreams;
 
-  constructor(route: Route, { operations, exports, streams }: DocumentServices) {
+  constructor(
+    route: Route,
+    {
+      operations,
+      exports,
+      streams,
+    }: Pick<TransportServices, 'operations' | 'streams'> & { exports: Exports },
+  ) {
     this.row = route;
     this.#operation = new RouteOperation(route, operations);
     this.subject = { transport: 'rest', operations: this.#operation.charges };

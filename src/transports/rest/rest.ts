@@ -1,6 +1,5 @@
 import type { UsageSubject } from '../../access/session.ts';
-import type { EventStreams } from '../../domains/event/streams.ts';
-import type { Operations } from '../../execution/operations.ts';
+import { STREAMS } from '../../domains/routes.ts';
 import { ROUTE_COST } from '../../execution/route-operation.ts';
 import { AppError } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
@@ -8,24 +7,14 @@ import type { Authentication } from '../../http/authentication.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
-import { checkSunset, type Lifecycle } from '../../schema/lifecycle.ts';
-import type { Route, Stream } from '../../schema/route.ts';
+import { checkSunset, type Lifecycle, lifecycleOf } from '../../schema/lifecycle.ts';
+import type { Route } from '../../schema/route.ts';
+import type { TransportServices } from '../transport-services.ts';
 import { DocumentOperation } from './document-operation.ts';
-import type { Exports } from './export.ts';
+import { Exports } from './export.ts';
 import type { RestOperation } from './operation.ts';
 import { Router } from './router.ts';
 import { StreamOperation } from './stream-operation.ts';
-
-export interface RestOptions {
-  operations: Operations;
-  streams: EventStreams;
-  exports: Exports;
-  authentication: Authentication;
-  /** The path prefix of the operations: empty, or without a trailing slash. */
-  basePath: string;
-  lifecycle: Lifecycle;
-  rows: readonly (Route | Stream)[];
-}
 
 /** What has no operation. */
 const UNKNOWN: UsageSubject = { transport: 'rest', operations: [] };
@@ -47,11 +36,22 @@ export class RestTransport implements Transport {
   readonly #lifecycle: Lifecycle;
   readonly #router = new Router<Destination>();
 
-  constructor({ operations, streams, exports, authentication, basePath, lifecycle, rows }: RestOptions) {
+  constructor({
+    operations,
+    streams,
+    openStreams,
+    authentication,
+    report,
+    config,
+    routes,
+  }: TransportServices) {
+    const basePath = config.REST_BASE_PATH;
+    const lifecycle = lifecycleOf(config);
+    const exports = new Exports(openStreams, report);
     this.#authentication = authentication;
     this.#basePath = basePath;
     this.#lifecycle = lifecycle;
-    for (const row of rows) {
+    for (const row of [...routes, ...STREAMS]) {
       this.#router.add(row.method, basePath + row.path, {
         operation:
           'document' in row

@@ -1,0 +1,31 @@
+import type { GraphQLSchema } from 'graphql';
+import type { OpenStreams } from '../access/open-streams.ts';
+import type { Config } from '../config.ts';
+import type { EventStreams } from '../domains/event/streams.ts';
+import type { Operations } from '../execution/operations.ts';
+import type { TrustedDocuments } from '../execution/trusted-documents.ts';
+import type { Authentication } from '../http/authentication.ts';
+import type { Cors } from '../http/cors.ts';
+import type { Route } from '../schema/route.ts';
+import type { Store } from '../store/store.ts';
+
+/** What transports are made from. */
+export interface TransportServices {
+  config: Config;
+  store: Store;
+  schema: GraphQLSchema;
+  operations: Operations;
+  trusted: TrustedDocuments;
+  streams: EventStreams;
+  openStreams: OpenStreams;
+  authentication: Authentication;
+  cors: Cors;
+  /** Receives errors that clients must not see. */
+  report: (error: unknown, requestId?: string) => void;
+  /** Served to scrapers if present. */
+  metrics?: { readonly contentType: string; text(): Promise<string> } | undefined;
+  /** Filled in on the pages for users on this machine; development only. */
+  developmentKey?: string | undefined;
+  /** The REST operations. */
+  routes: readonly Route[];
+}
