@@ -200,7 +200,8 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
 
         deleteWebhook: (apiKeyId: string, id: string, check?: Check<Webhook>): Promise<string> =>
           run(async (attempt) => {
-            check?.(toWebhook(await existing(apiKeyId, id, attempt)));
+            const found = await existing(apiKeyId, id, attempt);
+            check?.(toWebhook(found));
             await webhooks.deleteOne({ _id: id }, attempt.options);
             return id;
           }),
