@@ -78,7 +78,7 @@ export class SqliteConnection {
    * @param busyTimeout how many milliseconds to wait for a lock held by another process
    * @param cacheKilobytes how much of the file to keep in memory
    */
-  constructor(file: string, busyTimeout: number, cacheKilobytes = 16_384) {
+  constructor(file: string, busyTimeout: number, cacheKilobytes = 8_192) {
     this.#db = new Database(file);
     noteOpened(file);
     this.#file = file;

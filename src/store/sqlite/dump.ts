@@ -33,6 +33,8 @@ import { webhooks } from './webhooks.ts';
 
 /** How many milliseconds to wait for another process. */
 const BUSY_TIMEOUT = 10_000;
+/** Pages of every index change with each batch of an import, and those that don't fit are written several times. */
+const CACHE_KILOBYTES = 65_536;
 
 /**
  * Opens a data file to be exported, beside a server if there is one, or to be filled, which excludes a server.
@@ -44,7 +46,7 @@ export function openSqliteDump(file: string, records: readonly AnyRecord[], mode
   if (mode === 'export' && !existsSync(file)) throw new Error(`The data file ${file} does not exist.`);
   if (mode === 'import') createFile(file);
   const ownership = mode === 'import' ? lockDataFile(file, BUSY_TIMEOUT) : undefined;
-  const db = new SqliteConnection(file, BUSY_TIMEOUT);
+  const db = new SqliteConnection(file, BUSY_TIMEOUT, CACHE_KILOBYTES);
   ownership?.confirm((sql) => db.value(sql));
   migrate(db);
   prepareRecords(db, records);
