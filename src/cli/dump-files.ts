@@ -69,7 +69,8 @@ export async function writeExport(
   const [found] = await readdir(directory);
   if (found !== undefined) throw new Error(`${directory} is not empty: ${found}. Name a new directory.`);
   const parts: PartManifest[] = [];
-  for (const part of dump.parts) parts.push(await writePart(directory, part, onRows));
+  // From the last to the first: whoever writes meanwhile adds no id above its counter and no child without its parent.
+  for (const part of dump.parts.toReversed()) parts.unshift(await writePart(directory, part, onRows));
   const manifest: Manifest = {
     format: FORMAT,
     version: VERSION,
@@ -169,11 +170,13 @@ async function fill(
     read += lines.length;
     if (fresh.length === 0) continue;
     reached = { ...reached, rows: { ...reached.rows, [name]: read } };
-    await dump.add(
-      part,
-      fresh.map(({ row }) => row),
-      reached,
-    );
+    const rows = fresh.map(({ row }) => row);
+    try {
+      await dump.add(part, rows, reached);
+    } catch (error) {
+      const { message } = ((error as Error).cause ?? error) as Error;
+      throw new Error(`${fileOf(name)}, lines ${fresh[0]!.number} to ${read}: ${message}`, { cause: error });
+    }
     onRows(name, read);
   }
   return reached;
@@ -220,6 +223,7 @@ async function checkPart(
 ): Promise<void> {
   const file = fileOf(name);
   let read = 0;
+  let last = 0n;
   const digest = createHash('sha256');
   let length = 0;
   const onChunk = (chunk: Buffer) => {
@@ -230,10 +234,13 @@ async function checkPart(
     for (const { number, row } of lines) {
       if (number > rows)
         throw new DamagedExport(`${file}, line ${number}: the manifest counts ${rows} lines.`);
-      const checked = part.rule.safeParse(row);
-      if (checked.success) continue;
-      const issues = issuesOf(checked.error.issues).map(({ path, message }) => `${path}: ${message}`);
-      throw new DamagedExport(`${file}, line ${number}: ${issues.join('; ')}.`);
+      const faults = faultsOf(row, part.rule.safeParse(row));
+      if (part.ascends && faults.length === 0) {
+        const id = BigInt(row.id as string);
+        if (id <= last) faults.push('id: is not above that of the line before');
+        last = id;
+      }
+      if (faults.length > 0) throw new DamagedExport(`${file}, line ${number}: ${faults.join('; ')}.`);
     }
     read += lines.length;
     onCheck(name, read);
@@ -244,6 +251,16 @@ async function checkPart(
     );
   if (length !== bytes || digest.digest('hex') !== sha256)
     throw new DamagedExport(`${file}, lines 1 to ${rows}: they are not those of this export (SHA-256).`);
+}
+
+/** What is wrong with a row. A rule would also take what it can convert, such as text with spaces to trim. */
+function faultsOf(row: DumpRow, checked: z.ZodSafeParseResult<unknown>): string[] {
+  if (!checked.success)
+    return issuesOf(checked.error.issues).map(({ path, message }) => `${path}: ${message}`);
+  const read = checked.data as DumpRow;
+  return Object.keys(row)
+    .filter((name) => typeof row[name] !== 'object' && row[name] !== read[name])
+    .map((name) => `${name}: is not as an export has it`);
 }
 
 interface Line {

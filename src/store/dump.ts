@@ -1,9 +1,17 @@
 import { z } from 'zod';
 import type { Field } from '../foundation/fields.ts';
+import { parseId } from '../foundation/id.ts';
+import { MAX_INT64 } from '../foundation/integers.ts';
 import { andThen, forEachInOrder, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
-import type { AccessStore, ApiKey, DocumentStore, TrustedDocument } from './store.ts';
+import {
+  type AccessStore,
+  type ApiKey,
+  type DocumentStore,
+  PLAN_NAMES,
+  type TrustedDocument,
+} from './store.ts';
 import type { Webhook, WebhookStore, WebhookWrites } from './webhooks.ts';
 
 /** A row as plain JSON. An int64 is a string of digits, so that nothing is rounded. */
@@ -21,6 +29,8 @@ export interface DumpPart {
   readonly name: string;
   /** What every row must be. */
   readonly rule: z.ZodType;
+  /** Whether the ids of the rows ascend, so that none can be there twice. */
+  readonly ascends?: boolean;
   /** All rows in batches, in an order that does not change. */
   batches(): AsyncIterable<readonly DumpRow[]>;
   /** Adds rows. Those that an interrupted import has added already stay as they are. */
@@ -69,18 +79,23 @@ export function recordRule({ id, fields }: AnyRecord): z.ZodType {
   return z.strictObject({ id: id.rule(graphqlDialect), ...Object.fromEntries(rules) });
 }
 
-const DIGITS = z.string().regex(/^\d{1,19}$/);
+const COUNTED = z
+  .string()
+  .refine((id) => id === '0' || parseId(id) !== null, `must be 0 or more and at most ${MAX_INT64}`);
 
 /** The last id assigned of a kind of record, or one above it that a client has chosen. */
-export const COUNTER_RULE = z.union([
-  z.strictObject({ records: z.string(), last: DIGITS }),
-  z.strictObject({ records: z.string(), chosen: DIGITS }),
-]);
+export function counterRule(records: readonly AnyRecord[]): z.ZodType {
+  const name = z.enum(records.map(({ plural }) => plural));
+  return z.union([
+    z.strictObject({ records: name, last: COUNTED }),
+    z.strictObject({ records: name, chosen: COUNTED }),
+  ]);
+}
 
 const API_KEY_RULE = z.looseObject({
   id: z.string().min(1),
   name: z.string(),
-  plan: z.string(),
+  plan: z.enum(PLAN_NAMES),
   secrets: z.array(z.looseObject({ hash: z.string().regex(/^[0-9a-f]{64}$/), prefix: z.string() })),
 });
 

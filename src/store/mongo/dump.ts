@@ -3,7 +3,7 @@ import type { Id } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import {
   BATCH_SIZE,
-  COUNTER_RULE,
+  counterRule,
   type Dump,
   type DumpPart,
   type DumpRow,
@@ -106,6 +106,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
     return {
       name: record.plural,
       rule: recordRule(record),
+      ascends: true,
       batches: () =>
         batches<RecordDocument>(record.plural, (document) => codec.toRecord(document) as unknown as DumpRow),
       add: (rows) =>
@@ -119,7 +120,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
 
   const counters: DumpPart = {
     name: 'counters',
-    rule: COUNTER_RULE,
+    rule: counterRule(records),
     async *batches() {
       const found = await db
         .collection<CounterDocument>(countersCollection.name)
@@ -143,7 +144,6 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
       const collection = db.collection<CounterDocument>(countersCollection.name);
       const all = rows as unknown as readonly { records: string; last?: string; chosen?: string }[];
       for (const { records: name, last } of all) {
-        if (!records.some(({ plural }) => plural === name)) throw new Error(`There are no ${name} here.`);
         if (last !== undefined)
           await collection.updateOne(
             { _id: name },

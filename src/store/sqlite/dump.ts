@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { AnyRecord } from '../../foundation/record.ts';
 import {
   BATCH_SIZE,
-  COUNTER_RULE,
+  counterRule,
   type Dump,
   type DumpPart,
   documentsPart,
@@ -24,7 +24,7 @@ import {
 } from './import-progress.ts';
 import { insertionOf } from './insertion.ts';
 import { lockDataFile } from './ownership.ts';
-import { prepareRecords } from './record-schema.ts';
+import { dropIndexes, prepareRecords } from './record-schema.ts';
 import { Records } from './records.ts';
 import { migrate } from './schema.ts';
 import { createFile } from './sqlite-store.ts';
@@ -53,7 +53,7 @@ export function openSqliteDump(file: string, records: readonly AnyRecord[], mode
   if (mode === 'export') {
     refuseUnfinishedImport(db, file);
     db.exec('begin');
-  }
+  } else if (progressOf(db)) dropIndexes(db, records);
   const { reads, writes } = webhooks(db);
   const parts = [
     counters(db, records),
@@ -68,14 +68,20 @@ export function openSqliteDump(file: string, records: readonly AnyRecord[], mode
     engine: 'sqlite',
     parts,
     progress: () => progressOf(db),
-    begin: (progress) => createProgress(db, progress),
+    begin(progress) {
+      createProgress(db, progress);
+      dropIndexes(db, records);
+    },
     add(part, rows, progress) {
       db.transaction(() => {
         part.add(rows);
         saveProgress(db, progress);
       });
     },
-    finish: () => removeProgress(db),
+    finish() {
+      prepareRecords(db, records);
+      removeProgress(db);
+    },
     close() {
       if (mode === 'export') db.exec('commit');
       db.close();
@@ -101,6 +107,7 @@ function recordPart(db: SqliteConnection, record: AnyRecord): DumpPart {
   return {
     name: plural,
     rule: recordRule(record),
+    ascends: true,
     batches: () =>
       batchesOf<Stored>((last) => stored.page({ equal: [] }, { limit: BATCH_SIZE, after: last?.id }).items),
     add(rows) {
@@ -120,7 +127,7 @@ function counters(db: SqliteConnection, records: readonly AnyRecord[]): DumpPart
     '0';
   return {
     name: 'counters',
-    rule: COUNTER_RULE,
+    rule: counterRule(records),
     async *batches() {
       yield records.map((record) => ({ records: record.plural, last: lastOf(record) }));
       for (const { choosesId, kind, plural } of records) {
@@ -141,9 +148,7 @@ function counters(db: SqliteConnection, records: readonly AnyRecord[]): DumpPart
     },
     add(rows) {
       for (const row of rows as readonly { records: string; last?: string; chosen?: string }[]) {
-        const record = byName.get(row.records);
-        if (!record) throw new Error(`There are no ${row.records} here.`);
-        const { choosesId, kind, plural } = record;
+        const { choosesId, kind, plural } = byName.get(row.records)!;
         if (row.chosen !== undefined)
           db.run(`insert or ignore into chosen_${kind}_ids values (?)`, [BigInt(row.chosen)]);
         else if (choosesId)
