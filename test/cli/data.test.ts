@@ -518,7 +518,9 @@ describe('the data command', () => {
     await server.close();
   });
 
-  it.each(Object.entries(engines))(
+  // SecantusDB takes ten seconds for it.
+  const killed = Object.entries(engines).filter(([name]) => name === 'sqlite' || atLength);
+  it.each(killed)(
     'completes an import to %s that was killed at any point',
     { timeout: 60_000 },
     async (_name, newStore) => {

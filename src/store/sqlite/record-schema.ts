@@ -127,7 +127,7 @@ function missing(db: SqliteConnection, records: readonly AnyRecord[]): string[] 
 }
 
 /** Drops the indexes that only searches need: to fill a table and then create them takes half the time. */
-export function dropIndexes(db: Connection, records: readonly AnyRecord[]): void {
+export function dropIndexes(db: SqliteConnection, records: readonly AnyRecord[]): void {
   for (const { name, sql } of records.flatMap(indexStatements))
     if (!sql.startsWith('create unique')) db.exec(`drop index if exists ${name}`);
 }
