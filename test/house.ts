@@ -20,7 +20,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'lines of a child type': 150,
   'imports that run up': 0,
   'lines of src': 35_000,
-  'lines of test': 39_500,
+  'lines of test': 39_800,
   'files of GET /pets/{id}': 61,
   'switches of GET /pets/{id}': 200,
   'files of POST /pets': 74,

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { type Config, readConfig } from '../config.ts';
+import { AppError } from '../foundation/errors.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 
@@ -81,7 +82,9 @@ export class Faults {
 /** Runs a tool of the command line and sets the exit code of the process. */
 export function runTool<S extends Closable>(tool: Tool<S>): void {
   main(tool).catch((error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    // The message of an unavailable store is meant for clients; why it is so is in the cause.
+    const reason = error instanceof AppError ? (error.cause ?? error) : error;
+    process.stderr.write(`${reason instanceof Error ? reason.message : String(reason)}\n`);
     process.exit(error instanceof UsageError ? error.exitCode : 1);
   });
 }
