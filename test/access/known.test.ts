@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
 import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
-import { onEachEngine } from '../kit/petstore.ts';
+import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -64,7 +64,9 @@ const ban = async (gateway: TestGateway, key: string): Promise<void> => {
 
 const RATE_LIMIT = '{ rateLimit { minute { remaining } } }';
 
-onEachEngine('requests already known to be refused', (kit) => {
+describe('requests already known to be refused', () => {
+  const kit = useGateway(sqlite);
+
   it.each(['/graphql', '/graphql/cost', '/pets', '/nope'])(
     'responds 403 on %s before the body arrives, without a charge, if the key is banned',
     async (path) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
 import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
-import { onEachEngine, sqlite } from '../kit/petstore.ts';
+import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -120,7 +120,9 @@ onEachEngine('the budget shared by REST and GraphQL', (kit) => {
   });
 });
 
-onEachEngine('the plans', (kit) => {
+describe('the plans', () => {
+  const kit = useGateway(sqlite);
+
   it.each([
     ['free', '"minute";q=60;w=60, "day";q=1000;w=86400'],
     ['pro', '"minute";q=300;w=60, "day";q=10000;w=86400'],
@@ -253,7 +255,9 @@ onEachEngine('bans', (kit) => {
 });
 
 describe('the rate-limit headers', () => {
-  onEachEngine('on operations that need a key', (kit) => {
+  describe('on operations that need a key', () => {
+    const kit = useGateway(sqlite);
+
     it.each<[string, number, Parameters<TestGateway['call']>]>([
       ['a success', 200, ['/pets']],
       ['an unchanged resource', 304, ['/pets', { headers: { 'if-none-match': '*' } }]],
@@ -297,7 +301,9 @@ describe('the rate-limit headers', () => {
     });
   });
 
-  onEachEngine('on pages without a key', (kit) => {
+  describe('on pages without a key', () => {
+    const kit = useGateway(sqlite);
+
     it.each(['/health/live', '/health/ready', '/openapi.json', '/docs', '/metrics'])(
       'sends none for %s',
       async (path) => {

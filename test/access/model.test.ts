@@ -164,7 +164,7 @@ const actual = ({ status, headers }: Reply): Expected => ({
 });
 
 onEachEngine('the limiter', (kit, { name }) => {
-  const runs = Number(process.env.PROPERTY_RUNS ?? (name === 'sqlite' ? cases(30, 100) : cases(3, 6)));
+  const runs = Number(process.env.PROPERTY_RUNS ?? (name === 'sqlite' ? cases(12, 100) : cases(2, 6)));
 
   it('responds as its model predicts to random sequences of requests, waits and retries', {
     timeout: 600_000,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SlidingWindow } from '../../src/access/sliding-window.ts';
 import { Clock, type Reply, type TestGateway } from '../kit/gateway.ts';
-import { onEachEngine } from '../kit/petstore.ts';
+import { sqlite, useGateway } from '../kit/petstore.ts';
 import type { OpenedStore } from '../kit/stores.ts';
 
 const create = (gateway: TestGateway, key: string) =>
@@ -64,7 +64,9 @@ it('counts up to the limit in any second, each caller and each thing on its own,
   expect(window.room(limit)).toBe(0);
 });
 
-onEachEngine('bursts of mutations', (kit) => {
+describe('bursts of mutations', () => {
+  const kit = useGateway(sqlite);
+
   it.each([
     ['free', 20],
     ['pro', 20],

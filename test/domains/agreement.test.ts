@@ -289,7 +289,7 @@ onEachEngine('REST and GraphQL', (kit, engine) => {
           }
         }
       }),
-      { numRuns: engine.name === 'sqlite' ? Number(process.env.FUZZ_RUNS ?? cases(50, 150)) : cases(5, 10) },
+      { numRuns: engine.name === 'sqlite' ? Number(process.env.FUZZ_RUNS ?? cases(20, 150)) : cases(3, 10) },
     );
   });
 });

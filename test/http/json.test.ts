@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { parse, stringify } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../src/http/json.ts';
+import { cases } from '../kit/cases.ts';
 
 const read = (text: string) => parseJson(Buffer.from(text));
 
@@ -14,7 +15,7 @@ describe('parseJson', () => {
         fc.pre(!/\d[.eE]|\d{16}/.test(text.replace(/"(?:[^"\\]|\\.)*"/g, '')));
         expect(read(text)).toEqual(JSON.parse(text));
       }),
-      { numRuns: 1_000 },
+      { numRuns: cases(200, 1_000) },
     );
   });
 
@@ -47,7 +48,7 @@ describe('parseJson', () => {
           );
         else expect(() => read(text), text).toThrow('The body has a duplicate name in an object.');
       }),
-      { numRuns: 2_000 },
+      { numRuns: cases(400, 2_000) },
     );
   });
 
@@ -60,7 +61,7 @@ describe('parseJson', () => {
           expect((error as { code: string }).code).toBe('BAD_REQUEST');
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: cases(200, 1_000) },
     );
   });
 });

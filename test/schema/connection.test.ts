@@ -111,7 +111,7 @@ onEachEngine('connections', (kit, engine) => {
       }),
       {
         numRuns: Number(
-          process.env.PROPERTY_RUNS ?? (engine.name === 'sqlite' ? cases(100, 400) : cases(15, 40)),
+          process.env.PROPERTY_RUNS ?? (engine.name === 'sqlite' ? cases(40, 400) : cases(6, 40)),
         ),
       },
     );

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonPieces, toJson } from '../../src/schema/json.ts';
+import { cases } from '../kit/cases.ts';
 
 describe('toJson', () => {
   it('equals JSON.stringify for values without bigints', () => {
@@ -32,7 +33,7 @@ describe('jsonPieces', () => {
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
         expect([...jsonPieces(value)].join('')).toBe(toJson(value));
       }),
-      { numRuns: 500 },
+      { numRuns: cases(100, 500) },
     );
     const value = { a: undefined, b: [null, { c: undefined, d: 9223372036854775807n }], e: {}, f: [] };
     expect([...jsonPieces(value)]).toEqual([toJson(value)]);

@@ -1,19 +1,22 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   dataOf,
   expectAnswer,
   expectQueryRefusal,
   makeWorld,
-  onEachEngine,
   query,
   send,
+  sqlite,
+  useGateway,
 } from '../../kit/petstore.ts';
 
 const MINUTE = 60_000;
 const CATEGORIES = 'categories(first: $n) { nodes { pets(first: 10) { nodes { id } } } }';
 const JSON_BODY = { 'content-type': 'application/json' };
 
-onEachEngine('POST /graphql/cost', (kit) => {
+describe('POST /graphql/cost', () => {
+  const kit = useGateway(sqlite);
+
   const cost = (body: unknown, key?: string, headers: Record<string, string> = {}) =>
     send(kit.gateway, 'POST /graphql/cost', {
       ...(key !== undefined && { key }),

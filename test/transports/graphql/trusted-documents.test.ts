@@ -239,7 +239,7 @@ describe('a bound key', () => {
         const sent = await send(gateway, 'POST /graphql', { key, body });
         expectQueryRefusal(sent, 'FORBIDDEN', NONE);
       }),
-      { numRuns: cases(200, 1_000) },
+      { numRuns: cases(100, 1_000) },
     );
     dataOf(await send(gateway, 'POST /graphql', { key, body: { query: text } }));
   }, 60_000);

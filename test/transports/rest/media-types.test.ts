@@ -5,7 +5,6 @@ import {
   expectRefusal,
   fill,
   makeWorld,
-  onEachEngine,
   send,
   sqlite,
   useGateway,
@@ -47,7 +46,9 @@ describe('negotiateFormat', () => {
   });
 });
 
-onEachEngine('int64 ids as strings', (kit) => {
+describe('int64 ids as strings', () => {
+  const kit = useGateway(sqlite);
+
   const exact = (line: string, body?: unknown, headers: Record<string, string> = {}) =>
     send(kit.gateway, line, {
       body,

@@ -6,6 +6,7 @@ import { Category } from '../../../src/domains/category/category.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import { openApiJson } from '../../../src/openapi/document.ts';
 import { MAX_PAGE_SIZE } from '../../../src/schema/connection.ts';
+import { cases } from '../../kit/cases.ts';
 import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
 import { Description } from '../../kit/openapi.ts';
 import { dataOf, expectRefusal, makeWorld, onEachEngine, query, send } from '../../kit/petstore.ts';
@@ -92,7 +93,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
     const marker = await stream();
     await create('start');
     const [{ id }] = (await marker.until(1)) as [{ id: string }];
-    const count = engine.name === 'sqlite' ? 450 : 250;
+    const count = engine.name === 'sqlite' ? 250 : cases(120, 250);
     const names = Array.from({ length: count }, (_, i) => `N${i}`);
     const writing = (async () => {
       for (const name of names) await create(name);
