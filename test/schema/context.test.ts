@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Session } from '../../src/access/session.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
@@ -82,11 +82,13 @@ describe('reading', () => {
   it('hands out the entries of lists of large operations in turns', async () => {
     expect(contextOf(10).loaders.entries([1, 2])).toEqual([1, 2]);
     let hasRun = false;
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
     const [first, second] = contextOf(11).loaders.entries([1, 2]);
     setImmediate(() => {
       hasRun = true;
     });
     expect([await first, await second, hasRun]).toEqual([1, 2, false]);
+    clock.mockRestore();
     const paced = await Promise.all(contextOf(11).loaders.entries([1, 2]));
     expect(paced).toEqual([1, 2]);
   });

@@ -239,6 +239,13 @@ describe.each(engines)('$name', (engine) => {
       expect(await store.table(Pet).page({}, { limit: 2, after: '0' })).toEqual(
         await store.table(Pet).page({}, { limit: 2 }),
       );
+      const within = { limit: 9, after: all[1]!.id, before: all[3]!.id, inclusive: true };
+      expect((await store.table(Pet).page({}, within)).items).toEqual(all.slice(1, 4));
+      const { categoryId, id } = all[1]!;
+      const [page] = await store
+        .table(Pet)
+        .pagesByParent('categoryId', [categoryId], {}, { ...within, before: id });
+      expect(page!.items).toEqual([all[1]]);
     });
 
     it('pages through categories and orders by the same rules', async () => {

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { BSON, Collection, type Document } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { RECORDS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { MAX_EXAMINED } from '../../src/store/indexes.ts';
 import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
@@ -75,6 +76,18 @@ describe('the embedded store', () => {
     SqliteConnection.prototype.value = value;
     rmSync(home, { recursive: true });
   });
+
+  it.each([false, true])(
+    'reads the pages of many parents by one statement (bounds included: %s)',
+    (inclusive) => {
+      const store = openSqliteStore({ records: RECORDS, file: join(home, 'parents.db'), role: 'server' });
+      const reads = vi.spyOn(SqliteConnection.prototype, 'value');
+      store.table(Order).pagesByParent('petId', ['1', '2', '3'], {}, { limit: 0, before: '5', inclusive });
+      expect(reads).toHaveBeenCalledTimes(1);
+      reads.mockRestore();
+      store.close();
+    },
+  );
 
   it('finds every page and count of 100,000 records by an index, in its order, and bounds what a filter leaves out', () => {
     const store = openSqliteStore({ records: RECORDS, file, role: 'server' });

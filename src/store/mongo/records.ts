@@ -292,8 +292,8 @@ export class Records<D extends { _id: Key }, T> {
 }
 
 /** Whether a page is not simply in ascending order of ids. */
-export const isOrdered = ({ order, inclusive }: PageRequest, prefix: ListConditions['prefix']): boolean =>
-  order !== undefined || inclusive === true || prefix !== undefined;
+export const isOrdered = ({ order }: PageRequest, prefix: ListConditions['prefix']): boolean =>
+  order !== undefined || prefix !== undefined;
 
 /** The nth page in the row of one parent. */
 function pageIn<D, T>(row: Document, n: number, page: SearchedPage, toRecord: (document: D) => T): Page<T> {

@@ -267,9 +267,10 @@ export class Records<T extends { id: Id }> {
   /** Parameters are numbered in the order of `pageParams`. */
   #pageSql(where: NonNullable<Where>, request: PageRequest, parent: string | undefined): string {
     let parameter = parent === undefined ? 2 : 3;
-    const conditions = ['id > ?2'];
+    const or = request.inclusive ? '=' : '';
+    const conditions = [`id >${or} ?2`];
     if (parent !== undefined) conditions.push(`${parent} = parent.value`);
-    if (request.before !== undefined) conditions.push(`id < ?${++parameter}`);
+    if (request.before !== undefined) conditions.push(`id <${or} ?${++parameter}`);
     for (const [column] of where.equal) conditions.push(`${column} = ?${++parameter}`);
     const select = (condition?: string) =>
       `select ${this.#columns} from ${this.#record.plural} where ${[...conditions, condition ?? []].flat().join(' and ')}`;
@@ -282,15 +283,15 @@ export class Records<T extends { id: Id }> {
 }
 
 /** Whether a page is not simply in ascending order of ids. */
-const isOrdered = ({ prefix }: Conditions, { order, inclusive }: PageRequest): boolean =>
-  order !== undefined || inclusive === true || prefix !== undefined;
+const isOrdered = ({ prefix }: Conditions, { order }: PageRequest): boolean =>
+  order !== undefined || prefix !== undefined;
 
 const pageShape = (
   { equal, oneOf }: NonNullable<Where>,
-  { before, backward }: PageRequest,
+  { before, backward, inclusive }: PageRequest,
   parent: string,
 ): string => {
-  let shape = `${parent}|${before === undefined ? '' : '<'}${backward ? '-' : ''}`;
+  let shape = `${parent}|${before === undefined ? '' : '<'}${backward ? '-' : ''}${inclusive ? '=' : ''}`;
   for (const [column] of equal) shape += `|${column}`;
   return oneOf ? `${shape}|${oneOf.column}*${oneOf.values.length}` : shape;
 };
