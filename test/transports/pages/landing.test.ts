@@ -78,6 +78,8 @@ withBrowser('the landing page without a development key', (kit) => {
     const { page } = tab;
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const left = page.locator('#gauges [role="meter"]').first();
+    await page.getByRole('button', { name: 'Listen' }).click();
+    await tab.see('Enter an API key above first.', '#live [role="status"]');
     await expect.poll(() => left.getAttribute('aria-valuetext')).toBe('58 of 60 left');
     await tab.see('An example', '#gauges-note');
     const key = await kit.gateway.newKey('pro');

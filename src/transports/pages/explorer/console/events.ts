@@ -43,7 +43,10 @@ export function showEvents(root: HTMLElement, isSignedIn: () => boolean): () => 
   }
 
   async function listen(): Promise<void> {
-    if (!isSignedIn()) return;
+    if (!isSignedIn()) {
+      status.textContent = 'Enter an API key above first.';
+      return;
+    }
     const own = new AbortController();
     aborter = own;
     received = 0;

@@ -11,6 +11,23 @@ import { errorMessage, UNREACHABLE, windowAt } from '../server.ts';
 
 const element = (id: string): HTMLElement => document.getElementById(id)!;
 
+/** Colours the values of JSON, where the browser can without changing the text (CSS Custom Highlight API). */
+function colourValues(): void {
+  const values = new Set<Range>();
+  for (const id of ['first-answer', 'answer']) {
+    const text = document.createTreeWalker(element(id), NodeFilter.SHOW_TEXT).nextNode() as Text;
+    for (const { 0: value, 1: colon, index } of text.data.matchAll(/"(?:[^"\\]|\\.)*"(:)?|\b\d+\b/g)) {
+      if (colon) continue;
+      const range = new Range();
+      range.setStart(text, index);
+      range.setEnd(text, index + value.length);
+      values.add(range);
+    }
+  }
+  globalThis.CSS?.highlights?.set('value', new Highlight(...values));
+}
+colourValues();
+
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copy]')) {
   button.addEventListener('click', async () => {
     // Only the copy has the key, because the page may be seen by others.
@@ -40,6 +57,7 @@ element('run').addEventListener('click', async () => {
     const text = await response.text();
     apiKey.observe(response);
     element('answer').textContent = indentExactly(text);
+    colourValues();
     const milliseconds = Math.round(performance.now() - began);
     said.textContent = response.ok ? `Answered in ${milliseconds} ms.` : errorMessage(text, response);
   } catch {
