@@ -132,18 +132,15 @@ function counters(db: SqliteConnection, records: readonly AnyRecord[]): DumpPart
       yield records.map((record) => ({ records: record.plural, last: lastOf(record) }));
       for (const { choosesId, kind, plural } of records) {
         if (!choosesId) continue;
-        const read = (last: { chosen: string } | undefined) =>
-          (
-            JSON.parse(
-              db.value(
-                `select json_group_array(cast(id as text)) from (
-                   select id from chosen_${kind}_ids where id > ? order by id limit ${BATCH_SIZE}
-                 )`,
-                [BigInt(last?.chosen ?? 0)],
-              ) as string,
-            ) as string[]
-          ).map((chosen) => ({ records: plural, chosen }));
-        yield* batchesOf(read);
+        yield* batchesOf<{ records: string; chosen: string }>(
+          (last) =>
+            db.json(
+              `select json_group_array(json_object('records', '${plural}', 'chosen', cast(id as text))) from (
+                 select id from chosen_${kind}_ids where id > ? order by id limit ${BATCH_SIZE}
+               )`,
+              [BigInt(last?.chosen ?? 0)],
+            )!,
+        );
       }
     },
     add(rows) {
@@ -171,18 +168,15 @@ function usage(db: SqliteConnection): DumpPart {
     name: 'usage',
     rule: USAGE_RULE,
     batches: () =>
-      batchesOf<{ apiKeyId: string }>((last) => {
-        const found = db.value(
-          `select json_group_array(json_array(api_key_id, json(state))) from (
-             select * from usage where api_key_id > ? order by api_key_id limit ${BATCH_SIZE}
-           )`,
-          [last?.apiKeyId ?? ''],
-        );
-        return (JSON.parse(found as string) as [string, object][]).map(([apiKeyId, state]) => ({
-          apiKeyId,
-          ...state,
-        }));
-      }),
+      batchesOf<{ apiKeyId: string }>(
+        (last) =>
+          db.json(
+            `select json_group_array(json_patch(json_object('apiKeyId', api_key_id), state)) from (
+               select * from usage where api_key_id > ? order by api_key_id limit ${BATCH_SIZE}
+             )`,
+            [last?.apiKeyId ?? ''],
+          )!,
+      ),
     add(rows) {
       for (const { apiKeyId, ...state } of rows)
         db.run('insert into usage (api_key_id, state) values (?, ?)', [
@@ -202,15 +196,15 @@ function usageHistory(db: SqliteConnection): DumpPart {
     name: 'usageHistory',
     rule: USAGE_HISTORY_RULE,
     batches: () =>
-      batchesOf<UsageHistoryRow>((last) => {
-        const found = db.value(
-          `select json_group_array(json_object(${names.map((name, i) => `'${name}', ${columns[i]}`).join(', ')})) from (
+      batchesOf<UsageHistoryRow>(
+        (last) =>
+          db.json(
+            `select json_group_array(json_object(${names.map((name, i) => `'${name}', ${columns[i]}`).join(', ')})) from (
              select * from usage_days where (${key}) > (?, ?, ?, ?) order by ${key} limit ${BATCH_SIZE}
            )`,
-          last ? [last.apiKeyId, last.date, last.operation, last.transport] : ['', '', '', ''],
-        );
-        return JSON.parse(found as string) as UsageHistoryRow[];
-      }),
+            last ? [last.apiKeyId, last.date, last.operation, last.transport] : ['', '', '', ''],
+          )!,
+      ),
     add(rows) {
       db.run(
         `insert into usage_days (${columns.join(', ')})
