@@ -57,6 +57,9 @@ describe('a server', () => {
     const reply = await get(server, path!, key);
     expect(reply.status).toBe(200);
     expect(await reply.json()).toHaveLength(2);
+    // The pages have the key too, since nobody else can open them.
+    const page = await fetch(server.url, { headers: { accept: 'text/html' } });
+    expect(await page.text()).toContain(`data-development-key="${key}"`);
   });
 
   it('keeps another from its port, which exits with 1 and a one-line explanation', async () => {

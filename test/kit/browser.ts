@@ -51,6 +51,8 @@ const ARGUMENTS = [
   '--disable-sync',
 ];
 
+const atLength = process.env.AT_LENGTH === '1';
+
 /** If set to a folder, screenshots are saved there. */
 const shots = process.env.SCREENSHOTS;
 
@@ -131,6 +133,12 @@ export class Tab {
     return this.page.locator('.result-window');
   }
 
+  /** Enters a key in the header of the page; an empty one takes it away. */
+  async useKey(key: string): Promise<void> {
+    await this.page.locator('#key').fill(key);
+    await this.page.keyboard.press('Enter');
+  }
+
   async picture(name: string): Promise<void> {
     if (!shots) return;
     mkdirSync(shots, { recursive: true });
@@ -138,17 +146,25 @@ export class Tab {
   }
 
   /**
-   * Closes the page. Fails if it has sent requests to other hosts or reported errors.
+   * Ends a test of a page. Fails if the page has sent requests to other hosts, or reported errors since the last test.
    *
    * @param expected errors that were provoked, such as the browser's own message about a 401
    */
-  async leave(name: string, expected?: RegExp): Promise<void> {
+  async done(name: string, expected?: RegExp): Promise<void> {
     await this.picture(name);
-    await this.page.context().close();
-    expect(this.complaints.filter((complaint) => !expected?.test(complaint))).toEqual([]);
+    expect(this.complaints.splice(0).filter((complaint) => !expected?.test(complaint))).toEqual([]);
     expect(this.#abroad).toEqual([]);
   }
+
+  /** Ends a test and closes the page. */
+  async leave(name: string, expected?: RegExp): Promise<void> {
+    await this.done(name, expected);
+    await this.page.context().close();
+  }
 }
+
+/** The browser's own message about a 4xx response. */
+export const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/;
 
 export interface BrowserKit {
   gateway: TestGateway;
@@ -207,7 +223,7 @@ export async function openTab(
 let launched: Promise<Browser> | undefined;
 
 /** The browser of this worker, which all test files that run in it share. It ends with the process. */
-export function launch(): Promise<Browser> {
+function launch(): Promise<Browser> {
   launched ??= chromium.launch({ executablePath, args: ARGUMENTS });
   return launched;
 }
@@ -228,8 +244,12 @@ const EXCEPTIONS: readonly { rule: string; selector: string; why: string }[] = [
   },
 ];
 
-/** Critical and serious violations of the Web Content Accessibility Guidelines, one line each. */
-export async function violationsOf({ page }: Tab): Promise<string[]> {
+/**
+ * Critical and serious violations of the Web Content Accessibility Guidelines, one line each.
+ *
+ * @param except a selector of elements to leave out at the usual length, of which others of the same kind are looked at
+ */
+export async function violationsOf({ page }: Tab, except?: string): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
   // Wait for transitions and animations that end, since colours on their way distort the contrast.
   await page.evaluate(async () => {
@@ -241,7 +261,11 @@ export async function violationsOf({ page }: Tab): Promise<string[]> {
       );
     await Promise.allSettled(ending.map(({ finished }) => finished));
   });
-  const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
+  const exclude = except === undefined || atLength ? [] : [except];
+  const context = JSON.stringify({ include: ['html'], exclude });
+  const { violations } = (await page.evaluate(
+    `axe.run(${context}, { resultTypes: ["violations"] })`,
+  )) as AxeResults;
   const lines: string[] = [];
   for (const { id, impact, nodes } of violations) {
     if (impact !== 'critical' && impact !== 'serious') continue;
@@ -258,8 +282,26 @@ export async function violationsOf({ page }: Tab): Promise<string[]> {
   return lines;
 }
 
+/** Presses Tab until an element that matches the selector has the focus. */
+export async function tabTo({ page }: Tab, selector: string, maxPresses = 80): Promise<void> {
+  for (let presses = 0; presses < maxPresses; presses++) {
+    if (await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`The keyboard does not reach ${selector}.`);
+}
+
+/** Expects that the first press of Tab on a page that was just opened leads past its header. */
+export async function expectSkipLink({ page }: Tab): Promise<void> {
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate(() => document.activeElement?.className)).toBe('skip');
+  await page.keyboard.press('Enter');
+  expect(new URL(page.url()).hash).toBe('#main');
+  expect(await page.locator('#main').count()).toBe(1);
+}
+
 /** Widths of a phone, a laptop and a large screen. Light and dark, by the system and by the page's own choice. */
-export const LOOKS = [
+const ALL_LOOKS = [
   { width: 1280, system: 'light', choice: 'system' },
   { width: 1280, system: 'light', choice: 'dark' },
   { width: 390, system: 'dark', choice: 'system' },
@@ -268,22 +310,19 @@ export const LOOKS = [
   { width: 1920, system: 'light', choice: 'system' },
 ] as const;
 
+/** The ways to look at a page: all of them at length, else the dark laptop and the light phone. */
+const LOOKS = atLength ? ALL_LOOKS : [ALL_LOOKS[1], ALL_LOOKS[3]];
+
 /** Looks at an open page in every way: nothing serious is found and nothing is wider than the window. */
-export async function expectAccessible(
-  tab: Tab,
-  name: string,
-  looks: readonly (typeof LOOKS)[number][] = LOOKS,
-): Promise<void> {
+export async function expectAccessible(tab: Tab, name: string, except?: string): Promise<void> {
   const { page } = tab;
-  for (const { width, system, choice } of looks) {
+  for (const { width, system, choice } of LOOKS) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme: system });
     await page.locator('#theme').selectOption(choice);
     const look = `${name}, ${width} px, ${system} system, ${choice} chosen`;
-    expect(await violationsOf(tab), look).toEqual([]);
+    expect(await violationsOf(tab, except), look).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth), look).toBe(width);
     await tab.picture(look.replaceAll(/,? /g, '-'));
   }
 }
-
-export const hasBrowser = found;

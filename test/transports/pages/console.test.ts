@@ -1,10 +1,7 @@
 import { createServer } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { listen } from '../../../src/server.ts';
-import { expectAccessible, type Tab, withBrowser } from '../../kit/browser.ts';
-
-/** The browser's own message about a 4xx response. */
-const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/;
+import { expectAccessible, expectSkipLink, REFUSED, type Tab, withBrowser } from '../../kit/browser.ts';
 
 withBrowser(
   'the console',
@@ -16,6 +13,7 @@ withBrowser(
       const tab = await kit.open('/console');
       const { page } = tab;
       await tab.see('Enter an API key above', '#hint');
+      await expectSkipLink(tab);
       expect(await page.locator('#sections').isVisible()).toBe(false);
       await page.getByLabel('API key').fill(key);
       await page.keyboard.press('Enter');

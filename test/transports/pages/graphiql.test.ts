@@ -1,148 +1,70 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { expect, it, onTestFinished } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { schema } from '../../../src/execution/schema.ts';
-import { openTab, type Tab, withBrowser } from '../../kit/browser.ts';
-import { TestGateway } from '../../kit/gateway.ts';
-
-/** The browser's own message about a 4xx response. */
-const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/;
+import {
+  expectAccessible,
+  expectSkipLink,
+  REFUSED,
+  type Tab,
+  tabTo,
+  violationsOf,
+  withBrowser,
+} from '../../kit/browser.ts';
 
 /** Not representable as a double. */
 const BIG = '9007199254740993';
 
+/** What the panel that builds operations says of every list of enum values. */
+const MISMATCH = /arg mismatch/;
+
+// One page for all tests, since loading it takes longer than most of what they do. Each says what it needs of it.
 withBrowser('GraphiQL', (kit) => {
-  const openPanel = (tab: Tab, name: string) =>
-    tab.page.getByRole('button', { name: `Show ${name}` }).click({ timeout: 30_000 });
+  let tab: Tab;
+  let page: Page;
+  beforeAll(async () => {
+    tab = await kit.open('/graphql');
+    page = tab.page;
+  }, 60_000);
+  afterAll(() => tab?.leave('graphiql'));
 
-  it('checks the key, uses it in all tabs, and keeps it for the session only', async () => {
-    const tab = await kit.open('/graphql');
-    const { page } = tab;
+  const openPanel = async (name: string) => {
+    const hide = page.getByRole('button', { name: `Hide ${name}` });
+    if ((await hide.count()) === 0)
+      await page.getByRole('button', { name: `Show ${name}` }).click({ timeout: 30_000 });
+    await hide.waitFor({ timeout: 30_000 });
+  };
+  const titles = () => page.locator('.graphiql-tab-button').allInnerTexts();
+  /** GraphiQL saves tabs and history with a delay. */
+  const expectStored = (name: string, text: string) =>
+    expect
+      .poll(() => page.evaluate((key) => localStorage.getItem(key), `graphiql:${name}`), { timeout: 15_000 })
+      .toContain(text);
+
+  it('supports the keyboard alone: past the header, key, example, run and copy, without a focus trap', async () => {
+    const { keyboard } = page;
+    await page.locator('.result-window .view-lines').waitFor({ state: 'attached', timeout: 30_000 });
     await tab.see('Enter an API key to send requests.', '#key-status');
-    await page.getByLabel('API key').fill(`petstore_${'x'.repeat(43)}`);
-    await page.getByRole('button', { name: 'Use', exact: true }).click();
-    await tab.see('Unknown API key.', '#key-status');
-    await page.getByLabel('API key').fill('no key at all');
-    await page.keyboard.press('Enter');
-    await tab.see('keys are ASCII without spaces', '#key-status');
-    await page.getByLabel('API key').fill(kit.gateway.key);
-    await page.keyboard.press('Enter');
-    await tab.see('Enterprise: 1,000,000 of 1,000,000 left this minute', '#key-status');
-
-    await tab.run();
-    await tab.see('Loyal, loud and always hungry', '.result-window');
-    await page.getByRole('button', { name: 'New tab' }).click();
-    await tab.write('{ pet(id: 1) { name } }');
-    await tab.run();
-    await tab.see('"Rex"', '.result-window');
-
-    const kept = await page.evaluate(() => JSON.stringify({ ...localStorage }));
-    expect(kept).not.toContain(kit.gateway.key);
-    expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
-    // Other pages of the same session share the key; another session does not.
-    await tab.goto('/');
+    await expectSkipLink(tab);
+    await tabTo(tab, '#key');
+    await keyboard.insertText(kit.gateway.key);
+    await keyboard.press('Enter');
     await tab.see('left this minute', '#key-status');
-    const other = await kit.open('/');
-    await other.see('Enter an API key', '#key-status');
-    await other.leave('landing-without-key');
-    await tab.leave('graphiql-key', REFUSED);
+    await tabTo(tab, '.examples li:nth-child(5) button');
+    await keyboard.press('Enter');
+    await expect.poll(() => tab.editorText()).toContain('query Pet');
+    // Opening an example moves the focus to the editor.
+    await keyboard.press('Control+Enter');
+    await tab.see('"Rex"', '.result-window');
+    await tabTo(tab, '.graphiql-execute-button');
+    await tabTo(tab, '.copy-request .copy-button');
+    await keyboard.press('Enter');
+    await tab.see(/Copied|The browser does not allow copying/, '.said');
+    await tab.done('graphiql-by-keyboard');
   }, 90_000);
 
-  it('documents the schema, completes names and builds operations before a key is entered', async () => {
-    const tab = await kit.open('/graphql');
-    const { page } = tab;
-    await openPanel(tab, 'Documentation Explorer');
-    await page.locator('.graphiql-doc-explorer-content').getByText('Query', { exact: true }).click();
-    await tab.see('Root type of all queries.', '.graphiql-doc-explorer-content');
-    await tab.write('{ ');
-    await page.keyboard.type('inventoryI');
-    await tab.see('inventoryItem', '.suggest-widget .monaco-list-row');
-    await page.keyboard.press('Escape');
-    await tab.write('query { pets { nodes { id } } }');
-    await openPanel(tab, 'Build');
-    await page.locator('.graphiql-explorer-nodes').getByText('status', { exact: true }).click();
-    await expect.poll(() => tab.editorText()).toMatch(/nodes \{\s+id\s+status/);
-    await tab.leave('graphiql-build');
-  }, 60_000);
-
-  it('shows the cost of the operation under the cursor while typing, and asks only when it changes', async () => {
-    const tab = await kit.open('/graphql', { key: kit.gateway.key });
-    const { page } = tab;
-    let costRequests = 0;
-    page.on('request', (request) => {
-      if (request.url().endsWith('/graphql/cost')) costRequests++;
-    });
-    await tab.see('Costs 1 unit', '.cost-strip');
-    await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
-    await tab.see('Costs 6 units', '.cost-strip');
-    const before = costRequests;
-    // Cursor movements, formatting and comments do not change the operation.
-    await page.keyboard.press('Home');
-    await tab.write('{\n  pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } }\n  # large\n}');
-    await page.keyboard.press('ArrowUp');
-    await page.waitForTimeout(1_000);
-    expect(costRequests).toBe(before);
-    // The cost of invalid operations is not requested.
-    for (const [query, problem] of [
-      ['{ pets(first: 50) { nodes { nothing } } }', 'Cannot query field "nothing"'],
-      ['{ pets(first: 50) {', 'The operation is incomplete.'],
-      ['{ pets { nodes { id } } } }', 'Syntax Error: Unexpected "}" in line 1, column 27.'],
-    ] as const) {
-      await tab.write(query);
-      await tab.see(problem, '.cost-strip');
-    }
-    expect(costRequests).toBe(before);
-
-    await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
-    await tab.see('Costs 6 units', '.cost-strip');
-    await tab.run();
-    await tab.see('The last run cost 6 units', '.cost-strip');
-    await tab.see(/Minute: 999,99\d of 1,000,000 left, resets in \d+ s/, '.cost-strip');
-    await tab.see(/999,99\d of 1,000,000 left this minute/, '#key-status');
-    expect(await tab.answer.textContent()).not.toContain('rateLimit');
-
-    await tab.write(
-      'query A { pet(id: 1) { id } }\nquery B { pets(first: 100) { nodes { orders(first: 1) { nodes { id } } } } }',
-    );
-    await tab.see('Costs 2 units', '.cost-strip');
-    await page.keyboard.press('ArrowUp');
-    await tab.see('Costs 1 unit', '.cost-strip');
-    await tab.leave('graphiql-cost');
-  }, 60_000);
-
-  it('says by how much an operation exceeds the maximum, what makes it expensive, and which page fits', async () => {
-    const tab = await kit.open('/graphql', { key: kit.gateway.key });
-    const { page } = tab;
-    await openPanel(tab, 'Cost and REST');
-    const rows = page.locator('.expensive tbody tr');
-    const cases = {
-      // By entries: 101 units and 1 unit.
-      '{ categories(first: 100) { nodes { id pets(first: 100) { nodes { id } } } } orders { nodes { id } } }':
-        {
-          over: 'by 52',
-          first: ['categories › pets', '10,000', '10,000'],
-          suggestion: 'With first: 48 in categories › pets it costs 50 units',
-        },
-      // By weight: 100 rows with 80 descriptions of weight 20.
-      [`{ categories(first: 100) { nodes { ${Array.from({ length: 80 }, (_, i) => `d${i}: description`).join(' ')} } } }`]:
-        {
-          over: 'by 14',
-          first: ['categories', '100', '160,000'],
-          suggestion: 'With first: 78 in categories it costs 50 units',
-        },
-    };
-    for (const [query, { over, first, suggestion }] of Object.entries(cases)) {
-      await tab.write(query);
-      await tab.see(`Exceeds the maximum of 50 units ${over}`, '.cost-strip');
-      await tab.see(suggestion, '.suggestion');
-      expect((await rows.first().innerText()).split('\t')).toEqual(first);
-    }
-    await tab.leave('graphiql-too-expensive', REFUSED);
-  }, 60_000);
-
-  it('runs every example but the subscription without errors, and restores tabs and history after a reload', async () => {
-    const tab = await kit.open('/graphql', { key: kit.gateway.key });
-    const { page } = tab;
+  it('runs every example but the subscription without errors, and restores tabs and history on a phone and a laptop', async () => {
     const expected = {
       'Nested pets': '"categories"',
       Filters: '"orders"',
@@ -170,40 +92,242 @@ withBrowser('GraphiQL', (kit) => {
 
     await tab.write('query Mine { pet(id: 2) { name } }');
     await tab.see('Costs 1 unit', '.cost-strip');
-    await expect.poll(() => page.locator('.graphiql-tab-button').allInnerTexts()).toEqual(['Mine']);
+    await expect.poll(titles).toEqual(['Mine']);
     await tab.run();
     await tab.see('"pet"', '.result-window');
     await page.getByRole('button', { name: 'Filters', exact: true }).click();
-    const titles = () => page.locator('.graphiql-tab-button').allInnerTexts();
     await expect.poll(titles).toEqual(['Mine', 'OpenOrders']);
     // Opening the example again must not add a tab.
     await page.getByRole('button', { name: 'Filters', exact: true }).click();
-    // GraphiQL saves tabs and history with a delay.
-    for (const [name, text] of [
-      ['tabState', '"Mine"'],
-      ['tabState', '"OpenOrders"'],
-      ['queries', 'query Mine'],
-    ]) {
-      const stored = () => page.evaluate((key) => localStorage.getItem(key), `graphiql:${name}`);
-      await expect.poll(stored, { timeout: 15_000 }).toContain(text);
-    }
-    for (let visit = 0; visit < 2; visit++) {
-      await page.reload({ waitUntil: 'commit' });
-      // Shown before the editor has loaded, too.
-      await tab.see('query OpenOrders', '#plain-query, .view-lines');
-      await expect.poll(titles, { timeout: 15_000 }).toEqual(['Mine', 'OpenOrders']);
-      await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('query OpenOrders');
-      await page.waitForTimeout(700);
-    }
-    await openPanel(tab, 'History');
-    await page.getByRole('button', { name: 'Hide History' }).waitFor();
+    await expectStored('tabState', '"Mine"');
+    await expectStored('tabState', '"OpenOrders"');
+    await expectStored('queries', 'query Mine');
+
+    // Another page of the session has the key too. Another session does not.
+    await tab.goto('/');
+    await tab.see('left this minute', '#key-status');
+    const other = await kit.open('/');
+    await other.see('Enter an API key', '#key-status');
+    await other.leave('landing-without-key');
+    /** Shown before the editor has loaded, too. */
+    const expectRestored = async (tabs: string[], query: string) => {
+      await tab.see(query, '#plain-query, .view-lines');
+      await expect.poll(titles, { timeout: 15_000 }).toEqual(tabs);
+      await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain(query);
+    };
+
+    await page.setViewportSize({ width: 390, height: 900 });
+    await page.goto(`${kit.gateway.url}/graphql`, { waitUntil: 'commit' });
+    await expectRestored(['Mine', 'OpenOrders'], 'query OpenOrders');
+    await tab.see('Costs 1 unit', '.cost-strip');
+    await tab.run();
+    await tab.see('"orders"', '.result-window');
+    const inView = () =>
+      page.locator('.result-window').evaluate((result) => {
+        const { top, bottom } = result.getBoundingClientRect();
+        return top >= 0 && bottom <= innerHeight;
+      });
+    await expect.poll(inView).toBe(true);
+    await openPanel('Examples');
+    await page.getByRole('button', { name: 'One pet', exact: true }).click();
+    await expect.poll(() => tab.editorText()).toContain('query Pet');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await tab.picture('graphiql-phone');
+    await expectStored('tabState', '"Pet"');
+
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.reload({ waitUntil: 'commit' });
+    await expectRestored(['Mine', 'Pet'], 'query Pet');
+    await page.locator('.examples').waitFor({ timeout: 15_000 });
+    const editor = await page.locator('.graphiql-editors').boundingBox();
+    expect(editor!.width).toBeGreaterThanOrEqual(520);
+    await openPanel('History');
     await tab.see('Mine', '.graphiql-history');
-    await tab.leave('graphiql-returned');
+    await tab.done('graphiql-returned');
+  }, 120_000);
+
+  it('documents the schema, completes names and builds operations without a key', async () => {
+    await tab.useKey('');
+    await tab.see('Enter an API key to send requests.', '#key-status');
+    await openPanel('Documentation Explorer');
+    await page.locator('.graphiql-doc-explorer-content').getByText('Query', { exact: true }).click();
+    await tab.see('Root type of all queries.', '.graphiql-doc-explorer-content');
+    await tab.write('{ ');
+    await page.keyboard.type('inventoryI');
+    await tab.see('inventoryItem', '.suggest-widget .monaco-list-row');
+    await page.keyboard.press('Escape');
+    await tab.write('query { pets { nodes { id } } }');
+    await openPanel('Build');
+    await page.locator('.graphiql-explorer-nodes').getByText('status', { exact: true }).click();
+    await expect.poll(() => tab.editorText()).toMatch(/nodes \{\s+id\s+status/);
+    await tab.done('graphiql-build', MISMATCH);
+  }, 60_000);
+
+  it('checks the key, uses it in all tabs, and stores it nowhere', async () => {
+    await tab.useKey('');
+    await tab.see('Enter an API key to send requests.', '#key-status');
+    await page.getByLabel('API key').fill(`petstore_${'x'.repeat(43)}`);
+    await page.getByRole('button', { name: 'Use', exact: true }).click();
+    await tab.see('Unknown API key.', '#key-status');
+    await tab.useKey('no key at all');
+    await tab.see('keys are ASCII without spaces', '#key-status');
+    await tab.useKey(kit.gateway.key);
+    await tab.see(/Enterprise: 999,9\d\d of 1,000,000 left this minute/, '#key-status');
+
+    await tab.write('{ categories(first: 1) { nodes { description } } }');
+    await tab.run();
+    await tab.see('Loyal, loud and always hungry', '.result-window');
+    await page.getByRole('button', { name: 'New tab' }).click();
+    await tab.write('{ pet(id: 1) { name } }');
+    await tab.run();
+    await tab.see('"Rex"', '.result-window');
+
+    const kept = await page.evaluate(() => JSON.stringify({ ...localStorage }));
+    expect(kept).not.toContain(kit.gateway.key);
+    expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
+    await tab.done('graphiql-key', REFUSED);
+  }, 90_000);
+
+  it('shows the cost of the operation under the cursor while typing, and asks only when it changes', async () => {
+    let costRequests = 0;
+    page.on('request', (request) => {
+      if (request.url().endsWith('/graphql/cost')) costRequests++;
+    });
+    await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
+    await tab.see('Costs 6 units', '.cost-strip');
+    const before = costRequests;
+    // Cursor movements, formatting and comments do not change the operation.
+    await page.keyboard.press('Home');
+    await tab.write('{\n  pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } }\n  # large\n}');
+    await page.keyboard.press('ArrowUp');
+    await page.waitForTimeout(1_000);
+    expect(costRequests).toBe(before);
+    // The cost of invalid operations is not requested.
+    for (const [query, problem] of [
+      ['{ pets(first: 50) { nodes { nothing } } }', 'Cannot query field "nothing"'],
+      ['{ pets(first: 50) {', 'The operation is incomplete.'],
+      ['{ pets { nodes { id } } } }', 'Syntax Error: Unexpected "}" in line 1, column 27.'],
+    ] as const) {
+      await tab.write(query);
+      await tab.see(problem, '.cost-strip');
+    }
+    expect(costRequests).toBe(before);
+
+    await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
+    await tab.see('Costs 6 units', '.cost-strip');
+    await tab.run();
+    await tab.see('The last run cost 6 units', '.cost-strip');
+    await tab.see(/Minute: 999,9\d\d of 1,000,000 left, resets in \d+ s/, '.cost-strip');
+    await tab.see(/999,9\d\d of 1,000,000 left this minute/, '#key-status');
+    expect(await tab.answer.textContent()).not.toContain('rateLimit');
+
+    await tab.write(
+      'query A { pet(id: 1) { id } }\nquery B { pets(first: 100) { nodes { orders(first: 1) { nodes { id } } } } }',
+    );
+    await tab.see('Costs 2 units', '.cost-strip');
+    await page.keyboard.press('ArrowUp');
+    await tab.see('Costs 1 unit', '.cost-strip');
+    await tab.done('graphiql-cost');
+  }, 60_000);
+
+  it('says by how much an operation exceeds the maximum, what makes it expensive, and which page fits', async () => {
+    await openPanel('Cost and REST');
+    const rows = page.locator('.expensive tbody tr');
+    const cases = {
+      // By entries: 101 units and 1 unit.
+      '{ categories(first: 100) { nodes { id pets(first: 100) { nodes { id } } } } orders { nodes { id } } }':
+        {
+          over: 'by 52',
+          first: ['categories › pets', '10,000', '10,000'],
+          suggestion: 'With first: 48 in categories › pets it costs 50 units',
+        },
+      // By weight: 100 rows with 80 descriptions of weight 20.
+      [`{ categories(first: 100) { nodes { ${Array.from({ length: 80 }, (_, i) => `d${i}: description`).join(' ')} } } }`]:
+        {
+          over: 'by 14',
+          first: ['categories', '100', '160,000'],
+          suggestion: 'With first: 78 in categories it costs 50 units',
+        },
+    };
+    for (const [query, { over, first, suggestion }] of Object.entries(cases)) {
+      await tab.write(query);
+      await tab.see(`Exceeds the maximum of 50 units ${over}`, '.cost-strip');
+      await tab.see(suggestion, '.suggestion');
+      expect((await rows.first().innerText()).split('\t')).toEqual(first);
+    }
+    await tab.done('graphiql-too-expensive', REFUSED);
+  }, 60_000);
+
+  it('shows the equivalent REST call and what it omits', async () => {
+    await openPanel('Cost and REST');
+    const equivalents = {
+      '{ pet(id: 7) { name } }': 'GET /pets/7',
+      '{ pets(first: 5, after: "3", filter: { status: [available, sold], categoryId: 2 }) { nodes { id } } }':
+        'GET /pets?status=available&status=sold&categoryId=2&limit=5&after=3',
+      '{ category(id: 1) { pets(first: 2) { nodes { id } } } }': 'GET /categories/1/pets?limit=2',
+      '{ category(id: 1) { name } }': 'GET /categories/1',
+      'mutation { updatePet(id: 1, input: { status: sold }) { id } }': 'PATCH /pets/1\n\n{"status":"sold"}',
+      'mutation { deleteOrder(id: 9) }': 'DELETE /store/orders/9',
+      'mutation { createCategory(input: { name: "Fish" }) { id } }': 'POST /categories\n\n{"name":"Fish"}',
+    };
+    for (const [query, call] of Object.entries(equivalents)) {
+      await tab.write(query);
+      await expect.poll(() => page.locator('.rest-equivalent pre').innerText({ timeout: 5_000 })).toBe(call);
+    }
+    await tab.write('{ pet(id: 7) { category { name } } }');
+    await tab.see('It omits nested data (category)', '.rest-equivalent p');
+    await tab.write('{ pets(last: 5) { nodes { id } } }');
+    await tab.see('It omits the argument last', '.rest-equivalent p');
+    await tab.write('{ a: pet(id: 7) { name } b: pet(id: 8) { name } }');
+    await tab.see('No single REST call is equivalent.', '.panel p');
+    await tab.done('graphiql-rest-equivalent');
+  }, 90_000);
+
+  it('explains an exhausted budget and an unreachable server', async () => {
+    const ANY_OPERATION = /\/graphql(\/cost)?$/;
+    const key = await kit.gateway.newKey('enterprise', { perMinute: 2, perDay: 100 });
+    await tab.write('{ pet(id: 1) { name } }');
+    await tab.useKey(key);
+    await tab.see('Minute: 2 of 2 left', '.cost-strip');
+    for (const left of [1, 0]) {
+      await tab.run();
+      await tab.see(`Minute: ${left} of 2 left`, '.cost-strip');
+    }
+    await tab.run();
+    await tab.see('RATE_LIMITED', '.result-window');
+    await tab.see(/Minute: 0 of 2 left, resets in \d+ s/, '.used-up');
+    await tab.picture('graphiql-used-up');
+
+    await page.route(ANY_OPERATION, (route) => route.abort());
+    await tab.run();
+    // The result editor wraps lines, so only a single word can be matched.
+    await tab.see('reached', '.result-window');
+    await tab.write('{ pet(id: 4) { id } }');
+    await tab.see('The server cannot be reached.', '.cost-strip');
+    expect(await tab.answer.innerText()).not.toContain('stack');
+    await page.unroute(ANY_OPERATION);
+    await tab.useKey(kit.gateway.key);
+    await tab.done('graphiql-away', /4\d\d|ERR_FAILED/);
+  }, 90_000);
+
+  it('has no serious violations of accessibility with a result in any look, nor in its panels', async () => {
+    await tab.write('{ categories { nodes { name } } }');
+    await tab.see('Costs 1 unit', '.cost-strip');
+    await tab.run();
+    await tab.see('"categories"', '.result-window');
+    await expectAccessible(tab, 'graphiql');
+    for (const width of process.env.AT_LENGTH === '1' ? [1280, 390] : [390]) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const panel of ['Build', 'Cost and REST', 'History', 'Documentation Explorer', 'Examples']) {
+        await openPanel(panel);
+        expect(await violationsOf(tab), panel).toEqual([]);
+      }
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await tab.done('graphiql-panels', MISMATCH);
   }, 120_000);
 
   it('copies the operation as curl, as code that runs and as a link that opens it, never with the key', async () => {
-    const tab = await kit.open('/graphql', { key: kit.gateway.key });
-    const { page } = tab;
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await tab.write(`mutation Exact($id: ID!) { createOrder(input: { id: $id }) { id } }`);
     await tab.write(`{ "id": ${BIG} } // beyond 2^53`, '.graphiql-editor-tool');
@@ -244,70 +368,14 @@ withBrowser('GraphiQL', (kit) => {
     await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('mutation updateOrder(');
     expect(await page.locator('.graphiql-editor-tool').innerText()).toContain('"complete"');
     expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
-    await tab.leave('graphiql-copied');
-  }, 90_000);
-
-  it('shows the equivalent REST call and what it omits', async () => {
-    const tab = await kit.open('/graphql', { key: kit.gateway.key });
-    const { page } = tab;
-    await openPanel(tab, 'Cost and REST');
-    const equivalents = {
-      '{ pet(id: 7) { name } }': 'GET /pets/7',
-      '{ pets(first: 5, after: "3", filter: { status: [available, sold], categoryId: 2 }) { nodes { id } } }':
-        'GET /pets?status=available&status=sold&categoryId=2&limit=5&after=3',
-      '{ category(id: 1) { pets(first: 2) { nodes { id } } } }': 'GET /categories/1/pets?limit=2',
-      '{ category(id: 1) { name } }': 'GET /categories/1',
-      'mutation { updatePet(id: 1, input: { status: sold }) { id } }': 'PATCH /pets/1\n\n{"status":"sold"}',
-      'mutation { deleteOrder(id: 9) }': 'DELETE /store/orders/9',
-      'mutation { createCategory(input: { name: "Fish" }) { id } }': 'POST /categories\n\n{"name":"Fish"}',
-    };
-    for (const [query, call] of Object.entries(equivalents)) {
-      await tab.write(query);
-      await expect.poll(() => page.locator('.rest-equivalent pre').innerText({ timeout: 5_000 })).toBe(call);
-    }
-    await tab.write('{ pet(id: 7) { category { name } } }');
-    await tab.see('It omits nested data (category)', '.rest-equivalent p');
-    await tab.write('{ pets(last: 5) { nodes { id } } }');
-    await tab.see('It omits the argument last', '.rest-equivalent p');
-    await tab.write('{ a: pet(id: 7) { name } b: pet(id: 8) { name } }');
-    await tab.see('No single REST call is equivalent.', '.panel p');
-    await tab.leave('graphiql-rest-equivalent');
-  }, 90_000);
-
-  it('explains an exhausted budget and an unreachable server', async () => {
-    const key = await kit.gateway.newKey('enterprise', { perMinute: 2, perDay: 100 });
-    const tab = await kit.open('/graphql', { key });
-    const { page } = tab;
-    await tab.see('Minute: 2 of 2 left', '.cost-strip');
-    for (const left of [1, 0]) {
-      await tab.run();
-      await tab.see(`Minute: ${left} of 2 left`, '.cost-strip');
-    }
-    await tab.run();
-    await tab.see('RATE_LIMITED', '.result-window');
-    await tab.see(/Minute: 0 of 2 left, resets in \d+ s/, '.used-up');
-    await tab.picture('graphiql-used-up');
-
-    await page.route(/\/graphql(\/cost)?$/, (route) => route.abort());
-    await tab.run();
-    // The result editor wraps lines, so only a single word can be matched.
-    await tab.see('reached', '.result-window');
-    await tab.write('{ pet(id: 4) { id } }');
-    await tab.see('The server cannot be reached.', '.cost-strip');
-    expect(await tab.answer.innerText()).not.toContain('stack');
-    await tab.leave('graphiql-away', /4\d\d|ERR_FAILED/);
+    await tab.done('graphiql-copied');
   }, 90_000);
 
   it.runIf(schema.getSubscriptionType())(
     'shows all events of a subscription, newest first and exactly, with its cost, until it ends or is stopped',
     async () => {
-      // A gateway of its own, because it refuses new streams afterwards.
-      const gateway = await TestGateway.start(kit.gateway.store, {}, kit.gateway.clock);
-      onTestFinished(() => gateway.close());
-      const key = await gateway.newKey('pro');
-      const tab = await openTab(kit.browser, gateway.url, '/graphql', { key });
-      const { page } = tab;
-      await tab.see('Costs 1 unit', '.cost-strip');
+      const { gateway } = kit;
+      await tab.useKey(await gateway.newKey('pro'));
       await tab.write('subscription { events(types: [order_created]) { data } }');
       await tab.see('order_created', '.graphiql-query-editor .view-lines');
       await tab.run();
@@ -331,34 +399,11 @@ withBrowser('GraphiQL', (kit) => {
       await tab.run();
       await stop.waitFor();
       await tab.see('Minute: 297 of 300 left', '.cost-strip');
+      // The gateway refuses new streams from now on, so this test is the last.
       gateway.endStreams();
       await tab.see('The server ended the stream.', '.result-window');
-      await tab.leave('graphiql-subscription', /ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET)/);
+      await tab.done('graphiql-subscription', /ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET)/);
     },
     60_000,
   );
-
-  it('runs an operation and opens an example on a phone, with the response in view', async () => {
-    const tab = await kit.open('/graphql', { width: 390, scheme: 'dark', key: kit.gateway.key });
-    const { page } = tab;
-    await tab.see('Costs 1 unit', '.cost-strip');
-    await tab.run();
-    await tab.see('"categories"', '.result-window');
-    const inView = () =>
-      page.locator('.result-window').evaluate((result) => {
-        const { top, bottom } = result.getBoundingClientRect();
-        return top >= 0 && bottom <= innerHeight;
-      });
-    await expect.poll(inView).toBe(true);
-    await page.getByRole('button', { name: 'Show Examples' }).click();
-    await page.getByRole('button', { name: 'One pet', exact: true }).click();
-    await expect.poll(() => tab.editorText()).toContain('query Pet');
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
-    await page.setViewportSize({ width: 1280, height: 900 });
-    await tab.goto('/graphql');
-    await page.locator('.examples').waitFor({ timeout: 15_000 });
-    const editor = await page.locator('.graphiql-editors').boundingBox();
-    expect(editor!.width).toBeGreaterThanOrEqual(520);
-    await tab.leave('graphiql-phone');
-  }, 60_000);
 });

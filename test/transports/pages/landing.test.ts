@@ -1,33 +1,21 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasBrowser, launch, openTab, withBrowser } from '../../kit/browser.ts';
-import { type ServerProcess, startServer } from '../../kit/process.ts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { developmentKey } from '../../../src/sample.ts';
+import { expectAccessible, expectSkipLink, openTab, withBrowser } from '../../kit/browser.ts';
+import { TestGateway } from '../../kit/gateway.ts';
 
-describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
-  let home: string;
-  let server: ServerProcess;
-  let browser: Browser;
-
+withBrowser('the landing page with a development key', (kit) => {
+  let gateway: TestGateway;
   beforeAll(async () => {
-    home = mkdtempSync(join(tmpdir(), 'petstore-browser-'));
-    // The real entry point, because it creates the development key and passes it to the pages.
-    server = await startServer({ DATA_FILE: join(home, 'petstore.db'), LOG_LEVEL: 'silent' });
-    browser = await launch();
-  }, 60_000);
-
-  afterAll(async () => {
-    server?.child.kill();
-    await server?.exited;
-    rmSync(home, { recursive: true, force: true });
+    const { store, clock } = kit.gateway;
+    const key = (await developmentKey(store, true, Date.now()))!;
+    gateway = await TestGateway.start(store, {}, clock, { developmentKey: key });
   });
+  afterAll(() => gateway?.close());
 
   it('leads to a first call, a nested query, live events and both explorers without entering a key', async () => {
-    const tab = await openTab(browser, server.url, '/');
+    const tab = await openTab(kit.browser, gateway.url, '/');
     const { page } = tab;
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await tab.see('Business: ', '#key-status');
@@ -58,13 +46,21 @@ describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
     await tab.see('Listening: 1 event', '#live [role="status"]');
     await tab.picture('landing-live');
 
+    const order = page.getByRole('link', { name: 'Order a pet in the REST docs' });
+    const toOrder = await order.getAttribute('href');
     await page.getByRole('link', { name: 'Open GraphiQL' }).click();
     await tab.see('Costs 1 unit', '.cost-strip');
     await tab.run();
     await tab.see('Loyal, loud and always hungry', '.result-window');
-    await page.goto(server.url);
-    await page.getByRole('link', { name: 'Order a pet in the REST docs' }).click();
-    const create = page.locator('section[id$="/createOrder"]');
+
+    await page.getByRole('button', { name: 'Show Cost and REST' }).click();
+    await tab.write('{ category(id: 1) { name } }');
+    await page.getByRole('link', { name: 'getCategory in the REST docs' }).click();
+    const section = (operationId: string) => page.locator(`section[id$="/${operationId}"]`);
+    await section('getCategory').waitFor({ timeout: 15_000 });
+    expect(new URL(page.url()).hash).toBe('#tag/Pets/getCategory');
+    await page.goto(gateway.url + toOrder);
+    const create = section('createOrder');
     await create.getByRole('button', { name: 'Test Request' }).click({ timeout: 15_000 });
     await page.getByRole('button', { name: /^Send/ }).first().click({ timeout: 15_000 });
     await tab.see('"complete": false', '[aria-label="Response body"]');
@@ -73,9 +69,12 @@ describe.skipIf(!hasBrowser)('the landing page of a development server', () => {
 });
 
 withBrowser('the landing page without a development key', (kit) => {
-  it('shows the budget of an example until a key is entered, which the copied command has and the page has not', async () => {
+  it('is accessible, and shows the budget of an example until a key is entered, which the copied command has and the page has not', async () => {
     const tab = await kit.open('/');
     const { page } = tab;
+    await tab.see('Enter an API key', '#key-status');
+    await expectSkipLink(tab);
+    await expectAccessible(tab, 'landing');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const left = page.locator('#gauges [role="meter"]').first();
     await page.getByRole('button', { name: 'Listen' }).click();
