@@ -23,9 +23,10 @@ describe.runIf(binary)('a start without MongoDB', () => {
   }, async () => {
     const port = await freePort();
     const store = { MONGODB_URI: mongoUri('late', `mongodb://127.0.0.1:${port}/?directConnection=true`) };
+    // A server of one process starts as each worker does.
     const settings = [
-      { WORKERS: '1', SAMPLE_DATA: 'on' },
-      { WORKERS: '2', SAMPLE_DATA: 'off' },
+      { WORKERS: '2', SAMPLE_DATA: 'on' },
+      ...(process.env.AT_LENGTH === '1' ? [{ WORKERS: '1', SAMPLE_DATA: 'off' }] : []),
     ];
     running.push(...(await Promise.all(settings.map((setting) => startServer({ ...store, ...setting })))));
     const status = async ({ url }: ServerProcess, path: string, key?: string) =>
@@ -35,7 +36,7 @@ describe.runIf(binary)('a start without MongoDB', () => {
       status(server, '/health/ready'),
       status(server, '/pets', `petstore_${'a'.repeat(43)}`),
     ]);
-    expect(await Promise.all(statuses)).toEqual([200, 503, 503, 200, 503, 503]);
+    expect(await Promise.all(statuses)).toEqual(running.flatMap(() => [200, 503, 503]));
 
     // The log names the host only: a connection string may contain a password.
     for (const { output } of running)
@@ -58,7 +59,7 @@ describe.runIf(binary)('a start without MongoDB', () => {
     await mongo.stop();
     const began = Date.now();
     for (const { child } of running) child.kill('SIGTERM');
-    expect(await Promise.all(running.map(({ exited }) => exited))).toEqual([0, 0]);
+    expect(await Promise.all(running.map(({ exited }) => exited))).toEqual(running.map(() => 0));
     expect(Date.now() - began).toBeLessThan(10_000);
   });
 });
