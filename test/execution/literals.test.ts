@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { extractLiterals } from '../../src/execution/literals.ts';
 import { Operations } from '../../src/execution/operations.ts';
 import { schema } from '../../src/execution/schema.ts';
-import { dataOf, makeWorld, onEachEngine, query } from '../kit/petstore.ts';
+import { dataOf, makeWorld, query, sqlite, useGateway } from '../kit/petstore.ts';
 
 const extracted = (text: string) => extractLiterals(schema, parse(text));
 
@@ -72,7 +72,9 @@ describe('their price', () => {
   });
 });
 
-onEachEngine('a list of literals', (kit) => {
+describe('a list of literals', () => {
+  const kit = useGateway(sqlite);
+
   afterEach(() => vi.restoreAllMocks());
 
   it('is coerced once for all rows, however often it is sent', async () => {

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { Category as CategoryRecord } from '../../src/domains/category/category.ts';
 import { Order as OrderRecord } from '../../src/domains/order/order.ts';
 import { Pet as PetRecord } from '../../src/domains/pet/pet.ts';
+import { cases } from '../kit/cases.ts';
 import { type Kit, onEachEngine, query } from '../kit/petstore.ts';
 
 /**
@@ -461,7 +462,7 @@ const literal = (key: string, value: unknown): string =>
   key === 'name' ? JSON.stringify(value) : String(value);
 
 onEachEngine('random mutations', (kit, engine) => {
-  const runs = engine.name === 'sqlite' ? Number(process.env.MODEL_RUNS ?? 25) : 3;
+  const runs = engine.name === 'sqlite' ? Number(process.env.MODEL_RUNS ?? cases(10, 25)) : cases(2, 3);
   let clients = 0n;
   const newClient = () => new Client(kit, 10n ** 12n * ++clients);
 

@@ -109,7 +109,7 @@ describe('responses of compiled operations', () => {
           expect(compiled.json.data.category.name).toBe(name);
         }
       }),
-      { numRuns: Number(process.env.PROPERTY_RUNS ?? cases(20, 100)) },
+      { numRuns: Number(process.env.PROPERTY_RUNS ?? cases(8, 100)) },
     );
   });
 });

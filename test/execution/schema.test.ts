@@ -12,6 +12,7 @@ import {
   query,
   sqlite,
   useGateway,
+  type World,
 } from '../kit/petstore.ts';
 
 const LARGEST = '9223372036854775807';
@@ -248,10 +249,15 @@ describe('the schema', () => {
   });
 });
 
-onEachEngine('GraphQL operations', (kit) => {
+onEachEngine('GraphQL operations', (kit, { name: engine }) => {
+  /** What queries and refused mutations leave as it is. */
+  let reading: World | undefined;
+  let refusing: World | undefined;
+
   // Twice, because the second run is compiled.
   it.each(QUERIES)('returns the data of the query %s', async (operation, data) => {
-    const world = await makeWorld(kit);
+    reading ??= await makeWorld(kit);
+    const world = reading;
     for (let time = 0; time < 2; time++) {
       const sent = await query(kit.gateway, fill(operation, world));
       expect(JSON.stringify(dataOf(sent)), sent.about).toBe(fill(data, world));
@@ -265,7 +271,8 @@ onEachEngine('GraphQL operations', (kit) => {
   });
 
   it.each(REFUSALS)('fails %s with %s', async (operation, code, status, message) => {
-    const world = await makeWorld(kit);
+    refusing ??= await makeWorld(kit);
+    const world = refusing;
     const sent = await query(kit.gateway, `mutation { result: ${fill(operation, world)} }`);
     // The operation ran, so the HTTP status is 200.
     expect(sent.status, sent.about).toBe(200);
@@ -282,8 +289,12 @@ onEachEngine('GraphQL operations', (kit) => {
     });
   });
 
-  it.each(INVALID)('refuses %s with %s before anything runs', async (operation, code, _status, message) => {
-    const world = await makeWorld(kit);
+  // Above the store.
+  const invalid = engine === 'sqlite' ? INVALID : INVALID.slice(0, 1);
+
+  it.each(invalid)('refuses %s with %s before anything runs', async (operation, code, _status, message) => {
+    refusing ??= await makeWorld(kit);
+    const world = refusing;
     const other = `other: createCategory(input: {name: "Never"}) { id }`;
     const sent = await query(kit.gateway, `mutation { ${other} result: ${fill(operation, world)} }`);
     expectQueryRefusal(sent, code as 'VALIDATION_FAILED', fill(message, world));

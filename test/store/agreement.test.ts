@@ -234,7 +234,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('both engines', () => {
       const sequence = fc.array(anyStep, { minLength: 5, maxLength: 40, size: 'max' });
       await fc.assert(
         fc.asyncProperty(sequence, (steps) => agree([...initialSteps, ...steps], transactions)),
-        { numRuns: cases(5, 10), interruptAfterTimeLimit: 90_000 },
+        { numRuns: cases(3, 10), interruptAfterTimeLimit: 90_000 },
       );
     },
   );
@@ -251,7 +251,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('both engines', () => {
           }),
         );
       }),
-      { numRuns: cases(3, 5), interruptAfterTimeLimit: 40_000 },
+      { numRuns: cases(2, 5), interruptAfterTimeLimit: 40_000 },
     );
   });
 

@@ -10,6 +10,7 @@ import { andThen, type MaybePromise } from '../../src/foundation/maybe-promise.t
 import type { ApiKey, IdempotentCall, Limits, Store, Transaction } from '../../src/store/store.ts';
 import type { Page, PageRequest, Tables } from '../../src/store/table.ts';
 import { chargeUsage, DAY, FIRST_BAN, initialUsage, MINUTE, STRIKES_TO_BAN } from '../../src/store/usage.ts';
+import { cases } from '../kit/cases.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
 const MAX = '9223372036854775807';
@@ -193,7 +194,7 @@ describe.each(engines)('$name', (engine) => {
           const expected = pageOf(matching(categoryId, status), makeRequest());
           expect(await store.table(Pet).page({ status, categoryId }, makeRequest())).toEqual(expected);
         }),
-        { numRuns: runs(300, 60) },
+        { numRuns: runs(cases(60, 300), cases(15, 60)) },
       );
     });
 
@@ -220,7 +221,7 @@ describe.each(engines)('$name', (engine) => {
             );
           },
         ),
-        { numRuns: runs(200, 30) },
+        { numRuns: runs(cases(40, 200), cases(8, 30)) },
       );
     });
 
@@ -991,7 +992,7 @@ describe.each(engines)('$name', (engine) => {
             expected = pure.usage;
           }
         }),
-        { numRuns: runs(100, 12) },
+        { numRuns: runs(cases(30, 100), cases(4, 12)) },
       );
     });
 

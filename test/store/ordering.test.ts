@@ -7,6 +7,7 @@ import { Meter } from '../../src/foundation/meter.ts';
 import type { AnyRecord } from '../../src/foundation/record.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { PageRequest, Table } from '../../src/store/table.ts';
+import { cases } from '../kit/cases.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
 type Values = Record<string, unknown> & { id: string };
@@ -89,6 +90,7 @@ const NAMES = [
 ];
 
 describe.each(engines)('ordering ($name)', (engine) => {
+  const limits = [5, 1, 3, 100].slice(0, engine.name === 'sqlite' ? 4 : cases(1, 4));
   let opened: OpenedStore;
   let store: Store;
   const all = { pets: [] as Values[], categories: [] as Values[], orders: [] as Values[] };
@@ -138,7 +140,7 @@ describe.each(engines)('ordering ($name)', (engine) => {
       [{}, { complete: true }, { petId: '@0' }, { petId: '@1', complete: false }],
     ],
   ];
-  const cases = lists.flatMap(([record, name, sorts, filters]) =>
+  const rows = lists.flatMap(([record, name, sorts, filters]) =>
     sorts.flatMap((sort) =>
       [false, true].flatMap((descending) =>
         filters.map((filter) => ({ record, name, sort, descending, filter })),
@@ -146,7 +148,7 @@ describe.each(engines)('ordering ($name)', (engine) => {
     ),
   );
 
-  it.each(cases)('gives $name by $sort (descending: $descending) with $filter in any pages', async (one) => {
+  it.each(rows)('gives $name by $sort (descending: $descending) with $filter in any pages', async (one) => {
     const { record, name, sort, descending } = one;
     const filter = Object.fromEntries(
       Object.entries(one.filter).map(([field, value]) => {
@@ -160,7 +162,7 @@ describe.each(engines)('ordering ($name)', (engine) => {
       );
     const expected = sorted(all[name].filter(matches), sort, descending);
     const table = store.table(record);
-    for (const limit of [1, 3, 7, 100]) {
+    for (const limit of limits) {
       for (const backward of [false, true]) {
         const read = (request: PageRequest) => table.page(filter as never, request);
         expect((await readAll(read, sort, descending, limit, backward)).records).toEqual(expected);
@@ -187,7 +189,7 @@ describe.each(engines)('ordering ($name)', (engine) => {
           const wanted = { ...filter, name: { prefix: start } };
           for (const backward of [false, true]) {
             const read = (request: PageRequest) => table.page(wanted, request);
-            expect((await readAll(read as never, 'name', descending, 3, backward)).records).toEqual(expected);
+            expect((await readAll(read as never, 'name', descending, 5, backward)).records).toEqual(expected);
           }
           expect(await table.count(wanted)).toBe(expected.length);
         }
