@@ -1,5 +1,6 @@
 import { getIntrospectionQuery } from 'graphql';
 import { PetStatus } from '../../src/domains/pet/pet.ts';
+import { encodeCursor } from '../../src/foundation/cursor.ts';
 
 /** An HTTP request. */
 export interface RawRequest {
@@ -188,6 +189,10 @@ export const ATTACKS: readonly Attack[] = [
   unique(
     'a mutation with 4,802 lists below it',
     `mutation { ${names(2, (m) => `updateCategory(id: ${m + 1}, input: {}) { pets(first: 49) { nodes { ${names(49, (n) => `orders(first: 1, after: "${n}") { nodes { id } }`)} } } }`)} }`,
+  ),
+  unique(
+    'a mutation with 4,802 lists in another order below it',
+    `mutation { ${names(2, (m) => `updateCategory(id: ${m + 1}, input: {}) { ...F }`)} } fragment F on Category { pets(first: 49) { nodes { ${names(49, (n) => `orders(first: 1, sort: shipDate_asc, after: "${encodeCursor('shipDate', { id: `${n + 1}`, value: '2020-01-01T00:00:00Z' })}") { nodes { id } }`)} } } }`,
   ),
   ...['order.deleted', 'webhook.test'].map((type) => ({
     name: `events of a type that is rare: ${type}`,
