@@ -6,6 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dropDatabase, mongoUri } from './kit/mongo.ts';
 import { runKeys, type ServerProcess, startServer } from './kit/process.ts';
 
+/** Longer than a server with a working log takes to exit, shorter than the grace period of a supervisor. */
+const EXIT_TIMEOUT = 8_000;
+
 /** The child processes of a process, as listed by Linux. */
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
@@ -80,11 +83,39 @@ describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')('WO
     expect(server.output()).toContain('exited and will be replaced');
   });
 
-  it('stops its workers on SIGTERM and exits with 0', { timeout: 30_000 }, async () => {
+  it('logs whole lines from both workers, and stops them on SIGTERM, even if the log is not read', {
+    timeout: 60_000,
+  }, async () => {
+    const log = server.child.stdout!;
+    /** Requests that are refused for lack of a key. Their path is in their log line. */
+    const produceLines = async (count: number, path: string) => {
+      for (let sent = 0; sent < count; sent += 50) {
+        const replies = Array.from({ length: 50 }, () => get(path, { 'x-api-key': '' }));
+        for (const { status } of await Promise.all(replies)) expect([401, 429]).toContain(status);
+      }
+    };
+    log.pause();
+    const before = server.output().length;
+    await produceLines(500, '/pets');
+    expect((await get('/health/ready')).status).toBe(200);
+    log.resume();
+    const lines = () =>
+      server
+        .output()
+        .slice(before)
+        .split('\n')
+        .filter((line) => line.includes('"path":"/pets"'));
+    await expect.poll(() => lines().length, { timeout: 10_000 }).toBeGreaterThanOrEqual(500);
+    expect(new Set(lines().map((line) => JSON.parse(line).worker)).size).toBe(2);
+
+    log.pause();
+    await produceLines(300, `/${'x'.repeat(15_000)}`);
     const children = childrenOf(server.child.pid!);
     expect(children).toHaveLength(2);
+    const began = performance.now();
     server.child.kill('SIGTERM');
     expect(await server.exited).toBe(0);
+    expect(performance.now() - began).toBeLessThan(EXIT_TIMEOUT);
     for (const child of children) expect(() => process.kill(child, 0)).toThrow('ESRCH');
   });
 

@@ -1,11 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { type ServerProcess, type StartOptions, startServer } from '../kit/process.ts';
 
 /** Longer than a server with a working log takes to exit, shorter than the grace period of a supervisor. */
@@ -25,11 +23,10 @@ afterEach(async () => {
   rmSync(home, { recursive: true });
 });
 
-const start = async (options: StartOptions, settings: Record<string, string> = {}) => {
-  server = await startServer({ DATA_FILE: join(home, 'petstore.db'), ...settings }, options);
+const start = async (options: StartOptions) => {
+  server = await startServer({ DATA_FILE: join(home, 'petstore.db') }, options);
 };
 
-/** Uses a new connection, so that any worker may serve it. */
 const get = (path: string): Promise<{ status: number; text: string }> =>
   new Promise((resolve, reject) => {
     const sent = request(server.url + path, { agent: false }, (response) => {
@@ -63,11 +60,8 @@ async function expectCleanExit(): Promise<void> {
 
 // Pipes and full disks behave as on Linux.
 describe.runIf(process.platform === 'linux')('the log when it cannot be written', { timeout: 60_000 }, () => {
-  it.each<[what: string, output: StartOptions['output']]>([
-    ['to a full device', { file: '/dev/full' }],
-    ['to a pipe whose reader is gone', 'closed'],
-  ])('drops and counts lines %s, without affecting requests or the exit', async (_name, output) => {
-    await start({ output });
+  it('drops and counts lines to a pipe whose reader is gone, without affecting requests or the exit', async () => {
+    await start({ output: 'closed' });
     await produceLines(100, '/pets');
     await expect.poll(dropped).toBeGreaterThan(100);
     expect((await get('/health/ready')).status).toBe(200);
@@ -112,6 +106,7 @@ describe.runIf(process.platform === 'linux')('the log when it cannot be written'
     await start({ output: { file }, limits: '-Sf 1500' });
     await produceLines(100, LONG_PATH);
     await expect.poll(dropped).toBeGreaterThan(0);
+    expect((await get('/health/ready')).status).toBe(200);
     execFileSync('prlimit', ['--pid', String(server.child.pid), '--fsize=unlimited']);
     const log = () => readFileSync(file, 'utf8');
     await expect.poll(log, { timeout: 10_000 }).toContain('log lines were dropped');
@@ -126,29 +121,3 @@ describe.runIf(process.platform === 'linux')('the log when it cannot be written'
     await expectCleanExit();
   });
 });
-
-describe.runIf(process.env.TEST_MONGODB_URI && process.platform === 'linux')(
-  'the log of WORKERS=2 to an unread pipe',
-  { timeout: 90_000 },
-  () => {
-    const database = `log-${randomUUID().slice(0, 8)}`;
-    afterEach(() => dropDatabase(database));
-
-    it('blocks neither requests nor the exit, and has whole lines from both workers', async () => {
-      await start({ output: 'unread' }, { MONGODB_URI: mongoUri(database), WORKERS: '2' });
-      await produceLines(800, '/pets');
-      expect((await get('/health/ready')).status).toBe(200);
-      let text = '';
-      server.child.stdout!.on('data', (chunk) => {
-        text += chunk;
-      });
-      const lines = () => text.split('\n').filter((line) => line.includes('"requestId"'));
-      await expect.poll(() => lines().length, { timeout: 10_000 }).toBeGreaterThanOrEqual(800);
-      const workers = new Set(lines().map((line) => JSON.parse(line).worker));
-      expect(workers.size).toBe(2);
-      server.child.stdout!.pause();
-      await produceLines(300, LONG_PATH);
-      await expectCleanExit();
-    });
-  },
-);
