@@ -89,14 +89,15 @@ describe.each(engines.map(({ name }) => [name]))('open streams of a key that cha
     const ended = await Promise.all(
       ending.map(async ([what, , error]) => ({ what, error, ...(await make()) })),
     );
+    const lasted = await Promise.all(
+      lasting.map(async ([what, , seen]) => ({ what, seen, ...(await make()) })),
+    );
+    // Opened last, and keys are checked in this order: when these streams end, all others know their keys.
     const expiring = {
       what: 'expiring from the start',
       error: UNAUTHENTICATED,
       ...(await make(clock.now() + 5 * SECONDS)),
     };
-    const lasted = await Promise.all(
-      lasting.map(async ([what, , seen]) => ({ what, seen, ...(await make()) })),
-    );
 
     for (const [i, { apiKey }] of ended.entries()) {
       const change = ending[i]![1](apiKey);
