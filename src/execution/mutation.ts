@@ -87,6 +87,9 @@ function mutateAlone(context: Context, { field, execute }: MutationPart): MaybeP
   );
 }
 
+/** Index entries that payloads read in a transaction may examine: about 20 ms. */
+const INDEX_ENTRIES_IN_TRANSACTION = 5_000;
+
 async function mutateTogether(
   context: Context,
   parts: readonly MutationPart[],
@@ -99,6 +102,8 @@ async function mutateTogether(
       'This server uses a standalone MongoDB, which has no transactions and cannot write several fields atomically. Send one field per operation.',
     );
   }
+  // The embedded store reads in a transaction without letting others in.
+  context.meter.limit('indexEntries', INDEX_ENTRIES_IN_TRANSACTION);
   // Each attempt has its own, and the last one counts.
   let execution: Execution;
   const work = (transaction: Transaction) => {

@@ -295,19 +295,17 @@ describe('a filter without an index for the order', () => {
     const pages = await store
       .table(Pet)
       .pagesByParent('categoryId', parents, wanted, { limit: 2, order }, meter);
-    // The third page was known.
-    expect(meter.left('indexEntries')).toBe(100);
-    meter.spend('indexEntries', 100);
+    expect(meter.left('indexEntries')).toBe(0);
     const page = await store.table(Pet).page(wanted, { limit: 9, order }, meter);
     for (const { items, hasMore, end } of [...pages, page]) {
       expect(items.length).toBeLessThan(2);
       expect([hasMore, end?.value]).toEqual([true, 'N0']);
     }
     const [place] = pages;
-    // 100 of 643 with this name were examined.
+    // 300 of 643 with this name were examined.
     const next = { ...order, afterValue: place!.end!.value };
     const { end } = await store.table(Pet).page(wanted, { limit: 9, after: place!.end!.id, order: next });
-    expect(end?.value).toBe('N1');
+    expect(end?.value).toBe('N2');
     expect(() => store.table(Pet).count({ name: { prefix: 'n0' } }, meter)).toThrow('index entries');
   });
 

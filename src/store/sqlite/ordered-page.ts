@@ -1,4 +1,5 @@
 import type { Position, SortValue } from '../../foundation/cursor.ts';
+import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { tooManyToCount } from '../conflicts.ts';
@@ -14,8 +15,16 @@ import {
 } from '../order.ts';
 import type { Page, PageRequest } from '../table.ts';
 import { columnName, columnsOf, sortColumn, sortIndexName } from './columns.ts';
-import type { Conditions } from './conditions.ts';
+import { type Conditions, idList } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
+
+/** Stands for the value of an outer query's `parent`. */
+const PARENT = Symbol('parent.value');
+
+/** What rows match. */
+type Filter = Omit<Conditions, 'equal'> & {
+  equal: readonly (readonly [column: string, value: Value | typeof PARENT])[];
+};
 
 /** A statement that selects rows, with its parameters. */
 interface Query {
@@ -40,59 +49,92 @@ interface Range {
   sort: string | undefined;
   part: Part;
   plan: SortPlan | undefined;
-  where: Conditions;
+  where: Filter;
+}
+
+/** A list of which a page is read: of one parent, or the only one. */
+interface List<T> {
+  parent: Id | undefined;
+  items: T[];
 }
 
 /**
- * Reads a page in any order.
+ * Reads pages in any order: of one list, or of one for each parent. A part of all lists is one statement, which
+ * examines index entries once for all of them.
  *
+ * @param ofParents the column that refers to parents, and the parents; undefined for a single list
  * @param most index entries to examine if no index has all conditions
- * @param read runs a query for all columns of some rows
+ * @param json SQL for all columns of a row
  */
-export function readOrderedPage<T>(
+export function readOrderedPages<T>(
   db: SqliteConnection,
   record: AnyRecord,
-  where: Conditions,
+  ofParents: { column: string; parents: readonly Id[] } | undefined,
+  conditions: Conditions,
   request: PageRequest,
   most: number,
-  read: (sql: string, params: Value[]) => T[],
-): Page<T> & { examined: number } {
+  json: string,
+  decode: (row: readonly unknown[]) => T,
+): { pages: Page<T>[]; examined: number } {
   const { limit, backward } = request;
+  const where: Filter = ofParents
+    ? { ...conditions, equal: [...conditions.equal, [ofParents.column, PARENT]] }
+    : conditions;
   const sort = request.order?.field ?? where.prefix?.field;
   const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
   const plan = sort === undefined ? undefined : planFor(record, sort, where);
-  const items: T[] = [];
+  const lists = (ofParents?.parents ?? [undefined]).map((parent): List<T> => ({ parent, items: [] }));
+  const order = request.order ?? { field: sort, descending: false };
   let examined = 0;
   let end: Position | undefined;
-  const order = request.order ?? { field: sort, descending: false };
   for (const part of segmentsOf(field, { ...request, order }, where.prefix?.text).flatMap(partsOf)) {
+    const open = lists.filter(({ items }) => items.length <= limit);
+    if (open.length === 0 || end) break;
     const range: Range = { record, sort, part, plan, where };
-    const isExact = plan === undefined || plan.isExact;
-    const window = isExact ? undefined : most - examined;
-    const { sql, params } = rowsOf(range, limit + 1 - items.length, window);
-    items.push(...read(sql, params));
-    if (items.length > limit) break;
+    const window = plan === undefined || plan.isExact ? undefined : most - examined;
+    const wanted = limit + 1 - Math.min(...open.map(({ items }) => items.length));
+    const { sql, params } = rowsOf(range, wanted, window);
+    const found = eachOf<(readonly unknown[])[]>(
+      db,
+      { sql: `select json_group_array(${json}) from (${sql})`, params },
+      open,
+    );
+    for (const [i, rows] of found.entries()) open[i]!.items.push(...rows.map(decode));
     if (window === undefined) continue;
+    // The entries of a single list that is full are as few as its rows, but for what a filter left out.
+    if (!ofParents && lists[0]!.items.length > limit) break;
     const { count, last } = examinedOf(db, range, window);
     examined += count;
-    if (examined < most) continue;
     end = last;
-    break;
   }
-  const hasMore = items.length > limit || end !== undefined;
-  if (items.length > limit) {
-    items.length = limit;
-    end = undefined;
-  }
-  if (backward) items.reverse();
-  return { items, hasMore, examined, ...(end && { end }) };
+  const pages = lists.map(({ items }): Page<T> => {
+    const isFull = items.length > limit;
+    if (isFull) items.length = limit;
+    if (backward) items.reverse();
+    return { items, hasMore: isFull || end !== undefined, ...(!isFull && end && { end }) };
+  });
+  return { pages, examined };
 }
 
-const conditionsOf = ({ equal, oneOf }: Conditions): number => equal.length + (oneOf ? 1 : 0);
+/** Runs a query with one JSON value for each list. Its SQL may refer to `parent.value`. */
+function eachOf<R>(db: SqliteConnection, { sql, params }: Query, lists: readonly List<unknown>[]): R[] {
+  if (lists[0]!.parent === undefined) return [db.json<R>(sql, params)!];
+  const parents = idList(lists.map(({ parent }) => parent!));
+  const texts = db.json<string[]>(
+    `select json_group_array(value) from (select (${sql}) as value from json_each(?) as parent order by parent.key)`,
+    [...params, parents],
+  )!;
+  return texts.map((text) => JSON.parse(text) as R);
+}
 
-function planFor(record: AnyRecord, sort: string, where: Conditions): SortPlan {
+const conditionsOf = ({ equal, oneOf }: Filter): number => equal.length + (oneOf ? 1 : 0);
+
+function planFor(record: AnyRecord, sort: string, where: Filter): SortPlan {
   const fields = columnsOf(record);
-  const equal = where.equal.map(([name]) => fields.find((column) => column.name === name)!.field);
+  // What depends on the parent is not part of a window, which is read once for all of them.
+  const equal = where.equal
+    .filter(([, value]) => value !== PARENT)
+    .map(([name]) => fields.find((column) => column.name === name)!.field);
   return planOf(record, sort, equal, conditionsOf(where));
 }
 
@@ -118,15 +160,21 @@ function rowsOf(range: Range, limit: number, window: number | undefined): Query 
     return { sql, params: [...runs.flatMap((run) => run.params), limit] };
   }
   const indexed = indexedColumns(range);
-  const entries = entriesOf(range, columns, allOf(where.equal.filter(([name]) => indexed.includes(name))));
+  const entries = entriesOf(
+    range,
+    `${columns}${sortKeyColumn(range)}`,
+    allOf(where.equal.filter(([name]) => indexed.includes(name))),
+  );
   const others = matching(where, indexed);
+  // To find the rows of many parents, SQLite makes an index of the window, which loses its order.
+  const order = where.equal.some(([, value]) => value === PARENT) ? ` ${orderOf(range)}` : '';
   return {
-    sql: `select * from (${entries.sql} limit ?) where ${others.sql} limit ?`,
+    sql: `select * from (${entries.sql} limit ?) where ${others.sql}${order} limit ?`,
     params: [...entries.params, window, ...others.params, limit],
   };
 }
 
-/** How many entries a window has, and the last of them. */
+/** How many entries a window has, and the last of them if they are as many as it allows. */
 function examinedOf(
   db: SqliteConnection,
   range: Range,
@@ -135,18 +183,14 @@ function examinedOf(
   const { record, sort, where } = range;
   const indexed = indexedColumns(range);
   const conditions = allOf(where.equal.filter(([name]) => indexed.includes(name)));
-  const entries = entriesOf(range, 'id', conditions);
-  const count = db.value(`select count(*) from (${entries.sql} limit ?)`, [
-    ...entries.params,
-    window,
-  ]) as number;
-  if (count < window) return { count, last: undefined };
   const { name, read } = columnsOf(record).find((column) => column.field === sort)!;
-  const found = entriesOf(range, `id, ${name}`, conditions);
-  const [id, stored] = db.json<[string, unknown]>(
-    `select json_array(cast(id as text), ${name}) from (${found.sql} limit 1 offset ?)`,
-    [...found.params, window - 1],
+  const entries = entriesOf(range, `id, ${name}`, conditions);
+  const [count, last] = db.json<[number, [Id, unknown] | null]>(
+    `select json_array((select count(*) from (${entries.sql} limit ?)), json((select json_array(cast(id as text), ${name}) from (${entries.sql} limit 1 offset ?))))`,
+    [...entries.params, window, ...entries.params, window - 1],
   )!;
+  if (!last) return { count, last: undefined };
+  const [id, stored] = last;
   const value = (stored === null || !read ? stored : read(stored)) as SortValue;
   return { count, last: { id, value } };
 }
@@ -166,7 +210,7 @@ function entriesOf(range: Range, columns: string, conditions: Query, ordered = t
   };
 }
 
-/** What a compound query needs besides to be ordered. */
+/** What a query of queries needs besides to be ordered. */
 function sortKeyColumn({ record, sort, part }: Range): string {
   if (sort === undefined || part.values !== 'present') return '';
   const column = sortColumn(sort, (record.fields as Fields)[sort]!);
@@ -216,13 +260,13 @@ function rangeConditions({ record, sort, part }: Range): Query {
   return { sql: conditions.join(' and '), params };
 }
 
-const allOf = (equal: Conditions['equal']): Query => ({
-  sql: equal.map(([name]) => `${name} = ?`).join(' and '),
-  params: equal.map(([, value]) => value),
+const allOf = (equal: Filter['equal']): Query => ({
+  sql: equal.map(([name, value]) => `${name} = ${value === PARENT ? 'parent.value' : '?'}`).join(' and '),
+  params: equal.map(([, value]) => value).filter((value) => value !== PARENT),
 });
 
 /** The conditions that an index does not have. */
-function matching({ equal, oneOf }: Conditions, indexed: readonly string[]): Query {
+function matching({ equal, oneOf }: Filter, indexed: readonly string[]): Query {
   const others = allOf(equal.filter(([name]) => !indexed.includes(name)));
   if (!oneOf) return others;
   const any = `${oneOf.column} in (${oneOf.values.map(() => '?').join(', ')})`;

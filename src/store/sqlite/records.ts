@@ -9,7 +9,7 @@ import type { Check, Page, PageRequest } from '../table.ts';
 import { type Column, columnsOf } from './columns.ts';
 import { type Conditions, idList, type Where } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
-import { readOrderedPage } from './ordered-page.ts';
+import { readOrderedPages } from './ordered-page.ts';
 
 /**
  * What follows ids and texts in the JSON of a query. V8 keeps one copy of every string of up to 10 characters that it
@@ -142,7 +142,7 @@ export class Records<T extends { id: Id }> {
 
   page(where: Where, request: PageRequest, meter?: Meter): Page<T> {
     if (!where) return { items: [], hasMore: false };
-    if (isOrdered(where, request)) return this.#orderedPage(where, request, meter);
+    if (isOrdered(where, request)) return this.#orderedPages(undefined, where, request, meter)[0]!;
     const params = pageParams(where, request);
     const shape = pageShape(where, request, '');
     const [page] = this.#pagesOf(shape, params, () => {
@@ -164,12 +164,8 @@ export class Records<T extends { id: Id }> {
     meter?: Meter,
   ): Page<T>[] {
     if (!where) return parents.map(() => ({ items: [], hasMore: false }));
-    if (isOrdered(where, request)) {
-      return parents.map((id, at) => {
-        const ofParent = { ...where, equal: [...where.equal, [parent, BigInt(id)] as const] };
-        return this.#orderedPage(ofParent, request, meter, parents.length - at);
-      });
-    }
+    if (isOrdered(where, request))
+      return this.#orderedPages({ column: parent, parents }, where, request, meter);
     const params = pageParams(where, request, idList(parents));
     const shape = pageShape(where, request, parent);
     return this.#pagesOf(shape, params, () => {
@@ -184,25 +180,30 @@ export class Records<T extends { id: Id }> {
     });
   }
 
-  /** @param pages that share what is left to examine */
-  #orderedPage(where: Conditions, request: PageRequest, meter: Meter | undefined, pages = 1): Page<T> {
-    const most = windowOf(request, meter, pages);
-    const key = JSON.stringify([where, request], (_, value) =>
+  #orderedPages(
+    ofParents: { column: string; parents: readonly Id[] } | undefined,
+    where: Conditions,
+    request: PageRequest,
+    meter: Meter | undefined,
+  ): Page<T>[] {
+    const most = windowOf(request, meter, 1);
+    const key = JSON.stringify([ofParents, where, request], (_, value) =>
       typeof value === 'bigint' ? String(value) : value,
     );
-    const [page] = this.#cachedPages(`ordered ${most} ${key}`, () => {
-      const read = (sql: string, params: Value[]) => {
-        const rows = this.#db.json<(readonly unknown[])[]>(
-          `select json_group_array(${this.#json}) from (${sql})`,
-          params,
-        );
-        return rows!.map(this.#decode);
-      };
-      const { examined, ...found } = readOrderedPage(this.#db, this.#record, where, request, most, read);
+    return this.#cachedPages(`ordered ${most} ${key}`, () => {
+      const { pages, examined } = readOrderedPages(
+        this.#db,
+        this.#record,
+        ofParents,
+        where,
+        request,
+        most,
+        this.#json,
+        this.#decode,
+      );
       meter?.spend('indexEntries', examined);
-      return [found];
+      return pages;
     });
-    return page!;
   }
 
   #pagesOf(shape: string, params: Value[], read: () => Page<T>[]): Page<T>[] {
