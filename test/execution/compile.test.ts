@@ -13,6 +13,7 @@ import { OperationRefused } from '../../src/execution/refusal.ts';
 import { schema } from '../../src/execution/schema.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import type { MaybePromise } from '../../src/foundation/maybe-promise.ts';
+import { Meter } from '../../src/foundation/meter.ts';
 import type { AnyRecord } from '../../src/foundation/record.ts';
 import type { Context } from '../../src/schema/context.ts';
 import { Loaders } from '../../src/schema/loaders.ts';
@@ -73,6 +74,7 @@ function newContext(opened: Store): Context {
   const store = failing(opened);
   const window = { limit: 60, remaining: 59, resetAt: 1_800_000_000_000 };
   return {
+    meter: new Meter(1),
     store,
     principal: {},
     loaders: new Loaders(store),
