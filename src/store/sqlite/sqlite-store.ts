@@ -39,9 +39,6 @@ export interface SqliteOptions {
   cacheSizes?: Readonly<Record<string, number>>;
 }
 
-/** What exports keep of the file in memory, so that they don't displace what others read again. */
-const SCAN_CACHE_KILOBYTES = 2_048;
-
 /** Records to cache by id, for each table. */
 const CACHE_SIZE = 10_000;
 
@@ -69,7 +66,7 @@ export function openSqliteStore(options: SqliteOptions) {
     if (from > 0 && from < LATEST) options.onMigrated?.({ from, to: LATEST });
     refuseUnfinishedImport(db, options.file);
     prepareRecords(db, records);
-    if (isServer) scanned = new SqliteConnection(file, busyTimeout, SCAN_CACHE_KILOBYTES);
+    if (isServer) scanned = new SqliteConnection(file, busyTimeout);
   } catch (error) {
     db?.close();
     ownership?.release();
