@@ -4,7 +4,6 @@ import type { UsageHistory } from '../access/usage-history.ts';
 import { Meter } from '../foundation/meter.ts';
 import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
-import type { Tables } from '../store/table.ts';
 import type { Webhook, WebhookAttempt } from '../store/webhooks.ts';
 import { Loaders } from './loaders.ts';
 
@@ -64,7 +63,7 @@ const MAX_UNINTERRUPTED_COST = 10;
  */
 export const newContext = (
   session: Session,
-  call: { cost: number; isDisconnected?: () => boolean; tables?: Tables | undefined } & Pick<
+  call: { cost: number; isDisconnected?: () => boolean } & Pick<
     Context,
     'requestId' | 'precondition' | 'idempotency'
   >,
@@ -74,7 +73,7 @@ export const newContext = (
     meter,
     principal: session.principal,
     store: session.store,
-    loaders: new Loaders(call.tables ?? session.store, {
+    loaders: new Loaders(session.store, {
       isDisconnected: call.isDisconnected ?? never,
       yieldsBetweenLevels: call.cost > MAX_UNINTERRUPTED_COST,
       meter,

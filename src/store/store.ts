@@ -245,8 +245,6 @@ export interface Store extends Writes, AccessStore, EventStore, WebhookStore {
     call: IdempotentCall,
     work: (transaction: Transaction) => MaybePromise<T>,
   ): MaybePromise<Outcome<T>>;
-  /** For reading whole lists without displacing from memory what others read again, where it makes a difference. */
-  readonly scans?: Tables;
   /** Whether several writes can be atomic, which they cannot on a standalone MongoDB. */
   hasTransactions(): MaybePromise<boolean>;
   /**

@@ -4,7 +4,7 @@ import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { IdempotentCall, OnMigrated, Outcome, Store, Transaction } from '../store.ts';
-import type { Table, TableReads, Tables, TableWrites } from '../table.ts';
+import type { Table, TableReads, TableWrites } from '../table.ts';
 import type { WebhookWrites } from '../webhooks.ts';
 import { apiKeys } from './api-keys.ts';
 import { SqliteConnection } from './connection.ts';
@@ -56,7 +56,6 @@ export function openSqliteStore(options: SqliteOptions) {
   const isServer = role === 'server';
   let ownership: Ownership | undefined;
   let db: SqliteConnection | undefined;
-  let scanned: SqliteConnection | undefined;
   try {
     const file = createFile(options.file);
     if (isServer) ownership = lockDataFile(file, busyTimeout);
@@ -66,7 +65,6 @@ export function openSqliteStore(options: SqliteOptions) {
     if (from > 0 && from < LATEST) options.onMigrated?.({ from, to: LATEST });
     refuseUnfinishedImport(db, options.file);
     prepareRecords(db, records);
-    if (isServer) scanned = new SqliteConnection(file, busyTimeout);
   } catch (error) {
     db?.close();
     ownership?.release();
@@ -82,10 +80,6 @@ export function openSqliteStore(options: SqliteOptions) {
     const cacheSize = isServer ? (cacheSizes[record.plural] ?? CACHE_SIZE) : 0;
     all[record.index] = new SqliteTable(db, record, tableOf, events.append, folding, cacheSize);
   }
-  const scans: SqliteTable<AnyRecord>[] = [];
-  if (scanned)
-    for (const record of records)
-      scans[record.index] = new SqliteTable(scanned, record, tableOf, events.append, folding, 0);
   const table = <R extends AnyRecord>(record: R) => ports[record.index]!.committed as CommittedTable<R>;
   const { reads: webhookStore, writes: webhooksWithin } = webhooks(db);
   const inTransaction: Transaction = {
@@ -107,9 +101,6 @@ export function openSqliteStore(options: SqliteOptions) {
     engine: 'sqlite',
     hasTransactions: () => true,
     table,
-    ...(scanned && {
-      scans: { table: (record) => scans[record.index] as Table<never> } satisfies Tables as Tables,
-    }),
     ...(isServer ? { once, transaction, charge } : serverOnly({ once, transaction, charge })),
     ...events.store,
     ...apiKeys(db),
@@ -134,7 +125,6 @@ export function openSqliteStore(options: SqliteOptions) {
       try {
         close();
       } finally {
-        scanned?.close();
         db.close();
         ownership?.release();
       }

@@ -10,7 +10,6 @@ import type { HttpResponse } from '../../http/response.ts';
 import { type Context, newContext } from '../../schema/context.ts';
 import { limit } from '../../schema/parameter.ts';
 import { isExportable, NDJSON, type Route, repeatableFields } from '../../schema/route.ts';
-import type { Tables } from '../../store/table.ts';
 import { idempotencyFor } from '../idempotency.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -70,8 +69,7 @@ export class DocumentOperation implements RestOperation {
     const source: ExportSource = {
       readPage: async (limit, after) => {
         const page = { ...variables, limit, after };
-        const call = callOf(context, session, session.store.scans);
-        return pageOf(row, page, await this.#operation.read(page, call));
+        return pageOf(row, page, await this.#operation.read(page, callOf(context, session)));
       },
       write: (record) => writeRecord(shape.type, 'integer', record),
       idOf: (record) => idOf(shape, record),
@@ -121,10 +119,9 @@ export class DocumentOperation implements RestOperation {
   }
 }
 
-const callOf = (context: RequestContext, session: Session, tables?: Tables): Context =>
+const callOf = (context: RequestContext, session: Session): Context =>
   newContext(session, {
     cost: ROUTE_COST,
-    tables,
     requestId: context.requestId,
     precondition: preconditionOf(context.header('if-match')),
     idempotency: idempotencyFor(context, 0),
