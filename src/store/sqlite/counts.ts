@@ -4,7 +4,7 @@ import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { type Column, columnsOf } from './columns.ts';
-import { type Conditions, idList } from './conditions.ts';
+import { type Conditions, forEachParent, idList } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 import { countPrefix } from './ordered-page.ts';
 
@@ -148,10 +148,7 @@ export class Counts {
     const kept = this.#keptFor({ ...where, equal: [...where.equal, [parent, null]] });
     if (!kept) return this.#countedByParent(parent, parents, where, params, meter);
     const sum = this.#sumOf(kept, conditionsOf(where, params, `${parent} = parent.value`));
-    return this.#db.json<number[]>(
-      `select json_group_array(n) from (select (${sum}) as n from json_each(?1) as parent order by parent.key)`,
-      params,
-    )!;
+    return this.#db.json<number[]>(forEachParent(sum, '?1'), params)!;
   }
 
   #countedByParent(

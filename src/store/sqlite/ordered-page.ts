@@ -15,7 +15,7 @@ import {
 } from '../order.ts';
 import type { Page, PageRequest } from '../table.ts';
 import { columnName, columnsOf, sortColumn, sortIndexName } from './columns.ts';
-import { type Conditions, idList } from './conditions.ts';
+import { type Conditions, forEachParent, idList } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 
 /** Stands for the value of an outer query's `parent`. */
@@ -120,10 +120,7 @@ export function readOrderedPages<T>(
 function eachOf<R>(db: SqliteConnection, { sql, params }: Query, lists: readonly List<unknown>[]): R[] {
   if (lists[0]!.parent === undefined) return [db.json<R>(sql, params)!];
   const parents = idList(lists.map(({ parent }) => parent!));
-  const texts = db.json<string[]>(
-    `select json_group_array(value) from (select (${sql}) as value from json_each(?) as parent order by parent.key)`,
-    [...params, parents],
-  )!;
+  const texts = db.json<string[]>(forEachParent(sql), [...params, parents])!;
   return texts.map((text) => JSON.parse(text) as R);
 }
 

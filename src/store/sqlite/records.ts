@@ -7,7 +7,7 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import { windowOf } from '../indexes.ts';
 import type { Check, Page, PageRequest } from '../table.ts';
 import { type Column, columnsOf } from './columns.ts';
-import { type Conditions, idList, type Where } from './conditions.ts';
+import { type Conditions, forEachParent, idList, type Where } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 import { readOrderedPages } from './ordered-page.ts';
 
@@ -171,9 +171,7 @@ export class Records<T extends { id: Id }> {
     return this.#pagesOf(shape, params, () => {
       const sql = this.#statement(shape, () => {
         const rows = this.#pageSql(where, request, parent);
-        return `select json_group_array(page) from (
-        select (select json_group_array(${this.#json}) from (${rows})) as page from json_each(?3) as parent order by parent.key
-      )`;
+        return forEachParent(`select json_group_array(${this.#json}) from (${rows})`, '?3');
       });
       const pages = this.#db.json<string[]>(sql, params)!;
       return pages.map((page) => toPage(page, this.#decode, request));
