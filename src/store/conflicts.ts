@@ -21,8 +21,9 @@ export const notUnique = ({ kind }: AnyRecord, fields: readonly string[]) =>
 export const idsExhausted = () => new AppError('CONFLICT', 'There are no ids left to assign.');
 
 /** A count that would examine too much. */
-export const tooManyToCount = () =>
+export const tooManyToCount = (cause?: unknown) =>
   new AppError(
     'QUERY_TOO_COMPLEX',
     'There are too many items to count: use a narrower filter with totalCount.',
+    { cause },
   );

@@ -222,6 +222,42 @@ describe.each(engines)('ordering ($name)', (engine) => {
     );
   });
 
+  it('counts within what is left to examine, which counts at the same time share', async () => {
+    const table = store.table(Pet);
+    const [matched, unmatched] = [{ name: { prefix: 'b' } }, { name: { prefix: 'b' }, categoryId: '9999' }];
+    const entries = all.pets.filter(({ name }) => folded(name as string).startsWith('b')).length;
+    const ids = all.categories.map(({ id }) => id);
+    const petId = all.orders.find((order) => order.petId !== undefined)!.petId as string;
+    const meterWith = (left: number): Meter => {
+      const meter = new Meter(1);
+      meter.spend('indexEntries', meter.left('indexEntries') - left);
+      return meter;
+    };
+    const exhausted = { code: 'QUERY_TOO_COMPLEX', message: expect.stringContaining('index entries') };
+    for (const count of [
+      async (meter: Meter) => await table.count(matched, meter),
+      async (meter: Meter) => await table.count(unmatched, meter),
+      // Once for all parents.
+      async (meter: Meter) => await table.countsByParent('categoryId', ids, matched, meter),
+      async (meter: Meter) => await table.countsByParent('categoryId', ids, unmatched, meter),
+    ]) {
+      const meter = meterWith(2 * entries);
+      const counted = await Promise.allSettled([count(meter), count(meter), count(meter)]);
+      expect(counted.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+      await expect(count(meterWith(entries - 1))).rejects.toMatchObject(exhausted);
+    }
+    for (const count of [
+      async (meter: Meter) => await store.table(Category).count({}, meter),
+      async (meter: Meter) => await store.table(Order).count({ petId }, meter),
+      async (meter: Meter) => await store.table(Order).countsByParent('petId', [petId], {}, meter),
+    ]) {
+      await expect(count(meterWith(0))).rejects.toMatchObject(exhausted);
+      const meter = meterWith(1_000);
+      await count(meter);
+      expect(meter.left('indexEntries')).toBeLessThan(1_000);
+    }
+  });
+
   it('orders the orders of each pet, also of one that is deleted', async () => {
     const ids = [all.pets[0]!.id, all.pets[1]!.id, all.pets[2]!.id];
     for (const descending of [false, true]) {

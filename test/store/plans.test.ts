@@ -50,7 +50,7 @@ function fillWithTies(file: string): void {
 const conditionsOf = (sql: string): string[] =>
   [
     ...sql
-      .replace(/(limit \?\)) where .*$|\(\S+ [^()]*(\([^()]*\))?\) as matches/, '$1')
+      .replace(/(limit \?\)) where .*$|iif\(.*, ''\S* null\) as counted/, '$1')
       .matchAll(/(\w+|\)) ([=<>])=? \(?\?/g),
   ].map(([, column, operator]) => `${column}${operator}?`);
 

@@ -1,17 +1,21 @@
 import type { Collection, Document, Filter } from 'mongodb';
-import { AppError } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
+import type { Meter } from '../../foundation/meter.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
+import { tooManyToCount } from '../conflicts.ts';
+import { MAX_COUNTED } from '../indexes.ts';
 import type { Page, PageRequest } from '../table.ts';
 import type { Attempt } from './attempts.ts';
 import { batch, dedupe, limitConcurrency, singleFlight } from './batching.ts';
 import { type Key, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './errors.ts';
-import { type ListConditions, SearchedPage } from './searched-page.ts';
+import { isList, type ListConditions, SearchedPage, searchOfPrefix } from './searched-page.ts';
 
 /** Time limit for a count in milliseconds, because counting reads everything it counts. */
 const COUNT_TIMEOUT = 1_000;
+/** Records that an index counts as fast as one entry is examined, whose record has to be read. */
+const COUNTED_PER_ENTRY = 20;
 /** Concurrent counts per collection and instance. Each may keep a core of the server busy until its time limit. */
 const MAX_COUNTS = 4;
 /** Maximum ids per command. */
@@ -35,6 +39,19 @@ export interface ParentReference<D> {
   field: string & keyof D;
   /** Whether children may refer to a deleted parent. */
   mayBeDeleted: boolean;
+}
+
+/** Parents whose children are counted. */
+interface ParentIds {
+  /** The field of the child with the parent's key. */
+  field: string;
+  ids: readonly Id[];
+}
+
+/** Counts, and how many index entries were examined for all of them. */
+interface Counted {
+  counts: number[];
+  examined: number;
 }
 
 /** A condition; null matches nothing and needs no command. */
@@ -62,8 +79,9 @@ export class Records<D extends { _id: Key }, T> {
   readonly #pagesOfParents = batch<PageOfParents<D>, { pages: Promise<Page<T>[]> }>(async (all) =>
     this.#readPagesOfParents(all),
   );
-  readonly #counts = singleFlight<number[]>();
-  readonly #counting = limitConcurrency<number[]>(MAX_COUNTS);
+  readonly #counts = singleFlight<Counted>();
+  readonly #counting = limitConcurrency<Counted>(MAX_COUNTS);
+  readonly #lastCounts = new WeakMap<Meter, Promise<unknown>>();
 
   /** @param transaction to read what it sees */
   constructor(kind: RecordKind<D, T>, { options }: Database, transaction?: Attempt) {
@@ -236,58 +254,84 @@ export class Records<D extends { _id: Key }, T> {
     );
   }
 
-  /** @throws QUERY_TOO_COMPLEX if there are too many to count */
-  async count(where: Where<D>): Promise<number> {
-    if (where === null) return 0;
-    const [count] = await this.#counts(cacheKey(where), async () => {
-      // Not estimatedDocumentCount, which can be wrong after a crash and on sharded clusters. Without a
-      // filter, the hint counts the index instead of scanning documents.
-      const hint = Object.keys(where).length === 0 ? { hint: '_id_' } : {};
-      return await this.#counting(async () => [
-        await withCountTimeout((maxTimeMS) =>
-          this.#send(() =>
-            this.#kind.collection.countDocuments(where, { ...this.#options, maxTimeMS, ...hint }),
-          ),
-        ),
-      ]);
-    });
-    return count!;
-  }
-
-  /** Counts per parent. @throws QUERY_TOO_COMPLEX if there are too many to count */
-  async countsByParent(
-    field: string & keyof D,
-    parentIds: readonly Id[],
+  /**
+   * Counts what matches: one count for each of some parents, or a single one.
+   *
+   * @param meter bounds what is examined
+   * @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows
+   */
+  async counts(
     where: Where<D>,
+    prefix: ListConditions['prefix'],
+    ofParents: ParentIds | undefined,
+    meter: Meter | undefined,
   ): Promise<number[]> {
-    if (where === null || parentIds.length === 0) return parentIds.map(() => 0);
-    return await this.#counts(cacheKey([parentIds, where]), () =>
-      this.#counting(() => this.#countByParent(field, parentIds, where)),
-    );
+    if (where === null || ofParents?.ids.length === 0) return ofParents?.ids.map(() => 0) ?? [0];
+    // An index alone counts what it has all conditions of.
+    const perEntry = prefix ? 1 : COUNTED_PER_ENTRY;
+    const max = prefix ? MAX_COUNTED : COUNTED_PER_ENTRY * MAX_COUNTED;
+    return await this.#inTurn(meter, async () => {
+      const most = Math.min(max, perEntry * (meter?.left('indexEntries') ?? max));
+      const { counts, examined } = await this.#counts(cacheKey([where, prefix, ofParents, most]), () =>
+        this.#counting(() => this.#count(where, prefix, ofParents, most + 1)),
+      );
+      if (examined > max) throw tooManyToCount();
+      meter?.draw('indexEntries', Math.ceil(examined / perEntry));
+      return counts;
+    });
   }
 
-  async #countByParent(
-    field: string & keyof D,
-    parentIds: readonly Id[],
+  /** Counts for one request one after the other, so that each is bounded by what those before it have left. */
+  #inTurn<R>(meter: Meter | undefined, count: () => Promise<R>): Promise<R> {
+    if (!meter) return count();
+    const counted = (this.#lastCounts.get(meter) ?? Promise.resolve()).then(count);
+    this.#lastCounts.set(
+      meter,
+      counted.catch(() => {}),
+    );
+    return counted;
+  }
+
+  async #count(
     where: Filter<D>,
-  ): Promise<number[]> {
-    const wanted = [...new Set(parentIds)];
+    prefix: ListConditions['prefix'],
+    ofParents: ParentIds | undefined,
+    most: number,
+  ): Promise<Counted> {
+    const { collection, record } = this.#kind;
+    // Both conditions apply: the filter may contain a parent too.
+    const conditions: Document[] = [
+      ...(ofParents ? [{ [ofParents.field]: { $in: [...new Set(ofParents.ids)].map(toKey) } }] : []),
+      ...(Object.keys(where).length > 0 ? [where] : []),
+    ];
+    // Without a filter, the hint counts the index instead of scanning documents.
+    const all = { match: {}, hint: { _id: 1 } };
+    const exact = conditions.length === 0 ? all : { match: { $and: conditions }, hint: undefined };
+    const search = prefix ? searchOfPrefix(record, prefix) : exact;
+    const matches = prefix ? { $and: conditions.flatMap(expressionsOf) } : true;
     const rows = await withCountTimeout((maxTimeMS) =>
       this.#send(() =>
-        this.#kind.collection
-          .aggregate<{ _id: Key; count: number | bigint }>(
+        collection
+          .aggregate<{ _id: Key | boolean | null; n: number | bigint }>(
             [
-              // Both conditions apply: the filter may contain a parent too.
-              { $match: { $and: [{ [field]: { $in: wanted.map(toKey) } }, where] } },
-              { $group: { _id: `$${field}`, count: { $sum: 1 } } },
+              { $match: search.match },
+              { $limit: most },
+              {
+                $group: {
+                  _id: ofParents ? { $cond: [matches, `$${ofParents.field}`, null] } : matches,
+                  n: { $sum: 1 },
+                },
+              },
             ],
-            { ...this.#options, maxTimeMS, batchSize: wanted.length + 1 },
+            { ...this.#options, maxTimeMS, ...(search.hint && { hint: search.hint }) },
           )
           .toArray(),
       ),
     );
-    const counts = new Map(rows.map((row) => [toId(row._id), Number(row.count)]));
-    return parentIds.map((id) => counts.get(id) ?? 0);
+    const found = new Map(rows.map(({ _id, n }) => [String(_id), Number(n)]));
+    const examined = [...found.values()].reduce((sum, n) => sum + n, 0);
+    const counts = (ofParents?.ids ?? [true]).map((group) => found.get(String(group)) ?? 0);
+    return { counts, examined };
   }
 }
 
@@ -310,11 +354,17 @@ async function withCountTimeout<R>(count: (maxTimeMS: number) => Promise<R>): Pr
   try {
     return await count(COUNT_TIMEOUT);
   } catch (error) {
-    if (!isTimeExpired(error)) throw error;
-    const message = `There are too many items to count within ${COUNT_TIMEOUT / 1000} s: use a narrower filter with totalCount.`;
-    throw new AppError('QUERY_TOO_COMPLEX', message, { cause: error });
+    throw isTimeExpired(error) ? tooManyToCount(error) : error;
   }
 }
+
+/** Conditions as an expression has them. */
+const expressionsOf = (conditions: Document): Document[] =>
+  Object.entries(conditions).map(([name, condition]) =>
+    isList(condition)
+      ? { $in: [`$${name}`, condition.$in.map(($literal) => ({ $literal }))] }
+      : { $eq: [`$${name}`, { $literal: condition }] },
+  );
 
 const cacheKey = (value: unknown): string =>
   JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));

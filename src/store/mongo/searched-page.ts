@@ -125,7 +125,8 @@ export class SearchedPage {
   }
 }
 
-const isList = (condition: unknown): boolean =>
+/** Whether a condition allows several values. */
+export const isList = (condition: unknown): condition is { $in: readonly unknown[] } =>
   typeof condition === 'object' && condition !== null && '$in' in condition;
 
 /** Matches any value. Comparisons match values of their own type alone; no instant is the earliest. */
@@ -185,8 +186,15 @@ const idsWithin = ({
       }
     : {};
 
-/** The condition that a folded text begins with a prefix. */
-export function prefixCondition(property: string, text: string): Document {
+/** How the index entries of the folded texts that begin with a prefix are found. */
+export function searchOfPrefix(
+  record: AnyRecord,
+  { field, text }: { field: string; text: string },
+): { match: Document; hint: Record<string, 1> } {
   const { lower, upper } = withinPrefix(text);
-  return { [property]: { $gte: lower!.key, ...(upper && { $lt: upper.key }) } };
+  const property = sortProperty(field, (record.fields as Fields)[field]!);
+  return {
+    match: { [property]: { $gte: lower!.key, ...(upper && { $lt: upper.key }) } },
+    hint: sortIndexKey(record, { equal: [], sort: field }),
+  };
 }

@@ -4,7 +4,6 @@ import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import {
   type AnyRecord,
-  type Fields,
   holdersOf,
   isHolding,
   isPrefix,
@@ -27,7 +26,7 @@ import type { Holds } from './holds.ts';
 import type { IdSequences } from './ids.ts';
 import { createInsert, type Duplicate } from './inserts.ts';
 import { isOrdered, Records, type Where } from './records.ts';
-import { prefixCondition, prefixOf, sortProperty } from './searched-page.ts';
+import { prefixOf } from './searched-page.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -95,12 +94,15 @@ export class MongoTable {
           records.pagesByParent(parentOf(field), parents, where, bounded, prefixOf(filter));
         return this.#bounded(filter, page, meter, parents.length, read) as Promise<never[]>;
       },
-      count: async (filter) => {
+      count: async (filter, meter) => {
         this.#requireFolded(filter);
-        return await records.count(this.#withPrefix(filter));
+        const [count] = await records.counts(this.#where(filter), prefixOf(filter), undefined, meter);
+        return count!;
       },
-      countsByParent: (field, parents, filter) =>
-        records.countsByParent(field as never, parents, this.#withPrefix(filter)),
+      countsByParent: async (field, ids, filter, meter) => {
+        this.#requireFolded(filter);
+        return await records.counts(this.#where(filter), prefixOf(filter), { field, ids }, meter);
+      },
     };
   }
 
@@ -138,13 +140,6 @@ export class MongoTable {
   /** @throws UNAVAILABLE while names that a list needs are being folded */
   #requireFolded(filter: Values, page?: PageRequest): void {
     if (page?.order?.field !== undefined || prefixOf(filter)) this.#folding.require(this.#record);
-  }
-
-  #withPrefix(filter: Values): Where<RecordDocument> {
-    const [where, prefix] = [this.#where(filter), prefixOf(filter)];
-    if (where === null || !prefix) return where;
-    const property = sortProperty(prefix.field, (this.#record.fields as Fields)[prefix.field]!);
-    return { ...where, ...prefixCondition(property, prefix.text) } as Where<RecordDocument>;
   }
 
   #where(filter: Values): Where<RecordDocument> {

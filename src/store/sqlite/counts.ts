@@ -1,12 +1,12 @@
-import { AppError } from '../../foundation/errors.ts';
 import type { Field } from '../../foundation/fields.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
+import { tooManyToCount } from '../conflicts.ts';
 import { type Column, columnsOf } from './columns.ts';
 import { type Conditions, forEachParent, idList } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
-import { countPrefix } from './ordered-page.ts';
+import { countsOfPrefix } from './ordered-page.ts';
 
 /** A table, index or trigger, named and with the statement that creates it. */
 export interface Statement {
@@ -26,12 +26,6 @@ interface KeptCounts {
 
 /** Records counted one by one, at most. SQLite counts about ten in a microsecond. */
 const MAX_COUNTED = 50_000;
-
-const tooMany = () =>
-  new AppError(
-    'QUERY_TOO_COMPLEX',
-    `There are more than ${MAX_COUNTED.toLocaleString('en-US')} items to count: use a narrower filter with totalCount.`,
-  );
 
 /** Whether a field has few values. */
 const isCounted = ({ presence, choices, kind }: Field): boolean =>
@@ -121,7 +115,7 @@ export class Counts {
 
   /** @throws QUERY_TOO_COMPLEX if there are too many to count */
   count(where: Conditions, meter?: Meter): number {
-    if (where.prefix) return countPrefix(this.#db, this.#record, where, meter);
+    if (where.prefix) return countsOfPrefix(this.#db, this.#record, where, undefined, meter)[0]!;
     const params: Value[] = [];
     const kept = this.#keptFor(where);
     if (!kept) {
@@ -138,12 +132,8 @@ export class Counts {
    * @throws QUERY_TOO_COMPLEX if there are too many to count
    */
   countsByParent(parent: string, parents: readonly Id[], where: Conditions, meter?: Meter): number[] {
-    if (where.prefix) {
-      return parents.map((id) => {
-        const ofParent = { ...where, equal: [...where.equal, [parent, BigInt(id)] as const] };
-        return countPrefix(this.#db, this.#record, ofParent, meter);
-      });
-    }
+    if (where.prefix)
+      return countsOfPrefix(this.#db, this.#record, where, { column: parent, parents }, meter);
     const params: Value[] = [idList(parents)];
     const kept = this.#keptFor({ ...where, equal: [...where.equal, [parent, null]] });
     if (!kept) return this.#countedByParent(parent, parents, where, params, meter);
@@ -187,7 +177,7 @@ const limited = (params: Value[], meter: Meter | undefined): string =>
 
 /** @throws QUERY_TOO_COMPLEX if there are too many to count */
 function withinBounds(count: number, meter: Meter | undefined): number {
-  if (count > MAX_COUNTED) throw tooMany();
+  if (count > MAX_COUNTED) throw tooManyToCount();
   meter?.draw('indexEntries', count);
   return count;
 }

@@ -274,33 +274,43 @@ function matching({ equal, oneOf }: Filter, indexed: readonly string[]): Query {
 }
 
 /**
- * Counts the records whose folded text begins with a prefix.
+ * Counts the records whose folded text begins with a prefix: for each of some parents, or all. The index entries
+ * are examined once for all parents.
  *
+ * @param ofParents the column that refers to parents, and the parents
  * @throws QUERY_TOO_COMPLEX if there are too many to examine
  */
-export function countPrefix(
+export function countsOfPrefix(
   db: SqliteConnection,
   record: AnyRecord,
   where: Conditions,
+  ofParents: { column: string; parents: readonly Id[] } | undefined,
   meter: Meter | undefined,
-): number {
+): number[] {
   const { field: sort, text } = where.prefix!;
   const plan = planFor(record, sort, where);
   const [part] = partsOf({ values: 'present', ...withinPrefix(text), descending: false });
   const range: Range = { record, sort, plan, where, part: part! };
   const indexed = indexedColumns(range);
   const others = matching(where, indexed);
+  const matches = [others.sql, ofParents && `${ofParents.column} in (select value from json_each(?))`];
+  const group = `iif(${matches.filter(Boolean).join(' and ') || 'true'}, ${ofParents?.column ?? "''"}, null)`;
   const entries = entriesOf(
     range,
-    others.sql === '' ? '1 as matches' : `(${others.sql}) as matches`,
+    `${group} as counted`,
     allOf(where.equal.filter(([name]) => indexed.includes(name))),
   );
   const most = Math.min(MAX_COUNTED, meter?.left('indexEntries') ?? MAX_COUNTED);
-  const [examined, count] = db.json<[number, number]>(
-    `select json_array(count(*), coalesce(sum(matches), 0)) from (${entries.sql} limit ?)`,
-    [...others.params, ...entries.params, most + 1],
+  const sql = `from (${entries.sql} limit ?)`;
+  const groups = db.json<[string | null, number][]>(
+    ofParents
+      ? `select json_group_array(json_array(cast(counted as text), n)) from (select counted, count(*) as n ${sql} group by 1)`
+      : `select json_array(json_array('', count(counted)), json_array(null, count(*) - count(counted))) ${sql}`,
+    [...others.params, ...(ofParents ? [idList(ofParents.parents)] : []), ...entries.params, most + 1],
   )!;
+  const examined = groups.reduce((sum, [, count]) => sum + count, 0);
   if (examined > MAX_COUNTED) throw tooManyToCount();
   meter?.draw('indexEntries', examined);
-  return count;
+  const counts = new Map(groups);
+  return (ofParents?.parents ?? ['']).map((parent) => counts.get(parent) ?? 0);
 }
