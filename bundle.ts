@@ -89,14 +89,15 @@ async function compress(name: string): Promise<void> {
   }
 }
 
-/** The inputs: the sources, this file, and the locked version of every library. */
+/** The inputs: the sources, what they share with the server, this file, and the locked version of every library. */
 function digestOfInputs(): string {
   const hash = createHash('sha256');
   const sources = readdirSync(SOURCES, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted();
-  for (const file of [...sources, fileURLToPath(import.meta.url), join(ROOT, 'package-lock.json')]) {
+  const shared = join(ROOT, 'src/foundation/pricing.ts');
+  for (const file of [...sources, shared, fileURLToPath(import.meta.url), join(ROOT, 'package-lock.json')]) {
     hash.update(`${file.slice(ROOT.length)}\n`).update(readFileSync(file));
   }
   return hash.digest('hex');

@@ -15,19 +15,13 @@ import {
   TypeNameMetaFieldDef,
   type ValueNode,
 } from 'graphql';
-import { DEFAULT_PAGE_SIZE } from '../schema/connection.ts';
+import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/pricing.ts';
 import { isSchemaField } from './introspection.ts';
 import { isConstant } from './literals.ts';
 import { tooComplex } from './refusal.ts';
 import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
-/** Operations above this many units are refused. */
-export const MAX_COST = 50;
-/** List entries per unit. */
-export const ENTRIES_PER_UNIT = 100;
-/** Weight per unit. */
-export const WEIGHT_PER_UNIT = 2_500;
 /** Weight up to which `rateLimit` and root `__typename` are free. */
 const FREE_WEIGHT = 100;
 /** Characters of text that weigh as much as a number or an id. */
@@ -35,7 +29,7 @@ const CHARACTERS_PER_WEIGHT = 100;
 /** Values in the arguments of a field that weigh nothing; the rest weigh 1 each, for each row. */
 const FREE_LITERALS = 32;
 /** Events covered by the cost of a subscription. */
-export const SUBSCRIPTION_ROWS = 100;
+const SUBSCRIPTION_ROWS = 100;
 
 export interface Cost {
   units: number;
@@ -86,11 +80,6 @@ export class CostModel {
         this.#weights.set(field, isConnection && !isLeafType(getNamedType(field.type)) ? 0 : weightOf(field));
       }
     }
-  }
-
-  /** The weight of a field in each row it can appear in. */
-  weightOf(field: Field): number {
-    return this.#weights.get(field) ?? 1;
   }
 
   /**

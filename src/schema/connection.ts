@@ -1,12 +1,12 @@
 import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, Prefix, RecordOf } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../store/table.ts';
 import type { Loaders } from './loaders.ts';
 import { cursorAt, cursorOf, DEFAULT_SORT, readList, type Sort } from './sort.ts';
 
-export const DEFAULT_PAGE_SIZE = 20;
 export const MAX_PAGE_SIZE = 100;
 
 export interface ConnectionArguments {

@@ -3,9 +3,10 @@ import type { Issue } from '../foundation/errors.ts';
 import { type Choices, type Field, INT64_SCHEMA, type JsonSchema } from '../foundation/fields.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
+import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import { capitalised } from '../foundation/words.ts';
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './connection.ts';
+import { MAX_PAGE_SIZE } from './connection.ts';
 import {
   DEFAULT_SORT,
   finderRule,

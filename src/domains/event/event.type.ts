@@ -1,9 +1,10 @@
 import type { Issue } from '../../foundation/errors.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import { andThen } from '../../foundation/maybe-promise.ts';
+import { DEFAULT_PAGE_SIZE } from '../../foundation/pricing.ts';
 import { withRule } from '../../schema/argument-rules.ts';
 import { builder } from '../../schema/builder.ts';
-import { DEFAULT_PAGE_SIZE, pageSizeRule } from '../../schema/connection.ts';
+import { pageSizeRule } from '../../schema/connection.ts';
 import type { Domain } from '../../schema/domain.ts';
 import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';

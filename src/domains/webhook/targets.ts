@@ -1,48 +1,17 @@
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
-import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { NetworkList } from '../../access/networks.ts';
 
-/**
- * Everything in IANA's special-purpose registries that is not globally reachable or leads to another address,
- * and multicast (https://www.iana.org/assignments/iana-ipv4-special-registry). Node's BlockList matches
- * subnets, so no library has to.
- */
-const SPECIAL_IPV4 = [
-  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
-  ...[
-    '192.0.0.0/24',
-    '192.0.2.0/24',
-    '192.31.196.0/24',
-    '192.52.193.0/24',
-    '192.88.99.0/24',
-    '192.168.0.0/16',
-  ],
-  ...['192.175.48.0/24', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
-];
-/**
- * The same for IPv6 within 2000::/3, outside of which nothing is global unicast
- * (https://www.iana.org/assignments/iana-ipv6-special-registry). So IPv4-mapped and NAT64 addresses are out
- * anyway; 6to4 is 2002::/16.
- */
-const SPECIAL_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
+/** Outside of which no IPv6 address is global unicast (https://www.iana.org/assignments/ipv6-address-space). */
+const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
-function listOf(family: 'ipv4' | 'ipv6', networks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address, prefix] = network.split('/') as [string, string];
-    list.addSubnet(address, Number(prefix), family);
-  }
-  return list;
+/** Whether an address is global unicast and stands for no other, by IANA's special-purpose registries. */
+function isPublic(text: string): boolean {
+  const address = ipaddr.parse(text);
+  if (address.range() !== 'unicast') return false;
+  return address instanceof ipaddr.IPv4 || address.match(GLOBAL_IPV6);
 }
-
-const special = { ipv4: listOf('ipv4', SPECIAL_IPV4), ipv6: listOf('ipv6', SPECIAL_IPV6) };
-const globalUnicast = listOf('ipv6', ['2000::/3']);
-
-/** Whether an address is global unicast and stands for no other. */
-const isPublic = (address: string): boolean =>
-  isIPv6(address)
-    ? globalUnicast.check(address, 'ipv6') && !special.ipv6.check(address, 'ipv6')
-    : !special.ipv4.check(address, 'ipv4');
 
 const IPV4_MAPPED = /^::ffff:/i;
 

@@ -1,8 +1,4 @@
-import { Asset } from './asset.ts';
-
 export const ICON_PATH = '/favicon.svg';
-/** Requested by browsers for pages without an icon link. */
-const FALLBACK_PATH = '/favicon.ico';
 
 /** A paw. */
 const SVG = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
@@ -37,8 +33,8 @@ const ICO = [
   'eH6hN2KFAAAAAElFTkSuQmCC',
 ].join('');
 
-/** @returns the icons by path */
-export const icons = (): [path: string, asset: Asset][] => [
-  [ICON_PATH, new Asset({ contentType: 'image/svg+xml', content: () => SVG })],
-  [FALLBACK_PATH, new Asset({ contentType: 'image/x-icon', content: () => Buffer.from(ICO, 'base64') })],
+export const ICONS = [
+  { path: ICON_PATH, contentType: 'image/svg+xml', content: () => SVG },
+  // Requested by browsers for pages without an icon link.
+  { path: '/favicon.ico', contentType: 'image/x-icon', content: () => Buffer.from(ICO, 'base64') },
 ];

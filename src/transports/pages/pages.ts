@@ -14,13 +14,12 @@ import { BUNDLE_PATH, Bundle } from './bundle.ts';
 import { consoleBody } from './console.ts';
 import { docsBody } from './docs.ts';
 import { FIRST_EXAMPLE } from './explorer/graphiql/first-example.ts';
-import { escapeHtml, HTML_HEADERS, HTML_TYPE, htmlPage } from './html.ts';
-import { icons } from './icon.ts';
+import { escapeHtml, HTML_HEADERS, HTML_TYPE, type HtmlPageOptions, htmlPage } from './html.ts';
+import { ICONS } from './icon.ts';
 import { landingBody, originOf } from './landing.ts';
 import { OpenApi } from './openapi.ts';
 import { restOperations } from './operations.ts';
-import { CONSOLE_PATH, DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, PRICING_PATH, SDL_PATH } from './paths.ts';
-import { pricingOf } from './pricing.ts';
+import { CONSOLE_PATH, DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, SDL_PATH } from './paths.ts';
 
 /**
  * @param introspection whether there is a schema to link to
@@ -34,6 +33,13 @@ const graphiqlBody = (introspection: boolean, script: string) => `<h1 class="uns
 }</noscript>`;
 
 type Page = (context: RequestContext) => MaybePromise<HttpResponse>;
+
+/** What a path serves. */
+interface Entry {
+  page: Page;
+  /** The requests that it is for; by default all, of which those other than GET and HEAD are refused. */
+  isFor?: (context: RequestContext) => boolean;
+}
 
 /**
  * Minimum interval between scrapes in milliseconds, because collecting metrics takes longer than most
@@ -60,126 +66,110 @@ const json = (value: unknown): HttpResponse => ({
 export class Pages implements Transport {
   readonly name = 'page';
   readonly errorResponse = errorResponse;
-  readonly #pages = new Map<string, Page>();
-  /** Pages whose paths exist for GET and HEAD only. */
-  readonly #readPages = new Map<string, Page>();
-  /** Pages on paths that serve something else to programs. */
-  readonly #browserPages = new Map<string, Page>();
-
+  readonly #entries = new Map<string, Entry>();
   readonly #bundle = new Bundle();
-  readonly #file = sameOrigin((context) => this.#bundle.handle(context));
+  readonly #file: Entry = { page: sameOrigin((context) => this.#bundle.handle(context)) };
 
   constructor({ config, store, metrics, schema, routes, developmentKey }: TransportServices) {
-    this.#pages.set('/health/live', () => json({ status: 'live' }));
+    const { REST_BASE_PATH: basePath, GRAPHIQL, INTROSPECTION, MCP, TRUST_PROXY } = config;
+    const add = (path: string, page: Page, isFor?: Entry['isFor']) =>
+      this.#entries.set(path, { page, ...(isFor && { isFor }) });
+    add('/health/live', () => json({ status: 'live' }));
     const ping = coalesced(() => store.ping(), 0);
-    this.#pages.set('/health/ready', async () => {
+    add('/health/ready', async () => {
       await ping();
       return json({ status: 'ready' });
     });
     if (metrics && config.METRICS) {
       const text = coalesced(async () => Buffer.from(await metrics.text()), METRICS_INTERVAL);
-      this.#pages.set('/metrics', async () => ({
-        status: 200,
-        headers: [],
-        body: await text(),
-        contentType: metrics.contentType,
-      }));
+      const { contentType } = metrics;
+      add('/metrics', async () => ({ status: 200, headers: [], body: await text(), contentType }));
     }
     const openApi = new OpenApi(config, routes);
-    this.#pages.set(OPENAPI_PATH, (context) => openApi.handle(context));
-    const robots = new Asset({ contentType: 'text/plain; charset=utf-8', content: () => ROBOTS });
-    this.#pages.set('/robots.txt', (context) => robots.handle(context));
-    const operations = new Asset({
-      contentType: 'application/json',
-      content: () => JSON.stringify(restOperations(routes, config.REST_BASE_PATH)),
-    });
-    this.#pages.set(OPERATIONS_PATH, (context) => operations.handle(context));
-    for (const [path, asset] of icons())
-      this.#pages.set(
-        path,
-        sameOrigin((context) => asset.handle(context)),
+    add(OPENAPI_PATH, (context) => openApi.handle(context));
+    add(
+      '/robots.txt',
+      asset(TEXT_TYPE, () => ROBOTS),
+    );
+    add(
+      OPERATIONS_PATH,
+      asset('application/json', () => JSON.stringify(restOperations(routes, basePath))),
+    );
+    for (const { path, contentType, content } of ICONS) add(path, sameOrigin(asset(contentType, content)));
+    if (INTROSPECTION)
+      add(
+        SDL_PATH,
+        asset(TEXT_TYPE, () => `${printSchema(lexicographicSortSchema(schema))}\n`),
       );
-    if (config.INTROSPECTION) {
-      const sdl = new Asset({
-        contentType: 'text/plain; charset=utf-8',
-        content: () => `${printSchema(lexicographicSortSchema(schema))}\n`,
-      });
-      this.#pages.set(SDL_PATH, (context) => sdl.handle(context));
-      const pricing = new Asset({
-        contentType: 'application/json',
-        content: () => JSON.stringify(pricingOf(schema)),
-      });
-      this.#pages.set(PRICING_PATH, (context) => pricing.handle(context));
-    }
 
     const keyFor = ({ request }: RequestContext) => (isLocalRequest(request) ? developmentKey : undefined);
-    const common = { bundle: this.#bundle, graphiql: config.GRAPHIQL };
-    const docs = htmlAssets(keyFor, (key) =>
-      htmlPage({
-        ...common,
+    const render = (page: HtmlPage, key: string | undefined) =>
+      htmlPage({ ...page, bundle: this.#bundle, graphiql: GRAPHIQL, developmentKey: key });
+    const addPage = (
+      path: string,
+      page: Omit<HtmlPage, 'path' | 'body'>,
+      body: () => string,
+      isFor?: Entry['isFor'],
+    ) => {
+      const html = htmlAssets(keyFor, (key) => render({ path, ...page, body: body() }, key));
+      add(path, sameOrigin(html), isFor);
+      add(`${path}/`, redirectTo(path), isRead);
+    };
+    addPage(
+      DOCS_PATH,
+      {
         title: 'Petstore REST API',
         name: 'docs',
-        path: DOCS_PATH,
         description: 'Every REST operation of the Petstore API, with samples and a console to try it.',
-        body: docsBody([...routes, ...STREAMS], config.REST_BASE_PATH),
-        developmentKey: key,
-      }),
+      },
+      () => docsBody([...routes, ...STREAMS], basePath),
     );
-    this.#pages.set(DOCS_PATH, sameOrigin(docs));
-    this.#readPages.set(`${DOCS_PATH}/`, redirectTo(DOCS_PATH));
-    const console = htmlAssets(keyFor, (key) =>
-      htmlPage({
-        ...common,
+    addPage(
+      CONSOLE_PATH,
+      {
         title: 'Petstore console',
-        description: 'What an API key of the Petstore may do, what it has used, and what happens now.',
         name: 'console',
-        path: CONSOLE_PATH,
-        body: consoleBody(config.REST_BASE_PATH, config.MCP),
-        developmentKey: key,
-      }),
+        description: 'What an API key of the Petstore may do, what it has used, and what happens now.',
+      },
+      () => consoleBody(basePath, MCP),
     );
-    this.#pages.set(CONSOLE_PATH, sameOrigin(console));
-    this.#readPages.set(`${CONSOLE_PATH}/`, redirectTo(CONSOLE_PATH));
-    this.#browserPages.set(
-      '/',
-      sameOrigin((context) => {
-        const key = keyFor(context);
-        return uncompressed(
-          htmlPage({
-            ...common,
-            title: 'Petstore',
-            description:
-              'Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget.',
-            name: 'landing',
-            path: '/',
-            body: landingBody({
-              basePath: config.REST_BASE_PATH,
-              graphiql: config.GRAPHIQL,
-              mcp: config.MCP,
-              metrics: metrics !== undefined && config.METRICS,
-              introspection: config.INTROSPECTION,
-              apiKey: key,
-              origin: originOf(context, config.TRUST_PROXY),
-            }),
-            developmentKey: key,
-          }),
-        );
-      }),
-    );
-    if (!config.GRAPHIQL) return;
-    const graphiql = htmlAssets(keyFor, (key) =>
-      htmlPage({
-        ...common,
-        title: 'Petstore GraphiQL',
-        description: 'Write and run GraphQL operations on the Petstore API, with their cost as you type.',
-        name: 'graphiql',
-        path: GRAPHQL_PATH,
-        body: graphiqlBody(config.INTROSPECTION, this.#bundle.page('plain-query').script),
-        developmentKey: key,
-      }),
-    );
-    this.#browserPages.set(GRAPHQL_PATH, sameOrigin(graphiql));
-    this.#readPages.set(`${GRAPHQL_PATH}/`, redirectTo(GRAPHQL_PATH));
+    if (GRAPHIQL)
+      addPage(
+        GRAPHQL_PATH,
+        {
+          title: 'Petstore GraphiQL',
+          name: 'graphiql',
+          description: 'Write and run GraphQL operations on the Petstore API, with their cost as you type.',
+        },
+        () => graphiqlBody(INTROSPECTION, this.#bundle.page('plain-query').script),
+        isNavigation,
+      );
+    const landing = (context: RequestContext): HttpResponse => {
+      const apiKey = keyFor(context);
+      const hasMetrics = metrics !== undefined && config.METRICS;
+      const origin = originOf(context, TRUST_PROXY);
+      const features = { graphiql: GRAPHIQL, mcp: MCP, metrics: hasMetrics, introspection: INTROSPECTION };
+      const html = render(
+        {
+          title: 'Petstore',
+          name: 'landing',
+          description:
+            'Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget.',
+          path: '/',
+          body: landingBody({ basePath, ...features, apiKey, origin }),
+        },
+        apiKey,
+      );
+      // It differs between requests.
+      return {
+        status: 200,
+        headers: [...HTML_HEADERS],
+        etag: etagOf(html),
+        body: html,
+        contentType: HTML_TYPE,
+      };
+    };
+    add('/', sameOrigin(landing), isNavigation);
   }
 
   matches(context: RequestContext): boolean {
@@ -199,17 +189,16 @@ export class Pages implements Transport {
     throw new MethodNotAllowed(method, path, METHODS);
   }
 
-  /** Finds the page for a request. Pages for browsers match only if HTML is accepted. */
   #find(context: RequestContext): Page | undefined {
-    const page = this.#pages.get(context.path) ?? (this.#bundle.has(context.path) ? this.#file : undefined);
-    if (page || !isRead(context)) return page;
-    return (
-      this.#readPages.get(context.path) ??
-      (wantsHtml(context) ? this.#browserPages.get(context.path) : undefined)
-    );
+    const { path } = context;
+    const entry = this.#entries.get(path) ?? (this.#bundle.has(path) ? this.#file : undefined);
+    return entry?.isFor?.(context) === false ? undefined : entry?.page;
   }
 }
 
+type HtmlPage = Omit<HtmlPageOptions, 'bundle' | 'graphiql' | 'developmentKey'>;
+
+const TEXT_TYPE = 'text/plain; charset=utf-8';
 const METHODS = 'GET, HEAD, OPTIONS';
 
 /** A page that is rendered at most twice: with the development key and without. */
@@ -228,14 +217,11 @@ function htmlAssets(
   };
 }
 
-/** A page that differs between requests. */
-const uncompressed = (html: string): HttpResponse => ({
-  status: 200,
-  headers: [...HTML_HEADERS],
-  etag: etagOf(html),
-  body: html,
-  contentType: HTML_TYPE,
-});
+/** Content that is the same for everyone. */
+function asset(contentType: string, content: () => string | Buffer): Page {
+  const made = new Asset({ contentType, content });
+  return (context) => made.handle(context);
+}
 
 /** Redirects to a page, keeping the query. */
 const redirectTo =
@@ -253,4 +239,5 @@ const sameOrigin =
 const isRead = ({ method }: RequestContext): boolean => method === 'GET' || method === 'HEAD';
 
 /** Whether a browser is navigating: programs that send GraphQL by GET ask for JSON. */
-const wantsHtml = ({ headers }: RequestContext): boolean => headers.accept?.includes('text/html') === true;
+const isNavigation = (context: RequestContext): boolean =>
+  isRead(context) && context.headers.accept?.includes('text/html') === true;

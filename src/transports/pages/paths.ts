@@ -4,4 +4,3 @@ export const CONSOLE_PATH = '/console';
 export const OPENAPI_PATH = '/openapi.json';
 export const SDL_PATH = '/schema.graphql';
 export const OPERATIONS_PATH = '/explorer/operations.json';
-export const PRICING_PATH = '/explorer/pricing.json';

@@ -1,4 +1,4 @@
-import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { messagesOf } from '../sse.ts';
 import { reason, request } from './api.ts';
 import { h, moment, note } from './dom.ts';
 
@@ -58,15 +58,9 @@ export function showEvents(root: HTMLElement, isSignedIn: () => boolean): () => 
         signal: own.signal,
       });
       status.textContent = 'Listening …';
-      const messages = response
-        .body!.pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array, string>)
-        .pipeThrough(new EventSourceParserStream())
-        .getReader();
-      for (;;) {
-        const { value, done } = await messages.read();
-        if (done) break;
-        if (value.event === 'error') throw new Error(JSON.parse(value.data).message);
-        if (value.data !== '') add(value.data);
+      for await (const { event, data } of messagesOf(response)) {
+        if (event === 'error') throw new Error(JSON.parse(data).message);
+        if (data !== '') add(data);
       }
       if (aborter === own) stop();
     } catch (error) {

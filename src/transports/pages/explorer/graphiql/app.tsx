@@ -2,7 +2,7 @@ import { explorerPlugin } from '@graphiql/plugin-explorer';
 import { type GraphiQLPlugin, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { asCurl } from '../curl.ts';
 import { apiKey } from '../key.ts';
 import { restOperations } from '../operations.ts';
@@ -13,10 +13,10 @@ import { CopyButton } from './copy-button.tsx';
 import { cost } from './cost.ts';
 import { CostDetails, CostStrip, useCost, useKeyState } from './cost-view.tsx';
 import { type Example, examplesFor } from './examples.ts';
-import { createFetcher } from './fetcher.ts';
+import { fetcher } from './fetcher.ts';
 import { FIRST_EXAMPLE } from './first-example.ts';
 import { BookIcon, CoinIcon } from './icons.tsx';
-import { variablesOf } from './request.ts';
+import { tryParseJSONC } from './jsonc.ts';
 import { RestEquivalentView } from './rest-equivalent-view.tsx';
 import { storage } from './storage.ts';
 
@@ -32,8 +32,6 @@ const isWide = matchMedia('(min-width: 800px)').matches;
 export function App() {
   const [schema, problem] = useSchema();
   const forcedTheme = useSyncExternalStore(theme.subscribe, () => theme.current);
-  const variablesText = useRef('');
-  const fetcher = useMemo(() => createFetcher(() => variablesText.current), []);
   return (
     <>
       {problem && (
@@ -63,7 +61,7 @@ export function App() {
         <GraphiQL.Footer>
           <CostStrip />
           <CopyRequest />
-          <Watch onVariables={(text) => (variablesText.current = text)} />
+          <Watch />
           <OpenFromAddress />
           <ShowResponse />
         </GraphiQL.Footer>
@@ -108,7 +106,7 @@ const useEditors = () =>
   }));
 
 /** Tracks the operation under the cursor. */
-function Watch({ onVariables }: { onVariables: (text: string) => void }) {
+function Watch() {
   const { queryEditor, variableEditor, schema } = useEditors();
   useEffect(() => {
     if (!queryEditor || !variableEditor) return;
@@ -116,7 +114,6 @@ function Watch({ onVariables }: { onVariables: (text: string) => void }) {
       const model = queryEditor.getModel();
       const position = queryEditor.getPosition();
       const offset = model && position ? model.getOffsetAt(position) : 0;
-      onVariables(variableEditor.getValue());
       cost.update(queryEditor.getValue(), variableEditor.getValue(), offset, schema);
     };
     look();
@@ -130,7 +127,7 @@ function Watch({ onVariables }: { onVariables: (text: string) => void }) {
       for (const one of watched) one.dispose();
       unsubscribe();
     };
-  }, [queryEditor, variableEditor, schema, onVariables]);
+  }, [queryEditor, variableEditor, schema]);
   return null;
 }
 
@@ -147,13 +144,12 @@ function CopyRequest() {
   };
   const snippet = () => {
     if (!subject) return undefined;
-    let own = {};
     try {
-      own = variablesOf(headerEditor?.getValue() ?? '');
+      return graphqlSnippet(subject.body, tryParseJSONC(headerEditor?.getValue()) ?? {});
     } catch {
-      // Headers that are not valid JSON are not sent either.
+      // With headers that are not valid JSON, nothing is sent either.
+      return undefined;
     }
-    return graphqlSnippet(subject.body, own);
   };
   const made = (write: typeof asCurl) => () => {
     const request = snippet();

@@ -1,4 +1,5 @@
 import { useEffect, useState, useSyncExternalStore } from 'react';
+import { ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../../../../foundation/pricing.ts';
 import { apiKey } from '../key.ts';
 import { type Budget, type Window, windowAt } from '../server.ts';
 import { type CostState, cost, type Quote, type Reasons } from './cost.ts';
@@ -19,9 +20,7 @@ function quoteText(quote: Quote): string {
     case 'known':
       return quote.units === 0 ? 'Costs nothing' : `Costs ${counted(quote.units, 'unit')}`;
     case 'refused':
-      return quote.reasons && quote.reasons.units > quote.reasons.maxCost
-        ? `Exceeds the maximum of ${counted(quote.reasons.maxCost, 'unit')} by ${(quote.reasons.units - quote.reasons.maxCost).toLocaleString('en')}`
-        : quote.message;
+      return quote.message;
   }
 }
 
@@ -89,7 +88,7 @@ export function CostDetails() {
   const reasons = quote.kind === 'known' || quote.kind === 'refused' ? quote.reasons : undefined;
   return (
     <>
-      <p className={`quote quote-${quote.kind}`}>{quoteText(quote)}.</p>
+      <p className={`quote quote-${quote.kind}`}>{quoteText(quote).replace(/\.?$/, '.')}</p>
       {reasons && <ReasonsView reasons={reasons} />}
       {budget && <p className="plan">Plan {budget.plan.toLowerCase()}. Each REST call costs one unit.</p>}
     </>
@@ -97,40 +96,38 @@ export function CostDetails() {
 }
 
 function ReasonsView({ reasons }: { reasons: Reasons }) {
-  const { lists, suggestion, entriesPerUnit, weightPerUnit, maxCost } = reasons;
+  const { lists, suggestion } = reasons;
   return (
     <>
       {suggestion && (
         <p role="status" className="suggestion">
-          With <code>first: {suggestion.first}</code> in {suggestion.path} it costs{' '}
+          With <code>{suggestion.size}</code> entries per page in {suggestion.path} it costs{' '}
           {counted(suggestion.units, 'unit')}.
         </p>
       )}
       {lists.length > 0 && (
         <table className="expensive">
-          <caption>What it is made of, most expensive first</caption>
+          <caption>Its lists, largest first</caption>
           <thead>
             <tr>
               <th scope="col">List</th>
               <th scope="col">Entries, up to</th>
-              <th scope="col">Weight</th>
             </tr>
           </thead>
           <tbody>
-            {lists.slice(0, 5).map(({ path, entries, weight }) => (
+            {lists.slice(0, 5).map(({ path, entries }) => (
               <tr key={path}>
                 <td>{path}</td>
                 <td>{entries.toLocaleString('en')}</td>
-                <td>{weight.toLocaleString('en')}</td>
               </tr>
             ))}
           </tbody>
         </table>
       )}
       <p>
-        A root field costs 1 unit per {entriesPerUnit} list entries or per{' '}
-        {weightPerUnit.toLocaleString('en')} of weight that it can return, whichever is more, and at least 1.
-        A field weighs 1 in each row, a long text more. Operations above {maxCost} units are refused.
+        A root field costs 1 unit per {ENTRIES_PER_UNIT} list entries or per{' '}
+        {WEIGHT_PER_UNIT.toLocaleString('en')} of weight that it can return, whichever is more, and at least
+        1. A field weighs 1 in each row, a long text more. Operations above {MAX_COST} units are refused.
       </p>
     </>
   );

@@ -5,15 +5,20 @@ import {
   Kind,
   type OperationDefinitionNode,
   parse,
+  print,
   validate,
 } from 'graphql';
+import { MAX_COST } from '../../../../foundation/pricing.ts';
 import { apiKey } from '../key.ts';
 import { type Budget, budgetOf, describeFailure, errorMessage, windowAt } from '../server.ts';
-import { estimate, type PricedList, pricing, smaller } from './pricing.ts';
-import { bodyOf, canonical, headersFor, operationAt, variablesOf } from './request.ts';
+import { tryParseJSONC } from './jsonc.ts';
+import { listsIn, type PagedList, resized } from './lists.ts';
+import { bodyOf, headersFor, operationAt, withFragments } from './request.ts';
 
 /** How long typing must pause before the cost is requested, in milliseconds. */
 const DEBOUNCE_TIME = 400;
+/** The part of the limit that a suggestion should use: exact ones would take more requests than the server answers in a second. */
+const CLOSE_ENOUGH = 0.9;
 
 /** The cost of an operation. */
 export type Quote =
@@ -24,15 +29,16 @@ export type Quote =
 
 /** Why an operation costs what it costs. */
 export interface Reasons {
-  /** Most expensive first. */
-  lists: readonly PricedList[];
-  maxCost: number;
-  entriesPerUnit: number;
-  weightPerUnit: number;
-  /** Units, also above the maximum. */
-  units: number;
+  /** Largest first. */
+  lists: readonly PagedList[];
   /** A smaller page of one list with which the operation fits the maximum and what is left this minute. */
-  suggestion?: { path: string; first: number; units: number } | undefined;
+  suggestion?: Suggestion | undefined;
+}
+
+interface Suggestion {
+  path: string;
+  size: number;
+  units: number;
 }
 
 export interface CostState {
@@ -48,8 +54,9 @@ export interface CostState {
 
 /** An operation in the editor, with its variables. */
 export interface Subject {
-  document: DocumentNode;
   operation: OperationDefinitionNode;
+  /** With its fragments, and nothing else. */
+  document: DocumentNode;
   variables: Record<string, unknown>;
   body: string;
 }
@@ -180,38 +187,44 @@ async function quoteOf(body: string): Promise<Answer> {
   }
 }
 
-/** Explains a quote by the server's prices. A suggestion is shown only if the server confirms it. */
+/** Explains a quote by the lists of the operation. */
 async function reasonsFor(
-  { document, operation, variables }: Subject,
+  subject: Subject,
   schema: GraphQLSchema,
   quote: Answer['quote'],
   budget: Budget | undefined,
-): Promise<Reasons | undefined> {
-  const prices = await pricing();
-  if (!prices) return undefined;
-  const { lists, units: estimated } = estimate(prices, schema, document, operation, variables);
-  const units = quote.kind === 'known' ? quote.units : estimated;
-  const { maxCost, entriesPerUnit, weightPerUnit } = prices;
-  const reasons: Reasons = { lists, maxCost, entriesPerUnit, weightPerUnit, units };
-  const left = budget ? windowAt(budget.minute, Date.now()).remaining : maxCost;
-  const limit = Math.min(maxCost, Math.max(1, left));
-  if (units <= limit) return reasons;
-  const made = smaller(
-    limit,
-    lists,
-    document,
-    operation,
-    (changed, changedOperation) => estimate(prices, schema, changed, changedOperation, variables).units,
-  );
-  if (!made) return reasons;
-  const text = JSON.stringify(variables, (_name, value) =>
-    typeof value === 'bigint' ? String(value) : value,
-  );
-  const name = made.operation.name?.value;
-  const { quote: confirmed } = await quoteOf(bodyOf(canonical(made.document, made.operation), text, name));
-  return confirmed.kind === 'known' && confirmed.units <= limit
-    ? { ...reasons, suggestion: { path: made.list.path, first: made.first, units: confirmed.units } }
-    : reasons;
+): Promise<Reasons> {
+  const { lists, document } = listsIn(schema, subject.document, subject.variables);
+  const left = budget ? windowAt(budget.minute, Date.now()).remaining : MAX_COST;
+  const limit = Math.min(MAX_COST, Math.max(1, left));
+  const fits = quote.kind === 'known' && quote.units <= limit;
+  return { lists, suggestion: fits ? undefined : await smallerPage(subject, document, lists, limit) };
+}
+
+/** Looks for a page with which the operation costs nearly as much as it may. The server has confirmed it. */
+async function smallerPage(
+  { variables, operation: { name } }: Subject,
+  document: DocumentNode,
+  lists: readonly PagedList[],
+  limit: number,
+): Promise<Suggestion | undefined> {
+  for (const list of lists) {
+    let suggestion: Suggestion | undefined;
+    let low = 0;
+    let high = list.size;
+    let size = 1;
+    while (high - low > 1 && (suggestion?.units ?? 0) < limit * CLOSE_ENOUGH) {
+      const query = print(resized(document, list, size));
+      const { quote } = await quoteOf(bodyOf(query, variables, name?.value));
+      if (quote.kind === 'known' && quote.units <= limit) {
+        suggestion = { path: list.path, size, units: quote.units };
+        low = size;
+      } else high = size;
+      size = Math.floor((low + high) / 2);
+    }
+    if (suggestion) return suggestion;
+  }
+  return undefined;
 }
 
 /** @returns why the operation cannot run, if it cannot */
@@ -233,7 +246,8 @@ function subjectOf(
   const error = schema ? validate(schema, document)[0] : undefined;
   if (error) return error.message;
   try {
-    const variables = variablesOf(variablesText);
+    const given = tryParseJSONC(variablesText);
+    const variables = given ?? {};
     const absent = operation.variableDefinitions?.find(
       ({ variable, type, defaultValue }) =>
         type.kind === Kind.NON_NULL_TYPE &&
@@ -241,8 +255,9 @@ function subjectOf(
         (variables[variable.name.value] ?? null) === null,
     );
     if (absent) return `The variable $${absent.variable.name.value} has no value yet.`;
-    const body = bodyOf(canonical(document, operation), variablesText, operation.name?.value);
-    return { document, operation, variables, body };
+    const own = withFragments(document, operation);
+    const body = bodyOf(print(own), given, operation.name?.value);
+    return { operation, document: own, variables, body };
   } catch {
     return 'The variables are not valid JSON.';
   }

@@ -3,56 +3,47 @@ import { getOperationAST } from 'graphql';
 import { parseExactly } from '../exact-json.ts';
 import { apiKey } from '../key.ts';
 import { describeFailure, errorMessage, UNREACHABLE } from '../server.ts';
+import { messagesOf } from '../sse.ts';
 import { cost } from './cost.ts';
 import { bodyOf, headersFor, parsed } from './request.ts';
-import { resultsOf } from './subscription.ts';
 
-type Result = { errors?: { message: string }[]; extensions?: Record<string, unknown> };
+const failed = (message: string) => ({ errors: [{ message }] });
 
-const failed = (message: string): Result => ({ errors: [{ message }] });
+/** Shown if the stream ends without `complete`, because the server stopped or disconnected a slow reader. */
+const ENDED = failed('The server ended the stream. Run it again to continue.');
 
 /**
- * Creates GraphiQL's fetcher. Failures are returned as results with a message, because GraphiQL shows stack
- * traces for thrown errors.
- *
- * @param variablesText the variables as typed, before any integer is rounded
+ * GraphiQL's fetcher. Failures are returned as results with a message, because GraphiQL shows stack traces for
+ * thrown errors.
  */
-export const createFetcher =
-  (variablesText: () => string): Fetcher =>
-  ({ query, operationName: chosen }, { headers } = {}) => {
-    const document = parsed(query);
-    // GraphiQL updates its list of operations with a delay, so the name may be of one that no longer exists.
-    const named = document && getOperationAST(document, chosen);
-    const operation = named ?? (document && getOperationAST(document));
-    const operationName = document && !operation ? chosen : operation?.name?.value;
-    return operation?.operation === 'subscription'
-      ? subscribe(query, variablesText(), operationName, headersFor(headers))
-      : (post(query, variablesText(), operationName, headersFor(headers)) as never);
-  };
+export const fetcher: Fetcher = ({ query, variables, operationName: chosen }, options) => {
+  const document = parsed(query);
+  // GraphiQL updates its list of operations with a delay, so the name may be of one that no longer exists.
+  const named = document && getOperationAST(document, chosen);
+  const operation = named ?? (document && getOperationAST(document));
+  const operationName = document && !operation ? chosen : operation?.name?.value;
+  const headers = headersFor(options?.headers);
+  const body = bodyOf(query, variables, operationName);
+  return operation?.operation === 'subscription' ? subscribe(body, headers) : post(body, headers);
+};
 
-async function post(
-  query: string,
-  variablesText: string,
-  operationName: string | null | undefined,
-  headers: Record<string, string>,
-): Promise<Result> {
-  let response: Response;
-  let text: string;
+async function post(body: string, headers: Record<string, string>): Promise<never> {
   try {
-    const body = bodyOf(query, variablesText, operationName);
-    response = await fetch('/graphql', { method: 'POST', headers, body });
-    text = await response.text();
-  } catch (error) {
-    return failed(error instanceof SyntaxError ? invalidVariables(error) : UNREACHABLE);
+    const response = await fetch('/graphql', { method: 'POST', headers, body });
+    const text = await response.text();
+    apiKey.observe(response);
+    return resultOf(text, response) as never;
+  } catch {
+    return failed(UNREACHABLE) as never;
   }
-  apiKey.observe(response);
-  let result: Result;
+}
+
+function resultOf(text: string, response: Response): object {
   try {
-    result = parseExactly(text) as Result;
+    return cost.takeCost(parseExactly(text) as object);
   } catch {
     return failed(errorMessage(text, response));
   }
-  return cost.takeCost(result);
 }
 
 /** How many results of a subscription are shown. */
@@ -61,57 +52,52 @@ const SHOWN_RESULTS = 100;
 /** How often the budget is checked while a subscription runs, in milliseconds. Checking is free. */
 const BUDGET_INTERVAL = 3_000;
 
-/** Yields all results of a subscription so far, newest first, until it is stopped. */
-function subscribe(
-  query: string,
-  variablesText: string,
-  operationName: string | null | undefined,
-  headers: Record<string, string>,
-): AsyncIterableIterator<never> {
+function subscribe(body: string, headers: Record<string, string>): AsyncGenerator<never> {
   const aborter = new AbortController();
-  let results: AsyncGenerator<unknown, void> | undefined;
-  let isOver = false;
+  const results = resultsOf(body, headers, aborter.signal);
+  // Stop now rather than at the next event, which may never come.
+  results.return = async () => {
+    aborter.abort();
+    return { done: true, value: undefined };
+  };
+  return results as AsyncGenerator<never>;
+}
+
+/**
+ * Yields all results of a subscription so far, newest first (GraphQL over SSE, distinct connections mode). Does
+ * not use `graphql-sse`, whose client rounds integers beyond 2^53.
+ */
+async function* resultsOf(
+  body: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): AsyncGenerator<unknown, void> {
   let received = 0;
   const shown: unknown[] = [];
   const timer = setInterval(() => void apiKey.check(), BUDGET_INTERVAL);
-  const finish = () => {
-    isOver = true;
+  cost.onEvents(0);
+  let lost: object = failed(UNREACHABLE);
+  try {
+    const accept = { ...headers, Accept: 'text/event-stream' };
+    const response = await fetch('/graphql', { method: 'POST', headers: accept, body, signal });
+    apiKey.observe(response);
+    if (!response.ok) return yield failed(await describeFailure(response));
+    lost = ENDED;
+    for await (const { event, data } of messagesOf(response)) {
+      if (event === 'complete') return;
+      if (event !== 'next') continue;
+      cost.onEvents(++received);
+      shown.unshift(parseExactly(data));
+      shown.length = Math.min(shown.length, SHOWN_RESULTS);
+      yield shown.length === 1 ? shown[0] : { newestFirst: shown };
+    }
+    yield ENDED;
+  } catch {
+    // Stopping is not an error.
+    if (!signal.aborted) yield lost;
+  } finally {
     clearInterval(timer);
     cost.onEvents(undefined);
     void apiKey.check();
-    return { done: true, value: undefined } as const;
-  };
-  const iterator = {
-    next: async (): Promise<IteratorResult<never>> => {
-      if (isOver) return { done: true, value: undefined };
-      try {
-        if (!results) {
-          cost.onEvents(0);
-          results = resultsOf(bodyOf(query, variablesText, operationName), headers, aborter.signal);
-        }
-        const { done, value } = await results.next();
-        if (isOver) return { done: true, value: undefined };
-        if (done) return finish();
-        cost.onEvents(++received);
-        shown.unshift(value);
-        shown.length = Math.min(shown.length, SHOWN_RESULTS);
-        return { done: false, value: (shown.length === 1 ? value : { newestFirst: shown }) as never };
-      } catch (error) {
-        // Stopping is not an error.
-        if (isOver) return { done: true, value: undefined };
-        finish();
-        const words = error instanceof SyntaxError ? invalidVariables(error) : await describeFailure(error);
-        return { done: false, value: failed(words) as never };
-      }
-    },
-    // Stop now rather than at the next event, which may never come.
-    return: async () => {
-      aborter.abort();
-      return finish();
-    },
-    [Symbol.asyncIterator]: () => iterator,
-  };
-  return iterator;
+  }
 }
-
-const invalidVariables = ({ message }: SyntaxError): string => `The variables are not valid JSON: ${message}`;

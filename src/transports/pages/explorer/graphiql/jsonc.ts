@@ -1,11 +1,12 @@
-import { applyEdits, format, type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
+import { applyEdits, format, type ParseError, parse, printParseErrorCode, stripComments } from 'jsonc-parser';
+import { parseExactly } from '../exact-json.ts';
 
-// Replaces GraphiQL's module of the same name, which needs Prettier's JavaScript parser.
+// Replaces GraphiQL's module of the same name, which needs Prettier's JavaScript parser and rounds integers.
 
 /** Parses JSON with comments and trailing commas. @throws SyntaxError with reason and position */
 export function parseJSONC(text: string): unknown {
   const errors: ParseError[] = [];
-  const parsed: unknown = parse(text, errors, { allowTrailingComma: true, allowEmptyContent: true });
+  parse(text, errors, { allowTrailingComma: true, allowEmptyContent: true });
   const [error] = errors;
   if (error) {
     const before = text.slice(0, error.offset).split('\n');
@@ -14,7 +15,8 @@ export function parseJSONC(text: string): unknown {
       .toLowerCase();
     throw new SyntaxError(`${name} at line ${before.length}, column ${before.at(-1)!.length + 1}`);
   }
-  return parsed;
+  const plain = stripComments(text).replace(/,(?=\s*[}\]])/g, '');
+  return plain.trim() === '' ? undefined : parseExactly(plain);
 }
 
 /** @returns undefined for empty text. @throws unless it is an object; GraphiQL prefixes the editor's name */

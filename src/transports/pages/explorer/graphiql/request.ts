@@ -1,7 +1,5 @@
-import { type DocumentNode, Kind, type OperationDefinitionNode, parse, print } from 'graphql';
+import { type DocumentNode, Kind, type OperationDefinitionNode, parse } from 'graphql';
 import { getFragmentDependenciesForAST } from 'graphql-language-service';
-import { stripComments } from 'jsonc-parser';
-import { parse as parseJson, stringify } from 'lossless-json';
 import { apiKey } from '../key.ts';
 
 /** Requests the cost of the run in the response. */
@@ -15,20 +13,9 @@ export const headersFor = (own: Record<string, unknown> = {}): Record<string, st
   ...Object.fromEntries(Object.entries(own).map(([name, value]) => [name, String(value)])),
 });
 
-/** Builds a request body (GraphQL over HTTP), keeping integers in variables exact. @throws SyntaxError */
-export function bodyOf(query: string, variablesText: string, operationName?: string | null): string {
-  return stringify({
-    query,
-    ...(operationName && { operationName }),
-    ...(variablesText.trim() !== '' && { variables: variablesOf(variablesText) }),
-  })!;
-}
-
-/** Parses variables exactly, allowing comments and trailing commas. @throws SyntaxError */
-export const variablesOf = (text: string): Record<string, unknown> =>
-  text.trim() === ''
-    ? {}
-    : (parseJson(stripComments(text).replace(/,(?=\s*[}\]])/g, '')) as Record<string, unknown>);
+/** Builds a request body (GraphQL over HTTP). Integers in variables are exact if they were parsed so. */
+export const bodyOf = (query: string, variables?: object, operationName?: string | null): string =>
+  JSON.stringify({ query, operationName: operationName ?? undefined, variables });
 
 /** The operation at a position: the last one that starts before it, else the first. */
 export function operationAt(document: DocumentNode, offset: number): OperationDefinitionNode | undefined {
@@ -38,8 +25,8 @@ export function operationAt(document: DocumentNode, offset: number): OperationDe
   return operations.findLast(({ loc }) => loc && loc.start <= offset) ?? operations[0];
 }
 
-/** Prints an operation with its fragments in canonical form, independent of layout. */
-export function canonical(document: DocumentNode, operation: OperationDefinitionNode): string {
+/** An operation with the fragments it uses. */
+export function withFragments(document: DocumentNode, operation: OperationDefinitionNode): DocumentNode {
   const fragments = new Map(
     document.definitions
       .filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
@@ -49,7 +36,7 @@ export function canonical(document: DocumentNode, operation: OperationDefinition
     { kind: Kind.DOCUMENT, definitions: [operation, ...fragments.values()] },
     fragments,
   );
-  return print({ kind: Kind.DOCUMENT, definitions: [operation, ...new Set(used)] });
+  return { kind: Kind.DOCUMENT, definitions: [operation, ...new Set(used)] };
 }
 
 /** @returns undefined if the text is not a complete document */

@@ -7,7 +7,6 @@ import {
   type ValueNode,
   valueFromASTUntyped,
 } from 'graphql';
-import { stringify } from 'lossless-json';
 import type { RestOperation } from '../../rest-operation.ts';
 import type { Subject } from './cost.ts';
 
@@ -129,7 +128,13 @@ function equivalentOf(
   if (nested.length > 0) missing.push(`nested data (${nested.join(', ')}), which takes further calls`);
   const { method } = rest;
   const url = query.size > 0 ? `${path}?${query}` : path;
-  return { rest, method, url, missing, ...(given.input !== undefined && { body: stringify(given.input) }) };
+  return {
+    rest,
+    method,
+    url,
+    missing,
+    ...(given.input !== undefined && { body: JSON.stringify(given.input) }),
+  };
 }
 
 const isReading = ({ method }: RestOperation): boolean => method === 'GET';
