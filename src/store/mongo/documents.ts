@@ -4,7 +4,7 @@ import { folded } from '../../foundation/folded.ts';
 import { formatInstant, parseInstant } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { EventRecord } from '../events.ts';
-import { indexesOf, sortIndexesOf } from '../indexes.ts';
+import { indexesOf } from '../indexes.ts';
 import {
   type CollectionDefinition,
   CREATED_VERSION,
@@ -68,7 +68,7 @@ export const collectionOf = (record: AnyRecord): CollectionDefinition => ({
   // Filtering by several values merges index ranges that are each ordered by id, so nothing is sorted in memory.
   indexes: [
     ...indexesOf(record).map((fields) => ({ key: { ...ascending(fields), _id: 1 as const } })),
-    ...sortIndexesOf(record).map((index) => ({ key: sortIndexKey(record, index) })),
+    ...record.sorts.map((sort: string) => ({ key: sortIndexKey(record, sort) })),
     ...record.unique.map((fields: readonly string[]) => ({
       key: ascending(fields),
       unique: true,

@@ -129,8 +129,8 @@ export class Records<D extends { _id: Key }, T> {
     return records;
   }
 
-  #pageOf(conditions: ListConditions, request: PageRequest, parent?: string): SearchedPage {
-    return new SearchedPage(this.#kind.record, conditions, request, parent);
+  #pageOf(conditions: ListConditions, request: PageRequest): SearchedPage {
+    return new SearchedPage(this.#kind.record, conditions, request);
   }
 
   /** @param prefix the start of a folded text, besides the other conditions */
@@ -212,7 +212,7 @@ export class Records<D extends { _id: Key }, T> {
     const { parents, parentIds } = all[0]!;
     const { collection, field, mayBeDeleted } = parents;
     const wanted = [...new Set(parentIds)];
-    const asked = all.map(({ where, request, prefix }) => this.#pageOf({ where, prefix }, request, field));
+    const asked = all.map(({ where, request, prefix }) => this.#pageOf({ where, prefix }, request));
     const lookups = asked.flatMap((page, n) =>
       page.searches.flatMap((search, i): [as: string, pipeline: Document[]][] => {
         const { found, end } = page.pipelines(search, this.#kind.fields);

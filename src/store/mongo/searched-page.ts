@@ -2,7 +2,7 @@ import type { Document } from 'mongodb';
 import type { Position, SortValue } from '../../foundation/cursor.ts';
 import type { Field } from '../../foundation/fields.ts';
 import { type AnyRecord, type Fields, isPrefix, type Prefix } from '../../foundation/record.ts';
-import { MAX_EXAMINED, planOf, type SortIndex } from '../indexes.ts';
+import { MAX_EXAMINED } from '../indexes.ts';
 import {
   type IdBound,
   isFolded,
@@ -20,10 +20,10 @@ export const sortProperty = (field: string, declaration: Field): string =>
   isFolded(declaration) ? `${field}Folded` : field;
 
 /** The key of the index for an order. */
-export const sortIndexKey = ({ fields }: AnyRecord, { equal, sort }: SortIndex): Record<string, 1> =>
-  Object.fromEntries(
-    [...equal, sortProperty(sort, (fields as Fields)[sort]!), '_id'].map((name) => [name, 1]),
-  );
+export const sortIndexKey = ({ fields }: AnyRecord, sort: string): Record<string, 1> => ({
+  [sortProperty(sort, (fields as Fields)[sort]!)]: 1,
+  _id: 1,
+});
 
 /** The prefix in a filter, if there is one. */
 export function prefixOf(filter: Readonly<Record<string, unknown>>): ListConditions['prefix'] {
@@ -56,8 +56,7 @@ export class SearchedPage {
   readonly #sort: string | undefined;
   readonly #backward: boolean;
 
-  /** @param parent a field for which every search is given one value, as a lookup does */
-  constructor(record: AnyRecord, { where, prefix }: ListConditions, request: PageRequest, parent?: string) {
+  constructor(record: AnyRecord, { where, prefix }: ListConditions, request: PageRequest) {
     const sort = request.order?.field ?? prefix?.field;
     const order: Order = request.order ?? { field: sort, descending: false };
     const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
@@ -65,15 +64,8 @@ export class SearchedPage {
     this.#examine = request.examine ?? MAX_EXAMINED;
     this.#sort = sort;
     this.#backward = request.backward ?? false;
-    const equal = Object.keys(where).filter((name) => !isList(where[name]));
-    const given = parent === undefined ? [] : [parent];
-    const plan =
-      sort === undefined
-        ? undefined
-        : planOf(record, sort, [...equal, ...given], Object.keys(where).length + given.length);
-    const indexed = plan?.index.equal ?? Object.keys(where);
-    const inIndex = Object.fromEntries(Object.entries(where).filter(([name]) => indexed.includes(name)));
-    const others = Object.fromEntries(Object.entries(where).filter(([name]) => !indexed.includes(name)));
+    // The indexes for orders have no conditions.
+    const [inIndex, others] = sort === undefined ? [where, undefined] : [{}, where];
     const property = field && sortProperty(sort!, field);
     this.searches = segmentsOf(field, { ...request, order }, prefix?.text).flatMap((segment) => {
       const match = matching(segment, property, field, inIndex);
@@ -82,9 +74,9 @@ export class SearchedPage {
         ? []
         : {
             match,
-            others: Object.keys(others).length > 0 ? others : undefined,
+            others: others && Object.keys(others).length > 0 ? others : undefined,
             sort: { ...(property !== undefined && { [property]: direction }), _id: direction } as const,
-            hint: plan && sortIndexKey(record, plan.index),
+            hint: sort === undefined ? undefined : sortIndexKey(record, sort),
           };
     });
   }
@@ -195,6 +187,6 @@ export function searchOfPrefix(
   const property = sortProperty(field, (record.fields as Fields)[field]!);
   return {
     match: { [property]: { $gte: lower!.key, ...(upper && { $lt: upper.key }) } },
-    hint: sortIndexKey(record, { equal: [], sort: field }),
+    hint: sortIndexKey(record, field),
   };
 }

@@ -1,8 +1,8 @@
 import type { Field, FieldKind } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import { formatInstant, parseInstant } from '../../foundation/instant.ts';
+import { memoized } from '../../foundation/memoized.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
-import type { SortIndex } from '../indexes.ts';
 import { isFolded } from '../order.ts';
 import type { Value } from './connection.ts';
 
@@ -49,7 +49,7 @@ export const columnName = (field: string): string =>
   field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** The columns of a record's table in the order of its fields. */
-export const columnsOf = ({ fields }: AnyRecord): readonly Column[] =>
+export const columnsOf = memoized(({ fields }: AnyRecord): readonly Column[] =>
   Object.entries(fields as Fields).map(([field, declaration]) => {
     const { type, stored, read } = CODECS[declaration.kind];
     return {
@@ -60,11 +60,12 @@ export const columnsOf = ({ fields }: AnyRecord): readonly Column[] =>
       stored: (value) => (value == null ? null : stored(value as never)),
       read: read as Column['read'],
     };
-  });
+  }),
+);
 
 /** The column that a field is ordered by: for a text, the one with its folded form. */
-export const sortColumn = (field: string, declaration: Field): string =>
-  isFolded(declaration) ? `${columnName(field)}_folded` : columnName(field);
+export const sortColumn = ({ fields }: AnyRecord, field: string): string =>
+  isFolded((fields as Fields)[field]!) ? `${columnName(field)}_folded` : columnName(field);
 
 /** The columns with folded forms. Null in records of an earlier version until they are taken over (`folding.ts`). */
 export const foldedColumnsOf = (record: AnyRecord): readonly Column[] =>
@@ -72,13 +73,11 @@ export const foldedColumnsOf = (record: AnyRecord): readonly Column[] =>
     .filter(({ field, declaration }) => record.sorts.includes(field) && isFolded(declaration))
     .map((column) => ({
       ...column,
-      name: sortColumn(column.field, column.declaration),
+      name: sortColumn(record, column.field),
       declaration: { ...column.declaration, presence: 'optional' },
       stored: (value) => (value == null ? null : folded(value as string)),
     }));
 
 /** The name of the index for an order. */
-export function sortIndexName(record: AnyRecord, { equal, sort }: SortIndex): string {
-  const parents = equal.map((field) => `${columnName(field).replace(/_id$/, '')}_and_`).join('');
-  return `${record.plural}_by_${parents}${sortColumn(sort, (record.fields as Fields)[sort]!)}`;
-}
+export const sortIndexName = (record: AnyRecord, sort: string): string =>
+  `${record.plural}_by_${sortColumn(record, sort)}`;

@@ -51,7 +51,7 @@ export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;
  * SQL for a JSON array of one value for each parent, in their order.
  *
  * @param value SQL of the value, which may refer to `parent.value`
- * @param parents the parameter with their `idList`
+ * @param parents the parameter with their `idList`, by default the last
  */
 export const forEachParent = (value: string, parents = '?'): string =>
   `select json_group_array(value) from (select (${value}) as value from json_each(${parents}) as parent order by parent.key)`;

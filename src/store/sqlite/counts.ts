@@ -6,7 +6,7 @@ import { tooManyToCount } from '../conflicts.ts';
 import { type Column, columnsOf } from './columns.ts';
 import { type Conditions, forEachParent, idList } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
-import { countsOfPrefix } from './ordered-page.ts';
+import { countsOfPrefix } from './pages.ts';
 
 /** A table, index or trigger, named and with the statement that creates it. */
 export interface Statement {

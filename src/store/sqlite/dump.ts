@@ -109,7 +109,9 @@ function recordPart(db: SqliteConnection, record: AnyRecord): DumpPart {
     rule: recordRule(record),
     ascends: true,
     batches: () =>
-      batchesOf<Stored>((last) => stored.page({ equal: [] }, { limit: BATCH_SIZE, after: last?.id }).items),
+      batchesOf<Stored>(
+        (last) => stored.pages({ equal: [] }, { limit: BATCH_SIZE, after: last?.id })[0]!.items,
+      ),
     add(rows) {
       db.run(many, [JSON.stringify(rows.map((values) => row(values.id as string, values)))]);
     },

@@ -1,5 +1,5 @@
-import { type AnyRecord, type Fields, referencesOf } from '../../foundation/record.ts';
-import { indexesOf, type SortIndex, sortIndexesOf } from '../indexes.ts';
+import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
+import { indexesOf } from '../indexes.ts';
 import { type Column, columnName, columnsOf, foldedColumnsOf, sortColumn, sortIndexName } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { countsOf, type Statement } from './counts.ts';
@@ -29,13 +29,12 @@ function tableOf(record: AnyRecord): string {
 }
 
 /** The index for an order. SQLite ends each entry of an index with the id of its record. */
-function sortIndex(record: AnyRecord, { equal, sort }: SortIndex): Statement {
-  const column = sortColumn(sort, (record.fields as Fields)[sort]!);
-  const name = sortIndexName(record, { equal, sort });
-  const columns = [...equal.map(columnName), column].join(', ');
+function sortIndex(record: AnyRecord, sort: string): Statement {
+  const column = sortColumn(record, sort);
+  const name = sortIndexName(record, sort);
   // Names of an earlier version are taken over one by one, which must not begin with a large index.
   const taken = column === columnName(sort) ? '' : ` where ${column} is not null`;
-  return { name, sql: `create index ${name} on ${record.plural} (${columns})${taken}` };
+  return { name, sql: `create index ${name} on ${record.plural} (${column})${taken}` };
 }
 
 function indexStatements(record: AnyRecord): Statement[] {
@@ -47,7 +46,7 @@ function indexStatements(record: AnyRecord): Statement[] {
       name: nameOf(fields),
       sql: `create index ${nameOf(fields)} on ${record.plural} (${list(fields)})`,
     })),
-    ...sortIndexesOf(record).map((index) => sortIndex(record, index)),
+    ...record.sorts.map((sort: string) => sortIndex(record, sort)),
     ...record.unique.map((fields: readonly string[]) => ({
       name: `${nameOf(fields)}_once`,
       sql: `create unique index ${nameOf(fields)}_once on ${record.plural} (${list(fields)})`,

@@ -7,9 +7,9 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import { windowOf } from '../indexes.ts';
 import type { Check, Page, PageRequest } from '../table.ts';
 import { type Column, columnsOf } from './columns.ts';
-import { type Conditions, forEachParent, idList, type Where } from './conditions.ts';
+import { type Conditions, idList, type Where } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
-import { readOrderedPages } from './ordered-page.ts';
+import { type Parents, type RowForm, readPages } from './pages.ts';
 
 /**
  * What follows ids and texts in the JSON of a query. V8 keeps one copy of every string of up to 10 characters that it
@@ -31,19 +31,6 @@ function codecOf({ name, field, declaration, read }: Column) {
 /** Queries of pages remembered to tell those that are repeated. */
 const MAX_ASKED = 1_000;
 
-/** Builds a page from query results. One more record than requested means there are more. */
-const toPage = <T>(
-  text: string,
-  decode: (row: readonly unknown[]) => T,
-  { limit, backward }: PageRequest,
-): Page<T> => {
-  const rows = JSON.parse(text) as (readonly unknown[])[];
-  const hasMore = rows.length > limit;
-  if (hasMore) rows.pop();
-  if (backward) rows.reverse();
-  return { items: rows.map((row) => decode(row)), hasMore };
-};
-
 /**
  * Reads of one table. Every query returns a single JSON text, which crosses the native boundary
  * several times faster than rows of columns.
@@ -60,10 +47,7 @@ export class Records<T extends { id: Id }> {
   readonly #pages: LRUCache<string, Page<T>[]> | undefined;
   /** Queries of pages that were asked for before. Only those are cached: an export asks for each page once. */
   readonly #asked = lruCache<true>(MAX_ASKED);
-  /** SQL by query shape, so that each is built once. */
-  readonly #sql = new Map<string, string>();
-  readonly #columns: string;
-  readonly #json: string;
+  readonly #form: RowForm<T>;
 
   /** @param cacheSize number of records to cache by id */
   constructor(db: SqliteConnection, record: AnyRecord, cacheSize: number) {
@@ -71,8 +55,12 @@ export class Records<T extends { id: Id }> {
     this.#record = record;
     const columns = columnsOf(record);
     this.#codecs = columns.map(codecOf);
-    this.#columns = ['id', ...columns.map(({ name }) => name)].join(', ');
-    this.#json = `json_array(${[padded('cast(id as text)'), ...this.#codecs.map(({ sql }) => sql)].join(', ')})`;
+    const json = `json_array(${[padded('cast(id as text)'), ...this.#codecs.map(({ sql }) => sql)].join(', ')})`;
+    this.#form = {
+      columns: ['id', ...columns.map(({ name }) => name)].join(', '),
+      json,
+      decode: this.#decode,
+    };
     if (cacheSize > 0) {
       const cache = lruCache<T>(cacheSize);
       const pages = new LRUCache<string, Page<T>[]>({
@@ -96,7 +84,7 @@ export class Records<T extends { id: Id }> {
     const known = this.#cache?.get(id);
     if (known) return known;
     const row = this.#db.json<readonly unknown[]>(
-      this.#statement('one', () => `select ${this.#json} from ${this.#record.plural} where id = ?`),
+      `select ${this.#form.json} from ${this.#record.plural} where id = ?`,
       [BigInt(id)],
     );
     return row === undefined ? null : this.cache(this.#decode(row));
@@ -125,11 +113,7 @@ export class Records<T extends { id: Id }> {
     }
     if (missing.length > 0) {
       const rows = this.#db.json<(readonly unknown[])[]>(
-        this.#statement(
-          'some',
-          () =>
-            `select json_group_array(${this.#json}) from ${this.#record.plural} where id in (select value from json_each(?))`,
-        ),
+        `select json_group_array(${this.#form.json}) from ${this.#record.plural} where id in (select value from json_each(?))`,
         [idList(missing)],
       )!;
       for (const row of rows) {
@@ -140,82 +124,27 @@ export class Records<T extends { id: Id }> {
     return ids.map((id) => found.get(id) ?? null);
   }
 
-  page(where: Where, request: PageRequest, meter?: Meter): Page<T> {
-    if (!where) return { items: [], hasMore: false };
-    if (isOrdered(where, request)) return this.#orderedPages(undefined, where, request, meter)[0]!;
-    const params = pageParams(where, request);
-    const shape = pageShape(where, request, '');
-    const [page] = this.#pagesOf(shape, params, () => {
-      const sql = this.#statement(shape, () => {
-        const rows = this.#pageSql(where, request, undefined);
-        return `select json_group_array(${this.#json}) from (${rows})`;
-      });
-      return [toPage(this.#db.value(sql, params) as string, this.#decode, request)];
-    });
-    return page!;
-  }
-
-  /** Reads one page per value of the column `parent`, each by its own index search. */
-  pagesByParent(
-    parent: string,
-    parents: readonly Id[],
-    where: Where,
-    request: PageRequest,
-    meter?: Meter,
-  ): Page<T>[] {
-    if (!where) return parents.map(() => ({ items: [], hasMore: false }));
-    if (isOrdered(where, request))
-      return this.#orderedPages({ column: parent, parents }, where, request, meter);
-    const params = pageParams(where, request, idList(parents));
-    const shape = pageShape(where, request, parent);
-    return this.#pagesOf(shape, params, () => {
-      const sql = this.#statement(shape, () => {
-        const rows = this.#pageSql(where, request, parent);
-        return forEachParent(`select json_group_array(${this.#json}) from (${rows})`, '?3');
-      });
-      const pages = this.#db.json<string[]>(sql, params)!;
-      return pages.map((page) => toPage(page, this.#decode, request));
-    });
-  }
-
-  #orderedPages(
-    ofParents: { column: string; parents: readonly Id[] } | undefined,
-    where: Conditions,
-    request: PageRequest,
-    meter: Meter | undefined,
-  ): Page<T>[] {
-    const most = windowOf(request, meter, 1);
-    const key = JSON.stringify([ofParents, where, request], (_, value) =>
-      typeof value === 'bigint' ? String(value) : value,
+  /** Reads a page: of one list, or of that of each parent. */
+  pages(where: Where, request: PageRequest, meter?: Meter, ofParents?: Parents): Page<T>[] {
+    if (!where) return (ofParents?.parents ?? [0]).map(() => ({ items: [], hasMore: false }));
+    const isBounded = request.order !== undefined || where.prefix !== undefined;
+    const most = isBounded ? windowOf(request, meter, 1) : 0;
+    const key = this.#pages && keyOf(where, request, most, ofParents);
+    const known = key && this.#pages!.get(key);
+    if (known) return known;
+    const { pages, examined } = readPages(
+      this.#db,
+      this.#record,
+      ofParents,
+      where,
+      request,
+      most,
+      this.#form,
     );
-    return this.#cachedPages(`ordered ${most} ${key}`, () => {
-      const { pages, examined } = readOrderedPages(
-        this.#db,
-        this.#record,
-        ofParents,
-        where,
-        request,
-        most,
-        this.#json,
-        this.#decode,
-      );
-      meter?.spend('indexEntries', examined);
-      return pages;
-    });
-  }
-
-  #pagesOf(shape: string, params: Value[], read: () => Page<T>[]): Page<T>[] {
-    return this.#pages ? this.#cachedPages(`${shape} ${params.join()}`, read) : read();
-  }
-
-  #cachedPages(key: string, read: () => Page<T>[]): Page<T>[] {
-    if (!this.#pages) return read();
-    let pages = this.#pages.get(key);
-    if (!pages) {
-      pages = read();
-      if (this.#asked.get(key)) this.#pages.set(key, pages);
-      else this.#asked.set(key, true);
-    }
+    meter?.spend('indexEntries', examined);
+    if (!key) return pages;
+    if (this.#asked.get(key)) this.#pages!.set(key, pages);
+    else this.#asked.set(key, true);
     return pages;
   }
 
@@ -253,57 +182,20 @@ export class Records<T extends { id: Id }> {
     }
     return record as unknown as T;
   };
-
-  #statement(shape: string, build: () => string): string {
-    let sql = this.#sql.get(shape);
-    if (sql === undefined) {
-      sql = build();
-      this.#sql.set(shape, sql);
-    }
-    return sql;
-  }
-
-  /** Parameters are numbered in the order of `pageParams`. */
-  #pageSql(where: NonNullable<Where>, request: PageRequest, parent: string | undefined): string {
-    let parameter = parent === undefined ? 2 : 3;
-    const or = request.inclusive ? '=' : '';
-    const conditions = [`id >${or} ?2`];
-    if (parent !== undefined) conditions.push(`${parent} = parent.value`);
-    if (request.before !== undefined) conditions.push(`id <${or} ?${++parameter}`);
-    for (const [column] of where.equal) conditions.push(`${column} = ?${++parameter}`);
-    const select = (condition?: string) =>
-      `select ${this.#columns} from ${this.#record.plural} where ${[...conditions, condition ?? []].flat().join(' and ')}`;
-    // Each value of `oneOf` has its own index range. SQLite merges them and stops at the limit, whereas `in
-    // (…)` would sort all matches.
-    const { oneOf } = where;
-    const runs = oneOf ? oneOf.values.map(() => select(`${oneOf.column} = ?${++parameter}`)) : [select()];
-    return `${runs.join(' union all ')} order by id${request.backward ? ' desc' : ''} limit ?1`;
-  }
 }
 
-/** Whether a page is not simply in ascending order of ids. */
-const isOrdered = ({ prefix }: Conditions, { order }: PageRequest): boolean =>
-  order !== undefined || prefix !== undefined;
-
-const pageShape = (
-  { equal, oneOf }: NonNullable<Where>,
-  { before, backward, inclusive }: PageRequest,
-  parent: string,
-): string => {
-  let shape = `${parent}|${before === undefined ? '' : '<'}${backward ? '-' : ''}${inclusive ? '=' : ''}`;
-  for (const [column] of equal) shape += `|${column}`;
-  return oneOf ? `${shape}|${oneOf.column}*${oneOf.values.length}` : shape;
-};
-
-function pageParams(
-  { equal, oneOf }: NonNullable<Where>,
-  { limit, after, before }: PageRequest,
-  parents?: string,
-): Value[] {
-  const params: Value[] = [limit + 1, after === undefined ? 0n : BigInt(after)];
-  if (parents !== undefined) params.push(parents);
-  if (before !== undefined) params.push(BigInt(before));
-  for (const [, value] of equal) params.push(value);
-  if (oneOf) params.push(...oneOf.values);
-  return params;
+/** Identifies a query of pages. */
+function keyOf(
+  { equal, oneOf, prefix }: Conditions,
+  { limit, after, before, backward, inclusive, order }: PageRequest,
+  most: number,
+  ofParents: Parents | undefined,
+): string {
+  let key = `${limit} ${after ?? ''} ${before ?? ''} ${backward ? '-' : ''}${inclusive ? '=' : ''} ${most}`;
+  if (ofParents) key += ` ${ofParents.column} ${ofParents.parents.join()}`;
+  for (const [column, value] of equal) key += ` ${column} ${textOf(value)}`;
+  if (oneOf) key += ` ${oneOf.column}: ${oneOf.values.map(textOf).join()}`;
+  return prefix || order ? `${key} ${JSON.stringify([prefix, order])}` : key;
 }
+
+const textOf = (value: Value): string => (typeof value === 'string' ? JSON.stringify(value) : String(value));

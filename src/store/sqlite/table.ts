@@ -85,7 +85,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
   }
 
   page(filter: Values, request: PageRequest, meter?: Meter): Page<RecordOf<R>> {
-    return this.#records.page(this.#where(filter, request), request, meter) as Page<never>;
+    return this.#records.pages(this.#where(filter, request), request, meter)[0] as Page<never>;
   }
 
   pagesByParent(
@@ -96,7 +96,10 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     meter?: Meter,
   ): Page<RecordOf<R>>[] {
     const where = this.#where(filter, request);
-    return this.#records.pagesByParent(columnName(field), parents, where, request, meter) as Page<never>[];
+    return this.#records.pages(where, request, meter, {
+      column: columnName(field),
+      parents,
+    }) as Page<never>[];
   }
 
   /** Must be called when the order of records has changed without a write. */
