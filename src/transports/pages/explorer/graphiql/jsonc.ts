@@ -1,4 +1,4 @@
-import { applyEdits, format, type ParseError, parse, printParseErrorCode, stripComments } from 'jsonc-parser';
+import { applyEdits, createScanner, format, type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
 import { parseExactly } from '../exact-json.ts';
 
 // Replaces GraphiQL's module of the same name, which needs Prettier's JavaScript parser and rounds integers.
@@ -15,8 +15,21 @@ export function parseJSONC(text: string): unknown {
       .toLowerCase();
     throw new SyntaxError(`${name} at line ${before.length}, column ${before.at(-1)!.length + 1}`);
   }
-  const plain = stripComments(text).replace(/,(?=\s*[}\]])/g, '');
-  return plain.trim() === '' ? undefined : parseExactly(plain);
+  const plain = plainJson(text);
+  return plain === '' ? undefined : parseExactly(plain);
+}
+
+/** Takes out white space, comments and trailing commas. */
+function plainJson(text: string): string {
+  const scanner = createScanner(text, true);
+  let plain = '';
+  while (scanner.getPosition() < text.length) {
+    scanner.scan();
+    const token = text.slice(scanner.getTokenOffset(), scanner.getPosition());
+    if (plain.endsWith(',') && (token === '}' || token === ']')) plain = plain.slice(0, -1);
+    plain += token;
+  }
+  return plain;
 }
 
 /** @returns undefined for empty text. @throws unless it is an object; GraphiQL prefixes the editor's name */
