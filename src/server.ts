@@ -3,7 +3,7 @@ import { type Socket, Server as SocketServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from './foundation/errors.ts';
 import type { RequestHandler } from './gateway.ts';
-import { BoundedRequest } from './http/bounded-request.ts';
+import { BoundedRequest, releaseParser } from './http/bounded-request.ts';
 import { hasValidHost } from './http/host.ts';
 import { Pipeline, type Queue } from './http/pipeline.ts';
 import { responseClass, UnreadResponses } from './http/unread-responses.ts';
@@ -90,7 +90,10 @@ export function createHttpServer(
   server.on('checkContinue', take);
   server.on('connection', (socket: Socket) => {
     connections.set(socket, new Pipeline(socket, handle, queue));
-    socket.once('close', () => connections.delete(socket));
+    socket.once('close', () => {
+      connections.delete(socket);
+      releaseParser(socket);
+    });
   });
   const refuseAfterPending = (socket: Socket, message?: string) => {
     const send = () => refuse(socket, handler, message);
@@ -104,6 +107,7 @@ export function createHttpServer(
   // By default Node closes the connection without a response. With a listener it hands over the socket and no
   // longer manages it.
   server.on('connect', (_request, socket: Socket) => {
+    releaseParser(socket);
     socket.on('error', () => socket.destroy());
     socket.once('finish', () => socket.destroy());
     refuseAfterPending(socket, 'CONNECT is not supported: this server is not a proxy.');

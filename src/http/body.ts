@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError } from '../foundation/errors.ts';
-import { isCut, MAX_CHUNKS } from './bounded-request.ts';
+import { BoundedRequest, isCut, MAX_CHUNKS } from './bounded-request.ts';
 import { acceptsContentType } from './media-type.ts';
 import type { RequestContext } from './request-context.ts';
 
@@ -72,8 +72,6 @@ const unsupported = (types: readonly string[], sent: string) =>
     `The body must be uncompressed ${types.join(' or ')} in UTF-8, but the request has ${sent.slice(0, 100)}. Set the header Content-Type: ${types[0]} (with curl: -H 'Content-Type: ${types[0]}').`,
   );
 
-/** Bytes of an unwanted body to drain, so that a client that sends before it reads gets the response. */
-const MAX_DROPPED = 1_000_000;
 /** How long the connection stays open for draining, in milliseconds. */
 const DRAIN_TIMEOUT = 1_000;
 
@@ -112,11 +110,7 @@ export function respondAndClose(
     response.end();
   };
   const timer = setTimeout(end, DRAIN_TIMEOUT);
-  let left = MAX_DROPPED;
-  request.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) request.pause();
-  });
+  if (request instanceof BoundedRequest) request.discard();
   request.once('end', end);
   request.once('close', end);
 }

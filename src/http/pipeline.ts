@@ -100,7 +100,10 @@ export class Pipeline {
   #begin(turn: Turn): void {
     this.#current = turn;
     turn.response.once('close', () => {
-      if (this.#current === turn) this.#next();
+      if (this.#current !== turn) return;
+      // Nothing is done for a client that was told that this response is the last (RFC 9112 section 9.6).
+      if (!turn.response.shouldKeepAlive) this.#queue.length -= this.#waiting.splice(0).length;
+      this.#next();
     });
     this.#handle(turn.request, turn.response);
   }

@@ -52,7 +52,7 @@ export class ResponseWriter {
     if (headers.length > 0) all.push(...headers);
     const content = method === 'HEAD' || body.length === 0 ? undefined : body;
     const isLast = mustCloseConnection(context);
-    if (isLast) all.push('Connection', 'close');
+    if (isLast) response.shouldKeepAlive = false;
     else if (!stream && writeWhole(response, status, all, content)) return true;
     response.writeHead(status, all as never);
     if (stream && method !== 'HEAD') void this.#stream(context, stream);

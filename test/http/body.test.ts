@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { describe, expect, it } from 'vitest';
-import { MAX_CHUNKS } from '../../src/http/bounded-request.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { BoundedRequest, MAX_CHUNKS } from '../../src/http/bounded-request.ts';
 import type { TestGateway } from '../kit/gateway.ts';
 import { sqlite, useGateway } from '../kit/petstore.ts';
 import { exchangeRaw, openRaw } from '../kit/raw.ts';
@@ -91,6 +91,15 @@ describe('request bodies that are not needed', () => {
     socket.destroy();
   });
 
+  it('carries out nothing that follows the last response of a connection', async () => {
+    const { gateway } = kit;
+    const body = '{"name":"late"}';
+    const next = head('/categories', key(gateway), `Content-Length: ${body.length}`) + body;
+    const chunked = `${head('/pets', 'Transfer-Encoding: chunked')}2\r\n{}\r\n0\r\n\r\n`;
+    expect(statusesIn(await exchangeRaw(gateway.url, chunked + next))).toEqual([401]);
+    expect((await gateway.call('/categories?name=late')).text).toBe('[]');
+  });
+
   it('responds 413 to a body of 5 MB and closes the connection', async () => {
     const { status, headers } = await kit.gateway.call('/pets', {
       method: 'POST',
@@ -116,7 +125,23 @@ describe('a body in many chunks', () => {
   });
 
   it('is not read to the end for a caller without a key', async () => {
+    const push = vi.spyOn(BoundedRequest.prototype, 'push');
     const response = await exchangeRaw(kit.gateway.url, inChunks(90_000, ''));
     expect(response).toMatch(/^HTTP\/1.1 401 .*\r\nConnection: close\r\n/s);
+    // A socket is read by 64 kB, which are 10,000 of these chunks.
+    expect(push.mock.calls.length).toBeLessThan(300);
+    push.mockRestore();
+  });
+
+  it('leaves the bodies of other connections alone', async () => {
+    const { url, key } = kit.gateway;
+    const connect = 'CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    // As many as Node keeps parsers for, and more.
+    const cut = Array.from({ length: 40 }, (_, n) =>
+      exchangeRaw(url, inChunks(3_000, '') + (n % 2 === 0 ? connect : '')),
+    );
+    for (const response of await Promise.all(cut)) expect(response).toMatch(/^HTTP\/1.1 401 /);
+    const whole = Array.from({ length: 40 }, () => exchangeRaw(url, inChunks(2, key)));
+    for (const response of await Promise.all(whole)) expect(response).toContain('"VALIDATION_FAILED"');
   });
 });
