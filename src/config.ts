@@ -46,71 +46,66 @@ const origin = z.string().refine((value) => {
 }, ORIGIN_RULE);
 
 /** All settings. A test compares README's table with them. */
-const VARIABLES = z.object({
-  NODE_ENV: z.string().default('development'),
-  PORT: integer(0, 65535).default(4000),
-  HOST: z.string().default('127.0.0.1'),
-  MONGODB_URI: z
-    .string()
-    .regex(
-      /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]+/,
-      'must be a mongodb:// or mongodb+srv:// address that names a database',
-    )
-    .optional(),
-  DATA_FILE: z.string().default('data/petstore.db'),
-  EVENTS_KEEP: retention.default(7 * 86_400_000),
-  SAMPLE_DATA: z.enum(['on', 'off'], 'must be on or off').optional(),
-  REST_BASE_PATH: z
-    .string()
-    .regex(/^(\/[A-Za-z0-9._~-]+)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')
-    .default(''),
-  LOG_LEVEL: z
-    .enum(
-      ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
-      'must be trace, debug, info, warn, error, fatal or silent',
-    )
-    .default('info'),
-  GRAPHIQL: onOff(true),
-  INTROSPECTION: onOff(true),
-  METRICS: onOff(true),
-  MCP: onOff(true),
-  CORS_ORIGIN: z
-    .string()
-    .transform((value) => value.split(',').map((part) => part.trim()))
-    .pipe(z.union([z.tuple([z.literal('*')]), z.array(origin).min(1)], ORIGIN_RULE))
-    .default(['*']),
-  TRUST_PROXY: integer(0, 10).default(0),
-  SUNSET_ENFORCED: onOff(false),
-  DEPRECATION_DATE: day.default(Date.parse('2026-07-01T00:00:00Z')),
-  SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),
-  WEBHOOK_ALLOW: z
-    .string()
-    .transform((value) => value.split(',').map((part) => part.trim()))
-    .refine((networks) => networks.every(isNetwork), 'must be comma-separated networks such as 10.0.0.0/8')
-    .default([]),
-  WORKERS: integer(1, 128).default(1),
-  // OpenTelemetry's variables that decide whether and how traces are exported. Its packages read the others.
-  OTEL_SDK_DISABLED: z.enum(['true', 'false'], 'must be true or false').default('false'),
-  OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none'], 'must be otlp or none').optional(),
-  OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url.optional(),
-  OTEL_EXPORTER_OTLP_PROTOCOL: otlpProtocol.default('http/protobuf'),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: otlpProtocol.optional(),
-});
+const VARIABLES = z
+  .object({
+    NODE_ENV: z.string().default('development'),
+    PORT: integer(0, 65535).default(4000),
+    HOST: z.string().default('127.0.0.1'),
+    MONGODB_URI: z
+      .string()
+      .regex(
+        /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]+/,
+        'must be a mongodb:// or mongodb+srv:// address that names a database',
+      )
+      .optional(),
+    DATA_FILE: z.string().default('data/petstore.db'),
+    EVENTS_KEEP: retention.default(7 * 86_400_000),
+    SAMPLE_DATA: z.enum(['on', 'off'], 'must be on or off').optional(),
+    REST_BASE_PATH: z
+      .string()
+      .regex(/^(\/[A-Za-z0-9._~-]+)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')
+      .default(''),
+    LOG_LEVEL: z
+      .enum(
+        ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+        'must be trace, debug, info, warn, error, fatal or silent',
+      )
+      .default('info'),
+    GRAPHIQL: onOff(true),
+    INTROSPECTION: onOff(true),
+    METRICS: onOff(true),
+    MCP: onOff(true),
+    CORS_ORIGIN: z
+      .string()
+      .transform((value) => value.split(',').map((part) => part.trim()))
+      .pipe(z.union([z.tuple([z.literal('*')]), z.array(origin).min(1)], ORIGIN_RULE))
+      .default(['*']),
+    TRUST_PROXY: integer(0, 10).default(0),
+    SUNSET_ENFORCED: onOff(false),
+    DEPRECATION_DATE: day.default(Date.parse('2026-07-01T00:00:00Z')),
+    SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),
+    WEBHOOK_ALLOW: z
+      .string()
+      .transform((value) => value.split(',').map((part) => part.trim()))
+      .refine((networks) => networks.every(isNetwork), 'must be comma-separated networks such as 10.0.0.0/8')
+      .default([]),
+    WORKERS: integer(1, 128).default(1),
+    // OpenTelemetry's variables that decide whether and how traces are exported. Its packages read the others.
+    OTEL_SDK_DISABLED: z.enum(['true', 'false'], 'must be true or false').default('false'),
+    OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none'], 'must be otlp or none').optional(),
+    OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url.optional(),
+    OTEL_EXPORTER_OTLP_PROTOCOL: otlpProtocol.default('http/protobuf'),
+    OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: otlpProtocol.optional(),
+  })
+  .refine(({ WORKERS, MONGODB_URI }) => !(WORKERS > 1) || MONGODB_URI !== undefined, {
+    path: ['WORKERS'],
+    error: 'must be 1 unless MONGODB_URI is set: the embedded store supports only one process',
+    // Also if other variables are bad.
+    when: () => true,
+  });
 
 export type Config = z.output<typeof VARIABLES>;
-
-type Given = Readonly<Partial<Record<string, string>>>;
-
-/** Rules across two variables; `name` is the one to fix. */
-const CROSS_FIELD_RULES: readonly { name: string; message: string; isViolated: (given: Given) => boolean }[] =
-  [
-    {
-      name: 'WORKERS',
-      message: 'must be 1 unless MONGODB_URI is set: the embedded store supports only one process',
-      isViolated: ({ WORKERS, MONGODB_URI }) => Number(WORKERS) > 1 && MONGODB_URI === undefined,
-    },
-  ];
 
 /** The names of all settings. */
 export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
@@ -121,17 +116,14 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
  * @throws Error with one message that names every invalid variable
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
-  const given: Given = Object.fromEntries(
+  const given = Object.fromEntries(
     VARIABLE_NAMES.filter((name) => environment[name] !== undefined && environment[name] !== '').map(
       (name) => [name, environment[name]],
     ),
   );
   const parsed = VARIABLES.safeParse(given);
-  const errors = new Map<string, string>();
-  for (const { name, message, isViolated } of CROSS_FIELD_RULES)
-    if (isViolated(given)) errors.set(name, message);
-  for (const { path, message } of parsed.error?.issues ?? []) errors.set(String(path[0]), message);
-  if (parsed.success && errors.size === 0) return parsed.data;
+  if (parsed.success) return parsed.data;
+  const errors = new Map(parsed.error.issues.map(({ path, message }) => [String(path[0]), message]));
   const lines = [...errors].map(([name, message]) => `  ${name} ${message}`);
   throw new Error(`Invalid configuration:\n${lines.join('\n')}`);
 }

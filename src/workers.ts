@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { deferred } from './foundation/maybe-promise.ts';
 import { serveWorkerMetrics } from './observability/worker-metrics.ts';
 
 /** A worker that exits sooner after its start is restarted with increasing delay. */
@@ -25,7 +26,7 @@ export function runWorkers(count: number, log: Logger): Workers {
   let stopping = false;
   let earlyExits = 0;
   const listening = deferred<number>();
-  const ended = deferred<void>();
+  const ended = deferred();
   const ready = new Set<number>();
   // Workers accept connections themselves: a connection handed to a worker that was just killed would be
   // lost.
@@ -72,13 +73,4 @@ export function runWorkers(count: number, log: Logger): Workers {
       }, STOP_TIMEOUT).unref();
     },
   };
-}
-
-function deferred<T>() {
-  let resolve!: (value: T) => void;
-  let reject!: (error: Error) => void;
-  const promise = new Promise<T>((...settle) => {
-    [resolve, reject] = settle;
-  });
-  return { promise, resolve, reject };
 }

@@ -3,7 +3,7 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import type { Store } from '../store/store.ts';
 import type { Table, Tables } from '../store/table.ts';
-import type { CallOutcome, Metrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
 
 /** Members that do not query the database: a look at the cache, and `close`. */
 const NOT_A_CALL = new Set(['peek', 'close']);
@@ -12,7 +12,17 @@ type Method = (...args: unknown[]) => MaybePromise<unknown>;
 
 /** Wraps a store so that every call is counted and timed. */
 export const instrumentedStore = (store: Store, metrics: Metrics): Store =>
-  withCalls(store, (name, call) => instrumented(call, metrics.storeCall(store.engine, name)));
+  withCalls(store, (name, call) => {
+    const observe = metrics.storeCall(store.engine, name);
+    return watched(call, {
+      begin: () => performance.now(),
+      done: (began) => observe(performance.now() - began, 'done'),
+      failed: (began, error) => observe(performance.now() - began, isRefusal(error) ? 'refused' : 'failed'),
+    });
+  });
+
+/** Whether a call had to end like this, and the database did not fail. */
+export const isRefusal = (error: unknown): boolean => error instanceof AppError && error.status < 500;
 
 /** Replaces every method of a store that queries the database. @param wrap names it: `charge`, `pets.page` */
 export function withCalls<S extends Tables>(store: S, wrap: (name: string, call: Method) => Method): S {
@@ -36,28 +46,33 @@ const withMethods = <T extends object>(
     ]),
   ) as T;
 
-function instrumented(call: Method, observe: (milliseconds: number, outcome: CallOutcome) => void): Method {
+/** Watches calls, which are synchronous on the embedded engine. @param watcher what it began is passed on */
+export function watched<T>(
+  call: Method,
+  {
+    begin,
+    done,
+    failed,
+  }: { begin: () => T; done: (began: T) => void; failed: (began: T, error: unknown) => void },
+): Method {
   return (...args) => {
-    const began = performance.now();
+    const began = begin();
     const fail = (error: unknown): never => {
-      observe(performance.now() - began, outcomeOf(error));
+      failed(began, error);
       throw error;
     };
     try {
       const result = call(...args);
       if (result instanceof Promise) {
         return result.then((settled) => {
-          observe(performance.now() - began, 'done');
+          done(began);
           return settled;
         }, fail);
       }
-      observe(performance.now() - began, 'done');
+      done(began);
       return result;
     } catch (error) {
       return fail(error);
     }
   };
 }
-
-const outcomeOf = (error: unknown): CallOutcome =>
-  error instanceof AppError && error.status < 500 ? 'refused' : 'failed';

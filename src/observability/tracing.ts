@@ -1,6 +1,5 @@
 import {
   type Attributes,
-  type Context,
   type DiagLogger,
   DiagLogLevel,
   diag,
@@ -19,12 +18,11 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import type { Config } from '../config.ts';
-import { AppError, ERRORS } from '../foundation/errors.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { ERRORS } from '../foundation/errors.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../http/paths.ts';
 import { clientAddress, type RequestContext } from '../http/request-context.ts';
 import type { Store } from '../store/store.ts';
-import { withCalls } from './instrumented-store.ts';
+import { isRefusal, watched, withCalls } from './instrumented-store.ts';
 import { VERSION } from './version.ts';
 
 const NAME = 'petstore-graphql-gateway';
@@ -122,23 +120,10 @@ export class Tracing {
     if (!span?.isRecording()) return store;
     const parent = trace.setSpan(ROOT_CONTEXT, span);
     return withCalls(store, (name, call) => {
-      const attributes = attributesOf(store.engine, name);
-      return (...args) => this.#call(parent, name, attributes, () => call(...args));
+      const options = { kind: SpanKind.CLIENT, attributes: attributesOf(store.engine, name) };
+      const begin = () => this.#tracer.startSpan(name, options, parent);
+      return watched(call, { begin, done: (span) => span.end(), failed });
     });
-  }
-
-  #call(parent: Context, name: string, attributes: Attributes, call: () => unknown): MaybePromise<unknown> {
-    const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, parent);
-    try {
-      const result = call();
-      if (!(result instanceof Promise)) return ended(span, result);
-      return result.then(
-        (settled) => ended(span, settled),
-        (error) => failed(span, error),
-      );
-    } catch (error) {
-      return failed(span, error);
-    }
   }
 
   /** Flushes pending spans, waiting at most two seconds. */
@@ -163,23 +148,12 @@ function attributesOf(engine: string, name: string): Attributes {
 const protocolOf = ({ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, OTEL_EXPORTER_OTLP_PROTOCOL }: Config) =>
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? OTEL_EXPORTER_OTLP_PROTOCOL;
 
-function ended<T>(span: Span, result: T): T {
-  span.end();
-  return result;
-}
-
-/**
- * Records only the error's code: database messages may contain data. A refusal, such as NOT_FOUND, is no
- * failure of the database.
- */
-function failed(span: Span, error: unknown): never {
-  if (error instanceof AppError && error.status < 500) {
-    span.end();
-    throw error;
+/** Records only the error's code: database messages may contain data. */
+function failed(span: Span, error: unknown): void {
+  if (!isRefusal(error)) {
+    const type = (error as { code?: unknown }).code;
+    span.setAttribute('error.type', typeof type === 'string' ? type : 'INTERNAL');
+    span.setStatus({ code: SpanStatusCode.ERROR });
   }
-  const type = (error as { code?: unknown }).code;
-  span.setAttribute('error.type', typeof type === 'string' ? type : 'INTERNAL');
-  span.setStatus({ code: SpanStatusCode.ERROR });
   span.end();
-  throw error;
 }

@@ -12,6 +12,7 @@ import {
   repeatableFields,
   type Stability,
 } from '../schema/route.ts';
+import { schemaNameOf } from '../schema/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors, recordOfKind } from './errors.ts';
 import { ResponseHeaders } from './headers.ts';
@@ -137,12 +138,15 @@ function describeSuccess(route: Route, routes: readonly Route[], components: Com
     ...(shape && {
       content: {
         'application/json': {
-          schema: refTo('schemas', list ? shape.listName! : shape.name),
+          schema: refTo('schemas', list ? shape.listName! : schemaNameOf(shape)),
           example: list ? [shape.example] : shape.example,
         },
         ...(exportable && {
           [NDJSON]: {
-            schema: { type: 'string', description: `Lines that each are a \`${shape.name}\` as JSON.` },
+            schema: {
+              type: 'string',
+              description: `Lines that each are a \`${schemaNameOf(shape)}\` as JSON.`,
+            },
             example: `${JSON.stringify(shape.example)}\n`,
           },
         }),

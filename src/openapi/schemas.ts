@@ -3,13 +3,13 @@ import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import { MAX_PAGE_SIZE } from '../schema/connection.ts';
 import type { Body, Method, Route } from '../schema/route.ts';
-import type { Shape } from '../schema/shape.ts';
+import { idFieldOf, type Shape } from '../schema/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { errorsOf } from './errors.ts';
 
 /** Adds the schemas for a record and for a page of records. */
 export function addShape(components: Components, shape: Shape): void {
-  const { name, listName, listDescription, description, fields, example } = shape;
+  const { type, name = type, listName, listDescription, description, fields, example } = shape;
   components.add('schemas', name, {
     type: 'object',
     description,
@@ -67,11 +67,12 @@ export function bodySchema({ method, shape }: Route, body: Body): JsonSchema {
   };
 }
 
-export function bodyExample({ example, idField }: Shape, body: Body): JsonSchema {
+export function bodyExample(shape: Shape, body: Body): JsonSchema {
+  const { example } = shape;
   if (body.example) return body.example;
   return Object.fromEntries(
     Object.keys(rulesOf(body))
-      .filter((field) => field !== idField && example[field] !== undefined)
+      .filter((field) => field !== idFieldOf(shape) && example[field] !== undefined)
       .map((field) => [field, example[field]]),
   );
 }

@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../foundation/fields.ts';
 import type { Stream } from '../schema/route.ts';
+import { schemaNameOf } from '../schema/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors } from './errors.ts';
 import { ResponseHeaders } from './headers.ts';
@@ -29,13 +30,13 @@ export function describeStream(stream: Stream, components: Components): JsonSche
     ],
     responses: {
       200: {
-        description: `The data of each event is a \`${shape.name}\` as JSON on one line.`,
+        description: `The data of each event is a \`${schemaNameOf(shape)}\` as JSON on one line.`,
         headers: new ResponseHeaders(components).addCaching().add('X-Accel-Buffering').toJson(),
         content: {
           'text/event-stream': {
             schema: {
               type: 'string',
-              description: `Server-sent events whose data is ${refName(shape.name)}.`,
+              description: `Server-sent events whose data is ${refName(schemaNameOf(shape))}.`,
             },
             example: `retry: 3000\nid: ${id}\nevent: ${type}\ndata: ${JSON.stringify(shape.example)}\n\n`,
           },

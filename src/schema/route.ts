@@ -3,7 +3,7 @@ import type { ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import { rememberParsed } from './input-rules.ts';
 import type { QueryParameter } from './parameter.ts';
-import type { Shape, ShapeField } from './shape.ts';
+import { idFieldOf, type Shape, type ShapeField } from './shape.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Stability = 'stable' | 'beta' | 'experimental';
@@ -109,8 +109,8 @@ export interface Resource {
  * path and what the operation does not change.
  */
 export const repeatableFields = ({ method, shape, body }: Route): readonly string[] =>
-  body && shape?.fields[shape.idField]?.kind === 'int64' && (method === 'PUT' || method === 'PATCH')
-    ? Object.keys(shape.fields).filter((name) => name === shape.idField || !(name in body.rules.shape))
+  body && shape?.fields[idFieldOf(shape)]?.kind === 'int64' && (method === 'PUT' || method === 'PATCH')
+    ? Object.keys(shape.fields).filter((name, n) => n === 0 || !(name in body.rules.shape))
     : [];
 
 /** The input of a mutation for a body that satisfies its rules. PUT replaces: what it leaves out is removed. */

@@ -39,15 +39,14 @@ export interface ShapeField {
 export interface Shape {
   /** The name of its GraphQL type. */
   type: string;
-  /** The name of its OpenAPI schema. */
-  name: string;
+  /** The name of its OpenAPI schema, by default the same. */
+  name?: string;
   /** The name of the schema for a list of records, if there is one. */
   listName?: string;
   /** By default that it is a page, ordered by id. */
   listDescription?: string;
   description: string;
-  /** The field that lists are ordered by and paths refer to. */
-  idField: string;
+  /** The first one is its id, which lists are ordered by and paths refer to. */
   fields: Readonly<Record<string, ShapeField>>;
   example: JsonSchema;
 }
@@ -68,20 +67,18 @@ const JSON_KINDS: Readonly<Record<FieldKind, JsonKind>> = {
  */
 export function shapeOf(
   record: AnyRecord,
-  form: Partial<Pick<Shape, 'type' | 'name' | 'listName' | 'description' | 'idField'>> & {
+  form: Partial<Pick<Shape, 'type' | 'name' | 'listName' | 'description'>> & {
     fields?: Fields;
   } = {},
 ): Shape {
-  const { fields = { id: record.id, ...inputFields(record) }, idField = 'id', type = record.type } = form;
+  const { fields = { id: record.id, ...inputFields(record) } } = form;
   return {
-    type,
-    name: type,
+    type: record.type,
     listName: capitalised(record.plural),
     description: record.description,
     ...form,
-    idField,
     fields: Object.fromEntries(
-      Object.entries(fields).map(([name, { kind, presence, description, schema, inputSchema, rule }]) => [
+      Object.entries(fields).map(([name, { kind, presence, description, schema, inputSchema, rule }], n) => [
         name,
         {
           kind: JSON_KINDS[kind],
@@ -90,13 +87,19 @@ export function shapeOf(
           schema,
           inputSchema,
           rule: rule(restDialect),
-          ...(name === idField && { property: 'id' }),
+          ...(n === 0 && { property: 'id' }),
         },
       ]),
     ),
     example: Object.fromEntries(Object.entries(fields).map(([name, { example }]) => [name, example])),
   };
 }
+
+/** The name of the OpenAPI schema of a shape. */
+export const schemaNameOf = ({ type, name = type }: Shape): string => name;
+
+/** The field of a shape that has its id. */
+export const idFieldOf = ({ fields }: Shape): string => Object.keys(fields)[0]!;
 
 /** A record as its shape has it, before ids become numbers. */
 export const representedAs = (

@@ -5,13 +5,11 @@ import { instant, optional, schemaRef, text, texts } from '../../schema/shape-fi
 import { PLAN_NAMES } from '../../store/store.ts';
 
 /** More scopes than there are. */
-export const MAX_SCOPES = 20;
+const MAX_SCOPES = 20;
 
 export const ApiKeyShape = {
   type: 'ApiKey',
-  name: 'ApiKey',
   description: 'An API key and what it may do.',
-  idField: 'id',
   fields: {
     id: text(100, 'Unique identifier of the key, which is not the key itself'),
     name: text(200, 'The owner of the key'),

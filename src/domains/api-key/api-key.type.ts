@@ -1,59 +1,34 @@
-import { MAX_NETWORKS } from '../../access/networks.ts';
 import { notFound } from '../../foundation/errors.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import { andThen } from '../../foundation/maybe-promise.ts';
-import { MAX_NAME_LENGTH } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
 import { shown } from '../../schema/shape-fields.ts';
 import type { ApiKey } from '../../store/store.ts';
 import { PlanType } from '../plan.type.ts';
-import { ApiKeyShape, MAX_SCOPES } from './api-key.routes.ts';
-
-const instantOf = (time: number | undefined): string | null =>
-  time === undefined ? null : formatInstant(time);
+import { ApiKeyShape } from './api-key.routes.ts';
 
 const { fields } = ApiKeyShape;
 
-const ApiKeyType = builder.objectRef<ApiKey>(ApiKeyShape.type).implement({
+/** A key as its owner sees it: instants as text. */
+const viewOf = ({ createdAt, lastUsedAt, expiresAt, ...key }: ApiKey) => ({
+  ...key,
+  createdAt: formatInstant(createdAt),
+  lastUsedAt: lastUsedAt === undefined ? null : formatInstant(lastUsedAt),
+  expiresAt: expiresAt === undefined ? null : formatInstant(expiresAt),
+});
+
+const ApiKeyType = builder.objectRef<ReturnType<typeof viewOf>>(ApiKeyShape.type).implement({
   description: ApiKeyShape.description,
   fields: (t) => ({
     id: t.exposeID('id', shown(fields.id)),
-    name: t.exposeString('name', { ...shown(fields.name), extensions: { maxLength: MAX_NAME_LENGTH } }),
+    name: t.exposeString('name', shown(fields.name)),
     plan: t.expose('plan', { type: PlanType, ...shown(fields.plan) }),
-    scopes: t.stringList({
-      nullable: true,
-      ...shown(fields.scopes),
-      extensions: { maxItems: MAX_SCOPES, maxLength: 100 },
-      resolve: ({ scopes }) => scopes as string[] | undefined,
-    }),
-    createdAt: t.field({
-      type: 'DateTime',
-      ...shown(fields.createdAt),
-      resolve: ({ createdAt }) => formatInstant(createdAt),
-    }),
-    lastUsedAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      ...shown(fields.lastUsedAt),
-      resolve: ({ lastUsedAt }) => instantOf(lastUsedAt),
-    }),
-    expiresAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      ...shown(fields.expiresAt),
-      resolve: ({ expiresAt }) => instantOf(expiresAt),
-    }),
-    allow: t.stringList({
-      nullable: true,
-      ...shown(fields.allow),
-      extensions: { maxItems: MAX_NETWORKS, maxLength: 100 },
-      resolve: ({ allow }) => allow as string[] | undefined,
-    }),
-    documents: t.exposeString('documents', {
-      nullable: true,
-      ...shown(fields.documents),
-      extensions: { maxLength: 200 },
-    }),
+    scopes: t.expose('scopes', { type: ['String'], ...shown(fields.scopes) }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', ...shown(fields.createdAt) }),
+    lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', ...shown(fields.lastUsedAt) }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', ...shown(fields.expiresAt) }),
+    allow: t.expose('allow', { type: ['String'], ...shown(fields.allow) }),
+    documents: t.exposeString('documents', shown(fields.documents)),
   }),
 });
 
@@ -64,7 +39,7 @@ builder.queryField('apiKey', (t) =>
     resolve: (_root, _args, { store, principal: { id } }) =>
       andThen(store.apiKeyById(id), (key) => {
         if (!key) throw notFound('key', id);
-        return key;
+        return viewOf(key);
       }),
   }),
 );

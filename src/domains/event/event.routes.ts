@@ -1,6 +1,6 @@
 import { limit, type QueryParameter } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
-import { type Shape, selectionOf } from '../../schema/shape.ts';
+import { type Shape, schemaNameOf, selectionOf } from '../../schema/shape.ts';
 import { instant, schemaRef, text } from '../../schema/shape-fields.ts';
 import type { EventType } from '../../store/events.ts';
 import { EVENT_TYPES, type EventTypeName, eventShape, fromEventTypeName, toEventTypeName } from './event.ts';
@@ -9,10 +9,8 @@ const TYPE_SCHEMA = { $ref: '#/components/schemas/EventType' } as const;
 
 const Event: Shape = {
   type: 'Event',
-  name: 'Event',
   listName: 'Events',
   description: 'One committed write.',
-  idField: 'id',
   fields: {
     id: text(2_000, 'Opaque; pass it as `after` to continue from here', { minLength: 1 }),
     type: {
@@ -26,7 +24,7 @@ const Event: Shape = {
       description: 'The record after the write; for a deletion only its id',
       schema: {
         oneOf: [
-          ...[...new Set(EVENT_TYPES.map((type) => eventShape(type).name))].map((name) => ({
+          ...[...new Set(EVENT_TYPES.map((type) => schemaNameOf(eventShape(type))))].map((name) => ({
             $ref: `#/components/schemas/${name}`,
           })),
           { $ref: '#/components/schemas/Deleted' },

@@ -9,10 +9,8 @@ import { Pet } from '../pet/pet.ts';
 
 const shape = shapeOf(Pet, {
   type: 'InventoryItem',
-  name: 'InventoryItem',
   listName: 'InventoryItems',
   description: 'The stock of one animal.',
-  idField: 'petId',
   fields: {
     petId: ownId('ID of the animal this entry tracks'),
     quantity: Pet.fields.quantity,

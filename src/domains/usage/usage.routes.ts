@@ -17,11 +17,9 @@ export const counts = {
 
 const UsageDay: Shape = {
   type: 'UsageDay',
-  name: 'UsageDay',
   listName: 'UsageDays',
   listDescription: 'Days with use, oldest first.',
   description: 'What the API key did on one day.',
-  idField: 'date',
   fields: {
     date: date('The day in UTC'),
     ...counts,
@@ -31,11 +29,9 @@ const UsageDay: Shape = {
 
 const UsageOperation: Shape = {
   type: 'UsageOperation',
-  name: 'UsageOperation',
   listName: 'UsageOperations',
   listDescription: 'What was used on a day, most units first.',
   description: 'What the API key did by one operation over one transport.',
-  idField: 'operation',
   fields: {
     operation: text(
       100,

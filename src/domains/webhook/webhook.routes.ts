@@ -11,10 +11,8 @@ const place = (description: string) => text(2_000, description, { minLength: 1 }
 
 export const AttemptShape = {
   type: 'WebhookAttempt',
-  name: 'WebhookAttempt',
   listName: 'WebhookAttempts',
   description: 'One request to the receiver of a webhook.',
-  idField: 'eventId',
   fields: {
     eventId: place('The event that was sent'),
     time: instant('When it began'),
@@ -27,9 +25,7 @@ export const AttemptShape = {
 
 export const FailureShape = {
   type: 'WebhookFailure',
-  name: 'WebhookFailure',
   description: 'An event that cannot be delivered, for which all later ones wait.',
-  idField: 'eventId',
   fields: {
     eventId: place('The event'),
     since: instant('When its first attempt failed'),
@@ -46,10 +42,8 @@ export const FailureShape = {
 
 export const WebhookShape = {
   type: 'Webhook',
-  name: 'Webhook',
   listName: 'Webhooks',
   description: 'A place in the event log, and where to send what comes after it.',
-  idField: 'id',
   fields: {
     id: text(100, 'An opaque id'),
     url: text(MAX_URL_LENGTH, 'Where events are sent: an https:// address', { format: 'uri' }),

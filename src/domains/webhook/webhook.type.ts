@@ -16,7 +16,6 @@ import {
   type WebhookAttempt,
   type WebhookFailure,
 } from '../../store/webhooks.ts';
-import { EVENT_TYPES } from '../event/event.ts';
 import { EventTypeType } from '../event/event.type.ts';
 import { AttemptShape, FailureShape, WebhookShape } from './webhook.routes.ts';
 import {
@@ -24,7 +23,6 @@ import {
   createdWebhook,
   GRACE,
   MAX_ATTEMPTS,
-  MAX_URL_LENGTH,
   MAX_WEBHOOKS,
   type NewWebhook,
   newSecret,
@@ -60,12 +58,8 @@ const AttemptType = builder.objectRef<View<WebhookAttempt>>(AttemptShape.type).i
     eventId: t.exposeID('eventId', { ...shown(attempt.eventId), extensions: eventId }),
     time: t.expose('time', { type: 'DateTime', ...shown(attempt.time) }),
     ms: t.exposeInt('ms', shown(attempt.ms)),
-    status: t.exposeInt('status', { nullable: true, ...shown(attempt.status) }),
-    error: t.expose('error', {
-      type: AttemptErrorType,
-      nullable: true,
-      ...shown(attempt.error),
-    }),
+    status: t.exposeInt('status', shown(attempt.status)),
+    error: t.expose('error', { type: AttemptErrorType, ...shown(attempt.error) }),
   }),
 });
 
@@ -75,10 +69,7 @@ const FailureType = builder.objectRef<View<WebhookFailure>>(FailureShape.type).i
     eventId: t.exposeID('eventId', { ...shown(failure.eventId), extensions: eventId }),
     since: t.expose('since', { type: 'DateTime', ...shown(failure.since) }),
     attempts: t.exposeInt('attempts', shown(failure.attempts)),
-    nextAttemptAt: t.expose('nextAttemptAt', {
-      type: 'DateTime',
-      ...shown(failure.nextAttemptAt),
-    }),
+    nextAttemptAt: t.expose('nextAttemptAt', { type: 'DateTime', ...shown(failure.nextAttemptAt) }),
   }),
 });
 
@@ -86,27 +77,14 @@ const WebhookType = builder.objectRef<ReturnType<typeof viewOf>>(WebhookShape.ty
   description: WebhookShape.description,
   fields: (t) => ({
     id: t.exposeID('id', shown(fields.id)),
-    url: t.exposeString('url', { ...shown(fields.url), extensions: { maxLength: MAX_URL_LENGTH } }),
-    types: t.expose('types', {
-      type: [EventTypeType],
-      nullable: true,
-      ...shown(fields.types),
-      extensions: { maxItems: EVENT_TYPES.length },
-    }),
+    url: t.exposeString('url', shown(fields.url)),
+    types: t.expose('types', { type: [EventTypeType], ...shown(fields.types) }),
     enabled: t.exposeBoolean('enabled', shown(fields.enabled)),
     after: t.exposeID('after', { ...shown(fields.after), extensions: eventId }),
     createdAt: t.expose('createdAt', { type: 'DateTime', ...shown(fields.createdAt) }),
-    failing: t.expose('failing', { type: FailureType, nullable: true, ...shown(fields.failing) }),
-    disabledReason: t.expose('disabledReason', {
-      type: DisabledReasonType,
-      nullable: true,
-      ...shown(fields.disabledReason),
-    }),
-    secret: t.exposeString('secret', {
-      nullable: true,
-      ...shown(fields.secret),
-      extensions: { maxLength: 60 },
-    }),
+    failing: t.expose('failing', { type: FailureType, ...shown(fields.failing) }),
+    disabledReason: t.expose('disabledReason', { type: DisabledReasonType, ...shown(fields.disabledReason) }),
+    secret: t.exposeString('secret', shown(fields.secret)),
     attempts: t.expose('attempts', {
       type: [AttemptType],
       description: `The last ${MAX_ATTEMPTS} attempts, newest first.`,

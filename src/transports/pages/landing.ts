@@ -77,7 +77,7 @@ export function landingBody(options: LandingOptions): string {
 <button type="button" data-copy="${id}" aria-label="Copy ${label}">Copy</button></div>`;
   const curl = `curl -H 'X-API-Key: ${apiKey ?? 'YOUR_KEY'}' \\
   '${origin}${basePath}/pets?limit=2'`;
-  const rows: [where: string, what: string][] = [
+  const rows: ([where: string, what: string] | false)[] = [
     [link(DOCS_PATH, DOCS_PATH), 'REST API reference, which sends requests'],
     [
       graphiql ? link(GRAPHQL_PATH, GRAPHQL_PATH) : escapeHtml(GRAPHQL_PATH),
@@ -86,26 +86,19 @@ export function landingBody(options: LandingOptions): string {
         : 'GraphQL API: GraphQL over HTTP',
     ],
     [link(CONSOLE_PATH, CONSOLE_PATH), 'What your key may do, has used and receives'],
-    ...(mcp
-      ? ([[escapeHtml(MCP_PATH), 'The same operations for agents, over the Model Context Protocol']] as [
-          string,
-          string,
-        ][])
-      : []),
+    mcp && [escapeHtml(MCP_PATH), 'The same operations for agents, over the Model Context Protocol'],
     [escapeHtml(`${basePath}/pets`), 'Pets over REST; also categories, store/orders and store/inventory'],
     [
       link(OPENAPI_PATH, OPENAPI_PATH, ' download="petstore-openapi.json"'),
       'OpenAPI 3.0.3 description of the REST API (download)',
     ],
-    ...(introspection
-      ? ([[link(SDL_PATH, SDL_PATH, ' download="petstore.graphql"'), 'GraphQL schema in SDL (download)']] as [
-          string,
-          string,
-        ][])
-      : []),
+    introspection && [
+      link(SDL_PATH, SDL_PATH, ' download="petstore.graphql"'),
+      'GraphQL schema in SDL (download)',
+    ],
     [link('/health/ready', '/health/ready'), 'Readiness: whether the database is available'],
     [link('/health/live', '/health/live'), 'Liveness: whether the process is running'],
-    ...(metrics ? ([[link('/metrics', '/metrics'), 'Prometheus metrics']] as [string, string][]) : []),
+    metrics && [link('/metrics', '/metrics'), 'Prometheus metrics'],
   ];
   const open = [
     ...(graphiql ? [link(`${GRAPHQL_PATH}#example=nested`, 'Open GraphiQL', ' class="button"')] : []),
@@ -158,7 +151,10 @@ would not.</p>
 <section>
 <h2>Endpoints</h2>
 <dl>
-${rows.map(([where, what]) => `<dt>${where}</dt>\n<dd>${escapeHtml(what)}</dd>`).join('\n')}
+${rows
+  .filter((row) => row !== false)
+  .map(([where, what]) => `<dt>${where}</dt>\n<dd>${escapeHtml(what)}</dd>`)
+  .join('\n')}
 </dl>
 </section>
 </main>`;

@@ -10,6 +10,7 @@ import type { HttpResponse } from '../../http/response.ts';
 import { type Context, newContext } from '../../schema/context.ts';
 import { limit } from '../../schema/parameter.ts';
 import { isExportable, NDJSON, type Route, repeatableFields } from '../../schema/route.ts';
+import { idFieldOf } from '../../schema/shape.ts';
 import { idempotencyFor } from '../idempotency.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -41,7 +42,7 @@ export class DocumentOperation implements RestOperation {
     this.row = route;
     this.#operation = new RouteOperation(route, operations);
     this.subject = { transport: 'rest', operations: this.#operation.charges };
-    this.#repeatable = repeatableFields(route).filter((name) => name !== route.shape!.idField);
+    this.#repeatable = repeatableFields(route).filter((name) => name !== idFieldOf(route.shape!));
     this.#exports = exports;
     this.#streams = streams;
   }

@@ -14,6 +14,7 @@ import {
   type Route,
   repeatableFields,
 } from '../../schema/route.ts';
+import { idFieldOf } from '../../schema/shape.ts';
 import { int64FormatOf } from './media-types.ts';
 
 /** What a request passes to its operation: the variables of the document, and any issues with them. */
@@ -101,8 +102,8 @@ function readFields(
     if (!Object.hasOwn(body, name)) continue;
     delete content[name];
     const { [name]: repeated } = body;
-    const { idField, fields } = route.shape!;
-    if (name !== idField) {
+    if (name !== idFieldOf(route.shape!)) {
+      const { fields } = route.shape!;
       // Compared with the record when it is written (`requireRepeated`).
       const { error } = fields[name]!.rule?.safeParse(repeated) ?? {};
       if (error) issues.push({ path: name, message: error.issues[0]!.message });

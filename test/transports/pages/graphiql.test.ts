@@ -347,7 +347,7 @@ withBrowser('GraphiQL', (kit) => {
     expect(await run('bash', ['-c', await copied('Copy as curl')])).toContain(`{"order":{"id":"${BIG}"}}`);
     const fetched = await copied('Copy as fetch');
     expect(fetched).toContain('"X-API-Key": process.env.KEY');
-    expect(await run('node', ['--input-type=module', '-e', fetched])).toContain(`'${BIG}'`);
+    expect(await run('node', ['--input-type=module', '-e', fetched])).toContain(`"${BIG}"`);
     await tab.write('{ "id": "1" }', '.graphiql-editor-tool');
     await tab.see('Costs 1 unit', '.cost-strip');
     const readable = await copied('Copy as fetch');

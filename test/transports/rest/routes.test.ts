@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { DOMAINS, RECORDS } from '../../../src/domains/index.ts';
 import { ROUTES } from '../../../src/domains/routes.ts';
 import type { ErrorCode } from '../../../src/foundation/errors.ts';
+import { idFieldOf } from '../../../src/schema/shape.ts';
 import {
   exactly,
   expectAnswer,
@@ -425,7 +426,7 @@ onEachEngine('REST operations', (kit, { name: engine }) => {
         expect(sent.status, sent.about).toBe(status);
         if (status === 204) expectRefusal(await send(kit.gateway, path), 'NOT_FOUND');
         if (list) expect(sent.json, sent.about).toBeInstanceOf(Array);
-        else if (shape) expect(Object.keys(sent.json), sent.about).toContain(shape.idField);
+        else if (shape) expect(Object.keys(sent.json), sent.about).toContain(idFieldOf(shape));
         if (values) expect(exactly(sent.text)).toMatchObject(exactly(toBody(record, values)) as object);
         if (values) expectAnswer(await send(kit.gateway, sent.headers.location ?? path), 200, sent.text);
       }

@@ -1,3 +1,4 @@
+import { Observable } from './observable.ts';
 import { type Budget, budgetIn, budgetOf, describeFailure } from './server.ts';
 
 /** The state of the page's key. */
@@ -19,12 +20,11 @@ const RATE_LIMIT_QUERY =
   '{ rateLimit { plan minute { limit remaining resetAt } day { limit remaining resetAt } refusalsUntilBan } }';
 
 /** The API key shared by all pages and GraphiQL tabs. */
-class ApiKey {
+class ApiKey extends Observable {
   #state: KeyState = { kind: 'missing' };
   #checks = 0;
   /** The key checked last, whose state stays while it is checked again. */
   #checked: string | undefined;
-  readonly #listeners = new Set<() => void>();
 
   /** The key, or an empty string. In development, a key is provided by default. */
   get value(): string {
@@ -95,14 +95,8 @@ class ApiKey {
 
   #settle(state: KeyState): void {
     this.#state = state;
-    for (const listener of this.#listeners) listener();
+    this.changed();
   }
-
-  /** @returns a function to unsubscribe */
-  subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
 }
 
 export const apiKey = new ApiKey();

@@ -1,3 +1,5 @@
+import { Observable } from './observable.ts';
+
 /** What the user has chosen for all pages. `system` follows the operating system. */
 export type ThemeChoice = 'system' | 'light' | 'dark';
 export type Theme = 'light' | 'dark';
@@ -10,11 +12,11 @@ const STORAGE_NAME = 'petstore.theme';
  * The theme of all pages. It is applied before the first paint, because this script blocks rendering, and is
  * in force as the `color-scheme` of the document, which every `light-dark()` colour follows.
  */
-class ThemeSetting {
+class ThemeSetting extends Observable {
   readonly #system = matchMedia('(prefers-color-scheme: dark)');
-  readonly #listeners = new Set<() => void>();
 
   constructor() {
+    super();
     this.#apply();
     this.#system.addEventListener('change', () => this.#apply());
     // Another tab has changed it.
@@ -40,15 +42,9 @@ class ThemeSetting {
     return this.#system.matches ? 'dark' : 'light';
   }
 
-  /** @returns a function to unsubscribe */
-  subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
-
   #apply(): void {
     document.documentElement.style.colorScheme = this.current;
-    for (const listener of this.#listeners) listener();
+    this.changed();
   }
 }
 

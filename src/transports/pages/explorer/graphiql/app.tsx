@@ -3,12 +3,11 @@ import { type GraphiQLPlugin, useGraphiQL, useGraphiQLActions } from '@graphiql/
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { asCurl } from '../curl.ts';
 import { apiKey } from '../key.ts';
 import { restOperations } from '../operations.ts';
 import { describeFailure } from '../server.ts';
+import { asCurl, asFetch, withoutKey } from '../snippets.ts';
 import { theme } from '../theme.ts';
-import { asFetch, graphqlSnippet } from './copy.ts';
 import { CopyButton } from './copy-button.tsx';
 import { cost } from './cost.ts';
 import { CostDetails, CostStrip, useCost, useKeyState } from './cost-view.tsx';
@@ -17,6 +16,7 @@ import { fetcher } from './fetcher.ts';
 import { FIRST_EXAMPLE } from './first-example.ts';
 import { BookIcon, CoinIcon } from './icons.tsx';
 import { tryParseJSONC } from './jsonc.ts';
+import { headersFor } from './request.ts';
 import { RestEquivalentView } from './rest-equivalent-view.tsx';
 import { storage } from './storage.ts';
 
@@ -145,7 +145,11 @@ function CopyRequest() {
   const snippet = () => {
     if (!subject) return undefined;
     try {
-      return graphqlSnippet(subject.body, tryParseJSONC(headerEditor?.getValue()) ?? {});
+      const { 'X-RateLimit-Extension': _ours, ...headers } = headersFor(
+        tryParseJSONC(headerEditor?.getValue()),
+      );
+      const url = `${location.origin}/graphql`;
+      return { method: 'POST', url, headers: withoutKey(headers), body: subject.body };
     } catch {
       // With headers that are not valid JSON, nothing is sent either.
       return undefined;

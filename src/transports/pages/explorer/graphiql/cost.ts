@@ -10,6 +10,7 @@ import {
 } from 'graphql';
 import { MAX_COST } from '../../../../foundation/pricing.ts';
 import { apiKey } from '../key.ts';
+import { Observable } from '../observable.ts';
 import { type Budget, budgetOf, describeFailure, errorMessage, windowAt } from '../server.ts';
 import { tryParseJSONC } from './jsonc.ts';
 import { listsIn, type PagedList, resized } from './lists.ts';
@@ -64,7 +65,7 @@ export interface Subject {
 const NO_KEY = 'Enter an API key to see costs.';
 
 /** The cost of the operation under the cursor, the remaining budget, and the cost of the last run. */
-class Cost {
+class Cost extends Observable {
   #state: CostState = {
     quote: { kind: 'none', reason: NO_KEY },
     budget: undefined,
@@ -74,9 +75,9 @@ class Cost {
   };
   #asked: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  readonly #listeners = new Set<() => void>();
 
   constructor() {
+    super();
     apiKey.subscribe(() => {
       const { state } = apiKey;
       if (state.kind === 'accepted') this.#set({ budget: state.budget });
@@ -87,11 +88,6 @@ class Cost {
   get state(): CostState {
     return this.#state;
   }
-
-  subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
 
   /**
    * Requests the cost of the operation under the cursor once typing pauses. Never requests the same operation
@@ -158,7 +154,7 @@ class Cost {
 
   #set(change: Partial<CostState>): void {
     this.#state = { ...this.#state, ...change };
-    for (const listener of this.#listeners) listener();
+    this.changed();
   }
 }
 

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'react';
 import type { RestOperation } from '../../rest-operation.ts';
-import { asCurl } from '../curl.ts';
 import { restOperations } from '../operations.ts';
+import { asCurl, KEY } from '../snippets.ts';
 import { CopyButton } from './copy-button.tsx';
 import { useCost } from './cost-view.tsx';
 import { RestEquivalents } from './rest-equivalent.ts';
@@ -22,7 +22,7 @@ export function RestEquivalentView() {
   const snippet = {
     method,
     url: `${location.origin}${url}`,
-    headers: { 'X-API-Key': '$KEY', ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+    headers: { 'X-API-Key': KEY, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
     ...(body !== undefined && { body }),
   };
   return (
