@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Access } from './access/access.ts';
-import { andThen, attempt } from './foundation/maybe-promise.ts';
+import { asAppError, ReportedError, validationFailed } from './foundation/errors.ts';
+import type { MaybePromise } from './foundation/maybe-promise.ts';
+import { LONG_LIST_RULE } from './http/list-headers.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { clientAddress, RequestContext, requestIdOf } from './http/request-context.ts';
-import { respond } from './http/respond.ts';
 import type { Headers, HttpResponse } from './http/response.ts';
 import { ResponseWriter } from './http/response-writer.ts';
 import type { Transport } from './http/transport.ts';
@@ -68,7 +69,8 @@ class Requests {
   readonly #now: () => number;
   readonly #access: Access;
   readonly #report: (error: unknown, requestId?: string) => void;
-  readonly #transports: readonly Transport[];
+  /** Those that may match, by the root of the path; under the empty one those of all other paths. */
+  readonly #transports: ReadonlyMap<string, readonly Transport[]>;
   readonly #writer: ResponseWriter;
 
   constructor(services: ReturnType<typeof createServices>, transports: readonly Transport[]) {
@@ -80,7 +82,12 @@ class Requests {
     this.#now = clock.now;
     this.#access = access;
     this.#report = report;
-    this.#transports = transports;
+    this.#transports = new Map(
+      ['', ...transports.flatMap(({ roots = [] }) => roots)].map((root) => [
+        root,
+        transports.filter(({ roots }) => roots === undefined || roots.includes(root)),
+      ]),
+    );
     this.#writer = new ResponseWriter({
       cors,
       now: clock.now,
@@ -89,18 +96,55 @@ class Requests {
     });
   }
 
-  handle(request: IncomingMessage, response: ServerResponse): void {
-    const context = new RequestContext(request, response, requestIdOf(request));
-    this.#tracing?.begin(context);
-    const transport = this.#transportFor(context);
-    context.transport = transport;
-    void attempt(
-      () => andThen(respond(transport, context, this.#report), (answer) => this.#send(context, answer)),
-      (error) => {
-        this.#report(error, context.requestId);
-        response.destroy();
-      },
-    );
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const address = clientAddress(request, this.#proxies);
+    const context = new RequestContext(request, response, requestIdOf(request), address);
+    try {
+      this.#tracing?.begin(context);
+      let transport!: Transport;
+      for (transport of this.#transports.get(context.root) ?? this.#transports.get('')!)
+        if (!transport.matches || transport.matches(context)) break;
+      context.transport = transport;
+      let isAdmitted = false;
+      let answer: MaybePromise<HttpResponse>;
+      try {
+        const admission = transport.admit(context);
+        if (admission instanceof Promise) await admission;
+        isAdmitted = true;
+        if (context.longList !== undefined)
+          throw validationFailed([{ path: context.longList, message: LONG_LIST_RULE }]);
+        answer = transport.handle(context);
+        if (answer instanceof Promise) answer = await answer;
+      } catch (error) {
+        answer = await this.#failed(transport, context, error, isAdmitted);
+      }
+      this.#record(context, this.#writer.write(context, answer));
+    } catch (error) {
+      this.#report(error, context.requestId);
+      response.destroy();
+    }
+  }
+
+  /**
+   * The response to a request that failed. If it was admitted, it is charged too, though its cost may not have been
+   * known. If the budget is exhausted, that error takes precedence.
+   */
+  async #failed(
+    transport: Transport,
+    context: RequestContext,
+    error: unknown,
+    isAdmitted: boolean,
+  ): Promise<HttpResponse> {
+    let latest = error;
+    try {
+      if (isAdmitted) await context.session?.fail();
+    } catch (refusal) {
+      latest = refusal;
+    }
+    const known = asAppError(latest);
+    if (known.status >= 500 && !(latest instanceof ReportedError)) this.#report(latest, context.requestId);
+    context.addError(known.code);
+    return transport.errorResponse(known, context);
   }
 
   /** @see RequestHandler.headersForMalformed */
@@ -108,18 +152,8 @@ class Requests {
     const requestId = requestIdOf(request);
     this.#log.info({ requestId, status: 400 }, 'malformed request');
     const headers: Headers = ['X-Request-Id', requestId];
-    addRateLimitHeaders(headers, { guardWindow: this.#access.addressWindow(address) }, this.#now());
+    addRateLimitHeaders(headers, undefined, this.#access.addressWindow(address), this.#now());
     return headers;
-  }
-
-  #transportFor(context: RequestContext): Transport {
-    for (const transport of this.#transports) if (transport.matches(context)) return transport;
-    throw new Error(`No transport matches ${context.path}.`);
-  }
-
-  #send(context: RequestContext, answer: HttpResponse): void {
-    const isSent = this.#writer.write(context, answer);
-    this.#record(context, isSent);
   }
 
   /** @param isSent whether the client was still there for the response */
@@ -127,8 +161,7 @@ class Requests {
     const milliseconds = performance.now() - context.startedAt;
     this.#metrics?.observe(context, milliseconds);
     this.#tracing?.end(context);
-    const { requestId, method, path, operation, operationName, status, units, principal, span } = context;
-    const { errorCodes } = context;
+    const { requestId, method, path, operation, operationName, status, span, session, errorCodes } = context;
     this.#log.info(
       {
         requestId,
@@ -138,9 +171,9 @@ class Requests {
         operation: operationName ?? operation,
         status,
         codes: errorCodes.length > 0 ? errorCodes : undefined,
-        units,
-        apiKey: principal?.id,
-        client: clientAddress(context.request, this.#proxies),
+        units: session?.units ?? 0,
+        apiKey: session?.principal.id,
+        client: context.address,
         ms: Math.round(milliseconds * 1000) / 1000,
         traceId: span?.spanContext().traceId,
         aborted: isSent ? undefined : true,
@@ -150,10 +183,17 @@ class Requests {
   }
 
   #logStream(context: RequestContext, fields: Record<string, unknown>): void {
-    const { requestId, operation, operationName, units, principal, startedAt } = context;
+    const { requestId, operation, operationName, session, startedAt } = context;
     const ms = Math.round(performance.now() - startedAt);
     this.#log.info(
-      { requestId, operation: operationName ?? operation, units, apiKey: principal?.id, ms, ...fields },
+      {
+        requestId,
+        operation: operationName ?? operation,
+        units: session?.units ?? 0,
+        apiKey: session?.principal.id,
+        ms,
+        ...fields,
+      },
       'stream ended',
     );
   }

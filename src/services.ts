@@ -12,7 +12,6 @@ import { TrustedDocuments } from './execution/trusted-documents.ts';
 import { type Clock, systemClock } from './foundation/clock.ts';
 import { Authentication } from './http/authentication.ts';
 import { Cors } from './http/cors.ts';
-import type { RequestContext } from './http/request-context.ts';
 import { instrumentedStore } from './observability/instrumented-store.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Tracing } from './observability/tracing.ts';
@@ -57,7 +56,6 @@ export function createServices({ clock = systemClock, ...options }: GatewayOptio
   });
   metrics?.watchStreams(streams);
   metrics?.watchDeliveries(deliveries);
-  const storeFor = tracing ? (context: RequestContext) => tracing.traced(context, store) : () => store;
   return {
     ...options,
     ...{ clock, report, store, schema, access, history, openStreams, streams, deliveries, trusted },
@@ -65,7 +63,7 @@ export function createServices({ clock = systemClock, ...options }: GatewayOptio
       introspection: config.INTROSPECTION,
       receivers: deliveries,
     }),
-    authentication: new Authentication(access, storeFor, config.TRUST_PROXY),
+    authentication: new Authentication(access, store, tracing),
     cors: new Cors(config.CORS_ORIGIN),
   };
 }

@@ -1,28 +1,45 @@
+import type { LRUCache } from 'lru-cache';
 import type { Clock } from '../foundation/clock.ts';
 import { AppError } from '../foundation/errors.ts';
+import { lruCache } from '../foundation/lru.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { Store } from '../store/store.ts';
+import type { AccessStore, ApiKey, Store } from '../store/store.ts';
 import { toRetryAfter } from '../store/usage.ts';
 import { AddressGuard } from './address-guard.ts';
-import { Authenticator, type Principal } from './api-keys.ts';
+import { hashOf, isWellFormed, type Principal, principalOf } from './api-keys.ts';
 import { Limiter, type WindowView } from './limiter.ts';
 import { foreignAddress } from './networks.ts';
 import { type Counters, Session } from './session.ts';
 import { SlidingWindow } from './sliding-window.ts';
 import type { UsageHistory } from './usage-history.ts';
 
-/** Access control: turns credentials into sessions and throttles callers without any. */
+/** How long a key is served from the cache. Revocation must take effect within 5 s. */
+const CACHE_TTL = 4_000;
+const MAX_CACHED = 50_000;
+
+interface CachedPrincipal {
+  principal: Principal;
+  /** On the monotonic clock. */
+  until: number;
+  /** When the secret or the key expires, in milliseconds since 1970. */
+  expiresAt: number;
+}
+
+/**
+ * Access control: turns credentials into sessions and throttles callers without any. Cached keys cost no read.
+ * Unknown, revoked and expired keys are indistinguishable to callers.
+ */
 export class Access {
-  readonly #now: () => number;
-  readonly #authenticator: Authenticator;
+  readonly #clock: Clock;
+  /** Hashing would cost each request more than everything else here, so for these few seconds keys are in memory. */
+  readonly #byKey = lruCache<CachedPrincipal>(MAX_CACHED, { ttl: CACHE_TTL, ttlAutopurge: true });
+  readonly #byId = lruCache<CachedPrincipal>(MAX_CACHED);
   readonly #addressGuard: AddressGuard;
   readonly #counters: Counters;
 
   /** @param history of what keys do */
   constructor(clock: Clock, history: UsageHistory) {
-    const { now } = clock;
-    this.#now = now;
-    this.#authenticator = new Authenticator(clock);
+    this.#clock = clock;
     this.#addressGuard = new AddressGuard(clock);
     this.#counters = { limiter: new Limiter(), window: new SlidingWindow(clock), history };
   }
@@ -37,11 +54,28 @@ export class Access {
    */
   authenticate(key: string | undefined, store: Store, address?: string): MaybePromise<Session | null> {
     if (key === undefined) return null;
-    return andThen(
-      this.principalOf(key, store),
-      (principal) =>
-        principal && new Session({ principal, address, store, counters: this.#counters, now: this.#now }),
-    );
+    const principal = this.principalOf(key, store);
+    return principal instanceof Promise
+      ? principal.then((found) => this.#sessionFor(found, store, address))
+      : this.#sessionFor(principal, store, address);
+  }
+
+  /** Opens a session for what the holder of a key left behind; null if the key is not valid any more. */
+  sessionOf(apiKeyId: string, store: Store): MaybePromise<Session | null> {
+    const asked = this.#clock.monotonic();
+    const known = this.#known(this.#byId.get(apiKeyId), asked);
+    if (known) return this.#sessionFor(known, store);
+    return andThen(store.apiKeyById(apiKeyId), (apiKey) => {
+      const expiresAt = Math.max(
+        ...(apiKey?.secrets ?? []).map((secret) => secret.expiresAt ?? Number.POSITIVE_INFINITY),
+      );
+      return this.#sessionFor(this.#keep(this.#byId, apiKeyId, apiKey, expiresAt, asked), store);
+    });
+  }
+
+  #sessionFor(principal: Principal | null, store: Store, address?: string): Session | null {
+    const { now } = this.#clock;
+    return principal && new Session({ principal, address, store, counters: this.#counters, now });
   }
 
   /**
@@ -50,16 +84,43 @@ export class Access {
    * @returns null if the key is not valid
    * @throws UNAVAILABLE if the store cannot be read
    */
-  principalOf(key: string, store: Store): MaybePromise<Principal | null> {
-    return this.#authenticator.authenticate(store, key);
+  principalOf(key: string, store: AccessStore): MaybePromise<Principal | null> {
+    const asked = this.#clock.monotonic();
+    const known = this.#known(this.#byKey.get(key), asked);
+    if (known) return known;
+    // The format is public, so rejecting a malformed key early leaks nothing and saves a read.
+    if (!isWellFormed(key)) return null;
+    const keyHash = hashOf(key);
+    return andThen(store.apiKeyBySecretHash(keyHash), (apiKey) => {
+      const secret = apiKey?.secrets.find((one) => one.hash === keyHash);
+      const expiresAt = secret?.expiresAt ?? Number.POSITIVE_INFINITY;
+      return this.#keep(this.#byKey, key, apiKey, expiresAt, asked);
+    });
   }
 
-  /** Opens a session for what the holder of a key left behind; null if the key is not valid any more. */
-  sessionOf(apiKeyId: string, store: Store): MaybePromise<Session | null> {
-    return andThen(
-      this.#authenticator.byId(store, apiKeyId),
-      (principal) => principal && new Session({ principal, store, counters: this.#counters, now: this.#now }),
-    );
+  #known(cached: CachedPrincipal | undefined, now: number): Principal | undefined {
+    const isValid = cached && now < cached.until && this.#clock.now() < cached.expiresAt;
+    return isValid ? cached.principal : undefined;
+  }
+
+  /**
+   * @param asked when the read began, on the monotonic clock: a slow read says nothing about the time since
+   */
+  #keep(
+    cache: LRUCache<string, CachedPrincipal>,
+    name: string,
+    apiKey: ApiKey | null,
+    secretExpiresAt: number,
+    asked: number,
+  ): Principal | null {
+    const expiresAt = Math.min(secretExpiresAt, apiKey?.expiresAt ?? Number.POSITIVE_INFINITY);
+    if (!apiKey || apiKey.revokedAt !== undefined || this.#clock.now() >= expiresAt) {
+      cache.delete(name);
+      return null;
+    }
+    const principal = principalOf(apiKey);
+    cache.set(name, { principal, until: asked + CACHE_TTL, expiresAt });
+    return principal;
   }
 
   /** Counts a request without a valid key against its address. @returns the error to respond with */
@@ -84,7 +145,7 @@ export class Access {
   #refuse(address: string, error: AppError): AppError {
     if (this.#addressGuard.admit(address)) return error;
     const { resetAt } = this.#addressGuard.view(address);
-    const retryAfter = toRetryAfter(resetAt - this.#now());
+    const retryAfter = toRetryAfter(resetAt - this.#clock.now());
     return new AppError(
       'RATE_LIMITED',
       `Too many requests without a valid API key. Retry in ${retryAfter} s.`,

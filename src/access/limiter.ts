@@ -1,6 +1,6 @@
 import { lruCache } from '../foundation/lru.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { AccessStore, ChargeOutcome, ChargeResult, Limits, UsageState } from '../store/store.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { AccessStore, Charge, ChargeOutcome, ChargeResult, Limits, UsageState } from '../store/store.ts';
 import { banDuration, DAY, MINUTE, rewindTo, toRetryAfter } from '../store/usage.ts';
 import type { Principal } from './api-keys.ts';
 
@@ -42,18 +42,19 @@ export class Limiter {
    * @param now milliseconds since 1970
    * @throws UNAVAILABLE if the store cannot be reached
    */
-  charge(
-    store: AccessStore,
-    { id: apiKeyId, limits }: Principal,
-    cost: number,
-    now: number,
-  ): MaybePromise<Decision> {
-    return andThen(store.charge({ apiKeyId, limits, cost, now }), (result) => {
-      const decision = toDecision(result, limits, cost, now);
-      if (decision.outcome === 'banned' || isExhausted(decision)) this.#blocked.set(apiKeyId, result.usage);
-      else this.#blocked.delete(apiKeyId);
-      return decision;
-    });
+  charge(store: AccessStore, principal: Principal, cost: number, now: number): MaybePromise<Decision> {
+    const charge = { apiKeyId: principal.id, limits: principal.limits, cost, now };
+    const result = store.charge(charge);
+    return result instanceof Promise
+      ? result.then((settled) => this.#decide(charge, settled))
+      : this.#decide(charge, result);
+  }
+
+  #decide({ apiKeyId, limits, cost, now }: Charge, result: ChargeResult): Decision {
+    const decision = toDecision(result, limits, cost, now);
+    if (decision.outcome === 'banned' || isExhausted(decision)) this.#blocked.set(apiKeyId, result.usage);
+    else this.#blocked.delete(apiKeyId);
+    return decision;
   }
 
   /**
@@ -75,14 +76,13 @@ export class Limiter {
 
 const isExhausted = ({ minute, day }: Decision): boolean => minute.remaining === 0 || day.remaining === 0;
 
-/** Translates the state after a charge into what response headers show. */
+/** Translates the state after a charge, whose times are none of a clock since set back, into what headers show. */
 export function toDecision(
-  { outcome, usage: stored }: ChargeResult,
+  { outcome, usage }: ChargeResult,
   limits: Limits,
   cost: number,
   now: number,
 ): Decision {
-  const usage = rewindTo(now, stored);
   const minute = windowView(usage.minuteStart, usage.minuteUsed, MINUTE, limits.perMinute, now);
   const day = windowView(usage.dayStart, usage.dayUsed, DAY, limits.perDay, now);
   const { strikes } = usage;

@@ -1,6 +1,6 @@
 import { customerNetwork } from '../foundation/address.ts';
 import { AppError } from '../foundation/errors.ts';
-import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { PlanName, Store, UsageTransport } from '../store/store.ts';
 import { strikesUntilBan } from '../store/usage.ts';
 import type { Principal } from './api-keys.ts';
@@ -78,12 +78,16 @@ const FREE_WORK = { key: 120, address: 240 };
 export class Session {
   readonly store: Store;
   readonly now: () => number;
+  /** What keys did so far. */
+  readonly history: UsageHistory;
   readonly #counters: Counters;
   readonly #address: string | undefined;
-  #principal: Principal;
+  /** The key, as it was when it was last checked. */
+  principal: Principal;
   /** What an open stream needs its key to permit. */
   #requirements: ((principal: Principal) => MaybePromise<void>)[] = [];
-  #subject: UsageSubject | (() => UsageSubject) = NO_SUBJECT;
+  /** What the next charges are for, or how to find out, which few of them need. */
+  subject: UsageSubject | (() => UsageSubject) = NO_SUBJECT;
   #isCounted = false;
   /** Units already paid towards the next charge. */
   #prepaid = 0;
@@ -98,26 +102,17 @@ export class Session {
   units = 0;
 
   constructor({ principal, address, store, counters, now }: SessionOptions) {
-    this.#principal = principal;
+    this.principal = principal;
     this.#address = address;
     this.store = store;
     this.now = now;
     this.#counters = counters;
-  }
-
-  /** The key, as it was when it was last checked. */
-  get principal(): Principal {
-    return this.#principal;
-  }
-
-  /** What its key did so far. */
-  get history(): UsageHistory {
-    return this.#counters.history;
+    this.history = counters.history;
   }
 
   /** Whether the key may be used from where the caller is. */
   get isAllowed(): boolean {
-    return this.#address === undefined || isAllowedFrom(this.#principal, this.#address);
+    return this.#address === undefined || isAllowedFrom(this.principal, this.#address);
   }
 
   /**
@@ -127,7 +122,7 @@ export class Session {
    */
   require(requirement: (principal: Principal) => MaybePromise<void>): MaybePromise<void> {
     this.#requirements.push(requirement);
-    return requirement(this.#principal);
+    return requirement(this.principal);
   }
 
   /**
@@ -136,14 +131,9 @@ export class Session {
    * @throws FORBIDDEN if it no longer permits what is open
    */
   async renew(principal: Principal): Promise<void> {
-    this.#principal = principal;
+    this.principal = principal;
     if (!this.isAllowed) throw foreignAddress();
     for (const requirement of this.#requirements) await requirement(principal);
-  }
-
-  /** Says what the next charges are for, or how to find out, which few of them need. */
-  attribute(subject: UsageSubject | (() => UsageSubject)): void {
-    this.#subject = subject;
   }
 
   /**
@@ -156,7 +146,7 @@ export class Session {
    */
   begin(expected: ExpectedCost): MaybePromise<void> {
     const known = this.#counters.limiter.cachedDecision(this.principal, this.now());
-    if (known?.outcome === 'banned') return this.#enforce(0, known);
+    if (known?.outcome === 'banned') throw this.#refuse(0, known);
     if (expected === 'free') return;
     const mayBeFree = expected === 'perhaps free' && this.#hasRoomForFreeWork(1);
     if (known === undefined && (mayBeFree || expected === 'charged')) return;
@@ -257,14 +247,15 @@ export class Session {
     const prepaid = this.#prepaid;
     this.#prepaid = 0;
     const due = Math.max(0, units - prepaid);
-    const charged = attempt(
-      () => this.#charge(due, due),
-      (error) => {
-        this.#count(prepaid, 0);
-        throw error;
-      },
-    );
-    return prepaid === 0 ? charged : andThen(charged, () => this.#count(prepaid, 0));
+    return prepaid === 0 ? this.#charge(due, due) : this.#chargeRest(due, prepaid);
+  }
+
+  async #chargeRest(units: number, prepaid: number): Promise<void> {
+    try {
+      await this.#charge(units, units);
+    } finally {
+      this.#count(prepaid, 0);
+    }
   }
 
   /** Ends a request that failed. What it had paid for is in the history. */
@@ -276,31 +267,43 @@ export class Session {
 
   /** @param counted units for the history; those paid in advance are counted once it is known what for */
   #charge(units: number, counted: number): MaybePromise<void> {
-    const decision = attempt(
-      () => this.#counters.limiter.charge(this.store, this.principal, units, this.now()),
-      (error) => {
-        this.decision = this.#uncountedDecision();
-        throw error;
-      },
-    );
-    return andThen(decision, (known) => {
-      if (known.outcome === 'passed') this.#count(counted, 0);
-      else if (known.outcome === 'refused') this.#count(0, 1);
-      this.#enforce(units, known);
-    });
+    const { store, principal } = this;
+    const fail = (error: unknown): never => {
+      this.decision = this.#uncountedDecision();
+      throw error;
+    };
+    let decision: MaybePromise<Decision>;
+    try {
+      decision = this.#counters.limiter.charge(store, principal, units, this.now());
+    } catch (error) {
+      return fail(error);
+    }
+    return decision instanceof Promise
+      ? decision.then((known) => this.#enforce(units, counted, known), fail)
+      : this.#enforce(units, counted, decision);
+  }
+
+  #enforce(units: number, counted: number, decision: Decision): void {
+    if (decision.outcome !== 'passed') {
+      if (decision.outcome === 'refused') this.#count(0, 1);
+      throw this.#refuse(units, decision);
+    }
+    this.decision = decision;
+    this.units += units;
+    this.#count(counted, 0);
   }
 
   /** Counts units and refusals for what the request is about. It is itself counted once. */
   #count(units: number, refused: number): void {
-    const { history } = this.#counters;
-    const { id } = this.#principal;
+    const { history } = this;
+    const { id } = this.principal;
     const now = this.now();
     if (units === 0 && refused === 0) {
       history.touch(id, now);
       return;
     }
-    if (typeof this.#subject === 'function') this.#subject = this.#subject();
-    const { transport, operations } = this.#subject;
+    if (typeof this.subject === 'function') this.subject = this.subject();
+    const { transport, operations } = this.subject;
     const requests = units > 0 && !this.#isCounted ? 1 : 0;
     if (units > 0) this.#isCounted = true;
     let rest = units;
@@ -322,15 +325,10 @@ export class Session {
 
   /** Counts for the first of the operations. */
   #countFirst(requests: number, units: number, refused: number): void {
-    if (typeof this.#subject === 'function') this.#subject = this.#subject();
-    const { transport, operations } = this.#subject;
+    if (typeof this.subject === 'function') this.subject = this.subject();
+    const { transport, operations } = this.subject;
     const name = operations.length === 0 ? OTHER : operations[0]!.name;
-    this.#counters.history.add(this.#principal.id, this.now(), transport, name, { requests, units, refused });
-  }
-
-  /** Whether the last charge passed. If not, the response is the limiter's refusal. */
-  get isAdmitted(): boolean {
-    return this.decision?.outcome === 'passed';
+    this.history.add(this.principal.id, this.now(), transport, name, { requests, units, refused });
   }
 
   /** The budget after the last charge. Costs no read. */
@@ -340,15 +338,11 @@ export class Session {
     return { cost, plan: this.principal.plan, minute, day, refusalsUntilBan };
   }
 
-  #enforce(units: number, decision: Decision): void {
+  #refuse(units: number, decision: Decision): AppError {
     this.decision = decision;
-    if (decision.outcome === 'passed') {
-      this.units += units;
-      return;
-    }
     const retryAfter = decision.retryAfter!;
     if (decision.outcome === 'banned') {
-      throw new AppError(
+      return new AppError(
         'API_KEY_BANNED',
         `The API key is banned for too many retries. Retry in ${retryAfter} s.`,
         { retryAfter },
@@ -360,7 +354,7 @@ export class Session {
       units > Math.min(minute.limit, day.limit)
         ? 'It can never fit; request less at once.'
         : `Retry in ${retryAfter} s.`;
-    throw new AppError(
+    return new AppError(
       'RATE_LIMITED',
       `The plan allows ${tightest.limit} requests per ${window}; ${tightest.remaining} are left and this one costs ${units}. ${advice}`,
       { retryAfter },

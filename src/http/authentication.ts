@@ -1,25 +1,25 @@
 import type { Access } from '../access/access.ts';
-import { apiKeyFrom } from '../access/api-keys.ts';
-import type { ExpectedCost, UsageSubject } from '../access/session.ts';
+import type { ExpectedCost, Session, UsageSubject } from '../access/session.ts';
 import type { AppError } from '../foundation/errors.ts';
-import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
-import { clientAddress, type RequestContext } from './request-context.ts';
+import type { RequestContext } from './request-context.ts';
+
+/** Gives each request that is traced its own view of a store. */
+interface StoreTracing {
+  traced(context: RequestContext, store: Store): Store;
+}
 
 /** Admits requests by their API key. Every transport that serves data begins with it. */
 export class Authentication {
   readonly #access: Access;
-  readonly #storeFor: (context: RequestContext) => Store;
-  readonly #proxies: number;
+  readonly #store: Store;
+  readonly #tracing: StoreTracing | undefined;
 
-  /**
-   * @param storeFor the store for the request, traced if the request is
-   * @param proxies number of trusted proxies
-   */
-  constructor(access: Access, storeFor: (context: RequestContext) => Store, proxies: number) {
+  constructor(access: Access, store: Store, tracing?: StoreTracing) {
     this.#access = access;
-    this.#storeFor = storeFor;
-    this.#proxies = proxies;
+    this.#store = store;
+    this.#tracing = tracing;
   }
 
   /**
@@ -34,37 +34,34 @@ export class Authentication {
     expectedCost: ExpectedCost,
     subject: () => UsageSubject,
   ): MaybePromise<void> {
-    const found = attempt(
-      () =>
-        this.#access.authenticate(
-          apiKeyFrom(context.headers),
-          this.#storeFor(context),
-          this.#addressOf(context),
-        ),
-      (error) => {
-        context.guardWindow = this.#access.addressWindow(this.#addressOf(context));
-        throw error;
-      },
-    );
-    return andThen(found, (session) => {
-      if (!session) throw this.#refused(context, (address) => this.#access.unauthenticatedError(address));
-      if (!session.isAllowed)
-        throw this.#refused(context, (address) => this.#access.foreignAddressError(address));
+    const { apiKey, address } = context;
+    const begin = (session: Session | null): MaybePromise<void> => {
+      if (!session?.isAllowed) throw this.#rejection(context, session);
       context.session = session;
-      session.attribute(subject);
+      session.subject = subject;
       return session.begin(expectedCost);
-    });
+    };
+    const fail = (error: unknown): never => {
+      context.guardWindow = this.#access.addressWindow(address);
+      throw error;
+    };
+    const store = this.#tracing ? this.#tracing.traced(context, this.#store) : this.#store;
+    let session: MaybePromise<Session | null>;
+    try {
+      session = this.#access.authenticate(apiKey, store, address);
+    } catch (error) {
+      return fail(error);
+    }
+    return session instanceof Promise ? session.then(begin, fail) : begin(session);
   }
 
-  /** The error for a caller without a session, whose address it counts for. */
-  #refused(context: RequestContext, errorFor: (address: string) => AppError): AppError {
-    const address = this.#addressOf(context);
-    const error = errorFor(address);
+  /** The error for a caller without a valid key, or without one for its address, for which it counts. */
+  #rejection(context: RequestContext, session: Session | null): AppError {
+    const { address } = context;
+    const error = session
+      ? this.#access.foreignAddressError(address)
+      : this.#access.unauthenticatedError(address);
     context.guardWindow = this.#access.addressWindow(address);
     return error;
-  }
-
-  #addressOf({ request }: RequestContext): string {
-    return clientAddress(request, this.#proxies);
   }
 }

@@ -29,14 +29,6 @@ export class Cors {
     this.#origins = origins[0] === '*' ? null : new Set(origins);
   }
 
-  isPreflight(context: RequestContext): boolean {
-    return (
-      context.method === 'OPTIONS' &&
-      context.headers.origin !== undefined &&
-      context.headers['access-control-request-method'] !== undefined
-    );
-  }
-
   /** Whether pages of an origin may call the gateway. */
   allows(origin: string): boolean {
     return this.#origins === null || this.#origins.has(origin);
@@ -60,7 +52,7 @@ export class Cors {
       'Access-Control-Allow-Methods',
       'GET, HEAD, QUERY, POST, PUT, PATCH, DELETE, OPTIONS',
       'Access-Control-Allow-Headers',
-      context.header('access-control-request-headers') ?? 'Authorization, Content-Type, X-API-Key',
+      context.headers['access-control-request-headers'] ?? 'Authorization, Content-Type, X-API-Key',
       'Access-Control-Max-Age',
       86_400,
     ];

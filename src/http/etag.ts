@@ -30,7 +30,7 @@ export function isUnmodified(
   { status, etag }: Pick<HttpResponse, 'status' | 'etag'>,
 ): boolean {
   if (status !== 200 || etag === undefined || !context.isRead) return false;
-  const ifNoneMatch = context.header('if-none-match');
+  const ifNoneMatch = context.headers['if-none-match'];
   return ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag);
 }
 

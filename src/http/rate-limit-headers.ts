@@ -1,6 +1,5 @@
 import type { Decision, WindowView } from '../access/limiter.ts';
 import { DAY, MINUTE } from '../store/usage.ts';
-import type { RequestContext } from './request-context.ts';
 import type { Headers } from './response.ts';
 
 /**
@@ -9,7 +8,8 @@ import type { Headers } from './response.ts';
  */
 export function addRateLimitHeaders(
   headers: Headers,
-  { decision, guardWindow }: Partial<Pick<RequestContext, 'decision' | 'guardWindow'>>,
+  decision: Decision | undefined,
+  guardWindow: WindowView | undefined,
   now: number,
 ): void {
   if (decision) addDecision(headers, decision, now);

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Span } from '@opentelemetry/api';
-import type { Principal } from '../access/api-keys.ts';
-import type { Decision, WindowView } from '../access/limiter.ts';
+import type { WindowView } from '../access/limiter.ts';
 import type { Session } from '../access/session.ts';
 import type { ErrorCode } from '../foundation/errors.ts';
 import { findLongList } from './list-headers.ts';
@@ -23,15 +22,26 @@ export interface TransportDescription {
 export class RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly headers: IncomingHttpHeaders;
   readonly requestId: string;
+  /** The client's. */
+  readonly address: string;
   readonly startedAt = performance.now();
   readonly method: string;
   /** The path as received, without the query. */
   readonly path: string;
+  /** The first segment of the path, `/graphql` of `/graphql/cost`. */
+  readonly root: string;
   /** Without its `?`. */
   readonly query: string;
+  /** Whether the method only reads a representation, which caches may keep (RFC 9110, RFC 10008). */
+  readonly isRead: boolean;
+  /** The Accept header, as if absent if it is too long. */
+  readonly accept: string | undefined;
   /** A list header that has too many members, for which the request is refused. It is not to be parsed. */
   readonly longList: string | undefined;
+  /** As sent: `X-API-Key: <key>` or `Authorization: Bearer <key>` (RFC 6750 section 2.1). */
+  readonly apiKey: string | undefined;
   /** Set by the gateway to the one that matches. */
   transport: TransportDescription | undefined;
   /** Set by authentication once the key is accepted. */
@@ -57,56 +67,30 @@ export class RequestContext {
   /** Set when the response is sent. */
   status = 0;
 
-  constructor(request: IncomingMessage, response: ServerResponse, requestId: string) {
+  constructor(request: IncomingMessage, response: ServerResponse, requestId: string, address: string) {
+    const { headers, method = 'GET' } = request;
     this.request = request;
     this.response = response;
+    this.headers = headers;
     this.requestId = requestId;
-    this.method = request.method ?? 'GET';
-    this.longList = findLongList(request.headers);
+    this.address = address;
+    this.method = method;
+    // Node joins the values of a repeated header, so this is a string.
+    this.apiKey =
+      (headers['x-api-key'] as string) || /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+    this.isRead = method === 'GET' || method === 'HEAD' || method === 'QUERY';
     const url = originForm(request.url ?? '/');
     const queryStart = url.indexOf('?');
     this.path = queryStart < 0 ? url : url.slice(0, queryStart);
+    this.root = rootOf(this.path);
     this.query = queryStart < 0 ? '' : url.slice(queryStart + 1);
-  }
-
-  /** Whether the method only reads a representation, which caches may keep (RFC 9110, RFC 10008). */
-  get isRead(): boolean {
-    const { method } = this;
-    return method === 'GET' || method === 'HEAD' || method === 'QUERY';
-  }
-
-  get principal(): Principal | undefined {
-    return this.session?.principal;
-  }
-
-  /** The limiter's latest decision. */
-  get decision(): Decision | undefined {
-    return this.session?.decision;
-  }
-
-  /** Units charged. */
-  get units(): number {
-    return this.session?.units ?? 0;
-  }
-
-  get headers(): IncomingHttpHeaders {
-    return this.request.headers;
+    this.longList = findLongList(headers);
+    this.accept = this.longList === undefined ? headers.accept : undefined;
   }
 
   /** Notes the error in the response, for the log, metrics and traces. */
   addError(code: ErrorCode): void {
     if (!this.errorCodes.includes(code)) this.errorCodes.push(code);
-  }
-
-  /** The Accept header, as if absent if it is too long. */
-  get accept(): string | undefined {
-    return this.longList === undefined ? this.request.headers.accept : undefined;
-  }
-
-  /** A header that clients send once. If it is repeated, the first value counts. */
-  header(name: string): string | undefined {
-    const value = this.request.headers[name];
-    return typeof value === 'string' ? value : value?.[0];
   }
 }
 
@@ -126,6 +110,12 @@ export function clientAddress({ headers, socket }: IncomingMessage, proxies: num
   const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',');
   const hops = forwarded.map((hop) => hop.trim()).filter((hop) => hop !== '');
   return hops.at(-Math.min(proxies, hops.length)) ?? peer;
+}
+
+/** @see RequestContext.root */
+export function rootOf(path: string): string {
+  const end = path.indexOf('/', 1);
+  return end < 0 ? path : path.slice(0, end);
 }
 
 /** Proxies may send the absolute form of the target, which a server must accept (RFC 9112 section 3.2.2). */

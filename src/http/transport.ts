@@ -8,7 +8,10 @@ import type { HttpResponse } from './response.ts';
  * answers it.
  */
 export interface Transport extends TransportDescription {
-  matches(context: RequestContext): boolean;
+  /** The roots of the paths that it may match (`RequestContext.root`). Absent if it may match any path. */
+  readonly roots?: readonly string[];
+  /** Absent if it matches all requests below its roots. */
+  matches?(context: RequestContext): boolean;
   /**
    * Decides whether the caller may send this request at all, before anything of its body is read.
    *

@@ -165,7 +165,8 @@ export class Metrics {
   }
 
   observe(context: RequestContext, milliseconds: number): void {
-    const { transport, status, decision, principal } = context;
+    const { transport, status, session } = context;
+    const { decision, principal } = session ?? {};
     const { name } = transport!;
     // Not the name that the client gave it: as labels, those could exhaust memory.
     const operation = context.operation ?? 'unknown';

@@ -20,7 +20,7 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 import type { Config } from '../config.ts';
 import { ERRORS } from '../foundation/errors.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../http/paths.ts';
-import { clientAddress, type RequestContext } from '../http/request-context.ts';
+import type { RequestContext } from '../http/request-context.ts';
 import type { Store } from '../store/store.ts';
 import { isRefusal, watched, withCalls } from './instrumented-store.ts';
 import { VERSION } from './version.ts';
@@ -39,11 +39,8 @@ export class Tracing {
   readonly #provider: NodeTracerProvider;
   readonly #tracer;
 
-  readonly #proxies: number;
-
-  private constructor(provider: NodeTracerProvider, proxies: number) {
+  private constructor(provider: NodeTracerProvider) {
     this.#provider = provider;
-    this.#proxies = proxies;
     this.#tracer = provider.getTracer(NAME);
   }
 
@@ -60,7 +57,7 @@ export class Tracing {
       spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
     });
     provider.register({ contextManager: null });
-    return new Tracing(provider, config.TRUST_PROXY);
+    return new Tracing(provider);
   }
 
   /** Starts the span of a request. */
@@ -77,7 +74,7 @@ export class Tracing {
           // GraphQL over GET has variables in its query, which are nobody's business.
           ...(query !== '' && !isGraphQL(path) && { 'url.query': query }),
           'url.scheme': 'http',
-          'client.address': clientAddress(request, this.#proxies),
+          'client.address': context.address,
           ...(headers['user-agent'] !== undefined && { 'user_agent.original': headers['user-agent'] }),
           'server.address': headers.host?.replace(/:\d*$/, '') ?? localAddress,
           'server.port': localPort,
@@ -91,8 +88,7 @@ export class Tracing {
 
   /** Ends the span of a request with its outcome. */
   end(context: RequestContext): void {
-    const { span, method, route, operation, operationName, operationType, status, units, principal } =
-      context;
+    const { span, method, route, operation, operationName, operationType, status, session } = context;
     if (!span) return;
     if (route !== undefined) {
       span.updateName(`${method} ${route}`);
@@ -101,8 +97,8 @@ export class Tracing {
     if (operation !== undefined) span.setAttribute('petstore.operation', operation);
     if (operationName !== undefined) span.setAttribute('graphql.operation.name', operationName);
     if (operationType !== undefined) span.setAttribute('graphql.operation.type', operationType);
-    span.setAttributes({ 'http.response.status_code': status, 'petstore.units': units });
-    if (principal) span.setAttribute('petstore.api_key.id', principal.id);
+    span.setAttributes({ 'http.response.status_code': status, 'petstore.units': session?.units ?? 0 });
+    if (session) span.setAttribute('petstore.api_key.id', session.principal.id);
     const [code] = context.errorCodes;
     if (code !== undefined) span.setAttribute('error.type', code);
     // What the caller did wrong is no failure of the server, also in a field of a 200.

@@ -1,4 +1,3 @@
-import { apiKeyFrom } from '../access/api-keys.ts';
 import type { Session } from '../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../domains/event/event.ts';
 import type { EventStreams } from '../domains/event/streams.ts';
@@ -21,7 +20,7 @@ export interface PollVariables {
  */
 export async function poll(
   streams: EventStreams,
-  { requestId, response, headers }: RequestContext,
+  { requestId, response, apiKey }: RequestContext,
   session: Session,
   variables: PollVariables,
   run: (variables: PollVariables) => MaybePromise<PublicResult>,
@@ -33,7 +32,7 @@ export async function poll(
   };
   const gone = new AbortController();
   response.once('close', () => gone.abort());
-  const key = apiKeyFrom(headers)!;
+  const key = apiKey!;
   const options = { session, key, selection, requestId, wait: wait * 1000, signal: gone.signal };
   const { result } = await streams.poll(options, async (position) =>
     polledPage(await run(position === undefined ? variables : { ...variables, after: position })),

@@ -13,8 +13,12 @@ export class Preflight implements Transport {
     this.#cors = cors;
   }
 
-  matches(context: RequestContext): boolean {
-    return this.#cors.isPreflight(context);
+  matches({ method, headers }: RequestContext): boolean {
+    return (
+      method === 'OPTIONS' &&
+      headers.origin !== undefined &&
+      headers['access-control-request-method'] !== undefined
+    );
   }
 
   admit(): void {}

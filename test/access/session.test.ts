@@ -68,11 +68,11 @@ describe('Session', () => {
 
   it('sums the units it charged and shows the remaining budget', async () => {
     const current = await session();
-    expect(current.isAdmitted).toBe(false);
+    expect(current.decision?.outcome === 'passed').toBe(false);
     await current.charge(1);
     await current.charge(2);
     expect(current.units).toBe(3);
-    expect(current.isAdmitted).toBe(true);
+    expect(current.decision?.outcome === 'passed').toBe(true);
     const [minute, day] = [60_000, 86_400_000].map((length) => clock.now() + length);
     expect(current.budget(7)).toEqual({
       ...{ cost: 7, plan: 'enterprise' },
@@ -91,7 +91,7 @@ describe('Session', () => {
       message: 'The plan allows 3 requests per minute; 1 are left and this one costs 2. Retry in 50 s.',
       retryAfter: 50,
     });
-    expect([current.isAdmitted, current.units]).toEqual([false, 0]);
+    expect([current.decision?.outcome === 'passed', current.units]).toEqual([false, 0]);
     clock.advance(50_000);
     await spend(2);
     expect((await errorOf(() => spend(2))).message).toBe(
@@ -114,14 +114,14 @@ describe('Session', () => {
       message: 'The API key is banned for too many retries. Retry in 60 s.',
       retryAfter: 60,
     });
-    expect(current.isAdmitted).toBe(false);
+    expect(current.decision?.outcome === 'passed').toBe(false);
   });
 
   it('rejects a charge that the store cannot make and shows an empty budget', async () => {
     failure = unavailable();
     const current = await session();
     expect(await errorOf(() => current.charge(1))).toBe(failure);
-    expect(current.isAdmitted).toBe(false);
+    expect(current.decision?.outcome === 'passed').toBe(false);
     const window = { limit: 3, remaining: 0, resetAt: clock.now() + 1_000 };
     expect(current.decision).toEqual({
       ...{ outcome: 'refused', minute: window, tightest: window },
@@ -140,7 +140,7 @@ describe('Session.admitFree', () => {
       message: 'The key exceeds 10 free requests per second. Retry in 1 s.',
       retryAfter: 1,
     });
-    expect(current.isAdmitted).toBe(false);
+    expect(current.decision?.outcome === 'passed').toBe(false);
     const tightest = { limit: 10, remaining: 0, resetAt: clock.now() + 1_000 };
     expect(current.decision).toMatchObject({ outcome: 'refused', tightest });
     clock.advance(1_000);

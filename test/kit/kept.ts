@@ -13,7 +13,7 @@ export async function expectKeptFor(
   try {
     const request = { headers: {}, url: path } as IncomingMessage;
     const taken = async () =>
-      (await handler.handle(new RequestContext(request, {} as ServerResponse, 'test'))).body;
+      (await handler.handle(new RequestContext(request, {} as ServerResponse, 'test', ''))).body;
     const first = await taken();
     vi.advanceTimersByTime(milliseconds - 1);
     expect(await taken()).toBe(first);

@@ -317,7 +317,7 @@ export class Delivery {
 
   async #session(): Promise<Session | null> {
     const session = await this.#host.services.sessionOf(this.#webhook!.apiKeyId);
-    session?.attribute(SUBJECT);
+    if (session) session.subject = SUBJECT;
     return session;
   }
 

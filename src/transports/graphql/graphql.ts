@@ -51,6 +51,7 @@ type GraphQLServices = Pick<TransportServices, 'operations' | 'trusted' | 'strea
  */
 export class GraphQLTransport implements Transport {
   readonly name = 'graphql';
+  readonly roots = [GRAPHQL_PATH];
   readonly vary = 'Accept, X-API-Key, Authorization, X-RateLimit-Extension';
   readonly errorResponse = graphqlErrorResponse;
   readonly #services: AdmissionServices;
@@ -105,7 +106,7 @@ export class GraphQLTransport implements Transport {
     describe(context, admission);
     const operation = subscriptionIn(admission);
     if (operation) return this.#subscribe(context, session, admission, operation);
-    session.attribute({ transport: 'graphql', operations: admission.charges });
+    session.subject = { transport: 'graphql', operations: admission.charges };
     await session.admit(admission.cost, admission.mutations, request.bytes);
     if (isLarge(admission) && type === undefined) {
       throw new AppError(
@@ -132,7 +133,7 @@ export class GraphQLTransport implements Transport {
         'NOT_ACCEPTABLE',
         `Subscriptions respond with ${STREAM_TYPE}, which graphql-sse's client and links accept.`,
       );
-    session.attribute({ transport: 'stream', operations: admission.charges });
+    session.subject = { transport: 'stream', operations: admission.charges };
     session.require((principal) => requireScopes(principal, operation.scopes()));
     const { query } = admission.requests[0]!;
     await session.require((principal) => this.#services.trusted.requireText(principal, query));

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { apiKeyFrom } from '../../access/api-keys.ts';
 import { CLIENT_DISCONNECTED, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
 import { SlowReaderError } from '../../domains/event/reader.ts';
@@ -40,7 +39,7 @@ export class Subscription {
     let stream: EventStream | undefined;
     const { requestId } = context;
     const contextOfEvent = () => newContext(session, { cost: operation.cost, requestId });
-    const key = apiKeyFrom(context.headers)!;
+    const key = context.apiKey!;
     const followEvents = async (selection: StreamOptions['selection']) => {
       stream = await streams.open({ session, key, selection, cost: operation.cost, requestId });
       return eventsOf(stream);

@@ -84,6 +84,7 @@ interface Message {
  */
 export class McpTransport implements Transport {
   readonly name = 'mcp';
+  readonly roots = [MCP_PATH, '/.well-known'];
   readonly #tools: ReadonlyMap<string, Tool>;
   readonly #options: TransportServices;
 

@@ -151,7 +151,7 @@ class RouteTool implements Tool {
 
   async call(context: RequestContext, session: Session, given: Arguments): Promise<string> {
     const route = this.#route;
-    session.attribute({ transport: 'mcp', operations: this.#operation.charges });
+    session.subject = { transport: 'mcp', operations: this.#operation.charges };
     const { idempotencyKey, ...fields } = given;
     const { variables, issues } = readArguments(route, fields);
     const key =
@@ -250,7 +250,7 @@ function graphqlTool({ operations, trusted }: ToolServices): Tool {
       if (operation instanceof OperationRefused) throw refusalOf(operation);
       if (operation.operation.operation !== 'query')
         throw new AppError('BAD_REQUEST', 'This tool runs queries only. Write with the other tools.');
-      session.attribute({ transport: 'mcp', operations: admission.charges });
+      session.subject = { transport: 'mcp', operations: admission.charges };
       await session.admit(admission.cost, 0, bytes);
       const { data = null, errors } = await operation.execute(
         newContext(session, {
@@ -285,7 +285,7 @@ function schemaTool({ schema }: ToolServices): Tool {
     ),
     isPermitted: everybody,
     async call(_context, session) {
-      session.attribute({ transport: 'mcp', operations: [{ name: '__schema', units: ROUTE_COST }] });
+      session.subject = { transport: 'mcp', operations: [{ name: '__schema', units: ROUTE_COST }] };
       await session.admit(ROUTE_COST, 0);
       result ??= toJson({ schema: withoutDescriptions(printSchema(lexicographicSortSchema(schema))) });
       return result;

@@ -38,7 +38,7 @@ export class Asset {
     const all: Headers = [...headers];
     const response = { status: 200, headers: all, contentType, etag };
     if (isUnmodified(context, response)) return response;
-    if (!acceptsCoding(context.header('accept-encoding'), 'gzip'))
+    if (!acceptsCoding(context.headers['accept-encoding'], 'gzip'))
       return { ...response, body: await this.#expanded(compressed) };
     all.push('Content-Encoding', 'gzip');
     return { ...response, body: compressed };

@@ -64,7 +64,7 @@ export class Bundle {
   /** Responds to a GET or HEAD of an existing file. */
   async handle(context: RequestContext): Promise<HttpResponse> {
     const name = context.path.slice(BUNDLE_PATH.length);
-    const accepted = context.header('accept-encoding');
+    const accepted = context.headers['accept-encoding'];
     const encoded = CODINGS.find(({ coding }) => acceptsCoding(accepted, coding));
     const headers: Headers = [
       'Cache-Control',

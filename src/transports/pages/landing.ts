@@ -162,7 +162,8 @@ ${rows
 
 /** The origin used by the browser, or localhost if that is unsafe to paste into a shell. */
 export function originOf(context: RequestContext, proxies: number): string {
-  const host = context.header('host') ?? '';
-  const isSecure = proxies > 0 && context.header('x-forwarded-proto')?.split(',')[0]?.trim() === 'https';
+  const host = context.headers.host ?? '';
+  const isSecure =
+    proxies > 0 && String(context.headers['x-forwarded-proto']).split(',')[0]!.trim() === 'https';
   return `${isSecure ? 'https' : 'http'}://${/^[\w.:[\]-]+$/.test(host) ? host : 'localhost'}`;
 }

@@ -5,7 +5,7 @@ import { coalesced } from '../../http/coalesced.ts';
 import { etagOf } from '../../http/etag.ts';
 import { isLocalRequest } from '../../http/local-request.ts';
 import { GRAPHQL_PATH } from '../../http/paths.ts';
-import type { RequestContext } from '../../http/request-context.ts';
+import { type RequestContext, rootOf } from '../../http/request-context.ts';
 import { errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -170,6 +170,10 @@ export class Pages implements Transport {
       };
     };
     add('/', sameOrigin(landing), isNavigation);
+  }
+
+  get roots(): readonly string[] {
+    return [BUNDLE_PATH, ...this.#entries.keys()].map(rootOf);
   }
 
   matches(context: RequestContext): boolean {

@@ -124,6 +124,6 @@ const callOf = (context: RequestContext, session: Session): Context =>
   newContext(session, {
     cost: ROUTE_COST,
     requestId: context.requestId,
-    precondition: preconditionOf(context.header('if-match')),
+    precondition: preconditionOf(context.headers['if-match']),
     idempotency: idempotencyFor(context, 0),
   });

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { apiKeyFrom } from '../../access/api-keys.ts';
 import {
   CLIENT_DISCONNECTED,
   endReason,
@@ -76,7 +75,7 @@ export class Exports {
     }
     const remove = this.#openStreams.add({
       session,
-      key: apiKeyFrom(context.headers)!,
+      key: context.apiKey!,
       fail: (error) => started.fail(error),
     });
     try {

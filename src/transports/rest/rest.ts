@@ -62,10 +62,6 @@ export class RestTransport implements Transport {
     }
   }
 
-  matches(): boolean {
-    return true;
-  }
-
   admit(context: RequestContext): MaybePromise<void> {
     return this.#authentication.admit(context, 'charged', () => this.#subjectOf(context));
   }
@@ -87,7 +83,7 @@ export class RestTransport implements Transport {
     }
     const { operation, deprecation } = destination;
     const { row } = operation;
-    session.attribute(operation.subject);
+    session.subject = operation.subject;
     context.operation = row.operationId;
     context.route = this.#basePath + row.path;
     if (deprecation) {

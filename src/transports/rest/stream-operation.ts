@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { apiKeyFrom } from '../../access/api-keys.ts';
 import { CLIENT_DISCONNECTED, SERVER_STOPPING } from '../../access/open-streams.ts';
 import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
@@ -76,14 +75,14 @@ export class StreamOperation implements RestOperation {
     const head = { status: 200, headers: NO_BUFFERING, contentType: STREAM_TYPE };
     // Opens nothing and, like a GET, has no Content-Length (RFC 9110 section 8.6).
     if (context.method === 'HEAD') return { ...head, stream: async () => ({}) };
-    const last = context.header('last-event-id') || undefined;
+    const last = (context.headers['last-event-id'] as string | undefined) || undefined;
     const after = last ?? variables.after;
     const selection: Selection = {
       ...(after !== undefined && { after }),
       ...(variables.type && { types: variables.type.map(fromEventTypeName) }),
     };
     const { requestId } = context;
-    const options = { session, key: apiKeyFrom(context.headers)!, selection, cost: ROUTE_COST, requestId };
+    const options = { session, key: context.apiKey!, selection, cost: ROUTE_COST, requestId };
     const stream = await this.#streams.open(options).catch((error: unknown) => {
       throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
     });

@@ -101,11 +101,7 @@ class Side {
     const report = (error: unknown) => this.reported.push(error);
     const operations = alwaysYoga ? new Interpreted(schema, report) : new Operations(schema, report);
     const streams = new EventStreams({ store, openStreams: new OpenStreams(() => principal), report });
-    const authentication = new Authentication(
-      new Access(systemClock, this.#counters.history),
-      () => store,
-      0,
-    );
+    const authentication = new Authentication(new Access(systemClock, this.#counters.history), store);
     const trusted = new TrustedDocuments({ store, clock: systemClock, onUntrusted() {}, report });
     this.#transport = new GraphQLTransport({ operations, trusted, streams, authentication, alwaysYoga });
   }
@@ -120,7 +116,12 @@ class Side {
       // HTTP/1.0, for which disconnects are not detected: there is no socket.
       httpVersionMinor: 0,
     });
-    const context = new RequestContext(request as unknown as IncomingMessage, {} as ServerResponse, 'test');
+    const context = new RequestContext(
+      request as unknown as IncomingMessage,
+      {} as ServerResponse,
+      'test',
+      '',
+    );
     context.transport = this.#transport;
     const session = new Session({
       principal,

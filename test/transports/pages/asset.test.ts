@@ -12,7 +12,9 @@ const CLIENTS = 60;
 const open = async (asset: Asset) => {
   let responses = 0;
   const server = createHttpServer(async (request, response) => {
-    const result = await asset.handle(new RequestContext(request, response, 'test')).catch(() => undefined);
+    const result = await asset
+      .handle(new RequestContext(request, response, 'test', ''))
+      .catch(() => undefined);
     response.writeHead(result?.status ?? 500);
     response.end(result?.body);
     responses++;
