@@ -1,3 +1,5 @@
+import DataLoader from 'dataloader';
+
 /** A call that waits for its result. */
 interface Call<A, R> {
   one: A;
@@ -16,25 +18,9 @@ export function batch<A, R>(
   run: (all: readonly A[]) => Promise<readonly R[]>,
   max = 1_000,
 ): (one: A) => Promise<R> {
-  let gathered: Call<A, R>[] = [];
-
-  async function send(): Promise<void> {
-    const batch = gathered;
-    gathered = [];
-    try {
-      const results = await run(batch.map(({ one }) => one));
-      for (const [i, { resolve }] of batch.entries()) resolve(results[i]!);
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
-  }
-
-  return (one) =>
-    new Promise((resolve, reject) => {
-      if (gathered.length === max) void send();
-      if (gathered.length === 0) setImmediate(() => gathered.length > 0 && void send());
-      gathered.push({ one, resolve, reject });
-    });
+  const batchScheduleFn = (send: () => void) => void setImmediate(send);
+  const loader = new DataLoader<A, R>(run, { cache: false, maxBatchSize: max, batchScheduleFn });
+  return (one) => loader.load(one);
 }
 
 /**
@@ -82,47 +68,24 @@ export function gather<A, R>(
 
 /** Shares one result between equal reads made within one turn of the event loop. Callers must not modify it. */
 export function dedupe<R>(): (name: string, read: () => Promise<R>) => Promise<R> {
-  let gathered = new Map<string, Promise<R>>();
-  return (name, ask) => {
-    const known = gathered.get(name);
-    if (known) return known;
-    if (gathered.size === 0)
-      setImmediate(() => {
-        gathered = new Map();
-      });
-    const asked = new Promise<R>((resolve, reject) => {
-      setImmediate(() => ask().then(resolve, reject));
-    });
-    gathered.set(name, asked);
-    return asked;
-  };
+  const together = batch<[name: string, read: () => Promise<R>], R>(async (all) => {
+    const shared = new Map<string, Promise<R>>();
+    for (const [name, read] of all) if (!shared.has(name)) shared.set(name, read());
+    // Each call waits for its own read alone.
+    return all.map(([name]) => shared.get(name) as unknown as R);
+  });
+  return (name, read) => together([name, read]);
 }
 
 /**
  * Runs at most one read per name at a time. Callers that arrive while one is running share the next one,
  * because the running one may miss what was written before they called.
  */
-export function singleFlight<R>(): (name: string, ask: () => Promise<R>) => Promise<R> {
-  const inFlight = new Map<string, { now: Promise<R>; next: Promise<R> | undefined }>();
-
-  function start(name: string, ask: () => Promise<R>): Promise<R> {
-    const asked = ask();
-    const entry = { now: asked, next: undefined };
-    inFlight.set(name, entry);
-    const end = () => {
-      if (inFlight.get(name) === entry && !entry.next) inFlight.delete(name);
-    };
-    asked.then(end, end);
-    return asked;
-  }
-
-  return (name, ask) => {
-    const current = inFlight.get(name);
-    if (!current) return start(name, ask);
-    const next = () => start(name, ask);
-    current.next ??= current.now.then(next, next);
-    return current.next;
-  };
+export function singleFlight<R>(): (name: string, read: () => Promise<R>) => Promise<R> {
+  return gather<() => Promise<R>, R>(async (_name, [read, ...others]) => {
+    const result = await read!();
+    return [result, ...others.map(() => result)];
+  });
 }
 
 /** Limits how many reads run at the same time. The others wait in order. */

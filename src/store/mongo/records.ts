@@ -1,14 +1,17 @@
-import type { Collection, Document, Filter } from 'mongodb';
+import type { Collection, Document } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
+import { type AnyRecord, isPrefix, type Prefix, referencesOf } from '../../foundation/record.ts';
 import { tooManyToCount } from '../conflicts.ts';
-import { MAX_COUNTED } from '../indexes.ts';
-import type { Page, PageRequest } from '../table.ts';
+import type { EventRecord } from '../events.ts';
+import type { Folding } from '../folding.ts';
+import { MAX_COUNTED, windowOf } from '../indexes.ts';
+import type { Page, PageRequest, TableReads } from '../table.ts';
 import type { Attempt } from './attempts.ts';
 import { batch, dedupe, limitConcurrency, singleFlight } from './batching.ts';
-import { type Key, toId, toKey } from './collection.ts';
+import { type Key, type RecordDocument, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
+import type { DocumentCodec } from './documents.ts';
 import { isTimeExpired } from './errors.ts';
 import { isList, type ListConditions, SearchedPage, searchOfPrefix } from './searched-page.ts';
 
@@ -23,29 +26,22 @@ const MAX_IDS = 1_000;
 /** Maximum pages per parent in one command. */
 const MAX_LOOKUPS = 50;
 
-/** How documents of a collection map to records of the port. */
-export interface RecordKind<D extends { _id: Key }, T> {
-  record: AnyRecord;
-  collection: Collection<D>;
-  /** The projection. Versions stay in the database. */
-  fields: Document;
-  toRecord(document: D): T;
-}
+type Records = (EventRecord | null)[];
+type Pages = Page<EventRecord>[];
 
-/** How records refer to their parents. */
-export interface ParentReference<D> {
-  collection: Collection<{ _id: Key }>;
-  /** The field of the child with the parent's key. */
-  field: string & keyof D;
-  /** Whether children may refer to a deleted parent. */
-  mayBeDeleted: boolean;
-}
-
-/** Parents whose children are counted. */
-interface ParentIds {
-  /** The field of the child with the parent's key. */
+/** The field of the child with the parent's key, and the parents. */
+interface OfParents {
   field: string;
   ids: readonly Id[];
+}
+
+/** A request for one page per parent. */
+interface PagesOfParents {
+  /** Identifies equal requests. */
+  name: string;
+  parents: OfParents;
+  conditions: ListConditions;
+  request: PageRequest;
 }
 
 /** Counts, and how many index entries were examined for all of them. */
@@ -54,148 +50,166 @@ interface Counted {
   examined: number;
 }
 
-/** A condition; null matches nothing and needs no command. */
-export type Where<D> = Filter<D> | null;
-
-/** A request for one page per parent. */
-interface PageOfParents<D> {
-  /** Identifies equal requests. */
-  name: string;
-  parents: ParentReference<D>;
-  parentIds: readonly Id[];
-  where: Filter<D>;
-  request: PageRequest;
-  prefix: ListConditions['prefix'];
-}
-
-/** Reads common to all records. Each is one command that is answered from an index in id order. */
-export class Records<D extends { _id: Key }, T> {
-  readonly #kind: RecordKind<D, T>;
+/** Reads of the records of one kind. Each is one command that is answered from an index. */
+export class RecordReads implements TableReads<AnyRecord> {
+  readonly #record: AnyRecord;
+  readonly #codec: DocumentCodec;
+  readonly #db: Database['db'];
+  readonly #collection: Collection<RecordDocument>;
+  readonly #folding: Folding;
   readonly #options: Database['options'];
   readonly #send: Attempt['send'];
-  readonly #find: (ids: readonly Id[]) => Promise<ReadonlyMap<Id, T>>;
-  readonly #pages = dedupe<Page<T>>();
-  // One promise per request, so that a failed command does not affect the others.
-  readonly #pagesOfParents = batch<PageOfParents<D>, { pages: Promise<Page<T>[]> }>(async (all) =>
-    this.#readPagesOfParents(all),
-  );
+  readonly #findTogether = batch<readonly Id[], ReadonlyMap<Id, EventRecord>>(async (all) => {
+    const found = await this.#find(all.length === 1 ? all[0]! : all.flat());
+    return all.map(() => found);
+  });
+  readonly #pages = dedupe<Pages>();
+  readonly #pagesOfParents = batch<PagesOfParents, Pages>(async (all) => this.#readPagesOfParents(all));
   readonly #counts = singleFlight<Counted>();
   readonly #counting = limitConcurrency<Counted>(MAX_COUNTS);
   readonly #lastCounts = new WeakMap<Meter, Promise<unknown>>();
 
-  /** @param transaction to read what it sees */
-  constructor(kind: RecordKind<D, T>, { options }: Database, transaction?: Attempt) {
-    this.#kind = kind;
-    this.#options = transaction?.options ?? options;
-    this.#send = transaction?.send ?? ((command) => command());
-    const findTogether = batch<readonly Id[], ReadonlyMap<Id, T>>(async (all) => {
-      const found = await this.#findAll(all.length === 1 ? all[0]! : all.flat());
-      return all.map(() => found);
-    });
-    this.#find = (ids) => (ids.length > MAX_IDS ? this.#findAll(ids) : findTogether(ids));
+  /** @param attempt the transaction to read in; by default, each read is on its own */
+  constructor(
+    { db, options }: Database,
+    record: AnyRecord,
+    codec: DocumentCodec,
+    folding: Folding,
+    attempt?: Attempt,
+  ) {
+    this.#db = db;
+    this.#record = record;
+    this.#codec = codec;
+    this.#collection = db.collection<RecordDocument>(record.plural);
+    this.#folding = folding;
+    this.#options = attempt?.options ?? options;
+    this.#send = attempt?.send ?? ((command) => command());
   }
 
-  async byId(ids: readonly Id[]): Promise<(T | null)[]> {
+  readonly byIds = async (ids: readonly Id[]): Promise<never[]> => {
     if (ids.length === 0) return [];
-    const records = await this.#find(ids);
-    return ids.map((id) => records.get(id) ?? null);
+    const records = await (ids.length > MAX_IDS ? this.#find(ids) : this.#findTogether(ids));
+    return ids.map((id): Records[number] => records.get(id) ?? null) as never[];
+  };
+
+  readonly peek = () => undefined;
+
+  readonly page = async (filter: object, request: PageRequest, meter?: Meter): Promise<never> => {
+    const conditions = this.#conditionsOf(filter, request);
+    if (!conditions) return NO_PAGE as never;
+    const [page] = await bounded(conditions, request, meter, 1, (request) =>
+      this.#pages(cacheKey([conditions, request]), async () => [await this.#readPage(conditions, request)]),
+    );
+    return page as never;
+  };
+
+  readonly pagesByParent = async (
+    field: string,
+    ids: readonly Id[],
+    filter: object,
+    request: PageRequest,
+    meter?: Meter,
+  ): Promise<never[]> => {
+    const conditions = this.#conditionsOf(filter, request);
+    if (!conditions || ids.length === 0) return ids.map(() => NO_PAGE) as never[];
+    const parents = { field, ids };
+    return (await bounded(conditions, request, meter, ids.length, (request) => {
+      const name = cacheKey([parents, conditions, request]);
+      return this.#pagesOfParents({ name, parents, conditions, request });
+    })) as never[];
+  };
+
+  readonly count = async (filter: object, meter?: Meter): Promise<number> =>
+    (await this.#countsOf(filter, undefined, meter))[0]!;
+
+  readonly countsByParent = (
+    field: string,
+    ids: readonly Id[],
+    filter: object,
+    meter?: Meter,
+  ): Promise<number[]> => this.#countsOf(filter, { field, ids }, meter);
+
+  /**
+   * The conditions of a filter; null if nothing can match.
+   *
+   * @throws UNAVAILABLE while names that the list needs are being folded
+   */
+  #conditionsOf(filter: object, request?: PageRequest): ListConditions | null {
+    const given = Object.entries(filter).find(([, condition]) => isPrefix(condition));
+    const prefix = given && { field: given[0], text: (given[1] as Prefix).prefix };
+    if (prefix || request?.order?.field !== undefined) this.#folding.require(this.#record);
+    const where: Document = {};
+    for (const [field, value] of Object.entries(this.#codec.stored(filter as Document))) {
+      if (isPrefix(value)) continue;
+      if (!Array.isArray(value)) where[field] = value;
+      else if (value.length === 0) return null;
+      else where[field] = value.length === 1 ? value[0] : { $in: value };
+    }
+    return { where, prefix };
   }
 
-  async #findAll(ids: readonly Id[]): Promise<ReadonlyMap<Id, T>> {
-    const { collection, fields, toRecord } = this.#kind;
+  async #find(ids: readonly Id[]): Promise<ReadonlyMap<Id, EventRecord>> {
+    const { projection, toRecord } = this.#codec;
     const wanted = [...new Set(ids)];
-    const records = new Map<Id, T>();
+    const records = new Map<Id, EventRecord>();
     if (wanted.length === 1) {
-      const filter = { _id: toKey(wanted[0]!) } as Filter<D>;
       const found = await this.#send(() =>
-        collection.findOne(filter, { ...this.#options, projection: fields }),
+        this.#collection.findOne({ _id: toKey(wanted[0]!) }, { ...this.#options, projection }),
       );
-      if (found) records.set(wanted[0]!, toRecord(found as D));
+      if (found) records.set(wanted[0]!, toRecord(found));
       return records;
     }
     for (let i = 0; i < wanted.length; i += MAX_IDS) {
       const some = wanted.slice(i, i + MAX_IDS);
+      const options = { ...this.#options, projection, batchSize: some.length + 1 };
       const found = await this.#send(() =>
-        collection
-          .find({ _id: { $in: some.map(toKey) } } as Filter<D>, {
-            ...this.#options,
-            projection: fields,
-            batchSize: some.length + 1,
-          })
-          .toArray(),
+        this.#collection.find({ _id: { $in: some.map(toKey) } }, options).toArray(),
       );
-      for (const document of found) records.set(toId(document._id), toRecord(document as D));
+      for (const document of found) records.set(toId(document._id), toRecord(document));
     }
     return records;
   }
 
-  #pageOf(conditions: ListConditions, request: PageRequest): SearchedPage {
-    return new SearchedPage(this.#kind.record, conditions, request);
-  }
-
-  /** @param prefix the start of a folded text, besides the other conditions */
-  async page(where: Where<D>, request: PageRequest, prefix?: ListConditions['prefix']): Promise<Page<T>> {
-    if (where === null) return { items: [], hasMore: false };
-    return await this.#pages(cacheKey([where, request, prefix]), () =>
-      this.#readPage(this.#pageOf({ where, prefix }, request)),
-    );
-  }
-
   /** One search usually suffices: a second reads the absent values after the others, or where a search ended. */
-  async #readPage(page: SearchedPage): Promise<Page<T>> {
-    const { collection, fields, toRecord } = this.#kind;
+  async #readPage(conditions: ListConditions, request: PageRequest): Promise<Page<EventRecord>> {
+    const { projection, toRecord } = this.#codec;
+    const page = new SearchedPage(this.#record, conditions, request);
     const options = { ...this.#options, batchSize: page.limit + 2 };
     const all: Document[] = [];
     for (const search of page.searches) {
       const { match, sort, hint } = search;
       const hinted = { ...options, ...(hint && { hint }) };
-      const { found, end } = page.pipelines(search, fields);
-      const exact = { ...hinted, projection: fields, sort, limit: page.limit + 1 };
+      const { found, end } = page.pipelines(search, projection);
+      const exact = { ...hinted, projection, sort, limit: page.limit + 1 };
       const rows = await this.#send(() =>
         end
-          ? collection.aggregate<Document>(found, hinted).toArray()
-          : collection.find<Document>(match as Filter<D>, exact).toArray(),
+          ? this.#collection.aggregate<Document>(found, hinted).toArray()
+          : this.#collection.find<Document>(match, exact).toArray(),
       );
       all.push(...rows);
       if (page.isFull(all)) break;
-      const [last] = end ? await this.#send(() => collection.aggregate(end, hinted).toArray()) : [];
-      if (last) return page.toPage(all as D[], last, toRecord);
+      const [last] = end ? await this.#send(() => this.#collection.aggregate(end, hinted).toArray()) : [];
+      if (last) return page.toPage(all, last, toRecord);
     }
-    return page.toPage(all as D[], undefined, toRecord);
+    return page.toPage(all, undefined, toRecord);
   }
 
   /**
-   * Reads one page per parent. The aggregation starts at the parents' collection: on a sharded cluster each
-   * shard then handles its own parents, and lookups target only shards that can have the children.
+   * Combines requests for the same parents: a document may request a hundred pages of one parent by aliases.
    *
-   * @param parents how the children refer to their parents
+   * @returns a promise per request, so that a failed command does not affect the others
    */
-  async pagesByParent(
-    parents: ParentReference<D>,
-    parentIds: readonly Id[],
-    where: Where<D>,
-    request: PageRequest,
-    prefix?: ListConditions['prefix'],
-  ): Promise<Page<T>[]> {
-    if (where === null || parentIds.length === 0) {
-      return parentIds.map(() => ({ items: [], hasMore: false }));
+  #readPagesOfParents(all: readonly PagesOfParents[]): Pages[] {
+    const read = new Map<string, Promise<Pages>>();
+    const groups = new Map<string, Map<string, PagesOfParents>>();
+    for (const one of all) {
+      const parents = cacheKey(one.parents);
+      groups.set(parents, (groups.get(parents) ?? new Map()).set(one.name, one));
     }
-    const name = cacheKey([parentIds, where, request, prefix]);
-    return await (await this.#pagesOfParents({ name, parents, parentIds, where, request, prefix })).pages;
-  }
-
-  /** Combines requests for the same parents: a document may request a hundred pages of one parent by aliases. */
-  #readPagesOfParents(all: readonly PageOfParents<D>[]): { pages: Promise<Page<T>[]> }[] {
-    const wanted = new Map(all.map((one) => [one.name, one]));
-    const groups = new Map<string, PageOfParents<D>[]>();
-    for (const one of wanted.values()) {
-      const ids = cacheKey(one.parentIds);
-      groups.set(ids, [...(groups.get(ids) ?? []), one]);
-    }
-    const read = new Map<string, Promise<Page<T>[]>>();
     for (const group of groups.values()) {
-      for (let i = 0; i < group.length; i += MAX_LOOKUPS) {
-        const some = group.slice(i, i + MAX_LOOKUPS);
+      const wanted = [...group.values()];
+      for (let i = 0; i < wanted.length; i += MAX_LOOKUPS) {
+        const some = wanted.slice(i, i + MAX_LOOKUPS);
         const pages = this.#lookUp(some);
         for (const [n, { name }] of some.entries())
           read.set(
@@ -204,52 +218,51 @@ export class Records<D extends { _id: Key }, T> {
           );
       }
     }
-    return all.map(({ name }) => ({ pages: read.get(name)! }));
+    return all.map(({ name }) => read.get(name) as unknown as Pages);
   }
 
-  /** @param all requests for the same parents. @returns for each request, one page per parent */
-  async #lookUp(all: readonly PageOfParents<D>[]): Promise<Page<T>[][]> {
-    const { parents, parentIds } = all[0]!;
-    const { collection, field, mayBeDeleted } = parents;
-    const wanted = [...new Set(parentIds)];
-    const asked = all.map(({ where, request, prefix }) => this.#pageOf({ where, prefix }, request));
+  /**
+   * Reads one page per parent. The aggregation starts at the parents' collection: on a sharded cluster each
+   * shard then handles its own parents, and lookups target only shards that can have the children.
+   *
+   * @param all requests for the same parents. @returns for each request, one page per parent
+   */
+  async #lookUp(all: readonly PagesOfParents[]): Promise<Pages[]> {
+    const { toRecord, projection } = this.#codec;
+    const { field, ids } = all[0]!.parents;
+    const { parent, holds } = referencesOf(this.#record).find((one) => one.field === field)!;
+    const wanted = [...new Set(ids)];
+    const asked = all.map(({ conditions, request }) => new SearchedPage(this.#record, conditions, request));
     const lookups = asked.flatMap((page, n) =>
       page.searches.flatMap((search, i): [as: string, pipeline: Document[]][] => {
-        const { found, end } = page.pipelines(search, this.#kind.fields);
+        const { found, end } = page.pipelines(search, projection);
         return [[`found${n}_${i}`, found], ...(end ? [[`end${n}_${i}`, end] as [string, Document[]]] : [])];
       }),
     );
+    const from = this.#record.plural;
+    const pipeline = [
+      { $match: { _id: { $in: wanted.map(toKey) } } },
+      { $project: { _id: 1 } },
+      // With localField and pipeline, each parent gets an ordered index scan that stops at the limit.
+      ...lookups.map(([as, pipeline]) => ({
+        $lookup: { from, localField: '_id', foreignField: field, pipeline, as },
+      })),
+    ];
+    const parents = this.#db.collection<{ _id: Key }>(parent.plural);
     const rows = await this.#send(() =>
-      collection
-        .aggregate<{ _id: Key; [found: string]: unknown }>(
-          [
-            { $match: { _id: { $in: wanted.map(toKey) } } },
-            { $project: { _id: 1 } },
-            // With localField and pipeline, each parent gets an ordered index scan that stops at the limit.
-            ...lookups.map(([as, pipeline]) => ({
-              $lookup: {
-                from: this.#kind.collection.collectionName,
-                localField: '_id',
-                foreignField: field,
-                pipeline,
-                as,
-              },
-            })),
-          ],
-          { ...this.#options, batchSize: wanted.length + 1 },
-        )
-        .toArray(),
+      parents.aggregate<{ _id: Key }>(pipeline, { ...this.#options, batchSize: wanted.length + 1 }).toArray(),
     );
     return await Promise.all(
-      all.map(async ({ where, request, prefix }, n) => {
-        const pages = new Map<Id, Page<T>>();
-        for (const row of rows) pages.set(toId(row._id), pageIn(row, n, asked[n]!, this.#kind.toRecord));
-        for (const id of mayBeDeleted ? wanted : []) {
+      all.map(async ({ conditions, request }, n) => {
+        const pages = new Map<Id, Page<EventRecord>>();
+        for (const row of rows) pages.set(toId(row._id), pageIn(row, n, asked[n]!, toRecord));
+        // Those of parents that are deleted.
+        for (const id of holds.where !== undefined ? wanted : []) {
           if (pages.has(id)) continue;
-          const ofThis = { ...where, [field]: toKey(id) } as Filter<D>;
-          pages.set(id, await this.#readPage(this.#pageOf({ where: ofThis, prefix }, request)));
+          const where = { ...conditions.where, [field]: toKey(id) };
+          pages.set(id, await this.#readPage({ ...conditions, where }, request));
         }
-        return parentIds.map((id) => pages.get(id) ?? { items: [], hasMore: false });
+        return ids.map((id) => pages.get(id) ?? NO_PAGE);
       }),
     );
   }
@@ -260,20 +273,20 @@ export class Records<D extends { _id: Key }, T> {
    * @param meter bounds what is examined
    * @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows
    */
-  async counts(
-    where: Where<D>,
-    prefix: ListConditions['prefix'],
-    ofParents: ParentIds | undefined,
+  async #countsOf(
+    filter: object,
+    ofParents: OfParents | undefined,
     meter: Meter | undefined,
   ): Promise<number[]> {
-    if (where === null || ofParents?.ids.length === 0) return ofParents?.ids.map(() => 0) ?? [0];
+    const conditions = this.#conditionsOf(filter);
+    if (!conditions || ofParents?.ids.length === 0) return ofParents?.ids.map(() => 0) ?? [0];
     // An index alone counts what it has all conditions of.
-    const perEntry = prefix ? 1 : COUNTED_PER_ENTRY;
-    const max = prefix ? MAX_COUNTED : COUNTED_PER_ENTRY * MAX_COUNTED;
+    const perEntry = conditions.prefix ? 1 : COUNTED_PER_ENTRY;
+    const max = perEntry * MAX_COUNTED;
     return await this.#inTurn(meter, async () => {
       const most = Math.min(max, perEntry * (meter?.left('indexEntries') ?? max));
-      const { counts, examined } = await this.#counts(cacheKey([where, prefix, ofParents, most]), () =>
-        this.#counting(() => this.#count(where, prefix, ofParents, most + 1)),
+      const { counts, examined } = await this.#counts(cacheKey([conditions, ofParents, most]), () =>
+        this.#counting(() => this.#count(conditions, ofParents, most + 1)),
       );
       if (examined > max) throw tooManyToCount();
       meter?.draw('indexEntries', Math.ceil(examined / perEntry));
@@ -293,12 +306,10 @@ export class Records<D extends { _id: Key }, T> {
   }
 
   async #count(
-    where: Filter<D>,
-    prefix: ListConditions['prefix'],
-    ofParents: ParentIds | undefined,
+    { where, prefix }: ListConditions,
+    ofParents: OfParents | undefined,
     most: number,
   ): Promise<Counted> {
-    const { collection, record } = this.#kind;
     // Both conditions apply: the filter may contain a parent too.
     const conditions: Document[] = [
       ...(ofParents ? [{ [ofParents.field]: { $in: [...new Set(ofParents.ids)].map(toKey) } }] : []),
@@ -307,27 +318,22 @@ export class Records<D extends { _id: Key }, T> {
     // Without a filter, the hint counts the index instead of scanning documents.
     const all = { match: {}, hint: { _id: 1 } };
     const exact = conditions.length === 0 ? all : { match: { $and: conditions }, hint: undefined };
-    const search = prefix ? searchOfPrefix(record, prefix) : exact;
+    const search = prefix ? searchOfPrefix(this.#record, prefix) : exact;
     const matches = prefix ? { $and: conditions.flatMap(expressionsOf) } : true;
-    const rows = await withCountTimeout((maxTimeMS) =>
-      this.#send(() =>
-        collection
-          .aggregate<{ _id: Key | boolean | null; n: number | bigint }>(
-            [
-              { $match: search.match },
-              { $limit: most },
-              {
-                $group: {
-                  _id: ofParents ? { $cond: [matches, `$${ofParents.field}`, null] } : matches,
-                  n: { $sum: 1 },
-                },
-              },
-            ],
-            { ...this.#options, maxTimeMS, ...(search.hint && { hint: search.hint }) },
-          )
-          .toArray(),
-      ),
-    );
+    const _id = ofParents ? { $cond: [matches, `$${ofParents.field}`, null] } : matches;
+    const pipeline = [{ $match: search.match }, { $limit: most }, { $group: { _id, n: { $sum: 1 } } }];
+    const options = {
+      ...this.#options,
+      maxTimeMS: COUNT_TIMEOUT,
+      ...(search.hint && { hint: search.hint }),
+    };
+    const rows = await this.#send(() =>
+      this.#collection
+        .aggregate<{ _id: Key | boolean | null; n: number | bigint }>(pipeline, options)
+        .toArray(),
+    ).catch((error) => {
+      throw isTimeExpired(error) ? tooManyToCount(error) : error;
+    });
     const found = new Map(rows.map(({ _id, n }) => [String(_id), Number(n)]));
     const examined = [...found.values()].reduce((sum, n) => sum + n, 0);
     const counts = (ofParents?.ids ?? [true]).map((group) => found.get(String(group)) ?? 0);
@@ -335,27 +341,41 @@ export class Records<D extends { _id: Key }, T> {
   }
 }
 
-/** Whether a page is not simply in ascending order of ids. */
-export const isOrdered = ({ order }: PageRequest, prefix: ListConditions['prefix']): boolean =>
-  order !== undefined || prefix !== undefined;
+const NO_PAGE: Page<never> = { items: [], hasMore: false };
+
+/**
+ * Reads pages that share what is left to examine. Others may be read meanwhile, so what they may examine is
+ * spent before, and what they did not is given back.
+ */
+async function bounded(
+  { prefix }: ListConditions,
+  request: PageRequest,
+  meter: Meter | undefined,
+  pages: number,
+  read: (request: PageRequest) => Promise<Pages>,
+): Promise<Pages> {
+  if (!meter || (prefix === undefined && request.order === undefined)) return await read(request);
+  const examine = windowOf(request, meter, pages);
+  meter.spend('indexEntries', pages * examine);
+  const found = await read({ ...request, examine });
+  for (const { items, end } of found) meter.spend('indexEntries', (end ? examine : items.length) - examine);
+  return found;
+}
 
 /** The nth page in the row of one parent. */
-function pageIn<D, T>(row: Document, n: number, page: SearchedPage, toRecord: (document: D) => T): Page<T> {
-  const all: D[] = [];
+function pageIn(
+  row: Document,
+  n: number,
+  page: SearchedPage,
+  toRecord: DocumentCodec['toRecord'],
+): Page<EventRecord> {
+  const all: Document[] = [];
   for (let i = 0; row[`found${n}_${i}`] !== undefined && !page.isFull(all); i++) {
-    all.push(...(row[`found${n}_${i}`] as D[]));
+    all.push(...(row[`found${n}_${i}`] as Document[]));
     const last = (row[`end${n}_${i}`] as Document[] | undefined)?.[0];
     if (last && !page.isFull(all)) return page.toPage(all, last, toRecord);
   }
   return page.toPage(all, undefined, toRecord);
-}
-
-async function withCountTimeout<R>(count: (maxTimeMS: number) => Promise<R>): Promise<R> {
-  try {
-    return await count(COUNT_TIMEOUT);
-  } catch (error) {
-    throw isTimeExpired(error) ? tooManyToCount(error) : error;
-  }
 }
 
 /** Conditions as an expression has them. */

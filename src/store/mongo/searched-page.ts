@@ -1,7 +1,7 @@
 import type { Document } from 'mongodb';
 import type { Position, SortValue } from '../../foundation/cursor.ts';
 import type { Field } from '../../foundation/fields.ts';
-import { type AnyRecord, type Fields, isPrefix, type Prefix } from '../../foundation/record.ts';
+import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { MAX_EXAMINED } from '../indexes.ts';
 import {
   type IdBound,
@@ -24,12 +24,6 @@ export const sortIndexKey = ({ fields }: AnyRecord, sort: string): Record<string
   [sortProperty(sort, (fields as Fields)[sort]!)]: 1,
   _id: 1,
 });
-
-/** The prefix in a filter, if there is one. */
-export function prefixOf(filter: Readonly<Record<string, unknown>>): ListConditions['prefix'] {
-  const found = Object.entries(filter).find(([, condition]) => isPrefix(condition));
-  return found && { field: found[0], text: (found[1] as Prefix).prefix };
-}
 
 /** Conditions of a list: those on fields, and the start of a folded text. */
 export interface ListConditions {
@@ -103,7 +97,7 @@ export class SearchedPage {
    * @param end the last entry examined, if a search ended there
    * @param read converts a value of the field that the list is ordered by
    */
-  toPage<D, T>(found: readonly D[], end: Document | undefined, toRecord: (document: D) => T) {
+  toPage<T>(found: readonly Document[], end: Document | undefined, toRecord: (document: Document) => T) {
     const isFull = this.isFull(found);
     const items = found.slice(0, this.limit).map(toRecord);
     if (this.#backward) items.reverse();

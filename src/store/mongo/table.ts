@@ -1,20 +1,17 @@
 import type { Collection, Document, Filter } from 'mongodb';
 import { notFound, unknownReference } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
-import type { Meter } from '../../foundation/meter.ts';
 import {
   type AnyRecord,
   holdersOf,
   isHolding,
-  isPrefix,
   type RecordOf,
   referencesOf,
 } from '../../foundation/record.ts';
 import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
 import type { EventRecord } from '../events.ts';
 import type { Folding } from '../folding.ts';
-import { windowOf } from '../indexes.ts';
-import type { Check, Page, PageRequest, TableReads, TableWrites } from '../table.ts';
+import type { Check, TableReads, TableWrites } from '../table.ts';
 import type { Attempt, RunAttempts } from './attempts.ts';
 import { updateFor } from './changes.ts';
 import type { ChosenIds } from './chosen-ids.ts';
@@ -25,8 +22,7 @@ import { isDuplicateKey, WriteConflict } from './errors.ts';
 import type { Holds } from './holds.ts';
 import type { IdSequences } from './ids.ts';
 import { createInsert, type Duplicate } from './inserts.ts';
-import { isOrdered, Records, type Where } from './records.ts';
-import { prefixOf } from './searched-page.ts';
+import { RecordReads } from './records.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -69,41 +65,7 @@ export class MongoTable {
 
   /** @param attempt the transaction to read in; by default, each read is on its own */
   reads(attempt?: Attempt): TableReads<AnyRecord> {
-    const codec = this.#codec;
-    const { toRecord } = codec;
-    const kind = { record: this.#record, collection: this.#collection, fields: codec.projection, toRecord };
-    const records = new Records<RecordDocument, EventRecord>(kind, this.#database, attempt);
-    const parentOf = (field: string) => {
-      const reference = referencesOf(this.#record).find((one) => one.field === field)!;
-      const { plural } = reference.parent;
-      const collection = this.#database.db.collection<{ _id: Key }>(plural);
-      return { collection, field, mayBeDeleted: reference.holds.where !== undefined } as never;
-    };
-    return {
-      byIds: (ids) => records.byId(ids) as Promise<never[]>,
-      peek: () => undefined,
-      page: async (filter, page, meter) => {
-        const where = this.#where(filter);
-        const read = async (bounded: PageRequest) => [await records.page(where, bounded, prefixOf(filter))];
-        const [found] = await this.#bounded(filter, page, meter, 1, read);
-        return found as never;
-      },
-      pagesByParent: (field, parents, filter, page, meter) => {
-        const where = this.#where(filter);
-        const read = (bounded: PageRequest) =>
-          records.pagesByParent(parentOf(field), parents, where, bounded, prefixOf(filter));
-        return this.#bounded(filter, page, meter, parents.length, read) as Promise<never[]>;
-      },
-      count: async (filter, meter) => {
-        this.#requireFolded(filter);
-        const [count] = await records.counts(this.#where(filter), prefixOf(filter), undefined, meter);
-        return count!;
-      },
-      countsByParent: async (field, ids, filter, meter) => {
-        this.#requireFolded(filter);
-        return await records.counts(this.#where(filter), prefixOf(filter), { field, ids }, meter);
-      },
-    };
+    return new RecordReads(this.#database, this.#record, this.#codec, this.#folding, attempt);
   }
 
   /** @param run how to run each write */
@@ -113,44 +75,6 @@ export class MongoTable {
       update: (id, patch, check) => run((attempt) => this.#update(id, patch, check, attempt)),
       remove: (id, check) => run((attempt) => this.#remove(id, check, attempt)),
     };
-  }
-
-  /**
-   * Reads pages that share what is left to examine. Others may be read meanwhile, so what they may examine is
-   * spent before, and what they did not is given back.
-   *
-   * @throws UNAVAILABLE while names that they need are being folded
-   */
-  async #bounded<T>(
-    filter: Values,
-    request: PageRequest,
-    meter: Meter | undefined,
-    pages: number,
-    read: (request: PageRequest) => Promise<Page<T>[]>,
-  ): Promise<Page<T>[]> {
-    this.#requireFolded(filter, request);
-    if (!meter || !isOrdered(request, prefixOf(filter))) return await read(request);
-    const examine = windowOf(request, meter, pages);
-    meter.spend('indexEntries', pages * examine);
-    const found = await read({ ...request, examine });
-    for (const { items, end } of found) meter.spend('indexEntries', (end ? examine : items.length) - examine);
-    return found;
-  }
-
-  /** @throws UNAVAILABLE while names that a list needs are being folded */
-  #requireFolded(filter: Values, page?: PageRequest): void {
-    if (page?.order?.field !== undefined || prefixOf(filter)) this.#folding.require(this.#record);
-  }
-
-  #where(filter: Values): Where<RecordDocument> {
-    const where: Document = {};
-    for (const [field, value] of Object.entries(this.#codec.stored(filter))) {
-      if (isPrefix(value)) continue;
-      if (!Array.isArray(value)) where[field] = value;
-      else if (value.length === 0) return null;
-      else where[field] = value.length === 1 ? value[0] : { $in: value };
-    }
-    return where as Filter<RecordDocument>;
   }
 
   async #insert(input: Values, attempt: Attempt): Promise<RecordOf<AnyRecord>> {
