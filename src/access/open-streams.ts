@@ -1,4 +1,4 @@
-import { AppError, unavailable } from '../foundation/errors.ts';
+import { AppError, isRefusal, unavailable } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Principal } from './api-keys.ts';
 import { PLANS } from './plans.ts';
@@ -21,10 +21,8 @@ export function endReason(reason: unknown): string {
 }
 
 /** Whether a reason is our fault, which the log reports. */
-export function isFault(reason: unknown): boolean {
-  if (reason === CLIENT_DISCONNECTED || reason === SERVER_STOPPING) return false;
-  return !(reason instanceof AppError) || reason.status >= 500;
-}
+export const isFault = (reason: unknown): boolean =>
+  reason !== CLIENT_DISCONNECTED && reason !== SERVER_STOPPING && !isRefusal(reason);
 
 const revoked = () => new AppError('UNAUTHENTICATED', 'The API key is no longer valid.');
 
@@ -122,7 +120,7 @@ async function renew(stream: OpenStream, principal: Principal | null): Promise<v
     await stream.session.renew(principal);
   } catch (error) {
     // If it cannot be checked, it goes on.
-    if (error instanceof AppError && error.status < 500) stream.fail(error);
+    if (isRefusal(error)) stream.fail(error);
   }
 }
 

@@ -8,7 +8,7 @@ import {
   OperationTypeNode,
   TypeNameMetaFieldDef,
 } from 'graphql';
-import { AppError } from '../foundation/errors.ts';
+import { AppError, isRefusal } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { memoized } from '../foundation/memoized.ts';
 import type { Context } from '../schema/context.ts';
@@ -223,8 +223,6 @@ async function replay(
     : null;
   return errors.length > 0 ? { data, errors, committed: true } : { data };
 }
-
-const isRefusal = (error: unknown): error is AppError => error instanceof AppError && error.status < 500;
 
 /** Thrown in a transaction to undo it, if a payload cannot be read. */
 class PayloadError extends Error {

@@ -104,6 +104,10 @@ export class AppError extends Error {
   }
 }
 
+/** Whether an error is the caller's to mend, and no failure of ours. */
+export const isRefusal = (error: unknown): error is AppError =>
+  error instanceof AppError && error.status < 500;
+
 /** An error whose cause, if it is ours, is already in the log. */
 export class ReportedError extends AppError {}
 

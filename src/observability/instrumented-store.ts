@@ -1,4 +1,3 @@
-import { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import type { Store } from '../store/store.ts';
@@ -12,17 +11,9 @@ type Method = (...args: unknown[]) => MaybePromise<unknown>;
 
 /** Wraps a store so that every call is counted and timed. */
 export const instrumentedStore = (store: Store, metrics: Metrics): Store =>
-  withCalls(store, (name, call) => {
-    const observe = metrics.storeCall(store.engine, name);
-    return watched(call, {
-      begin: () => performance.now(),
-      done: (began) => observe(performance.now() - began, 'done'),
-      failed: (began, error) => observe(performance.now() - began, isRefusal(error) ? 'refused' : 'failed'),
-    });
-  });
-
-/** Whether a call had to end like this, and the database did not fail. */
-export const isRefusal = (error: unknown): boolean => error instanceof AppError && error.status < 500;
+  withCalls(store, (name, call) =>
+    watched(call, () => performance.now(), metrics.storeCall(store.engine, name)),
+  );
 
 /** Replaces every method of a store that queries the database. @param wrap names it: `charge`, `pets.page` */
 export function withCalls<S extends Tables>(store: S, wrap: (name: string, call: Method) => Method): S {
@@ -46,30 +37,27 @@ const withMethods = <T extends object>(
     ]),
   ) as T;
 
-/** Watches calls, which are synchronous on the embedded engine. @param watcher what it began is passed on */
-export function watched<T>(
-  call: Method,
-  {
-    begin,
-    done,
-    failed,
-  }: { begin: () => T; done: (began: T) => void; failed: (began: T, error: unknown) => void },
-): Method {
+/**
+ * Watches calls, which are synchronous on the embedded engine.
+ *
+ * @param end receives what `begin` returned, and the error if the call failed
+ */
+export function watched<T>(call: Method, begin: () => T, end: (began: T, error?: unknown) => void): Method {
   return (...args) => {
     const began = begin();
     const fail = (error: unknown): never => {
-      failed(began, error);
+      end(began, error);
       throw error;
     };
     try {
       const result = call(...args);
       if (result instanceof Promise) {
         return result.then((settled) => {
-          done(began);
+          end(began);
           return settled;
         }, fail);
       }
-      done(began);
+      end(began);
       return result;
     } catch (error) {
       return fail(error);

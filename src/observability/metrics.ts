@@ -5,7 +5,7 @@ import {
   type Metric,
   Registry,
 } from 'prom-client';
-import { ERRORS } from '../foundation/errors.ts';
+import { ERRORS, isRefusal } from '../foundation/errors.ts';
 import { lruCache } from '../foundation/lru.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { PLAN_NAMES } from '../store/store.ts';
@@ -13,7 +13,7 @@ import { Counter, Histogram, type HistogramSeries } from './series.ts';
 import { VERSION } from './version.ts';
 
 /** How a store call ended: successfully, refused for a reason the client is told, or with a failure. */
-export type CallOutcome = 'done' | 'refused' | 'failed';
+type CallOutcome = 'done' | 'refused' | 'failed';
 
 /** Statistics of the event streams. */
 export interface StreamStats {
@@ -212,12 +212,13 @@ export class Metrics {
     this.#gauge('petstore_webhook_lag_seconds', lag, () => deliveries.lag / 1000);
   }
 
-  /** @returns a function that records one call: its duration in milliseconds and its outcome */
-  storeCall(engine: string, call: string): (milliseconds: number, outcome: CallOutcome) => void {
+  /** @returns a function that records the end of a call: when it began, and its error if it failed */
+  storeCall(engine: string, call: string): (began: number, error?: unknown) => void {
     const times: Partial<Record<CallOutcome, HistogramSeries>> = {};
-    return (milliseconds, outcome) => {
+    return (began, error) => {
+      const outcome = error === undefined ? 'done' : isRefusal(error) ? 'refused' : 'failed';
       times[outcome] ??= this.#storeSeconds.of(engine, call, outcome);
-      times[outcome].observe(milliseconds / 1000);
+      times[outcome].observe((performance.now() - began) / 1000);
     };
   }
 

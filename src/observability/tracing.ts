@@ -18,11 +18,11 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import type { Config } from '../config.ts';
-import { ERRORS } from '../foundation/errors.ts';
+import { ERRORS, isRefusal } from '../foundation/errors.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../http/paths.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Store } from '../store/store.ts';
-import { isRefusal, watched, withCalls } from './instrumented-store.ts';
+import { watched, withCalls } from './instrumented-store.ts';
 import { VERSION } from './version.ts';
 
 const NAME = 'petstore-graphql-gateway';
@@ -118,7 +118,7 @@ export class Tracing {
     return withCalls(store, (name, call) => {
       const options = { kind: SpanKind.CLIENT, attributes: attributesOf(store.engine, name) };
       const begin = () => this.#tracer.startSpan(name, options, parent);
-      return watched(call, { begin, done: (span) => span.end(), failed });
+      return watched(call, begin, end);
     });
   }
 
@@ -145,8 +145,8 @@ const protocolOf = ({ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, OTEL_EXPORTER_OTLP_PRO
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? OTEL_EXPORTER_OTLP_PROTOCOL;
 
 /** Records only the error's code: database messages may contain data. */
-function failed(span: Span, error: unknown): void {
-  if (!isRefusal(error)) {
+function end(span: Span, error?: unknown): void {
+  if (error !== undefined && !isRefusal(error)) {
     const type = (error as { code?: unknown }).code;
     span.setAttribute('error.type', typeof type === 'string' ? type : 'INTERNAL');
     span.setStatus({ code: SpanStatusCode.ERROR });

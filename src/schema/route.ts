@@ -109,7 +109,7 @@ export interface Resource {
  * path and what the operation does not change.
  */
 export const repeatableFields = ({ method, shape, body }: Route): readonly string[] =>
-  body && shape?.fields[idFieldOf(shape)]?.kind === 'int64' && (method === 'PUT' || method === 'PATCH')
+  (method === 'PUT' || method === 'PATCH') && body && shape?.fields[idFieldOf(shape)]?.kind === 'int64'
     ? Object.keys(shape.fields).filter((name, n) => n === 0 || !(name in body.rules.shape))
     : [];
 

@@ -1,4 +1,4 @@
-import { AppError, type PublicError } from '../foundation/errors.ts';
+import { type AppError, isRefusal, type PublicError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { EventStore } from './events.ts';
 import type { Tables } from './table.ts';
@@ -32,7 +32,7 @@ export interface IdempotentCall {
  * succeed: with another If-Match, or later.
  */
 export const isOutcome = (error: unknown): error is AppError =>
-  error instanceof AppError && error.status < 500 && error.code !== 'PRECONDITION_FAILED';
+  isRefusal(error) && error.code !== 'PRECONDITION_FAILED';
 
 /** A refusal as stored. */
 export interface StoredError extends PublicError {
