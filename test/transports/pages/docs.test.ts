@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { referenceOf } from '../../../src/transports/pages/explorer/docs/description.ts';
 import type { Sample } from '../../../src/transports/pages/explorer/docs/samples.ts';
 import { expectAccessible, expectSkipLink, type Tab, violationsOf, withBrowser } from '../../kit/browser.ts';
@@ -9,58 +10,78 @@ import { sqlite, useGateway } from '../../kit/petstore.ts';
 /** Not representable as a double. */
 const BIG = '9007199254740993';
 
+// One page for all tests, since loading it takes longer than most of what they do.
 withBrowser('REST docs', (kit) => {
-  const section = (tab: Tab, operationId: string) => tab.page.locator(`section[id$="/${operationId}"]`);
+  let tab: Tab;
+  let page: Page;
+  beforeAll(async () => {
+    tab = await kit.open('/docs');
+    page = tab.page;
+  }, 60_000);
+  afterAll(() => tab?.leave('docs'));
 
-  /** Opens the console of an operation. */
-  async function tryOut(tab: Tab, operationId: string): Promise<void> {
-    await section(tab, operationId).getByRole('button', { name: 'Test Request' }).click({ timeout: 15_000 });
-    await send(tab).waitFor({ timeout: 15_000 });
+  const section = (operationId: string) => page.locator(`section[id$="/${operationId}"]`);
+  const send = () => page.getByRole('button', { name: /^Send/ }).first();
+  const look = (operationId: string) => tab.goto(`/docs#tag/${operationId}`);
+
+  /** Opens the console of an operation until the test ends. */
+  async function tryOut(operationId: string): Promise<void> {
+    await section(operationId).getByRole('button', { name: 'Test Request' }).click({ timeout: 15_000 });
+    await inConsole();
   }
-  const send = (tab: Tab) => tab.page.getByRole('button', { name: /^Send/ }).first();
+  /** Scalar takes over what was typed with a delay. */
+  async function fillBody(body: string): Promise<void> {
+    await page.locator('[aria-label="Request body"]').fill(body);
+    await page.waitForTimeout(500);
+  }
+  async function inConsole(): Promise<void> {
+    await send().waitFor({ timeout: 15_000 });
+    onTestFinished(async () => {
+      await page.locator('.app-exit-button').click();
+      await send().waitFor({ state: 'hidden' });
+    });
+  }
 
   it('leads past the header by the first press of Tab', async () => {
-    const tab = await kit.open('/docs');
     await expectSkipLink(tab);
-    await tab.leave('docs-skip-link');
+    await tab.done('docs-skip-link');
   }, 60_000);
 
   it('sends and shows ids beyond 2^53 exactly, with the key of the header and what is left of its budget', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 2, perDay: 100 });
-    const tab = await kit.open('/docs#/Store/createOrder', { key });
-    const { page } = tab;
+    await look('Store/createOrder');
+    await tab.useKey(key);
     await tab.see('Enterprise: 2 of 2 left this minute, 100 of 100 today', '#key-status');
-    await tryOut(tab, 'createOrder');
-    const editor = page.locator('[aria-label="Request body"]');
-    await editor.fill(`{ "id": ${BIG}, "petId": 1 }`);
-    // Scalar takes over what was typed with a delay.
-    await page.waitForTimeout(500);
-    await send(tab).click();
+    await tryOut('createOrder');
+    await fillBody(`{ "id": ${BIG}, "petId": 1 }`);
+    await send().click();
     await tab.see(BIG, '[aria-label="Response body"]');
     expect((await kit.gateway.call(`/store/orders/${BIG}`)).text).toContain(`"id":${BIG}`);
     await tab.see('1 of 2 left this minute, 99 of 100 today', '#key-status');
-    await send(tab).click();
+    await send().click();
     await tab.see('"CONFLICT"', '[aria-label="Response body"]');
-    await send(tab).click();
+    await send().click();
     await tab.see('"RATE_LIMITED"', '[aria-label="Response body"]');
     await tab.see('0 of 2 left this minute', '#key-status');
     // The page can be shared, because it does not contain the key.
     expect(await page.content()).not.toContain(key);
     expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain(key);
-    await page.route('**/store/orders', (route) => route.abort());
-    await send(tab).click();
+    const orders = '**/store/orders';
+    await page.route(orders, (route) => route.abort());
+    await send().click();
     await tab.see('The server cannot be reached.');
-    await tab.leave('docs-exact', /status of 4\d\d|ERR_FAILED|cannot be reached/);
+    await page.unroute(orders);
+    await tab.done('docs-exact', /status of 4\d\d|ERR_FAILED|cannot be reached/);
   }, 60_000);
 
   it('shows events as they arrive, and frees the stream when it is stopped', async () => {
-    const key = await kit.gateway.newKey('free');
-    const tab = await kit.open('/docs#tag/Store/streamEvents', { key });
-    const { page } = tab;
-    await tryOut(tab, 'streamEvents');
+    await look('Store/streamEvents');
+    await tab.useKey(await kit.gateway.newKey('free'));
+    await tab.see('Free: ', '#key-status');
+    await tryOut('streamEvents');
     // More streams than a free key may have open at once.
     for (let attempt = 0; attempt < 3; attempt++) {
-      await send(tab).click();
+      await send().click();
       await tab.see('Listening', '.scalar-client *');
       const { json } = await kit.gateway.call('/store/orders', { method: 'POST', body: {} });
       await tab.see(`"id":${json.id}`, '.scalar-client div');
@@ -68,35 +89,55 @@ withBrowser('REST docs', (kit) => {
       await page.getByText('Listening').waitFor({ state: 'hidden' });
     }
     // Scalar cancels a reader that it has released already.
-    await tab.leave('docs-stream', /reader has been released/);
+    await tab.done('docs-stream', /reader has been released/);
   }, 60_000);
 
   it('offers no console exactly where the specification disables it, and says why', async () => {
-    const tab = await kit.open('/docs#tag/Store/listOrders', { key: kit.gateway.key });
-    const { page } = tab;
+    await tab.useKey(kit.gateway.key);
+    await look('Store/listOrders');
     await tab.see('The specification disables the try-it panel', 'section[id$="/listOrders"] *');
-    await section(tab, 'createOrder').getByRole('button', { name: 'Test Request' }).waitFor();
-    const button = section(tab, 'listOrders').locator('.show-api-client-button');
+    await section('createOrder').getByRole('button', { name: 'Test Request' }).waitFor();
+    const button = section('listOrders').locator('.show-api-client-button');
     expect(await button.isVisible()).toBe(false);
     // Nor does the console send it when it is opened in another way.
     const sent: string[] = [];
     page.on('request', (request) => sent.push(new URL(request.url()).pathname));
     await button.dispatchEvent('click');
-    await send(tab).click({ timeout: 15_000 });
+    await inConsole();
+    await send().click();
     await tab.see('The specification disables the try-it panel', '.scalar-client *');
     expect(sent).not.toContain('/store/orders');
-    await tab.leave('docs-not-tried', /disables the try-it panel/);
+    await tab.done('docs-not-tried', /disables the try-it panel/);
   }, 60_000);
 
+  it('is accessible in any look, and on a phone with its console open', async () => {
+    await look('Store/createOrder');
+    await section('createOrder').waitFor({ timeout: 15_000 });
+    // The page is long, so that a look takes seconds.
+    await expectAccessible(tab, 'docs', 'section[id*="/tag/"]:not([id$="/createOrder"])');
+    await page.setViewportSize({ width: 390, height: 900 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await tryOut('createOrder');
+    const boxOf = (selector: string) => page.locator(selector).first().boundingBox();
+    const [address, toggle] = [await boxOf('.address-bar-bg-states'), await boxOf('.scalar-sidebar-toggle')];
+    expect(toggle!.y).toBeGreaterThanOrEqual(address!.y + address!.height);
+    await fillBody('{ "petId": 1 }');
+    await send().click();
+    await tab.see('"petId"', '[aria-label="Response body"]');
+    await tab.picture('docs-console');
+    expect(await violationsOf(tab)).toEqual([]);
+    await tab.done('docs-console');
+  }, 120_000);
+
   it('marks deprecated, beta and experimental operations, and leads to the same operation in GraphiQL and back', async () => {
-    const tab = await kit.open('/docs#tag/Pets/getPet', { key: kit.gateway.key });
-    const { page } = tab;
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await look('Pets/getPet');
     await tab.see('sunset 2027-06-30', 'section[id$="/getPet"] *');
     await tab.see(/deprecated/i, 'section[id$="/getPet"] *');
-    await page.goto(`${kit.gateway.url}/docs#tag/Pets/listPetsOfCategory`);
+    await look('Pets/listPetsOfCategory');
     await tab.see('experimental', 'section[id$="/listPetsOfCategory"] *');
-    await page.goto(`${kit.gateway.url}/docs#tag/Pets/getCategory`);
-    const category = section(tab, 'getCategory');
+    await look('Pets/getCategory');
+    const category = section('getCategory');
     await category.getByText('The same in GraphQL').click();
     await category.getByRole('link', { name: 'Open in GraphiQL' }).click();
     await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('query getCategory(');
@@ -104,27 +145,10 @@ withBrowser('REST docs', (kit) => {
     await tab.see('"Dogs"', '.result-window');
     await page.getByRole('button', { name: 'Show Cost and REST' }).click();
     await page.getByRole('link', { name: 'getCategory in the REST docs' }).click();
-    await section(tab, 'getCategory').waitFor({ timeout: 15_000 });
-    await tab.leave('docs-and-graphiql');
+    await section('getCategory').waitFor({ timeout: 15_000 });
+    expect(new URL(page.url()).hash).toBe('#tag/Pets/getCategory');
+    await tab.done('docs-and-graphiql');
   }, 60_000);
-
-  it('is accessible in any look, and on a phone with its console open', async () => {
-    const tab = await kit.open('/docs#tag/Store/createOrder', { key: kit.gateway.key });
-    await section(tab, 'createOrder').waitFor({ timeout: 15_000 });
-    // The page is long, so that a look takes seconds.
-    await expectAccessible(tab, 'docs', 'section[id*="/tag/"]:not([id$="/createOrder"])');
-    await tab.page.setViewportSize({ width: 390, height: 900 });
-    expect(await tab.page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
-    await tryOut(tab, 'createOrder');
-    const boxOf = (selector: string) => tab.page.locator(selector).first().boundingBox();
-    const [address, toggle] = [await boxOf('.address-bar-bg-states'), await boxOf('.scalar-sidebar-toggle')];
-    expect(toggle!.y).toBeGreaterThanOrEqual(address!.y + address!.height);
-    await send(tab).click();
-    await tab.see('"petId"', '[aria-label="Response body"]');
-    await tab.picture('docs-console');
-    expect(await violationsOf(tab)).toEqual([]);
-    await tab.leave('docs-console');
-  }, 120_000);
 });
 
 describe('the description shown in the REST docs', () => {
