@@ -112,7 +112,7 @@ export function landingBody(options: LandingOptions): string {
 retries, and every change as an event.</p>
 <p class="actions">${open.join('\n')}</p>
 </div>
-<div class="first">
+<div class="card first">
 <h2>Your first call</h2>
 ${
   apiKey === undefined

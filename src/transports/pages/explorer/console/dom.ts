@@ -1,7 +1,7 @@
 /** What an element may contain: text, elements, or nothing. */
 export type Content = string | number | Node | false | undefined | null;
 
-type Attributes = Record<string, string | number | boolean | undefined | ((event: Event) => void)>;
+type Attributes = Record<string, string | number | undefined | ((event: Event) => void)>;
 
 /**
  * Creates an HTML element. Content is never parsed as HTML.
@@ -13,23 +13,10 @@ export function h<Name extends keyof HTMLElementTagNameMap>(
   attributes: Attributes = {},
   ...content: Content[]
 ): HTMLElementTagNameMap[Name] {
-  return fill(document.createElement(name), attributes, content);
-}
-
-/** Creates an SVG element. */
-export function svg<Name extends keyof SVGElementTagNameMap>(
-  name: Name,
-  attributes: Attributes = {},
-  ...content: Content[]
-): SVGElementTagNameMap[Name] {
-  return fill(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, content);
-}
-
-function fill<T extends Element>(element: T, attributes: Attributes, content: Content[]): T {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === 'function') element.addEventListener(name.replace(/^on/, ''), value);
-    else if (value === true) element.setAttribute(name, '');
-    else if (value !== undefined && value !== false) element.setAttribute(name, String(value));
+  const element = document.createElement(name);
+  for (const [attribute, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(attribute.replace(/^on/, ''), value);
+    else if (value !== undefined) element.setAttribute(attribute, String(value));
   }
   element.append(
     ...content.filter((item) => item !== false && item != null).map((item) => item as string | Node),

@@ -1,4 +1,4 @@
-import '../header.css';
+import '../pages.css';
 import '../widgets.css';
 import './console.css';
 import { initHeader } from '../header.ts';

@@ -1,5 +1,5 @@
 import { call, reason } from './api.ts';
-import { columns, rows } from './charts.ts';
+import { chart } from './charts.ts';
 import { h, note } from './dom.ts';
 
 /** One day of `GET /usage`. */
@@ -22,6 +22,7 @@ interface UsageOperation {
 const DAYS = [7, 30, 92] as const;
 const DAY = 86_400_000;
 const dateOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+const refusals = (count: number): string => (count > 0 ? `, ${count.toLocaleString('en')} refused` : '');
 const counted = (count: number, noun: string): string =>
   `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 
@@ -47,15 +48,10 @@ export function showUsage(root: HTMLElement): void {
       const byDate = new Map(used.map((day) => [day.date, day]));
       const all = Array.from({ length: count }, (_, index) => dateOf(today - (count - 1 - index) * DAY));
       place.replaceChildren(
-        columns(
+        chart(
+          'columns',
           'Units by day (UTC)',
-          ['units', 'refused'],
-          all.map((date) => ({
-            label: date,
-            value: byDate.get(date)?.units ?? 0,
-            second: byDate.get(date)?.refused ?? 0,
-          })),
-          (index) => void loadDay(all[index]!),
+          all.toReversed().map((date) => barOf(date, byDate.get(date))),
         ),
       );
       const latest = used.at(-1);
@@ -66,16 +62,30 @@ export function showUsage(root: HTMLElement): void {
     }
   }
 
+  const barOf = (date: string, { units = 0, refused = 0 }: Partial<UsageDay> = {}) => ({
+    label: date.slice(5),
+    value: units,
+    second: refused,
+    detail: units.toLocaleString('en'),
+    select: {
+      name: `${date}: ${counted(units, 'unit')}${refusals(refused)}`,
+      onclick: () => void loadDay(date),
+    },
+  });
+
   async function loadDay(date: string): Promise<void> {
     try {
       const used = await call<UsageOperation[]>('GET', `/usage/${date}`);
       const bars = used.map(({ operation, transport, requests, units, refused }) => ({
         label: `${operation} (${transport})`,
         value: units,
-        detail: `${counted(units, 'unit')}, ${counted(requests, 'request')}${refused > 0 ? `, ${refused.toLocaleString('en')} refused` : ''}`,
+        second: refused,
+        detail: `${counted(units, 'unit')}, ${counted(requests, 'request')}${refusals(refused)}`,
       }));
       operations.replaceChildren(
-        bars.length > 0 ? rows(`By operation on ${date}`, bars) : note(`Nothing was used on ${date}.`),
+        bars.length > 0
+          ? chart('rows', `By operation on ${date}`, bars)
+          : note(`Nothing was used on ${date}.`),
       );
     } catch (error) {
       operations.replaceChildren(note(reason(error)));

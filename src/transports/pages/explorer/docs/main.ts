@@ -1,4 +1,4 @@
-import '../header.css';
+import '../pages.css';
 import './docs.css';
 import scalarUrl from 'scalar';
 import type { RestOperation } from '../../rest-operation.ts';

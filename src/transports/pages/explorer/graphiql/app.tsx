@@ -160,7 +160,7 @@ function CopyRequest() {
     return request && write(request);
   };
   return (
-    <div className="copy-request">
+    <div className="actions copy-request">
       <CopyButton text={made(asCurl)}>Copy as curl</CopyButton>
       <CopyButton text={made(asFetch)}>Copy as fetch</CopyButton>
       <CopyButton text={share}>Share</CopyButton>

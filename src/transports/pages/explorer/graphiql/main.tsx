@@ -1,7 +1,7 @@
 import './editor.ts';
 import 'graphiql/style.css';
 import '@graphiql/plugin-explorer/style.css';
-import '../header.css';
+import '../pages.css';
 import './graphiql.css';
 import { createRoot } from 'react-dom/client';
 import { fixAccessibility } from '../accessibility.ts';

@@ -1,4 +1,4 @@
-import '../header.css';
+import '../pages.css';
 import '../widgets.css';
 import './landing.css';
 import { copy } from '../clipboard.ts';
