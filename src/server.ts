@@ -1,11 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type Socket, Server as SocketServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from './foundation/errors.ts';
 import type { RequestHandler } from './gateway.ts';
 import { BoundedRequest, releaseParser } from './http/bounded-request.ts';
-import { hasValidHost } from './http/host.ts';
-import { Pipeline, type Queue } from './http/pipeline.ts';
+import { Pipelines } from './http/pipeline.ts';
 import { responseClass, UnreadResponses } from './http/unread-responses.ts';
 
 /** How long requests in progress may take after a stop signal, in milliseconds. */
@@ -46,7 +45,7 @@ const MESSAGES: Partial<Record<string, string>> = {
 };
 
 /** The open connections of each server, for `drain`. */
-const connectionsOf = new WeakMap<Server, ReadonlyMap<Socket, Pipeline>>();
+const connectionsOf = new WeakMap<Server, Pipelines>();
 
 /** Creates the gateway's HTTP server, with limits on time and memory for slow clients. */
 export function createHttpServer(
@@ -54,8 +53,6 @@ export function createHttpServer(
   limits: Timeouts = TIMEOUTS,
   unread: UnreadResponses = new UnreadResponses(),
 ): Server {
-  const connections = new Map<Socket, Pipeline>();
-  const queue: Queue = { length: 0 };
   const checkInterval = Math.min(CHECK_INTERVAL, limits.headers, limits.unread);
   const server: Server = createServer({
     headersTimeout: limits.headers,
@@ -72,29 +69,22 @@ export function createHttpServer(
   // Node would silently drop headers beyond its limit. We refuse such requests instead; maxHeaderSize bounds
   // the bytes.
   server.maxHeadersCount = 0;
-  connectionsOf.set(server, connections);
 
-  const handle = (request: IncomingMessage, response: ServerResponse) => {
+  const connections = new Pipelines((request, response) => {
     const connection = connections.get(request.socket);
     if (!server.listening && !connection?.hasPending) response.shouldKeepAlive = false;
     const error = errorOf(request);
     if (error === undefined) handler(request, response);
     else refuse(request.socket, handler, error, request);
-  };
-  const take = (request: IncomingMessage, response: ServerResponse) =>
-    connections.get(request.socket)?.enqueue(request, response);
+  });
+  connectionsOf.set(server, connections);
+  const { open, take } = connections;
+  server.on('connection', open);
   server.on('request', take);
   // An expectation that can't be met may be ignored (RFC 9110 section 10.1.1).
   server.on('checkExpectation', take);
   // Whoever reads the body sends 100 Continue; a refusal does not.
   server.on('checkContinue', take);
-  server.on('connection', (socket: Socket) => {
-    connections.set(socket, new Pipeline(socket, handle, queue));
-    socket.once('close', () => {
-      connections.delete(socket);
-      releaseParser(socket);
-    });
-  });
   const refuseAfterPending = (socket: Socket, message?: string) => {
     const send = () => refuse(socket, handler, message);
     const connection = connections.get(socket);
@@ -125,6 +115,21 @@ function errorOf(request: IncomingMessage): string | undefined {
   if (request.rawHeaders.length > 2 * MAX_HEADERS)
     return `The request has more than ${MAX_HEADERS} header fields.`;
   return hasValidHost(request) ? undefined : INVALID_HTTP;
+}
+
+/** `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2). */
+const HOST =
+  /^(?:\[(?:[\da-f:.]+|v[\da-f]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
+
+/** Whether a request has exactly one well-formed Host header (RFC 9112 section 3.2). */
+function hasValidHost({ headers: { host }, httpVersion, rawHeaders }: IncomingMessage): boolean {
+  if (host === undefined) return httpVersion !== '1.1';
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count === 1 && HOST.test(host);
 }
 
 const INVALID_HTTP = 'The request is not valid HTTP/1.1.';
@@ -160,11 +165,7 @@ function refuse(
  *
  * @returns a function that stops the checks
  */
-function disconnectStalledReaders(
-  connections: ReadonlyMap<Socket, Pipeline>,
-  limit: number,
-  interval: number,
-): () => void {
+function disconnectStalledReaders(connections: Pipelines, limit: number, interval: number): () => void {
   const seen = new WeakMap<Socket, { taken: number; at: number }>();
   const timer = setInterval(() => {
     const now = performance.now();

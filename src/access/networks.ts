@@ -5,7 +5,7 @@ import { AppError } from '../foundation/errors.ts';
 
 /** Where a key may be used from. */
 export interface Reach {
-  /** Any network if absent. Ask {@link isAllowedFrom}. */
+  /** Any network if absent. What is no address, as a proxy may forward, is in none. */
   networks?: NetworkList;
 }
 
@@ -66,7 +66,3 @@ const isIn = (address: Address, [network, bits]: Network): boolean =>
 /** Refuses a key that may not be used from where the caller is. */
 export const foreignAddress = (): AppError =>
   new AppError('FORBIDDEN', 'The API key may not be used from this address.');
-
-/** Whether a key may be used from an address. What is no address, as a proxy may forward, is not allowed. */
-export const isAllowedFrom = ({ networks }: Reach, address: string): boolean =>
-  networks === undefined || networks.has(address);

@@ -5,7 +5,7 @@ import type { PlanName, Store, UsageTransport } from '../store/store.ts';
 import { strikesUntilBan } from '../store/usage.ts';
 import type { Principal } from './api-keys.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
-import { foreignAddress, isAllowedFrom } from './networks.ts';
+import { foreignAddress } from './networks.ts';
 import { PLANS } from './plans.ts';
 import type { Limit, SlidingWindow } from './sliding-window.ts';
 import { OTHER, type UsageHistory } from './usage-history.ts';
@@ -112,7 +112,7 @@ export class Session {
 
   /** Whether the key may be used from where the caller is. */
   get isAllowed(): boolean {
-    return this.#address === undefined || isAllowedFrom(this.principal, this.#address);
+    return this.#address === undefined || (this.principal.networks?.has(this.#address) ?? true);
   }
 
   /**

@@ -290,7 +290,12 @@ export class Operations {
     executorOf: (part: number) => Executor,
   ): MaybePromise<PublicResult> {
     context.webhooks = this.#receivers;
-    if (node.operation !== 'mutation') return this.#finish(executorOf(0)(ROOT, context), context.requestId);
+    if (node.operation !== 'mutation') {
+      const result = executorOf(0)(ROOT, context);
+      return result instanceof Promise || result.errors
+        ? this.#finish(result, context.requestId)
+        : (result as Omit<ExecutionResult, 'errors'>);
+    }
     const written = parts.map((part, n) => ({ field: writingField(part), execute: executorOf(n) }));
     return this.#finish(mutate(context, written, variables), context.requestId);
   }

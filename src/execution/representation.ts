@@ -1,12 +1,13 @@
 import { RESOURCES } from '../domains/routes.ts';
-import { type Id, integerOf, parseId } from '../foundation/id.ts';
+import { integerOf, parseId } from '../foundation/id.ts';
 import {
   jsonOf,
   listOf,
   objectOf,
   type Write,
   writeAny,
-  writeBare,
+  writeInteger,
+  writeQuotedInteger,
   writeString,
 } from '../schema/json-writer.ts';
 import { representedAs, type Shape, type ShapeField } from '../schema/shape.ts';
@@ -25,11 +26,7 @@ function valueWriter({ kind, toRestValue, recordType }: ShapeField, format: Int6
   if (kind === 'record')
     return (value, outer) =>
       WRITERS[format][recordType!(outer as Record<string, unknown>)]!.one(value, outer);
-  if (kind === 'int64') {
-    const write = format === 'integer' ? writeBare : writeString;
-    // Those in events are integers already.
-    return (id: Id | number | bigint) => write(String(id));
-  }
+  if (kind === 'int64') return format === 'integer' ? writeInteger : writeQuotedInteger;
   const write = toRestValue ? (value: string) => writeString(toRestValue(value)) : writeAny;
   return kind === 'strings' ? listOf(write) : write;
 }

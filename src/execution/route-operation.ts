@@ -2,7 +2,7 @@ import { requireScopes } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
 import { ROUTES } from '../domains/routes.ts';
 import { type AppError, notFound, ReportedError } from '../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../schema/context.ts';
 import type { Route } from '../schema/route.ts';
 import type { Shape } from '../schema/shape.ts';
@@ -23,15 +23,16 @@ export class RouteOperation {
   readonly scopes: readonly string[];
   /** The root field of its document with its price, as what it is counted. */
   readonly charges: UsageSubject['operations'];
-  readonly #run: InternalOperation;
+  /** Runs a call that has been charged. */
+  readonly read: InternalOperation;
   /** The query that answers an empty merge patch, which writes nothing. */
   readonly #runUnchanged: InternalOperation | undefined = undefined;
 
   constructor(route: Route, operations: Operations) {
     this.route = route;
-    this.#run = operations.prepareInternal(route.document);
-    this.scopes = operations.scopesOfRow(route, this.#run);
-    this.charges = [{ name: this.#run.field.name, units: ROUTE_COST }];
+    this.read = operations.prepareInternal(route.document);
+    this.scopes = operations.scopesOfRow(route, this.read);
+    this.charges = [{ name: this.read.field.name, units: ROUTE_COST }];
     const read = ROUTES.find(({ method, path }) => method === 'GET' && path === route.path);
     if (route.method === 'PATCH' && read) this.#runUnchanged = operations.prepareInternal(read.document);
   }
@@ -46,11 +47,6 @@ export class RouteOperation {
     return session.admit(ROUTE_COST, this.route.method === 'GET' ? 0 : 1);
   }
 
-  /** Runs a call that has been charged. */
-  read(variables: Variables, context: Context): MaybePromise<PublicResult> {
-    return this.#run(variables, context);
-  }
-
   /**
    * Charges a call and runs it.
    *
@@ -60,7 +56,10 @@ export class RouteOperation {
   run(session: Session, variables: Variables, context: Context): MaybePromise<PublicResult> {
     if (this.#runUnchanged && Object.keys(variables.input as object).length === 0)
       return this.#answerUnchanged(session, this.#runUnchanged, variables, context);
-    return andThen(this.admit(session), () => this.#run(variables, context));
+    const admission = this.admit(session);
+    return admission instanceof Promise
+      ? admission.then(() => this.read(variables, context))
+      : this.read(variables, context);
   }
 
   /**

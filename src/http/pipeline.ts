@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { releaseParser } from './bounded-request.ts';
 
 /** Requests that may always queue on a connection … */
 const ALWAYS_ALLOWED = 16;
@@ -14,8 +15,32 @@ interface Turn {
 }
 
 /** Requests queued on all connections of a server. */
-export interface Queue {
+interface Queue {
   length: number;
+}
+
+/** The open connections of a server. */
+export class Pipelines extends Map<Socket, Pipeline> {
+  readonly #handle: Handler;
+  readonly #queue: Queue = { length: 0 };
+
+  constructor(handle: Handler) {
+    super();
+    this.#handle = handle;
+  }
+
+  /** Called with each new connection. */
+  readonly open = (socket: Socket): void => {
+    this.set(socket, new Pipeline(socket, this.#handle, this.#queue));
+    socket.once('close', () => {
+      this.delete(socket);
+      releaseParser(socket);
+    });
+  };
+
+  /** Called with each request. */
+  readonly take = (request: IncomingMessage, response: ServerResponse): void =>
+    this.get(request.socket)?.enqueue(request, response);
 }
 
 /**

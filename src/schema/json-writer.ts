@@ -53,6 +53,12 @@ export function writeBare(ascii: string): void {
   output.length = at;
 }
 
+/** Writes an integer, given by its digits or as a number. */
+export const writeInteger = (value: string | number | bigint): void => writeBare(String(value));
+
+/** Writes an integer in quotes. */
+export const writeQuotedInteger = (value: string | number | bigint): void => writeString(String(value));
+
 /** Writes text in quotes. */
 export function writeString(text: string): void {
   if (!writePlain(text)) output.append(JSON.stringify(text));

@@ -21,14 +21,8 @@ export const lifecycleOf = (config: {
   sunsetEnforced: config.SUNSET_ENFORCED,
 });
 
-/** @throws GONE for a deprecated operation past its sunset date, if that is enforced */
-export function checkSunset(
-  { deprecation }: Pick<Route, 'deprecation'>,
-  { sunsetDate, sunsetEnforced }: Lifecycle,
-  now: number,
-): void {
-  if (deprecation && sunsetEnforced && now >= sunsetDate) {
-    const date = new Date(sunsetDate).toISOString().slice(0, 10);
-    throw new AppError('GONE', `This operation ended on ${date}. Use ${deprecation.replacement} instead.`);
-  }
+/** Refuses a deprecated operation past its sunset date. */
+export function gone({ replacement }: NonNullable<Route['deprecation']>, sunsetDate: number): AppError {
+  const date = new Date(sunsetDate).toISOString().slice(0, 10);
+  return new AppError('GONE', `This operation ended on ${date}. Use ${replacement} instead.`);
 }

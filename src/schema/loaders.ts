@@ -129,14 +129,15 @@ class RecordLoader<T extends { id: Id }> {
   readonly #known = new Map<Id, T | null>();
   /** The last page that a record was read in. */
   readonly #places = new Map<Id, { items: readonly T[]; at: number }>();
-  readonly #table: Pick<Table<AnyRecord>, 'byIds' | 'peek'>;
+  readonly #record: AnyRecord;
+  #table: Pick<Table<AnyRecord>, 'byIds' | 'peek'> | undefined;
   readonly #from: Source;
   /** Pages read, whose records are looked at only if one is asked for by id. */
   #pages: Page<T>[] = [];
   #load: Load<T | null> | undefined;
 
-  constructor(table: Table<AnyRecord>, from: Source) {
-    this.#table = table;
+  constructor(record: AnyRecord, from: Source) {
+    this.#record = record;
     this.#from = from;
   }
 
@@ -144,12 +145,14 @@ class RecordLoader<T extends { id: Id }> {
     this.#look();
     const known = this.#known.get(id);
     if (known !== undefined) return known;
-    const peeked = this.#table.peek(id);
+    this.#table ??= this.#from.tables.table(this.#record);
+    const table = this.#table;
+    const peeked = table.peek(id);
     if (peeked !== undefined) return peeked as unknown as T;
     const { meter } = this.#from.caller;
     this.#load ??= loaderFor<T | null>(this.#from, {
       read: (ids) =>
-        andThen(this.#table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
+        andThen(table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
           for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
           return records;
         }),
@@ -325,10 +328,7 @@ export class Loaders {
   }
 
   #recordLoader<R extends AnyRecord>(record: R): RecordLoader<RecordOf<R>> {
-    this.#records[record.index] ??= new RecordLoader<never>(
-      this.#from.tables.table(record) as never,
-      this.#from,
-    );
+    this.#records[record.index] ??= new RecordLoader<never>(record, this.#from);
     return this.#records[record.index] as RecordLoader<RecordOf<R>>;
   }
 }

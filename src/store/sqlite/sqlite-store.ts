@@ -143,7 +143,7 @@ type CommittedTable<R extends AnyRecord> = Pick<SqliteTable<R>, keyof TableReads
 function portsOf(db: SqliteConnection, table: SqliteTable<AnyRecord>, isServer: boolean) {
   const reads = {
     byIds: (ids) => table.byIds(ids),
-    peek: (id) => table.peek(id),
+    peek: table.peek.bind(table),
     page: (...args) => table.page(...args),
     pagesByParent: (...args) => table.pagesByParent(...args),
     count: (...args) => table.count(...args),

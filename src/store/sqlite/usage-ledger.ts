@@ -45,7 +45,7 @@ export function usageLedger(db: SqliteConnection, now: () => number) {
   };
 
   const schedule = (): void => {
-    timer ??= setTimeout(() => {
+    timer = setTimeout(() => {
       try {
         flush();
       } catch {
@@ -63,7 +63,7 @@ export function usageLedger(db: SqliteConnection, now: () => number) {
       if (result.usage !== before) {
         states.set(apiKeyId, result.usage);
         changed.set(apiKeyId, result.usage);
-        schedule();
+        if (timer === undefined) schedule();
       }
       return result;
     },

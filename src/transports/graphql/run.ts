@@ -32,7 +32,8 @@ function resultOf(
     cost: operation.cost,
     requestId: context.requestId,
     isDisconnected: () => context.response.destroyed,
-    idempotency: idempotencyFor(context, index),
+    idempotency:
+      context.headers['idempotency-key'] === undefined ? undefined : idempotencyFor(context, index),
   });
   return attempt(
     () =>

@@ -1,10 +1,12 @@
 import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
 import type { EventStreams } from '../../domains/event/streams.ts';
-import { type Int64Format, writeRecord } from '../../execution/representation.ts';
+import type { PublicResult } from '../../execution/execute.ts';
+import { writeRecord } from '../../execution/representation.ts';
 import { idOf, pageOf, ROUTE_COST, RouteOperation } from '../../execution/route-operation.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
+import type { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { type Context, newContext } from '../../schema/context.ts';
@@ -16,7 +18,7 @@ import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { type ExportSource, type Exports, exportLimit } from './export.ts';
 import { readInput, readObject } from './input.ts';
-import { negotiateFormat } from './media-types.ts';
+import { FORMATS, LIST_TYPES, TYPES } from './media-types.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
 import { toResponse } from './output.ts';
 import { preconditionOf, requireRepeated } from './preconditions.ts';
@@ -28,6 +30,7 @@ export class DocumentOperation implements RestOperation {
   readonly #operation: RouteOperation;
   /** The fields that a body may repeat if they are the record's, apart from its id. */
   readonly #repeatable: readonly string[];
+  readonly #types: Negotiation;
   readonly #exports: Exports;
   readonly #streams: EventStreams;
 
@@ -43,21 +46,48 @@ export class DocumentOperation implements RestOperation {
     this.#operation = new RouteOperation(route, operations);
     this.subject = { transport: 'rest', operations: this.#operation.charges };
     this.#repeatable = repeatableFields(route).filter((name) => name !== idFieldOf(route.shape!));
+    this.#types = isExportable(route) ? LIST_TYPES : TYPES;
     this.#exports = exports;
     this.#streams = streams;
   }
 
-  handle(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse> {
-    const exportable = isExportable(this.row);
-    const format = negotiateFormat(context.accept, exportable);
-    if (format === undefined) {
-      const types = exportable ? `application/json or ${NDJSON}` : 'application/json';
+  async handle(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse> {
+    const { row } = this;
+    const type = this.#types.choose(context.accept);
+    if (type === undefined) {
+      const types = this.#types === LIST_TYPES ? `application/json or ${NDJSON}` : 'application/json';
       throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${types} only.`);
     }
+    const format = FORMATS[type]!;
     if (format === 'lines') return this.#export(context, session, parameters);
-    return this.row.body
-      ? this.#handleWithBody(context, session, parameters, format)
-      : this.#handleWithoutBody(context, session, parameters, format);
+    const body = row.body && (await readObject(context, row));
+    const { variables, issues } = readInput(context, row, parameters, body);
+    const call = callOf(context, session);
+    if (issues.length > 0) {
+      const error = validationFailed(issues);
+      if (!body) throw error;
+      return this.#operation.refuse(session, { ...parameters, body }, call, error);
+    }
+    if (body && this.#repeatable.length > 0)
+      call.precondition = requireRepeated(call.precondition, this.#repeatable, body);
+    const result =
+      variables.wait === undefined
+        ? this.#operation.run(session, variables, call)
+        : this.#poll(context, session, variables);
+    return toResponse(context, row, format, variables, result instanceof Promise ? await result : result);
+  }
+
+  /** Answers once the list has something new, or as long as the client waits. */
+  async #poll(
+    context: RequestContext,
+    session: Session,
+    variables: Record<string, unknown>,
+  ): Promise<PublicResult> {
+    session.require((principal) => requireScopes(principal, this.#operation.scopes));
+    await this.#operation.admit(session);
+    return poll(this.#streams, context, session, variables as never, (page) =>
+      this.#operation.read({ ...page }, callOf(context, session)),
+    );
   }
 
   #export(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse> {
@@ -79,51 +109,12 @@ export class DocumentOperation implements RestOperation {
     };
     return andThen(this.#operation.admit(session), () => this.#exports.open(context, session, source));
   }
-
-  #handleWithoutBody(
-    context: RequestContext,
-    session: Session,
-    parameters: PathParameters,
-    format: Int64Format,
-  ): MaybePromise<HttpResponse> {
-    const { row } = this;
-    const { variables, issues } = readInput(context, row, parameters);
-    if (issues.length > 0) throw validationFailed(issues);
-    if (variables.wait !== undefined)
-      session.require((principal) => requireScopes(principal, this.#operation.scopes));
-    const read = (given: object) => this.#operation.read(given as typeof variables, callOf(context, session));
-    return andThen(this.#operation.admit(session), () =>
-      andThen(
-        variables.wait === undefined
-          ? read(variables)
-          : poll(this.#streams, context, session, variables as never, read),
-        (result) => toResponse(context, row, format, variables, result),
-      ),
-    );
-  }
-
-  async #handleWithBody(
-    context: RequestContext,
-    session: Session,
-    parameters: PathParameters,
-    format: Int64Format,
-  ): Promise<HttpResponse> {
-    const { row } = this;
-    const body = await readObject(context, row);
-    const { variables, issues } = readInput(context, row, parameters, body);
-    const call = callOf(context, session);
-    if (issues.length > 0)
-      return this.#operation.refuse(session, { ...parameters, body }, call, validationFailed(issues));
-    call.precondition = requireRepeated(call.precondition, this.#repeatable, body);
-    const result = await this.#operation.run(session, variables, call);
-    return toResponse(context, row, format, variables, result);
-  }
 }
 
-const callOf = (context: RequestContext, session: Session): Context =>
-  newContext(session, {
-    cost: ROUTE_COST,
-    requestId: context.requestId,
-    precondition: preconditionOf(context.headers['if-match']),
-    idempotency: idempotencyFor(context, 0),
-  });
+function callOf(context: RequestContext, session: Session): Context {
+  const { requestId, headers } = context;
+  const call: Parameters<typeof newContext>[1] = { cost: ROUTE_COST, requestId };
+  if (headers['if-match'] !== undefined) call.precondition = preconditionOf(headers['if-match']);
+  if (headers['idempotency-key'] !== undefined) call.idempotency = idempotencyFor(context, 0);
+  return newContext(session, call);
+}

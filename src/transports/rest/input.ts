@@ -45,7 +45,7 @@ export function readInput(
     variables[route.pathParameter] = value;
   }
   const key = context.headers['idempotency-key'];
-  if (acceptsIdempotencyKey(route.method) && key !== undefined && parseIdempotencyKey(key) === null)
+  if (key !== undefined && acceptsIdempotencyKey(route.method) && parseIdempotencyKey(key) === null)
     issues.push(IDEMPOTENCY_KEY_ISSUE);
   if (body) {
     const fields = readFields(route, body, variables[route.pathParameter!], issues);

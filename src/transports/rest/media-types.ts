@@ -13,7 +13,8 @@ export const CONTENT_TYPES: Readonly<Record<Int64Format, string>> = {
 /** How a response is written: as JSON in one of the formats, or one record per line. */
 export type ResponseFormat = Int64Format | 'lines';
 
-const FORMATS: Readonly<Record<string, ResponseFormat>> = {
+/** By what Accept chooses (RFC 9110 section 12.5.1). */
+export const FORMATS: Readonly<Record<string, ResponseFormat>> = {
   [CONTENT_TYPES.integer]: 'integer',
   [CONTENT_TYPES.string]: 'string',
   [`${JSON_TYPE};IEEE754Compatible=false`]: 'integer',
@@ -21,22 +22,13 @@ const FORMATS: Readonly<Record<string, ResponseFormat>> = {
 };
 
 const [DEFAULT, ...NAMED] = Object.keys(FORMATS) as [string, ...string[]];
-const LIST_TYPES = new Negotiation([DEFAULT], NAMED);
-const TYPES = new Negotiation(
+/** What lists can be, one record per line included. */
+export const LIST_TYPES = new Negotiation([DEFAULT], NAMED);
+/** What everything else can be. */
+export const TYPES = new Negotiation(
   [DEFAULT],
   NAMED.filter((type) => type !== NDJSON),
 );
-
-/**
- * Chooses the format by the Accept header (RFC 9110 section 12.5.1).
- *
- * @param exportable whether one record per line is possible
- * @returns undefined if the header excludes all formats
- */
-export function negotiateFormat(accept: string | undefined, exportable: boolean): ResponseFormat | undefined {
-  const type = (exportable ? LIST_TYPES : TYPES).choose(accept);
-  return type === undefined ? undefined : FORMATS[type];
-}
 
 /** The format of a request body. Its Content-Type is known to be acceptable. */
 export const int64FormatOf = (contentType: string | undefined): Int64Format =>

@@ -25,18 +25,20 @@ export function toResponse(
     throwErrorOf(result);
     return { status, headers: [] };
   }
+  const headers: Headers = [];
+  let body: string;
   if (route.list) {
     const page = pageOf(route, variables, result);
-    const headers: Headers =
-      route.list === 'log' || page.pageInfo.hasNextPage
-        ? ['Link', nextLink(context, endOf(shape, page)!)]
-        : [];
-    return representation(format, status, headers, writeList(shape.type, format, page.nodes));
+    if (route.list === 'log' || page.pageInfo.hasNextPage)
+      headers.push('Link', nextLink(context, endOf(shape, page)!));
+    body = writeList(shape.type, format, page.nodes);
+  } else {
+    const record = recordOf(route, variables, result);
+    // Creating happens at the path of the list, which has no parameter.
+    if (status === 201) headers.push('Location', `${context.route}/${idOf(shape, record)}`);
+    body = writeRecord(shape.type, format, record);
   }
-  const record = recordOf(route, variables, result);
-  // Creating happens at the path of the list, which has no parameter.
-  const headers: Headers = status === 201 ? ['Location', `${context.route}/${idOf(shape, record)}`] : [];
-  return representation(format, status, headers, writeRecord(shape.type, format, record));
+  return { status, headers, body, contentType: CONTENT_TYPES[format], etag: etagOf(body) };
 }
 
 /** The link to the next page (RFC 8288), with the filters and limit of this request. */
@@ -45,10 +47,3 @@ function nextLink(context: RequestContext, after: string): string {
   query.set('after', after);
   return `<${context.path}?${query}>; rel="next"`;
 }
-
-const representation = (
-  format: Int64Format,
-  status: number,
-  headers: Headers,
-  body: string,
-): HttpResponse => ({ status, headers, body, contentType: CONTENT_TYPES[format], etag: etagOf(body) });

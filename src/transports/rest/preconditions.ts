@@ -8,8 +8,7 @@ import type { Precondition } from '../../schema/context.ts';
  * ETag of either int64 format matches: both describe the same record, and a DELETE has no Accept header to
  * tell which one the client saw.
  */
-export function preconditionOf(ifMatch: string | undefined): Precondition | undefined {
-  if (ifMatch === undefined) return undefined;
+export function preconditionOf(ifMatch: string): Precondition {
   const matches = (body: string) => matchesStrongly(ifMatch, etagOf(body));
   return (type, record) => {
     const form = formOf(type, record);

@@ -7,7 +7,7 @@ import type { Authentication } from '../../http/authentication.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
-import { checkSunset, type Lifecycle, lifecycleOf } from '../../schema/lifecycle.ts';
+import { gone, type Lifecycle, lifecycleOf } from '../../schema/lifecycle.ts';
 import type { Route } from '../../schema/route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { DocumentOperation } from './document-operation.ts';
@@ -88,7 +88,8 @@ export class RestTransport implements Transport {
     context.route = this.#basePath + row.path;
     if (deprecation) {
       context.deprecation = deprecation;
-      checkSunset(row as Route, this.#lifecycle, session.now());
+      const { sunsetDate, sunsetEnforced } = this.#lifecycle;
+      if (sunsetEnforced && session.now() >= sunsetDate) throw gone((row as Route).deprecation!, sunsetDate);
     }
     return operation.handle(context, session, match.parameters);
   }

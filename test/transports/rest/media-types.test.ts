@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { negotiateFormat } from '../../../src/transports/rest/media-types.ts';
+import { FORMATS, TYPES } from '../../../src/transports/rest/media-types.ts';
 import {
   expectAnswer,
   expectRefusal,
@@ -13,7 +13,7 @@ import {
 const EXACT = 'application/json;IEEE754Compatible=true';
 const LARGEST = '9223372036854775807';
 
-describe('negotiateFormat', () => {
+describe('the format of a response', () => {
   it.each([
     [undefined, 'integer'],
     ['', 'integer'],
@@ -42,7 +42,7 @@ describe('negotiateFormat', () => {
     ['text/html', undefined],
     ['application/xml;IEEE754Compatible=true', undefined],
   ])('maps Accept: %s to %s', (accept, format) => {
-    expect(negotiateFormat(accept, false)).toBe(format);
+    expect(FORMATS[TYPES.choose(accept) ?? '']).toBe(format);
   });
 });
 
