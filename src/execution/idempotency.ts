@@ -11,6 +11,7 @@ const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
  * Runs `work` once per Idempotency-Key, operation and input, over any transport. A repeated call gets the
  * first outcome.
  *
+ * @param takesTime whether `work` makes several writes, or reads what they left
  * @throws AppError the refusal, now or the first time. Its `cause` is what is stored.
  */
 export async function callOnce<T>(
@@ -18,6 +19,7 @@ export async function callOnce<T>(
   operation: string,
   input: object,
   work: (transaction: Transaction) => MaybePromise<T>,
+  takesTime = false,
 ): Promise<{ value: T; replayed: boolean }> {
   const outcome: Outcome<T> = await store.once(
     {
@@ -26,6 +28,7 @@ export async function callOnce<T>(
       fingerprint: fingerprint(operation, input),
       now: now(),
       keepFor: IDEMPOTENCY_TTL,
+      takesTime,
     },
     work,
   );

@@ -9,11 +9,11 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql';
 import { AppError, isRefusal } from '../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { memoized } from '../foundation/memoized.ts';
 import type { Context } from '../schema/context.ts';
 import type { Writer } from '../schema/write.ts';
-import type { StoredError, Transaction } from '../store/store.ts';
+import type { StoredError, Transaction, Writes } from '../store/store.ts';
 import { callOnce, runOnce } from './idempotency.ts';
 import { refused } from './refusal.ts';
 import type { SelectedField, Selection } from './selection.ts';
@@ -72,12 +72,13 @@ export function mutate(
 function mutateAlone(context: Context, { field, execute }: MutationPart): MaybePromise<MutationResult> {
   let committed = false;
   const root: Writer = {
-    write(input, work) {
+    write(input, work, onCommitted) {
       const outcome = context.idempotency
         ? runOnce(context, field!.definition.name, input, work)
         : work(context.store);
       return andThen(outcome, (value) => {
         committed = true;
+        onCommitted?.(value);
         return value;
       });
     },
@@ -86,9 +87,6 @@ function mutateAlone(context: Context, { field, execute }: MutationPart): MaybeP
     result.errors && committed ? { ...result, committed } : result,
   );
 }
-
-/** Index entries that payloads read in a transaction may examine: about 20 ms. */
-const INDEX_ENTRIES_IN_TRANSACTION = 5_000;
 
 async function mutateTogether(
   context: Context,
@@ -102,8 +100,6 @@ async function mutateTogether(
       'This server uses a standalone MongoDB, which has no transactions and cannot write several fields atomically. Send one field per operation.',
     );
   }
-  // The embedded store reads in a transaction without letting others in.
-  context.meter.limit('indexEntries', INDEX_ENTRIES_IN_TRANSACTION);
   // Each attempt has its own, and the last one counts.
   let execution: Execution;
   const work = (transaction: Transaction) => {
@@ -113,16 +109,20 @@ async function mutateTogether(
   try {
     if (!idempotency) {
       await store.transaction(work);
-      return { data: execution!.data };
+      return execution!.committed();
     }
     const inputs = parts.map(({ field }) => {
       const { definition, nodes } = field!;
       return [definition.name, getArgumentValues(definition, nodes[0], variables)];
     });
-    const { value, replayed } = await callOnce(context, 'mutation', inputs, (transaction) =>
-      andThen(work(transaction), withinSizeLimit),
+    const { value, replayed } = await callOnce(
+      context,
+      'mutation',
+      inputs,
+      async (transaction) => withinSizeLimit(await work(transaction)),
+      true,
     );
-    return replayed ? await replay(context, parts, value) : { data: execution!.data };
+    return replayed ? await replay(context, parts, value) : execution!.committed();
   } catch (error) {
     return { data: null, errors: errorsFor(error, parts) };
   }
@@ -131,7 +131,8 @@ async function mutateTogether(
 /** Performs the writes of a transaction in order, and reads the payload of each before the next. */
 class Execution {
   /** The merged payloads. */
-  readonly data: Record<string, unknown> = {};
+  readonly #data: Record<string, unknown> = {};
+  readonly #toTell: (() => void)[] = [];
   readonly #outcomes: unknown[] = [];
   readonly #context: Context;
   readonly #parts: readonly MutationPart[];
@@ -146,25 +147,22 @@ class Execution {
   }
 
   /**
-   * Does not create a promise if the store is synchronous.
-   *
    * @returns the outcomes of the writes
    * @throws FieldRefusal if a write is refused, PayloadError if a payload cannot be read
    */
-  run(from = 0): MaybePromise<unknown[]> {
-    for (let at = from; at < this.#parts.length; at++) {
+  async run(): Promise<unknown[]> {
+    for (const [at, { execute }] of this.#parts.entries()) {
       // New loaders, because this write may change what was read before it.
       const loaders = this.#context.loaders.within(this.#transaction);
-      const result = this.#parts[at]!.execute(this.#writer(at), { ...this.#context, loaders });
-      if (result instanceof Promise) {
-        return result.then((settled) => {
-          this.#add(settled);
-          return this.run(at + 1);
-        });
-      }
-      this.#add(result);
+      this.#add(await execute(this.#writer(at), { ...this.#context, loaders }));
     }
     return this.#outcomes;
+  }
+
+  /** Must be called once the transaction is committed. */
+  committed(): MutationResult {
+    for (const tell of this.#toTell) tell();
+    return { data: this.#data };
   }
 
   #writer(at: number): Writer {
@@ -172,18 +170,18 @@ class Execution {
       this.#failure = { error: isRefusal(error) ? new FieldRefusal(error, at) : error };
       throw error;
     };
-    const keep = <T>(outcome: T): T => {
-      this.#outcomes[at] = outcome;
-      return outcome;
-    };
     return {
-      write: (_input, work) => {
-        try {
-          const outcome = work(this.#transaction);
-          return outcome instanceof Promise ? outcome.then(keep, fail) : keep(outcome);
-        } catch (error) {
-          return fail(error);
-        }
+      write: <T>(
+        _input: object,
+        work: (writes: Writes) => MaybePromise<T>,
+        onCommitted?: (outcome: T) => void,
+      ) => {
+        const keep = (outcome: T): T => {
+          this.#outcomes[at] = outcome;
+          if (onCommitted) this.#toTell.push(() => onCommitted(outcome));
+          return outcome;
+        };
+        return attempt(() => andThen(work(this.#transaction), keep), fail);
       },
     };
   }
@@ -195,7 +193,7 @@ class Execution {
       const unexpected = errors.find(({ originalError }) => originalError && !isRefusal(originalError));
       throw unexpected?.originalError ?? new PayloadError(errors);
     }
-    Object.assign(this.data, data);
+    Object.assign(this.#data, data);
   }
 }
 

@@ -67,11 +67,6 @@ export class Meter {
     return Math.max(0, allowanceOf(what, this.units) - (this.#used[what] ?? 0));
   }
 
-  /** Lowers how much of this work is left, for what runs in one go. */
-  limit(what: Metered, most: number): void {
-    this.spend(what, Math.max(0, this.left(what) - most));
-  }
-
   /** Counts work of a reader that ends early, which it does once nothing is left. */
   spend(what: Metered, amount: number): void {
     this.#used[what] = (this.#used[what] ?? 0) + amount;

@@ -2,25 +2,34 @@ import type { MaybePromise } from './maybe-promise.ts';
 
 /** Work that waits for its turn, over all requests. */
 const waiting: (() => void)[] = [];
+/** Work that others wait for. It takes every other turn. */
+const urgent: (() => void)[] = [];
+let isUnderWay = false;
+let wasUrgent = false;
 
 /**
  * Runs work in a turn of the event loop that it shares with no other, so that requests, timers and
  * disconnects come in between. Node runs everything that is passed to `setImmediate` in one turn.
+ *
+ * @param isUrgent whether others wait for it, as for a transaction: it need not wait for all who came before
  */
-export function inOwnTurn(work: () => void): void {
-  waiting.push(work);
-  if (waiting.length === 1) setImmediate(next);
+export function inOwnTurn(work: () => void, isUrgent = false): void {
+  (isUrgent ? urgent : waiting).push(work);
+  if (isUnderWay) return;
+  isUnderWay = true;
+  setImmediate(next);
 }
 
 /** Resolves in a turn of its own. */
-export const ownTurn = (): Promise<void> => new Promise(inOwnTurn);
+export const ownTurn = (): Promise<void> => new Promise((resolve) => inOwnTurn(resolve));
 
 function next(): void {
+  wasUrgent = urgent.length > 0 && !(wasUrgent && waiting.length > 0);
   try {
-    waiting[0]!();
+    (wasUrgent ? urgent : waiting).shift()!();
   } finally {
-    waiting.shift();
-    if (waiting.length > 0) setImmediate(next);
+    isUnderWay = urgent.length + waiting.length > 0;
+    if (isUnderWay) setImmediate(next);
   }
 }
 
@@ -47,14 +56,19 @@ export function mapInTurns<T, R>(items: readonly T[], map: (item: T) => R): Mayb
  */
 export class Turns {
   readonly #check: () => void;
+  readonly #isUrgent: boolean;
   readonly #results: (() => void)[] = [];
   readonly #reads: (() => void)[] = [];
   #isRunning = false;
   #began = 0;
 
-  /** @param check throws what ends the request, if nothing more is to be passed on */
-  constructor(check: () => void) {
+  /**
+   * @param check throws what ends the request, if nothing more is to be passed on
+   * @param isUrgent whether others wait for the end of this request
+   */
+  constructor(check: () => void, isUrgent = false) {
     this.#check = check;
+    this.#isUrgent = isUrgent;
   }
 
   /** Resolves when it is the turn of this result. */
@@ -81,7 +95,7 @@ export class Turns {
   #start(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
-    inOwnTurn(this.#turn);
+    inOwnTurn(this.#turn, this.#isUrgent);
   }
 
   readonly #turn = (): void => {
@@ -102,6 +116,6 @@ export class Turns {
 
   readonly #settled = (): void => {
     if (performance.now() - this.#began < MAX_TURN) this.#next();
-    else inOwnTurn(this.#turn);
+    else inOwnTurn(this.#turn, this.#isUrgent);
   };
 }

@@ -3,7 +3,7 @@ import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Meter } from '../foundation/meter.ts';
-import type { AnyRecord, FieldNameOf, Fields, FilterOf, RecordOf } from '../foundation/record.ts';
+import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
 import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Page, PageRequest, Table, Tables } from '../store/table.ts';
@@ -56,8 +56,6 @@ interface Source {
   readonly caller: Caller;
   /** Set if others are let in between the levels and rows of a query. */
   readonly turns: Turns | undefined;
-  /** Whether to read at once, in a transaction during which nothing else may run. */
-  readonly isSynchronous: boolean;
 }
 
 type Load<T> = (id: Id) => MaybePromise<T>;
@@ -67,8 +65,6 @@ interface Reading<T> {
   read(ids: readonly Id[]): MaybePromise<T[]>;
   /** Draws what was read on what the request has paid for. */
   draw?: ((found: T) => void) | undefined;
-  /** Up to `count` ids that are likely to be asked for after this one. */
-  following?(id: Id, count: number): readonly Id[];
 }
 
 /** What a loader reads that belongs to parents. */
@@ -76,10 +72,8 @@ interface ReadingOfParents<R extends AnyRecord, T> extends Pick<Reading<T>, 'dra
   read(table: Table<R>, parents: readonly Id[]): MaybePromise<T[]>;
 }
 
-/** Creates a loader that stops reading when the client disconnects. It batches what it loads if it may wait. */
-function loaderFor<T>({ caller, turns, isSynchronous }: Source, reading: Reading<T>): Load<T> {
-  if (isSynchronous) return readingAhead(reading);
-  const { read, draw } = reading;
+/** Creates a loader that batches what it loads, and stops reading when the client disconnects. */
+function loaderFor<T>({ caller, turns }: Source, { read, draw }: Reading<T>): Load<T> {
   const batch = async (ids: readonly Id[]) => {
     checkBeforeRead(caller);
     return andThen(read(ids), (found) => {
@@ -95,40 +89,12 @@ function loaderFor<T>({ caller, turns, isSynchronous }: Source, reading: Reading
   return (id) => loader.load(id).then((result) => turns.pass(result));
 }
 
-/**
- * Creates a loader that answers at once, for a transaction during which nothing else may run. It cannot wait
- * for what else is asked for, so it reads ahead: up to three times as much as was asked for. That is paid
- * for when it is asked for.
- */
-function readingAhead<T>({ read, draw, following }: Reading<T>): Load<T> {
-  const known = new Map<Id, T>();
-  const unasked = new Set<Id>();
-  return (id) => {
-    if (!known.has(id)) {
-      const asked = known.size - unasked.size;
-      const ahead = following?.(id, Math.max(0, 3 * asked - unasked.size)) ?? [];
-      const ids = [id, ...ahead.filter((other) => !known.has(other))];
-      const found = read(ids) as T[];
-      for (const [i, each] of ids.entries()) {
-        known.set(each, found[i]!);
-        unasked.add(each);
-      }
-    }
-    unasked.delete(id);
-    const found = known.get(id)!;
-    draw?.(found);
-    return found;
-  };
-}
-
 /** Never sent, because the client is gone. */
 const clientDisconnected = () => new AppError('BAD_REQUEST', 'The client went away.');
 
 /** Loads records, and returns those already loaded synchronously. */
 class RecordLoader<T extends { id: Id }> {
   readonly #known = new Map<Id, T | null>();
-  /** The last page that a record was read in. */
-  readonly #places = new Map<Id, { items: readonly T[]; at: number }>();
   readonly #record: AnyRecord;
   #table: Pick<Table<AnyRecord>, 'byIds' | 'peek'> | undefined;
   readonly #from: Source;
@@ -161,22 +127,9 @@ class RecordLoader<T extends { id: Id }> {
     return this.#load(id);
   }
 
-  /** Up to `count` ids that come after this one in the page that it was read in. */
-  following(id: Id, count: number): readonly Id[] {
-    this.#look();
-    const place = this.#places.get(id);
-    return place ? place.items.slice(place.at + 1, place.at + 1 + count).map((record) => record.id) : [];
-  }
-
   #look(): void {
     if (this.#pages.length === 0) return;
-    for (const { items } of this.#pages) {
-      for (let at = 0; at < items.length; at++) {
-        const record = items[at]!;
-        this.#known.set(record.id, record);
-        if (this.#from.isSynchronous) this.#places.set(record.id, { items, at });
-      }
-    }
+    for (const { items } of this.#pages) for (const record of items) this.#known.set(record.id, record);
     this.#pages = [];
   }
 
@@ -201,10 +154,11 @@ export class Loaders {
     | { record: AnyRecord; field: string; request: PageRequest; filter: object; load: Load<unknown> }
     | undefined;
 
-  constructor(tables: Tables, caller = INTERNAL_CALLER, isSynchronous = false) {
+  /** @param isUrgent whether others wait until this request has read everything */
+  constructor(tables: Tables, caller = INTERNAL_CALLER, isUrgent = false) {
     const check = () => checkBeforeRead(caller);
-    const turns = caller.yieldsBetweenLevels && !isSynchronous ? new Turns(check) : undefined;
-    this.#from = { tables, caller, turns, isSynchronous };
+    const turns = caller.yieldsBetweenLevels ? new Turns(check, isUrgent) : undefined;
+    this.#from = { tables, caller, turns };
   }
 
   /** Hands out the entries of a list a few at a time, if others are let in between them. */
@@ -215,7 +169,7 @@ export class Loaders {
 
   /** New loaders for the same caller, which read what a transaction sees. */
   within(transaction: Transaction): Loaders {
-    return new Loaders(transaction, this.#from.caller, transaction.isSynchronous);
+    return new Loaders(transaction, this.#from.caller, true);
   }
 
   /**
@@ -316,11 +270,9 @@ export class Loaders {
     const key = `${record.index} ${field} ${what}`;
     let load = this.#children.get(key);
     if (!load) {
-      const parents = this.#recordLoader((record.fields as Fields)[field]!.reference!.parent as AnyRecord);
       load = loaderFor<T>(this.#from, {
         read: (ids) => read(this.#from.tables.table(record), ids),
         draw,
-        following: (id, count) => parents.following(id, count),
       });
       this.#children.set(key, load);
     }

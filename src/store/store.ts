@@ -10,10 +10,7 @@ export interface Writes extends Tables {
 }
 
 /** What the work of a transaction uses. Reads see its own writes and nothing that others commit meanwhile. */
-export interface Transaction extends Writes {
-  /** Whether everything returns at once. The work must then be synchronous as a whole. */
-  readonly isSynchronous: boolean;
-}
+export type Transaction = Writes;
 
 /** Identifies an idempotent call (docs/interface.md, "Safe retries and caching"). */
 export interface IdempotentCall {
@@ -25,6 +22,8 @@ export interface IdempotentCall {
   now: number;
   /** How long the outcome is kept, in milliseconds. */
   keepFor: number;
+  /** Whether its work makes several writes, or reads what they left, and may take time. By default, one write. */
+  takesTime?: boolean;
 }
 
 /**

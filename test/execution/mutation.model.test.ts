@@ -345,6 +345,8 @@ class Client {
   model = new Model();
   readonly #kit: Kit;
   readonly #base: bigint;
+  /** Called when a mutation has changed the model. */
+  #left = () => {};
 
   constructor(kit: Kit, base: bigint) {
     this.#kit = kit;
@@ -427,6 +429,37 @@ class Client {
     }
     expect(sent.json, sent.about).toEqual({ data });
     this.model = next;
+    this.#left();
+  }
+
+  /**
+   * Reads lists as others do while this client writes.
+   *
+   * @returns ends the reading, and checks that each list was one that a mutation had left
+   */
+  watch(): () => Promise<void> {
+    let isDone = false;
+    const left = new Map([...this.model.categories.keys()].map((id) => [id, new Set<string>()]));
+    const seen: [category: string, pets: string][] = [];
+    this.#left = () => {
+      for (const [id, lists] of left)
+        lists.add(JSON.stringify(this.model.petsIn(id).map(({ name, status }) => ({ name, status }))));
+    };
+    this.#left();
+    const reading = (async () => {
+      while (!isDone) {
+        for (const id of left.keys()) {
+          const text = `{ category(id: ${id}) { pets(first: 100) { nodes { name status } } } }`;
+          const { json } = await query(this.#kit.gateway, text);
+          if (json.data.category) seen.push([id, JSON.stringify(json.data.category.pets.nodes)]);
+        }
+      }
+    })();
+    return async () => {
+      isDone = true;
+      await reading;
+      for (const [id, pets] of seen) expect([...left.get(id)!]).toContain(pets);
+    };
   }
 
   /** Compares everything stored with the model. */
@@ -494,15 +527,17 @@ onEachEngine('random mutations', (kit, engine) => {
     );
   }, 120_000);
 
-  it('do not disturb those of another client that runs at the same time', async () => {
+  it('do not disturb those of another client that runs at the same time, nor show readers what is not committed', async () => {
     const sequences = fc.array(mutations, { minLength: 8, maxLength: 12 });
     await fc.assert(
       fc.asyncProperty(sequences, sequences, async (...both) => {
         const pair = both.map((sequence) => ({ client: newClient(), sequence }));
         await Promise.all(
-          pair.map(async ({ client, sequence }) => {
+          pair.map(async ({ client, sequence }, i) => {
             await client.begin();
+            const end = i === 0 ? client.watch() : undefined;
             for (const fields of sequence) await client.send(fields);
+            await end?.();
           }),
         );
         for (const { client } of pair) await client.check();

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
@@ -280,6 +280,80 @@ onEachEngine('mutations with several fields', (kit, engine) => {
     expect(a).toBe(b);
     expect(a).toMatch(/^All of [0-4]$/);
     expect([...seen].filter((name) => name.startsWith('Half'))).toEqual([]);
+  });
+
+  // Transactions of MongoDB are another process's: the store's tests show what others see of them.
+  describe.runIf(engine.name === 'sqlite')('that take long', () => {
+    let C: string;
+    let pet: string;
+    beforeAll(async () => {
+      const { store } = kit.gateway;
+      ({ id: C } = await store.table(Category).insert({ name: 'Before' }));
+      for (let n = 0; n < 40; n++)
+        ({ id: pet } = await store.table(Pet).insert({ name: `${n}`, categoryId: C, status: 'sold' }));
+    });
+
+    /** A mutation at the limit of what one may cost, with a field after all others. */
+    const long = (name: string, last: string) => {
+      const lists = (n: number) => `l${n}: orders(first: 1, after: "${n}") { nodes { id } }`;
+      return `mutation {
+        a: updateCategory(id: ${C}, input: {name: "${name}"}) { ...F }
+        b: updateCategory(id: ${C}, input: {description: "${name}"}) { ...F }
+        last: ${last}
+      } fragment F on Category { pets(first: 40) { nodes { ${Array.from({ length: 55 }, (_, n) => lists(n))} } } }`;
+    };
+
+    /** What others see of the category, again and again, and at least once after the mutation has begun. */
+    async function watch(mutation: Promise<Sent>): Promise<{ sent: Sent; seen: string[] }> {
+      let isDone = false;
+      const done = mutation.finally(() => {
+        isDone = true;
+      });
+      const seen: string[] = [];
+      while (!isDone) {
+        const { text } = await send(kit.gateway, `/categories/${C}`);
+        if (!isDone) seen.push(text);
+      }
+      return { sent: await done, seen };
+    }
+
+    it('let others read what was there before, and then all of it', async () => {
+      const { text: before } = await send(kit.gateway, `/categories/${C}`);
+      const { sent, seen } = await watch(
+        run(long('Long', `updatePet(id: ${pet}, input: {name: "Last"}) { name }`)),
+      );
+      expect(dataOf(sent).last).toEqual({ name: 'Last' });
+      const { json, text: after } = await send(kit.gateway, `/categories/${C}`);
+      expect(json).toMatchObject({ name: 'Long', description: 'Long' });
+      // In one go it would answer one at most.
+      expect(seen.filter((text) => text === before).length).toBeGreaterThan(2);
+      expect(seen.filter((text) => text !== before && text !== after)).toEqual([]);
+    });
+
+    it('leave nothing if their last field fails, although others were let in', async () => {
+      const before = await stored();
+      const { sent, seen } = await watch(run(long('Never', 'deletePet(id: 999999999)')));
+      expect(sent.json, sent.about).toMatchObject({ data: null, errors: [{ path: ['last'] }] });
+      expect(seen.length).toBeGreaterThan(2);
+      expect(seen.filter((text) => text.includes('Never'))).toEqual([]);
+      expect(await stored()).toEqual(before);
+    });
+
+    it('run one after the other, and a write that comes meanwhile meets what they left', async () => {
+      const { headers } = await send(kit.gateway, `/categories/${C}`);
+      const writers = ['One', 'Two', 'Three'].map((name) =>
+        run(long(name, `updateCategory(id: ${C}, input: {}) { name description }`)),
+      );
+      await send(kit.gateway, `/categories/${C}`);
+      const stale = await send(kit.gateway, `PATCH /categories/${C}`, {
+        headers: { 'if-match': headers.etag!, 'content-type': 'application/merge-patch+json' },
+        body: '{"name":"Lost"}',
+      });
+      const lasts = (await Promise.all(writers)).map((sent) => dataOf(sent).last);
+      for (const { name, description } of lasts) expect(name).toBe(description);
+      expect(lasts.map(({ name }) => name).sort()).toEqual(['One', 'Three', 'Two']);
+      expect(stale.status, stale.about).toBe(412);
+    });
   });
 
   it('passes the burst guard with 20 fields and is refused as a whole with 21', async () => {

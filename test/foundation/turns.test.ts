@@ -15,6 +15,22 @@ it('lets others in between pieces of work that wait at the same time', async () 
   expect(order).toEqual(['first', 'a', 'second', 'b', 'third']);
 });
 
+it('gives every other turn to work that others wait for', async () => {
+  const order: string[] = [];
+  const work = (name: string, isUrgent: boolean) =>
+    new Promise<void>((resolve) => {
+      inOwnTurn(() => {
+        order.push(name);
+        resolve();
+      }, isUrgent);
+    });
+  await Promise.all([
+    ...['a', 'b', 'c', 'd'].map((name) => work(name, false)),
+    ...['A', 'B'].map((name) => work(name, true)),
+  ]);
+  expect(order.join('')).toMatch(/^(aAbB|AaBb)cd$/);
+});
+
 it('goes on after work that throws', async () => {
   const thrown = new Promise((resolve) => process.once('uncaughtException', resolve));
   inOwnTurn(() => {

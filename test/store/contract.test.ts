@@ -774,6 +774,49 @@ describe.each(engines)('$name', (engine) => {
       expect([await store.table(Category).count({}), await store.table(Pet).count({})]).toEqual(before);
     });
 
+    it.each<[outcome: string, fault?: AppError]>([
+      ['is committed'],
+      ['fails', new AppError('CONFLICT', 'no')],
+    ])('shows others nothing of itself until it %s', async (_outcome, fault) => {
+      const { id: categoryId } = await store.table(Category).insert({ name: 'Before' });
+      const pet = await store.table(Pet).insert({ name: 'Before', categoryId, status: 'available' });
+      const gone = await store.table(Pet).insert({ name: 'Gone', categoryId, status: 'available' });
+      const look = async () => ({
+        byIds: await store.table(Pet).byIds([pet.id, gone.id]),
+        page: await store.table(Pet).page({ categoryId }, { limit: 5 }),
+        pages: await store.table(Pet).pagesByParent('categoryId', [categoryId], {}, { limit: 5 }),
+        count: await store.table(Pet).count({ categoryId }),
+      });
+      const before = await look();
+      let created: Pet;
+      const work = async ({ table }: Transaction) => {
+        const changed = await table(Pet).update(pet.id, { name: 'Within' });
+        expect(await look()).toEqual(before);
+        await table(Pet).remove(gone.id);
+        created = await table(Pet).insert({ name: 'New', categoryId, status: 'sold' });
+        await new Promise((resolve) => setImmediate(resolve));
+        expect(await look()).toEqual(before);
+        if (fault) throw fault;
+        return changed;
+      };
+      const call = { apiKeyId: 'key', idempotencyKey: randomUUID(), fingerprint: 'a', now: T, keepFor: DAY };
+      const once = () => store.once({ ...call, takesTime: true }, work);
+      if (fault) {
+        expect(await errorOf(() => store.transaction(work))).toBe(fault);
+        for (const replayed of [false, true]) expect(await once()).toMatchObject({ replayed, error: {} });
+        expect(await look()).toEqual(before);
+        expect(await store.table(Pet).byIds([created!.id])).toEqual([null]);
+        return;
+      }
+      const { value } = await once();
+      const items = [value!, created!];
+      const page = { items, hasMore: false };
+      expect(await once()).toEqual({ replayed: true, value });
+      expect(await look()).toEqual({ byIds: [value, null], page, pages: [page], count: 2 });
+      const next = await store.table(Pet).insert({ name: 'Next', categoryId, status: 'sold' });
+      expect(items.map(({ id }) => id)).not.toContain(next.id);
+    });
+
     it('reads its own writes, which leave nothing behind when it fails', async () => {
       const { id: categoryId } = await store.table(Category).insert({ name: 'Before' });
       const { id } = await store.table(Pet).insert({ name: 'Before', categoryId, status: 'available' });

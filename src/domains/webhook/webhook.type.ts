@@ -136,14 +136,10 @@ const find = (id: string, { store, principal }: Context): MaybePromise<Webhook |
   andThen(store.webhookById(id), (webhook) => (webhook?.apiKeyId === principal.id ? webhook : null));
 
 /** Creates the resolver of a write, after which its webhook is looked at again. */
-const change = <Args extends object, T extends string | { id: string }>(work: Work<Args, T>) => {
-  const make = write(work);
-  return (writer: unknown, args: Args, context: Context): MaybePromise<T> =>
-    andThen(make(writer, args, context), (result) => {
-      context.webhooks!.changed(typeof result === 'string' ? result : result.id);
-      return result;
-    });
-};
+const change = <Args extends object, T extends string | { id: string }>(work: Work<Args, T>) =>
+  write(work, (result, context) =>
+    context.webhooks!.changed(typeof result === 'string' ? result : result.id),
+  );
 
 const ID = builder.args((t) => ({
   id: t.id({ required: true, description: 'The id of the webhook.', extensions: OPAQUE }),

@@ -85,7 +85,6 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
         return opened[index] as Table<never>;
       },
       webhookWrites: webhookWrites(attempt ? (write) => write(attempt) : attempts.run),
-      isSynchronous: false,
     };
   };
   const { once } = mongoIdempotency(database, attempts, { within: access, alone: access() });

@@ -1,7 +1,13 @@
 import { statSync } from 'node:fs';
 import Database from 'libsql';
 import { unavailable } from '../../foundation/errors.ts';
-import { type Deferred, deferred } from '../../foundation/maybe-promise.ts';
+import {
+  andThen,
+  attempt,
+  type Deferred,
+  deferred,
+  type MaybePromise,
+} from '../../foundation/maybe-promise.ts';
 import { noteOpened } from './ownership.ts';
 
 /**
@@ -71,6 +77,8 @@ export class SqliteConnection {
   #closed = false;
   #group: Group | undefined;
   #inGroup = false;
+  /** Resolves when the connection that has a transaction of its own has ended it. */
+  #held: Promise<void> | undefined;
   /** Rows that the next statement inserts first. */
   #waiting: { insertion: Insertion; rows: JsonValue[][] } | undefined;
 
@@ -168,7 +176,7 @@ export class SqliteConnection {
       else this.#statement(insertion.many).run([JSON.stringify(rows)]);
     } catch (error) {
       // Those that gave the rows went on as if they were there.
-      if (this.#db.inTransaction) this.#db.exec('rollback');
+      if (this.#inTransaction) this.#db.exec('rollback');
       if (this.#group && !this.#inGroup) this.#failGroup(this.#group, error);
       else throw translated(error);
     }
@@ -185,7 +193,10 @@ export class SqliteConnection {
     }
   }
 
-  /** Runs `work` in a transaction, or in a savepoint if one is open. Rolls back if `work` throws. */
+  /**
+   * Runs `work` in a transaction, or in a savepoint if one is open. Rolls back if `work` throws. It may only be
+   * asynchronous if nobody else uses the connection meanwhile.
+   */
   transaction<T>(work: () => T): T {
     this.#commitOpenGroup();
     const depth = this.#depth;
@@ -193,29 +204,56 @@ export class SqliteConnection {
     const collected = this.#collector.size;
     this.exec(depth === 0 ? 'begin immediate' : `savepoint s${depth}`);
     this.#depth++;
-    try {
+    const begin = (): T => {
       const result = work();
-      if (typeof (result as { then?: unknown } | undefined)?.then === 'function') {
-        throw new Error('A transaction of the embedded store must be synchronous.');
-      }
+      if (this.#inGroup && result instanceof Promise)
+        throw new Error('Writes that are committed together with others must be synchronous.');
+      return result;
+    };
+    const end = (result: Awaited<T>): Awaited<T> => {
       if (depth === 0) {
         this.#commit();
         this.#collector.onCommitted();
       } else {
         this.exec(`release s${depth}`);
       }
+      this.#depth = depth;
       return result;
-    } catch (error) {
+    };
+    const undo = (error: unknown): never => {
+      this.#depth = depth;
       this.#collector.truncate(collected);
       this.#waiting = undefined;
       // When the disk is full, SQLite rolls back on its own.
-      if (this.#db.inTransaction)
+      if (this.#inTransaction)
         this.exec(depth === 0 ? 'rollback' : `rollback to s${depth}; release s${depth}`);
       if (this.#changes !== changesBefore) for (const forget of this.#rollbackListeners) forget();
       throw error;
+    };
+    return attempt(() => andThen(begin() as MaybePromise<Awaited<T>>, end), undo) as T;
+  }
+
+  /**
+   * Runs work that writes through another connection of this process. Until it ends, what writes through this one
+   * waits, in order, whereas reads see what was committed before.
+   */
+  async hold<T>(work: () => MaybePromise<T>): Promise<T> {
+    while (this.#held) await this.#held;
+    const { promise, resolve } = deferred();
+    this.#held = promise;
+    try {
+      this.#commitOpenGroup();
+      this.checkFile();
+      return await work();
     } finally {
-      this.#depth--;
+      this.#held = undefined;
+      resolve();
     }
+  }
+
+  /** Runs a write as soon as no other connection is held for: at once if there is none. */
+  whenFree<T>(write: () => T): MaybePromise<T> {
+    return this.#held ? this.#held.then(() => this.whenFree(write)) : write();
   }
 
   /**
@@ -225,6 +263,7 @@ export class SqliteConnection {
    * a `transaction` guarantees that.
    */
   async groupCommit<T>(work: () => T): Promise<T> {
+    while (this.#held) await this.#held;
     const group = this.#group ?? this.#openGroup();
     let result: T;
     this.#inGroup = true;
@@ -232,7 +271,7 @@ export class SqliteConnection {
       result = work();
     } catch (error) {
       // Some errors make SQLite roll back the whole transaction, including the writes of others.
-      if (!this.#db.inTransaction) this.#failGroup(group, error);
+      if (!this.#inTransaction) this.#failGroup(group, error);
       throw error;
     } finally {
       this.#inGroup = false;
@@ -280,7 +319,7 @@ export class SqliteConnection {
     this.#depth = 0;
     this.#collector.truncate(0);
     this.#waiting = undefined;
-    if (this.#db.inTransaction) this.exec('rollback');
+    if (this.#inTransaction) this.exec('rollback');
     for (const forget of this.#rollbackListeners) forget();
     group.reject(error);
   }
@@ -306,12 +345,18 @@ export class SqliteConnection {
     // libsql keeps the file open until its statements are garbage collected, so closing does not checkpoint
     // the WAL.
     try {
+      if (this.#inTransaction) this.#db.exec('rollback');
       this.#db.exec('pragma wal_checkpoint(truncate)');
     } finally {
       this.#closed = true;
       this.#statements.clear();
       this.#db.close();
     }
+  }
+
+  /** libsql ends the process if a closed connection is asked. */
+  get #inTransaction(): boolean {
+    return !this.#closed && this.#db.inTransaction;
   }
 
   #statement(sql: string): Statement {

@@ -1,4 +1,5 @@
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
+import { andThen, attempt } from '../../foundation/maybe-promise.ts';
 import { Meter } from '../../foundation/meter.ts';
 import type {
   EventFollower,
@@ -56,6 +57,7 @@ export type Append = (type: EventType, record: EventRecord) => void;
  * The event log. Events are written in the transaction of the writes they describe, and become visible
  * once it is committed.
  *
+ * @param db reads the log, and removes what has expired
  * @param now milliseconds since 1970
  */
 export function eventLog(db: SqliteConnection, now: () => number) {
@@ -63,11 +65,10 @@ export function eventLog(db: SqliteConnection, now: () => number) {
   let removed = removedAtStart;
   const newest = 'select first + json_array_length(events) - 1 from event_groups order by first desc limit 1';
   let last = Number(db.value(`select coalesce((${newest}), ?)`, [removed]));
-  let pending: NewEvent[] = [];
-  /** The latest block that the index has for each type, and what the current transaction adds. */
+  /** The latest block that the index has for each type. */
   const indexed = new Map<EventType, number>();
-  let indexing = new Map<EventType, number>();
   let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
   const followers = new Set<EventFollower>();
 
   const idOf = (position: number): string => `${name}-${position}`;
@@ -80,44 +81,56 @@ export function eventLog(db: SqliteConnection, now: () => number) {
     return position;
   };
 
-  const write = (): void => {
-    indexing = new Map();
-    // Many events per row: the row and its columns cost more than the text of the events.
-    for (let from = 0; from < pending.length; from += MAX_EVENTS_PER_ROW) {
-      const events = pending.slice(from, from + MAX_EVENTS_PER_ROW);
-      const logged = events.map(({ type, time, record }): LoggedEvent => [type, time, record]);
-      const first = last + from + 1;
-      db.run('insert into event_groups values (?,?,?)', [first, events.at(-1)!.time, JSON.stringify(logged)]);
-      const block = Math.floor(first / BLOCK_SIZE);
-      for (const { type } of events) {
-        if (indexed.get(type) === block || indexing.get(type) === block) continue;
-        db.run('insert or ignore into event_types values (?,?)', [type, block]);
-        indexing.set(type, block);
-      }
-    }
+  /**
+   * Logs what is written through a connection. One of them has a transaction at a time.
+   *
+   * @param onCommitted called for each event before anybody is told of it
+   */
+  const appendTo = (writing: SqliteConnection, onCommitted?: (event: NewEvent) => void): Append => {
+    let pending: NewEvent[] = [];
+    /** What the current transaction adds to the index. */
+    let indexing = new Map<EventType, number>();
+    writing.setCollector({
+      get size() {
+        return pending.length;
+      },
+      truncate(size) {
+        pending.length = size;
+      },
+      write() {
+        indexing = new Map();
+        // Many events per row: the row and its columns cost more than the text of the events.
+        for (let from = 0; from < pending.length; from += MAX_EVENTS_PER_ROW) {
+          const events = pending.slice(from, from + MAX_EVENTS_PER_ROW);
+          const logged = events.map(({ type, time, record }): LoggedEvent => [type, time, record]);
+          const first = last + from + 1;
+          writing.run('insert into event_groups values (?,?,?)', [
+            first,
+            events.at(-1)!.time,
+            JSON.stringify(logged),
+          ]);
+          const block = Math.floor(first / BLOCK_SIZE);
+          for (const { type } of events) {
+            if (indexed.get(type) === block || indexing.get(type) === block) continue;
+            writing.run('insert or ignore into event_types values (?,?)', [type, block]);
+            indexing.set(type, block);
+          }
+        }
+      },
+      onCommitted() {
+        const first = last + 1;
+        const written = pending;
+        last += written.length;
+        pending = [];
+        for (const [type, block] of indexing) indexed.set(type, block);
+        if (onCommitted) written.forEach(onCommitted);
+        if (written.length === 0 || followers.size === 0) return;
+        const events = written.map((event, i) => ({ id: idOf(first + i), ...event }));
+        for (const follower of followers) follower.onEvents(events);
+      },
+    });
+    return (type, record) => void pending.push({ type, time: now(), record });
   };
-
-  const onCommitted = (): void => {
-    const first = last + 1;
-    const written = pending;
-    last += written.length;
-    pending = [];
-    for (const [type, block] of indexing) indexed.set(type, block);
-    if (written.length === 0 || followers.size === 0) return;
-    const events = written.map((event, i) => ({ id: idOf(first + i), ...event }));
-    for (const follower of followers) follower.onEvents(events);
-  };
-
-  db.setCollector({
-    get size() {
-      return pending.length;
-    },
-    truncate(size) {
-      pending.length = size;
-    },
-    write,
-    onCommitted,
-  });
 
   /** A page of the events after a position. Uncommitted events are beyond `last`. */
   function readPage(after: number, { types, limit, meter }: EventRequest): EventPage {
@@ -170,8 +183,6 @@ export function eventLog(db: SqliteConnection, now: () => number) {
     }
   }
 
-  const append: Append = (type, record) => void pending.push({ type, time: now(), record });
-
   /** Removes some rows written before a time, except the newest. @returns their number */
   const removeSome = (before: number): number => {
     const notNewest = 'first < (select max(first) from event_groups)';
@@ -191,21 +202,23 @@ export function eventLog(db: SqliteConnection, now: () => number) {
   };
 
   const remove = (keepFor: number): void => {
-    let count = 0;
-    try {
-      count = removeSome(now() - keepFor);
-    } catch {
-      // If the disk is full or away, writes fail too and report it. The next run tries again.
-    }
-    timer = setTimeout(
-      remove,
-      count === REMOVAL_BATCH_SIZE ? REMOVAL_PAUSE : REMOVAL_INTERVAL,
-      keepFor,
-    ).unref();
+    const next = (count: number) => {
+      const pause = count === REMOVAL_BATCH_SIZE ? REMOVAL_PAUSE : REMOVAL_INTERVAL;
+      if (!isClosed) timer = setTimeout(remove, pause, keepFor).unref();
+    };
+    // If the disk is full or away, writes fail too and report it. The next run tries again.
+    void andThen(
+      attempt(
+        () => db.whenFree(() => removeSome(now() - keepFor)),
+        () => 0,
+      ),
+      next,
+    );
   };
 
   return {
-    append,
+    append: appendTo(db),
+    appendTo,
     store: {
       eventPage(request: EventRequest): EventPage {
         const { after } = request;
@@ -224,6 +237,7 @@ export function eventLog(db: SqliteConnection, now: () => number) {
       remove(keepFor);
     },
     close(): void {
+      isClosed = true;
       clearTimeout(timer);
     },
   };

@@ -1,6 +1,6 @@
 import { UNICODE_VERSION } from '../../foundation/folded.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import { Folding, STEP } from '../folding.ts';
+import { type FoldedNames, Folding, STEP } from '../folding.ts';
 import { type Column, columnsOf, foldedColumnsOf } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
@@ -22,12 +22,12 @@ export function foldNames(
   records: readonly AnyRecord[],
   onFolded: (record: AnyRecord) => void,
 ): Folding {
-  const folding = new Folding({
+  const names = {
     fold(record, after) {
       const { plural } = record;
       const columns = foldedColumnsOf(record);
-      const names = columnsOf(record);
-      const sources = columns.map(({ field }) => names.find((column) => column.field === field)!.name);
+      const stored = columnsOf(record);
+      const sources = columns.map(({ field }) => stored.find((column) => column.field === field)!.name);
       const selected = [...sources, ...columns.map(({ name }) => name)].join(', ');
       const rows = db.json<[id: string, ...(string | null)[]][]>(
         `select json_group_array(json_array(cast(id as text), ${selected})) from (
@@ -53,6 +53,10 @@ export function foldNames(
       return rows.length < STEP ? undefined : rows.at(-1)![0];
     },
     finish: (record) => db.exec(recordFolded(record)),
+  } satisfies FoldedNames;
+  const folding = new Folding({
+    fold: (record, after) => db.whenFree(() => names.fold(record, after)),
+    finish: (record) => db.whenFree(() => names.finish(record)),
   });
   db.exec(FOLDED);
   for (const record of records) {

@@ -1,5 +1,5 @@
 import { idempotencyKeyReused, type PublicError } from '../../foundation/errors.ts';
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import { andThen, attempt, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { type IdempotentCall, isOutcome, type Outcome, type Transaction } from '../store.ts';
 import type { SqliteConnection } from './connection.ts';
 
@@ -8,10 +8,17 @@ type StoredOutcome<T> = { value: T; error?: undefined } | { error: PublicError; 
 /** Expired outcomes removed per new one: more than one, so that the table shrinks. */
 const PURGED_PER_CALL = 4;
 
-/** Runs calls once per idempotency key. Calls cannot overlap here, so none is ever still running. */
+/**
+ * Runs calls once per idempotency key. Calls cannot overlap here, so none is ever still running.
+ *
+ * @param transaction the tables and other writes of this connection
+ */
 export function idempotency(db: SqliteConnection, transaction: Transaction) {
   return {
-    once<T>(call: IdempotentCall, work: (transaction: Transaction) => MaybePromise<T>): Outcome<T> {
+    once<T>(
+      call: IdempotentCall,
+      work: (transaction: Transaction) => MaybePromise<T>,
+    ): MaybePromise<Outcome<T>> {
       const { apiKeyId, idempotencyKey, fingerprint, now } = call;
       const kept = db.get(
         `select fingerprint, outcome from idempotency
@@ -22,8 +29,7 @@ export function idempotency(db: SqliteConnection, transaction: Transaction) {
         if (kept[0] !== fingerprint) throw idempotencyKeyReused();
         return { replayed: true, ...(JSON.parse(kept[1] as string) as StoredOutcome<T>) };
       }
-      return db.transaction(() => {
-        const outcome = attempt(db, () => work(transaction) as T);
+      const keep = (outcome: StoredOutcome<T>): Outcome<T> => {
         db.run('insert or replace into idempotency values (?, ?, ?, ?, ?)', [
           apiKeyId,
           idempotencyKey,
@@ -38,16 +44,22 @@ export function idempotency(db: SqliteConnection, transaction: Transaction) {
           [now],
         );
         return { replayed: false, ...outcome };
-      });
+      };
+      return db.transaction(() =>
+        andThen(
+          outcomeOf(db, () => work(transaction)),
+          keep,
+        ),
+      );
     },
   };
 }
 
-function attempt<T>(db: SqliteConnection, work: () => T): StoredOutcome<T> {
-  try {
-    return { value: db.transaction(work) };
-  } catch (error) {
-    if (isOutcome(error)) return { error: error.toPublic() };
-    throw error;
-  }
-}
+const outcomeOf = <T>(db: SqliteConnection, work: () => MaybePromise<T>): MaybePromise<StoredOutcome<T>> =>
+  attempt<StoredOutcome<T>>(
+    () => andThen(db.transaction(work), (value) => ({ value })),
+    (error) => {
+      if (isOutcome(error)) return { error: error.toPublic() };
+      throw error;
+    },
+  );

@@ -1,24 +1,30 @@
 import type { Id } from '../../foundation/id.ts';
 import { MAX_INT64 } from '../../foundation/integers.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /**
- * Gives a new record its id and inserts it.
+ * Gives a new record its id and inserts it. All connections to a file share it, of which one writes at a time.
  *
+ * @param db the connection that inserts
  * @param chosen the id that a client has chosen
  * @param insert inserts the record with this id
  * @returns the id
  */
-export type AssignIds = (chosen: Id | undefined, insert: (id: Id) => void) => Id;
+export type AssignIds = (db: SqliteConnection, chosen: Id | undefined, insert: (id: Id) => void) => Id;
+
+/** How the ids of a record are assigned. */
+export const assignIdsOf = ({ choosesId, kind, plural }: AnyRecord): AssignIds =>
+  choosesId ? assignSkippingChosen(kind) : assignIds(plural);
 
 /**
  * Assigns the ids of a table, each once in the lifetime of the file: AUTOINCREMENT keeps the highest ever
  * stored. Counted here because libsql rounds the last insert id.
  */
-export function assignIds(db: SqliteConnection, table: string): AssignIds {
+function assignIds(table: string): AssignIds {
   let last: bigint | undefined;
-  return (_chosen, insert) => {
+  return (db, _chosen, insert) => {
     last ??= BigInt(
       (db.value('select cast(seq as text) from sqlite_sequence where name = ?', [table]) as string) ?? 0,
     );
@@ -31,16 +37,16 @@ export function assignIds(db: SqliteConnection, table: string): AssignIds {
 }
 
 /** Assigns the ids of records whose clients may choose them, skipping all ever chosen. */
-export function assignSkippingChosen(db: SqliteConnection, kind: string): AssignIds {
+function assignSkippingChosen(kind: string): AssignIds {
   const [assigned, taken] = [`assigned_${kind}_ids`, `chosen_${kind}_ids`];
 
   /** Records a chosen id, so that it is never assigned. */
-  function note(id: bigint): bigint {
+  function note(db: SqliteConnection, id: bigint): bigint {
     db.run(`insert or ignore into ${taken} select ?1 where ?1 > (select last from ${assigned})`, [id]);
     return id;
   }
 
-  function next(): bigint {
+  function next(db: SqliteConnection): bigint {
     const last = BigInt(db.value(`select cast(last as text) from ${assigned}`) as string);
     if (last >= MAX_INT64) throw idsExhausted();
     let id = last + 1n;
@@ -59,9 +65,9 @@ export function assignSkippingChosen(db: SqliteConnection, kind: string): Assign
     return id;
   }
 
-  return (chosen, insert) =>
+  return (db, chosen, insert) =>
     db.transaction(() => {
-      const id = String(chosen === undefined ? next() : note(BigInt(chosen)));
+      const id = String(chosen === undefined ? next(db) : note(db, BigInt(chosen)));
       insert(id);
       return id;
     });

@@ -3,14 +3,16 @@ import { basename, dirname, resolve } from 'node:path';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
+import type { EventType } from '../events.ts';
 import type { IdempotentCall, OnMigrated, Outcome, Store, Transaction } from '../store.ts';
 import type { Table, TableReads, TableWrites } from '../table.ts';
 import type { WebhookWrites } from '../webhooks.ts';
 import { apiKeys } from './api-keys.ts';
 import { SqliteConnection } from './connection.ts';
-import { eventLog } from './event-log.ts';
+import { type Append, eventLog } from './event-log.ts';
 import { foldNames } from './folding.ts';
 import { idempotency } from './idempotency.ts';
+import { assignIdsOf } from './ids.ts';
 import { refuseUnfinishedImport } from './import-progress.ts';
 import { lockDataFile, type Ownership } from './ownership.ts';
 import { prepareRecords } from './record-schema.ts';
@@ -56,8 +58,9 @@ export function openSqliteStore(options: SqliteOptions) {
   const isServer = role === 'server';
   let ownership: Ownership | undefined;
   let db: SqliteConnection | undefined;
+  let file: string;
   try {
-    const file = createFile(options.file);
+    file = createFile(options.file);
     if (isServer) ownership = lockDataFile(file, busyTimeout);
     db = new SqliteConnection(file, busyTimeout);
     ownership?.confirm((sql) => db!.value(sql));
@@ -73,29 +76,78 @@ export function openSqliteStore(options: SqliteOptions) {
 
   const events = eventLog(db, now);
   if (isServer) events.keep(keepEvents);
-  const all: SqliteTable<AnyRecord>[] = [];
-  const folding = foldNames(db, isServer ? records : [], (record) => tableOf(record).forgetPages());
-  const tableOf = (record: AnyRecord) => all[record.index]!;
-  for (const record of records) {
-    const cacheSize = isServer ? (cacheSizes[record.plural] ?? CACHE_SIZE) : 0;
-    all[record.index] = new SqliteTable(db, record, tableOf, events.append, folding, cacheSize);
-  }
-  const table = <R extends AnyRecord>(record: R) => ports[record.index]!.committed as CommittedTable<R>;
-  const { reads: webhookStore, writes: webhooksWithin } = webhooks(db);
-  const inTransaction: Transaction = {
-    table: (record) => ports[record.index]!.within as Table<never>,
-    webhookWrites: webhooksWithin,
-    isSynchronous: true,
+  const folding = foldNames(db, isServer ? records : [], (record) => shared.tableOf(record).forgetPages());
+  const ids = records.map(assignIdsOf);
+  /** What reads and writes over a connection. */
+  const openOver = (
+    connection: SqliteConnection,
+    appendFor: (record: AnyRecord) => Append,
+    cacheSizeOf: (record: AnyRecord) => number,
+  ) => {
+    const tables: SqliteTable<AnyRecord>[] = [];
+    const tableOf = (record: AnyRecord) => tables[record.index]!;
+    for (const [i, record] of records.entries()) {
+      const [append, cacheSize] = [appendFor(record), cacheSizeOf(record)];
+      tables[record.index] = new SqliteTable(
+        connection,
+        record,
+        tableOf,
+        append,
+        folding,
+        ids[i]!,
+        cacheSize,
+      );
+    }
+    const ports = tables.map((table) => portsOf(connection, table, isServer));
+    const { reads, writes } = webhooks(connection);
+    const transaction: Transaction = {
+      table: ({ index }) => ports[index]!.within as Table<never>,
+      webhookWrites: writes,
+    };
+    const { once } = idempotency(connection, transaction);
+    return { tableOf, ports, webhooks: { reads, writes }, transaction, once };
   };
-  const ports = all.map((table) => portsOf(db, table, isServer));
+  const shared = openOver(
+    db,
+    () => events.append,
+    ({ plural }) => (isServer ? (cacheSizes[plural] ?? CACHE_SIZE) : 0),
+  );
+  /** Opens a connection for the transactions beside which others read. It caches nothing. */
+  const openOwn = () => {
+    const connection = new SqliteConnection(file, busyTimeout);
+    const recordOf = new Map<EventType, AnyRecord>();
+    const append = events.appendTo(connection, ({ type, record: { id } }) =>
+      shared.tableOf(recordOf.get(type)!).forget(id),
+    );
+    const appendFor = (record: AnyRecord): Append => {
+      return (type, changed) => {
+        recordOf.set(type, record);
+        append(type, changed);
+      };
+    };
+    return { connection, ...openOver(connection, appendFor, () => 0) };
+  };
+  let opened: ReturnType<typeof openOwn> | undefined;
+  const own = () => {
+    opened ??= openOwn();
+    return opened;
+  };
+  const table = <R extends AnyRecord>(record: R) =>
+    shared.ports[record.index]!.committed as CommittedTable<R>;
+  const { reads: webhookStore, writes: webhooksWithin } = shared.webhooks;
   const { charge, usage, flush, close } = usageLedger(db, now);
-  const { once: runOnce } = idempotency(db, inTransaction);
   const once = <T>(
     call: IdempotentCall,
     work: (transaction: Transaction) => MaybePromise<T>,
-  ): Promise<Outcome<T>> => db.groupCommit(() => runOnce(call, work));
+  ): Promise<Outcome<T>> =>
+    call.takesTime
+      ? db.hold(() => own().once(call, work))
+      : db.groupCommit(() => shared.once(call, work) as Outcome<T>);
   const transaction = <T>(work: (transaction: Transaction) => MaybePromise<T>): Promise<T> =>
-    db.groupCommit(() => db.transaction(() => work(inTransaction) as T));
+    db.hold(() => {
+      const { connection, transaction } = own();
+      return connection.transaction(() => work(transaction));
+    });
 
   return {
     engine: 'sqlite',
@@ -122,6 +174,7 @@ export function openSqliteStore(options: SqliteOptions) {
     close(): void {
       events.close();
       folding.stop();
+      opened?.connection.close();
       try {
         close();
       } finally {

@@ -19,7 +19,7 @@ import { type Where, whereOf } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 import { Counts } from './counts.ts';
 import type { Append } from './event-log.ts';
-import { type AssignIds, assignIds, assignSkippingChosen } from './ids.ts';
+import type { AssignIds } from './ids.ts';
 import { insertionOf } from './insertion.ts';
 import { Records } from './records.ts';
 
@@ -51,6 +51,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
    * @param tableOf the tables of other records
    * @param append logs a change, in the transaction that makes it
    * @param folding whether names can be ordered by
+   * @param ids assigns the ids of new records
    * @param cacheSize number of records to cache by id
    */
   constructor(
@@ -59,6 +60,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     tableOf: (record: AnyRecord) => SqliteTable<AnyRecord>,
     append: Append,
     folding: Folding,
+    ids: AssignIds,
     cacheSize: number,
   ) {
     this.#db = db;
@@ -73,7 +75,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     this.#references = referencesOf(record);
     this.#created = eventTypesOf(record).created;
     this.#insertion = insertionOf(record);
-    this.#ids = record.choosesId ? assignSkippingChosen(db, record.kind) : assignIds(db, record.plural);
+    this.#ids = ids;
   }
 
   peek(id: Id): RecordOf<R> | undefined {
@@ -100,6 +102,11 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
       column: columnName(field),
       parents,
     }) as Page<never>[];
+  }
+
+  /** Must be called when another connection has written this record. */
+  forget(id: Id): void {
+    this.#records.forget(id);
   }
 
   /** Must be called when the order of records has changed without a write. */
@@ -133,7 +140,9 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     const chosen = this.#record.choosesId ? (input.id as Id | undefined) : undefined;
     if (chosen !== undefined && this.#records.find(chosen)) throw idTaken(this.#record, chosen);
     this.#checkUnique(values, NO_ID);
-    const id = this.#ids(chosen, (id) => this.#db.insert(this.#insertion, this.#insertion.row(id, values)));
+    const id = this.#ids(this.#db, chosen, (id) =>
+      this.#db.insert(this.#insertion, this.#insertion.row(id, values)),
+    );
     const record = { id, ...values };
     this.#append(this.#created, record);
     return this.#records.written(record) as RecordOf<R>;

@@ -1,3 +1,4 @@
+import { andThen } from '../../foundation/maybe-promise.ts';
 import type { DocumentStore, TrustedDocument } from '../store.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 
@@ -43,12 +44,14 @@ export function documentLists(db: SqliteConnection): DocumentStore {
     },
 
     touchDocuments(uses) {
-      db.run(
-        `update documents set last_used_at = max(coalesce(last_used_at, 0), used.value ->> 'lastUsedAt')
-         from json_each(?) as used
-         where documents.list = used.value ->> 'list' and documents.id = used.value ->> 'id'`,
-        [JSON.stringify(uses)],
-      );
+      const touch = () =>
+        db.run(
+          `update documents set last_used_at = max(coalesce(last_used_at, 0), used.value ->> 'lastUsedAt')
+           from json_each(?) as used
+           where documents.list = used.value ->> 'list' and documents.id = used.value ->> 'id'`,
+          [JSON.stringify(uses)],
+        );
+      return andThen(db.whenFree(touch), () => {});
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { UsageAddition, UsageDay, UsageHistoryStore } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
 import type { SqliteConnection } from './connection.ts';
@@ -15,12 +16,12 @@ export function usageHistory(db: SqliteConnection, now: () => number) {
   };
 
   return {
-    addUsage(additions: readonly UsageAddition[]): void {
+    addUsage(additions: readonly UsageAddition[]): MaybePromise<void> {
       const rows = additions.flatMap(({ apiKeyId, days }) =>
         days.flatMap(({ date, operations }) => operations.map((counts) => ({ apiKeyId, date, ...counts }))),
       );
       const uses = Object.fromEntries(additions.map(({ apiKeyId, lastUsedAt }) => [apiKeyId, lastUsedAt]));
-      db.transaction(() => {
+      const add = () => {
         removeExpired();
         db.run(
           `insert into usage_days
@@ -38,7 +39,8 @@ export function usageHistory(db: SqliteConnection, now: () => number) {
            from json_each(?) as used where used.key = api_keys.id`,
           [JSON.stringify(uses)],
         );
-      });
+      };
+      return db.whenFree(() => db.transaction(add));
     },
 
     usageDays(apiKeyId: string, from: string, to: string): UsageDay[] {

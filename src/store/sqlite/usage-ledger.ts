@@ -1,4 +1,5 @@
 import { unavailable } from '../../foundation/errors.ts';
+import { attempt } from '../../foundation/maybe-promise.ts';
 import type { Charge, ChargeResult, UsageState } from '../store.ts';
 import { chargeUsage, initialUsage } from '../usage.ts';
 import type { SqliteConnection } from './connection.ts';
@@ -46,11 +47,11 @@ export function usageLedger(db: SqliteConnection, now: () => number) {
 
   const schedule = (): void => {
     timer = setTimeout(() => {
-      try {
-        flush();
-      } catch {
-        // Recorded in `failure`; charges report it if it lasts.
-      }
+      // What fails is recorded in `failure`; charges report it if it lasts.
+      void attempt(
+        () => db.whenFree(flush),
+        () => {},
+      );
     }, FLUSH_AFTER).unref();
   };
 

@@ -40,13 +40,8 @@ export function webhooks(db: SqliteConnection) {
           disabledReason === undefined
             ? 'settings'
             : `json_set(settings, '$.enabled', json('false'), '$.disabledReason', '${disabledReason}')`;
-        return (
-          db.run(`update webhooks set progress = ?, settings = ${settings} where id = ? and version = ?`, [
-            JSON.stringify(progress),
-            id,
-            version,
-          ]) > 0
-        );
+        const update = `update webhooks set progress = ?, settings = ${settings} where id = ? and version = ?`;
+        return db.whenFree(() => db.run(update, [JSON.stringify(progress), id, version]) > 0);
       },
     } satisfies WebhookStore,
 

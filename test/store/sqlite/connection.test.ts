@@ -82,6 +82,55 @@ describe('a transaction', () => {
   });
 });
 
+describe('a connection that is held for another', () => {
+  let other: SqliteConnection;
+  beforeEach(() => {
+    other = new SqliteConnection(file, 10);
+  });
+  afterEach(() => other.close());
+  /** What an asynchronous transaction of another connection does meanwhile. */
+  const holding = (work: () => Promise<unknown>) => db.hold(() => other.transaction(work));
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+  it('reads what was committed, and writes afterwards in the order asked', async () => {
+    const order: string[] = [];
+    const note = (what: string) => () => void order.push(what);
+    const before = db.groupCommit(addChild).then(note('before'));
+    const held = holding(async () => {
+      other.run('insert into children values (null)', []);
+      await nextTurn();
+      expect(children()).toBe(1);
+      await nextTurn();
+      expect(order).toEqual(['before']);
+    }).then(note('held'));
+    const writes = [
+      db.groupCommit(addChild),
+      db.whenFree(addChild),
+      holding(async () => {}),
+      db.groupCommit(addChild),
+    ];
+    writes.forEach((write, i) => void Promise.resolve(write).then(note(`${i}`)));
+    await Promise.all([before, held, ...writes]);
+    await nextTurn();
+    expect(order.slice(0, 2)).toEqual(['before', 'held']);
+    expect(order.slice(2).sort()).toEqual(['0', '1', '2', '3']);
+    expect(children()).toBe(5);
+    expect(db.whenFree(children)).toBe(5);
+  });
+
+  it('is free again when that fails, of which nothing is left', async () => {
+    const failed = holding(async () => {
+      other.run('insert into children values (null)', []);
+      await nextTurn();
+      throw new Error('given up');
+    });
+    const write = db.groupCommit(addChild);
+    await expect(failed).rejects.toThrow('given up');
+    await write;
+    expect(children()).toBe(1);
+  });
+});
+
 describe('a savepoint', () => {
   it('rolls back only its own writes if it fails', () => {
     db.transaction(() => {

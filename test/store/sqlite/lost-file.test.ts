@@ -38,8 +38,9 @@ describe('a data file lost while the server runs', () => {
       expect(refused.status).toBe(503);
       expect(refused.json).toMatchObject({ code: 'UNAVAILABLE', status: 503 });
     }
-    const mutation = 'mutation { createOrder(input: {}) { id } }';
-    expect((await gateway.graphql(mutation)).json.errors[0].extensions.code).toBe('UNAVAILABLE');
+    const order = 'createOrder(input: {}) { id }';
+    for (const mutation of [`mutation { ${order} }`, `mutation { a: ${order} b: ${order} }`])
+      expect((await gateway.graphql(mutation)).json.errors[0].extensions.code).toBe('UNAVAILABLE');
     expect((await gateway.call('/health/ready')).status).toBe(503);
     // The refused writes had no effect.
     expect((await gateway.call('/categories')).json).toHaveLength(5);

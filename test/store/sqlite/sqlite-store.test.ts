@@ -21,7 +21,7 @@ import { RECORDS } from '../../../src/domains/index.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { AppError } from '../../../src/foundation/errors.ts';
-import type { MaybePromise } from '../../../src/foundation/maybe-promise.ts';
+import { deferred, type MaybePromise } from '../../../src/foundation/maybe-promise.ts';
 import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { lockDataFile } from '../../../src/store/sqlite/ownership.ts';
 import { LATEST, migrate } from '../../../src/store/sqlite/schema.ts';
@@ -575,6 +575,88 @@ describe('ids at the end of the int64 range', () => {
     expect(await thrownBy(() => store.table(Pet).insert({ name: 'x', categoryId, status: 'sold' }))).toEqual(
       errorWith('CONFLICT'),
     );
+  });
+});
+
+describe('a transaction that takes time', () => {
+  /** A transaction that has written a category and waits. */
+  const begin = (store: SqliteStore) => {
+    const { promise, resolve } = deferred();
+    const ended = store.transaction(async ({ table }) => {
+      await table(Category).insert({ name: 'Within' });
+      await promise;
+    });
+    return { ended, resolve };
+  };
+
+  it('keeps the writes of others waiting, not the process', async () => {
+    const store = open({ busyTimeout: 10_000 });
+    const webhook = {
+      ...{ id: 'w', apiKeyId: 'k', createdAt: 1, version: 1 },
+      settings: { url: 'https://a.example', enabled: true, secrets: [] },
+      progress: { after: store.endOfEvents(), moves: 0, attempted: 0, attempts: [] },
+    };
+    await store.webhookWrites.createWebhook(webhook, 1);
+    store.addDocuments([{ list: 'l', id: 'd', hash: 'h', text: '{ x }', addedAt: 1 }]);
+    const { ended, resolve } = begin(store);
+    const { progress } = webhook;
+    const days = [{ date: '2026-11-23', operations: [] }];
+    const waiting = [
+      store.table(Category).insert({ name: 'After' }),
+      store.once(call, ({ table }) => table(Category).insert({ name: 'Once' })),
+      store.addUsage([{ apiKeyId: 'k', lastUsedAt: 6, days }]),
+      store.touchDocuments([{ list: 'l', id: 'd', lastUsedAt: 7 }]),
+      store.saveProgress('i', { id: 'w', version: 1, progress: { ...progress, attempted: 9 } }, undefined),
+      store.webhookWrites.changeWebhook('k', 'none', ({ settings }) => ({ settings })),
+    ];
+    const settled: number[] = [];
+    waiting.forEach((write, i) => {
+      const note = () => settled.push(i);
+      Promise.resolve(write).then(note, note);
+    });
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+    expect([settled, store.table(Category).count({})]).toEqual([[], 0]);
+    resolve();
+    await Promise.allSettled([ended, ...waiting]);
+    const { items } = store.table(Category).page({}, { limit: 9 });
+    expect(items.map(({ name }) => name)).toEqual(['Within', 'After', 'Once']);
+    expect(store.documentById('l', 'd')).toMatchObject({ lastUsedAt: 7 });
+    expect(store.webhookById('w')).toMatchObject({ progress: { attempted: 9 } });
+    const types = store
+      .eventPage({ limit: 9 })
+      .events.map(({ record }) => (record as { name?: string }).name);
+    expect(types).toEqual(['Within', 'After', 'Once']);
+  });
+
+  it('tells followers of its events when it is committed, in one go, and those of others afterwards', async () => {
+    const store = open();
+    const told: string[][] = [];
+    store.followEvents({
+      onEvents: (events) =>
+        void told.push(events.map(({ id, record: { name } }) => `${id.split('-').at(-1)} ${name}`)),
+      onEnd() {},
+    });
+    await store.table(Category).insert({ name: 'Before' });
+    const { ended, resolve } = begin(store);
+    const after = store.table(Category).insert({ name: 'After' });
+    await new Promise(setImmediate);
+    expect(told).toEqual([['1 Before']]);
+    resolve();
+    await Promise.all([ended, after]);
+    expect(told.slice(1)).toEqual([['2 Within'], ['3 After']]);
+  });
+
+  it('is taken back if the store is closed, which saves usage all the same', async () => {
+    const store = open({ busyTimeout: 10_000 });
+    const { ended, resolve } = begin(store);
+    const limits = { perMinute: 5, perDay: 1_000 };
+    store.charge({ apiKeyId: 'k', limits, cost: 1, now: 1_000_000 });
+    store.close();
+    resolve();
+    await expect(ended).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    const reopened = open();
+    expect(reopened.table(Category).count({})).toBe(0);
+    expect(reopened.usage(['k'])[0]?.minuteUsed).toBe(1);
   });
 });
 

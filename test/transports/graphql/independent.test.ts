@@ -134,13 +134,13 @@ async function inTransaction(
   run: (root: unknown, context: unknown) => unknown,
 ): Promise<ExecutionResult> {
   let result: ExecutionResult = {};
-  const work = (transaction: Transaction) => {
+  const work = async (transaction: Transaction) => {
     const own = { ...context };
     const write = (_input: object, write: (writes: Transaction) => unknown) => {
       Object.assign(own, { loaders: context.loaders.within(transaction) });
       return write(transaction);
     };
-    result = run({ write }, own) as ExecutionResult;
+    result = (await run({ write }, own)) as ExecutionResult;
     if (result.errors) throw new Error('taken back');
   };
   await Promise.resolve(context.store.transaction(work)).catch(() => {
