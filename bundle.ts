@@ -96,8 +96,13 @@ function digestOfInputs(): string {
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted();
-  const shared = join(ROOT, 'src/foundation/pricing.ts');
-  for (const file of [...sources, shared, fileURLToPath(import.meta.url), join(ROOT, 'package-lock.json')]) {
+  const shared = ['pricing.ts', 'words.ts'].map((name) => join(ROOT, 'src/foundation', name));
+  for (const file of [
+    ...sources,
+    ...shared,
+    fileURLToPath(import.meta.url),
+    join(ROOT, 'package-lock.json'),
+  ]) {
     hash.update(`${file.slice(ROOT.length)}\n`).update(readFileSync(file));
   }
   return hash.digest('hex');

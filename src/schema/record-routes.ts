@@ -2,7 +2,7 @@ import { type AnyRecord, newRules, patchRules } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import type { QueryParameter } from './parameter.ts';
-import type { Route } from './route.ts';
+import type { Body, Route } from './route.ts';
 import { pageOf, type Shape, selectionOf } from './shape.ts';
 
 /**
@@ -19,36 +19,41 @@ export function listSelection(list: string, shape: Shape, query: readonly QueryP
   };
 }
 
+type Options = Pick<Route, 'tag' | 'pathValue'> &
+  Partial<Pick<Route, 'path' | 'stability'>> & {
+    /** The parameters of its list. */
+    query: readonly QueryParameter[];
+    /** A merge patch. */
+    example: Readonly<Record<string, unknown>>;
+  };
+
 /**
  * The REST operations of a record, as its declaration and the names of its GraphQL fields give them. A domain says
  * what differs.
- *
- * @param query the parameters of its list
- * @param example a merge patch
  */
-export function recordRoutes(
-  record: AnyRecord,
+export const recordRoutes = (record: AnyRecord, shape: Shape, options: Options) =>
+  resourceRoutes(record, shape, newRules(record, restDialect), patchRules(record, restDialect), options);
+
+/** The same for what is no record of a store. */
+export function resourceRoutes(
+  { kind, plural, type }: Pick<AnyRecord, 'kind' | 'plural' | 'type'>,
   shape: Shape,
-  {
-    tag,
-    path = `/${record.plural}`,
-    stability = 'stable',
-    query,
-    example,
-  }: Pick<Route, 'tag'> &
-    Partial<Pick<Route, 'path' | 'stability'>> & {
-      query: readonly QueryParameter[];
-      example: Readonly<Record<string, unknown>>;
-    },
+  rules: Body['rules'],
+  changes: Body['rules'],
+  { tag, path = `/${plural}`, pathValue, stability = 'stable', query, example }: Options,
 ) {
-  const { kind, plural, type } = record;
   const id = `${kind}Id`;
   const fields = selectionOf(shape);
   const list = listSelection(plural, shape, query);
   const common = { tag, kind, stability, path, status: 200, shape } as const;
-  const one = { ...common, path: `${path}/{${id}}`, pathParameter: id } as const;
+  const one = {
+    ...common,
+    path: `${path}/{${id}}`,
+    pathParameter: id,
+    ...(pathValue && { pathValue }),
+  } as const;
   const { shape: _, ...bare } = one;
-  const body = { name: `New${type}`, rules: newRules(record, restDialect) };
+  const body = { name: `New${type}`, rules };
   const update = `mutation update${type}($${id}: ID!, $input: ${type}Patch!) {
     result: update${type}(id: $${id}, input: $input) ${fields}
   }`;
@@ -93,7 +98,7 @@ export function recordRoutes(
       stability: 'beta',
       summary: `Update ${indefinite(kind)}`,
       document: update,
-      body: { name: `${type}Patch`, rules: patchRules(record, restDialect), example },
+      body: { name: `${type}Patch`, rules: changes, example },
     },
     delete: {
       ...bare,

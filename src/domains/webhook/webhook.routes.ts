@@ -1,4 +1,5 @@
 import { restDialect } from '../../foundation/validation.ts';
+import { resourceRoutes } from '../../schema/record-routes.ts';
 import type { Resource } from '../../schema/route.ts';
 import { type Shape, selectionOf } from '../../schema/shape.ts';
 import { choice, count, flag, instant, optional, text } from '../../schema/shape-fields.ts';
@@ -120,98 +121,60 @@ const callbacks = {
   },
 };
 
-const common = {
-  tag: 'Store',
-  kind: 'webhook',
-  stability: 'beta',
-  path: '/webhooks',
-  status: 200,
-  shape: WebhookShape,
-} as const;
-const one = {
-  ...common,
-  path: '/webhooks/{webhookId}',
-  pathParameter: 'webhookId',
-  pathValue: {
-    description: 'The id of the webhook.',
-    schema: { type: 'string', minLength: 1, maxLength: 100 },
-    rule: 'must be the id of a webhook',
-    read: (text: string) => text,
-    example: 'whk_8aFz3kQpLmN0tYvR',
-    namesRecord: true,
+const routes = resourceRoutes(
+  { kind: 'webhook', plural: 'webhooks', type: 'Webhook' },
+  WebhookShape,
+  newWebhook(restDialect),
+  webhookPatch(restDialect),
+  {
+    tag: 'Store',
+    stability: 'beta',
+    pathValue: {
+      description: 'The id of the webhook.',
+      schema: { type: 'string', minLength: 1, maxLength: 100 },
+      rule: 'must be the id of a webhook',
+      read: (text: string) => text,
+      example: 'whk_8aFz3kQpLmN0tYvR',
+      namesRecord: true,
+    },
+    query: [],
+    example: { enabled: false },
   },
-} as const;
-const { shape: _, ...bare } = one;
-const NO_LOG = ['NOT_FOUND'] as const;
+);
 
 const webhooks: Resource = {
   scope: 'webhooks',
   shape: WebhookShape,
   routes: [
     {
-      ...common,
-      operationId: 'listWebhooks',
-      method: 'GET',
-      summary: 'List webhooks',
+      ...routes.list,
       description: 'All webhooks of this key, oldest first.',
       document: `query listWebhooks { page: webhooks ${selectionOf(WebhookShape)} }`,
       list: 'whole',
-      errors: NO_LOG,
+      errors: ['NOT_FOUND'],
     },
     {
-      ...common,
-      operationId: 'createWebhook',
-      method: 'POST',
-      summary: 'Create a webhook',
+      ...routes.create,
       description:
         'Sends every event from now on, or after `after`, to `url`, signed with the `secret` of the response (Standard Webhooks 1.0.0). Costs 1 unit per 10 attempts. The plan limits the number of webhooks.',
-      document: `mutation createWebhook($input: NewWebhook!) {
-        result: createWebhook(input: $input) ${selectionOf(WebhookShape)}
-      }`,
-      status: 201,
       body: {
-        name: 'NewWebhook',
-        rules: newWebhook(restDialect),
+        ...routes.create.body,
         description: 'A new webhook.',
         example: { url: 'https://example.org/petstore' },
       },
       errors: ['NOT_FOUND', 'GONE'],
       callbacks,
     },
+    routes.get,
     {
-      ...one,
-      operationId: 'getWebhook',
-      method: 'GET',
-      summary: 'Get a webhook',
-      document: `query getWebhook($webhookId: ID!) { result: webhook(id: $webhookId) ${selectionOf(WebhookShape)} }`,
-    },
-    {
-      ...one,
-      operationId: 'updateWebhook',
-      method: 'PATCH',
-      summary: 'Update a webhook',
+      ...routes.update,
       description:
         'Pauses it with `enabled: false`, which keeps the place, or moves it with `after`. Any change ends a running wait and takes effect within 5 seconds.',
-      document: `mutation updateWebhook($webhookId: ID!, $input: WebhookPatch!) {
-        result: updateWebhook(id: $webhookId, input: $input) ${selectionOf(WebhookShape)}
-      }`,
-      body: {
-        name: 'WebhookPatch',
-        rules: webhookPatch(restDialect),
-        example: { enabled: false },
-      },
       errors: ['GONE'],
     },
+    routes.delete,
     {
-      ...bare,
-      operationId: 'deleteWebhook',
-      method: 'DELETE',
-      summary: 'Delete a webhook',
-      document: 'mutation deleteWebhook($webhookId: ID!) { deleted: deleteWebhook(id: $webhookId) }',
-      status: 204,
-    },
-    {
-      ...one,
+      ...routes.get,
       operationId: 'listWebhookAttempts',
       method: 'GET',
       path: '/webhooks/{webhookId}/attempts',
@@ -224,7 +187,7 @@ const webhooks: Resource = {
       list: 'whole',
     },
     {
-      ...one,
+      ...routes.get,
       operationId: 'rotateWebhookSecret',
       method: 'POST',
       path: '/webhooks/{webhookId}/rotate',
@@ -243,7 +206,7 @@ const webhooks: Resource = {
       },
     },
     {
-      ...one,
+      ...routes.get,
       operationId: 'testWebhook',
       method: 'POST',
       path: '/webhooks/{webhookId}/test',

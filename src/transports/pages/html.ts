@@ -109,7 +109,7 @@ ${link(CONSOLE_PATH, 'Console')}
 <label for="key">API key</label>
 <input id="key" type="password" autocomplete="off" spellcheck="false" aria-describedby="key-status">
 <button type="submit">Use</button>
-<span id="key-status" role="status"></span>
+<span class="key-state"><span id="key-status" role="status"></span> <span id="key-reset"></span></span>
 </form>
 <select id="theme" aria-label="Theme">
 <option value="system">System</option>

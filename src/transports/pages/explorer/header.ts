@@ -1,6 +1,8 @@
+import { capitalised } from '../../../foundation/words.ts';
 import { apiKey, type KeyState } from './key.ts';
-import { type Budget, windowAt } from './server.ts';
+import { type Budget, secondsUntilLeft, windowAt } from './server.ts';
 import { type ThemeChoice, theme } from './theme.ts';
+import { duration, number } from './words.ts';
 
 const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 
@@ -13,7 +15,10 @@ export function initHeader(): void {
     const text = describe(state);
     // Set only when it differs, because screen readers announce it.
     if (status.textContent !== text) status.textContent = text;
-    status.dataset.kind = state.kind;
+    const wait = state.kind === 'accepted' ? millisecondsUntilReset(state.budget) : 0;
+    element('key-reset').textContent = wait > 0 ? `Resets in ${duration(wait)}.` : '';
+    const isEmpty = state.kind === 'accepted' && secondsUntilLeft(state.budget, Date.now()) > 0;
+    status.dataset.kind = isEmpty ? 'empty' : state.kind;
     input.setAttribute('aria-invalid', String(state.kind === 'refused'));
   };
   input.value = apiKey.value;
@@ -49,17 +54,22 @@ function describe(state: KeyState): string {
     case 'refused':
       return state.message;
     case 'accepted':
-      return `${capitalized(state.budget.plan)}: ${left(state.budget)}`;
+      return `${capitalised(state.budget.plan)}: ${left(state.budget)}`;
   }
+}
+
+/** Until there is more of what is used up, or else of this minute; 0 if nothing is used. */
+function millisecondsUntilReset(budget: Budget): number {
+  const now = Date.now();
+  const { remaining, limit, resetAt } = windowAt(budget.minute, now);
+  return secondsUntilLeft(budget, now) * 1_000 || (remaining < limit ? resetAt - now : 0);
 }
 
 /** What is left in both windows: `59 of 60 left this minute, 998 of 1,000 today`. */
 function left({ minute, day }: Budget): string {
   const [now, today] = [minute, day].map((window) => {
     const { remaining, limit } = windowAt(window, Date.now());
-    return `${remaining.toLocaleString('en')} of ${limit.toLocaleString('en')}`;
+    return `${number(remaining)} of ${number(limit)}`;
   });
-  return `${now} left this minute, ${today} today`;
+  return `${now} left this minute, ${today} today.`;
 }
-
-const capitalized = (plan: string): string => plan[0]!.toUpperCase() + plan.slice(1).toLowerCase();

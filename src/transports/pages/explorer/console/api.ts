@@ -1,6 +1,7 @@
 import { parseExactly } from '../exact-json.ts';
 import { apiKey } from '../key.ts';
 import { errorMessage, secondsUntilLeft, UNREACHABLE } from '../server.ts';
+import { number } from '../words.ts';
 
 /** Why a call failed, in words for the reader. */
 export class CallFailed extends Error {
@@ -42,8 +43,7 @@ export async function request(method: string, path: string, init: RequestInit = 
   const headers = { ...(init.headers as Record<string, string>), 'X-API-Key': apiKey.value };
   const { state } = apiKey;
   const wait = state.kind === 'accepted' ? secondsUntilLeft(state.budget, Date.now()) : 0;
-  if (wait > 0)
-    throw new CallFailed(`Nothing is left of the budget for ${wait.toLocaleString('en')} s.`, 429);
+  if (wait > 0) throw new CallFailed(`Nothing is left of the budget for ${number(wait)} s.`, 429);
   let response: Response;
   try {
     response = await fetch(base() + path, { ...init, method, headers });

@@ -1,3 +1,5 @@
+import { type Budget, windowAt } from '../server.ts';
+import { duration, number } from '../words.ts';
 import { h } from './dom.ts';
 
 /** A bar of a chart, with its numbers as text. */
@@ -10,8 +12,6 @@ export interface Bar {
   /** What choosing it does, and how that is called. */
   select?: { name: string; onclick: () => void };
 }
-
-const number = (value: number): string => value.toLocaleString('en');
 
 /** A chart whose bars are rows, or columns beside each other. */
 export function chart(kind: 'rows' | 'columns', caption: string, bars: readonly Bar[]): HTMLElement {
@@ -48,7 +48,7 @@ function part(kind: string, share: number): HTMLElement {
 }
 
 /** A gauge that can be moved: how much of a window is left. */
-export class Gauge {
+class Gauge {
   readonly element: HTMLElement;
   readonly #bar = part('bar', 0);
   readonly #text = h('span', { class: 'detail' });
@@ -72,5 +72,20 @@ export class Gauge {
     this.#meter.setAttribute('aria-valuenow', String(remaining));
     this.#meter.setAttribute('aria-valuetext', text);
     this.#text.textContent = text + detail;
+  }
+}
+
+/** The gauges of both windows of a budget. */
+export class BudgetGauges {
+  readonly #gauges = { minute: new Gauge('This minute'), day: new Gauge('Today') };
+  readonly elements = Object.values(this.#gauges).map(({ element }) => element);
+
+  set(budget: Budget): void {
+    const now = Date.now();
+    for (const name of ['minute', 'day'] as const) {
+      const { remaining, limit, resetAt } = windowAt(budget[name], now);
+      const isUsed = resetAt > now && remaining < limit;
+      this.#gauges[name].set(remaining, limit, isUsed ? `, full again in ${duration(resetAt - now)}` : '');
+    }
   }
 }

@@ -1,4 +1,5 @@
 import { messagesOf } from '../sse.ts';
+import { counted } from '../words.ts';
 import { reason, request } from './api.ts';
 import { h, moment, note } from './dom.ts';
 
@@ -39,7 +40,7 @@ export function showEvents(root: HTMLElement, isSignedIn: () => boolean): () => 
     aborter?.abort();
     aborter = undefined;
     button.textContent = 'Listen';
-    status.textContent = received > 0 ? `Stopped after ${received} events.` : '';
+    status.textContent = received > 0 ? `Stopped after ${counted(received, 'event')}.` : '';
   }
 
   async function listen(): Promise<void> {
@@ -73,7 +74,7 @@ export function showEvents(root: HTMLElement, isSignedIn: () => boolean): () => 
   function add(data: string): void {
     const { type, time } = JSON.parse(data) as Event;
     received++;
-    status.textContent = `Listening: ${received} ${received === 1 ? 'event' : 'events'}`;
+    status.textContent = `Listening: ${counted(received, 'event')}`;
     if (![...kind.options].some(({ value }) => value === type))
       kind.append(h('option', { value: type }, type));
     const item = h(

@@ -3,9 +3,10 @@ import '../widgets.css';
 import './console.css';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
-import { type Budget, secondsUntilLeft, windowAt } from '../server.ts';
+import { type Budget, secondsUntilLeft } from '../server.ts';
+import { counted, number } from '../words.ts';
 import { call, reason } from './api.ts';
-import { Gauge } from './charts.ts';
+import { BudgetGauges } from './charts.ts';
 import { facts, h, moment, note } from './dom.ts';
 import { showEvents } from './events.ts';
 import { showUsage } from './usage.ts';
@@ -34,10 +35,9 @@ let shown: string | undefined;
 /** Whether its budget was used up when it was to be shown, so that it is shown later. */
 let isWaiting = false;
 const stopEvents = showEvents(element('events'), () => apiKey.state.kind === 'accepted');
-const minute = new Gauge('This minute');
-const day = new Gauge('Today');
+const gauges = new BudgetGauges();
 const standing = h('p', { role: 'status' });
-element('budget').append(minute.element, day.element, standing);
+element('budget').append(...gauges.elements, standing);
 
 apiKey.subscribe(update);
 setInterval(() => {
@@ -55,7 +55,7 @@ function update(): void {
   if (state.kind === 'accepted') showBudget(state.budget);
   if (state.kind === 'refused' && state.bannedUntil !== undefined) {
     const seconds = Math.max(0, Math.ceil((state.bannedUntil - Date.now()) / 1000));
-    standing.textContent = `Banned for ${seconds.toLocaleString('en')} s more: 20 retries came before Retry-After had passed.`;
+    standing.textContent = `Banned for ${number(seconds)} s more: 20 retries came before Retry-After had passed.`;
     standing.className = 'bad';
   }
   if (!isKnown) {
@@ -76,27 +76,12 @@ function update(): void {
 }
 
 function showBudget(budget: Budget): void {
-  const now = Date.now();
-  for (const [gauge, window] of [
-    [minute, budget.minute],
-    [day, budget.day],
-  ] as const) {
-    const { remaining, limit } = windowAt(window, now);
-    const left = Math.ceil((window.resetAt - now) / 1000);
-    gauge.set(remaining, limit, left > 0 && remaining < limit ? `, full again in ${duration(left)}` : '');
-  }
-  const isEmpty = secondsUntilLeft(budget, now) > 0;
+  gauges.set(budget);
+  const isEmpty = secondsUntilLeft(budget, Date.now()) > 0;
   const { refusalsUntilBan = 0 } = budget;
-  const ban = `A ban is ${refusalsUntilBan} ${refusalsUntilBan === 1 ? 'refusal' : 'refusals'} away: those in 10 minutes count that come before Retry-After has passed.`;
+  const ban = `A ban is ${counted(refusalsUntilBan, 'refusal')} away: those in 10 minutes count that come before Retry-After has passed.`;
   standing.textContent = isEmpty ? `Nothing is left. ${ban}` : ban;
   standing.className = isEmpty ? 'bad' : 'note';
-}
-
-/** `42 s`, `5 min`, `23 h 59 min` */
-function duration(seconds: number): string {
-  if (seconds <= 90) return `${seconds} s`;
-  const minutes = Math.ceil(seconds / 60);
-  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 async function showKey(root: HTMLElement): Promise<void> {

@@ -1,3 +1,4 @@
+import { counted, number } from '../words.ts';
 import { call, reason } from './api.ts';
 import { chart } from './charts.ts';
 import { h, note } from './dom.ts';
@@ -22,9 +23,7 @@ interface UsageOperation {
 const DAYS = [7, 30, 92] as const;
 const DAY = 86_400_000;
 const dateOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
-const refusals = (count: number): string => (count > 0 ? `, ${count.toLocaleString('en')} refused` : '');
-const counted = (count: number, noun: string): string =>
-  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+const refusals = (count: number): string => (count > 0 ? `, ${number(count)} refused` : '');
 
 /** Shows units by day, and by operation on a chosen day. Each view costs one unit, so it is loaded on demand. */
 export function showUsage(root: HTMLElement): void {
@@ -66,7 +65,7 @@ export function showUsage(root: HTMLElement): void {
     label: date.slice(5),
     value: units,
     second: refused,
-    detail: units.toLocaleString('en'),
+    detail: number(units),
     select: {
       name: `${date}: ${counted(units, 'unit')}${refusals(refused)}`,
       onclick: () => void loadDay(date),

@@ -11,7 +11,8 @@ import {
 import { MAX_COST } from '../../../../foundation/pricing.ts';
 import { apiKey } from '../key.ts';
 import { Observable } from '../observable.ts';
-import { type Budget, budgetOf, describeFailure, errorMessage, windowAt } from '../server.ts';
+import { describeFailure, errorMessage, windowAt } from '../server.ts';
+import { counted } from '../words.ts';
 import { tryParseJSONC } from './jsonc.ts';
 import { listsIn, type PagedList, resized } from './lists.ts';
 import { bodyOf, headersFor, operationAt, withFragments } from './request.ts';
@@ -22,11 +23,14 @@ const DEBOUNCE_TIME = 400;
 const CLOSE_ENOUGH = 0.9;
 
 /** The cost of an operation. */
-export type Quote =
-  | { kind: 'none'; reason: string }
-  | { kind: 'asking' }
-  | { kind: 'known'; units: number; reasons?: Reasons | undefined }
-  | { kind: 'refused'; message: string; isTooComplex: boolean; reasons?: Reasons | undefined };
+export interface Quote {
+  kind: 'none' | 'asking' | 'known' | 'refused';
+  /** As one line, also for screen readers. */
+  text: string;
+  /** If it is known. */
+  units?: number;
+  reasons?: Reasons;
+}
 
 /** Why an operation costs what it costs. */
 export interface Reasons {
@@ -44,7 +48,6 @@ interface Suggestion {
 
 export interface CostState {
   quote: Quote;
-  budget: Budget | undefined;
   /** Units charged for the last run. */
   ran: number | undefined;
   /** Events received by the subscription that runs, if one does. */
@@ -62,28 +65,14 @@ export interface Subject {
   body: string;
 }
 
-const NO_KEY = 'Enter an API key to see costs.';
+const none = (text: string): Quote => ({ kind: 'none', text });
+const NO_KEY = none('Enter an API key to see costs.');
 
-/** The cost of the operation under the cursor, the remaining budget, and the cost of the last run. */
+/** The cost of the operation under the cursor, and of the last run. */
 class Cost extends Observable {
-  #state: CostState = {
-    quote: { kind: 'none', reason: NO_KEY },
-    budget: undefined,
-    ran: undefined,
-    events: undefined,
-    subject: undefined,
-  };
+  #state: CostState = { quote: NO_KEY, ran: undefined, events: undefined, subject: undefined };
   #asked: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-
-  constructor() {
-    super();
-    apiKey.subscribe(() => {
-      const { state } = apiKey;
-      if (state.kind === 'accepted') this.#set({ budget: state.budget });
-      else if (state.kind !== 'checking') this.#set({ budget: undefined, ran: undefined });
-    });
-  }
 
   get state(): CostState {
     return this.#state;
@@ -104,20 +93,20 @@ class Cost extends Observable {
     const subject = subjectOf(query, variablesText, offset, schema);
     if (typeof subject === 'string') {
       this.#forget();
-      this.#set({ quote: { kind: 'none', reason: subject }, subject: undefined });
+      this.#set({ quote: none(subject), subject: undefined });
       return;
     }
     if (apiKey.state.kind !== 'accepted') {
       this.#forget();
-      const reason = apiKey.state.kind === 'refused' ? apiKey.state.message : NO_KEY;
-      this.#set({ quote: { kind: 'none', reason }, subject });
+      const quote = apiKey.state.kind === 'refused' ? none(apiKey.state.message) : NO_KEY;
+      this.#set({ quote, subject, ...(apiKey.state.kind !== 'checking' && { ran: undefined }) });
       return;
     }
     const requestKey = `${apiKey.value} ${subject.body}`;
     if (requestKey === this.#asked) return;
     this.#asked = requestKey;
     clearTimeout(this.#timer);
-    this.#set({ quote: { kind: 'asking' }, subject });
+    this.#set({ quote: { kind: 'asking', text: 'Requesting the cost …' }, subject });
     this.#timer = setTimeout(() => void this.#ask(requestKey, subject, schema), DEBOUNCE_TIME);
   }
 
@@ -127,14 +116,14 @@ class Cost extends Observable {
   }
 
   async #ask(requestKey: string, subject: Subject, schema: GraphQLSchema | null | undefined): Promise<void> {
-    const { quote, budget, isFinal } = await quoteOf(subject.body);
+    const { quote, isFinal, isPriced } = await quoteOf(subject.body);
     // The text has changed, and a newer request is on its way.
     if (requestKey !== this.#asked) return;
     // The server was unavailable or limiting requests, so try again next time.
     if (!isFinal) this.#asked = undefined;
-    this.#set(budget ? { quote, budget } : { quote });
-    if (!schema || (quote.kind !== 'known' && !quote.isTooComplex)) return;
-    const reasons = await reasonsFor(subject, schema, quote, this.#state.budget);
+    this.#set({ quote });
+    if (!schema || !isPriced) return;
+    const reasons = await reasonsFor(subject, schema, quote);
     if (requestKey === this.#asked) this.#set({ quote: { ...quote, reasons } });
   }
 
@@ -159,10 +148,11 @@ class Cost extends Observable {
 }
 
 interface Answer {
-  quote: Extract<Quote, { kind: 'known' | 'refused' }>;
-  budget?: Budget;
+  quote: Quote;
   /** Whether asking again would give the same answer. */
   isFinal: boolean;
+  /** Whether the operation has a price, if only one that is too high. */
+  isPriced: boolean;
 }
 
 /** Asks the server for the cost of an operation. */
@@ -170,30 +160,30 @@ async function quoteOf(body: string): Promise<Answer> {
   try {
     const response = await fetch('/graphql/cost', { method: 'POST', headers: headersFor(), body });
     const text = await response.text();
+    apiKey.observe(response);
     if (response.ok) {
-      const known = JSON.parse(text);
-      return { quote: { kind: 'known', units: known.cost }, budget: budgetOf(known), isFinal: true };
+      const { cost: units } = JSON.parse(text);
+      const said = units === 0 ? 'Costs nothing' : `Costs ${counted(units, 'unit')}`;
+      return { quote: { kind: 'known', text: said, units }, isFinal: true, isPriced: true };
     }
-    const isFinal = response.status === 400;
-    const isTooComplex = isFinal && text.includes('QUERY_TOO_COMPLEX');
-    return { quote: { kind: 'refused', message: errorMessage(text, response), isTooComplex }, isFinal };
+    return {
+      quote: { kind: 'refused', text: errorMessage(text, response) },
+      isFinal: response.status === 400,
+      isPriced: text.includes('QUERY_TOO_COMPLEX'),
+    };
   } catch (error) {
-    const message = await describeFailure(error);
-    return { quote: { kind: 'refused', message, isTooComplex: false }, isFinal: false };
+    const text = await describeFailure(error);
+    return { quote: { kind: 'refused', text }, isFinal: false, isPriced: false };
   }
 }
 
 /** Explains a quote by the lists of the operation. */
-async function reasonsFor(
-  subject: Subject,
-  schema: GraphQLSchema,
-  quote: Answer['quote'],
-  budget: Budget | undefined,
-): Promise<Reasons> {
+async function reasonsFor(subject: Subject, schema: GraphQLSchema, { units }: Quote): Promise<Reasons> {
   const { lists, document } = listsIn(schema, subject.document, subject.variables);
-  const left = budget ? windowAt(budget.minute, Date.now()).remaining : MAX_COST;
+  const { state } = apiKey;
+  const left = state.kind === 'accepted' ? windowAt(state.budget.minute, Date.now()).remaining : MAX_COST;
   const limit = Math.min(MAX_COST, Math.max(1, left));
-  const fits = quote.kind === 'known' && quote.units <= limit;
+  const fits = units !== undefined && units <= limit;
   return { lists, suggestion: fits ? undefined : await smallerPage(subject, document, lists, limit) };
 }
 
@@ -211,9 +201,9 @@ async function smallerPage(
     let size = 1;
     while (high - low > 1 && (suggestion?.units ?? 0) < limit * CLOSE_ENOUGH) {
       const query = print(resized(document, list, size));
-      const { quote } = await quoteOf(bodyOf(query, variables, name?.value));
-      if (quote.kind === 'known' && quote.units <= limit) {
-        suggestion = { path: list.path, size, units: quote.units };
+      const { units = Infinity } = (await quoteOf(bodyOf(query, variables, name?.value))).quote;
+      if (units <= limit) {
+        suggestion = { path: list.path, size, units };
         low = size;
       } else high = size;
       size = Math.floor((low + high) / 2);

@@ -2,12 +2,12 @@ import '../pages.css';
 import '../widgets.css';
 import './landing.css';
 import { copy } from '../clipboard.ts';
-import { Gauge } from '../console/charts.ts';
+import { BudgetGauges } from '../console/charts.ts';
 import { showEvents } from '../console/events.ts';
 import { indentExactly } from '../exact-json.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
-import { errorMessage, UNREACHABLE, windowAt } from '../server.ts';
+import { type Budget, errorMessage, UNREACHABLE } from '../server.ts';
 
 const element = (id: string): HTMLElement => document.getElementById(id)!;
 
@@ -65,9 +65,8 @@ element('run').addEventListener('click', async () => {
   }
 });
 
-const minute = new Gauge('This minute');
-const day = new Gauge('Today');
-element('gauges').append(minute.element, day.element);
+const gauges = new BudgetGauges();
+element('gauges').append(...gauges.elements);
 showEvents(element('live'), () => apiKey.state.kind === 'accepted');
 apiKey.subscribe(() => {
   const { state } = apiKey;
@@ -75,17 +74,12 @@ apiKey.subscribe(() => {
   element('gauges-note').textContent = isExample
     ? 'An example: a Free key after the two requests above. Yours appears when a key is entered.'
     : '';
-  if (isExample) {
-    minute.set(58, 60, '');
-    day.set(998, 1_000, '');
-    return;
-  }
-  for (const [gauge, window] of [
-    [minute, state.budget.minute],
-    [day, state.budget.day],
-  ] as const) {
-    const { remaining, limit } = windowAt(window, Date.now());
-    gauge.set(remaining, limit, '');
-  }
+  gauges.set(isExample ? exampleBudget() : state.budget);
+});
+
+const exampleBudget = (): Budget => ({
+  plan: 'free',
+  minute: { limit: 60, remaining: 58, resetAt: Date.now() + 60_000 },
+  day: { limit: 1_000, remaining: 998, resetAt: Date.now() + 86_400_000 },
 });
 initHeader();
