@@ -12,7 +12,7 @@ export interface Deletion {
   /** The collections of its children, each with a filter for those that hold off the deletion. */
   referrers: readonly { collection: string; filter: Document }[];
   /** Deletes the parent under an additional condition. @returns whether it was still there unchanged */
-  remove(condition: { $expr?: Document }): Promise<boolean>;
+  remove(condition: { $expr: Document }): Promise<boolean>;
 }
 
 /** How long a deleter waits for the holds of others, in milliseconds. */
@@ -28,8 +28,6 @@ const PAUSE = 40;
 
 /** Deletes parents without references. The letters refer to `holds.ts`. */
 export function createDeletions({ db, options }: Database, documents: HoldDocuments, taken: InstanceHolds) {
-  let supportsNow = false;
-
   /** M. @throws WriteConflict while another deleter is active */
   async function close(name: string): Promise<Mark> {
     const mark = await documents.mark(name, taken.newId());
@@ -89,16 +87,6 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
 
   return {
     /**
-     * Checks whether the server supports `$$NOW` in conditions, as MongoDB does. On compatible servers
-     * without it, a deletion is never sent late but might arrive late.
-     */
-    async prepare(): Promise<void> {
-      const isPast = { $expr: { $gt: ['$$NOW', new Date(0)] } };
-      supportsNow =
-        (await db.collection<{ _id: string }>('layout').findOne({ _id: 'layout', ...isPast })) !== null;
-    },
-
-    /**
      * Deletes a parent that nothing refers to.
      *
      * @returns undefined if it was deleted; otherwise the index of a referrer that refers to it or is about to
@@ -126,9 +114,9 @@ export function createDeletions({ db, options }: Database, documents: HoldDocume
         const late = await findReferrer(parent, attempt);
         if (late !== undefined) return late;
         if (performance.now() > sentAt + DELETE_WITHIN) throw new WriteConflict();
-        const until = new Date(mark.at.getTime() + DELETE_WITHIN);
+        const until = mark.at.getTime() + DELETE_WITHIN;
         isKnown = false;
-        const removed = await parent.remove(supportsNow ? { $expr: { $lt: ['$$NOW', until] } } : {});
+        const removed = await parent.remove({ $expr: { $lt: [{ $toLong: '$$NOW' }, until] } });
         isKnown = true;
         if (!removed) throw new WriteConflict();
         return undefined;

@@ -28,6 +28,6 @@ export function createHolds(database: Database) {
   const documents = createHoldDocuments(database);
   const taken = createInstanceHolds(database, documents);
   const { hold, close } = taken;
-  const { prepare, deleteUnreferenced } = createDeletions(database, documents, taken);
-  return { prepare, hold, deleteUnreferenced, close };
+  const { deleteUnreferenced } = createDeletions(database, documents, taken);
+  return { hold, deleteUnreferenced, close };
 }

@@ -43,7 +43,6 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     await refuseUnfinishedImport(database);
     await ids.prepare(records);
     await prepareNames();
-    await holds.prepare();
     return changed;
   });
   const ids = createIdSequences(database);

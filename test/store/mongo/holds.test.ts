@@ -3,6 +3,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
+import type { Attempt } from '../../../src/store/mongo/attempts.ts';
+import type { Database } from '../../../src/store/mongo/database.ts';
+import { createDeletions } from '../../../src/store/mongo/deletions.ts';
+import { createHoldDocuments, type HoldDocuments } from '../../../src/store/mongo/hold-documents.ts';
+import { createInstanceHolds } from '../../../src/store/mongo/instance-holds.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { codeOf, newDatabase } from './database.ts';
 
@@ -108,6 +113,33 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
     await third.table(Pet).insert(newPet(id));
     await third.close();
     expect(await holds().countDocuments({ _id: `categories/${id}` })).toBe(0);
+  });
+
+  it.each([
+    ['deletes a parent', 0, undefined],
+    ['deletes nothing if the command arrives too late by the clock of the server', 2_000, 'WriteConflict'],
+  ])('%s', async (_what, lateness, error) => {
+    const { id } = await storeA.table(Category).insert({ name: 'C' });
+    const categories = storeA.client.db().collection<{ _id: bigint }>('categories');
+    const parts = { db: storeA.client.db(), options: {}, timeoutMs: 5_000 } as Database;
+    const documents = createHoldDocuments(parts);
+    // As if it had been on its way for so long since the mark was set.
+    const late: HoldDocuments = {
+      ...documents,
+      mark: async (name, by) => {
+        const mark = (await documents.mark(name, by))!;
+        return { ...mark, at: new Date(mark.at.getTime() - lateness) };
+      },
+    };
+    const taken = createInstanceHolds(parts, documents);
+    const attempt = { written: new Set<string>(), onSettled: [] } as unknown as Attempt;
+    const remove = async (condition: object) =>
+      (await categories.deleteOne({ _id: BigInt(id), ...condition })).deletedCount === 1;
+    const { deleteUnreferenced } = createDeletions(parts, late, taken);
+    const done = deleteUnreferenced('categories', BigInt(id), attempt, { referrers: [], remove });
+    expect(await done.catch((caught) => caught.constructor.name)).toBe(error);
+    expect(await categories.countDocuments({ _id: BigInt(id) })).toBe(error ? 1 : 0);
+    await taken.close();
   });
 
   describe('in a transaction', () => {
