@@ -39,11 +39,11 @@ export interface StoredError extends PublicError {
   at?: number;
 }
 
-/** The outcome of an idempotent call, now or the first time. `value` is plain JSON data. */
-export type Outcome<T> = { replayed: boolean } & (
-  | { value: T; error?: undefined }
-  | { error: StoredError; value?: undefined }
-);
+/** The outcome of an idempotent call. `value` is plain JSON data. */
+export type StoredOutcome<T> = { value: T; error?: undefined } | { error: StoredError; value?: undefined };
+
+/** The outcome of an idempotent call, now or the first time. */
+export type Outcome<T> = { replayed: boolean } & StoredOutcome<T>;
 
 export const PLAN_NAMES = ['free', 'pro', 'business', 'enterprise'] as const;
 export type PlanName = (typeof PLAN_NAMES)[number];

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type AppError,
-  idempotencyKeyReused,
-  idempotentCallRunning,
-  type PublicError,
-} from '../../foundation/errors.ts';
+import { type AppError, idempotencyKeyReused, idempotentCallRunning } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import { type IdempotentCall, isOutcome, type Outcome, type Transaction } from '../store.ts';
+import {
+  type IdempotentCall,
+  isOutcome,
+  type Outcome,
+  type StoredOutcome,
+  type Transaction,
+} from '../store.ts';
 import type { Attempt, RunAttempts } from './attempts.ts';
 import { type CollectionDefinition, DATE, objectSchema } from './collection.ts';
 import type { Database } from './database.ts';
@@ -47,34 +48,22 @@ type Work<T> = (transaction: Transaction) => MaybePromise<T>;
 const keyFor = ({ apiKeyId, idempotencyKey }: IdempotentCall) => ({ apiKeyId, idempotencyKey });
 
 /** Outcomes are stored as JSON text, because BSON would alter some values. */
-const completed = (
-  call: IdempotentCall,
-  outcome: { value: unknown } | { error: PublicError },
-): IdempotencyDocument => ({
+const completed = (call: IdempotentCall, outcome: StoredOutcome<unknown>): IdempotencyDocument => ({
   _id: keyFor(call),
   fingerprint: call.fingerprint,
   outcome: JSON.stringify(outcome),
   expiresAt: new Date(call.now + call.keepFor),
 });
 
-/** Ignores an expired document, which the database removes only within a minute. */
-const unexpired = (found: IdempotencyDocument | null, call: IdempotentCall): IdempotencyDocument | null =>
-  found && found.expiresAt.getTime() > call.now ? found : null;
+/** The database removes a document only within a minute after it has expired. */
+const isValid = ({ expiresAt }: IdempotencyDocument, { now }: IdempotentCall): boolean =>
+  expiresAt.getTime() > now;
 
 /** @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is still running */
 function replay<T>(found: IdempotencyDocument, call: IdempotentCall): Outcome<T> {
   if (found.fingerprint !== call.fingerprint) throw idempotencyKeyReused();
   if (found.outcome === undefined) throw idempotentCallRunning();
   return { replayed: true, ...JSON.parse(found.outcome) };
-}
-
-/** An error thrown by `work`, as opposed to errors of the call itself, such as a reused key. */
-class WorkError extends Error {
-  readonly error: AppError;
-  constructor(error: AppError) {
-    super(error.message);
-    this.error = error;
-  }
 }
 
 /**
@@ -93,63 +82,63 @@ export function mongoIdempotency(
   const { db, options } = database;
   const idempotency = db.collection<IdempotencyDocument>(idempotencyCollection.name);
 
-  async function inTransaction<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
-    const _id = keyFor(call);
-
-    async function keep(
-      attempt: Attempt,
-      found: IdempotencyDocument | null,
-      outcome: IdempotencyDocument,
-    ): Promise<void> {
-      if (found) {
-        const { matchedCount } = await idempotency.replaceOne(
-          { _id, expiresAt: found.expiresAt },
-          outcome,
-          attempt.options,
-        );
-        if (matchedCount === 0) throw new WriteConflict();
-        return;
-      }
-      await idempotency.insertOne(outcome, attempt.options).catch((error) => {
+  /** Writes the document of a call. @param found the one read before, which another attempt may have replaced */
+  async function keep(
+    found: IdempotencyDocument | null,
+    document: IdempotencyDocument,
+    { options }: Attempt,
+  ): Promise<void> {
+    if (!found) {
+      await idempotency.insertOne(document, options).catch((error) => {
         throw isDuplicateKey(error) ? new WriteConflict() : error;
       });
+      return;
     }
+    const { _id, expiresAt, attempt = { $exists: false } } = found;
+    const { matchedCount } = await idempotency.replaceOne({ _id, expiresAt, attempt }, document, options);
+    if (matchedCount === 0) throw new WriteConflict();
+  }
 
+  /** Keeps the outcome of a call unless it has one. */
+  const settle = <T>(
+    run: RunAttempts,
+    call: IdempotentCall,
+    outcomeOf: (attempt: Attempt) => Promise<StoredOutcome<T>>,
+  ): Promise<Outcome<T>> =>
+    run(async (attempt) => {
+      const found = await idempotency.findOne({ _id: keyFor(call) }, attempt.options);
+      if (found && isValid(found, call)) return replay<T>(found, call);
+      const outcome = await outcomeOf(attempt);
+      await keep(found, completed(call, outcome), attempt);
+      return { replayed: false, ...outcome };
+    });
+
+  async function inTransaction<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
+    let refusal: AppError | undefined;
     try {
-      return await attempts.runTogether(async (attempt) => {
-        const found = await idempotency.findOne({ _id }, attempt.options);
-        const earlier = unexpired(found, call);
-        if (earlier) return replay<T>(earlier, call);
-        let value: T;
+      return await settle(attempts.runTogether, call, async (attempt) => {
         try {
-          value = await work(access.within(attempt));
+          return { value: await work(access.within(attempt)) };
         } catch (error) {
-          throw isOutcome(error) ? new WorkError(error) : error;
+          if (isOutcome(error)) refusal = error;
+          throw error;
         }
-        await keep(attempt, found, completed(call, { value }));
-        return { replayed: false, value };
       });
     } catch (error) {
-      if (!(error instanceof WorkError)) throw error;
+      if (!refusal || error !== refusal) throw error;
       // The transaction and its writes have been rolled back, so the outcome is stored on its own.
-      const outcome = { error: error.error.toPublic() };
-      return await attempts.run(async (attempt) => {
-        const found = await idempotency.findOne({ _id }, attempt.options);
-        const earlier = unexpired(found, call);
-        if (earlier) return replay<T>(earlier, call);
-        await keep(attempt, found, completed(call, outcome));
-        return { replayed: false, ...outcome };
-      });
+      const outcome = { error: refusal.toPublic() };
+      return await settle(attempts.run, call, async () => outcome);
     }
   }
 
   async function withLease<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
     const attempt = randomUUID();
-    const earlier = await attempts.run(() => claim(call, attempt));
+    const earlier = await attempts.run((one) => claim(call, attempt, one));
     if (earlier) return replay<T>(earlier, call);
 
     const mine = { _id: keyFor(call), attempt };
-    let outcome: { value: T; error?: undefined } | { error: PublicError; value?: undefined };
+    let outcome: StoredOutcome<T>;
     try {
       outcome = { value: await work(access.alone) };
     } catch (error) {
@@ -165,7 +154,11 @@ export function mongoIdempotency(
   }
 
   /** Marks the call as running. @returns the document of an earlier call if it is still valid */
-  async function claim(call: IdempotentCall, attempt: string): Promise<IdempotencyDocument | null> {
+  async function claim(
+    call: IdempotentCall,
+    attempt: string,
+    one: Attempt,
+  ): Promise<IdempotencyDocument | null> {
     const running: IdempotencyDocument = {
       _id: keyFor(call),
       fingerprint: call.fingerprint,
@@ -174,25 +167,12 @@ export function mongoIdempotency(
       expiresAt: new Date(call.now + call.keepFor),
     };
     const found = await idempotency.findOne({ _id: running._id }, options);
-    if (!found) {
-      await idempotency.insertOne(running, options).catch((error) => {
-        throw isDuplicateKey(error) ? new WriteConflict() : error;
-      });
-      return null;
-    }
     const abandoned =
-      found.outcome === undefined &&
-      found.fingerprint === call.fingerprint &&
+      found?.outcome === undefined &&
+      found?.fingerprint === call.fingerprint &&
       (found.leaseUntil?.getTime() ?? 0) <= call.now;
-    if (unexpired(found, call) && !abandoned) return found;
-    // Match the document as read, since another retry may have taken over meanwhile.
-    const seen = {
-      _id: running._id,
-      expiresAt: found.expiresAt,
-      attempt: found.attempt ?? { $exists: false },
-    };
-    const { matchedCount } = await idempotency.replaceOne(seen, running, options);
-    if (matchedCount === 0) throw new WriteConflict();
+    if (found && isValid(found, call) && !abandoned) return found;
+    await keep(found, running, one);
     return null;
   }
 

@@ -1,9 +1,13 @@
-import { idempotencyKeyReused, type PublicError } from '../../foundation/errors.ts';
+import { idempotencyKeyReused } from '../../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../../foundation/maybe-promise.ts';
-import { type IdempotentCall, isOutcome, type Outcome, type Transaction } from '../store.ts';
+import {
+  type IdempotentCall,
+  isOutcome,
+  type Outcome,
+  type StoredOutcome,
+  type Transaction,
+} from '../store.ts';
 import type { SqliteConnection } from './connection.ts';
-
-type StoredOutcome<T> = { value: T; error?: undefined } | { error: PublicError; value?: undefined };
 
 /** Expired outcomes removed per new one: more than one, so that the table shrinks. */
 const PURGED_PER_CALL = 4;

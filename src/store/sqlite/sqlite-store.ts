@@ -6,7 +6,6 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import type { EventType } from '../events.ts';
 import type { IdempotentCall, OnMigrated, Outcome, Store, Transaction } from '../store.ts';
 import type { Table, TableReads, TableWrites } from '../table.ts';
-import type { WebhookWrites } from '../webhooks.ts';
 import { apiKeys } from './api-keys.ts';
 import { SqliteConnection } from './connection.ts';
 import { type Append, eventLog } from './event-log.ts';
@@ -76,7 +75,9 @@ export function openSqliteStore(options: SqliteOptions) {
 
   const events = eventLog(db, now);
   if (isServer) events.keep(keepEvents);
-  const folding = foldNames(db, isServer ? records : [], (record) => shared.tableOf(record).forgetPages());
+  const folding = foldNames(db, isServer ? records : [], (record) =>
+    shared.tables[record.index]!.forgetPages(),
+  );
   const ids = records.map(assignIdsOf);
   /** What reads and writes over a connection. */
   const openOver = (
@@ -98,14 +99,13 @@ export function openSqliteStore(options: SqliteOptions) {
         cacheSize,
       );
     }
-    const ports = tables.map((table) => portsOf(connection, table, isServer));
     const { reads, writes } = webhooks(connection);
     const transaction: Transaction = {
-      table: ({ index }) => ports[index]!.within as Table<never>,
+      table: ({ index }) => tables[index] as unknown as Table<never>,
       webhookWrites: writes,
     };
     const { once } = idempotency(connection, transaction);
-    return { tableOf, ports, webhooks: { reads, writes }, transaction, once };
+    return { tables, webhooks: { reads, writes }, transaction, once };
   };
   const shared = openOver(
     db,
@@ -117,7 +117,7 @@ export function openSqliteStore(options: SqliteOptions) {
     const connection = new SqliteConnection(file, busyTimeout);
     const recordOf = new Map<EventType, AnyRecord>();
     const append = events.appendTo(connection, ({ type, record: { id } }) =>
-      shared.tableOf(recordOf.get(type)!).forget(id),
+      shared.tables[recordOf.get(type)!.index]!.forget(id),
     );
     const appendFor = (record: AnyRecord): Append => {
       return (type, changed) => {
@@ -132,8 +132,11 @@ export function openSqliteStore(options: SqliteOptions) {
     opened ??= openOwn();
     return opened;
   };
-  const table = <R extends AnyRecord>(record: R) =>
-    shared.ports[record.index]!.committed as CommittedTable<R>;
+  const tables = shared.tables.map((table) => {
+    const { insert, update, remove } = table;
+    const writes = { insert, update, remove };
+    return { ...table, ...(isServer ? committed(db, writes) : serverOnly(writes)) };
+  });
   const { reads: webhookStore, writes: webhooksWithin } = shared.webhooks;
   const { charge, usage, flush, close } = usageLedger(db, now);
   const once = <T>(
@@ -152,17 +155,13 @@ export function openSqliteStore(options: SqliteOptions) {
   return {
     engine: 'sqlite',
     hasTransactions: () => true,
-    table,
+    table: <R extends AnyRecord>(record: R) => tables[record.index] as unknown as CommittedTable<R>,
     ...(isServer ? { once, transaction, charge } : serverOnly({ once, transaction, charge })),
     ...events.store,
     ...apiKeys(db),
     ...usageHistory(db, now),
     ...documentLists(db),
-    webhookWrites: {
-      createWebhook: (...args) => db.groupCommit(() => webhooksWithin.createWebhook(...args)),
-      changeWebhook: (...args) => db.groupCommit(() => webhooksWithin.changeWebhook(...args)),
-      deleteWebhook: (...args) => db.groupCommit(() => webhooksWithin.deleteWebhook(...args)),
-    } satisfies WebhookWrites as WebhookWrites,
+    webhookWrites: committed(db, webhooksWithin),
     ...webhookStore,
     usage,
     /** Writes the usage of all keys to the file now. */
@@ -186,37 +185,24 @@ export function openSqliteStore(options: SqliteOptions) {
 }
 
 /** A table whose writes resolve when they are committed, together with concurrent ones. */
-type CommittedTable<R extends AnyRecord> = Pick<SqliteTable<R>, keyof TableReads<R>> & {
-  [K in keyof TableWrites<R>]: (
-    ...args: Parameters<TableWrites<R>[K]>
-  ) => Promise<Awaited<ReturnType<TableWrites<R>[K]>>>;
+type CommittedTable<R extends AnyRecord> = Pick<SqliteTable<R>, keyof TableReads<R>> &
+  Committed<TableWrites<R>>;
+
+/** Writes that resolve when they are committed. */
+type Committed<W> = {
+  [K in keyof W]: W[K] extends (...args: infer Args) => infer T
+    ? (...args: Args) => Promise<Awaited<T>>
+    : never;
 };
 
-/** The two forms of a table: in a transaction, where all is synchronous, and outside of any. */
-function portsOf(db: SqliteConnection, table: SqliteTable<AnyRecord>, isServer: boolean) {
-  const reads = {
-    byIds: (ids) => table.byIds(ids),
-    peek: table.peek.bind(table),
-    page: (...args) => table.page(...args),
-    pagesByParent: (...args) => table.pagesByParent(...args),
-    count: (...args) => table.count(...args),
-    countsByParent: (...args) => table.countsByParent(...args),
-  } satisfies TableReads<AnyRecord>;
-  const within: TableWrites<AnyRecord> = {
-    insert: (input) => table.insert(input),
-    update: (id, patch, check) => table.update(id, patch, check),
-    remove: (id, check) => table.remove(id, check),
-  };
-  const committed = {
-    insert: (input) => db.groupCommit(() => table.insert(input)),
-    update: (id, patch, check) => db.groupCommit(() => table.update(id, patch, check)),
-    remove: (id, check) => db.groupCommit(() => table.remove(id, check)),
-  } satisfies Partial<CommittedTable<AnyRecord>>;
-  return {
-    within: { ...reads, ...within },
-    committed: { ...reads, ...(isServer ? committed : serverOnly(committed)) },
-  };
-}
+/** Commits each write together with concurrent ones. */
+const committed = <W extends object>(db: SqliteConnection, writes: W): Committed<W> =>
+  Object.fromEntries(
+    Object.entries(writes).map(([name, write]) => [
+      name,
+      (...args: unknown[]) => db.groupCommit(() => write(...args)),
+    ]),
+  ) as Committed<W>;
 
 /** Adds the file name to errors of the system and SQLite; leaves our own unchanged. */
 function openingError(file: string, error: unknown): Error {

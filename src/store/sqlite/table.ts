@@ -78,31 +78,31 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     this.#ids = ids;
   }
 
-  peek(id: Id): RecordOf<R> | undefined {
+  readonly peek = (id: Id): RecordOf<R> | undefined => {
     return this.#records.peek(id) as RecordOf<R> | undefined;
-  }
+  };
 
-  byIds(ids: readonly Id[]): (RecordOf<R> | null)[] {
+  readonly byIds = (ids: readonly Id[]): (RecordOf<R> | null)[] => {
     return this.#records.byIds(ids) as (RecordOf<R> | null)[];
-  }
+  };
 
-  page(filter: Values, request: PageRequest, meter?: Meter): Page<RecordOf<R>> {
+  readonly page = (filter: Values, request: PageRequest, meter?: Meter): Page<RecordOf<R>> => {
     return this.#records.pages(this.#where(filter, request), request, meter)[0] as Page<never>;
-  }
+  };
 
-  pagesByParent(
+  readonly pagesByParent = (
     field: string,
     parents: readonly Id[],
     filter: Values,
     request: PageRequest,
     meter?: Meter,
-  ): Page<RecordOf<R>>[] {
+  ): Page<RecordOf<R>>[] => {
     const where = this.#where(filter, request);
     return this.#records.pages(where, request, meter, {
       column: columnName(field),
       parents,
     }) as Page<never>[];
-  }
+  };
 
   /** Must be called when another connection has written this record. */
   forget(id: Id): void {
@@ -121,20 +121,25 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     return where;
   }
 
-  count(filter: Values, meter?: Meter): number {
+  readonly count = (filter: Values, meter?: Meter): number => {
     const where = this.#where(filter);
     return where ? this.#counts.count(where, meter) : 0;
-  }
+  };
 
-  countsByParent(field: string, parents: readonly Id[], filter: Values, meter?: Meter): number[] {
+  readonly countsByParent = (
+    field: string,
+    parents: readonly Id[],
+    filter: Values,
+    meter?: Meter,
+  ): number[] => {
     const { [field]: parent, ...others } = filter;
     const where = this.#where(others);
     if (!where) return parents.map(() => 0);
     const counts = this.#counts.countsByParent(columnName(field), parents, where, meter);
     return parent === undefined ? counts : counts.map((n, i) => (parents[i] === parent ? n : 0));
-  }
+  };
 
-  insert(input: Values): RecordOf<R> {
+  readonly insert = (input: Values): RecordOf<R> => {
     const values = this.#normalised(input, {});
     this.#checkReferences(values, undefined);
     const chosen = this.#record.choosesId ? (input.id as Id | undefined) : undefined;
@@ -146,9 +151,9 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     const record = { id, ...values };
     this.#append(this.#created, record);
     return this.#records.written(record) as RecordOf<R>;
-  }
+  };
 
-  update(id: Id, patch: Values, check?: Check<RecordOf<R>>): RecordOf<R> {
+  readonly update = (id: Id, patch: Values, check?: Check<RecordOf<R>>): RecordOf<R> => {
     const current = this.#records.existing(id, check as Check<Stored>);
     const values = this.#normalised(patch, current);
     const changed = this.#columns.filter(({ field }) => values[field] !== current[field]);
@@ -173,9 +178,9 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
       next,
     );
     return this.#records.written(next) as RecordOf<R>;
-  }
+  };
 
-  remove(id: Id, check?: Check<RecordOf<R>>): Id {
+  readonly remove = (id: Id, check?: Check<RecordOf<R>>): Id => {
     this.#records.existing(id, check as Check<Stored>);
     for (const holder of holdersOf(this.#record)) {
       if (this.#tableOf(holder.child)?.holds(holder, id)) throw stillReferred(this.#record, id, holder);
@@ -184,7 +189,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     this.#append(eventTypesOf(this.#record).deleted, { id });
     this.#records.forget(id);
     return id;
-  }
+  };
 
   has(id: Id): boolean {
     return this.#records.find(id) !== null;
