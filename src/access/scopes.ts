@@ -38,8 +38,6 @@ export const permits = ({ scopes }: Permissions, scope: string | undefined): boo
  * @throws FORBIDDEN naming all that are missing
  */
 export function requireScopes(principal: Permissions, scopes: readonly string[]): void {
-  // The common case: a key that may do everything.
-  if (principal.scopes === undefined) return;
   const missing = scopes.filter((scope) => !permits(principal, scope));
   if (missing.length > 0) throw scopesMissing(missing);
 }

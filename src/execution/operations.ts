@@ -204,9 +204,10 @@ export class Operations {
           const error = source.errors![0]!;
           throw error.originalError ?? error;
         }
-        const resolve = (event: unknown) =>
-          this.#finish(
-            execute({ ...args, contextValue: contextOfEvent(), rootValue: event }),
+        const resolve = async (event: unknown) =>
+          publicResult(
+            await execute({ ...args, contextValue: contextOfEvent(), rootValue: event }),
+            this.#report,
             context.requestId,
           );
         return resultsOf(source, resolve);
@@ -290,14 +291,18 @@ export class Operations {
     executorOf: (part: number) => Executor,
   ): MaybePromise<PublicResult> {
     context.webhooks = this.#receivers;
-    if (node.operation !== 'mutation') {
-      const result = executorOf(0)(ROOT, context);
-      return result instanceof Promise || result.errors
-        ? this.#finish(result, context.requestId)
-        : (result as Omit<ExecutionResult, 'errors'>);
-    }
-    const written = parts.map((part, n) => ({ field: writingField(part), execute: executorOf(n) }));
-    return this.#finish(mutate(context, written, variables), context.requestId);
+    const execute = (n: number) => (root: object, own: Context) => executorOf(n)(root, own);
+    const result =
+      node.operation === 'mutation'
+        ? mutate(
+            context,
+            parts.map((part, n) => ({ field: writingField(part), execute: execute(n) })),
+            variables,
+          )
+        : executorOf(0)(ROOT, context);
+    const publish = (settled: ExecutionResult) => publicResult(settled, this.#report, context.requestId);
+    if (result instanceof Promise) return result.then(publish);
+    return result.errors ? publish(result) : (result as Omit<ExecutionResult, 'errors'>);
   }
 
   /** @throws QUERY_TOO_COMPLEX */
@@ -315,12 +320,6 @@ export class Operations {
     if (!hasVariables && (data === null || this.#documents.reserve(operation.document, bytes)))
       plan.schemaData = data;
     return data;
-  }
-
-  #finish(result: MaybePromise<ExecutionResult>, requestId?: string): MaybePromise<PublicResult> {
-    return result instanceof Promise
-      ? result.then((settled) => publicResult(settled, this.#report, requestId))
-      : publicResult(result, this.#report, requestId);
   }
 }
 

@@ -32,11 +32,13 @@ export async function readBody(context: RequestContext, types: readonly string[]
   if (!acceptsContentType(type, types)) throw unsupported(types, `Content-Type: ${type}`);
   // Content codings are case-insensitive (RFC 9110 section 8.4.1).
   if (coding.toLowerCase() !== 'identity') throw unsupported(types, `Content-Encoding: ${coding}`);
-  if (expectsContinue(request)) response.writeContinue();
-  // What came with the head is parsed before the next microtask, so most bodies are whole by then.
+  if (headers.expect !== undefined && expectsContinue(request)) response.writeContinue();
+  // What came with the head is parsed before the next microtask, so most bodies are whole by then. Those in chunks are
+  // once the parser has seen their end.
   await undefined;
   if (isCut(request)) throw tooManyChunks();
-  if (!request.complete) return receiveBody(request);
+  if (!request.complete && request.readableLength !== Number(headers['content-length']))
+    return receiveBody(request);
   const body: Buffer = request.read() ?? NOTHING;
   if (body.length > MAX_BODY_BYTES) throw tooLarge();
   return body;

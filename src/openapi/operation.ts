@@ -3,7 +3,7 @@ import { deletionDescription } from '../schema/domain.ts';
 import type { Lifecycle } from '../schema/lifecycle.ts';
 import {
   acceptsIdempotencyKey,
-  bodyTypesOf,
+  BODY_TYPES,
   isExportable,
   MAX_EXPORT_SIZE,
   type Method,
@@ -42,7 +42,7 @@ export function describeOperation(
       requestBody: {
         required: !body.flat,
         content: Object.fromEntries(
-          bodyTypesOf(method).map((type) => [
+          BODY_TYPES[method].map((type) => [
             type,
             {
               schema: components.add('schemas', body.name, () => bodySchema(route, body)),

@@ -113,9 +113,8 @@ export const repeatableFields = ({ method, shape, body }: Route): readonly strin
     ? Object.keys(shape.fields).filter((name, n) => n === 0 || !(name in body.rules.shape))
     : [];
 
-/** The input of a mutation for a body that satisfies its rules. PUT replaces: what it leaves out is removed. */
-export function inputOf({ method, shape, body }: Route, content: object): object {
-  if (method !== 'PUT') return content;
+/** The input of a mutation for the body of a PUT that satisfies its rules, which removes what it leaves out. */
+export function inputOf({ shape, body }: Route, content: object): object {
   const removed = Object.entries(shape!.fields).filter(
     ([name, { required }]) => !required && name in body!.rules.shape && !(name in content),
   );
@@ -137,8 +136,12 @@ export const MAX_EXPORT_SIZE = 1_000_000;
 
 /** The media type of REST bodies, and of requests that name none. */
 const JSON_TYPES = ['application/json'];
-const PATCH_TYPES = [...JSON_TYPES, 'application/merge-patch+json'];
 
 /** The media types accepted for the body of a method. */
-export const bodyTypesOf = (method: Method): readonly string[] =>
-  method === 'PATCH' ? PATCH_TYPES : JSON_TYPES;
+export const BODY_TYPES: Readonly<Record<Method, readonly string[]>> = {
+  GET: JSON_TYPES,
+  POST: JSON_TYPES,
+  PUT: JSON_TYPES,
+  PATCH: [...JSON_TYPES, 'application/merge-patch+json'],
+  DELETE: JSON_TYPES,
+};

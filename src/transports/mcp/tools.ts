@@ -213,7 +213,7 @@ function readArguments(
   }
   if (body) {
     const parsed = parseInput(body.rules, withIntegerIds(shape!, others), issues);
-    if (parsed) variables.input = inputOf(route, parsed);
+    if (parsed) variables.input = route.method === 'PUT' ? inputOf(route, parsed) : parsed;
   }
   return { variables, issues };
 }

@@ -28,8 +28,10 @@ export class DocumentOperation implements RestOperation {
   readonly row: Route;
   readonly subject: UsageSubject;
   readonly #operation: RouteOperation;
-  /** The fields that a body may repeat if they are the record's, apart from its id. */
+  /** The fields that a body may repeat. */
   readonly #repeatable: readonly string[];
+  /** Those which have to be the record's, apart from its id. */
+  readonly #unchanging: readonly string[];
   readonly #types: Negotiation;
   readonly #exports: Exports;
   readonly #streams: EventStreams;
@@ -45,7 +47,8 @@ export class DocumentOperation implements RestOperation {
     this.row = route;
     this.#operation = new RouteOperation(route, operations);
     this.subject = { transport: 'rest', operations: this.#operation.charges };
-    this.#repeatable = repeatableFields(route).filter((name) => name !== idFieldOf(route.shape!));
+    this.#repeatable = repeatableFields(route);
+    this.#unchanging = this.#repeatable.filter((name) => name !== idFieldOf(route.shape!));
     this.#types = isExportable(route) ? LIST_TYPES : TYPES;
     this.#exports = exports;
     this.#streams = streams;
@@ -61,15 +64,15 @@ export class DocumentOperation implements RestOperation {
     const format = FORMATS[type]!;
     if (format === 'lines') return this.#export(context, session, parameters);
     const body = row.body && (await readObject(context, row));
-    const { variables, issues } = readInput(context, row, parameters, body);
+    const { variables, issues } = readInput(context, row, parameters, body, this.#repeatable);
     const call = callOf(context, session);
     if (issues.length > 0) {
       const error = validationFailed(issues);
       if (!body) throw error;
       return this.#operation.refuse(session, { ...parameters, body }, call, error);
     }
-    if (body && this.#repeatable.length > 0)
-      call.precondition = requireRepeated(call.precondition, this.#repeatable, body);
+    if (body && this.#unchanging.length > 0)
+      call.precondition = requireRepeated(call.precondition, this.#unchanging, body);
     const result =
       variables.wait === undefined
         ? this.#operation.run(session, variables, call)

@@ -4,18 +4,12 @@ import { ID_RULE, parseId } from '../../foundation/id.ts';
 import { readBody } from '../../http/body.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { asObject, parseJson } from '../../http/json.ts';
+import { hasParameter } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { parseInput } from '../../schema/input-rules.ts';
 import { type QueryParameter, readTexts } from '../../schema/parameter.ts';
-import {
-  acceptsIdempotencyKey,
-  bodyTypesOf,
-  inputOf,
-  type Route,
-  repeatableFields,
-} from '../../schema/route.ts';
+import { acceptsIdempotencyKey, BODY_TYPES, inputOf, type Route } from '../../schema/route.ts';
 import { idFieldOf } from '../../schema/shape.ts';
-import { int64FormatOf } from './media-types.ts';
 
 /** What a request passes to its operation: the variables of the document, and any issues with them. */
 export interface Input {
@@ -28,6 +22,7 @@ export interface Input {
  *
  * @param parameters path parameters
  * @param body of a route that has one
+ * @param repeatable the fields that it may repeat (`repeatableFields`)
  * @throws BAD_REQUEST if the query's percent-encoding is broken
  */
 export function readInput(
@@ -35,6 +30,7 @@ export function readInput(
   route: Route,
   parameters: Readonly<Record<string, string | undefined>>,
   body?: Readonly<Record<string, unknown>>,
+  repeatable: readonly string[] = [],
 ): Input {
   const issues: Issue[] = [];
   const variables = readQuery(context.query, route.query ?? [], issues);
@@ -48,7 +44,7 @@ export function readInput(
   if (key !== undefined && acceptsIdempotencyKey(route.method) && parseIdempotencyKey(key) === null)
     issues.push(IDEMPOTENCY_KEY_ISSUE);
   if (body) {
-    const fields = readFields(route, body, variables[route.pathParameter!], issues);
+    const fields = readFields(route, body, repeatable, variables[route.pathParameter!], issues);
     if (route.body!.flat) Object.assign(variables, fields);
     else variables.input = fields;
   }
@@ -94,11 +90,12 @@ function decode(text: string): string {
 function readFields(
   route: Route,
   body: Readonly<Record<string, unknown>>,
+  repeatable: readonly string[],
   id: unknown,
   issues: Issue[],
 ): object | undefined {
   const content = { ...body };
-  for (const name of repeatableFields(route)) {
+  for (const name of repeatable) {
     if (!Object.hasOwn(body, name)) continue;
     delete content[name];
     const { [name]: repeated } = body;
@@ -111,7 +108,7 @@ function readFields(
       issues.push({ path: name, message: 'must equal the id in the path' });
   }
   const parsed = parseInput(route.body!.rules, content, issues);
-  return parsed && inputOf(route, parsed);
+  return parsed && route.method === 'PUT' ? inputOf(route, parsed) : parsed;
 }
 
 /**
@@ -123,7 +120,8 @@ export async function readObject(
   context: RequestContext,
   { method, shape, body: row }: Route,
 ): Promise<Record<string, unknown>> {
-  const bytes = await readBody(context, bodyTypesOf(method));
+  const bytes = await readBody(context, BODY_TYPES[method]);
   const body = row?.flat && bytes.length === 0 ? {} : asObject(parseJson(bytes));
-  return int64FormatOf(context.headers['content-type']) === 'string' ? withIntegerIds(shape!, body) : body;
+  const hasTextIds = hasParameter(context.headers['content-type'], 'ieee754compatible=true');
+  return hasTextIds ? withIntegerIds(shape!, body) : body;
 }

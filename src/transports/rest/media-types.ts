@@ -1,5 +1,5 @@
 import type { Int64Format } from '../../execution/representation.ts';
-import { hasParameter, Negotiation } from '../../http/media-type.ts';
+import { Negotiation } from '../../http/media-type.ts';
 import { NDJSON } from '../../schema/route.ts';
 
 const JSON_TYPE = 'application/json';
@@ -29,7 +29,3 @@ export const TYPES = new Negotiation(
   [DEFAULT],
   NAMED.filter((type) => type !== NDJSON),
 );
-
-/** The format of a request body. Its Content-Type is known to be acceptable. */
-export const int64FormatOf = (contentType: string | undefined): Int64Format =>
-  hasParameter(contentType, 'ieee754compatible=true') ? 'string' : 'integer';
