@@ -6,7 +6,12 @@ import { type Shape, selectionOf } from '../../schema/shape.ts';
 import { count, date, schemaRef, text } from '../../schema/shape-fields.ts';
 import { USAGE_TRANSPORTS } from '../../store/store.ts';
 
-const DATE_SCHEMA = { type: 'string', format: 'date' } as const;
+/** How a day is given. */
+const DATE = {
+  schema: { type: 'string', format: 'date' },
+  rule: DATE_RULE,
+  read: (value: string) => parseDate(value) ?? undefined,
+} as const;
 
 /** What was counted, of a day and of an operation. */
 export const counts = {
@@ -43,13 +48,7 @@ const UsageOperation: Shape = {
   example: { operation: 'pets', transport: 'rest', requests: 100, units: 100, refused: 2 },
 };
 
-const dateParameter = (name: string, description: string): QueryParameter => ({
-  name,
-  description,
-  schema: DATE_SCHEMA,
-  rule: DATE_RULE,
-  read: (value) => parseDate(value) ?? undefined,
-});
+const dateParameter = (name: string, description: string): QueryParameter => ({ name, description, ...DATE });
 
 const common = {
   tag: 'Store',
@@ -99,12 +98,10 @@ export const usageOperations: Resource = {
       path: '/usage/{date}',
       pathParameter: 'date',
       pathValue: {
+        ...DATE,
         description: 'A day in UTC.',
-        schema: DATE_SCHEMA,
         example: '2026-11-22',
         namesRecord: false,
-        rule: DATE_RULE,
-        read: (value) => parseDate(value) ?? undefined,
       },
       kind: 'usage',
       summary: 'List what the API key did on one day',

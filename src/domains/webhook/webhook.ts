@@ -9,7 +9,6 @@ import {
   restDialect,
   boolean as yesOrNo,
 } from '../../foundation/validation.ts';
-import type { EventType } from '../../store/events.ts';
 import type { Webhook, WebhookAttempt, WebhookChange, WebhookSecret } from '../../store/webhooks.ts';
 import { EVENT_TYPES, type EventTypeName, fromEventTypeName, toEventTypeName } from '../event/event.ts';
 
@@ -17,19 +16,6 @@ import { EVENT_TYPES, type EventTypeName, fromEventTypeName, toEventTypeName } f
 export const MAX_URL_LENGTH = 2_048;
 /** How long the old secret signs too, in seconds. */
 export const GRACE = { default: 86_400, max: 604_800 };
-
-export interface NewWebhook {
-  url: string;
-  types?: readonly EventType[] | null;
-  after?: string;
-}
-
-export interface WebhookPatch {
-  url?: string | undefined;
-  types?: readonly EventType[] | null | undefined;
-  enabled?: boolean | undefined;
-  after?: string | undefined;
-}
 
 /** What is wrong with a URL, wherever it leads. */
 function faultsOf(text: string): string[] {
@@ -72,6 +58,8 @@ export const newWebhook = (dialect: InputDialect) =>
     after: dialect.optional(after()),
   });
 
+export type NewWebhook = z.output<ReturnType<typeof newWebhook>>;
+
 export const webhookPatch = (dialect: InputDialect) =>
   inputObject({
     url: url().optional(),
@@ -79,6 +67,8 @@ export const webhookPatch = (dialect: InputDialect) =>
     enabled: yesOrNo().optional(),
     after: after().optional(),
   });
+
+export type WebhookPatch = z.output<ReturnType<typeof webhookPatch>>;
 
 export const rotation = ({ optional }: InputDialect) =>
   inputObject({ grace: optional(integer(0, GRACE.max)) });

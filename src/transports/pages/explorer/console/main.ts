@@ -5,9 +5,9 @@ import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
 import { type Budget, secondsUntilLeft } from '../server.ts';
 import { counted, number } from '../words.ts';
-import { call, reason } from './api.ts';
+import { call, fill } from './api.ts';
 import { BudgetGauges } from './charts.ts';
-import { facts, h, moment, note } from './dom.ts';
+import { facts, h, moment } from './dom.ts';
 import { showEvents } from './events.ts';
 import { showUsage } from './usage.ts';
 import { showWebhooks } from './webhooks.ts';
@@ -84,10 +84,10 @@ function showBudget(budget: Budget): void {
   standing.className = isEmpty ? 'bad' : 'note';
 }
 
-async function showKey(root: HTMLElement): Promise<void> {
-  try {
+const showKey = (root: HTMLElement) =>
+  fill(root, 'The key is not shown.', async () => {
     const key = await call<KeyFacts>('GET', '/key');
-    root.replaceChildren(
+    return [
       facts([
         ['Name', key.name],
         ['Plan', key.plan],
@@ -99,12 +99,5 @@ async function showKey(root: HTMLElement): Promise<void> {
         ['Addresses', key.allow?.join(', ') ?? 'any'],
         ['Documents', key.documents ?? 'any'],
       ]),
-    );
-  } catch (error) {
-    const { state } = apiKey;
-    root.replaceChildren(
-      ...(state.kind === 'accepted' ? [facts([['Plan', state.budget.plan.toLowerCase()]])] : []),
-      note(`More about the key is not shown. ${reason(error)}`),
-    );
-  }
-}
+    ];
+  });

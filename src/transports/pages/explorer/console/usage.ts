@@ -1,5 +1,5 @@
 import { counted, number } from '../words.ts';
-import { call, reason } from './api.ts';
+import { call, fill } from './api.ts';
 import { chart } from './charts.ts';
 import { h, note } from './dom.ts';
 
@@ -37,29 +37,24 @@ export function showUsage(root: HTMLElement): void {
   const refresh = h('button', { type: 'button', onclick: () => void load() }, 'Refresh');
   root.replaceChildren(h('p', { class: 'controls' }, days, refresh), place, operations);
 
-  async function load(): Promise<void> {
-    operations.replaceChildren();
-    try {
-      const count = Number(days.value);
+  const load = () =>
+    fill(place, 'Usage is not shown.', async () => {
+      operations.replaceChildren();
       const today = Date.now();
-      const from = dateOf(today - (count - 1) * DAY);
-      const used = await call<UsageDay[]>('GET', `/usage?from=${from}&to=${dateOf(today)}`);
+      const dates = Array.from({ length: Number(days.value) }, (_, ago) => dateOf(today - ago * DAY));
+      const used = await call<UsageDay[]>('GET', `/usage?from=${dates.at(-1)}&to=${dates[0]}`);
       const byDate = new Map(used.map((day) => [day.date, day]));
-      const all = Array.from({ length: count }, (_, index) => dateOf(today - (count - 1 - index) * DAY));
-      place.replaceChildren(
+      const latest = used.at(-1);
+      if (latest) void loadDay(latest.date);
+      else operations.replaceChildren(note('Nothing was used in these days.'));
+      return [
         chart(
           'columns',
           'Units by day (UTC)',
-          all.toReversed().map((date) => barOf(date, byDate.get(date))),
+          dates.map((date) => barOf(date, byDate.get(date))),
         ),
-      );
-      const latest = used.at(-1);
-      if (latest) await loadDay(latest.date);
-      else operations.replaceChildren(note('Nothing was used in these days.'));
-    } catch (error) {
-      place.replaceChildren(note(`Usage is not shown. ${reason(error)}`));
-    }
-  }
+      ];
+    });
 
   const barOf = (date: string, { units = 0, refused = 0 }: Partial<UsageDay> = {}) => ({
     label: date.slice(5),
@@ -72,8 +67,8 @@ export function showUsage(root: HTMLElement): void {
     },
   });
 
-  async function loadDay(date: string): Promise<void> {
-    try {
+  const loadDay = (date: string) =>
+    fill(operations, '', async () => {
       const used = await call<UsageOperation[]>('GET', `/usage/${date}`);
       const bars = used.map(({ operation, transport, requests, units, refused }) => ({
         label: `${operation} (${transport})`,
@@ -81,15 +76,12 @@ export function showUsage(root: HTMLElement): void {
         second: refused,
         detail: `${counted(units, 'unit')}, ${counted(requests, 'request')}${refusals(refused)}`,
       }));
-      operations.replaceChildren(
+      return [
         bars.length > 0
           ? chart('rows', `By operation on ${date}`, bars)
           : note(`Nothing was used on ${date}.`),
-      );
-    } catch (error) {
-      operations.replaceChildren(note(reason(error)));
-    }
-  }
+      ];
+    });
 
   void load();
 }

@@ -1,4 +1,4 @@
-import { call, reason } from './api.ts';
+import { call, fill, reason } from './api.ts';
 import { type Content, facts, h, moment, note, table } from './dom.ts';
 
 interface Webhook {
@@ -35,18 +35,13 @@ export function showWebhooks(root: HTMLElement): void {
     place,
   );
 
-  async function load(): Promise<void> {
-    try {
+  const load = () =>
+    fill(place, 'Webhooks are not shown.', async () => {
       const webhooks = await call<Webhook[]>('GET', '/webhooks');
-      place.replaceChildren(
-        ...(webhooks.length > 0
-          ? webhooks.map((webhook) => show(webhook))
-          : [note('This key has no webhooks. POST /webhooks creates one.')]),
-      );
-    } catch (error) {
-      place.replaceChildren(note(`Webhooks are not shown. ${reason(error)}`));
-    }
-  }
+      return webhooks.length > 0
+        ? webhooks.map(show)
+        : [note('This key has no webhooks. POST /webhooks creates one.')];
+    });
   void load();
 }
 
@@ -76,8 +71,8 @@ function show(webhook: Webhook): HTMLElement {
       await call('PATCH', path, patch);
       return text;
     });
-  const loadAttempts = async () => {
-    try {
+  const loadAttempts = () =>
+    fill(attempts, '', async () => {
       const last = await call<WebhookAttempt[]>('GET', `${path}/attempts`);
       const rows = last.map((attempt): Content[] => [
         moment(attempt.time),
@@ -85,15 +80,12 @@ function show(webhook: Webhook): HTMLElement {
         outcome(attempt),
         `${attempt.ms} ms`,
       ]);
-      attempts.replaceChildren(
+      return [
         rows.length > 0
           ? table(`Last attempts to ${webhook.url}`, ['Time', 'Event', 'Outcome', 'Duration'], rows)
           : note('There have been no attempts.'),
-      );
-    } catch (error) {
-      attempts.replaceChildren(note(reason(error)));
-    }
-  };
+      ];
+    });
 
   function render(current: Webhook): void {
     const { enabled, failing, disabledReason } = current;
