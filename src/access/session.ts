@@ -164,11 +164,13 @@ export class Session {
    * @param units the cost of the request
    * @param mutations number of writing fields; all of them pass or none
    * @param bytes how much of a request of price 0 was read. Beyond the free work of a second it costs a unit.
+   * @param documents how many were read of them
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
-  admit(units: number, mutations: number, bytes = 0): MaybePromise<void> {
+  admit(units: number, mutations: number, bytes = 0, documents = 1): MaybePromise<void> {
     const max = PLANS[this.principal.plan].mutationsPerSecond;
-    if (units === 0) return andThen(this.#doFreeWork(bytes), (isFree) => this.charge(isFree ? 0 : 1));
+    if (units === 0)
+      return andThen(this.#doFreeWork(bytes, documents), (isFree) => this.charge(isFree ? 0 : 1));
     if (max === null || mutations === 0) return this.charge(units);
     const limit = this.#limit('mutations', max);
     return andThen(this.#counters.window.take(limit, mutations), (refusal) => {
@@ -210,9 +212,9 @@ export class Session {
   }
 
   /** @returns whether it is within the free work of this second, or paid for */
-  async #doFreeWork(bytes: number): Promise<boolean> {
+  async #doFreeWork(bytes: number, documents = 1): Promise<boolean> {
     if (this.#prepaid > 0) return true;
-    const work = Math.max(1, Math.ceil(bytes / FREE_BYTES));
+    const work = Math.max(documents, Math.ceil(bytes / FREE_BYTES));
     if (!this.#hasRoomForFreeWork(work)) return false;
     for (const limit of this.#freeWork()) await this.#counters.window.take(limit, work);
     return true;

@@ -23,6 +23,8 @@ const MAX_BATCH_SIZE = 10;
  * each selected field (`a: minute { b: limit }` has two), within its allowance.
  */
 const FREE_TOKENS = { base: 150, perField: 4 };
+/** What a further document of a batch takes besides its tokens, in tokens: a new one is validated on its own. */
+const TOKENS_PER_DOCUMENT = 100;
 
 /** One operation of a request: either ready to run, or refused with these errors. */
 export type AdmissionResult = PreparedOperation | OperationRefused;
@@ -46,6 +48,8 @@ export interface Admission {
   charges: UsageSubject['operations'];
   /** Number of writing fields in the whole request. */
   mutations: number;
+  /** How many different documents it has that are free; 1 unless it is a batch. */
+  documents: number;
   batch: boolean;
   /** The parameters of each operation, without unknown ones. */
   requests: OperationRequest[];
@@ -215,7 +219,9 @@ function admissionOf(
     throw new AppError('QUERY_TOO_COMPLEX', what);
   }
   const isLong = bytes > ALLOWANCES.bytesRead.free;
-  if (isLarge(free) || (cost === 0 && isLong)) cost++;
+  const documents = batch ? freeDocuments(operations, requests) : 1;
+  const isMuch = free.tokens + TOKENS_PER_DOCUMENT * (documents - 1) > ALLOWANCES.tokens.free;
+  if (isLarge(free) || isMuch || (cost === 0 && isLong)) cost++;
   // One literal: a spread of half of it takes 4 µs.
   return {
     operations,
@@ -224,11 +230,18 @@ function admissionOf(
     charges,
     isLarge: isLarge(all) || isLong,
     mutations,
+    documents,
     batch,
     name: names.length > 0 ? names.join(',') : undefined,
     rootField: rootField ?? OTHER,
   };
 }
+
+/** How many different documents of price 0 there are. */
+const freeDocuments = (operations: readonly AdmissionResult[], requests: Admission['requests']): number =>
+  new Set(
+    requests.filter((_, n) => (operations[n] as PreparedOperation).cost === 0).map(({ query }) => query),
+  ).size;
 
 const isLarge = ({ tokens, fields }: { tokens: number; fields: number }): boolean =>
   tokens > Math.min(ALLOWANCES.tokens.free, FREE_TOKENS.base + FREE_TOKENS.perField * fields);

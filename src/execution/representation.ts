@@ -1,5 +1,5 @@
 import { RESOURCES } from '../domains/routes.ts';
-import { integerOf, parseId } from '../foundation/id.ts';
+import { type Id, integerOf, parseId } from '../foundation/id.ts';
 import {
   jsonOf,
   listOf,
@@ -77,11 +77,12 @@ export const recordOfForm = (type: string, form: object): Record<string, unknown
 export function withIntegerIds(
   { fields }: Shape,
   body: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(body).map(([name, value]) => {
-      const isId = Object.hasOwn(fields, name) && fields[name]!.kind === 'int64';
-      return [name, isId && typeof value === 'string' && parseId(value) !== null ? integerOf(value) : value];
-    }),
+): Readonly<Record<string, unknown>> {
+  const ids = Object.keys(fields).filter(
+    (name) => fields[name]!.kind === 'int64' && Object.hasOwn(body, name) && isDigits(body[name]),
   );
+  if (ids.length === 0) return body;
+  return { ...body, ...Object.fromEntries(ids.map((name) => [name, integerOf(body[name] as Id)])) };
 }
+
+const isDigits = (value: unknown): boolean => typeof value === 'string' && parseId(value) !== null;

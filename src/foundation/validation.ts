@@ -76,11 +76,13 @@ export const boolean = () => z.boolean({ error: required('must be true or false'
 export const inputObject = <T extends z.ZodRawShape>(shape: T) =>
   z.strictObject(shape, { error: () => 'must be an object' });
 
+export const UNKNOWN_FIELD_RULE = 'is not a known field';
+
 /** Converts the issues of zod, one per field. */
 export const issuesOf = (issues: readonly z.core.$ZodIssue[]): Issue[] =>
   issues.flatMap((issue) => {
     const path = issue.path.map(String);
     if (issue.code !== 'unrecognized_keys')
       return [{ path: path.join('.') || 'body', message: issue.message }];
-    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not a known field' }));
+    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: UNKNOWN_FIELD_RULE }));
   });

@@ -2,7 +2,7 @@ import type { StandardSchemaV1 } from '@pothos/plugin-validation';
 import { type GraphQLInputType, getNamedType } from 'graphql';
 import type { z } from 'zod';
 import type { Issue } from '../foundation/errors.ts';
-import { issuesOf } from '../foundation/validation.ts';
+import { issuesOf, UNKNOWN_FIELD_RULE } from '../foundation/validation.ts';
 
 /** What inputs were parsed to before their operation runs. */
 const parsed = new WeakMap<object, object>();
@@ -20,13 +20,29 @@ export function parseInput(
   into: Issue[],
   path?: string,
 ): object | undefined {
-  const { data, error } = rules.safeParse(input);
-  if (error) {
-    const issues = issuesOf(error.issues);
-    into.push(...issues.map((issue) => (path && issue.path === 'body' ? { ...issue, path } : issue)));
-    return undefined;
-  }
-  return rememberParsed(data);
+  const { known, unknown } = withoutUnknown(rules, input);
+  const { data, error } = rules.safeParse(known);
+  for (const issue of issuesOf(error?.issues ?? []))
+    into.push(path && issue.path === 'body' ? { ...issue, path } : issue);
+  for (const name of unknown) into.push({ path: name, message: UNKNOWN_FIELD_RULE });
+  return error || unknown.length > 0 ? undefined : rememberParsed(data);
+}
+
+/** Separates unknown fields, of which zod takes twice as long to list thousands as they took to read. */
+function withoutUnknown(
+  { shape }: z.ZodObject,
+  input: unknown,
+): { known: unknown; unknown: readonly string[] } {
+  if (typeof input !== 'object' || input === null || Array.isArray(input))
+    return { known: input, unknown: [] };
+  const unknown: string[] = [];
+  for (const name in input) if (!Object.hasOwn(shape, name)) unknown.push(name);
+  if (unknown.length === 0) return { known: input, unknown };
+  const known = Object.keys(shape).filter((name) => Object.hasOwn(input, name));
+  return {
+    known: Object.fromEntries(known.map((name) => [name, (input as Record<string, unknown>)[name]])),
+    unknown,
+  };
 }
 
 /** Lets resolvers have a parsed input as it is. @param input it may also be given as */

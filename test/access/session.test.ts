@@ -157,10 +157,10 @@ describe('Session.admitFree', () => {
 
 describe('free work', () => {
   /** A request that turns out to cost nothing. @returns the units it was charged */
-  const free = async (bytes: number, address?: string): Promise<number> => {
+  const free = async (bytes: number, address?: string, documents?: number): Promise<number> => {
     const current = await session(address);
     await current.begin('perhaps free');
-    await current.admit(0, 0, bytes);
+    await current.admit(0, 0, bytes, documents);
     return current.units;
   };
   const chargesOf = async (count: number, bytes: number, address?: string) => {
@@ -181,6 +181,11 @@ describe('free work', () => {
     expect((await errorOf(() => free(1))).code).toBe('RATE_LIMITED');
     clock.advance(1_000);
     expect(await free(1)).toBe(0);
+  });
+
+  it('is counted by documents, if they are many', async () => {
+    for (let n = 0; n < 12; n++) expect(await free(1_000, undefined, 10)).toBe(0);
+    expect(await free(1)).toBe(1);
   });
 
   it('is limited for an address too, whichever of its keys asks', async () => {

@@ -229,6 +229,13 @@ describe('operation cost', () => {
     expect(await cost({ query: `{ rateLimit { ${aliases(50, 'minute { limit }')} } }` })).toBe(0);
     expect(await cost(new Array(10).fill({ query: '{ rateLimit { plan } }' }))).toBe(0);
     expect(await cost(new Array(10).fill({ query: skipped(40) }))).toBe(1);
+    const different = (length: number) =>
+      Array.from({ length }, (_, n) => ({ query: `{ __typename } #${n}` }));
+    expect(await cost(different(5))).toBe(0);
+    expect(await cost(different(6))).toBe(1);
+    const paid = Array.from({ length: 9 }, (_, n) => ({ query: `{ pet(id: ${n + 1}) { id } }` }));
+    expect(await cost([...different(9), paid[0]])).toBe(2);
+    expect(await cost([...different(1), ...paid])).toBe(9);
     expect(await cost({ query: '{ __typename }' }, 12_000)).toBe(0);
     expect(await cost({ query: '{ __typename }' }, 12_001)).toBe(1);
     expect(await cost({ query: '{ pet(id: 1) { id } }' }, 99_999)).toBe(1);

@@ -107,7 +107,7 @@ export class GraphQLTransport implements Transport {
     const operation = subscriptionIn(admission);
     if (operation) return this.#subscribe(context, session, admission, operation);
     session.subject = { transport: 'graphql', operations: admission.charges };
-    await session.admit(admission.cost, admission.mutations, request.bytes);
+    await session.admit(admission.cost, admission.mutations, request.bytes, admission.documents);
     if (isLarge(admission) && type === undefined) {
       throw new AppError(
         'NOT_ACCEPTABLE',

@@ -94,10 +94,10 @@ function readFields(
   id: unknown,
   issues: Issue[],
 ): object | undefined {
-  const content = { ...body };
-  for (const name of repeatable) {
-    if (!Object.hasOwn(body, name)) continue;
-    delete content[name];
+  const given = repeatable.filter((name) => Object.hasOwn(body, name));
+  const content = given.length > 0 ? { ...body } : body;
+  for (const name of given) {
+    delete (content as Record<string, unknown>)[name];
     const { [name]: repeated } = body;
     if (name !== idFieldOf(route.shape!)) {
       const { fields } = route.shape!;
@@ -119,7 +119,7 @@ function readFields(
 export async function readObject(
   context: RequestContext,
   { method, shape, body: row }: Route,
-): Promise<Record<string, unknown>> {
+): Promise<Readonly<Record<string, unknown>>> {
   const bytes = await readBody(context, BODY_TYPES[method]);
   const body = row?.flat && bytes.length === 0 ? {} : asObject(parseJson(bytes));
   const hasTextIds = hasParameter(context.headers['content-type'], 'ieee754compatible=true');
