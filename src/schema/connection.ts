@@ -1,6 +1,6 @@
 import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, Prefix, RecordOf } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../store/table.ts';
@@ -66,13 +66,6 @@ export interface ConnectionSource<T extends { id: Id }> {
   pageOf: (page: PageRequest) => MaybePromise<Page<T>>;
   count: () => MaybePromise<number>;
 }
-
-/** A list known to be empty, for which the database need not be queried. */
-const emptySource = <T extends { id: Id }>(): ConnectionSource<T> => ({
-  sort: DEFAULT_SORT,
-  pageOf: () => ({ items: [], hasMore: false }),
-  count: () => 0,
-});
 
 /** An item of a connection. Its cursor is computed on demand. */
 class Edge<T extends { id: Id }> {
@@ -166,7 +159,7 @@ export class Connection<T extends { id: Id }> {
         order: { field: order.field, descending: order.descending, [`${side}Value` as const]: value },
       }),
     });
-    return page instanceof Promise ? page.then(({ hasMore }) => hasMore) : page.hasMore;
+    return andThen(page, ({ hasMore }) => hasMore);
   }
 }
 
@@ -175,9 +168,7 @@ function connect<T extends { id: Id }>(
   request: PageRequest,
   source: ConnectionSource<T>,
 ): MaybePromise<Connection<T>> {
-  const page = source.pageOf(request);
-  if (page instanceof Promise) return page.then((found) => new Connection(found, request, source));
-  return new Connection(page, request, source);
+  return andThen(source.pageOf(request), (page) => new Connection(page, request, source));
 }
 
 /** A filter as clients give it: with the beginning of a text that records are found by. */
@@ -217,7 +208,8 @@ export function childConnection<R extends AnyRecord>(
 ): MaybePromise<Connection<RecordOf<R>>> {
   const { page: request, sort, filter } = listRequest(record, args, given);
   // Otherwise a hundred aliases could count the children of a hundred other parents.
-  if ((filter[field] ?? parent) !== parent) return connect<RecordOf<R>>(request, emptySource());
+  if ((filter[field] ?? parent) !== parent)
+    return connect(request, { sort, pageOf: () => ({ items: [], hasMore: false }), count: () => 0 });
   const rest = (filter[field] === undefined ? filter : without(field, filter)) as FilterOf<R>;
   return connect(request, {
     sort,

@@ -1,6 +1,6 @@
 import { MAX_CURSOR_LENGTH } from '../foundation/cursor.ts';
 import type { Issue } from '../foundation/errors.ts';
-import { type Choices, type Field, INT64_SCHEMA, type JsonSchema } from '../foundation/fields.ts';
+import { type Choices, INT64_SCHEMA, type JsonSchema } from '../foundation/fields.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
@@ -92,65 +92,6 @@ export const limit: QueryParameter = {
   read: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= MAX_PAGE_SIZE ? Number(text) : undefined),
 };
 
-/** The order that a request asks for. */
-const sortIn = (record: AnyRecord, finders: readonly string[], given: GivenTexts): Sort =>
-  sortFor(
-    record,
-    given.get('sort')?.[0],
-    finders.find((name) => given.has(name)),
-  );
-
-const afterParameter = (record: AnyRecord, finders: readonly string[]): QueryParameter => ({
-  name: 'after',
-  type: 'String',
-  description:
-    'The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page.',
-  // Not int64 or text: generated clients in Go cannot send a value of either type.
-  schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
-  rule: (given) =>
-    sortIn(record, finders, given) === DEFAULT_SORT
-      ? `must be an integer from 0 to ${MAX_INT64}`
-      : 'must come from the Link of a page with the same sort',
-  read: (text, given) =>
-    text === '0' || positionOf(record, sortIn(record, finders, given), text) ? text : undefined,
-});
-
-function sortParameter(
-  record: AnyRecord,
-  view: string | undefined,
-  finders: readonly string[],
-): QueryParameter {
-  const names = sortsOf(record, view).map(({ name }) => name);
-  const finderIn = (given: GivenTexts) => finders.find((name) => given.has(name));
-  return {
-    name: 'sort',
-    type: `${view === undefined ? record.type : capitalised(view)}Sort`,
-    key: view ?? record.kind,
-    description:
-      'The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.',
-    schema: { type: 'string', enum: names, default: DEFAULT_SORT.name },
-    rule: (given) => {
-      const finder = finderIn(given);
-      return finder === undefined ? `must be one of ${names.join(', ')}` : finderRule(finder);
-    },
-    read: (text, given) => {
-      const finder = finderIn(given);
-      const allowed = finder === undefined ? names : [finder, `-${finder}`];
-      return allowed.includes(text) ? text : undefined;
-    },
-  };
-}
-
-const finderParameter = (record: AnyRecord, name: string, field: Field): QueryParameter => ({
-  name,
-  type: 'String',
-  key: record.kind,
-  description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
-  schema: field.inputSchema ?? field.schema,
-  rule: `must have ${field.limits}, without control characters`,
-  read: (text) => (prefixOf(field, text) ? text : undefined),
-});
-
 /**
  * The parameters that every list of a record has: how it is searched and ordered, and which page of it.
  *
@@ -158,13 +99,52 @@ const finderParameter = (record: AnyRecord, name: string, field: Field): QueryPa
  */
 export function listParameters(record: AnyRecord, view?: string): readonly QueryParameter[] {
   const finders = findersOf(record, view);
-  const names = finders.map(([name]) => name);
-  return [
-    ...finders.map(([name, field]) => finderParameter(record, name, field)),
-    sortParameter(record, view, names),
-    limit,
-    afterParameter(record, names),
-  ];
+  const sorts = sortsOf(record, view).map(({ name }) => name);
+  const finderIn = (given: GivenTexts) => finders.find(([name]) => given.has(name))?.[0];
+  /** The order that a request asks for. */
+  const sortIn = (given: GivenTexts): Sort => sortFor(record, given.get('sort')?.[0], finderIn(given));
+  const sort: QueryParameter = {
+    name: 'sort',
+    type: `${view === undefined ? record.type : capitalised(view)}Sort`,
+    key: view ?? record.kind,
+    description:
+      'The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.',
+    schema: { type: 'string', enum: sorts, default: DEFAULT_SORT.name },
+    rule: (given) => {
+      const finder = finderIn(given);
+      return finder === undefined ? `must be one of ${sorts.join(', ')}` : finderRule(finder);
+    },
+    read: (text, given) => {
+      const finder = finderIn(given);
+      const allowed = finder === undefined ? sorts : [finder, `-${finder}`];
+      return allowed.includes(text) ? text : undefined;
+    },
+  };
+  const after: QueryParameter = {
+    name: 'after',
+    type: 'String',
+    description:
+      'The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page.',
+    // Not int64 or text: generated clients in Go cannot send a value of either type.
+    schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
+    rule: (given) =>
+      sortIn(given) === DEFAULT_SORT
+        ? `must be an integer from 0 to ${MAX_INT64}`
+        : 'must come from the Link of a page with the same sort',
+    read: (text, given) => (text === '0' || positionOf(record, sortIn(given), text) ? text : undefined),
+  };
+  const byName = finders.map(
+    ([name, field]): QueryParameter => ({
+      name,
+      type: 'String',
+      key: record.kind,
+      description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
+      schema: field.inputSchema ?? field.schema,
+      rule: `must have ${field.limits}, without control characters`,
+      read: (text) => (prefixOf(field, text) ? text : undefined),
+    }),
+  );
+  return [...byName, sort, limit, after];
 }
 
 /**

@@ -25,7 +25,7 @@ import {
 import { insertionOf } from './insertion.ts';
 import { lockDataFile } from './ownership.ts';
 import { dropIndexes, prepareRecords } from './record-schema.ts';
-import { Records } from './records.ts';
+import { RecordReads, type Stored } from './records.ts';
 import { migrate } from './schema.ts';
 import { createFile } from './sqlite-store.ts';
 import { documentLists } from './trusted-documents.ts';
@@ -98,20 +98,15 @@ async function* batchesOf<T>(read: (after: T | undefined) => readonly T[]): Asyn
   }
 }
 
-type Stored = { id: string } & Record<string, unknown>;
-
 function recordPart(db: SqliteConnection, record: AnyRecord): DumpPart {
   const { plural } = record;
-  const stored = new Records<Stored>(db, record, 0);
+  const stored = new RecordReads(db, record, { require() {} }, 0);
   const { many, row } = insertionOf(record);
   return {
     name: plural,
     rule: recordRule(record),
     ascends: true,
-    batches: () =>
-      batchesOf<Stored>(
-        (last) => stored.pages({ equal: [] }, { limit: BATCH_SIZE, after: last?.id })[0]!.items,
-      ),
+    batches: () => batchesOf<Stored>((last) => stored.page({}, { limit: BATCH_SIZE, after: last?.id }).items),
     add(rows) {
       db.run(many, [JSON.stringify(rows.map((values) => row(values.id as string, values)))]);
     },

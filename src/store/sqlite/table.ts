@@ -1,7 +1,6 @@
 import { unknownReference } from '../../foundation/errors.ts';
 import type { Field } from '../../foundation/fields.ts';
 import type { Id } from '../../foundation/id.ts';
-import type { Meter } from '../../foundation/meter.ts';
 import {
   type AnyRecord,
   holdersOf,
@@ -13,35 +12,25 @@ import {
 import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
 import { type EventType, eventTypesOf, updateTypeOf } from '../events.ts';
 import type { Folding } from '../folding.ts';
-import type { Check, Page, PageRequest, Table } from '../table.ts';
-import { type Column, columnName, columnsOf, foldedColumnsOf } from './columns.ts';
-import { type Where, whereOf } from './conditions.ts';
+import type { Check, Table } from '../table.ts';
+import { type Column, foldedColumnsOf } from './columns.ts';
+import { whereOf } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
-import { Counts } from './counts.ts';
 import type { Append } from './event-log.ts';
 import type { AssignIds } from './ids.ts';
 import { insertionOf } from './insertion.ts';
-import { Records } from './records.ts';
+import { RecordReads } from './records.ts';
 
 type Values = Readonly<Record<string, unknown>>;
-/** A record of any kind. */
-type Stored = Record<string, unknown> & { id: Id };
-
 /**
  * The records of one kind in the embedded engine. Every method is synchronous. Writes that consist of several
  * statements are transactions or savepoints, so none is left half done.
  */
-export class SqliteTable<R extends AnyRecord> implements Table<R> {
-  readonly #db: SqliteConnection;
-  readonly #record: R;
+export class SqliteTable<R extends AnyRecord> extends RecordReads<R> implements Table<R> {
   readonly #tableOf: (record: AnyRecord) => SqliteTable<AnyRecord>;
   readonly #append: Append;
-  readonly #folding: Folding;
-  readonly #columns: readonly Column[];
   /** With the folded forms of names. */
   readonly #stored: readonly Column[];
-  readonly #records: Records<Stored>;
-  readonly #counts: Counts;
   readonly #ids: AssignIds;
   readonly #references: ReturnType<typeof referencesOf>;
   readonly #created: EventType;
@@ -63,141 +52,75 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     ids: AssignIds,
     cacheSize: number,
   ) {
-    this.#db = db;
-    this.#record = record;
+    super(db, record, folding, cacheSize);
     this.#tableOf = tableOf;
     this.#append = append;
-    this.#folding = folding;
-    this.#columns = columnsOf(record);
-    this.#stored = [...this.#columns, ...foldedColumnsOf(record)];
-    this.#records = new Records(db, record, cacheSize);
-    this.#counts = new Counts(db, record);
+    this.#stored = [...this.columns, ...foldedColumnsOf(record)];
     this.#references = referencesOf(record);
     this.#created = eventTypesOf(record).created;
     this.#insertion = insertionOf(record);
     this.#ids = ids;
   }
 
-  readonly peek = (id: Id): RecordOf<R> | undefined => {
-    return this.#records.peek(id) as RecordOf<R> | undefined;
-  };
-
-  readonly byIds = (ids: readonly Id[]): (RecordOf<R> | null)[] => {
-    return this.#records.byIds(ids) as (RecordOf<R> | null)[];
-  };
-
-  readonly page = (filter: Values, request: PageRequest, meter?: Meter): Page<RecordOf<R>> => {
-    return this.#records.pages(this.#where(filter, request), request, meter)[0] as Page<never>;
-  };
-
-  readonly pagesByParent = (
-    field: string,
-    parents: readonly Id[],
-    filter: Values,
-    request: PageRequest,
-    meter?: Meter,
-  ): Page<RecordOf<R>>[] => {
-    const where = this.#where(filter, request);
-    return this.#records.pages(where, request, meter, {
-      column: columnName(field),
-      parents,
-    }) as Page<never>[];
-  };
-
-  /** Must be called when another connection has written this record. */
-  forget(id: Id): void {
-    this.#records.forget(id);
-  }
-
-  /** Must be called when the order of records has changed without a write. */
-  forgetPages(): void {
-    this.#records.forgetPages();
-  }
-
-  /** @throws UNAVAILABLE while names that it needs are being folded */
-  #where(filter: Values, request?: PageRequest): Where {
-    const where = whereOf(this.#columns, filter);
-    if (where?.prefix || request?.order?.field !== undefined) this.#folding.require(this.#record);
-    return where;
-  }
-
-  readonly count = (filter: Values, meter?: Meter): number => {
-    const where = this.#where(filter);
-    return where ? this.#counts.count(where, meter) : 0;
-  };
-
-  readonly countsByParent = (
-    field: string,
-    parents: readonly Id[],
-    filter: Values,
-    meter?: Meter,
-  ): number[] => {
-    const { [field]: parent, ...others } = filter;
-    const where = this.#where(others);
-    if (!where) return parents.map(() => 0);
-    const counts = this.#counts.countsByParent(columnName(field), parents, where, meter);
-    return parent === undefined ? counts : counts.map((n, i) => (parents[i] === parent ? n : 0));
-  };
-
   readonly insert = (input: Values): RecordOf<R> => {
     const values = this.#normalised(input, {});
     this.#checkReferences(values, undefined);
-    const chosen = this.#record.choosesId ? (input.id as Id | undefined) : undefined;
-    if (chosen !== undefined && this.#records.find(chosen)) throw idTaken(this.#record, chosen);
+    const chosen = this.record.choosesId ? (input.id as Id | undefined) : undefined;
+    if (chosen !== undefined && this.find(chosen)) throw idTaken(this.record, chosen);
     this.#checkUnique(values, NO_ID);
-    const id = this.#ids(this.#db, chosen, (id) =>
-      this.#db.insert(this.#insertion, this.#insertion.row(id, values)),
+    const id = this.#ids(this.db, chosen, (id) =>
+      this.db.insert(this.#insertion, this.#insertion.row(id, values)),
     );
     const record = { id, ...values };
     this.#append(this.#created, record);
-    return this.#records.written(record) as RecordOf<R>;
+    return this.written(record);
   };
 
   readonly update = (id: Id, patch: Values, check?: Check<RecordOf<R>>): RecordOf<R> => {
-    const current = this.#records.existing(id, check as Check<Stored>);
+    const current = this.existing(id, check);
     const values = this.#normalised(patch, current);
-    const changed = this.#columns.filter(({ field }) => values[field] !== current[field]);
+    const changed = this.columns.filter(({ field }) => values[field] !== current[field]);
     if (changed.length === 0) return current as RecordOf<R>;
     this.#checkReferences(values, current);
-    if (this.#record.unique.some((fields) => changed.some(({ field }) => fields.includes(field))))
+    if (this.record.unique.some((fields) => changed.some(({ field }) => fields.includes(field))))
       this.#checkUnique(values, id);
     // SQLite rewrites the indexes of every column in the statement, so what stays the same is left out.
     const written = this.#stored.filter(
       ({ field, stored }) => stored(values[field]) !== stored(current[field]),
     );
-    this.#db.run(
-      `update ${this.#record.plural} set ${written.map(({ name }) => `${name} = ?`).join(', ')} where id = ?`,
+    this.db.run(
+      `update ${this.record.plural} set ${written.map(({ name }) => `${name} = ?`).join(', ')} where id = ?`,
       [...written.map(({ field, stored }) => stored(values[field])), BigInt(id)],
     );
     const next = { id, ...values };
     this.#append(
       updateTypeOf(
-        this.#record,
+        this.record,
         changed.map(({ field }) => field),
       ),
       next,
     );
-    return this.#records.written(next) as RecordOf<R>;
+    return this.written(next);
   };
 
   readonly remove = (id: Id, check?: Check<RecordOf<R>>): Id => {
-    this.#records.existing(id, check as Check<Stored>);
-    for (const holder of holdersOf(this.#record)) {
-      if (this.#tableOf(holder.child)?.holds(holder, id)) throw stillReferred(this.#record, id, holder);
+    this.existing(id, check);
+    for (const holder of holdersOf(this.record)) {
+      if (this.#tableOf(holder.child)?.holds(holder, id)) throw stillReferred(this.record, id, holder);
     }
-    this.#db.run(`delete from ${this.#record.plural} where id = ?`, [BigInt(id)]);
-    this.#append(eventTypesOf(this.#record).deleted, { id });
-    this.#records.forget(id);
+    this.db.run(`delete from ${this.record.plural} where id = ?`, [BigInt(id)]);
+    this.#append(eventTypesOf(this.record).deleted, { id });
+    this.forget(id);
     return id;
   };
 
   has(id: Id): boolean {
-    return this.#records.find(id) !== null;
+    return this.find(id) !== null;
   }
 
   /** Whether a record of this table holds off the deletion of its parent. */
   holds({ field, holds }: Referrer, parent: Id): boolean {
-    const where = whereOf(this.#columns, { ...holds.where, [field]: parent })!;
+    const where = whereOf(this.columns, { ...holds.where, [field]: parent })!;
     return this.#exists(where.equal, NO_ID);
   }
 
@@ -205,14 +128,14 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
   #exists(equal: readonly (readonly [string, Value])[], except: Id): boolean {
     const conditions = ['id <> ?', ...equal.map(([name]) => `${name} = ?`)].join(' and ');
     const params = [BigInt(except), ...equal.map(([, value]) => value)];
-    const sql = `select 1 from ${this.#record.plural} where ${conditions} limit 1`;
-    return this.#db.value(sql, params) !== undefined;
+    const sql = `select 1 from ${this.record.plural} where ${conditions} limit 1`;
+    return this.db.value(sql, params) !== undefined;
   }
 
   /** The values of a record after a change (null removes, undefined keeps), without absent ones. */
   #normalised(change: Values, current: Values): Values {
     const values: Record<string, unknown> = {};
-    for (const { field, declaration, stored, read } of this.#columns) {
+    for (const { field, declaration, stored, read } of this.columns) {
       const given = change[field];
       const value = given === undefined ? (current[field] ?? defaultOf(declaration)) : given;
       // A round trip normalises instants. Adding 0 turns -0 into 0.
@@ -237,13 +160,13 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
 
   /** @throws CONFLICT if another record has the same values in fields that are unique together */
   #checkUnique(values: Values, id: Id): void {
-    for (const fields of this.#record.unique) {
+    for (const fields of this.record.unique) {
       if (fields.some((field) => values[field] === undefined)) continue;
       const { equal } = whereOf(
-        this.#columns,
+        this.columns,
         Object.fromEntries(fields.map((field) => [field, values[field]])),
       )!;
-      if (this.#exists(equal, id)) throw notUnique(this.#record, fields);
+      if (this.#exists(equal, id)) throw notUnique(this.record, fields);
     }
   }
 }
