@@ -4,7 +4,7 @@ import type { JsonSchema } from '../foundation/fields.ts';
 import { type AnyRecord, holdersOf, referencesOf } from '../foundation/record.ts';
 import { acceptsIdempotencyKey, type Route } from '../schema/route.ts';
 import { type Components, refTo } from './components.ts';
-import { ResponseHeaders } from './headers.ts';
+import { caching, describeHeaders, lifecycle } from './headers.ts';
 
 /** The record that an operation is about; undefined if it is about something else. */
 export const recordOfKind = (kind: string | undefined): AnyRecord | undefined =>
@@ -80,17 +80,19 @@ function describeError(
   const lasting = deprecation !== undefined && !BEFORE_ROUTING.has(status);
   const name = `${codes.map(pascal).join('Or')}${replays ? 'OrReplay' : ''}${lasting ? 'OfDeprecated' : ''}`;
   return components.add('responses', name, () => {
-    const headers = new ResponseHeaders(components).addCaching(false);
-    if (status === 401) headers.add('WWW-Authenticate');
-    if (status === 429 || status === 503) headers.add('Retry-After');
-    // Only a ban ends.
-    if (status === 403) headers.add('Retry-After', false);
-    if (status === 409 && replays) headers.add('Retry-After', false);
-    if (replays) headers.add('Idempotency-Replayed', false);
-    if (lasting) headers.addLifecycle(status < 500 && status !== 403);
+    const isPassing = status === 429 || status === 503;
+    // Of what is forbidden only a ban ends, and of conflicts only a call that still runs.
+    const mayPass = status === 403 || (status === 409 && replays);
+    const headers = describeHeaders(components, {
+      ...caching(false),
+      'WWW-Authenticate': status === 401 || undefined,
+      'Retry-After': isPassing || (mayPass ? false : undefined),
+      'Idempotency-Replayed': replays ? false : undefined,
+      ...(lasting && lifecycle(status < 500 && status !== 403)),
+    });
     return {
       description: codes.map((code) => `\`${code}\`: ${ERRORS[code].when}`).join('\n\n'),
-      headers: headers.toJson(),
+      headers,
       content: {
         'application/json': {
           schema: refTo('schemas', 'Error'),

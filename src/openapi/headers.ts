@@ -91,51 +91,39 @@ const HEADERS = {
   },
 } as const satisfies Record<string, JsonSchema>;
 
-export type HeaderName = keyof typeof HEADERS;
+/** Whether each header of a response is required; those that are undefined it has not. */
+type Presence = { readonly [Name in keyof typeof HEADERS]?: boolean | undefined };
 
-const EVERYWHERE: readonly HeaderName[] = [
-  'X-Request-Id',
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
-  'RateLimit-Policy',
-  'RateLimit',
-];
-const CACHING: readonly HeaderName[] = ['Cache-Control', 'Vary'];
-const LIFECYCLE: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Link'];
+/** The headers of every response. */
+const EVERYWHERE: Presence = {
+  'X-Request-Id': true,
+  'X-RateLimit-Limit': true,
+  'X-RateLimit-Remaining': true,
+  'X-RateLimit-Reset': true,
+  'RateLimit-Policy': true,
+  RateLimit: true,
+};
 
-/** The headers of one response, as references to shared components. */
-export class ResponseHeaders {
-  readonly #components: Components;
-  readonly #headers: Record<string, JsonSchema> = {};
+/** The headers of every response to a read. */
+export const caching = (required = true): Presence => ({ 'Cache-Control': required, Vary: required });
 
-  /** Starts with the headers of every response. */
-  constructor(components: Components) {
-    this.#components = components;
-    for (const name of EVERYWHERE) this.add(name);
-  }
+/** The headers of every response of a deprecated operation after routing. */
+export const lifecycle = (required = true): Presence => ({
+  Deprecation: required,
+  Sunset: required,
+  Link: required,
+});
 
-  add(name: HeaderName, required = true): this {
-    this.#headers[name] = this.#components.add('headers', required ? name : `Optional-${name}`, {
-      ...(required && { required }),
-      ...HEADERS[name],
-    });
-    return this;
-  }
-
-  /** Adds the headers of every response to a read. */
-  addCaching(required = true): this {
-    for (const name of CACHING) this.add(name, required);
-    return this;
-  }
-
-  /** Adds the headers of every response of a deprecated operation after routing. */
-  addLifecycle(required = true): this {
-    for (const name of LIFECYCLE) this.add(name, required);
-    return this;
-  }
-
-  toJson(): JsonSchema {
-    return this.#headers;
-  }
-}
+/** Describes the headers of one response, as references to shared components. */
+export const describeHeaders = (components: Components, presence: Presence): JsonSchema =>
+  Object.fromEntries(
+    Object.entries({ ...EVERYWHERE, ...presence })
+      .filter(([, required]) => required !== undefined)
+      .map(([name, required]) => [
+        name,
+        components.add('headers', required ? name : `Optional-${name}`, {
+          ...(required && { required }),
+          ...HEADERS[name as keyof typeof HEADERS],
+        }),
+      ]),
+  );

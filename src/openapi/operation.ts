@@ -15,7 +15,7 @@ import {
 import { schemaNameOf } from '../schema/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors, recordOfKind } from './errors.ts';
-import { ResponseHeaders } from './headers.ts';
+import { caching, describeHeaders, lifecycle } from './headers.ts';
 import { describeParameters } from './parameters.ts';
 import { bodyExample, bodySchema } from './schemas.ts';
 
@@ -123,18 +123,19 @@ const day = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 function describeSuccess(route: Route, routes: readonly Route[], components: Components): JsonSchema {
   const { status, shape, list, method, deprecation } = route;
-  const headers = new ResponseHeaders(components);
-  if (method === 'GET') headers.addCaching();
   const exportable = isExportable(route);
-  if (shape) headers.add('ETag', !exportable);
-  if (exportable) headers.add('X-Accel-Buffering', false);
-  if (list && list !== 'whole') headers.add('Link', list === 'log');
-  if (status === 201) headers.add('Location');
-  if (acceptsIdempotencyKey(method)) headers.add('Idempotency-Replayed', false);
-  if (deprecation) headers.addLifecycle();
+  const headers = describeHeaders(components, {
+    ...(method === 'GET' && caching()),
+    ETag: shape && !exportable,
+    'X-Accel-Buffering': exportable ? false : undefined,
+    Link: linkOf(route),
+    Location: status === 201 || undefined,
+    'Idempotency-Replayed': acceptsIdempotencyKey(method) ? false : undefined,
+    ...(deprecation && lifecycle()),
+  });
   return {
     description: { 200: 'OK.', 201: 'Created.', 204: 'Deleted.' }[status],
-    headers: headers.toJson(),
+    headers,
     ...(shape && {
       content: {
         'application/json': {
@@ -168,9 +169,16 @@ function linksFrom({ kind }: Route, routes: readonly Route[]): JsonSchema {
   );
 }
 
-function describeNotModified({ list, deprecation }: Route, components: Components): JsonSchema {
-  const headers = new ResponseHeaders(components).addCaching().add('ETag');
-  if (list && list !== 'whole') headers.add('Link', list === 'log');
-  if (deprecation) headers.addLifecycle();
-  return { description: 'Not modified: If-None-Match names the current version.', headers: headers.toJson() };
-}
+/** Whether every page has a link to the next; undefined if none has. */
+const linkOf = ({ list }: Route): boolean | undefined =>
+  list && list !== 'whole' ? list === 'log' : undefined;
+
+const describeNotModified = (route: Route, components: Components): JsonSchema => ({
+  description: 'Not modified: If-None-Match names the current version.',
+  headers: describeHeaders(components, {
+    ...caching(),
+    ETag: true,
+    Link: linkOf(route),
+    ...(route.deprecation && lifecycle()),
+  }),
+});

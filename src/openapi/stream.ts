@@ -3,7 +3,7 @@ import type { Stream } from '../schema/route.ts';
 import { schemaNameOf } from '../schema/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors } from './errors.ts';
-import { ResponseHeaders } from './headers.ts';
+import { caching, describeHeaders } from './headers.ts';
 import { describeQueryParameters } from './parameters.ts';
 
 const LAST_EVENT_ID = {
@@ -31,7 +31,7 @@ export function describeStream(stream: Stream, components: Components): JsonSche
     responses: {
       200: {
         description: `The data of each event is a \`${schemaNameOf(shape)}\` as JSON on one line.`,
-        headers: new ResponseHeaders(components).addCaching().add('X-Accel-Buffering').toJson(),
+        headers: describeHeaders(components, { ...caching(), 'X-Accel-Buffering': true }),
         content: {
           'text/event-stream': {
             schema: {

@@ -121,10 +121,16 @@ function eventSelection({
 /** Event ids are opaque text rather than int64. */
 const OPAQUE = { opaque: true };
 
-const eventArgs = {
-  after: 'Only events after this one',
-  types: 'Only events of these types.',
-};
+/** The arguments that select events. @param begin where to begin without a place */
+const selectionArgs = (begin: string) =>
+  builder.args((t) => ({
+    after: t.id({ description: `Only events after this one; by default, ${begin}.`, extensions: OPAQUE }),
+    types: t.field({
+      type: [EventTypeType],
+      description: 'Only events of these types.',
+      extensions: withRule(typesRule),
+    }),
+  }));
 
 builder.subscriptionType({ description: 'Root type of all subscriptions, delivered as server-sent events.' });
 
@@ -133,13 +139,7 @@ builder.subscriptionFields((t) => ({
     type: EventRef,
     description:
       'Every write as it is committed. Costs 1 unit to open, and for every 100 events the cost of the selection for 100 rows.',
-    args: {
-      after: t.arg.id({
-        description: `${eventArgs.after}; by default, events from now on.`,
-        extensions: OPAQUE,
-      }),
-      types: t.arg({ type: [EventTypeType], description: eventArgs.types, extensions: withRule(typesRule) }),
-    },
+    args: selectionArgs('events from now on'),
     subscribe: (_root, args, context) => context.followEvents!(eventSelection(args)),
     resolve: (event) => event,
   }),
@@ -151,11 +151,7 @@ builder.queryFields((t) => ({
     description:
       'The event log: every change, once, in commit order. To miss nothing, pass the `endCursor` of the last page as `after`.',
     args: {
-      after: t.arg.id({
-        description: `${eventArgs.after}; by default, from the oldest event kept.`,
-        extensions: OPAQUE,
-      }),
-      types: t.arg({ type: [EventTypeType], description: eventArgs.types, extensions: withRule(typesRule) }),
+      ...selectionArgs('from the oldest event kept'),
       first: t.arg.int({
         description: 'Number of events, 1 to 100; defaults to 20.',
         extensions: withRule(pageSizeRule),

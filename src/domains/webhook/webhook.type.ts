@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { InputRef } from '@pothos/core';
 import { PLANS } from '../../access/plans.ts';
 import { notFound, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
@@ -145,6 +146,9 @@ const ID = builder.args((t) => ({
   id: t.id({ required: true, description: 'The id of the webhook.', extensions: OPAQUE }),
 }));
 
+const inputOf = <T extends object>(type: InputRef<T>, description: string) =>
+  builder.args((t) => ({ input: t.field({ type, required: true, description, extensions: OPAQUE }) }));
+
 /** The check of a write against If-Match. */
 const unchangedWebhook = (context: Context) => {
   const check = unchanged('Webhook', context);
@@ -173,14 +177,7 @@ builder.mutationFields((t) => ({
     type: WebhookType,
     description:
       'Creates a webhook, which sends every event from now on to a URL (Standard Webhooks 1.0.0). The result has its secret.',
-    args: {
-      input: t.arg({
-        type: NewWebhookInput,
-        required: true,
-        description: 'The webhook.',
-        extensions: OPAQUE,
-      }),
-    },
+    args: inputOf(NewWebhookInput, 'The webhook.'),
     resolve: (writer, args, context) => {
       const input = args.input as NewWebhook;
       const { store, principal, now } = context;
@@ -196,15 +193,7 @@ builder.mutationFields((t) => ({
   updateWebhook: t.field({
     type: WebhookType,
     description: 'Updates a webhook. Ends a running wait.',
-    args: {
-      ...ID,
-      input: t.arg({
-        type: WebhookPatchInput,
-        required: true,
-        description: 'The changes.',
-        extensions: OPAQUE,
-      }),
-    },
+    args: { ...ID, ...inputOf(WebhookPatchInput, 'The changes.') },
     resolve: (writer, args, context) => {
       const input = args.input as WebhookPatch;
       const update = change(({ webhookWrites }) => {

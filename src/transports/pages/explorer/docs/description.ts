@@ -28,11 +28,8 @@ interface ErrorBody {
   status: number;
 }
 
-/** What a reader should know about stability, by `x-stability`. */
-const STABILITY: Record<string, { color: string; about: string }> = {
-  beta: { color: '#1f5f99', about: '**Beta**: details may change within version 1.' },
-  experimental: { color: '#6929c4', about: '**Experimental**: may change or disappear at any time.' },
-};
+/** The colours of marks for stability. The description says what they mean. */
+const COLORS: Record<string, string> = { beta: '#1f5f99', experimental: '#6929c4' };
 
 export const NOT_TRIED =
   'The specification disables the try-it panel for this operation. Use a request sample instead.';
@@ -100,14 +97,11 @@ function describeForPeople(
   hasGraphiql: boolean,
 ): void {
   const stability = String(operation['x-stability']);
-  const known = STABILITY[stability];
+  const color = COLORS[stability];
   const sunset = operation['x-sunset'];
   const badges: { name: string; color: string }[] = [];
   const notes: string[] = [];
-  if (known) {
-    badges.push({ name: stability, color: known.color });
-    notes.push(known.about);
-  }
+  if (color !== undefined) badges.push({ name: stability, color });
   if (sunset) badges.push({ name: `sunset ${sunset}`, color: '#a2191f' });
   if (operation['x-explorer-enabled'] === false) notes.push(`**${NOT_TRIED}**`);
   notes.push(operation.description ?? '');
