@@ -23,6 +23,9 @@ export function inOwnTurn(work: () => void, isUrgent = false): void {
 /** Resolves in a turn of its own. */
 export const ownTurn = (): Promise<void> => new Promise((resolve) => inOwnTurn(resolve));
 
+/** The same for work that others wait for. */
+export const urgentTurn = (): Promise<void> => new Promise((resolve) => inOwnTurn(resolve, true));
+
 function next(): void {
   wasUrgent = urgent.length > 0 && !(wasUrgent && waiting.length > 0);
   try {

@@ -8,6 +8,7 @@ import {
   deferred,
   type MaybePromise,
 } from '../../foundation/maybe-promise.ts';
+import { inOwnTurn, MAX_TURN } from '../../foundation/turns.ts';
 import { noteOpened } from './ownership.ts';
 
 /**
@@ -77,8 +78,9 @@ export class SqliteConnection {
   #closed = false;
   #group: Group | undefined;
   #inGroup = false;
-  /** Resolves when the connection that has a transaction of its own has ended it. */
-  #held: Promise<void> | undefined;
+  /** Whether writes wait for those of another connection. */
+  #isHeld = false;
+  readonly #writers: (() => void)[] = [];
   /** Rows that the next statement inserts first. */
   #waiting: { insertion: Insertion; rows: JsonValue[][] } | undefined;
 
@@ -176,7 +178,7 @@ export class SqliteConnection {
       else this.#statement(insertion.many).run([JSON.stringify(rows)]);
     } catch (error) {
       // Those that gave the rows went on as if they were there.
-      if (this.#inTransaction) this.#db.exec('rollback');
+      if (this.isInTransaction) this.#db.exec('rollback');
       if (this.#group && !this.#inGroup) this.#failGroup(this.#group, error);
       else throw translated(error);
     }
@@ -225,7 +227,7 @@ export class SqliteConnection {
       this.#collector.truncate(collected);
       this.#waiting = undefined;
       // When the disk is full, SQLite rolls back on its own.
-      if (this.#inTransaction)
+      if (this.isInTransaction)
         this.exec(depth === 0 ? 'rollback' : `rollback to s${depth}; release s${depth}`);
       if (this.#changes !== changesBefore) for (const forget of this.#rollbackListeners) forget();
       throw error;
@@ -233,28 +235,53 @@ export class SqliteConnection {
     return attempt(() => andThen(begin() as MaybePromise<Awaited<T>>, end), undo) as T;
   }
 
+  /** False once it is closed: libsql ends the process if it is asked then. */
+  get isInTransaction(): boolean {
+    return !this.#closed && this.#db.inTransaction;
+  }
+
   /**
    * Runs work that writes through another connection of this process. Until it ends, what writes through this one
    * waits, in order, whereas reads see what was committed before.
    */
-  async hold<T>(work: () => MaybePromise<T>): Promise<T> {
-    while (this.#held) await this.#held;
-    const { promise, resolve } = deferred();
-    this.#held = promise;
-    try {
-      this.#commitOpenGroup();
-      this.checkFile();
-      return await work();
-    } finally {
-      this.#held = undefined;
-      resolve();
-    }
+  hold<T>(work: () => MaybePromise<T>): MaybePromise<T> {
+    return this.whenFree(async () => {
+      this.#isHeld = true;
+      try {
+        this.#commitOpenGroup();
+        this.checkFile();
+        return await work();
+      } finally {
+        this.#release();
+      }
+    });
   }
 
   /** Runs a write as soon as no other connection is held for: at once if there is none. */
-  whenFree<T>(write: () => T): MaybePromise<T> {
-    return this.#held ? this.#held.then(() => this.whenFree(write)) : write();
+  whenFree<T>(write: () => MaybePromise<T>): MaybePromise<T> {
+    if (!this.#isHeld) return write();
+    return new Promise((resolve, reject) => {
+      this.#writers.push(() => {
+        try {
+          resolve(write());
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
   }
+
+  /** Lets those write who have waited, until one of them holds the connection again. */
+  readonly #release = (): void => {
+    const began = performance.now();
+    this.#isHeld = false;
+    while (this.#writers.length > 0 && !this.#isHeld) {
+      this.#writers.shift()!();
+      if (this.#isHeld || performance.now() - began < MAX_TURN) continue;
+      this.#isHeld = true;
+      inOwnTurn(this.#release, true);
+    }
+  };
 
   /**
    * Group commit: runs a write in one transaction with the others of this turn of the event loop, and
@@ -263,7 +290,7 @@ export class SqliteConnection {
    * a `transaction` guarantees that.
    */
   async groupCommit<T>(work: () => T): Promise<T> {
-    while (this.#held) await this.#held;
+    if (this.#isHeld) return this.whenFree(() => this.groupCommit(work));
     const group = this.#group ?? this.#openGroup();
     let result: T;
     this.#inGroup = true;
@@ -271,7 +298,7 @@ export class SqliteConnection {
       result = work();
     } catch (error) {
       // Some errors make SQLite roll back the whole transaction, including the writes of others.
-      if (!this.#inTransaction) this.#failGroup(group, error);
+      if (!this.isInTransaction) this.#failGroup(group, error);
       throw error;
     } finally {
       this.#inGroup = false;
@@ -319,7 +346,7 @@ export class SqliteConnection {
     this.#depth = 0;
     this.#collector.truncate(0);
     this.#waiting = undefined;
-    if (this.#inTransaction) this.exec('rollback');
+    if (this.isInTransaction) this.exec('rollback');
     for (const forget of this.#rollbackListeners) forget();
     group.reject(error);
   }
@@ -345,18 +372,13 @@ export class SqliteConnection {
     // libsql keeps the file open until its statements are garbage collected, so closing does not checkpoint
     // the WAL.
     try {
-      if (this.#inTransaction) this.#db.exec('rollback');
+      if (this.isInTransaction) this.#db.exec('rollback');
       this.#db.exec('pragma wal_checkpoint(truncate)');
     } finally {
       this.#closed = true;
       this.#statements.clear();
       this.#db.close();
     }
-  }
-
-  /** libsql ends the process if a closed connection is asked. */
-  get #inTransaction(): boolean {
-    return !this.#closed && this.#db.inTransaction;
   }
 
   #statement(sql: string): Statement {

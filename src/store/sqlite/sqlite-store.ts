@@ -13,6 +13,7 @@ import { foldNames } from './folding.ts';
 import { idempotency } from './idempotency.ts';
 import { assignIdsOf } from './ids.ts';
 import { refuseUnfinishedImport } from './import-progress.ts';
+import { OwnTransactions } from './own-transactions.ts';
 import { lockDataFile, type Ownership } from './ownership.ts';
 import { prepareRecords } from './record-schema.ts';
 import { LATEST, migrate } from './schema.ts';
@@ -125,10 +126,13 @@ export function openSqliteStore(options: SqliteOptions) {
         append(type, changed);
       };
     };
-    return { connection, ...openOver(connection, appendFor, () => 0) };
+    const { transaction, once } = openOver(connection, appendFor, () => 0);
+    return { connection, transactions: new OwnTransactions(db, connection), transaction, once };
   };
   let opened: ReturnType<typeof openOwn> | undefined;
   const own = () => {
+    // SQLite would create a file that is gone.
+    if (!opened) db.checkFile();
     opened ??= openOwn();
     return opened;
   };
@@ -142,15 +146,15 @@ export function openSqliteStore(options: SqliteOptions) {
   const once = <T>(
     call: IdempotentCall,
     work: (transaction: Transaction) => MaybePromise<T>,
-  ): Promise<Outcome<T>> =>
-    call.takesTime
-      ? db.hold(() => own().once(call, work))
-      : db.groupCommit(() => shared.once(call, work) as Outcome<T>);
-  const transaction = <T>(work: (transaction: Transaction) => MaybePromise<T>): Promise<T> =>
-    db.hold(() => {
-      const { connection, transaction } = own();
-      return connection.transaction(() => work(transaction));
-    });
+  ): Promise<Outcome<T>> => {
+    if (!call.takesTime) return db.groupCommit(() => shared.once(call, work) as Outcome<T>);
+    const { transactions, once } = own();
+    return transactions.run(() => once(call, work));
+  };
+  const transaction = <T>(work: (transaction: Transaction) => MaybePromise<T>): Promise<T> => {
+    const { transactions, transaction } = own();
+    return transactions.run(() => work(transaction));
+  };
 
   return {
     engine: 'sqlite',

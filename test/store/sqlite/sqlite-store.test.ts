@@ -580,12 +580,14 @@ describe('ids at the end of the int64 range', () => {
 
 describe('a transaction that takes time', () => {
   /** A transaction that has written a category and waits. */
-  const begin = (store: SqliteStore) => {
-    const { promise, resolve } = deferred();
+  const begin = async (store: SqliteStore) => {
+    const [begun, { promise, resolve }] = [deferred(), deferred()];
     const ended = store.transaction(async ({ table }) => {
       await table(Category).insert({ name: 'Within' });
+      begun.resolve();
       await promise;
     });
+    await begun.promise;
     return { ended, resolve };
   };
 
@@ -598,7 +600,7 @@ describe('a transaction that takes time', () => {
     };
     await store.webhookWrites.createWebhook(webhook, 1);
     store.addDocuments([{ list: 'l', id: 'd', hash: 'h', text: '{ x }', addedAt: 1 }]);
-    const { ended, resolve } = begin(store);
+    const { ended, resolve } = await begin(store);
     const { progress } = webhook;
     const days = [{ date: '2026-11-23', operations: [] }];
     const waiting = [
@@ -637,7 +639,7 @@ describe('a transaction that takes time', () => {
       onEnd() {},
     });
     await store.table(Category).insert({ name: 'Before' });
-    const { ended, resolve } = begin(store);
+    const { ended, resolve } = await begin(store);
     const after = store.table(Category).insert({ name: 'After' });
     await new Promise(setImmediate);
     expect(told).toEqual([['1 Before']]);
@@ -648,7 +650,7 @@ describe('a transaction that takes time', () => {
 
   it('is taken back if the store is closed, which saves usage all the same', async () => {
     const store = open({ busyTimeout: 10_000 });
-    const { ended, resolve } = begin(store);
+    const { ended, resolve } = await begin(store);
     const limits = { perMinute: 5, perDay: 1_000 };
     store.charge({ apiKeyId: 'k', limits, cost: 1, now: 1_000_000 });
     store.close();
