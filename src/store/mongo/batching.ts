@@ -11,11 +11,11 @@ interface Call<A, R> {
  * Collects calls made within one turn of the event loop into one command. Many connections are read per turn,
  * and most of a command's cost is fixed.
  *
- * @param run handles a batch and returns the results in order
+ * @param run handles a batch and returns the results in order, or an error instead of one
  * @param max maximum batch size
  */
 export function batch<A, R>(
-  run: (all: readonly A[]) => Promise<readonly R[]>,
+  run: (all: readonly A[]) => Promise<readonly (R | Error)[]>,
   max = 1_000,
 ): (one: A) => Promise<R> {
   const batchScheduleFn = (send: () => void) => void setImmediate(send);

@@ -7,6 +7,10 @@ import { type CounterDocument, countersCollection, type IdSequences } from './id
 /** Used ids to skip per query. */
 const MAX_RUN_LENGTH = 1000;
 
+/** The id of the document that reserves an id, padded so that they sort numerically. */
+export const reservationOf = (name: string, key: bigint): string =>
+  `${name}/${String(key).padStart(19, '0')}`;
+
 export type ChosenIds = ReturnType<typeof createChosenIds>;
 
 /**
@@ -18,43 +22,33 @@ export type ChosenIds = ReturnType<typeof createChosenIds>;
 export function createChosenIds({ db, options }: Database, ids: IdSequences, name: string) {
   const counters = db.collection<CounterDocument>(countersCollection.name);
   const records = db.collection<{ _id: Key }>(name);
+  const idOnly = { ...options, projection: { _id: 1 } } as const;
 
-  /** Padded so that reservations sort numerically. */
-  const reservation = (key: bigint): string => `${name}/${String(key).padStart(19, '0')}`;
+  const reservation = (key: bigint): string => reservationOf(name, key);
 
   /** The last of the consecutive used ids starting at this one; undefined if this one is free. */
   async function endOfRun(key: bigint): Promise<bigint | undefined> {
-    const [reserved, taken] = await Promise.all([
-      isReserved(key),
-      records.findOne({ _id: key }, { ...options, projection: { _id: 1 } }),
-    ]);
+    const [reserved, taken] = await Promise.all([isReserved(key), records.findOne({ _id: key }, idOnly)]);
     if (!reserved && !taken) return undefined;
     const used = new Set<string>();
     const range = {
-      ...options,
-      projection: { _id: 1 },
+      ...idOnly,
       sort: { _id: 1 },
       limit: MAX_RUN_LENGTH,
       batchSize: MAX_RUN_LENGTH + 1,
     } as const;
-    for (const { _id } of await counters
-      .find({ _id: { $gte: reservation(key), $lte: reservation(MAX_INT64) } }, range)
-      .toArray()) {
-      used.add(_id);
-    }
-    for (const { _id } of await records.find({ _id: { $gte: key } }, range).toArray()) {
+    const within = { $gte: reservation(key), $lte: reservation(MAX_INT64) };
+    for (const { _id } of await counters.find({ _id: within }, range).toArray()) used.add(_id);
+    for (const { _id } of await records.find({ _id: { $gte: key } }, range).toArray())
       used.add(reservation(BigInt(_id)));
-    }
     let last = key;
     while (last < MAX_INT64 && used.has(reservation(last + 1n))) last += 1n;
     return last;
   }
 
-  /** Whether a client has ever chosen this id. */
-  async function isReserved(key: bigint): Promise<boolean> {
-    const found = await counters.findOne({ _id: reservation(key) }, { ...options, projection: { _id: 1 } });
-    return found !== null;
-  }
+  /** Whether there is a reservation of this id. @param condition besides */
+  const isReserved = async (key: bigint, condition: object = {}): Promise<boolean> =>
+    (await counters.findOne({ _id: reservation(key), ...condition }, idOnly)) !== null;
 
   return {
     /** The next id that is neither reserved nor in use. */
@@ -87,9 +81,6 @@ export function createChosenIds({ db, options }: Database, ids: IdSequences, nam
     },
 
     /** Whether an id has been chosen and its record deleted again since it was assigned. */
-    async wasUsed(key: bigint): Promise<boolean> {
-      const filter = { _id: reservation(key), value: { $exists: true } };
-      return (await counters.findOne(filter, { ...options, projection: { _id: 1 } })) !== null;
-    },
+    wasUsed: (key: bigint): Promise<boolean> => isReserved(key, { value: { $exists: true } }),
   };
 }

@@ -19,6 +19,7 @@ import { DAY } from '../usage.ts';
 import { mongoApiKeys } from './api-keys.ts';
 import { createAttempts } from './attempts.ts';
 import { createChangeEvents } from './change-events.ts';
+import { reservationOf } from './chosen-ids.ts';
 import { IMPORTED_VERSION, type RecordDocument, toKey } from './collection.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { DocumentCodec } from './documents.ts';
@@ -68,7 +69,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
   /** Rows of a collection in the order of their ids. */
   async function* batches<D extends Document>(
     name: string,
-    toRow: (document: D) => DumpRow,
+    toRows: (document: D) => DumpRow | readonly DumpRow[],
     where: Document = {},
   ): AsyncGenerator<readonly DumpRow[]> {
     const collection = db.collection<Document>(name);
@@ -83,7 +84,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
         })
         .toArray();
       if (found.length === 0) return;
-      yield found.map((document) => toRow(document as unknown as D));
+      yield found.flatMap((document) => toRows(document as unknown as D));
       last = found.at(-1)!._id;
     }
   }
@@ -132,7 +133,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
       }));
       yield sequences.map(({ name, last }) => ({ records: name, last: String(last) }));
       for (const { name, last } of sequences) {
-        const reserved = { _id: { $gt: reservation(name, last), $lt: `${name}0` } };
+        const reserved = { _id: { $gt: reservationOf(name, last), $lt: `${name}0` } };
         yield* batches<CounterDocument>(
           countersCollection.name,
           ({ _id }) => ({ records: name, chosen: String(BigInt(_id.slice(name.length + 1))) }),
@@ -154,7 +155,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
       const chosen = all.filter((row) => row.chosen !== undefined);
       await insert(
         countersCollection.name,
-        chosen.map(({ records: name, chosen }) => ({ _id: reservation(name, BigInt(chosen!)) })),
+        chosen.map(({ records: name, chosen }) => ({ _id: reservationOf(name, BigInt(chosen!)) })),
       );
     },
     isEmpty: () => true,
@@ -184,12 +185,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
   const usageHistory: DumpPart = {
     name: usageHistoryCollection.name,
     rule: USAGE_HISTORY_RULE,
-    async *batches() {
-      for await (const documents of batches<UsageDayDocument>(usageHistoryCollection.name, (document) => ({
-        rows: rowsOf(document),
-      })))
-        yield documents.flatMap(({ rows }) => rows as UsageHistoryRow[]);
-    },
+    batches: () => batches<UsageDayDocument>(usageHistoryCollection.name, rowsOf),
     add: (rows) => history.importUsage(rows as unknown as readonly UsageHistoryRow[]),
     isEmpty: () => isEmpty(usageHistoryCollection.name),
   };
@@ -229,6 +225,3 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
     close: () => database.client.close(),
   };
 }
-
-/** As `chosen-ids.ts` writes them: padded, so that they sort numerically. */
-const reservation = (name: string, key: bigint): string => `${name}/${String(key).padStart(19, '0')}`;

@@ -21,7 +21,7 @@ import { DocumentCodec } from './documents.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
 import type { Holds } from './holds.ts';
 import type { IdSequences } from './ids.ts';
-import { createInsert, type Duplicate } from './inserts.ts';
+import { createInsert } from './inserts.ts';
 import { RecordReads } from './records.ts';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -111,12 +111,13 @@ export class MongoTable {
 
   /** @param taken the error if the id is taken */
   async #insertUnique(document: RecordDocument, attempt: Attempt, taken: Error): Promise<void> {
-    const duplicate = await this.#insertDocument(document, attempt);
-    if (duplicate) throw this.#violation(duplicate) ?? taken;
+    await this.#insertDocument(document, attempt).catch((error) => {
+      throw isDuplicateKey(error) ? (this.#violation(error) ?? taken) : error;
+    });
   }
 
   /** The error for a violated rule of uniqueness; undefined if the duplicate is the id. */
-  #violation({ message }: Duplicate): Error | undefined {
+  #violation({ message }: Error): Error | undefined {
     const fields = this.#record.unique.find((fields: readonly string[]) =>
       message.includes(`${fields.join('_1_')}_1`),
     );
