@@ -15,8 +15,8 @@ export default defineConfig({
     isolate: false,
     // What a file leaves in its worker is there for the next ones. Fails before the machine is short of memory.
     execArgv: ['--max-old-space-size=2048'],
-    // One more than a small machine has processors: tests also wait for databases, browsers and servers.
-    maxWorkers: 3,
+    // Twice what a small machine has processors: tests also wait for databases, browsers, servers and deadlines.
+    maxWorkers: 4,
     // Ends what hangs. It says nothing about speed, since other programs may have the processors.
     testTimeout: 60_000,
     hookTimeout: 60_000,

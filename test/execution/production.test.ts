@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
  * graphql-js.
  */
 const PROGRAM = `
-  await import('./src/execution/production.ts');
+  await import('./dist/execution/production.js');
   const { isSchema } = await import('graphql');
   const found = (() => {
     try { return isSchema({ get [Symbol.toStringTag]() { return 'GraphQLSchema' } }) } catch { return 'twice' }
@@ -16,7 +16,7 @@ const PROGRAM = `
 
 const run = (NODE_ENV: string | undefined) => {
   const { NODE_ENV: _ours, ...env } = process.env;
-  const args = ['--import', 'tsx', '--input-type=module', '--eval', PROGRAM];
+  const args = ['--input-type=module', '--eval', PROGRAM];
   const output = execFileSync(process.execPath, args, { env: { ...env, ...(NODE_ENV && { NODE_ENV }) } });
   return JSON.parse(output.toString());
 };

@@ -15,7 +15,7 @@ describe('parseJson', () => {
         fc.pre(!/\d[.eE]|\d{16}/.test(text.replace(/"(?:[^"\\]|\\.)*"/g, '')));
         expect(read(text)).toEqual(JSON.parse(text));
       }),
-      { numRuns: cases(200, 1_000) },
+      { numRuns: cases(100, 1_000) },
     );
   });
 
@@ -61,7 +61,7 @@ describe('parseJson', () => {
           expect((error as { code: string }).code).toBe('BAD_REQUEST');
         }
       }),
-      { numRuns: cases(200, 1_000) },
+      { numRuns: cases(100, 1_000) },
     );
   });
 });

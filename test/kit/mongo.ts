@@ -77,9 +77,12 @@ async function findServer(workers: number): Promise<TestServer | null> {
   const mongod = await onPath('mongod');
   if (mongod) return together([await startMongod(mongod)]);
   const secantus = await secantusBinary();
-  // It does one thing at a time, so that workers would wait for each other.
-  if (secantus)
-    return together(await Promise.all(Array.from({ length: workers }, () => startSecantus(secantus))));
+  // It does one thing at a time, so that workers would wait for each other. Who follows events from the oldest one has
+  // to pass those of all tests that it still has.
+  if (secantus) {
+    const start = () => startSecantus(secantus, { oplogEntries: 10_000 });
+    return together(await Promise.all(Array.from({ length: workers }, start)));
+  }
   const server = await startMemoryServer();
   return server && together([server]);
 }

@@ -16,7 +16,8 @@ import { engines } from '../kit/stores.ts';
 const home = mkdtempSync(join(tmpdir(), 'petstore-folding-'));
 afterAll(() => rmSync(home, { recursive: true }));
 
-const COUNT = 1_100;
+/** What takes several steps. */
+const COUNT = 2 * STEP + 50;
 
 async function fill(store: Store): Promise<void> {
   const { id: categoryId } = await store.table(Category).insert({ name: 'Dögs' });
@@ -48,7 +49,7 @@ async function expectTakenOver(store: Store): Promise<void> {
   const found = async () => (await byName(store, 'a11')).map(({ name }) => name);
   await expect
     .poll(() => found().catch(({ code }) => code), { timeout: 40_000 })
-    .toEqual(['Ä11', ...Array.from({ length: 10 }, (_, n) => `Ä11${n}`)].filter((name) => name !== 'Ä1100'));
+    .toEqual(['Ä11', ...Array.from({ length: 10 }, (_, n) => `Ä11${n}`)]);
   expect((await byName(store, 'zoe')).map(({ id }) => id)).toEqual(['1']);
   expect((await byName(store, 'anew')).map(({ name }) => name)).toEqual(['Änew']);
 }
