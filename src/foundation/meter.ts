@@ -1,4 +1,4 @@
-import { AppError, MAX_LISTED_ISSUES } from './errors.ts';
+import { AppError } from './errors.ts';
 
 /** How much of one kind of work a request may do. */
 interface Allowance {
@@ -36,8 +36,6 @@ export const ALLOWANCES = {
   eventText: { what: 'examines characters of events', free: 0, base: 0, perUnit: 256_000 },
   /** Bytes of text of events and, above 10 units, of records held in memory at once. */
   bytesHeld: { what: 'holds bytes of records', free: 0, base: 16_000_000, perUnit: 200_000 },
-  /** Errors built. The rest is counted. */
-  errors: { what: 'has errors', free: MAX_LISTED_ISSUES, base: MAX_LISTED_ISSUES, perUnit: 0 },
   /** Bytes of UTF-8 given out by GraphQL. */
   bytesWritten: { what: 'returns bytes', free: 100_000, base: 1_000_000, perUnit: 2_000_000 },
 } as const satisfies Record<string, Allowance>;

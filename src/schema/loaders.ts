@@ -114,8 +114,11 @@ class RecordLoader<T extends { id: Id }> {
     this.#table ??= this.#from.tables.table(this.#record);
     const table = this.#table;
     const peeked = table.peek(id);
-    if (peeked !== undefined) return peeked as unknown as T;
     const { meter } = this.#from.caller;
+    if (peeked !== undefined) {
+      meter?.draw('records', 1);
+      return peeked as unknown as T;
+    }
     this.#load ??= loaderFor<T | null>(this.#from, {
       read: (ids) =>
         andThen(table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {

@@ -1,6 +1,6 @@
 import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { Meter } from '../foundation/meter.ts';
+import { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 
 /** The domain of a record and what happened to it: `pet.updated`. */
@@ -51,6 +51,40 @@ export interface EventPage {
   next: string;
   /** Whether the page reached the end of the log at the time of reading. */
   atEnd: boolean;
+}
+
+/** In memory, if it is beyond Latin-1. */
+const BYTES_PER_CHARACTER = 2;
+
+/** What a page of events may examine: however much was paid for, nobody waits for more than what a unit buys. */
+export class EventPageBounds {
+  readonly #meters: readonly Meter[];
+
+  /** @param meter what its reader has paid for */
+  constructor(meter: Meter | undefined) {
+    this.#meters = [new Meter(1), ...(meter ? [meter] : [])];
+  }
+
+  left(what: 'events' | 'eventText' | 'bytesHeld'): number {
+    return Math.min(...this.#meters.map((meter) => meter.left(what)));
+  }
+
+  get isSpent(): boolean {
+    return this.left('events') === 0 || this.left('eventText') === 0 || this.left('bytesHeld') === 0;
+  }
+
+  /** @param characters of the text of these events, kept or not */
+  examined(events: number, characters: number): void {
+    for (const meter of this.#meters) {
+      meter.spend('events', events);
+      meter.spend('eventText', characters);
+    }
+  }
+
+  /** @param characters of an event that the page has */
+  kept(characters: number): void {
+    for (const meter of this.#meters) meter.spend('bytesHeld', Math.ceil(BYTES_PER_CHARACTER * characters));
+  }
 }
 
 /** Receives everything that is committed from the moment it starts following the log. */

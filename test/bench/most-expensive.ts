@@ -11,17 +11,24 @@ import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { schema } from '../../src/execution/schema.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { ATTACKS, type RawRequest } from './attacks.ts';
-import { RequestGenerator } from './generator.ts';
+import { ATTACKS, type Attack, type RawRequest } from './attacks.ts';
+import {
+  type DrawnRequest,
+  listingsOf,
+  placesKey,
+  RequestGenerator,
+  type Surroundings,
+} from './generator.ts';
 import { release, unlimitedKey } from './seed.ts';
 import { cpuMilliseconds, median, memoryOf, startServer } from './server.ts';
 
 /**
  * The first tables of `npm run costs`: the CPU time and memory per unit of the most expensive requests found, on the built
  * gateway, compared with the most expensive REST call. Some are known; the others are the dearest among thousands that are
- * drawn from the whole GraphQL schema and OpenAPI description (SEEDS=4000, SEED=1 to begin elsewhere). A unit may cost at
- * most 10 times the CPU time of that call, a free request must cost less than the call, no request may hold more than
- * 32 MB, and none may keep others waiting for more than 50 ms; otherwise the exit code is 1.
+ * drawn from the whole GraphQL schema, the OpenAPI description, the pages, and the headers that the server is seen to read
+ * (SEEDS=4000, SEED=1 to begin elsewhere). A unit may cost at most 10 times the CPU time of that call, a free request must
+ * cost less than the call, no request may hold more than 32 MB, and none may keep others waiting for more than 50 ms;
+ * otherwise the exit code is 1.
  *
  * So that the verdict does not depend on what else the machine does, only CPU time counts, of warm code, and the median
  * ratio to the call in alternating rounds. What is beyond a limit is warmed up and measured once more, for longer.
@@ -31,8 +38,12 @@ const PORT = Number(process.env.PORT ?? 4172);
 const RECORDS = 2_000;
 const SEEDS = Number(process.env.SEEDS ?? 2_000);
 const FIRST_SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
-/** Generated requests that are measured thoroughly, per unit and free. */
+/** Generated requests that are measured thoroughly: per unit, free, and by their turns. */
 const DEAREST = 6;
+/** Requests sent to see what headers the server reads. */
+const EXPLORED = 200;
+/** Pages of each list whose places are drawn on. */
+const PLACES = 20;
 /** Keys that share the load, so that the free work of each is never used up. */
 const KEYS = 40;
 const MAX_TIMES = 10;
@@ -42,7 +53,7 @@ const MAX_TURN = 50;
 const ROUNDS = 7;
 /** CPU time to spend on one kind of request per round, in milliseconds, and before the first. */
 const ROUND_CPU_TIME = 30;
-const WARM_UP_CPU_TIME = 400;
+const WARM_UP_CPU_TIME = 200;
 /** How many times as long what is beyond a limit is measured again. */
 const LONGER = 4;
 /** Turns measured of each kind of request. */
@@ -71,6 +82,19 @@ const REST: readonly (readonly [name: string, path: string, body?: string])[] = 
 /** Flags of a server that collects garbage often, precisely, and reports what each full collection leaves. */
 const TRACE_GC_FLAGS = ['--trace-gc', '--max-old-space-size=128', '--no-incremental-marking'];
 
+/** Headers that every request has, or that say whose it is and how long. */
+const OWN_HEADERS = new Set([
+  'host',
+  'connection',
+  'x-api-key',
+  'authorization',
+  'x-forwarded-for',
+  'content-length',
+  'transfer-encoding',
+  'expect',
+  'upgrade',
+]);
+
 /** Requests sent so far. */
 let sent = 0;
 /** All requests take turns with them. */
@@ -78,14 +102,16 @@ let keys: readonly string[] = [];
 /** Of a key that is banned once it has been used. */
 let bannedKey = '';
 const nextKey = () => keys[sent % keys.length]!;
+const openapi = JSON.parse(readFileSync('schema/openapi.json', 'utf8'));
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 const home = mkdtempSync(join(tmpdir(), 'petstore-expensive-'));
 process.on('exit', () => rmSync(home, { recursive: true, force: true }));
 try {
   const file = join(home, 'petstore.db');
   keys = await fill(file);
+  const surroundings = await withServer(file, ['--import', './test/bench/headers-read.mjs'], explore);
   const large = await withServer(file, ['--import', './test/bench/longest-turn.mjs'], (child) =>
-    measure(child),
+    measure(child, new RequestGenerator(schema, openapi, surroundings)),
   );
   if (large.length > 0) await withServer(file, TRACE_GC_FLAGS, (child) => measureHeld(child, large));
 } finally {
@@ -160,8 +186,41 @@ interface Candidate {
   send: Send;
 }
 
+/** What requests can refer to, as a server tells it. */
+async function explore(child: ChildProcess): Promise<Surroundings> {
+  const get = (path: string, accept = '*/*') =>
+    exchange(nextKey(), { method: 'GET', path, headers: { accept } }, true);
+  const places = new Map<string, string[]>();
+  for (const { path, sorts, after } of listingsOf(openapi)) {
+    for (const sort of sorts) {
+      const known = places.get(placesKey(after, sort)) ?? [];
+      places.set(placesKey(after, sort), known);
+      let next: string | undefined = `${path}?limit=50${sort === undefined ? '' : `&sort=${sort}`}`;
+      for (let n = 0; n < PLACES && next !== undefined; n++) {
+        const { link } = await get(next);
+        const target: string | undefined = /<([^>]+)>; rel="next"/.exec(link)?.[1];
+        next = target;
+        const place = target && new URL(target, 'http://localhost').searchParams.get('after');
+        if (place) known.push(place);
+      }
+    }
+  }
+  const pages = new Set(['/', '/health/live', '/health/ready', '/robots.txt', '/metrics', '/nothing']);
+  for (const path of pages) {
+    const { text } = await get(path, 'text/html');
+    if (text.startsWith('<'))
+      for (const [, target] of text.matchAll(/(?:href|src)="(\/[^"#?]*)/g)) pages.add(target!);
+  }
+  const generator = new RequestGenerator(schema, openapi, { places, pages: [...pages], headers: ['origin'] });
+  for (let seed = 0; seed < EXPLORED; seed++) await exchange(nextKey(), generator.request(seed));
+  const answer = once(child, 'message');
+  child.send('headers');
+  const [read] = await answer;
+  return { places, pages: [...pages], headers: read.filter((name: string) => !OWN_HEADERS.has(name)) };
+}
+
 /** @returns the requests during which the process grew by more than a request may hold, including garbage */
-async function measure(child: ChildProcess): Promise<Candidate[]> {
+async function measure(child: ChildProcess, generator: RequestGenerator): Promise<Candidate[]> {
   const senderOf =
     (requestOf: () => RawRequest): Send =>
     (key = nextKey()) =>
@@ -189,6 +248,8 @@ async function measure(child: ChildProcess): Promise<Candidate[]> {
   );
   for (const { name, cost } of calls)
     console.log(row(name, cost, cost.milliseconds / worst.cost.milliseconds));
+  const sendAs = (key: Attack['key'], requestOf: () => RawRequest): Send =>
+    key ? () => call(key === 'none' ? '' : bannedKey, requestOf()) : senderOf(requestOf);
   const known = ATTACKS.map(({ name, path = '/graphql', headers, key, parameters }): Candidate => {
     let n = 0;
     const requestOf = (): RawRequest => ({
@@ -197,15 +258,12 @@ async function measure(child: ChildProcess): Promise<Candidate[]> {
       ...(parameters && { body: JSON.stringify(parameters(n++)) }),
       ...(headers && { headers }),
     });
-    return {
-      name,
-      send: key ? () => call(key === 'none' ? '' : bannedKey, requestOf()) : senderOf(requestOf),
-    };
+    return { name, send: sendAs(key, requestOf) };
   });
   for (let i = 0; i < 30; i++) await call(bannedKey, { method: 'GET', path: '/pets/1' });
   const large: Candidate[] = [];
   const dearest = { unit: 0, free: 0, turn: 0 };
-  for (const candidate of [...known, ...(await search(child, senderOf))]) {
+  for (const candidate of [...known, ...(await search(child, generator, sendAs))]) {
     const { name, send } = candidate;
     const first = await measureFirst(child, send);
     const kind = first.units === 0 ? 'free' : 'unit';
@@ -229,39 +287,48 @@ async function measure(child: ChildProcess): Promise<Candidate[]> {
   return large;
 }
 
-/** The dearest requests among many that are drawn from all there is, per unit and free. */
+/** The dearest requests among many that are drawn from all there is: per unit, free, and those with the longest turns. */
 async function search(
   child: ChildProcess,
-  senderOf: (requestOf: () => RawRequest) => Send,
+  generator: RequestGenerator,
+  sendAs: (key: DrawnRequest['key'], requestOf: () => RawRequest) => Send,
 ): Promise<Candidate[]> {
-  const openapi = JSON.parse(readFileSync('schema/openapi.json', 'utf8'));
-  const generator = new RequestGenerator(schema, openapi);
-  const found: (Candidate & { units: number; milliseconds: number })[] = [];
+  const found: (Candidate & { units: number; milliseconds: number; turn: number })[] = [];
+  let answered = 0;
   for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed++) {
     const request = generator.request(seed);
     let n = 0;
     // Every other document is new each time, by its white space alone.
-    const send = senderOf(() => (seed % 2 === 0 ? request : { ...request, ...withWhiteSpace(request, n++) }));
-    const { units } = await measureFirst(child, send);
+    const send = sendAs(request.key, () =>
+      seed % 2 === 0 ? request : { ...request, ...withWhiteSpace(request, n++) },
+    );
+    const { units, status } = await measureFirst(child, send);
+    if (status >= 200 && status < 300) answered++;
     let milliseconds = Number.POSITIVE_INFINITY;
+    let turn = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 2; i++) {
+      await ask(child, 'begin');
       const began = cpuMilliseconds(child);
       await send();
       milliseconds = Math.min(milliseconds, cpuMilliseconds(child) - began);
+      turn = Math.min(turn, await ask(child, 'end'));
     }
-    const text = `${request.method} ${request.path} ${JSON.stringify(request.headers)} ${request.body ?? ''}`;
-    found.push({
-      name: `seed ${seed}: ${text.slice(0, 160).replaceAll('|', '/')}`,
-      send,
-      units,
-      milliseconds,
-    });
+    const { method, path, headers, body = '', key = '' } = request;
+    const text = `${key} ${method} ${path} ${JSON.stringify(headers)} ${body}`;
+    const name = `seed ${seed}: ${text.slice(0, 160).replaceAll('|', '/')}`;
+    found.push({ name, send, units, milliseconds, turn });
   }
+  console.log(
+    `(${SEEDS} requests were drawn, ${((100 * answered) / SEEDS).toFixed(0)} % of them answered with 2xx)`,
+  );
   const perUnit = (one: (typeof found)[number]) => one.milliseconds / Math.max(one.units, 1);
   const ranked = found.toSorted((a, b) => perUnit(b) - perUnit(a));
   return [
-    ...ranked.filter(({ units }) => units > 0).slice(0, DEAREST),
-    ...ranked.filter(({ units }) => units === 0).slice(0, DEAREST),
+    ...new Set([
+      ...ranked.filter(({ units }) => units > 0).slice(0, DEAREST),
+      ...ranked.filter(({ units }) => units === 0).slice(0, DEAREST),
+      ...found.toSorted((a, b) => b.turn - a.turn).slice(0, DEAREST),
+    ]),
   ];
 }
 
@@ -313,18 +380,20 @@ async function measureFirst(
 
 /** The median of the longest turns during some requests. */
 async function longestTurn(child: ChildProcess, send: Send): Promise<number> {
-  const ask = async (message: string): Promise<number> => {
-    const answer = once(child, 'message');
-    child.send(message);
-    return (await answer)[0];
-  };
   const turns: number[] = [];
   for (let i = 0; i < TURNS; i++) {
-    await ask('begin');
+    await ask(child, 'begin');
     await send();
-    turns.push(await ask('end'));
+    turns.push(await ask(child, 'end'));
   }
   return median(turns);
+}
+
+/** What the module that was loaded into the server answers. */
+async function ask(child: ChildProcess, message: string): Promise<number> {
+  const answer = once(child, 'message');
+  child.send(message);
+  return (await answer)[0];
 }
 
 /**
@@ -368,14 +437,20 @@ async function call(key: string, request: RawRequest): Promise<number> {
   return status;
 }
 
+/** What is noted of a response. */
+interface Answer {
+  status: number;
+  remaining: number;
+  link: string;
+  text: string;
+}
+
 /**
- * Reads the whole response and discards it, or leaves once it comes to a stand. Every request comes from
- * another address.
+ * Reads the whole response, or leaves once it comes to a stand. Every request comes from another address.
+ *
+ * @param keeps whether to keep its text
  */
-function exchange(
-  key: string,
-  { method, path, headers, body }: RawRequest,
-): Promise<{ status: number; remaining: number }> {
+function exchange(key: string, { method, path, headers, body }: RawRequest, keeps = false): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(
       {
@@ -391,10 +466,12 @@ function exchange(
         },
       },
       (response) => {
+        clearTimeout(patience);
         const isStream = response.headers['content-type']?.startsWith('text/event-stream');
-        const leave = () => request.destroy();
-        let patience = isStream ? setTimeout(leave, PATIENCE) : undefined;
-        response.on('data', () => {
+        if (isStream) patience = setTimeout(leave, PATIENCE);
+        let text = '';
+        response.on('data', (chunk) => {
+          if (keeps) text += chunk;
           if (!isStream) return;
           clearTimeout(patience);
           patience = setTimeout(leave, PATIENCE);
@@ -402,20 +479,19 @@ function exchange(
         response.on('error', () => {});
         response.on('close', () => {
           clearTimeout(patience);
-          const remaining = Number(response.headers['x-ratelimit-remaining']);
-          resolve({ status: response.statusCode!, remaining });
+          const { link = '', 'x-ratelimit-remaining': remaining } = response.headers;
+          resolve({ status: response.statusCode!, remaining: Number(remaining), link: String(link), text });
         });
       },
     );
+    const leave = () => request.destroy();
     sent++;
     request.on('error', (error) => {
       if (!request.destroyed) reject(error);
+      resolve({ status: 0, remaining: Number.NaN, link: '', text: '' });
     });
     // A long poll waits for what does not come.
-    request.setTimeout(2_000, () => {
-      request.destroy();
-      resolve({ status: 0, remaining: Number.NaN });
-    });
+    let patience = setTimeout(leave, path.includes('wait=') ? PATIENCE : 10_000);
     request.end(body);
   });
 }

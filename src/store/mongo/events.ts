@@ -7,14 +7,15 @@ import {
   Timestamp,
 } from 'mongodb';
 import { eventsGone, noEventLog, unknownEvent } from '../../foundation/errors.ts';
-import type {
-  EventFollower,
-  EventPage,
-  EventRequest,
-  EventStore,
-  EventType,
-  Following,
-  StoredEvent,
+import {
+  type EventFollower,
+  type EventPage,
+  EventPageBounds,
+  type EventRequest,
+  type EventStore,
+  type EventType,
+  type Following,
+  type StoredEvent,
 } from '../events.ts';
 import { type Change, type ChangeEvents, timeOf } from './change-events.ts';
 import type { Database } from './database.ts';
@@ -34,6 +35,9 @@ const AGES = [30 * 86_400, 7 * 86_400, 2 * 86_400, 86_400, 8 * 3_600, 3_600, 600
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
 const HISTORY_LOST = 286;
 const CURSOR_NOT_FOUND = 43;
+
+const textLength = (record: object): number =>
+  Object.values(record).reduce((sum, value) => (typeof value === 'string' ? sum + value.length : sum), 0);
 
 /**
  * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
@@ -77,22 +81,29 @@ export function mongoEvents(database: Database, changes: ChangeEvents) {
     const stream = open(types, { ...start, batchSize: limit, maxAwaitTimeMS: PAGE_WAIT });
     const deadline = performance.now() + PAGE_TIME;
     const events: StoredEvent[] = [];
+    // The database examines what the filter leaves out, for as long as it takes until the deadline.
+    const bounds = new EventPageBounds(meter);
     let atEnd = false;
+    let isFull = false;
     try {
-      for (let seen: string | undefined; events.length < limit && !atEnd; ) {
+      for (let seen: string | undefined; !isFull && !atEnd; ) {
         const change = await stream.tryNext();
-        if (change) events.push(toEvent(change));
-        else if (stream.closed || performance.now() > deadline) break;
+        if (change) {
+          const event = toEvent(change);
+          events.push(event);
+          const characters = textLength(event.record);
+          bounds.examined(1, characters);
+          bounds.kept(characters);
+          isFull = events.length === limit || bounds.isSpent;
+        } else if (stream.closed || performance.now() > deadline) break;
         else {
           const token = tokenOf(stream);
           atEnd = hasReached(token, end) ?? token === seen;
           seen = token;
         }
       }
-      // The database examines what the filter leaves out, for as long as it takes until the deadline.
-      meter?.spend('events', events.length);
       // The token of the batch may be beyond events that did not fit on the page.
-      const next = events.length === limit ? events.at(-1)!.id : tokenOf(stream);
+      const next = isFull ? events.at(-1)!.id : tokenOf(stream);
       return { events, next, atEnd };
     } finally {
       await stream.close();

@@ -1,21 +1,19 @@
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
 import { andThen, attempt } from '../../foundation/maybe-promise.ts';
-import { Meter } from '../../foundation/meter.ts';
-import type {
-  EventFollower,
-  EventPage,
-  EventRecord,
-  EventRequest,
-  EventType,
-  Following,
-  StoredEvent,
+import {
+  type EventFollower,
+  type EventPage,
+  EventPageBounds,
+  type EventRecord,
+  type EventRequest,
+  type EventType,
+  type Following,
+  type StoredEvent,
 } from '../events.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /** Events per row. */
 const MAX_EVENTS_PER_ROW = 32;
-/** Of text beyond Latin-1 in memory. */
-const BYTES_PER_CHARACTER = 2;
 /** Rows removed per statement. */
 const REMOVAL_BATCH_SIZE = 100;
 /** Rows read per statement. A few suffice if many events were written together. */
@@ -137,12 +135,8 @@ export function eventLog(db: SqliteConnection, now: () => number) {
     const events: StoredEvent[] = [];
     const end = { next: idOf(last), atEnd: true };
     if (types?.length === 0) return { events, ...end };
-    // However much was paid for, nobody waits for more than what a unit buys.
-    const own = new Meter(1);
-    const left = (what: 'events' | 'eventText') =>
-      Math.min(own.left(what), meter?.left(what) ?? Number.POSITIVE_INFINITY);
-    const isSpent = () => left('events') === 0 || left('eventText') === 0 || meter?.left('bytesHeld') === 0;
-    if (isSpent()) return { events, next: idOf(after), atEnd: false };
+    const bounds = new EventPageBounds(meter);
+    if (bounds.isSpent) return { events, next: idOf(after), atEnd: false };
     let from = Number(
       db.value('select coalesce(max(first), ?1) from event_groups where first <= ?1', [after + 1]),
     );
@@ -160,10 +154,7 @@ export function eventLog(db: SqliteConnection, now: () => number) {
       if (text === null) return { events, ...end };
       const rows = JSON.parse(text) as [first: number, events: LoggedEvent[]][];
       const examined = rows.reduce((sum, [, logged]) => sum + logged.length, 0);
-      for (const each of [own, meter]) {
-        each?.spend('events', examined);
-        each?.spend('eventText', text.length);
-      }
+      bounds.examined(examined, text.length);
       for (const [first, logged] of rows) {
         from = first + logged.length;
         for (const [i, [type, time, record]] of logged.entries()) {
@@ -171,14 +162,14 @@ export function eventLog(db: SqliteConnection, now: () => number) {
           if (position <= after || position > last || (types && !types.includes(type))) continue;
           const id = idOf(position);
           events.push({ id, type, time, record });
-          meter?.spend('bytesHeld', Math.ceil((BYTES_PER_CHARACTER * text.length) / examined));
+          bounds.kept(text.length / examined);
           if (events.length === limit) return { events, next: id, atEnd: position === last };
         }
       }
       if (from > last) return { events, ...end };
-      if (isSpent()) return { events, next: idOf(from - 1), atEnd: false };
+      if (bounds.isSpent) return { events, next: idOf(from - 1), atEnd: false };
       // As many rows as are likely to fit into what is left.
-      const fitting = Math.min(left('eventText') / text.length, left('events') / examined);
+      const fitting = Math.min(bounds.left('eventText') / text.length, bounds.left('events') / examined);
       count = Math.max(1, Math.min(2 * count, MAX_READ, Math.floor(fitting * rows.length)));
     }
   }

@@ -1,0 +1,86 @@
+import { afterEach, beforeAll, expect, it } from 'vitest';
+import { ALLOWANCES, type Metered } from '../../src/foundation/meter.ts';
+import { makeWorld, onEachEngine, query } from '../kit/petstore.ts';
+
+const LARGE = `{ ${Array.from({ length: 11 }, (_, n) => `a${n}: pets { nodes { name } }`).join(' ')} }`;
+const EVENTS = '{ events { nodes { id } pageInfo { hasNextPage } } }';
+
+/** What draws on each allowance. Without one it would go on, whatever it had paid. */
+const REFUSED: readonly (readonly [what: Metered, operation: string])[] = [
+  ['bytesRead', '{ pets { nodes { id } } }'],
+  ['tokens', '{ pets { nodes { id } } }'],
+  ['literals', 'query ($first: Int) { pets(first: $first) { nodes { id } } }'],
+  ['entries', '{ pets { nodes { id } } }'],
+  ['entries', '{ category(id: $C) { pets { nodes { id } } } }'],
+  ['entries', '{ inventory { nodes { id } } }'],
+  ['records', '{ pet(id: $P) { id } }'],
+  ['records', '{ pets { nodes { id } } }'],
+  ['records', '{ category(id: $C) { pets { nodes { id } } } }'],
+  ['indexEntries', '{ categories { totalCount } }'],
+  ['indexEntries', '{ pets(filter: {name: "r"}) { totalCount } }'],
+  ['indexEntries', '{ category(id: $C) { pets(filter: {name: "r"}) { totalCount } } }'],
+  ['indexEntries', '{ pet(id: $P) { orders { totalCount } } }'],
+  ['bytesHeld', LARGE],
+  ['bytesWritten', '{ pets { nodes { id } } }'],
+];
+const ENDED_EARLY: readonly Metered[] = ['events', 'eventText', 'bytesHeld'];
+
+onEachEngine('allowances', (kit) => {
+  const table: Record<string, object> = ALLOWANCES;
+  const before = { ...table };
+  // An answer that has begun is cut off, and the log says why.
+  kit.faultsExpected = true;
+  let world: Record<string, string>;
+  const without = (what: Metered) => {
+    table[what] = { ...table[what], free: 0, base: 0, perUnit: 0 };
+  };
+
+  beforeAll(async () => {
+    world = (await makeWorld(kit)) as never;
+  });
+  afterEach(() => {
+    Object.assign(table, before);
+  });
+
+  it.each(REFUSED)('of %s bound %s', async (what, operation) => {
+    const text = operation.replace(/\$([CP])/g, (_, name) => world[name]!);
+    const variables = { first: 1 };
+    expect((await query(kit.gateway, text, variables)).json.errors).toBeUndefined();
+    without(what);
+    const [verb, ...rest] = ALLOWANCES[what].what.split(' ');
+    const sent = await query(kit.gateway, text, variables);
+    expect(sent.json.errors?.[0], sent.about).toMatchObject({
+      message: `The operation ${verb} more than 0 ${rest.join(' ')}.`,
+      extensions: { code: 'QUERY_TOO_COMPLEX', status: 400 },
+    });
+  });
+
+  it.each(ENDED_EARLY)('of %s end a page of events early', async (what) => {
+    const whole = (await query(kit.gateway, EVENTS)).json.data.events;
+    expect(whole.nodes.length).toBeGreaterThan(1);
+    without(what);
+    const { nodes, pageInfo } = (await query(kit.gateway, EVENTS)).json.data.events;
+    expect(nodes.length).toBeLessThan(2);
+    expect(pageInfo.hasNextPage).toBe(true);
+  });
+
+  it('of indexEntries end a list early', async () => {
+    const list = (after = '') =>
+      `{ pets(first: 1, sort: name_asc, filter: {categoryId: ${world.C}}${after}) { nodes { id } pageInfo { hasNextPage } } }`;
+    without('indexEntries');
+    const { nodes, pageInfo } = (await query(kit.gateway, list())).json.data.pets;
+    expect(nodes.length).toBeLessThan(2);
+    expect(pageInfo.hasNextPage).toBe(true);
+  });
+
+  it('of bytesWritten end an answer that has begun', async () => {
+    expect((await query(kit.gateway, LARGE)).status).toBe(200);
+    without('bytesWritten');
+    await expect(query(kit.gateway, LARGE)).rejects.toThrow();
+  });
+
+  it('have a test each', () => {
+    const tested = new Set([...REFUSED.map(([what]) => what), ...ENDED_EARLY]);
+    expect([...tested].toSorted()).toEqual(Object.keys(ALLOWANCES).toSorted());
+  });
+});
