@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DocumentPrices, type DocumentSummary } from '../execution/document-price.ts';
 import { schema } from '../execution/schema.ts';
 import { hashOf } from '../execution/trusted-documents.ts';
@@ -9,6 +10,8 @@ import { formatTable } from './table.ts';
 import { type Command, Faults, isoTime, openBesideServer, type Report, runTool, UsageError } from './tool.ts';
 
 const LIST = 'the NAME of a list';
+/** Documents stored together, and milliseconds between them: a server's writes wait meanwhile. */
+const [STEP, PAUSE] = [20, 5];
 
 /** A command that is well-formed but cannot be carried out. */
 const refused = (message: string) => new UsageError(message, 1);
@@ -111,9 +114,11 @@ async function push(store: Store, list: string, files: readonly string[]): Promi
     throw refused(`Nothing was stored. These ids have another text: ${[...new Set(changed)].join(', ')}.`);
   const summaries = priced(entries);
   const now = Date.now();
-  await store.addDocuments(
-    [...added].map(([id, text]) => ({ list, id, text, hash: hashOf(text), addedAt: now })),
-  );
+  const documents = [...added].map(([id, text]) => ({ list, id, text, hash: hashOf(text), addedAt: now }));
+  for (let from = 0; from < documents.length; from += STEP) {
+    if (from > 0) await sleep(PAUSE);
+    await store.addDocuments(documents.slice(from, from + STEP));
+  }
   const rows = [...summaries].map(([id, summary]) => ({ id, ...summary, added: added.has(id) }));
   const cells = rows.map(({ id, operations, price }) => [id, operations, String(price)]);
   const sum = `${list}: ${added.size} added, ${rows.length - added.size} already there.`;

@@ -373,7 +373,8 @@ export class SqliteConnection {
     // the WAL.
     try {
       if (this.isInTransaction) this.#db.exec('rollback');
-      this.#db.exec('pragma wal_checkpoint(truncate)');
+      // The second keeps other processes from writing, and has little left to do after the first.
+      this.#db.exec('pragma wal_checkpoint(passive); pragma wal_checkpoint(truncate)');
     } finally {
       this.#closed = true;
       this.#statements.clear();
