@@ -14,13 +14,13 @@ const DATE = {
 } as const;
 
 /** What was counted, of a day and of an operation. */
-export const counts = {
+const counts = {
   requests: count('Requests that passed'),
   units: count('Units charged'),
   refused: count('Requests refused by the limits of the plan'),
 };
 
-const UsageDay: Shape = {
+export const UsageDayShape = {
   type: 'UsageDay',
   listName: 'UsageDays',
   listDescription: 'Days with use, oldest first.',
@@ -30,9 +30,9 @@ const UsageDay: Shape = {
     ...counts,
   },
   example: { date: '2026-11-22', requests: 120, units: 131, refused: 2 },
-};
+} satisfies Shape;
 
-const UsageOperation: Shape = {
+export const UsageOperationShape = {
   type: 'UsageOperation',
   listName: 'UsageOperations',
   listDescription: 'What was used on a day, most units first.',
@@ -42,11 +42,11 @@ const UsageOperation: Shape = {
       100,
       'The GraphQL root field, also for the REST operation that corresponds to it; or `other`',
     ),
-    transport: schemaRef('UsageTransport', 'How it was used'),
+    transport: schemaRef('UsageTransport', `How it was used: ${USAGE_TRANSPORTS.join(', ')}`),
     ...counts,
   },
   example: { operation: 'pets', transport: 'rest', requests: 100, units: 100, refused: 2 },
-};
+} satisfies Shape;
 
 const dateParameter = (name: string, description: string): QueryParameter => ({ name, description, ...DATE });
 
@@ -61,7 +61,7 @@ const common = {
 export const usageDays: Resource = {
   // A key always sees itself.
   scope: null,
-  shape: UsageDay,
+  shape: UsageDayShape,
   routes: [
     {
       ...common,
@@ -70,8 +70,8 @@ export const usageDays: Resource = {
       kind: 'usage',
       summary: 'List the days on which the API key was used',
       description: 'Days are kept for 92 days. The latest requests may be missing for up to 10 seconds.',
-      document: `query listUsage($from: Date, $to: Date) { page: usage(from: $from, to: $to) ${selectionOf(UsageDay)} }`,
-      shape: UsageDay,
+      document: `query listUsage($from: Date, $to: Date) { page: usage(from: $from, to: $to) ${selectionOf(UsageDayShape)} }`,
+      shape: UsageDayShape,
       query: [
         dateParameter('from', 'The first day, in UTC; by default 6 days before the last.'),
         dateParameter('to', 'The last day, in UTC; today by default.'),
@@ -82,7 +82,7 @@ export const usageDays: Resource = {
 
 export const usageOperations: Resource = {
   scope: null,
-  shape: UsageOperation,
+  shape: UsageOperationShape,
   schemas: {
     UsageTransport: {
       type: 'string',
@@ -107,9 +107,9 @@ export const usageOperations: Resource = {
       summary: 'List what the API key did on one day',
       description: 'At most 100 operations; the rest is summed as `other`.',
       document: `query listUsageOfDay($date: Date!) {
-        parent: usage(from: $date, to: $date) { page: operations ${selectionOf(UsageOperation)} }
+        parent: usage(from: $date, to: $date) { page: operations ${selectionOf(UsageOperationShape)} }
       }`,
-      shape: UsageOperation,
+      shape: UsageOperationShape,
     },
   ],
 };

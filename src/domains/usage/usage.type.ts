@@ -2,35 +2,32 @@ import { MAX_OPERATIONS, sumOf } from '../../access/usage-history.ts';
 import { builder } from '../../schema/builder.ts';
 import { shown } from '../../schema/shape-fields.ts';
 import type { UsageDay, UsageOperation } from '../../store/store.ts';
-import { counts } from './usage.routes.ts';
+import { UsageDayShape, UsageOperationShape } from './usage.routes.ts';
 import { daysIn, rangeOf } from './usage.ts';
 
 type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
 
-const UsageOperationType = builder.objectRef<UsageOperation>('UsageOperation').implement({
-  description: 'What the API key did by one operation over one transport.',
+const { fields: operation } = UsageOperationShape;
+const { fields: day } = UsageDayShape;
+
+const UsageOperationType = builder.objectRef<UsageOperation>(UsageOperationShape.type).implement({
+  description: UsageOperationShape.description,
   fields: (t) => ({
-    operation: t.exposeString('operation', {
-      description: 'The root field, also for the REST operation that corresponds to it; or `other`.',
-      extensions: { maxLength: 100 },
-    }),
-    transport: t.exposeString('transport', {
-      description: 'rest, graphql, stream, webhook or mcp.',
-      extensions: { maxLength: 10 },
-    }),
-    requests: t.exposeInt('requests', shown(counts.requests)),
-    units: t.exposeInt('units', shown(counts.units)),
-    refused: t.exposeInt('refused', shown(counts.refused)),
+    operation: t.exposeString('operation', shown(operation.operation)),
+    transport: t.exposeString('transport', { ...shown(operation.transport), extensions: { maxLength: 10 } }),
+    requests: t.exposeInt('requests', shown(operation.requests)),
+    units: t.exposeInt('units', shown(operation.units)),
+    refused: t.exposeInt('refused', shown(operation.refused)),
   }),
 });
 
-const UsageDayType = builder.objectRef<UsageDay & Counts>('UsageDay').implement({
-  description: 'What the API key did on one day.',
+const UsageDayType = builder.objectRef<UsageDay & Counts>(UsageDayShape.type).implement({
+  description: UsageDayShape.description,
   fields: (t) => ({
-    date: t.field({ type: 'Date', description: 'The day in UTC.', resolve: ({ date }) => date }),
-    requests: t.exposeInt('requests', shown(counts.requests)),
-    units: t.exposeInt('units', shown(counts.units)),
-    refused: t.exposeInt('refused', shown(counts.refused)),
+    date: t.expose('date', { type: 'Date', ...shown(day.date) }),
+    requests: t.exposeInt('requests', shown(day.requests)),
+    units: t.exposeInt('units', shown(day.units)),
+    refused: t.exposeInt('refused', shown(day.refused)),
     operations: t.field({
       type: [UsageOperationType],
       description: `What was used, most units first; at most ${MAX_OPERATIONS}, the rest summed as \`other\`.`,

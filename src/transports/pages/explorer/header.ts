@@ -10,13 +10,15 @@ const element = <T extends HTMLElement>(id: string) => document.getElementById(i
 export function initHeader(): void {
   const input = element<HTMLInputElement>('key');
   const status = element('key-status');
+  const reset = element('key-reset').appendChild(new Text());
   const show = () => {
     const { state } = apiKey;
     const text = describe(state);
     // Set only when it differs, because screen readers announce it.
     if (status.textContent !== text) status.textContent = text;
     const wait = state.kind === 'accepted' ? millisecondsUntilReset(state.budget) : 0;
-    element('key-reset').textContent = wait > 0 ? `Resets in ${duration(wait)}.` : '';
+    // Its text alone changes every second, which those who watch the page for elements do not notice.
+    reset.data = wait > 0 ? `Resets in ${duration(wait)}.` : '';
     const isEmpty = state.kind === 'accepted' && secondsUntilLeft(state.budget, Date.now()) > 0;
     status.dataset.kind = isEmpty ? 'empty' : state.kind;
     input.setAttribute('aria-invalid', String(state.kind === 'refused'));
