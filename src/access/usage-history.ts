@@ -1,4 +1,4 @@
-import type { Store, UsageAddition, UsageDay, UsageOperation, UsageTransport } from '../store/store.ts';
+import type { Store, UsageDay, UsageOperation, UsageRow, UsageTransport } from '../store/store.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
 
 /** How often counts are added to the store, in milliseconds. */
@@ -19,7 +19,7 @@ export const firstDateKept = (now: number): string => dateOf(now - (HISTORY_KEPT
 interface KeyCounts {
   lastUsedAt: number;
   /** By date, transport and operation. */
-  days: Map<string, Map<string, UsageOperation>>;
+  rows: Map<string, UsageRow>;
 }
 
 /**
@@ -54,17 +54,12 @@ export class UsageHistory {
     operation: string,
     { requests, units, refused }: Counts,
   ): void {
-    const { days } = this.#of(apiKeyId, now);
+    const { rows } = this.#of(apiKeyId, now);
     const date = this.#dateOf(now);
-    let operations = days.get(date);
-    if (!operations) {
-      operations = new Map();
-      days.set(date, operations);
-    }
-    const name = `${transport} ${operation}`;
-    const counts = operations.get(name);
+    const name = `${date} ${transport} ${operation}`;
+    const counts = rows.get(name);
     if (!counts) {
-      operations.set(name, { operation, transport, requests, units, refused });
+      rows.set(name, { apiKeyId, date, operation, transport, requests, units, refused });
       return;
     }
     counts.requests += requests;
@@ -99,28 +94,21 @@ export class UsageHistory {
     if (this.#counts.size === 0) return;
     const counted = this.#counts;
     this.#counts = new Map();
+    const rows = [...counted.values()].flatMap((ofKey) => [...ofKey.rows.values()]);
+    const uses = Object.fromEntries([...counted].map(([apiKeyId, { lastUsedAt }]) => [apiKeyId, lastUsedAt]));
     try {
-      await this.#store.addUsage(additionsOf(counted));
+      await this.#store.addUsage(rows, uses);
     } catch (error) {
-      this.#restore(counted);
+      for (const [apiKeyId, lastUsedAt] of Object.entries(uses)) this.touch(apiKeyId, lastUsedAt);
+      for (const row of rows) this.add(row.apiKeyId, Date.parse(row.date), row.transport, row.operation, row);
       throw error;
-    }
-  }
-
-  #restore(counted: ReadonlyMap<string, KeyCounts>): void {
-    for (const [apiKeyId, { lastUsedAt, days }] of counted) {
-      this.touch(apiKeyId, lastUsedAt);
-      for (const [date, operations] of days) {
-        for (const counts of operations.values())
-          this.add(apiKeyId, Date.parse(date), counts.transport, counts.operation, counts);
-      }
     }
   }
 
   #of(apiKeyId: string, now: number): KeyCounts {
     let counts = this.#counts.get(apiKeyId);
     if (!counts) {
-      counts = { lastUsedAt: now, days: new Map() };
+      counts = { lastUsedAt: now, rows: new Map() };
       this.#counts.set(apiKeyId, counts);
       this.#timer ??= setInterval(() => void this.flush().catch(this.#report), FLUSH_INTERVAL).unref();
     } else if (now > counts.lastUsedAt) counts.lastUsedAt = now;
@@ -136,13 +124,6 @@ export class UsageHistory {
     return this.#day.date;
   }
 }
-
-const additionsOf = (counted: ReadonlyMap<string, KeyCounts>): UsageAddition[] =>
-  [...counted].map(([apiKeyId, { lastUsedAt, days }]) => ({
-    apiKeyId,
-    lastUsedAt,
-    days: [...days].map(([date, operations]) => ({ date, operations: [...operations.values()] })),
-  }));
 
 const byUnits = (a: UsageOperation, b: UsageOperation): number =>
   b.units - a.units || b.requests - a.requests || (a.operation < b.operation ? -1 : 1);

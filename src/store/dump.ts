@@ -201,6 +201,3 @@ export const USAGE_HISTORY_RULE = z.strictObject({
   units: COUNT,
   refused: COUNT,
 });
-
-/** A row of the history of usage. */
-export type UsageHistoryRow = z.infer<typeof USAGE_HISTORY_RULE>;

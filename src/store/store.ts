@@ -150,18 +150,20 @@ export interface UsageDay {
   operations: readonly UsageOperation[];
 }
 
-/** Counts of one key to add to its history. */
-export interface UsageAddition {
+/** What a key did on a day by one operation over one transport. */
+export interface UsageRow extends UsageOperation {
   apiKeyId: string;
-  /** Milliseconds since 1970. */
-  lastUsedAt: number;
-  days: readonly UsageDay[];
+  date: string;
 }
 
 /** What keys did in the past. Days are kept for a quarter of a year (`access/usage-history.ts`). */
 export interface UsageHistoryStore {
-  /** Adds counts to the days of keys, each day atomically, and moves their `lastUsedAt` forwards. */
-  addUsage(additions: readonly UsageAddition[]): MaybePromise<void>;
+  /**
+   * Adds counts to the days of keys, each day atomically.
+   *
+   * @param uses moves their `lastUsedAt` forwards, in milliseconds since 1970
+   */
+  addUsage(rows: readonly UsageRow[], uses: Readonly<Record<string, number>>): MaybePromise<void>;
   /** The days of a key with use, oldest first. Both dates are included. */
   usageDays(apiKeyId: string, from: string, to: string): MaybePromise<UsageDay[]>;
 }

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { UsageHistory } from '../../src/access/usage-history.ts';
 import { unavailable } from '../../src/foundation/errors.ts';
-import type { UsageAddition } from '../../src/store/store.ts';
+import type { UsageRow } from '../../src/store/store.ts';
 
 const NOW = Date.parse('2026-11-21T23:59:59Z');
 const COUNTS = { requests: 1, units: 2, refused: 0 };
 
-let added: (readonly UsageAddition[])[];
+let added: [readonly UsageRow[], Readonly<Record<string, number>>][];
 let failures: number;
 let reported: unknown[];
 let history: UsageHistory;
@@ -15,9 +15,9 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   [added, failures, reported] = [[], 0, []];
   const store = {
-    addUsage(additions: readonly UsageAddition[]) {
+    addUsage(...given: (typeof added)[0]) {
       if (failures-- > 0) throw unavailable();
-      added.push(additions);
+      added.push(given);
     },
     usageDays: () => [],
   };
@@ -26,8 +26,9 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers());
 
 const count = (now: number) => history.add('key', now, 'rest', 'pets', COUNTS);
-const counted = (requests: number) => ({
-  ...{ operation: 'pets', transport: 'rest', requests, units: 2 * requests, refused: 0 },
+const counted = (date: string, requests: number) => ({
+  ...{ apiKeyId: 'key', date, operation: 'pets', transport: 'rest' },
+  ...{ requests, units: 2 * requests, refused: 0 },
 });
 
 it('is added every 10 seconds as the sum of each key and day, and nothing while nothing is used', async () => {
@@ -35,11 +36,7 @@ it('is added every 10 seconds as the sum of each key and day, and nothing while 
   await vi.advanceTimersByTimeAsync(9_999);
   expect(added).toEqual([]);
   await vi.advanceTimersByTimeAsync(1);
-  const days = [
-    { date: '2026-11-21', operations: [counted(2)] },
-    { date: '2026-11-22', operations: [counted(1)] },
-  ];
-  expect(added).toEqual([[{ apiKeyId: 'key', lastUsedAt: NOW + 1_000, days }]]);
+  expect(added).toEqual([[[counted('2026-11-21', 2), counted('2026-11-22', 1)], { key: NOW + 1_000 }]]);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(added).toHaveLength(1);
   await history.close();
@@ -53,9 +50,7 @@ it('is kept and added once when the store is back, with what was counted meanwhi
   expect([added, reported.length]).toEqual([[], 2]);
   count(NOW);
   await vi.advanceTimersByTimeAsync(10_000);
-  expect(added).toEqual([
-    [{ apiKeyId: 'key', lastUsedAt: NOW, days: [{ date: '2026-11-21', operations: [counted(2)] }] }],
-  ]);
+  expect(added).toEqual([[[counted('2026-11-21', 2)], { key: NOW }]]);
 });
 
 it('is added by an orderly stop, which tells if it cannot be', async () => {

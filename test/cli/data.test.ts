@@ -101,9 +101,7 @@ async function fill(config: Config, pets = 30): Promise<string> {
   await store.charge({ apiKeyId: apiKey.id, limits, cost: 7, now: Date.now() });
   const operation = { operation: 'listPets', transport: 'rest', requests: 7, units: 9, refused: 1 } as const;
   const date = new Date().toISOString().slice(0, 10);
-  await store.addUsage([
-    { apiKeyId: apiKey.id, lastUsedAt: Date.now(), days: [{ date, operations: [operation] }] },
-  ]);
+  await store.addUsage([{ apiKeyId: apiKey.id, date, ...operation }], { [apiKey.id]: Date.now() });
   const after = await store.endOfEvents();
   const text = '{ pet(id: 1) { name } }';
   await store.addDocuments([

@@ -12,9 +12,9 @@ import {
   recordRule,
   USAGE_HISTORY_RULE,
   USAGE_RULE,
-  type UsageHistoryRow,
   webhooksPart,
 } from '../dump.ts';
+import type { UsageRow } from '../store.ts';
 import { DAY } from '../usage.ts';
 import { mongoApiKeys } from './api-keys.ts';
 import { createAttempts } from './attempts.ts';
@@ -186,7 +186,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
     name: usageHistoryCollection.name,
     rule: USAGE_HISTORY_RULE,
     batches: () => batches<UsageDayDocument>(usageHistoryCollection.name, rowsOf),
-    add: (rows) => history.importUsage(rows as unknown as readonly UsageHistoryRow[]),
+    add: (rows) => history.importUsage(rows as unknown as readonly UsageRow[]),
     isEmpty: () => isEmpty(usageHistoryCollection.name),
   };
 

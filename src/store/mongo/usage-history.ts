@@ -1,5 +1,5 @@
-import type { UsageHistoryRow } from '../dump.ts';
-import type { UsageHistoryStore, UsageOperation, UsageTransport } from '../store.ts';
+import type { DumpRow } from '../dump.ts';
+import type { UsageHistoryStore, UsageOperation, UsageRow, UsageTransport } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
 import { apiKeysCollection } from './api-keys.ts';
 import { type CollectionDefinition, DATE, objectSchema, plain, STRING } from './collection.ts';
@@ -25,53 +25,50 @@ const forgetAt = (date: string): Date => new Date(Date.parse(date) + (HISTORY_KE
 
 const keyOf = (date: string, apiKeyId: string): string => `${date} ${apiKeyId}`;
 
+const dateOf = (_id: string): string => _id.slice(0, _id.indexOf(' '));
+
 /** The history of what keys did: a document for each key and day, to which every instance adds. */
 export function mongoUsageHistory({ db, options }: Database) {
   const history = db.collection<UsageDayDocument>(usageHistoryCollection.name);
   const apiKeys = db.collection<{ _id: string; lastUsedAt?: Date }>(apiKeysCollection.name);
+
+  /** @param operator what to do with the counts of each operation */
+  async function write(operator: '$inc' | '$set', rows: readonly UsageRow[]): Promise<void> {
+    const days = new Map<string, Record<string, number>>();
+    for (const { apiKeyId, date, operation, transport, ...counts } of rows) {
+      const _id = keyOf(date, apiKeyId);
+      const values = days.get(_id) ?? {};
+      days.set(_id, values);
+      for (const [name, count] of Object.entries(counts))
+        values[`operations.${transport}.${operation}.${name}`] = count;
+    }
+    if (days.size === 0) return;
+    await history.bulkWrite(
+      [...days].map(([_id, values]) => ({
+        updateOne: {
+          filter: { _id },
+          update: { [operator]: values, $setOnInsert: { forgetAt: forgetAt(dateOf(_id)) } } as object,
+          upsert: true,
+        },
+      })),
+      { ...options, ordered: false },
+    );
+  }
+
   return {
-    async addUsage(additions) {
+    async addUsage(rows, uses) {
       // First what may be done twice: if the increments fail, all of it is tried again.
       await apiKeys.bulkWrite(
-        additions.map(({ apiKeyId, lastUsedAt }) => ({
-          updateOne: { filter: { _id: apiKeyId }, update: { $max: { lastUsedAt: new Date(lastUsedAt) } } },
+        Object.entries(uses).map(([_id, lastUsedAt]) => ({
+          updateOne: { filter: { _id }, update: { $max: { lastUsedAt: new Date(lastUsedAt) } } },
         })),
         { ...options, ordered: false },
       );
-      const days = additions.flatMap(({ apiKeyId, days }) => days.map((day) => ({ apiKeyId, ...day })));
-      if (days.length > 0) {
-        await history.bulkWrite(
-          days.map(({ apiKeyId, date, operations }) => ({
-            updateOne: {
-              filter: { _id: keyOf(date, apiKeyId) },
-              update: {
-                $inc: incrementsOf(operations) as never,
-                $setOnInsert: { forgetAt: forgetAt(date) },
-              },
-              upsert: true,
-            },
-          })),
-          { ...options, ordered: false },
-        );
-      }
+      await write('$inc', rows);
     },
 
     /** Stores rows as they are, replacing those that are there. */
-    async importUsage(rows: readonly UsageHistoryRow[]): Promise<void> {
-      await history.bulkWrite(
-        rows.map(({ apiKeyId, date, operation, transport, ...counts }) => ({
-          updateOne: {
-            filter: { _id: keyOf(date, apiKeyId) },
-            update: {
-              $set: { [`operations.${transport}.${operation}`]: counts } as never,
-              $setOnInsert: { forgetAt: forgetAt(date) },
-            },
-            upsert: true,
-          },
-        })),
-        options,
-      );
-    },
+    importUsage: (rows: readonly UsageRow[]): Promise<void> => write('$set', rows),
 
     async usageDays(apiKeyId, from, to) {
       const ids: string[] = [];
@@ -79,19 +76,12 @@ export function mongoUsageHistory({ db, options }: Database) {
         ids.push(keyOf(new Date(time).toISOString().slice(0, 10), apiKeyId));
       const found = await history.find({ _id: { $in: ids } }, { ...options, sort: { _id: 1 } }).toArray();
       return found.map((document) => ({
-        date: document._id.slice(0, document._id.indexOf(' ')),
+        date: dateOf(document._id),
         operations: operationsOf(document),
       }));
     },
   } satisfies UsageHistoryStore & Record<string, unknown>;
 }
-
-const incrementsOf = (operations: readonly UsageOperation[]): Record<string, number> =>
-  Object.fromEntries(
-    operations.flatMap(({ operation, transport, ...counts }) =>
-      Object.entries(counts).map(([name, count]) => [`operations.${transport}.${operation}.${name}`, count]),
-    ),
-  );
 
 const operationsOf = ({ operations }: UsageDayDocument): UsageOperation[] =>
   Object.entries(operations).flatMap(([transport, counted]) =>
@@ -103,7 +93,7 @@ const operationsOf = ({ operations }: UsageDayDocument): UsageOperation[] =>
   );
 
 /** A document as the rows that an export has. */
-export function rowsOf(document: UsageDayDocument): UsageHistoryRow[] {
+export function rowsOf(document: UsageDayDocument): (UsageRow & DumpRow)[] {
   const [date, apiKeyId] = document._id.split(' ') as [string, string];
   return operationsOf(document).map((operation) => ({ apiKeyId, date, ...operation }));
 }

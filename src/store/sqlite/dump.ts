@@ -5,14 +5,15 @@ import {
   counterRule,
   type Dump,
   type DumpPart,
+  type DumpRow,
   documentsPart,
   keysPart,
   recordRule,
   USAGE_HISTORY_RULE,
   USAGE_RULE,
-  type UsageHistoryRow,
   webhooksPart,
 } from '../dump.ts';
+import type { UsageRow } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
 import { SqliteConnection } from './connection.ts';
 import {
@@ -193,7 +194,7 @@ function usageHistory(db: SqliteConnection): DumpPart {
     name: 'usageHistory',
     rule: USAGE_HISTORY_RULE,
     batches: () =>
-      batchesOf<UsageHistoryRow>(
+      batchesOf<UsageRow & DumpRow>(
         (last) =>
           db.json(
             `select json_group_array(json_object(${names.map((name, i) => `'${name}', ${columns[i]}`).join(', ')})) from (

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import type { UsageAddition, UsageDay, UsageHistoryStore } from '../store.ts';
+import type { UsageDay, UsageHistoryStore, UsageRow } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
 import type { SqliteConnection } from './connection.ts';
 
@@ -16,11 +16,7 @@ export function usageHistory(db: SqliteConnection, now: () => number) {
   };
 
   return {
-    addUsage(additions: readonly UsageAddition[]): MaybePromise<void> {
-      const rows = additions.flatMap(({ apiKeyId, days }) =>
-        days.flatMap(({ date, operations }) => operations.map((counts) => ({ apiKeyId, date, ...counts }))),
-      );
-      const uses = Object.fromEntries(additions.map(({ apiKeyId, lastUsedAt }) => [apiKeyId, lastUsedAt]));
+    addUsage(rows: readonly UsageRow[], uses: Readonly<Record<string, number>>): MaybePromise<void> {
       const add = () => {
         removeExpired();
         db.run(

@@ -177,16 +177,12 @@ onEachEngine('usage', (kit) => {
     const start = clock.now();
     const dateOf = (days: number) => new Date(start + days * DAY).toISOString().slice(0, 10);
     const day = (days: number, units: number) => ({
-      date: dateOf(days),
-      operations: [{ operation: 'pets', transport: 'rest' as const, requests: units, units, refused: 0 }],
+      ...{ apiKeyId: apiKey.id, date: dateOf(days), operation: 'pets', transport: 'rest' as const },
+      ...{ requests: units, units, refused: 0 },
     });
-    await gateway.store.addUsage([
-      {
-        apiKeyId: apiKey.id,
-        lastUsedAt: start - 5 * DAY,
-        days: [day(-91, 1), day(-92, 2), day(-6, 3), day(-7, 4)],
-      },
-    ]);
+    await gateway.store.addUsage([day(-91, 1), day(-92, 2), day(-6, 3), day(-7, 4)], {
+      [apiKey.id]: start - 5 * DAY,
+    });
     const units = async (range: string) =>
       (await send(gateway, `/usage${range}`, { key })).json.map((each: { units: number }) => each.units);
     expect(await units('')).toEqual([3, 1]);

@@ -166,7 +166,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a database of the earlier layout',
     expect(await store.updateApiKey('k', { scopes })).toEqual({ ...old, scopes });
     const used = { operation: 'pets', transport: 'rest' as const, requests: 1, units: 2, refused: 0 };
     const days = [{ date: '2026-11-21', operations: [used] }];
-    await store.addUsage([{ apiKeyId: 'k', lastUsedAt: 6, days }]);
+    await store.addUsage([{ apiKeyId: 'k', date: '2026-11-21', ...used }], { k: 6 });
     expect(await store.usageDays('k', '2026-11-21', '2026-11-21')).toEqual(days);
     expect(await store.apiKeyById('k')).toMatchObject({ lastUsedAt: 6 });
     // The obsolete counts are ignored.

@@ -257,7 +257,7 @@ describe('the data file', () => {
     expect(store.updateApiKey('k', { scopes: ['pets:read'] })).toEqual({ ...old, scopes: ['pets:read'] });
     const used = { operation: 'pets', transport: 'rest' as const, requests: 1, units: 2, refused: 0 };
     const days = [{ date: '2026-11-21', operations: [used] }];
-    store.addUsage([{ apiKeyId: 'k', lastUsedAt: 6, days }]);
+    store.addUsage([{ apiKeyId: 'k', date: '2026-11-21', ...used }], { k: 6 });
     expect(store.usageDays('k', '2026-11-21', '2026-11-21')).toEqual(days);
     expect(store.apiKeyById('k')).toMatchObject({ lastUsedAt: 6 });
     const document = { list: 'web', id: 'pets', text: '{ pets { totalCount } }', hash: 'abc', addedAt: 5 };
@@ -602,11 +602,10 @@ describe('a transaction that takes time', () => {
     store.addDocuments([{ list: 'l', id: 'd', hash: 'h', text: '{ x }', addedAt: 1 }]);
     const { ended, resolve } = await begin(store);
     const { progress } = webhook;
-    const days = [{ date: '2026-11-23', operations: [] }];
     const waiting = [
       store.table(Category).insert({ name: 'After' }),
       store.once(call, ({ table }) => table(Category).insert({ name: 'Once' })),
-      store.addUsage([{ apiKeyId: 'k', lastUsedAt: 6, days }]),
+      store.addUsage([], { k: 6 }),
       store.touchDocuments([{ list: 'l', id: 'd', lastUsedAt: 7 }]),
       store.saveProgress('i', { id: 'w', version: 1, progress: { ...progress, attempted: 9 } }, undefined),
       store.webhookWrites.changeWebhook('k', 'none', ({ settings }) => ({ settings })),
