@@ -1,6 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Logger } from 'pino';
-import type { Access } from './access/access.ts';
 import { asAppError, ReportedError, validationFailed } from './foundation/errors.ts';
 import type { MaybePromise } from './foundation/maybe-promise.ts';
 import { LONG_LIST_RULE } from './http/list-headers.ts';
@@ -9,8 +7,6 @@ import { clientAddress, RequestContext, requestIdOf } from './http/request-conte
 import type { Headers, HttpResponse } from './http/response.ts';
 import { ResponseWriter } from './http/response-writer.ts';
 import type { Transport } from './http/transport.ts';
-import type { Metrics } from './observability/metrics.ts';
-import type { Tracing } from './observability/tracing.ts';
 import { createServices, type GatewayOptions } from './services.ts';
 import { transportsOf } from './transports/transports.ts';
 
@@ -60,28 +56,18 @@ export function createGateway(options: GatewayOptions): Gateway {
   );
 }
 
+type Services = ReturnType<typeof createServices>;
+
 /** Finds the transport of each request, sends what it answers, and records both. */
 class Requests {
-  readonly #log: Logger;
-  readonly #proxies: number;
-  readonly #metrics: Metrics | undefined;
-  readonly #tracing: Tracing | undefined;
-  readonly #now: () => number;
-  readonly #access: Access;
-  readonly #report: (error: unknown, requestId?: string) => void;
+  readonly #services: Services;
   /** Those that may match, by the root of the path; under the empty one those of all other paths. */
   readonly #transports: ReadonlyMap<string, readonly Transport[]>;
   readonly #writer: ResponseWriter;
 
-  constructor(services: ReturnType<typeof createServices>, transports: readonly Transport[]) {
-    const { config, log, metrics, tracing, clock, access, report, cors } = services;
-    this.#log = log;
-    this.#proxies = config.TRUST_PROXY;
-    this.#metrics = metrics;
-    this.#tracing = tracing;
-    this.#now = clock.now;
-    this.#access = access;
-    this.#report = report;
+  constructor(services: Services, transports: readonly Transport[]) {
+    const { clock, report, cors } = services;
+    this.#services = services;
     this.#transports = new Map(
       ['', ...transports.flatMap(({ roots = [] }) => roots)].map((root) => [
         root,
@@ -97,10 +83,11 @@ class Requests {
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const address = clientAddress(request, this.#proxies);
+    const { config, tracing } = this.#services;
+    const address = clientAddress(request, config.TRUST_PROXY);
     const context = new RequestContext(request, response, requestIdOf(request), address);
     try {
-      this.#tracing?.begin(context);
+      tracing?.begin(context);
       let transport!: Transport;
       for (transport of this.#transports.get(context.root) ?? this.#transports.get('')!)
         if (!transport.matches || transport.matches(context)) break;
@@ -120,7 +107,7 @@ class Requests {
       }
       this.#record(context, this.#writer.write(context, answer));
     } catch (error) {
-      this.#report(error, context.requestId);
+      this.#services.report(error, context.requestId);
       response.destroy();
     }
   }
@@ -142,27 +129,30 @@ class Requests {
       latest = refusal;
     }
     const known = asAppError(latest);
-    if (known.status >= 500 && !(latest instanceof ReportedError)) this.#report(latest, context.requestId);
+    if (known.status >= 500 && !(latest instanceof ReportedError))
+      this.#services.report(latest, context.requestId);
     context.addError(known.code);
     return transport.errorResponse(known, context);
   }
 
   /** @see RequestHandler.headersForMalformed */
   headersForMalformed(address: string, request?: IncomingMessage): Headers {
+    const { log, access, clock } = this.#services;
     const requestId = requestIdOf(request);
-    this.#log.info({ requestId, status: 400 }, 'malformed request');
+    log.info({ requestId, status: 400 }, 'malformed request');
     const headers: Headers = ['X-Request-Id', requestId];
-    addRateLimitHeaders(headers, undefined, this.#access.addressWindow(address), this.#now());
+    addRateLimitHeaders(headers, undefined, access.addressWindow(address), clock.now());
     return headers;
   }
 
   /** @param isSent whether the client was still there for the response */
   #record(context: RequestContext, isSent: boolean): void {
+    const { log, metrics, tracing } = this.#services;
     const milliseconds = performance.now() - context.startedAt;
-    this.#metrics?.observe(context, milliseconds);
-    this.#tracing?.end(context);
+    metrics?.observe(context, milliseconds);
+    tracing?.end(context);
     const { requestId, method, path, operation, operationName, status, span, session, errorCodes } = context;
-    this.#log.info(
+    log.info(
       {
         requestId,
         method,
@@ -185,7 +175,7 @@ class Requests {
   #logStream(context: RequestContext, fields: Record<string, unknown>): void {
     const { requestId, operation, operationName, session, startedAt } = context;
     const ms = Math.round(performance.now() - startedAt);
-    this.#log.info(
+    this.#services.log.info(
       {
         requestId,
         operation: operationName ?? operation,

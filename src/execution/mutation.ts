@@ -12,8 +12,8 @@ import { AppError, isRefusal } from '../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { memoized } from '../foundation/memoized.ts';
 import type { Context } from '../schema/context.ts';
-import type { Writer } from '../schema/write.ts';
-import type { StoredError, Transaction, Writes } from '../store/store.ts';
+import type { Write, Writer } from '../schema/write.ts';
+import type { StoredError, Transaction } from '../store/store.ts';
 import { callOnce, runOnce } from './idempotency.ts';
 import { refused } from './refusal.ts';
 import type { SelectedField, Selection } from './selection.ts';
@@ -65,27 +65,24 @@ export function mutate(
   context: Context,
   parts: readonly MutationPart[],
   variables: Variables,
-): MaybePromise<MutationResult> {
+): Promise<MutationResult> {
   return parts.length === 1 ? mutateAlone(context, parts[0]!) : mutateTogether(context, parts, variables);
 }
 
-function mutateAlone(context: Context, { field, execute }: MutationPart): MaybePromise<MutationResult> {
+async function mutateAlone(context: Context, { field, execute }: MutationPart): Promise<MutationResult> {
   let committed = false;
   const root: Writer = {
-    write(input, work, onCommitted) {
-      const outcome = context.idempotency
-        ? runOnce(context, field!.definition.name, input, work)
-        : work(context.store);
-      return andThen(outcome, (value) => {
-        committed = true;
-        onCommitted?.(value);
-        return value;
-      });
+    async write({ work, onCommitted }, args, own) {
+      const outcome = await (context.idempotency
+        ? runOnce(context, field!.definition.name, args, (transaction) => work(transaction, args, own))
+        : work(context.store, args, own));
+      committed = true;
+      onCommitted?.(outcome, own);
+      return outcome;
     },
   };
-  return andThen(execute(root, context), (result) =>
-    result.errors && committed ? { ...result, committed } : result,
-  );
+  const result = await execute(root, context);
+  return result.errors && committed ? { ...result, committed } : result;
 }
 
 async function mutateTogether(
@@ -171,17 +168,17 @@ class Execution {
       throw error;
     };
     return {
-      write: <T>(
-        _input: object,
-        work: (writes: Writes) => MaybePromise<T>,
-        onCommitted?: (outcome: T) => void,
+      write: <Args extends object, T>(
+        { work, onCommitted }: Write<Args, T>,
+        args: Args,
+        context: Context,
       ) => {
         const keep = (outcome: T): T => {
           this.#outcomes[at] = outcome;
-          if (onCommitted) this.#toTell.push(() => onCommitted(outcome));
+          if (onCommitted) this.#toTell.push(() => onCommitted(outcome, context));
           return outcome;
         };
-        return attempt(() => andThen(work(this.#transaction), keep), fail);
+        return attempt(() => andThen(work(this.#transaction, args, context), keep), fail);
       },
     };
   }

@@ -24,7 +24,14 @@ import { type ErrorReporter, type PublicResult, publicResult } from './execute.t
 import { type ExecutionPlan, ExecutionPlans } from './execution-plan.ts';
 import { Introspection, isSchemaField } from './introspection.ts';
 import { withCoercedVariables } from './literals.ts';
-import { countWrites, type ExecutionSchemas, executionSchemas, mutate, writingField } from './mutation.ts';
+import {
+  countWrites,
+  type ExecutionSchemas,
+  executionSchemas,
+  type MutationResult,
+  mutate,
+  writingField,
+} from './mutation.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 import { resultWriter } from './result-writer.ts';
 import { requiredScopes, scopeOfRow } from './scopes.ts';
@@ -291,18 +298,22 @@ export class Operations {
     executorOf: (part: number) => Executor,
   ): MaybePromise<PublicResult> {
     context.webhooks = this.#receivers;
-    const execute = (n: number) => (root: object, own: Context) => executorOf(n)(root, own);
+    const publish = (settled: MutationResult): PublicResult =>
+      settled.errors
+        ? publicResult(settled, this.#report, context.requestId)
+        : (settled as Omit<ExecutionResult, 'errors'>);
     const result =
       node.operation === 'mutation'
         ? mutate(
             context,
-            parts.map((part, n) => ({ field: writingField(part), execute: execute(n) })),
+            parts.map((part, n) => ({
+              field: writingField(part),
+              execute: (root, own) => executorOf(n)(root, own),
+            })),
             variables,
           )
         : executorOf(0)(ROOT, context);
-    const publish = (settled: ExecutionResult) => publicResult(settled, this.#report, context.requestId);
-    if (result instanceof Promise) return result.then(publish);
-    return result.errors ? publish(result) : (result as Omit<ExecutionResult, 'errors'>);
+    return result instanceof Promise ? result.then(publish) : publish(result);
   }
 
   /** @throws QUERY_TOO_COMPLEX */

@@ -22,7 +22,7 @@ import {
   isObjectType,
 } from 'graphql';
 import { RESOURCES } from '../domains/routes.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { builder } from '../schema/builder.ts';
 import { Connection } from '../schema/connection.ts';
 import type { Context } from '../schema/context.ts';
@@ -83,10 +83,12 @@ function withPacedLists(built: GraphQLSchema): GraphQLSchema {
     for (const field of Object.values(type.getFields())) {
       if (!isListType(getNullableType(field.type)) || !isCompositeType(getNamedType(field.type))) continue;
       const { resolve = defaultFieldResolver } = field;
-      field.resolve = (source, args, context: Context, info) =>
-        andThen(resolve(source, args, context, info) as MaybePromise<readonly unknown[]>, (list) =>
-          context.loaders.entries(list),
-        );
+      field.resolve = (source, args, context: Context, info) => {
+        const list = resolve(source, args, context, info) as MaybePromise<readonly unknown[]>;
+        return list instanceof Promise
+          ? list.then((settled) => context.loaders.entries(settled))
+          : context.loaders.entries(list);
+      };
     }
   }
   return built;

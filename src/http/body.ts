@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError } from '../foundation/errors.ts';
-import { BoundedRequest, isCut, MAX_CHUNKS } from './bounded-request.ts';
+import { BoundedRequest, MAX_CHUNKS } from './bounded-request.ts';
 import { acceptsContentType } from './media-type.ts';
 import type { RequestContext } from './request-context.ts';
 
@@ -29,7 +29,8 @@ export async function readBody(context: RequestContext, types: readonly string[]
   const { request, response, headers } = context;
   if (Number(headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = headers;
-  if (!acceptsContentType(type, types)) throw unsupported(types, `Content-Type: ${type}`);
+  if (type !== undefined && type !== types[0] && !acceptsContentType(type, types))
+    throw unsupported(types, `Content-Type: ${type}`);
   // Content codings are case-insensitive (RFC 9110 section 8.4.1).
   if (coding.toLowerCase() !== 'identity') throw unsupported(types, `Content-Encoding: ${coding}`);
   if (headers.expect !== undefined && expectsContinue(request)) response.writeContinue();
@@ -76,6 +77,9 @@ const unsupported = (types: readonly string[], sent: string) =>
 
 /** How long the connection stays open for draining, in milliseconds. */
 const DRAIN_TIMEOUT = 1_000;
+
+/** Whether the body of a request was cut off because of the number of its chunks. */
+const isCut = (request: IncomingMessage): boolean => request instanceof BoundedRequest && request.isCut;
 
 /**
  * Whether the connection must close after the response. That is so if the response precedes a body too long

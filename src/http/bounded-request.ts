@@ -44,10 +44,6 @@ export class BoundedRequest extends IncomingMessage {
   }
 }
 
-/** Whether the body of a request was cut off because of the number of its chunks. */
-export const isCut = (request: IncomingMessage): boolean =>
-  request instanceof BoundedRequest && request.isCut;
-
 /** What is undone for a connection before its parser serves another one. */
 const ignoring = new WeakMap<Socket, () => void>();
 

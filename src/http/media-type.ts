@@ -96,12 +96,8 @@ function specificityOf(type: string, given: string | undefined, offer: Offer): n
 /** Removes white space and quotes: `; charset = "utf-8"`. */
 const withoutSpace = (text: string): string => text.replace(/[\s"]+/g, '');
 
-/**
- * Whether a Content-Type names one of the media types in UTF-8, and has this parameter if one is given. A
- * missing header counts as JSON.
- */
-export function acceptsContentType(header: string | undefined, types: readonly string[]): boolean {
-  if (header === undefined || header === types[0]) return true;
+/** Whether a Content-Type names one of the media types in UTF-8. */
+export function acceptsContentType(header: string, types: readonly string[]): boolean {
   const [type = '', ...parameters] = partsOf(header);
   return (
     types.includes(type) &&
@@ -110,8 +106,8 @@ export function acceptsContentType(header: string | undefined, types: readonly s
 }
 
 /** Whether a Content-Type has a parameter, given as `name=value` in lower case. */
-export const hasParameter = (header: string | undefined, parameter: string): boolean =>
-  header?.includes(';') === true && partsOf(header).includes(parameter, 1);
+export const hasParameter = (header: string, parameter: string): boolean =>
+  partsOf(header).includes(parameter, 1);
 
 /** A media type and its parameters, in lower case. */
 const partsOf = (text: string): string[] => text.toLowerCase().split(';').map(withoutSpace);

@@ -5,7 +5,7 @@ import { Meter } from '../foundation/meter.ts';
 import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import type { Webhook, WebhookAttempt } from '../store/webhooks.ts';
-import { Loaders } from './loaders.ts';
+import { type Caller, Loaders } from './loaders.ts';
 
 /** Throws PRECONDITION_FAILED unless If-Match names the current version of `record`. `type` is its GraphQL type. */
 export type Precondition = (type: string, record: object) => void;
@@ -59,14 +59,12 @@ const MAX_UNINTERRUPTED_COST = 10;
 /**
  * Creates the context of one operation.
  *
- * @param call `cost`: its cost in units; `isDisconnected`: whether the client has disconnected
+ * @param call `cost`: its cost in units; `client`: the response to it, which is destroyed once it has disconnected
  */
 export const newContext = (
   session: Session,
-  call: { cost: number; isDisconnected?: () => boolean } & Pick<
-    Context,
-    'requestId' | 'precondition' | 'idempotency'
-  >,
+  call: { cost: number } & Pick<Caller, 'client'> &
+    Pick<Context, 'requestId' | 'precondition' | 'idempotency'>,
 ): Context => {
   const meter = new Meter(call.cost);
   return {
@@ -74,7 +72,7 @@ export const newContext = (
     principal: session.principal,
     store: session.store,
     loaders: new Loaders(session.store, {
-      isDisconnected: call.isDisconnected ?? never,
+      client: call.client,
       yieldsBetweenLevels: call.cost > MAX_UNINTERRUPTED_COST,
       meter,
     }),
@@ -86,5 +84,3 @@ export const newContext = (
     idempotency: call.idempotency,
   };
 };
-
-const never = () => false;

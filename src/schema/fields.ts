@@ -30,7 +30,7 @@ export const enumOf = <T extends string>({ description, descriptions, values }: 
 });
 
 /** A filter as the store takes it: without what is null or undefined. */
-export const filterOf = <T extends object>(filter: T | null | undefined) =>
-  (filter ? Object.fromEntries(Object.entries(filter).filter(([, value]) => value != null)) : {}) as {
+export const filterOf = <T extends object>(filter: T) =>
+  Object.fromEntries(Object.entries(filter).filter(([, value]) => value != null)) as {
     [K in keyof T]?: NonNullable<T[K]>;
   };

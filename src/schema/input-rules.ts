@@ -22,7 +22,7 @@ export function parseInput(
 ): object | undefined {
   const { known, unknown } = withoutUnknown(rules, input);
   const { data, error } = rules.safeParse(known);
-  for (const issue of issuesOf(error?.issues ?? []))
+  for (const issue of error ? issuesOf(error.issues) : [])
     into.push(path && issue.path === 'body' ? { ...issue, path } : issue);
   for (const name of unknown) into.push({ path: name, message: UNKNOWN_FIELD_RULE });
   return error || unknown.length > 0 ? undefined : rememberParsed(data);

@@ -10,8 +10,8 @@ import type { Page, PageRequest, Table, Tables } from '../store/table.ts';
 
 /** The caller that a request reads for. */
 export interface Caller {
-  /** Whether the client has disconnected, after which nothing more is read. */
-  isDisconnected(): boolean;
+  /** The response to the client. Nothing more is read once it has disconnected. */
+  client?: { readonly destroyed: boolean } | undefined;
   /**
    * Whether to yield between the levels of a query, so that a large one does not block other requests or the
    * detection of its client's disconnect.
@@ -22,12 +22,12 @@ export interface Caller {
 }
 
 /** Called before more is read. @throws AppError if the client is gone or what it paid for is used up */
-function checkBeforeRead({ isDisconnected, meter }: Caller): void {
-  if (isDisconnected()) throw clientDisconnected();
+function checkBeforeRead({ client, meter }: Caller): void {
+  if (client?.destroyed) throw clientDisconnected();
   meter?.check();
 }
 
-const INTERNAL_CALLER: Caller = { isDisconnected: () => false, yieldsBetweenLevels: false };
+const INTERNAL_CALLER: Caller = { yieldsBetweenLevels: false };
 
 /** Requests up to this price cannot hold more than about ten megabytes. */
 const MAX_UNWEIGHED_UNITS = 10;
@@ -36,12 +36,11 @@ const MAX_UNWEIGHED_UNITS = 10;
 function drawPage({ meter }: Caller, items: readonly object[]): void {
   if (!meter) return;
   meter.draw('entries', items.length);
-  drawRecords(meter, items);
+  meter.draw('records', items.length);
+  if (meter.units > MAX_UNWEIGHED_UNITS) drawBytes(meter, items);
 }
 
-function drawRecords(meter: Meter, records: readonly (object | null)[]): void {
-  meter.draw('records', records.length);
-  if (meter.units <= MAX_UNWEIGHED_UNITS) return;
+function drawBytes(meter: Meter, records: readonly (object | null)[]): void {
   let bytes = 0;
   for (const record of records) {
     // Text beyond Latin-1 takes two bytes a character in memory.
@@ -65,11 +64,6 @@ interface Reading<T> {
   read(ids: readonly Id[]): MaybePromise<T[]>;
   /** Draws what was read on what the request has paid for. */
   draw?: ((found: T) => void) | undefined;
-}
-
-/** What a loader reads that belongs to parents. */
-interface ReadingOfParents<R extends AnyRecord, T> extends Pick<Reading<T>, 'draw'> {
-  read(table: Table<R>, parents: readonly Id[]): MaybePromise<T[]>;
 }
 
 /** Creates a loader that batches what it loads, and stops reading when the client disconnects. */
@@ -125,7 +119,10 @@ class RecordLoader<T extends { id: Id }> {
           for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
           return records;
         }),
-      draw: (record) => meter && drawRecords(meter, [record]),
+      draw: (record) => {
+        meter?.draw('records', 1);
+        if (meter && meter.units > MAX_UNWEIGHED_UNITS) drawBytes(meter, [record]);
+      },
     });
     return this.#load(id);
   }
@@ -237,11 +234,11 @@ export class Loaders {
         : undefined;
     if (!load) {
       const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
-      load = this.#ofParents(record, field, list, {
-        read: (table, parents) =>
-          table.pagesByParent(field, parents, filter, request, this.#from.caller.meter),
+      const { tables, caller } = this.#from;
+      load = this.#ofParents<Page<RecordOf<R>>>(record, field, list, {
+        read: (parents) => tables.table(record).pagesByParent(field, parents, filter, request, caller.meter),
         draw: (page) => {
-          drawPage(this.#from.caller, page.items);
+          drawPage(caller, page.items);
           this.#recordLoader(record).add(page);
         },
       });
@@ -257,28 +254,18 @@ export class Loaders {
     parent: Id,
     filter: FilterOf<R>,
   ): MaybePromise<number> {
-    const load = this.#ofParents(record, field, `count ${JSON.stringify(filter)}`, {
-      read: (table, parents) => table.countsByParent(field, parents, filter, this.#from.caller.meter),
+    const { tables, caller } = this.#from;
+    const load = this.#ofParents<number>(record, field, `count ${JSON.stringify(filter)}`, {
+      read: (parents) => tables.table(record).countsByParent(field, parents, filter, caller.meter),
     });
     return load(parent) as MaybePromise<number>;
   }
 
   /** The loader of what belongs to parents, by their id. */
-  #ofParents<R extends AnyRecord, T>(
-    record: R,
-    field: string,
-    what: string,
-    { read, draw }: ReadingOfParents<R, T>,
-  ): Load<unknown> {
+  #ofParents<T>(record: AnyRecord, field: string, what: string, reading: Reading<T>): Load<unknown> {
     const key = `${record.index} ${field} ${what}`;
-    let load = this.#children.get(key);
-    if (!load) {
-      load = loaderFor<T>(this.#from, {
-        read: (ids) => read(this.#from.tables.table(record), ids),
-        draw,
-      });
-      this.#children.set(key, load);
-    }
+    const load = this.#children.get(key) ?? loaderFor<T>(this.#from, reading);
+    this.#children.set(key, load);
     return load;
   }
 

@@ -94,7 +94,7 @@ interface ListArguments<F extends object> {
   /** What the items are called, by default the plural of the record. */
   items?: string;
   /** What a filter selects. */
-  select?: (filter: F | null | undefined) => object;
+  select?: (filter: F) => object;
 }
 
 const argumentsOf = <F extends object>(
@@ -118,7 +118,12 @@ export const list = <R extends AnyRecord, F extends object>(
   description: given.description ?? `All ${record.plural}, by default ordered by id.`,
   args: argumentsOf(record, given),
   resolve: (_root: unknown, args: Given<F>, context: Context) =>
-    recordConnection(record, args, (given.select ?? filterOf)(args.filter) as GivenFilter<R>, context),
+    recordConnection(
+      record,
+      args,
+      (args.filter ? (given.select ?? filterOf)(args.filter) : {}) as GivenFilter<R>,
+      context,
+    ),
 });
 
 /** Options of the connection of the records that refer to a parent by a field. */
@@ -132,7 +137,7 @@ export const childList = <R extends AnyRecord, F extends object>(
   description: given.description,
   args: argumentsOf(record, given),
   resolve: ({ id }: { id: Id }, args: Given<F>, context: Context) => {
-    const filter = (given.select ?? filterOf)(args.filter) as GivenFilter<R>;
+    const filter = (args.filter ? (given.select ?? filterOf)(args.filter) : {}) as GivenFilter<R>;
     return childConnection(record, field, id, args, filter, context);
   },
 });

@@ -11,7 +11,7 @@ import { sqlite, useGateway } from '../kit/petstore.ts';
 const kit = useGateway(sqlite);
 
 /** Whether other callbacks run before an operation of this cost reads a record. */
-async function yields(call: { cost: number; isDisconnected?: () => boolean }): Promise<boolean> {
+async function yields(call: { cost: number; client?: { destroyed: boolean } }): Promise<boolean> {
   const session = { store: kit.gateway.store, now: kit.clock.now } as Session;
   const { loaders } = newContext(session, call as never);
   let hasRun = false;
@@ -28,18 +28,18 @@ async function yields(call: { cost: number; isDisconnected?: () => boolean }): P
 }
 
 it('yields before reading if an operation costs more than 10 units', async () => {
-  const isDisconnected = () => false;
-  expect(await yields({ cost: 10, isDisconnected })).toBe(false);
-  expect(await yields({ cost: 11, isDisconnected })).toBe(true);
+  const client = { destroyed: false };
+  expect(await yields({ cost: 10, client })).toBe(false);
+  expect(await yields({ cost: 11, client })).toBe(true);
   expect(await yields({ cost: 11 })).toBe(true);
 });
 
 it('stops reading once the client has disconnected', async () => {
-  let isDisconnected = false;
+  const client = { destroyed: false };
   const session = { store: kit.gateway.store, now: kit.clock.now } as Session;
-  const { loaders } = newContext(session, { cost: 1, isDisconnected: () => isDisconnected } as never);
+  const { loaders } = newContext(session, { cost: 1, client } as never);
   expect(await loaders.record(Category, '1')).toBeNull();
-  isDisconnected = true;
+  client.destroyed = true;
   expect(() => loaders.page(Category, {}, { limit: 1 })).toThrow('The client went away.');
   await expect(loaders.record(Category, '2')).rejects.toThrow('The client went away.');
 });

@@ -9,7 +9,7 @@ import { builder } from '../../schema/builder.ts';
 import type { Context } from '../../schema/context.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
 import { shown } from '../../schema/shape-fields.ts';
-import { unchanged, type Work, write } from '../../schema/write.ts';
+import { unchanged, type Write, write } from '../../schema/write.ts';
 import {
   ATTEMPT_ERRORS,
   DISABLED_REASONS,
@@ -137,7 +137,7 @@ const find = (id: string, { store, principal }: Context): MaybePromise<Webhook |
   andThen(store.webhookById(id), (webhook) => (webhook?.apiKeyId === principal.id ? webhook : null));
 
 /** Creates the resolver of a write, after which its webhook is looked at again. */
-const change = <Args extends object, T extends string | { id: string }>(work: Work<Args, T>) =>
+const change = <Args extends object, T extends string | { id: string }>(work: Write<Args, T>['work']) =>
   write(work, (result, context) =>
     context.webhooks!.changed(typeof result === 'string' ? result : result.id),
   );

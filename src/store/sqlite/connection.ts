@@ -394,4 +394,20 @@ export class SqliteConnection {
   }
 }
 
+/** Writes that resolve when they are committed. */
+export type Committed<W> = {
+  [K in keyof W]: W[K] extends (...args: infer Args) => infer T
+    ? (...args: Args) => Promise<Awaited<T>>
+    : never;
+};
+
+/** Commits each write together with concurrent ones. */
+export const committed = <W extends object>(db: SqliteConnection, writes: W): Committed<W> =>
+  Object.fromEntries(
+    Object.entries(writes).map(([name, write]) => [
+      name,
+      (...args: unknown[]) => db.groupCommit(() => write(...args)),
+    ]),
+  ) as Committed<W>;
+
 const inodeOf = (file: string): number | undefined => statSync(file, { throwIfNoEntry: false })?.ino;

@@ -15,6 +15,7 @@ import {
 } from '../dump.ts';
 import type { UsageRow } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
+import { insertionOf } from './columns.ts';
 import { SqliteConnection } from './connection.ts';
 import {
   createProgress,
@@ -23,7 +24,6 @@ import {
   removeProgress,
   saveProgress,
 } from './import-progress.ts';
-import { insertionOf } from './insertion.ts';
 import { lockDataFile } from './ownership.ts';
 import { dropIndexes, prepareRecords } from './record-schema.ts';
 import { RecordReads, type Stored } from './records.ts';

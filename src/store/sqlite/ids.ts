@@ -2,6 +2,7 @@ import type { Id } from '../../foundation/id.ts';
 import { MAX_INT64 } from '../../foundation/integers.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
+import type { insertionOf } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /**
@@ -9,10 +10,15 @@ import type { SqliteConnection } from './connection.ts';
  *
  * @param db the connection that inserts
  * @param chosen the id that a client has chosen
- * @param insert inserts the record with this id
+ * @param values of the record, besides its id
  * @returns the id
  */
-export type AssignIds = (db: SqliteConnection, chosen: Id | undefined, insert: (id: Id) => void) => Id;
+export type AssignIds = (
+  db: SqliteConnection,
+  chosen: Id | undefined,
+  insertion: ReturnType<typeof insertionOf>,
+  values: Readonly<Record<string, unknown>>,
+) => Id;
 
 /** How the ids of a record are assigned. */
 export const assignIdsOf = ({ choosesId, kind, plural }: AnyRecord): AssignIds =>
@@ -24,14 +30,14 @@ export const assignIdsOf = ({ choosesId, kind, plural }: AnyRecord): AssignIds =
  */
 function assignIds(table: string): AssignIds {
   let last: bigint | undefined;
-  return (db, _chosen, insert) => {
+  return (db, _chosen, insertion, values) => {
     last ??= BigInt(
       (db.value('select cast(seq as text) from sqlite_sequence where name = ?', [table]) as string) ?? 0,
     );
     if (last >= MAX_INT64) throw idsExhausted();
     last += 1n;
     const id = String(last);
-    insert(id);
+    db.insert(insertion, insertion.row(id, values));
     return id;
   };
 }
@@ -65,10 +71,10 @@ function assignSkippingChosen(kind: string): AssignIds {
     return id;
   }
 
-  return (db, chosen, insert) =>
+  return (db, chosen, insertion, values) =>
     db.transaction(() => {
       const id = String(chosen === undefined ? next(db) : note(db, BigInt(chosen)));
-      insert(id);
+      db.insert(insertion, insertion.row(id, values));
       return id;
     });
 }

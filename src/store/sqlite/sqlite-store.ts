@@ -7,7 +7,7 @@ import type { EventType } from '../events.ts';
 import type { IdempotentCall, OnMigrated, Outcome, Store, Transaction } from '../store.ts';
 import type { Table, TableReads, TableWrites } from '../table.ts';
 import { apiKeys } from './api-keys.ts';
-import { SqliteConnection } from './connection.ts';
+import { type Committed, committed, SqliteConnection } from './connection.ts';
 import { type Append, eventLog } from './event-log.ts';
 import { foldNames } from './folding.ts';
 import { idempotency } from './idempotency.ts';
@@ -87,18 +87,9 @@ export function openSqliteStore(options: SqliteOptions) {
     cacheSizeOf: (record: AnyRecord) => number,
   ) => {
     const tables: SqliteTable<AnyRecord>[] = [];
-    const tableOf = (record: AnyRecord) => tables[record.index]!;
     for (const [i, record] of records.entries()) {
       const [append, cacheSize] = [appendFor(record), cacheSizeOf(record)];
-      tables[record.index] = new SqliteTable(
-        connection,
-        record,
-        tableOf,
-        append,
-        folding,
-        ids[i]!,
-        cacheSize,
-      );
+      tables[record.index] = new SqliteTable(connection, record, tables, append, folding, ids[i]!, cacheSize);
     }
     const { reads, writes } = webhooks(connection);
     const transaction: Transaction = {
@@ -191,22 +182,6 @@ export function openSqliteStore(options: SqliteOptions) {
 /** A table whose writes resolve when they are committed, together with concurrent ones. */
 type CommittedTable<R extends AnyRecord> = Pick<SqliteTable<R>, keyof TableReads<R>> &
   Committed<TableWrites<R>>;
-
-/** Writes that resolve when they are committed. */
-type Committed<W> = {
-  [K in keyof W]: W[K] extends (...args: infer Args) => infer T
-    ? (...args: Args) => Promise<Awaited<T>>
-    : never;
-};
-
-/** Commits each write together with concurrent ones. */
-const committed = <W extends object>(db: SqliteConnection, writes: W): Committed<W> =>
-  Object.fromEntries(
-    Object.entries(writes).map(([name, write]) => [
-      name,
-      (...args: unknown[]) => db.groupCommit(() => write(...args)),
-    ]),
-  ) as Committed<W>;
 
 /** Adds the file name to errors of the system and SQLite; leaves our own unchanged. */
 function openingError(file: string, error: unknown): Error {

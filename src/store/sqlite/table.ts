@@ -13,12 +13,11 @@ import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
 import { type EventType, eventTypesOf, updateTypeOf } from '../events.ts';
 import type { Folding } from '../folding.ts';
 import type { Check, Table } from '../table.ts';
-import { type Column, foldedColumnsOf } from './columns.ts';
+import { type Column, foldedColumnsOf, insertionOf } from './columns.ts';
 import { whereOf } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 import type { Append } from './event-log.ts';
 import type { AssignIds } from './ids.ts';
-import { insertionOf } from './insertion.ts';
 import { RecordReads } from './records.ts';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -27,7 +26,7 @@ type Values = Readonly<Record<string, unknown>>;
  * statements are transactions or savepoints, so none is left half done.
  */
 export class SqliteTable<R extends AnyRecord> extends RecordReads<R> implements Table<R> {
-  readonly #tableOf: (record: AnyRecord) => SqliteTable<AnyRecord>;
+  readonly #tables: readonly SqliteTable<AnyRecord>[];
   readonly #append: Append;
   /** With the folded forms of names. */
   readonly #stored: readonly Column[];
@@ -37,7 +36,7 @@ export class SqliteTable<R extends AnyRecord> extends RecordReads<R> implements 
   readonly #insertion: ReturnType<typeof insertionOf>;
 
   /**
-   * @param tableOf the tables of other records
+   * @param tables those of all records
    * @param append logs a change, in the transaction that makes it
    * @param folding whether names can be ordered by
    * @param ids assigns the ids of new records
@@ -46,14 +45,14 @@ export class SqliteTable<R extends AnyRecord> extends RecordReads<R> implements 
   constructor(
     db: SqliteConnection,
     record: R,
-    tableOf: (record: AnyRecord) => SqliteTable<AnyRecord>,
+    tables: readonly SqliteTable<AnyRecord>[],
     append: Append,
     folding: Folding,
     ids: AssignIds,
     cacheSize: number,
   ) {
     super(db, record, folding, cacheSize);
-    this.#tableOf = tableOf;
+    this.#tables = tables;
     this.#append = append;
     this.#stored = [...this.columns, ...foldedColumnsOf(record)];
     this.#references = referencesOf(record);
@@ -67,10 +66,8 @@ export class SqliteTable<R extends AnyRecord> extends RecordReads<R> implements 
     this.#checkReferences(values, undefined);
     const chosen = this.record.choosesId ? (input.id as Id | undefined) : undefined;
     if (chosen !== undefined && this.find(chosen)) throw idTaken(this.record, chosen);
-    this.#checkUnique(values, NO_ID);
-    const id = this.#ids(this.db, chosen, (id) =>
-      this.db.insert(this.#insertion, this.#insertion.row(id, values)),
-    );
+    if (this.record.unique.length > 0) this.#checkUnique(values, NO_ID);
+    const id = this.#ids(this.db, chosen, this.#insertion, values);
     const record = { id, ...values };
     this.#append(this.#created, record);
     return this.written(record);
@@ -106,7 +103,7 @@ export class SqliteTable<R extends AnyRecord> extends RecordReads<R> implements 
   readonly remove = (id: Id, check?: Check<RecordOf<R>>): Id => {
     this.existing(id, check);
     for (const holder of holdersOf(this.record)) {
-      if (this.#tableOf(holder.child)?.holds(holder, id)) throw stillReferred(this.record, id, holder);
+      if (this.#tables[holder.child.index]?.holds(holder, id)) throw stillReferred(this.record, id, holder);
     }
     this.db.run(`delete from ${this.record.plural} where id = ?`, [BigInt(id)]);
     this.#append(eventTypesOf(this.record).deleted, { id });
@@ -153,7 +150,7 @@ export class SqliteTable<R extends AnyRecord> extends RecordReads<R> implements 
       if (id === undefined) continue;
       const isSettled =
         id === current?.[field] && (isHolding(reference, current) || !isHolding(reference, values));
-      if (!isSettled && !this.#tableOf(parent as AnyRecord).has(id))
+      if (!isSettled && !this.#tables[(parent as AnyRecord).index]!.has(id))
         throw unknownReference(field, parent.kind, id);
     }
   }

@@ -31,7 +31,7 @@ function resultOf(
   const call = newContext(session, {
     cost: operation.cost,
     requestId: context.requestId,
-    isDisconnected: () => context.response.destroyed,
+    client: context.response,
     idempotency:
       context.headers['idempotency-key'] === undefined ? undefined : idempotencyFor(context, index),
   });

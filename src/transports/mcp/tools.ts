@@ -161,7 +161,7 @@ class RouteTool implements Tool {
       newContext(session, {
         cost: ROUTE_COST,
         requestId: context.requestId,
-        isDisconnected: () => context.response.destroyed,
+        client: context.response,
         idempotency: key ? idempotencyWith(context, key, 0) : undefined,
       });
     if (issues.length > 0) return this.#operation.refuse(session, fields, call(), validationFailed(issues));
@@ -256,7 +256,7 @@ function graphqlTool({ operations, trusted }: ToolServices): Tool {
         newContext(session, {
           cost: operation.cost,
           requestId: context.requestId,
-          isDisconnected: () => context.response.destroyed,
+          client: context.response,
         }),
       );
       for (const { extensions } of errors ?? []) context.addError(extensions!.code as ErrorCode);

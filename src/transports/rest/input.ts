@@ -122,6 +122,8 @@ export async function readObject(
 ): Promise<Readonly<Record<string, unknown>>> {
   const bytes = await readBody(context, BODY_TYPES[method]);
   const body = row?.flat && bytes.length === 0 ? {} : asObject(parseJson(bytes));
-  const hasTextIds = hasParameter(context.headers['content-type'], 'ieee754compatible=true');
-  return hasTextIds ? withIntegerIds(shape!, body) : body;
+  const type = context.headers['content-type'];
+  return type?.includes(';') && hasParameter(type, 'ieee754compatible=true')
+    ? withIntegerIds(shape!, body)
+    : body;
 }

@@ -20,6 +20,7 @@ import { AppError } from '../../../src/foundation/errors.ts';
 import type { Context } from '../../../src/schema/context.ts';
 import { Int64IdsRule } from '../../../src/schema/id-scalar.ts';
 import { Loaders } from '../../../src/schema/loaders.ts';
+import type { Write } from '../../../src/schema/write.ts';
 import type { Store, Transaction } from '../../../src/store/store.ts';
 import { type Call, TestGateway } from '../../kit/gateway.ts';
 import { sqlite } from '../../kit/petstore.ts';
@@ -136,9 +137,9 @@ async function inTransaction(
   let result: ExecutionResult = {};
   const work = async (transaction: Transaction) => {
     const own = { ...context };
-    const write = (_input: object, write: (writes: Transaction) => unknown) => {
+    const write = ({ work }: Write<object, unknown>, args: object, context: Context) => {
       Object.assign(own, { loaders: context.loaders.within(transaction) });
-      return write(transaction);
+      return work(transaction, args, context);
     };
     result = (await run({ write }, own)) as ExecutionResult;
     if (result.errors) throw new Error('taken back');
