@@ -1,4 +1,4 @@
-import type { AnyRecord } from '../foundation/record.ts';
+import { type AnyRecord, referencesOf } from '../foundation/record.ts';
 import type { Domain } from '../schema/domain.ts';
 import { category } from './category/category.type.ts';
 import { inventory } from './inventory/inventory.type.ts';
@@ -11,7 +11,12 @@ import { pet } from './pet/pet.type.ts';
  */
 export const DOMAINS: readonly Domain[] = [pet, category, order, inventory];
 
+const afterParents = (record: AnyRecord): AnyRecord[] => [
+  ...referencesOf(record).flatMap(({ parent }) => afterParents(parent as AnyRecord)),
+  record,
+];
+
 /** All records, parents before those that refer to them. */
-export const RECORDS: readonly AnyRecord[] = [...new Set(DOMAINS.map(({ record }) => record))].sort(
-  (a, b) => a.index - b.index,
-);
+export const RECORDS: readonly AnyRecord[] = [
+  ...new Set(DOMAINS.flatMap(({ record }) => afterParents(record))),
+];

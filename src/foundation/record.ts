@@ -147,9 +147,11 @@ export const isHolding = ({ holds: { where = {} } }: Pick<Referrer, 'holds'>, ch
   where !== null &&
   Object.entries(where).every(([field, value]) => (child as Record<string, unknown>)[field] === value);
 
-/** The references that can hold off the deletion of a record. */
+/** The references that can hold off the deletion of a record, in an order that does not depend on that of imports. */
 export const holdersOf = ({ referrers }: AnyRecord): readonly Referrer[] =>
-  referrers.filter(({ holds }) => holds.where !== null);
+  referrers
+    .filter(({ holds }) => holds.where !== null)
+    .toSorted((a, b) => (holdersName(a) < holdersName(b) ? -1 : 1));
 
 /** What holds off the deletion of a record: `incomplete orders`. */
 export const holdersName = ({ child, holds }: Referrer): string => holds.name ?? child.plural;

@@ -214,11 +214,12 @@ describe.each(Object.entries(engines))('an import to %s', (_name, newStore) => {
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
     expect(ids).toEqual(['3', '1301', '2']);
     const again = await exportTo(target);
-    expect(
-      JSON.parse(readFileSync(join(again, 'manifest.json'), 'utf8')).parts.map(
-        ({ rows }: { rows: number }) => rows,
-      ),
-    ).toEqual([6, 2, 1_301, 4, 1, expect.any(Number), 2, 1, 2]);
+    const { parts } = JSON.parse(readFileSync(join(again, 'manifest.json'), 'utf8'));
+    const rows = parts.map((part: { name: string; rows: number }) => [part.name, part.rows]);
+    expect(Object.fromEntries(rows)).toMatchObject({
+      ...{ categories: 2, pets: 1_301, orders: 4 },
+      ...{ usage: 1, usageHistory: expect.any(Number), documents: 2, webhooks: 1, keys: 2 },
+    });
   });
 
   it('is refused by a store that is not empty', async () => {
@@ -505,7 +506,7 @@ describe('the data command', () => {
       0,
       '',
       expect.stringMatching(
-        /^Exported \d+ counters, .* pets, 3 orders, 1 usage, 1 usageHistory, 2 documents, 1 webhooks, 1 keys\.\n$/,
+        /^Exported \d+ counters, .* pets, 3 orders,.* 1 usage, 1 usageHistory, 2 documents, 1 webhooks, 1 keys\.\n$/,
       ),
     ]);
     const refused = await start(source, 'import', directory);

@@ -122,8 +122,13 @@ function literalOf(type: GraphQLInputType): string {
     return `{${fields.map((field) => `${field.name}: ${literalOf(field.type)}`)}}`;
   }
   return (
-    { Int: '1', Boolean: 'true', String: '"https://example.org/"', Date: '"2026-11-21"' }[inner.name] ??
-    '987654321'
+    {
+      Int: '1',
+      Boolean: 'true',
+      String: '"https://example.org/"',
+      Date: '"2026-11-21"',
+      DateTime: '"2026-11-21T12:00:00Z"',
+    }[inner.name] ?? '987654321'
   );
 }
 

@@ -14,7 +14,7 @@ export interface Agent {
 }
 
 interface Client {
-  listTools(): Promise<{ tools: { name: string }[] }>;
+  listTools(page: { cursor?: string }): Promise<{ tools: { name: string }[]; nextCursor?: string }>;
   callTool(call: { name: string; arguments: object }): Promise<{
     content: unknown;
     structuredContent?: unknown;
@@ -24,9 +24,15 @@ interface Client {
 }
 
 async function agentOf(client: Client): Promise<Agent> {
-  const { tools } = await client.listTools();
+  const tools: Agent['tools'] = new Map();
+  let cursor: string | undefined;
+  do {
+    const page = await client.listTools(cursor === undefined ? {} : { cursor });
+    for (const tool of page.tools) tools.set(tool.name, tool as never);
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
   return {
-    tools: new Map(tools.map((tool) => [tool.name, tool as never])),
+    tools,
     async call(name, args = {}) {
       const result = await client.callTool({ name, arguments: args });
       const [{ text }] = result.content as [{ text: string }];
