@@ -33,8 +33,8 @@ const requests = Math.min(50_000, Number(values.requests));
 const warmUp = Math.min(50_000, Number(values['warm-up']));
 const CONNECTIONS = 32;
 /** At most, in seconds. A slow database handles fewer requests in that time, at the same cost. */
-const WARM_UP_SECONDS = 15;
-const LOAD_SECONDS = 15;
+const WARM_UP_SECONDS = 6;
+const LOAD_SECONDS = 6;
 const CREATION_SECONDS = 5;
 /** Requests of 50 units whose clients leave, when they do, in milliseconds, and how much of the work may be done. */
 const LEAVING = 40;

@@ -1,5 +1,5 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { AppError } from '../../foundation/errors.ts';
+import { ownTurn } from '../../foundation/turns.ts';
 import type { EventRequest, EventStore, Following, StoredEvent } from '../../store/events.ts';
 import { eventJson } from './event.ts';
 
@@ -107,8 +107,6 @@ export class EventReader {
       if (this.#first.length > 0) return this.#first.splice(0);
       const events = this.#next === undefined ? await this.#page() : this.#kept();
       if (events.length > 0) return events;
-      // A long search lets other requests in, and notices that its client has gone.
-      if (this.#next === undefined) await turn();
       // What failed while a page was read has woken nobody yet who waits from here on.
       if (this.#failure) continue;
       if (this.#next !== undefined && this.#next === this.#feed.end()) await this.#feed.changed();
@@ -151,6 +149,8 @@ export class EventReader {
         end = undefined;
       }
       yield page.events.map(toFeedEvent);
+      // Others are let in between the pages, also if the client reads as fast as they are written.
+      await ownTurn();
       if (!page.atEnd) continue;
       if (end === undefined) {
         await following.caughtUp();

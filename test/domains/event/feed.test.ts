@@ -360,6 +360,23 @@ it('lets others in while it searches a long log, and stops when it is failed', a
   reader.close();
 });
 
+it('lets others in between the pages that a fast reader takes', async () => {
+  const after = await position();
+  await write(...numbered(500));
+  const reader = await feed.open({ after });
+  let turns = 0;
+  let isReading = true;
+  const count = (): void => {
+    turns++;
+    if (isReading) setImmediate(count);
+  };
+  setImmediate(count);
+  expect(await read(reader, 500)).toEqual(numbered(500));
+  isReading = false;
+  expect(turns).toBeGreaterThanOrEqual(4);
+  reader.close();
+});
+
 it('lets a filtered reader meet a feed that drops what the filter leaves out', async () => {
   const { id } = await store.table(Category).insert({ name: 'Old' });
   const other = await feed.open({});
