@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { sqlite, useGateway } from '../kit/petstore.ts';
-import { exchangeRaw } from '../kit/raw.ts';
+import { sqlite, useGateway } from './kit/petstore.ts';
+import { exchangeRaw } from './kit/raw.ts';
 
 describe('the Host header', () => {
   const kit = useGateway(sqlite);
