@@ -366,7 +366,8 @@ export class SqliteConnection {
     this.#rollbackListeners.push(forget);
   }
 
-  close(): void {
+  /** @param isLast whether to empty the WAL, which waits for a connection that is still writing */
+  close(isLast = true): void {
     if (this.#closed) return;
     this.#commitOpenGroup();
     // libsql keeps the file open until its statements are garbage collected, so closing does not checkpoint
@@ -374,7 +375,7 @@ export class SqliteConnection {
     try {
       if (this.isInTransaction) this.#db.exec('rollback');
       // The second keeps other processes from writing, and has little left to do after the first.
-      this.#db.exec('pragma wal_checkpoint(passive); pragma wal_checkpoint(truncate)');
+      if (isLast) this.#db.exec('pragma wal_checkpoint(passive); pragma wal_checkpoint(truncate)');
     } finally {
       this.#closed = true;
       this.#statements.clear();

@@ -168,7 +168,7 @@ export function openSqliteStore(options: SqliteOptions) {
     close(): void {
       events.close();
       folding.stop();
-      opened?.connection.close();
+      opened?.connection.close(false);
       try {
         close();
       } finally {

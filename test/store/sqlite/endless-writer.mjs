@@ -5,7 +5,7 @@ import { Order } from '../../../dist/domains/order/order.js';
 import { Pet } from '../../../dist/domains/pet/pet.js';
 import { openSqliteStore } from '../../../dist/store/sqlite/sqlite-store.js';
 
-/** Writes pets and orders until it is killed, and prints the ids of each write once it is acknowledged. */
+/** Writes pets and orders, in transactions and without, until it is killed, and prints the ids of each write once it is acknowledged. */
 const store = openSqliteStore({ records: RECORDS, file: process.argv[2], role: 'server' });
 const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
 for (let i = 0; ; i++) {
@@ -13,7 +13,12 @@ for (let i = 0; ; i++) {
   const { value } = await store.once(call, (writes) =>
     writes.table(Pet).insert({ name: 'Rex', categoryId, status: 'sold' }),
   );
-  const order = await store.table(Order).insert({ petId: value.id, complete: false });
-  await store.table(Pet).update(value.id, { quantity: i });
+  const write = async ({ table }) => {
+    const order = await table(Order).insert({ petId: value.id, complete: false });
+    await new Promise(setImmediate);
+    await table(Pet).update(value.id, { quantity: i });
+    return order;
+  };
+  const order = await (i % 2 ? store.transaction(write) : write(store));
   writeSync(1, `${value.id} ${order.id} ${i}\n`);
 }
