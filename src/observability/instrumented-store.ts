@@ -5,7 +5,7 @@ import type { Table, Tables } from '../store/table.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Members that do not query the database: a look at the cache, and `close`. */
-const NOT_A_CALL = new Set(['peek', 'close']);
+const NOT_A_CALL = new Set(['cached', 'close']);
 
 type Method = (...args: unknown[]) => MaybePromise<unknown>;
 

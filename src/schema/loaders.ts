@@ -90,7 +90,7 @@ const clientDisconnected = () => new AppError('BAD_REQUEST', 'The client went aw
 class RecordLoader<T extends { id: Id }> {
   readonly #known = new Map<Id, T | null>();
   readonly #record: AnyRecord;
-  #table: Pick<Table<AnyRecord>, 'byIds' | 'peek'> | undefined;
+  #table: Pick<Table<AnyRecord>, 'byIds' | 'cached'> | undefined;
   readonly #from: Source;
   /** Pages read, whose records are looked at only if one is asked for by id. */
   #pages: Page<T>[] = [];
@@ -107,11 +107,11 @@ class RecordLoader<T extends { id: Id }> {
     if (known !== undefined) return known;
     this.#table ??= this.#from.tables.table(this.#record);
     const table = this.#table;
-    const peeked = table.peek(id);
+    const cached = table.cached(id);
     const { meter } = this.#from.caller;
-    if (peeked !== undefined) {
+    if (cached !== undefined) {
       meter?.draw('records', 1);
-      return peeked as unknown as T;
+      return cached as unknown as T;
     }
     this.#load ??= loaderFor<T | null>(this.#from, {
       read: (ids) =>

@@ -50,7 +50,7 @@ export interface TableReads<R extends AnyRecord> {
   /** In the order of the ids, null where there is none. */
   byIds(ids: readonly Id[]): MaybePromise<(RecordOf<R> | null)[]>;
   /** The record if the engine has it cached; undefined means nothing. */
-  peek(id: Id): RecordOf<R> | undefined;
+  cached(id: Id): RecordOf<R> | undefined;
   /** @param meter bounds what is examined. A page ends early, but not without an entry */
   page(filter: FilterOf<R>, page: PageRequest, meter?: Meter): MaybePromise<Page<RecordOf<R>>>;
   /**

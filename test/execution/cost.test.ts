@@ -426,7 +426,7 @@ const fullStore = (): Partial<Store> => {
   const table = ({ kind }: AnyRecord): Partial<Table<AnyRecord>> => {
     const record = records[kind] as never;
     return {
-      peek: () => undefined,
+      cached: () => undefined,
       byIds: (ids) => ids.map(() => record),
       page: (_filter, request) => page(record, request),
       pagesByParent: (_field, ids, _filter, request) => ids.map(() => page(record, request)),

@@ -377,7 +377,10 @@ onEachEngine('payloads that cannot be read', (kit, engine) => {
     const within = <T>(work: (transaction: Transaction) => T) => {
       return (transaction: Transaction) => {
         const failing = withCalls(transaction, (name, call) => (name === failed ? cannotRead : call));
-        const table: Transaction['table'] = (record) => ({ ...failing.table(record), peek: () => undefined });
+        const table: Transaction['table'] = (record) => ({
+          ...failing.table(record),
+          cached: () => undefined,
+        });
         return work({ ...failing, table });
       };
     };

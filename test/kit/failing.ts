@@ -15,7 +15,7 @@ export function failing(store: Store, names: RegExp, fail: () => unknown): Store
     new Proxy(target, {
       get(_, name) {
         const member = Reflect.get(target, name);
-        if (name === 'peek') return () => undefined;
+        if (name === 'cached') return () => undefined;
         if (typeof member !== 'function') return member;
         if (name === 'table') {
           return (record: AnyRecord) => wrapped((target as Tables).table(record), `${record.plural}.`);

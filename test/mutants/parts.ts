@@ -9,7 +9,14 @@ export interface Part {
 }
 
 export const PARTS: Record<string, Part> = {
-  access: { sources: ['src/access/**/*.ts'], tests: ['test/access/**/*.test.ts'] },
+  access: {
+    sources: ['src/access/**/*.ts'],
+    tests: [
+      'test/access/**/*.test.ts',
+      'test/domains/{usage,api-key}/**/*.test.ts',
+      'test/transports/{streams,rest/live}.test.ts',
+    ],
+  },
   domains: {
     sources: ['src/domains/**/*.ts'],
     first: ['test/execution/schema.test.ts', 'test/openapi/openapi.test.ts', 'test/sample.test.ts'],

@@ -22,7 +22,7 @@ function counting(store: Store, calls: string[]): Store {
     return call(...args);
   });
   // Records cached by the embedded engine would hide reads.
-  const table: Store['table'] = (record) => ({ ...counted.table(record), peek: () => undefined });
+  const table: Store['table'] = (record) => ({ ...counted.table(record), cached: () => undefined });
   return { ...counted, table };
 }
 

@@ -65,9 +65,9 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     const chosenIds = record.choosesId ? createChosenIds(database, ids, record.plural) : undefined;
     const table = new MongoTable(database, record, { holds, ids, chosenIds, folding, isStored });
     all[record.index] = table;
-    const { peek, ...reads } = table.reads();
+    const { cached, ...reads } = table.reads();
     const methods = { ...reads, ...table.writes(attempts.run) } as unknown as Methods;
-    executing[record.index] = { ...executed(database, methods), peek } as unknown as Table<AnyRecord>;
+    executing[record.index] = { ...executed(database, methods), cached } as unknown as Table<AnyRecord>;
   }
   const { stopFollowing, requireLog, ...events } = mongoEvents(database, createChangeEvents(records));
   const { reads: webhookStore, writes: webhookWrites } = mongoWebhooks(database, requireLog);

@@ -92,7 +92,7 @@ export class RecordReads implements TableReads<AnyRecord> {
     return ids.map((id): Records[number] => records.get(id) ?? null) as never[];
   };
 
-  readonly peek = () => undefined;
+  readonly cached = () => undefined;
 
   readonly page = async (filter: object, request: PageRequest, meter?: Meter): Promise<never> => {
     const conditions = this.#conditionsOf(filter, request);

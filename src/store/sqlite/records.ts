@@ -90,7 +90,7 @@ export class RecordReads<R extends AnyRecord> implements TableReads<R> {
     }
   }
 
-  readonly peek = (id: Id): RecordOf<R> | undefined => this.#cache?.get(id) as RecordOf<R> | undefined;
+  readonly cached = (id: Id): RecordOf<R> | undefined => this.#cache?.get(id) as RecordOf<R> | undefined;
 
   protected find(id: Id): Stored | null {
     const known = this.#cache?.get(id);

@@ -460,27 +460,27 @@ describe('the cache', () => {
     expectSame();
   });
 
-  it('returns records and pages without reading them again, also through peek, except in tools', async () => {
+  it('returns records and pages without reading them again, also through cached, except in tools', async () => {
     const store = open();
     const category = await store.table(Category).insert({ name: 'Dogs' });
     const pet = await store.table(Pet).insert({ name: 'Rex', categoryId: category.id, status: 'sold' });
     store.close();
     const again = open();
-    expect([again.table(Pet).peek(pet.id), again.table(Category).peek(category.id)]).toEqual([
+    expect([again.table(Pet).cached(pet.id), again.table(Category).cached(category.id)]).toEqual([
       undefined,
       undefined,
     ]);
     const [read] = again.table(Pet).byIds([pet.id]);
     expect(again.table(Pet).byIds([pet.id])[0]).toBe(read);
     expect(again.table(Pet).byIds([pet.id, pet.id])[1]).toBe(read);
-    expect(again.table(Pet).peek(pet.id)).toBe(read);
-    expect(again.table(Category).peek(category.id)).toBeUndefined();
-    expect(again.table(Category).byIds([category.id])[0]).toBe(again.table(Category).peek(category.id));
+    expect(again.table(Pet).cached(pet.id)).toBe(read);
+    expect(again.table(Category).cached(category.id)).toBeUndefined();
+    expect(again.table(Category).byIds([category.id])[0]).toBe(again.table(Category).cached(category.id));
     again.table(Pet).page({}, { limit: 5 });
     expect(again.table(Pet).page({}, { limit: 5 })).toBe(again.table(Pet).page({}, { limit: 5 }));
     const tool = open({ role: 'tool' });
     tool.table(Pet).byIds([pet.id]);
-    expect(tool.table(Pet).peek(pet.id)).toBeUndefined();
+    expect(tool.table(Pet).cached(pet.id)).toBeUndefined();
   });
 
   it('keeps the pages that are asked for again while others are read through once', async () => {
@@ -517,7 +517,7 @@ describe('the cache', () => {
       ),
     );
     expect(store.table(Pet).byIds(pets.map(({ id }) => id))).toEqual(pets);
-    expect(pets.filter(({ id }) => store.table(Pet).peek(id)).length).toBe(2);
+    expect(pets.filter(({ id }) => store.table(Pet).cached(id)).length).toBe(2);
   });
 
   it('returns frozen records', async () => {
