@@ -29,10 +29,10 @@ withBrowser('REST docs', (kit) => {
     await section(operationId).getByRole('button', { name: 'Test Request' }).click({ timeout: 15_000 });
     await inConsole();
   }
-  /** Scalar takes over what was typed with a delay. */
+  /** Scalar takes over what was typed with a delay, by the clock of a page that may be slow. */
   async function fillBody(body: string): Promise<void> {
     await page.locator('[aria-label="Request body"]').fill(body);
-    await page.waitForTimeout(500);
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 500)));
   }
   async function inConsole(): Promise<void> {
     await send().waitFor({ timeout: 15_000 });
