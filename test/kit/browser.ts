@@ -126,7 +126,8 @@ export class Tab {
     // GraphiQL ignores the button until its editors have loaded.
     for (const editor of ['.graphiql-query-editor', '.result-window'])
       await this.page.locator(`${editor} .view-lines`).waitFor({ state: 'attached', timeout: TIMEOUT });
-    await this.page.locator('.graphiql-execute-button').click({ timeout: TIMEOUT });
+    // While it runs, the same button stops it.
+    await this.page.locator('.graphiql-execute-button[aria-label^="Execute"]').click({ timeout: TIMEOUT });
   }
 
   get answer(): Locator {
