@@ -156,7 +156,7 @@ function refuse(
   ];
   let head = 'HTTP/1.1 400 Bad Request\r\n';
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
-  socket.end(`${head}\r\n${body}`);
+  socket.end(`${head}\r\n${request?.method === 'HEAD' ? '' : body}`);
 }
 
 /**
