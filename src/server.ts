@@ -85,14 +85,16 @@ export function createHttpServer(
   server.on('checkExpectation', take);
   // Whoever reads the body sends 100 Continue; a refusal does not.
   server.on('checkContinue', take);
-  const refuseAfterPending = (socket: Socket, message?: string) => {
-    const send = () => refuse(socket, handler, message);
+  const refuseAfterPending = (socket: Socket, message?: string, isHead = false) => {
+    const send = () => refuse(socket, handler, message, undefined, isHead);
     const connection = connections.get(socket);
     if (connection) connection.refuse(send);
     else send();
   };
-  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) =>
-    refuseAfterPending(socket, MESSAGES[code]),
+  server.on(
+    'clientError',
+    ({ code = '', rawPacket }: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket) =>
+      refuseAfterPending(socket, MESSAGES[code], rawPacket?.toString('latin1', 0, 5) === 'HEAD '),
   );
   // By default Node closes the connection without a response. With a listener it hands over the socket and no
   // longer manages it.
@@ -144,6 +146,7 @@ function refuse(
   { headersForMalformed }: RequestHandler,
   message = INVALID_HTTP,
   request?: IncomingMessage,
+  isHead = request?.method === 'HEAD',
 ): void {
   if (!socket.writable) {
     socket.destroy();
@@ -156,7 +159,7 @@ function refuse(
   ];
   let head = 'HTTP/1.1 400 Bad Request\r\n';
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
-  socket.end(`${head}\r\n${request?.method === 'HEAD' ? '' : body}`);
+  socket.end(`${head}\r\n${isHead ? '' : body}`);
 }
 
 /**

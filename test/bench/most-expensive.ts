@@ -489,8 +489,9 @@ function exchange(key: string, { method, path, headers, body }: RawRequest, keep
     );
     const leave = () => request.destroy();
     sent++;
-    request.on('error', (error) => {
-      if (!request.destroyed) reject(error);
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      // What is malformed in the middle of a connection may get a response that the client does not expect.
+      if (!request.destroyed && !error.code?.startsWith('HPE_')) reject(error);
       resolve({ status: 0, remaining: Number.NaN, link: '', text: '' });
     });
     // A long poll waits for what does not come.
