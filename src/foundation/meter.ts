@@ -40,6 +40,16 @@ export const ALLOWANCES = {
   bytesWritten: { what: 'returns bytes', free: 100_000, base: 1_000_000, perUnit: 2_000_000 },
 } as const satisfies Record<string, Allowance>;
 
+/** What a character takes in memory, if its text is beyond Latin-1. */
+export const BYTES_PER_CHARACTER = 2;
+
+/** The number of characters in the texts of a record. */
+export function charactersOf(record: object): number {
+  let characters = 0;
+  for (const value of Object.values(record)) if (typeof value === 'string') characters += value.length;
+  return characters;
+}
+
 /** A kind of work that is metered. */
 export type Metered = keyof typeof ALLOWANCES;
 

@@ -2,7 +2,7 @@ import DataLoader from 'dataloader';
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { Meter } from '../foundation/meter.ts';
+import { BYTES_PER_CHARACTER, charactersOf, type Meter } from '../foundation/meter.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
 import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
@@ -41,12 +41,8 @@ function drawPage({ meter }: Caller, items: readonly object[]): void {
 }
 
 function drawBytes(meter: Meter, records: readonly (object | null)[]): void {
-  let bytes = 0;
-  for (const record of records) {
-    // Text beyond Latin-1 takes two bytes a character in memory.
-    for (const value of Object.values(record ?? {})) if (typeof value === 'string') bytes += 2 * value.length;
-  }
-  meter.draw('bytesHeld', bytes);
+  const characters = records.reduce((sum, record) => sum + (record ? charactersOf(record) : 0), 0);
+  meter.draw('bytesHeld', BYTES_PER_CHARACTER * characters);
 }
 
 /** Where loaders read, and for whom. */

@@ -1,6 +1,6 @@
 import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import { Meter } from '../foundation/meter.ts';
+import { BYTES_PER_CHARACTER, Meter } from '../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 
 /** The domain of a record and what happened to it: `pet.updated`. */
@@ -52,9 +52,6 @@ export interface EventPage {
   /** Whether the page reached the end of the log at the time of reading. */
   atEnd: boolean;
 }
-
-/** In memory, if it is beyond Latin-1. */
-const BYTES_PER_CHARACTER = 2;
 
 /** What a page of events may examine: however much was paid for, nobody waits for more than what a unit buys. */
 export class EventPageBounds {

@@ -7,6 +7,7 @@ import {
   Timestamp,
 } from 'mongodb';
 import { eventsGone, noEventLog, unknownEvent } from '../../foundation/errors.ts';
+import { charactersOf } from '../../foundation/meter.ts';
 import {
   type EventFollower,
   type EventPage,
@@ -35,9 +36,6 @@ const AGES = [30 * 86_400, 7 * 86_400, 2 * 86_400, 86_400, 8 * 3_600, 3_600, 600
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
 const HISTORY_LOST = 286;
 const CURSOR_NOT_FOUND = 43;
-
-const textLength = (record: object): number =>
-  Object.values(record).reduce((sum, value) => (typeof value === 'string' ? sum + value.length : sum), 0);
 
 /**
  * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
@@ -91,7 +89,7 @@ export function mongoEvents(database: Database, changes: ChangeEvents) {
         if (change) {
           const event = toEvent(change);
           events.push(event);
-          const characters = textLength(event.record);
+          const characters = charactersOf(event.record);
           bounds.examined(1, characters);
           bounds.kept(characters);
           isFull = events.length === limit || bounds.isSpent;

@@ -261,13 +261,7 @@ export class SqliteConnection {
   whenFree<T>(write: () => MaybePromise<T>): MaybePromise<T> {
     if (!this.#isHeld) return write();
     return new Promise((resolve, reject) => {
-      this.#writers.push(() => {
-        try {
-          resolve(write());
-        } catch (error) {
-          reject(error);
-        }
-      });
+      this.#writers.push(() => void attempt(() => resolve(write()), reject));
     });
   }
 

@@ -106,7 +106,7 @@ export function readPages<T>(
       const range: Range = { record, sort, part };
       const wanted = limit + 1 - open.reduce((least, { items }) => Math.min(least, items.length), limit);
       const { sql, params } = isWindowed
-        ? windowOf(range, columns, where, most - examined, wanted)
+        ? rowsInWindow(range, columns, where, most - examined, wanted)
         : rowsOf(range, columns, where, wanted);
       const found = eachOf(db, `select json_group_array(${json}) from (${sql})`, params, open);
       for (let i = 0; i < open.length; i++) for (const row of found[i]!) open[i]!.items.push(decode(row));
@@ -155,7 +155,7 @@ function rowsOf(range: Range, columns: string, { equal, oneOf }: Filter, limit: 
  *
  * @param most number of entries to examine
  */
-function windowOf(range: Range, columns: string, where: Filter, most: number, limit: number): Query {
+function rowsInWindow(range: Range, columns: string, where: Filter, most: number, limit: number): Query {
   const entries = entriesOf(range, `${columns}${sortKeyColumn(range)}`);
   const matching = matchesOf(where);
   // To find the rows of many parents, SQLite makes an index of the window, which loses its order.
