@@ -63,7 +63,7 @@ export async function addSampleData(store: Store, begun: SampleProgress = {}): P
     const known = made.get(record);
     if (known) return known;
     const { plural } = record;
-    const sample = SAMPLES.find((one) => one.record === record)!;
+    const sample = SAMPLES.find((sample) => sample.record === record)!;
     const referred = sample.refersTo === undefined ? [] : await add(sample.refersTo);
     const ids: Id[] = [];
     for (let n = 0; n < sample.size; n++) {

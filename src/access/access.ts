@@ -56,20 +56,20 @@ export class Access {
     if (key === undefined) return null;
     const principal = this.principalOf(key, store);
     return principal instanceof Promise
-      ? principal.then((found) => this.#sessionFor(found, store, address))
+      ? principal.then((caller) => this.#sessionFor(caller, store, address))
       : this.#sessionFor(principal, store, address);
   }
 
   /** Opens a session for what the holder of a key left behind; null if the key is not valid any more. */
   sessionOf(apiKeyId: string, store: Store): MaybePromise<Session | null> {
-    const asked = this.#clock.monotonic();
-    const known = this.#known(this.#byId.get(apiKeyId), asked);
+    const readAt = this.#clock.monotonic();
+    const known = this.#known(this.#byId.get(apiKeyId), readAt);
     if (known) return this.#sessionFor(known, store);
     return andThen(store.apiKeyById(apiKeyId), (apiKey) => {
       const expiresAt = Math.max(
         ...(apiKey?.secrets ?? []).map((secret) => secret.expiresAt ?? Number.POSITIVE_INFINITY),
       );
-      return this.#sessionFor(this.#keep(this.#byId, apiKeyId, apiKey, expiresAt, asked), store);
+      return this.#sessionFor(this.#keep(this.#byId, apiKeyId, apiKey, expiresAt, readAt), store);
     });
   }
 
@@ -85,16 +85,16 @@ export class Access {
    * @throws UNAVAILABLE if the store cannot be read
    */
   principalOf(key: string, store: AccessStore): MaybePromise<Principal | null> {
-    const asked = this.#clock.monotonic();
-    const known = this.#known(this.#byKey.get(key), asked);
+    const readAt = this.#clock.monotonic();
+    const known = this.#known(this.#byKey.get(key), readAt);
     if (known) return known;
     // The format is public, so rejecting a malformed key early leaks nothing and saves a read.
     if (!isWellFormed(key)) return null;
     const keyHash = hashOf(key);
     return andThen(store.apiKeyBySecretHash(keyHash), (apiKey) => {
-      const secret = apiKey?.secrets.find((one) => one.hash === keyHash);
+      const secret = apiKey?.secrets.find(({ hash }) => hash === keyHash);
       const expiresAt = secret?.expiresAt ?? Number.POSITIVE_INFINITY;
-      return this.#keep(this.#byKey, key, apiKey, expiresAt, asked);
+      return this.#keep(this.#byKey, key, apiKey, expiresAt, readAt);
     });
   }
 
@@ -104,14 +104,14 @@ export class Access {
   }
 
   /**
-   * @param asked when the read began, on the monotonic clock: a slow read says nothing about the time since
+   * @param readAt when the read began, on the monotonic clock: a slow read says nothing about the time since
    */
   #keep(
     cache: LRUCache<string, CachedPrincipal>,
     name: string,
     apiKey: ApiKey | null,
     secretExpiresAt: number,
-    asked: number,
+    readAt: number,
   ): Principal | null {
     const expiresAt = Math.min(secretExpiresAt, apiKey?.expiresAt ?? Number.POSITIVE_INFINITY);
     if (!apiKey || apiKey.revokedAt !== undefined || this.#clock.now() >= expiresAt) {
@@ -119,7 +119,7 @@ export class Access {
       return null;
     }
     const principal = principalOf(apiKey);
-    cache.set(name, { principal, until: asked + CACHE_TTL, expiresAt });
+    cache.set(name, { principal, until: readAt + CACHE_TTL, expiresAt });
     return principal;
   }
 

@@ -197,7 +197,7 @@ export class Session {
         if (refusal !== undefined) throw this.#refuseForOneSecond(`${refusal} Retry in 1 s.`, limit);
         if (await this.#doFreeWork(bytes)) return;
         const [work] = this.#freeWork().toSorted((a, b) => this.#room(a) - this.#room(b));
-        throw this.#refuseForOneSecond('Too much is asked for free. Retry in 1 s.', work!);
+        throw this.#refuseForOneSecond('Too much free work. Retry in 1 s.', work!);
       }),
     );
   }

@@ -136,9 +136,9 @@ export function summarised({ date, operations }: UsageDay): UsageDay {
   const named = sorted
     .filter(({ operation }) => operation !== OTHER)
     .slice(0, MAX_OPERATIONS - transports.size);
-  const others = sorted.filter((one) => !named.includes(one));
+  const others = sorted.filter((operation) => !named.includes(operation));
   const rest = [...transports].flatMap((transport) => {
-    const ofTransport = others.filter((one) => one.transport === transport);
+    const ofTransport = others.filter((operation) => operation.transport === transport);
     return ofTransport.length === 0 ? [] : [{ operation: OTHER, transport, ...sumOf(ofTransport) }];
   });
   return { date, operations: [...named, ...rest].sort(byUnits) };

@@ -66,8 +66,8 @@ export async function writeExport(
   now: Date,
 ): Promise<Manifest> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const [found] = await readdir(directory);
-  if (found !== undefined) throw new Error(`${directory} is not empty: ${found}. Name a new directory.`);
+  const [file] = await readdir(directory);
+  if (file !== undefined) throw new Error(`${directory} is not empty: ${file}. Name a new directory.`);
   const parts: PartManifest[] = [];
   // From the last to the first: whoever writes meanwhile adds no id above its counter and no child without its parent.
   for (const part of dump.parts.toReversed()) parts.unshift(await writePart(directory, part, onRows));
@@ -208,10 +208,10 @@ async function readManifest(directory: string): Promise<{ manifest: Manifest; di
 /** The directory has the files of the manifest and no others. */
 async function checkFiles(directory: string, { parts }: Manifest): Promise<void> {
   const expected = [MANIFEST, ...parts.map(({ name }) => fileOf(name))];
-  const found = await readdir(directory);
-  const missing = expected.find((name) => !found.includes(name));
+  const present = await readdir(directory);
+  const missing = expected.find((name) => !present.includes(name));
   if (missing !== undefined) throw new DamagedExport(`${missing} is missing.`);
-  const foreign = found.find((name) => !expected.includes(name));
+  const foreign = present.find((name) => !expected.includes(name));
   if (foreign !== undefined) throw new DamagedExport(`${foreign} does not belong to this export.`);
 }
 

@@ -113,7 +113,7 @@ async function create(store: Store, properties: ApiKeyChanges, now: number): Pro
 
 async function update(store: Store, id: string, changes: ApiKeyChanges): Promise<Report> {
   await checkList(store, changes);
-  const key = found(id, await store.updateApiKey(id, changes));
+  const key = existing(id, await store.updateApiKey(id, changes));
   const restrictions = restrictionsOf(key);
   const { name, plan, limits } = key;
   return {
@@ -197,7 +197,7 @@ const secretText = ({ prefix, expiresAt }: { prefix: string; expiresAt?: string 
   expiresAt === undefined ? `${prefix}…` : `${prefix}… until ${expiresAt}`;
 
 async function revoke(store: Store, id: string): Promise<Report> {
-  const key = found(id, await store.revokeApiKey(id, Date.now()));
+  const key = existing(id, await store.revokeApiKey(id, Date.now()));
   const revokedAt = isoTime(key.revokedAt!);
   return { value: { id: key.id, plan: key.plan, revokedAt }, lines: [`${id} is revoked.`] };
 }
@@ -205,7 +205,7 @@ async function revoke(store: Store, id: string): Promise<Report> {
 async function rotate(store: Store, id: string, grace: number): Promise<Report> {
   const { key, secret } = newSecret();
   const now = Date.now();
-  const rotated = found(id, await store.rotateApiKey(id, secret, now + grace));
+  const rotated = existing(id, await store.rotateApiKey(id, secret, now + grace));
   const others = rotated.secrets.filter(({ hash }) => hash !== secret.hash).filter(isAlive(now));
   const ends = others.map(
     ({ prefix, expiresAt }) => `The old secret ${prefix}… works until ${isoTime(expiresAt!)}.`,
@@ -225,7 +225,7 @@ async function showUsage(store: Store, id: string, count: number): Promise<Repor
   if (days.length === 0) return { value: days, lines: [`${id} was not used in the last ${count} days.`] };
   const cells = days.flatMap(({ date, operations, ...sum }) => [
     [date, 'all', '', ...countsOf(sum)],
-    ...operations.map((one) => ['', one.operation, one.transport, ...countsOf(one)]),
+    ...operations.map((use) => ['', use.operation, use.transport, ...countsOf(use)]),
   ]);
   const header = ['DATE', 'OPERATION', 'OVER', 'REQUESTS', 'UNITS', 'REFUSED'];
   return { value: days, lines: formatTable(header, cells) };
@@ -234,7 +234,7 @@ async function showUsage(store: Store, id: string, count: number): Promise<Repor
 const countsOf = ({ requests, units, refused }: ReturnType<typeof sumOf>): string[] =>
   [requests, units, refused].map(String);
 
-function found(id: string, key: ApiKey | null): ApiKey {
+function existing(id: string, key: ApiKey | null): ApiKey {
   if (!key) throw new UsageError(`There is no active key ${id}.`);
   return key;
 }

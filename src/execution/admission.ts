@@ -195,24 +195,24 @@ function admissionOf(
   const names: string[] = [];
   let rootField: string | undefined;
   const charges: { name: string; units: number }[] = [];
-  for (const one of operations) {
-    if (one instanceof OperationRefused) {
+  for (const operation of operations) {
+    if (operation instanceof OperationRefused) {
       cost += FAILURE_COST;
       charges.push({ name: OTHER, units: FAILURE_COST });
       continue;
     }
-    cost += one.cost;
-    charges.push(...one.charges);
-    mutations += one.mutations;
-    all.tokens += one.tokens;
-    all.fields += one.fields;
-    if (one.cost === 0) {
-      free.tokens += one.tokens;
-      free.fields += one.fields;
+    cost += operation.cost;
+    charges.push(...operation.charges);
+    mutations += operation.mutations;
+    all.tokens += operation.tokens;
+    all.fields += operation.fields;
+    if (operation.cost === 0) {
+      free.tokens += operation.tokens;
+      free.fields += operation.fields;
     }
-    for (const field of one.rootFields)
+    for (const field of operation.rootFields)
       rootField = rootField === undefined || rootField === field ? field : SEVERAL;
-    if (one.operation.name) names.push(one.operation.name.value);
+    if (operation.operation.name) names.push(operation.operation.name.value);
   }
   if (cost > MAX_COST) {
     const what = `The batch costs ${cost} units together; the maximum is ${MAX_COST}.`;

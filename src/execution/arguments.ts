@@ -47,7 +47,9 @@ export class SelectedArguments {
     this.#constant = constant;
     this.#variable = variable;
     this.#unchecked = new Set(
-      variableDefinitions!.flatMap((one) => (one.defaultValue ? one.variable.name.value : [])),
+      variableDefinitions!.flatMap((definition) =>
+        definition.defaultValue ? definition.variable.name.value : [],
+      ),
     );
   }
 
@@ -87,7 +89,7 @@ export class SelectedArguments {
 
   /** Whether an argument is a variable whose value was checked as a whole when it was coerced. */
   #isChecked({ arguments: given }: FieldNode, { name }: GraphQLArgument): boolean {
-    const value = given!.find((one) => one.name.value === name)?.value;
+    const value = given!.find((argument) => argument.name.value === name)?.value;
     return (
       value?.kind === Kind.VARIABLE && !isLiteral(value.name.value) && !this.#unchecked.has(value.name.value)
     );

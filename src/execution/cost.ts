@@ -173,7 +173,7 @@ class CostAnalysis {
     let count = 0;
     for (const { name, value } of given!) {
       if (value.kind !== Kind.VARIABLE) continue;
-      const argument = args.find((one) => one.name === name.value)!;
+      const argument = args.find((definition) => definition.name === name.value)!;
       if (isLeafType(getNullableType(argument.type))) continue;
       if (!isConstant(value.name.value)) this.dependsOnVariables = true;
       count += this.#valuesIn(this.#variables[value.name.value]);

@@ -212,10 +212,10 @@ function validationError(ast: DocumentNode, error: GraphQLError): GraphQLFormatt
   const formatted = publicError(error, 'GRAPHQL_VALIDATION_FAILED');
   if (formatted.extensions?.code !== 'VALIDATION_FAILED') return formatted;
   let name = 'value';
-  const look = (node: ArgumentNode | ObjectFieldNode | VariableDefinitionNode, found: string) => {
+  const look = (node: ArgumentNode | ObjectFieldNode | VariableDefinitionNode, candidate: string) => {
     const value = node.kind === Kind.VARIABLE_DEFINITION ? node.defaultValue : node.value;
     const values = value?.kind === Kind.LIST ? value.values : [value];
-    if (error.nodes?.some((faulty) => values.includes(faulty as never))) name = found;
+    if (error.nodes?.some((faulty) => values.includes(faulty as never))) name = candidate;
   };
   visit(ast, {
     Argument: (node) => look(node, node.name.value),

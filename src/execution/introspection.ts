@@ -92,13 +92,13 @@ class RootFieldResult {
     this.#add(1);
     if (definition === TypeNameMetaFieldDef) return parent.name;
     const args = getArgumentValues(definition, nodes[0], this.#variables);
-    const found = definition.resolve!(object, args, undefined, this.#info);
+    const value = definition.resolve!(object, args, undefined, this.#info);
     const [selection] = subselections.values();
     const shown = selection
-      ? (one: unknown) => this.#object(selection, one)
-      : (one: unknown) => (getNamedType(definition.type) as GraphQLLeafType).serialize(one);
-    const orNull = (one: unknown) => (one == null ? null : shown(one));
-    return Array.isArray(found) ? found.map(orNull) : orNull(found);
+      ? (item: unknown) => this.#object(selection, item)
+      : (item: unknown) => (getNamedType(definition.type) as GraphQLLeafType).serialize(item);
+    const orNull = (item: unknown) => (item == null ? null : shown(item));
+    return Array.isArray(value) ? value.map(orNull) : orNull(value);
   }
 
   #object(selection: Selection, object: unknown): object {

@@ -82,13 +82,13 @@ function valuesOf(literals: ReadonlyMap<string, Literal>, variables: Values): Va
 }
 
 function hasVariables(node: ListValueNode | ObjectValueNode): boolean {
-  let found = false;
+  let hasAny = false;
   visit(node, {
     Variable: () => {
-      found = true;
+      hasAny = true;
     },
   });
-  return found;
+  return hasAny;
 }
 
 /**

@@ -131,7 +131,7 @@ class Collector {
     if (!isCompositeType(named)) return NO_SUBSELECTIONS;
     const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
     const types = isObjectType(named) ? [named] : this.#schema.getPossibleTypes(named);
-    return new Map(types.map((one) => [one, this.collect(one, sets, depth)]));
+    return new Map(types.map((type) => [type, this.collect(type, sets, depth)]));
   }
 
   #group(

@@ -140,20 +140,22 @@ export class TrustedDocuments {
     if (typeof name !== 'string' || !ID.test(name))
       throw new AppError('BAD_REQUEST', 'documentId must have 1 to 128 visible ASCII characters.');
     const hash = sha256In(name);
-    const found =
+    const byHash =
       hash === undefined
         ? null
         : await this.#lookUp(`${list ?? ''} sha256:${hash}`, () => this.#store.documentByHash(list, hash));
     // An id of the client preset looks like a hash.
-    if (found || list === undefined) return found;
+    if (byHash || list === undefined) return byHash;
     return this.#lookUp(`${list} ${name}`, () => this.#store.documentById(list, name));
   }
 
   async #byText(list: string, text: string): Promise<TrustedDocument | null> {
     const hash = hashOf(text);
-    const found = await this.#lookUp(`${list} sha256:${hash}`, () => this.#store.documentByHash(list, hash));
+    const document = await this.#lookUp(`${list} sha256:${hash}`, () =>
+      this.#store.documentByHash(list, hash),
+    );
     // Lone surrogates are hashed as the character that replaces them.
-    return found?.text === text ? found : null;
+    return document?.text === text ? document : null;
   }
 
   async #lookUp(

@@ -79,13 +79,13 @@ export class OperationVariables {
     return coerced;
   }
 
-  #value(name: string, type: GraphQLInputType, given: unknown, found: Issues): unknown {
+  #value(name: string, type: GraphQLInputType, given: unknown, all: Issues): unknown {
     const issues: Issue[] = [];
     const rules = inputRulesOf(type);
     if (rules) {
       // The same messages as over REST.
       const value = parseInput(rules, given, issues, name);
-      found.add(issues);
+      all.add(issues);
       return value;
     }
     const onError: Parameters<typeof coerceInputValue>[2] = (path, _value, error) => {
@@ -95,12 +95,12 @@ export class OperationVariables {
     try {
       const value = coerceInputValue(given, type, onError, !this.#suggest);
       this.#opaque ??= opaqueVariables(this.#schema, this.#document, this.#operation);
-      found.add(issues);
-      if (!this.#opaque.has(name)) found.add(idIssues(type, value, name));
+      all.add(issues);
+      if (!this.#opaque.has(name)) all.add(idIssues(type, value, name));
       return value;
     } catch (error) {
       if (error !== LIMIT_REACHED) throw error;
-      found.add(issues, countIssues(type, given));
+      all.add(issues, countIssues(type, given));
       return undefined;
     }
   }

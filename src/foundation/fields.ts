@@ -203,8 +203,8 @@ const parsed = <T>(rule: string, parse: (text: string) => T | null, format: (val
   z
     .string({ error: ({ input }) => (input === undefined ? 'is required' : rule) })
     .transform((value, context) => {
-      const found = parse(value);
-      if (found !== null) return format(found);
+      const result = parse(value);
+      if (result !== null) return format(result);
       context.addIssue(rule);
       return z.NEVER;
     });

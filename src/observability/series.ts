@@ -122,8 +122,8 @@ export class Histogram<const Labels extends readonly string[]> extends Family<La
 
   protected valuesOf({ counts, sum }: HistogramSeries, labels: Record<string, string>): Value[] {
     let count = 0;
-    const buckets = counts.map((one, i) => {
-      count += one;
+    const buckets = counts.map((inBucket, i) => {
+      count += inBucket;
       return {
         metricName: `${this.name}_bucket`,
         labels: { le: this.#bounds[i] ?? '+Inf', ...labels },

@@ -102,7 +102,7 @@ export class Tracing {
     const [code] = context.errorCodes;
     if (code !== undefined) span.setAttribute('error.type', code);
     // What the caller did wrong is no failure of the server, also in a field of a 200.
-    if (context.errorCodes.some((one) => ERRORS[one].status >= 500))
+    if (context.errorCodes.some((code) => ERRORS[code].status >= 500))
       span.setStatus({ code: SpanStatusCode.ERROR });
     span.end();
   }

@@ -17,7 +17,7 @@ interface Message {
  * one mean nothing.
  */
 export class WorkerMetrics extends Metrics {
-  #asked = 0;
+  #requests = 0;
   readonly #waiting = new Map<number, (text: string | undefined) => void>();
 
   constructor(sources: ConstructorParameters<typeof Metrics>[0]) {
@@ -32,7 +32,7 @@ export class WorkerMetrics extends Metrics {
 
   /** @throws if the supervisor does not respond */
   override async text(): Promise<string> {
-    const id = this.#asked++;
+    const id = this.#requests++;
     const text = await new Promise<string | undefined>((resolve) => {
       const timer = setTimeout(resolve, TIMEOUT, undefined);
       this.#waiting.set(id, (text) => {

@@ -59,16 +59,16 @@ type Load<T> = (id: Id) => MaybePromise<T>;
 interface Reading<T> {
   read(ids: readonly Id[]): MaybePromise<T[]>;
   /** Draws what was read on what the request has paid for. */
-  draw?: ((found: T) => void) | undefined;
+  draw?: ((value: T) => void) | undefined;
 }
 
 /** Creates a loader that batches what it loads, and stops reading when the client disconnects. */
 function loaderFor<T>({ caller, turns }: Source, { read, draw }: Reading<T>): Load<T> {
   const batch = async (ids: readonly Id[]) => {
     checkBeforeRead(caller);
-    return andThen(read(ids), (found) => {
-      if (draw) for (const each of found) draw(each);
-      return found;
+    return andThen(read(ids), (values) => {
+      if (draw) for (const value of values) draw(value);
+      return values;
     });
   };
   if (!turns) {
@@ -174,9 +174,9 @@ export class Loaders {
    */
   inTurn<T>(read: () => MaybePromise<T>): MaybePromise<T> {
     const readNow = () => this.#readNow(read);
-    const found = this.#lastTurn ? this.#lastTurn.then(() => ownTurn()).then(readNow) : readNow();
-    this.#lastTurn = Promise.resolve(found).catch(() => {});
-    return found;
+    const result = this.#lastTurn ? this.#lastTurn.then(() => ownTurn()).then(readNow) : readNow();
+    this.#lastTurn = Promise.resolve(result).catch(() => {});
+    return result;
   }
 
   #readNow<T>(read: () => T): T {
@@ -199,10 +199,10 @@ export class Loaders {
     const read = () => tables.table(record).page(filter, request, caller.meter);
     const loader = this.#recordLoader(record);
     const page = caller.yieldsBetweenLevels ? this.inTurn(read) : this.#readNow(read);
-    return andThen(page, (found) => {
-      drawPage(caller, found.items);
-      loader.add(found);
-      return found;
+    return andThen(page, (read) => {
+      drawPage(caller, read.items);
+      loader.add(read);
+      return read;
     });
   }
 

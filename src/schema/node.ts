@@ -56,9 +56,9 @@ function nodeOf(nodeId: string, context: Context, schema: GraphQLSchema): MaybeP
   const find = finders.get(type);
   if (!find || nodeIdOf(type, id) !== nodeId || parseId(id) === null) return null;
   if (!mayRead(context.principal, schema.getType(type)!)) return null;
-  const found = find(id, context);
+  const result = find(id, context);
   const named = (record: object | null) => record && { __typename: type, ...record };
-  return found instanceof Promise ? found.then(named) : named(found);
+  return result instanceof Promise ? result.then(named) : named(result);
 }
 
 const nodeIdsRule = ({ nodeIds }: { nodeIds: readonly string[] }) =>

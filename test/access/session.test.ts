@@ -215,7 +215,7 @@ describe('free work', () => {
     for (let i = 0; i < 9; i++) await (await session('192.0.2.1')).admitFree(12_000);
     expect(await errorOf(async () => (await session('192.0.2.1')).admitFree(13_000))).toMatchObject({
       code: 'RATE_LIMITED',
-      message: 'Too much is asked for free. Retry in 1 s.',
+      message: 'Too much free work. Retry in 1 s.',
       retryAfter: 1,
     });
   });

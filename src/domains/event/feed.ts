@@ -89,8 +89,8 @@ export class EventFeed {
     const following: Promise<Following> = Promise.resolve(this.#store.followEvents(follower));
     this.#following = following;
     following.then(
-      (found) => {
-        if (this.#following === following) this.#lag = found.lag;
+      (progress) => {
+        if (this.#following === following) this.#lag = progress.lag;
       },
       // Those who wait for it fail; the last to leave ends it.
       () => {},

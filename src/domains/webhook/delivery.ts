@@ -170,17 +170,17 @@ export class Delivery {
   /** Reads the webhook, and keeps what was acknowledged since it was saved. @returns null if it is not held */
   async #load(): Promise<Webhook | null> {
     const known = this.#webhook;
-    const found = await this.#host.services.store.webhookById(this.#id, this.#instance);
-    if (!found || known?.version === found.version) return found;
-    this.#webhook = found;
-    if (known && known.progress.moves === found.progress.moves) {
+    const stored = await this.#host.services.store.webhookById(this.#id, this.#instance);
+    if (!stored || known?.version === stored.version) return stored;
+    this.#webhook = stored;
+    if (known && known.progress.moves === stored.progress.moves) {
       const { after, attempted, attempts } = known.progress;
       // Another instance may have listed a test.
-      const all = listed(attempts, found.progress.attempts).toSorted((a, b) => b.time - a.time);
+      const all = listed(attempts, stored.progress.attempts).toSorted((a, b) => b.time - a.time);
       this.#advance({ after, attempted, attempts: all });
       this.#saveSoon();
     }
-    return found;
+    return stored;
   }
 
   /** @returns null if the log has no such place any more */

@@ -65,10 +65,10 @@ export class Targets {
    */
   lookupFor(protocol: string): LookupFunction {
     return (hostname, options, callback) => {
-      this.#resolve(hostname, { ...options, all: true }, (error, found) => {
+      this.#resolve(hostname, { ...options, all: true }, (error, resolved) => {
         const addresses: LookupAddress[] = error
           ? []
-          : found.filter(({ address }) => this.permits(protocol, address));
+          : resolved.filter(({ address }) => this.permits(protocol, address));
         const [first] = addresses;
         if (error) callback(error, '', 0);
         else if (!first) callback(new RefusedAddressError(hostname), '', 0);

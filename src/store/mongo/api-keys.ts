@@ -45,8 +45,8 @@ export function mongoApiKeys({ db, options }: Database) {
   const apiKeys = db.collection<StoredDocument>(apiKeysCollection.name);
   return {
     async apiKeyBySecretHash(hash) {
-      const found = await apiKeys.findOne({ 'secrets.hash': hash }, options);
-      return found && toApiKey(found);
+      const document = await apiKeys.findOne({ 'secrets.hash': hash }, options);
+      return document && toApiKey(document);
     },
 
     async createApiKey(key) {
@@ -54,8 +54,8 @@ export function mongoApiKeys({ db, options }: Database) {
     },
 
     async apiKeyById(id) {
-      const found = await apiKeys.findOne({ _id: id }, options);
-      return found && toApiKey(found);
+      const document = await apiKeys.findOne({ _id: id }, options);
+      return document && toApiKey(document);
     },
 
     async updateApiKey(id, changes) {

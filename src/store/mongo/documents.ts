@@ -120,7 +120,7 @@ export class DocumentCodec {
     for (const { name, stored } of this.#fields) {
       const value = values[name];
       if (value === undefined) continue;
-      if (Array.isArray(value)) document[name] = stored ? value.map((one) => stored(one as never)) : value;
+      if (Array.isArray(value)) document[name] = stored ? value.map((item) => stored(item as never)) : value;
       else document[name] = value === null || !stored ? value : stored(value as never);
     }
     return document;

@@ -75,7 +75,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
     const collection = db.collection<Document>(name);
     for (let last: unknown; ; ) {
       const range = last === undefined ? where : { $and: [where, { _id: { $gt: last } }] };
-      const found = await collection
+      const documents = await collection
         .find(range as Filter<Document>, {
           ...options,
           sort: { _id: 1 },
@@ -83,9 +83,9 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
           batchSize: BATCH_SIZE + 1,
         })
         .toArray();
-      if (found.length === 0) return;
-      yield found.flatMap((document) => toRows(document as unknown as D));
-      last = found.at(-1)!._id;
+      if (documents.length === 0) return;
+      yield documents.flatMap((document) => toRows(document as unknown as D));
+      last = documents.at(-1)!._id;
     }
   }
 
@@ -123,13 +123,13 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
     name: 'counters',
     rule: counterRule(records),
     async *batches() {
-      const found = await db
+      const documents = await db
         .collection<CounterDocument>(countersCollection.name)
         .find({ _id: { $in: records.map(({ plural }) => plural) } }, options)
         .toArray();
       const sequences = records.map(({ plural }) => ({
         name: plural,
-        last: found.find(({ _id }) => _id === plural)?.value ?? 0n,
+        last: documents.find(({ _id }) => _id === plural)?.value ?? 0n,
       }));
       yield sequences.map(({ name, last }) => ({ records: name, last: String(last) }));
       for (const { name, last } of sequences) {
@@ -207,10 +207,10 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
       keysPart(mongoApiKeys(database)),
     ],
     async progress() {
-      const found = await progress.findOne({ _id: 'unfinished' }, options);
-      if (!found) return null;
-      const rows = Object.entries(found.rows).map(([name, count]) => [name, Number(count)]);
-      return { manifest: found.manifest, rows: Object.fromEntries(rows) as Record<string, number> };
+      const state = await progress.findOne({ _id: 'unfinished' }, options);
+      if (!state) return null;
+      const rows = Object.entries(state.rows).map(([name, count]) => [name, Number(count)]);
+      return { manifest: state.manifest, rows: Object.fromEntries(rows) as Record<string, number> };
     },
     async begin(first) {
       await progress.insertOne({ _id: 'unfinished', ...first }, options);

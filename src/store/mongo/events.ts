@@ -178,17 +178,17 @@ async function follow(
   const waiting = new Set<{ until: Timestamp; resolve: () => void }>();
 
   const next = async (): Promise<void> => {
-    const asked = [...waiting];
+    const readers = [...waiting];
     const change = await stream.tryNext();
     if (!change && stream.closed) throw new Error('The database was dropped.');
     pause = FIRST_PAUSE;
     answeredAt = performance.now();
     delay = change ? Math.max(0, Date.now() - timeOf(change)) : 0;
     if (change && !stopped && change.clusterTime?.gt(begin)) follower.onEvents([toEvent(change)]);
-    for (const one of asked) {
-      if (change && !change.clusterTime?.gt(one.until)) continue;
-      waiting.delete(one);
-      one.resolve();
+    for (const reader of readers) {
+      if (change && !change.clusterTime?.gt(reader.until)) continue;
+      waiting.delete(reader);
+      reader.resolve();
     }
   };
 

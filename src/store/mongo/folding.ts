@@ -40,7 +40,7 @@ export function createFolding({ db, options }: Database, records: readonly AnyRe
       const fields = foldedFieldsOf(record);
       const names = fields.flatMap(({ field, property }) => [field, property]);
       const collection = db.collection<Document>(record.plural);
-      const found = await collection
+      const documents = await collection
         .find<Document>({ _id: { $gt: toKey(after) } } as never, {
           ...options,
           ...{ sort: { _id: 1 }, limit: STEP, batchSize: STEP + 1 },
@@ -48,7 +48,7 @@ export function createFolding({ db, options }: Database, records: readonly AnyRe
         })
         .toArray();
       const updates: AnyBulkWriteOperation<Document>[] = [];
-      for (const document of found) {
+      for (const document of documents) {
         for (const { field, property } of fields) {
           const value = folded(document[field]);
           // Only while it still has this name. No event: the update leaves the version and the snapshot alone.
@@ -62,7 +62,7 @@ export function createFolding({ db, options }: Database, records: readonly AnyRe
         }
       }
       if (updates.length > 0) await collection.bulkWrite(updates, { ...options, ordered: false });
-      return found.length < STEP ? undefined : toId(found.at(-1)!._id);
+      return documents.length < STEP ? undefined : toId(documents.at(-1)!._id);
     },
     finish,
   });

@@ -128,8 +128,8 @@ export function createHoldDocuments({ db, options, timeoutMs }: Database) {
       ]),
 
     async holdersOf(name: string): Promise<Record<string, Date>> {
-      const found = await documents.findOne({ _id: name }, { ...options, projection: { holders: 1 } });
-      return found?.holders ?? {};
+      const document = await documents.findOne({ _id: name }, { ...options, projection: { holders: 1 } });
+      return document?.holders ?? {};
     },
   };
 }

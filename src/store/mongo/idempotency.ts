@@ -60,10 +60,10 @@ const isValid = ({ expiresAt }: IdempotencyDocument, { now }: IdempotentCall): b
   expiresAt.getTime() > now;
 
 /** @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is still running */
-function replay<T>(found: IdempotencyDocument, call: IdempotentCall): Outcome<T> {
-  if (found.fingerprint !== call.fingerprint) throw idempotencyKeyReused();
-  if (found.outcome === undefined) throw idempotentCallRunning();
-  return { replayed: true, ...JSON.parse(found.outcome) };
+function replay<T>(document: IdempotencyDocument, call: IdempotentCall): Outcome<T> {
+  if (document.fingerprint !== call.fingerprint) throw idempotencyKeyReused();
+  if (document.outcome === undefined) throw idempotentCallRunning();
+  return { replayed: true, ...JSON.parse(document.outcome) };
 }
 
 /**
@@ -82,19 +82,19 @@ export function mongoIdempotency(
   const { db, options } = database;
   const idempotency = db.collection<IdempotencyDocument>(idempotencyCollection.name);
 
-  /** Writes the document of a call. @param found the one read before, which another attempt may have replaced */
+  /** Writes the document of a call. @param earlier the one read before, which another attempt may have replaced */
   async function keep(
-    found: IdempotencyDocument | null,
+    earlier: IdempotencyDocument | null,
     document: IdempotencyDocument,
     { options }: Attempt,
   ): Promise<void> {
-    if (!found) {
+    if (!earlier) {
       await idempotency.insertOne(document, options).catch((error) => {
         throw isDuplicateKey(error) ? new WriteConflict() : error;
       });
       return;
     }
-    const { _id, expiresAt, attempt = { $exists: false } } = found;
+    const { _id, expiresAt, attempt = { $exists: false } } = earlier;
     const { matchedCount } = await idempotency.replaceOne({ _id, expiresAt, attempt }, document, options);
     if (matchedCount === 0) throw new WriteConflict();
   }
@@ -106,10 +106,10 @@ export function mongoIdempotency(
     outcomeOf: (attempt: Attempt) => Promise<StoredOutcome<T>>,
   ): Promise<Outcome<T>> =>
     run(async (attempt) => {
-      const found = await idempotency.findOne({ _id: keyFor(call) }, attempt.options);
-      if (found && isValid(found, call)) return replay<T>(found, call);
+      const earlier = await idempotency.findOne({ _id: keyFor(call) }, attempt.options);
+      if (earlier && isValid(earlier, call)) return replay<T>(earlier, call);
       const outcome = await outcomeOf(attempt);
-      await keep(found, completed(call, outcome), attempt);
+      await keep(earlier, completed(call, outcome), attempt);
       return { replayed: false, ...outcome };
     });
 
@@ -134,7 +134,7 @@ export function mongoIdempotency(
 
   async function withLease<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
     const attempt = randomUUID();
-    const earlier = await attempts.run((one) => claim(call, attempt, one));
+    const earlier = await attempts.run((within) => claim(call, attempt, within));
     if (earlier) return replay<T>(earlier, call);
 
     const mine = { _id: keyFor(call), attempt };
@@ -157,7 +157,7 @@ export function mongoIdempotency(
   async function claim(
     call: IdempotentCall,
     attempt: string,
-    one: Attempt,
+    within: Attempt,
   ): Promise<IdempotencyDocument | null> {
     const running: IdempotencyDocument = {
       _id: keyFor(call),
@@ -166,13 +166,13 @@ export function mongoIdempotency(
       leaseUntil: new Date(call.now + LEASE_TIME),
       expiresAt: new Date(call.now + call.keepFor),
     };
-    const found = await idempotency.findOne({ _id: running._id }, options);
+    const earlier = await idempotency.findOne({ _id: running._id }, options);
     const abandoned =
-      found?.outcome === undefined &&
-      found?.fingerprint === call.fingerprint &&
-      (found.leaseUntil?.getTime() ?? 0) <= call.now;
-    if (found && isValid(found, call) && !abandoned) return found;
-    await keep(found, running, one);
+      earlier?.outcome === undefined &&
+      earlier?.fingerprint === call.fingerprint &&
+      (earlier.leaseUntil?.getTime() ?? 0) <= call.now;
+    if (earlier && isValid(earlier, call) && !abandoned) return earlier;
+    await keep(earlier, running, within);
     return null;
   }
 

@@ -70,11 +70,11 @@ export function createIdSequences(database: Database) {
 
     /** Creates missing sequences for these collections. */
     async prepare(records: readonly AnyRecord[]): Promise<void> {
-      const found = await counters
+      const existing = await counters
         .find({ _id: { $in: records.map(({ plural }) => plural) } }, options)
         .toArray();
       for (const { plural: name, choosesId } of records) {
-        if (found.some(({ _id }) => _id === name)) continue;
+        if (existing.some(({ _id }) => _id === name)) continue;
         // Start after the highest existing id, which is 0 unless the collection was filled by other means.
         // Where clients choose ids, the highest may be in use already, so start at 0 and skip used ids.
         const last = choosesId

@@ -18,7 +18,9 @@ export function createInsert<D extends { _id: Key }>(collection: Collection<D>, 
         await collection.insertMany(documents.map(inserted), { ...options, ordered: false });
       } catch (error) {
         if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError()) throw error;
-        const errors = new Map([error.writeErrors].flat().map((one) => [one.index, one]));
+        const errors = new Map(
+          [error.writeErrors].flat().map((writeError) => [writeError.index, writeError]),
+        );
         return documents.map((_, i) => {
           const own = errors.get(i);
           return own && new MongoServerError({ message: own.errmsg ?? '', code: own.code });

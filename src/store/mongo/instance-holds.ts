@@ -51,11 +51,11 @@ export function createInstanceHolds({ db, options }: Database, documents: HoldDo
 
   function existenceCheck(kind: string) {
     return batch<Key, boolean>(async (keys) => {
-      const found = await db
+      const documents = await db
         .collection<{ _id: Key }>(kind)
         .find({ _id: { $in: [...new Set(keys)] } }, { ...options, projection: { _id: 1 }, batchSize: 1_001 })
         .toArray();
-      const there = new Set(found.map(({ _id }) => String(_id)));
+      const there = new Set(documents.map(({ _id }) => String(_id)));
       return keys.map((key) => there.has(String(key)));
     });
   }

@@ -77,10 +77,10 @@ export async function prepareLayout(
   }
   const { db, options } = database;
   const layouts = db.collection<LayoutDocument>(layoutCollection.name);
-  const found = await layouts.findOne({ _id: 'layout' }, options);
-  if (found && found.version > LAYOUT) {
+  const recorded = await layouts.findOne({ _id: 'layout' }, options);
+  if (recorded && recorded.version > LAYOUT) {
     throw new Error(
-      `The database has layout ${found.version} of a later version of the gateway; this version supports layout ${LAYOUT}.`,
+      `The database has layout ${recorded.version} of a later version of the gateway; this version supports layout ${LAYOUT}.`,
     );
   }
 
@@ -95,8 +95,8 @@ export async function prepareLayout(
     else await createCollection(database, definition);
   }
   await createIndexes(database, collections, existing.size > 0);
-  if (found?.version !== LAYOUT) await recordLayout(layouts, options);
-  const from = found?.version ?? (existing.size > 0 ? 1 : LAYOUT);
+  if (recorded?.version !== LAYOUT) await recordLayout(layouts, options);
+  const from = recorded?.version ?? (existing.size > 0 ? 1 : LAYOUT);
   if (from !== LAYOUT) onMigrated({ from, to: LAYOUT });
   return changed;
 }

@@ -60,8 +60,8 @@ export class RecordReads implements TableReads<AnyRecord> {
   readonly #options: Database['options'];
   readonly #send: Attempt['send'];
   readonly #findTogether = batch<readonly Id[], ReadonlyMap<Id, EventRecord>>(async (all) => {
-    const found = await this.#find(all.length === 1 ? all[0]! : all.flat());
-    return all.map(() => found);
+    const records = await this.#find(all.length === 1 ? all[0]! : all.flat());
+    return all.map(() => records);
   });
   readonly #pages = dedupe<Pages>();
   readonly #pagesOfParents = batch<PagesOfParents, Pages>(async (all) => this.#readPagesOfParents(all));
@@ -153,19 +153,19 @@ export class RecordReads implements TableReads<AnyRecord> {
     const wanted = [...new Set(ids)];
     const records = new Map<Id, EventRecord>();
     if (wanted.length === 1) {
-      const found = await this.#send(() =>
+      const document = await this.#send(() =>
         this.#collection.findOne({ _id: toKey(wanted[0]!) }, { ...this.#options, projection }),
       );
-      if (found) records.set(wanted[0]!, toRecord(found));
+      if (document) records.set(wanted[0]!, toRecord(document));
       return records;
     }
     for (let i = 0; i < wanted.length; i += MAX_IDS) {
       const some = wanted.slice(i, i + MAX_IDS);
       const options = { ...this.#options, projection, batchSize: some.length + 1 };
-      const found = await this.#send(() =>
+      const documents = await this.#send(() =>
         this.#collection.find({ _id: { $in: some.map(toKey) } }, options).toArray(),
       );
-      for (const document of found) records.set(toId(document._id), toRecord(document));
+      for (const document of documents) records.set(toId(document._id), toRecord(document));
     }
     return records;
   }
@@ -179,11 +179,11 @@ export class RecordReads implements TableReads<AnyRecord> {
     for (const search of page.searches) {
       const { match, sort, hint } = search;
       const hinted = { ...options, ...(hint && { hint }) };
-      const { found, end } = page.pipelines(search, projection);
+      const { matching, end } = page.pipelines(search, projection);
       const exact = { ...hinted, projection, sort, limit: page.limit + 1 };
       const rows = await this.#send(() =>
         end
-          ? this.#collection.aggregate<Document>(found, hinted).toArray()
+          ? this.#collection.aggregate<Document>(matching, hinted).toArray()
           : this.#collection.find<Document>(match, exact).toArray(),
       );
       all.push(...rows);
@@ -214,7 +214,7 @@ export class RecordReads implements TableReads<AnyRecord> {
         for (const [n, { name }] of some.entries())
           read.set(
             name,
-            pages.then((found) => found[n]!),
+            pages.then((all) => all[n]!),
           );
       }
     }
@@ -230,13 +230,18 @@ export class RecordReads implements TableReads<AnyRecord> {
   async #lookUp(all: readonly PagesOfParents[]): Promise<Pages[]> {
     const { toRecord, projection } = this.#codec;
     const { field, ids } = all[0]!.parents;
-    const { parent, holds } = referencesOf(this.#record).find((one) => one.field === field)!;
+    const { parent, holds } = referencesOf(this.#record).find((reference) => reference.field === field)!;
     const wanted = [...new Set(ids)];
-    const asked = all.map(({ conditions, request }) => new SearchedPage(this.#record, conditions, request));
-    const lookups = asked.flatMap((page, n) =>
+    const searched = all.map(
+      ({ conditions, request }) => new SearchedPage(this.#record, conditions, request),
+    );
+    const lookups = searched.flatMap((page, n) =>
       page.searches.flatMap((search, i): [as: string, pipeline: Document[]][] => {
-        const { found, end } = page.pipelines(search, projection);
-        return [[`found${n}_${i}`, found], ...(end ? [[`end${n}_${i}`, end] as [string, Document[]]] : [])];
+        const { matching, end } = page.pipelines(search, projection);
+        return [
+          [`matching${n}_${i}`, matching],
+          ...(end ? [[`end${n}_${i}`, end] as [string, Document[]]] : []),
+        ];
       }),
     );
     const from = this.#record.plural;
@@ -255,7 +260,7 @@ export class RecordReads implements TableReads<AnyRecord> {
     return await Promise.all(
       all.map(async ({ conditions, request }, n) => {
         const pages = new Map<Id, Page<EventRecord>>();
-        for (const row of rows) pages.set(toId(row._id), pageIn(row, n, asked[n]!, toRecord));
+        for (const row of rows) pages.set(toId(row._id), pageIn(row, n, searched[n]!, toRecord));
         // Those of parents that are deleted.
         for (const id of holds.where !== undefined ? wanted : []) {
           if (pages.has(id)) continue;
@@ -334,9 +339,9 @@ export class RecordReads implements TableReads<AnyRecord> {
     ).catch((error) => {
       throw isTimeExpired(error) ? tooManyToCount(error) : error;
     });
-    const found = new Map(rows.map(({ _id, n }) => [String(_id), Number(n)]));
-    const examined = [...found.values()].reduce((sum, n) => sum + n, 0);
-    const counts = (ofParents?.ids ?? [true]).map((group) => found.get(String(group)) ?? 0);
+    const counted = new Map(rows.map(({ _id, n }) => [String(_id), Number(n)]));
+    const examined = [...counted.values()].reduce((sum, n) => sum + n, 0);
+    const counts = (ofParents?.ids ?? [true]).map((group) => counted.get(String(group)) ?? 0);
     return { counts, examined };
   }
 }
@@ -357,9 +362,10 @@ async function bounded(
   if (!meter || (prefix === undefined && request.order === undefined)) return await read(request);
   const examine = windowOf(request, meter, pages);
   meter.spend('indexEntries', pages * examine);
-  const found = await read({ ...request, examine });
-  for (const { items, end } of found) meter.spend('indexEntries', (end ? examine : items.length) - examine);
-  return found;
+  const examined = await read({ ...request, examine });
+  for (const { items, end } of examined)
+    meter.spend('indexEntries', (end ? examine : items.length) - examine);
+  return examined;
 }
 
 /** The nth page in the row of one parent. */
@@ -370,8 +376,8 @@ function pageIn(
   toRecord: DocumentCodec['toRecord'],
 ): Page<EventRecord> {
   const all: Document[] = [];
-  for (let i = 0; row[`found${n}_${i}`] !== undefined && !page.isFull(all); i++) {
-    all.push(...(row[`found${n}_${i}`] as Document[]));
+  for (let i = 0; row[`matching${n}_${i}`] !== undefined && !page.isFull(all); i++) {
+    all.push(...(row[`matching${n}_${i}`] as Document[]));
     const last = (row[`end${n}_${i}`] as Document[] | undefined)?.[0];
     if (last && !page.isFull(all)) return page.toPage(all, last, toRecord);
   }

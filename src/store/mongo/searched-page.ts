@@ -76,30 +76,33 @@ export class SearchedPage {
   }
 
   /** The pipelines for the documents of a search and, if its index lacks conditions, for its end. */
-  pipelines({ match, others, sort }: Search, projection: Document): { found: Document[]; end?: Document[] } {
+  pipelines(
+    { match, others, sort }: Search,
+    projection: Document,
+  ): { matching: Document[]; end?: Document[] } {
     const entries = [{ $match: match }, { $sort: sort }];
     const limited = [{ $limit: this.limit + 1 }, { $project: projection }];
-    if (!others) return { found: [...entries, ...limited] };
+    if (!others) return { matching: [...entries, ...limited] };
     const last = { $project: { _id: 1, ...(this.#sort !== undefined && { [this.#sort]: 1 }) } };
     return {
-      found: [...entries, { $limit: this.#examine }, { $match: others }, ...limited],
+      matching: [...entries, { $limit: this.#examine }, { $match: others }, ...limited],
       end: [...entries, { $skip: this.#examine - 1 }, { $limit: 1 }, last],
     };
   }
 
   /** Whether a page is complete with these documents, so that no further search is needed. */
-  isFull(found: readonly unknown[]): boolean {
-    return found.length > this.limit;
+  isFull(documents: readonly unknown[]): boolean {
+    return documents.length > this.limit;
   }
 
   /**
-   * @param found the documents of the searches, in their order
+   * @param documents the documents of the searches, in their order
    * @param end the last entry examined, if a search ended there
    * @param read converts a value of the field that the list is ordered by
    */
-  toPage<T>(found: readonly Document[], end: Document | undefined, toRecord: (document: Document) => T) {
-    const isFull = this.isFull(found);
-    const items = found.slice(0, this.limit).map(toRecord);
+  toPage<T>(documents: readonly Document[], end: Document | undefined, toRecord: (document: Document) => T) {
+    const isFull = this.isFull(documents);
+    const items = documents.slice(0, this.limit).map(toRecord);
     if (this.#backward) items.reverse();
     const position = !isFull && end ? { end: this.#positionOf(end, toRecord as never) } : {};
     return { items, hasMore: isFull || end !== undefined, ...position };

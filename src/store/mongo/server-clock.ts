@@ -37,12 +37,12 @@ export class ServerClock {
   async measure(): Promise<void> {
     this.#askedAt = performance.now();
     const sentAt = this.#now();
-    const told = (await this.#ask())?.getTime();
+    const serverTime = (await this.#ask())?.getTime();
     const receivedAt = this.#now();
-    if (told === undefined) return;
+    if (serverTime === undefined) return;
     // The server read its clock somewhere in between. Keep an estimate that may still be right, so that times
     // do not jitter.
-    const [min, max] = [told - receivedAt - RESOLUTION, told - sentAt + RESOLUTION];
+    const [min, max] = [serverTime - receivedAt - RESOLUTION, serverTime - sentAt + RESOLUTION];
     if (min <= 0 && max >= 0) this.#offset = 0;
     else if (this.#offset < min || this.#offset > max) this.#offset = Math.round((min + max) / 2);
   }

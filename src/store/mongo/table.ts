@@ -171,10 +171,10 @@ export class MongoTable {
       const holding = isHolding(reference, values);
       if (id === current?.[field] && (isHolding(reference, current) || !holding)) continue;
       const key = toKey(id);
-      const found = holding
+      const exists = holding
         ? await this.#holds.hold(parent.plural, key, attempt)
         : await this.#exists(parent.plural, key, attempt);
-      if (!found) throw unknownReference(field, parent.kind, id);
+      if (!exists) throw unknownReference(field, parent.kind, id);
     }
   }
 

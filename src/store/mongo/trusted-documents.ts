@@ -29,13 +29,13 @@ export function mongoDocuments({ db, options }: Database) {
   const documents = db.collection<StoredDocument>(documentsCollection.name);
   return {
     async documentByHash(list, hash) {
-      const found = await documents.findOne(list === undefined ? { hash } : { hash, list }, options);
-      return found && decode(found);
+      const document = await documents.findOne(list === undefined ? { hash } : { hash, list }, options);
+      return document && decode(document);
     },
 
     async documentById(list, id) {
-      const found = await documents.findOne({ _id: keyOf({ list, id }) }, options);
-      return found && decode(found);
+      const document = await documents.findOne({ _id: keyOf({ list, id }) }, options);
+      return document && decode(document);
     },
 
     async documents(list) {

@@ -74,8 +74,8 @@ export function mongoUsageHistory({ db, options }: Database) {
       const ids: string[] = [];
       for (let time = Date.parse(from); time <= Date.parse(to); time += DAY)
         ids.push(keyOf(new Date(time).toISOString().slice(0, 10), apiKeyId));
-      const found = await history.find({ _id: { $in: ids } }, { ...options, sort: { _id: 1 } }).toArray();
-      return found.map((document) => ({
+      const days = await history.find({ _id: { $in: ids } }, { ...options, sort: { _id: 1 } }).toArray();
+      return days.map((document) => ({
         date: dateOf(document._id),
         operations: operationsOf(document),
       }));

@@ -55,7 +55,8 @@ export function mongoUsage(database: Database) {
   /** @returns the results as if charged one after the other */
   async function chargeBatch(id: string, charges: readonly Charge[]): Promise<ChargeResult[]> {
     const offset = serverClock.offset();
-    const byServer = offset === 0 ? charges : charges.map((one) => ({ ...one, now: one.now + offset }));
+    const byServer =
+      offset === 0 ? charges : charges.map((charge) => ({ ...charge, now: charge.now + offset }));
     const results = (await chargeOpenWindows(id, byServer)) ?? (await chargeByRules(id, byServer));
     return offset === 0
       ? results
@@ -140,8 +141,8 @@ export function mongoUsage(database: Database) {
   }
 
   async function read(id: string): Promise<UsageState | undefined> {
-    const found = await usage.findOne({ _id: id }, options);
-    return found ? toUsage(found) : undefined;
+    const document = await usage.findOne({ _id: id }, options);
+    return document ? toUsage(document) : undefined;
   }
 
   /** @returns false if the document exists by now */
@@ -182,11 +183,13 @@ export function mongoUsage(database: Database) {
     async usage(ids) {
       const wanted = [...new Set(ids)];
       if (wanted.length === 0) return [];
-      const found = await usage
+      const documents = await usage
         .find({ _id: { $in: wanted } }, { ...options, batchSize: wanted.length + 1 })
         .toArray();
       const offset = serverClock.offset();
-      const states = new Map(found.map((document) => [document._id, shifted(toUsage(document), -offset)]));
+      const states = new Map(
+        documents.map((document) => [document._id, shifted(toUsage(document), -offset)]),
+      );
       return ids.map((id) => states.get(id) ?? null);
     },
   } satisfies Pick<AccessStore, 'charge' | 'usage'>;

@@ -89,9 +89,9 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
   /** @throws NOT_FOUND */
   async function existing(apiKeyId: string, id: string, { options }: Attempt): Promise<WebhookDocument> {
     requireLog();
-    const found = await webhooks.findOne({ _id: id, apiKeyId }, options);
-    if (!found) throw notFound('webhook', id);
-    return found;
+    const document = await webhooks.findOne({ _id: id, apiKeyId }, options);
+    if (!document) throw notFound('webhook', id);
+    return document;
   }
 
   /** Instances without a sign of life among these. Asked after they were seen holding something. */
@@ -147,9 +147,9 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
         const held = { _id: id, version, instance };
         const set: Partial<WebhookDocument> = { progress: JSON.stringify(progress) };
         if (disabledReason !== undefined) {
-          const found = await webhooks.findOne(held, options);
-          if (!found) return false;
-          Object.assign(set, settingsOf({ ...toWebhook(found).settings, enabled: false, disabledReason }));
+          const document = await webhooks.findOne(held, options);
+          if (!document) return false;
+          Object.assign(set, settingsOf({ ...toWebhook(document).settings, enabled: false, disabledReason }));
         }
         return (await webhooks.updateOne(held, { $set: set }, options)).matchedCount > 0;
       },
@@ -179,12 +179,12 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
 
         changeWebhook: (apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> =>
           run(async (attempt) => {
-            const found = await existing(apiKeyId, id, attempt);
-            const before = toWebhook(found);
+            const document = await existing(apiKeyId, id, attempt);
+            const before = toWebhook(document);
             const changes = change(before);
             const webhook = { ...before, ...changes, version: before.version + 1 };
             const { matchedCount } = await webhooks.updateOne(
-              { _id: id, version: found.version },
+              { _id: id, version: document.version },
               {
                 $set: {
                   version: webhook.version,
@@ -200,8 +200,8 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
 
         deleteWebhook: (apiKeyId: string, id: string, check?: Check<Webhook>): Promise<string> =>
           run(async (attempt) => {
-            const found = await existing(apiKeyId, id, attempt);
-            check?.(toWebhook(found));
+            const document = await existing(apiKeyId, id, attempt);
+            check?.(toWebhook(document));
             await webhooks.deleteOne({ _id: id }, attempt.options);
             return id;
           }),

@@ -108,8 +108,9 @@ export function readPages<T>(
       const { sql, params } = isWindowed
         ? rowsInWindow(range, columns, where, most - examined, wanted)
         : rowsOf(range, columns, where, wanted);
-      const found = eachOf(db, `select json_group_array(${json}) from (${sql})`, params, open);
-      for (let i = 0; i < open.length; i++) for (const row of found[i]!) open[i]!.items.push(decode(row));
+      const rowsOfLists = eachOf(db, `select json_group_array(${json}) from (${sql})`, params, open);
+      for (let i = 0; i < open.length; i++)
+        for (const row of rowsOfLists[i]!) open[i]!.items.push(decode(row));
       open = open.filter(({ items }) => items.length <= limit);
       if (!isWindowed) continue;
       // The entries of a single list that is full are as few as its rows, but for what a filter left out.

@@ -31,7 +31,7 @@ function codecOf({ name, field, declaration, read }: Column) {
 }
 
 /** Queries of pages remembered to tell those that are repeated. */
-const MAX_ASKED = 1_000;
+const MAX_REQUESTED = 1_000;
 
 /** A record of any kind. */
 export type Stored = Record<string, unknown> & { id: Id };
@@ -56,7 +56,7 @@ export class RecordReads<R extends AnyRecord> implements TableReads<R> {
   /** Pages read since the last write to the table, by query. Bounded by their number of records. */
   readonly #pages: LRUCache<string, Page<Stored>[]> | undefined;
   /** Queries of pages that were asked for before. Only those are cached: an export asks for each page once. */
-  readonly #asked = lruCache<true>(MAX_ASKED);
+  readonly #requested = lruCache<true>(MAX_REQUESTED);
   readonly #form: RowForm<Stored>;
 
   /**
@@ -79,7 +79,7 @@ export class RecordReads<R extends AnyRecord> implements TableReads<R> {
       const cache = lruCache<Stored>(cacheSize);
       const pages = new LRUCache<string, Page<Stored>[]>({
         maxSize: cacheSize,
-        sizeCalculation: (found) => found.reduce((size, { items }) => size + items.length, 1),
+        sizeCalculation: (pages) => pages.reduce((size, { items }) => size + items.length, 1),
       });
       this.#cache = cache;
       this.#pages = pages;
@@ -116,11 +116,11 @@ export class RecordReads<R extends AnyRecord> implements TableReads<R> {
 
   readonly byIds = (ids: readonly Id[]): (RecordOf<R> | null)[] => {
     if (ids.length === 1) return [this.find(ids[0]!) as RecordOf<R> | null];
-    const found = new Map<Id, Stored>();
+    const records = new Map<Id, Stored>();
     const missing: Id[] = [];
     for (const id of ids) {
       const known = this.#cache?.get(id);
-      if (known) found.set(id, known);
+      if (known) records.set(id, known);
       else missing.push(id);
     }
     if (missing.length > 0) {
@@ -130,10 +130,10 @@ export class RecordReads<R extends AnyRecord> implements TableReads<R> {
       )!;
       for (const row of rows) {
         const record = this.#keep(this.#decode(row));
-        found.set(record.id, record);
+        records.set(record.id, record);
       }
     }
-    return ids.map((id) => (found.get(id) as RecordOf<R> | undefined) ?? null);
+    return ids.map((id) => (records.get(id) as RecordOf<R> | undefined) ?? null);
   };
 
   readonly page = (filter: Values, request: PageRequest, meter?: Meter): Page<RecordOf<R>> =>
@@ -189,8 +189,8 @@ export class RecordReads<R extends AnyRecord> implements TableReads<R> {
     const { pages, examined } = readPages(this.db, this.record, ofParents, where, request, most, this.#form);
     meter?.spend('indexEntries', examined);
     if (!key) return pages as Page<never>[];
-    if (this.#asked.get(key)) this.#pages!.set(key, pages);
-    else this.#asked.set(key, true);
+    if (this.#requested.get(key)) this.#pages!.set(key, pages);
+    else this.#requested.set(key, true);
     return pages as Page<never>[];
   }
 

@@ -161,10 +161,10 @@ function expectedCost({ path, query, request }: RequestContext): ExpectedCost {
  * @throws BAD_REQUEST for a subscription in a batch
  */
 function subscriptionIn({ batch, operations }: Admission): PreparedOperation | undefined {
-  const found = operations.find(
-    (one): one is PreparedOperation =>
-      !(one instanceof OperationRefused) && one.operation.operation === 'subscription',
+  const subscription = operations.find(
+    (operation): operation is PreparedOperation =>
+      !(operation instanceof OperationRefused) && operation.operation.operation === 'subscription',
   );
-  if (found && batch) throw new AppError('BAD_REQUEST', 'A subscription cannot be part of a batch.');
-  return found;
+  if (subscription && batch) throw new AppError('BAD_REQUEST', 'A subscription cannot be part of a batch.');
+  return subscription;
 }

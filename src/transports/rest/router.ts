@@ -24,8 +24,8 @@ export class Router<T> {
   find(method: string, path: string): Match<T> | null {
     // The router would match an empty segment as a parameter.
     if (path.endsWith('/') || path.includes('//')) return null;
-    const found = this.#paths.find((method === 'HEAD' ? 'GET' : method) as Method, path);
-    if (found) return { destination: found.store as T, parameters: found.params };
+    const route = this.#paths.find((method === 'HEAD' ? 'GET' : method) as Method, path);
+    if (route) return { destination: route.store as T, parameters: route.params };
     const allowed = METHODS.filter((candidate) => this.#paths.find(candidate, path)).flatMap((candidate) =>
       candidate === 'GET' ? ['GET', 'HEAD'] : [candidate],
     );

@@ -470,7 +470,7 @@ describe('pages with non-default settings', () => {
     expect(text).toContain(`${kit.gateway.url}/api/v1/pets?limit=2`);
   });
 
-  it('describes the API at the address it was asked for, for tools that import it from a URL', async () => {
+  it('describes the API at the address of the request, for tools that import it from a URL', async () => {
     const serverAt = async (headers: Record<string, string>) =>
       (await send(kit.gateway, '/openapi.json', { key: null, headers })).json.servers[0].url;
     const proxied = { host: 'pets.example', 'x-forwarded-proto': 'https' };

@@ -124,7 +124,7 @@ function Watch() {
     ];
     const unsubscribe = apiKey.subscribe(look);
     return () => {
-      for (const one of watched) one.dispose();
+      for (const subscription of watched) subscription.dispose();
       unsubscribe();
     };
   }, [queryEditor, variableEditor, schema]);

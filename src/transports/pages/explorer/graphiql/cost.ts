@@ -71,7 +71,7 @@ const NO_KEY = none('Enter an API key to see costs.');
 /** The cost of the operation under the cursor, and of the last run. */
 class Cost extends Observable {
   #state: CostState = { quote: NO_KEY, ran: undefined, events: undefined, subject: undefined };
-  #asked: string | undefined;
+  #requested: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   get state(): CostState {
@@ -103,8 +103,8 @@ class Cost extends Observable {
       return;
     }
     const requestKey = `${apiKey.value} ${subject.body}`;
-    if (requestKey === this.#asked) return;
-    this.#asked = requestKey;
+    if (requestKey === this.#requested) return;
+    this.#requested = requestKey;
     clearTimeout(this.#timer);
     this.#set({ quote: { kind: 'asking', text: 'Requesting the cost …' }, subject });
     this.#timer = setTimeout(() => void this.#ask(requestKey, subject, schema), DEBOUNCE_TIME);
@@ -112,19 +112,19 @@ class Cost extends Observable {
 
   #forget(): void {
     clearTimeout(this.#timer);
-    this.#asked = undefined;
+    this.#requested = undefined;
   }
 
   async #ask(requestKey: string, subject: Subject, schema: GraphQLSchema | null | undefined): Promise<void> {
     const { quote, isFinal, isPriced } = await quoteOf(subject.body);
     // The text has changed, and a newer request is on its way.
-    if (requestKey !== this.#asked) return;
+    if (requestKey !== this.#requested) return;
     // The server was unavailable or limiting requests, so try again next time.
-    if (!isFinal) this.#asked = undefined;
+    if (!isFinal) this.#requested = undefined;
     this.#set({ quote });
     if (!schema || !isPriced) return;
     const reasons = await reasonsFor(subject, schema, quote);
-    if (requestKey === this.#asked) this.#set({ quote: { ...quote, reasons } });
+    if (requestKey === this.#requested) this.#set({ quote: { ...quote, reasons } });
   }
 
   /** Shows how many events a subscription has received; undefined when it has ended. */

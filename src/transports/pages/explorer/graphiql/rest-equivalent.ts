@@ -151,11 +151,11 @@ const nestedIn = (set: SelectionSetNode | undefined): string[] =>
 
 /** Flattens `filter: { status: … }` to `filter.status`, but keeps `input` whole, as a request body does. */
 function argumentsOf(field: FieldNode): Arguments {
-  const found: Arguments = new Map();
+  const values: Arguments = new Map();
   for (const { name, value } of field.arguments ?? []) {
     if (value.kind === Kind.OBJECT && name.value !== 'input') {
-      for (const inner of value.fields) found.set(`${name.value}.${inner.name.value}`, inner.value);
-    } else found.set(name.value, value);
+      for (const inner of value.fields) values.set(`${name.value}.${inner.name.value}`, inner.value);
+    } else values.set(name.value, value);
   }
-  return found;
+  return values;
 }
