@@ -534,7 +534,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('mutations with several fields on a
   const database = newDatabase();
 
   it('responds BAD_REQUEST and stores nothing for two fields, but writes a single one', async () => {
-    const gateway = await TestGateway.start(await database.open({ transactions: 'off' }));
+    const gateway = await TestGateway.start(await database.openStandalone());
     try {
       const two =
         'mutation ($two: Boolean!) { a: createCategory(input: {name: "A"}) { name } __typename b: createCategory(input: {name: "B"}) @include(if: $two) { name } }';

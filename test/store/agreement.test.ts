@@ -17,6 +17,7 @@ import type { Charge, Store } from '../../src/store/store.ts';
 import type { PageRequest, Table, Tables } from '../../src/store/table.ts';
 import { cases } from '../kit/cases.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
+import { asStandalone, openProxy } from './mongo/proxy.ts';
 
 /**
  * An operation to run on both engines. Each is the model of the other: for any sequence of operations they must return
@@ -183,6 +184,8 @@ const everything = async (store: Store) => ({
   keys: await store.apiKeys(),
 });
 
+const SERVERS = ['a replica set', 'standalone'] as const;
+
 describe.runIf(process.env.TEST_MONGODB_URI)('both engines', () => {
   const folder = mkdtempSync(join(tmpdir(), 'agreement-'));
 
@@ -192,11 +195,13 @@ describe.runIf(process.env.TEST_MONGODB_URI)('both engines', () => {
    * Runs the steps on new databases. An existing one could not be emptied, because an instance remembers its holds for
    * a second.
    *
-   * @param transactions `off` to use the statements for servers without transactions
+   * @param server a standalone one has no transactions
    */
-  async function agree(steps: readonly Step[], transactions: 'auto' | 'off' = 'auto'): Promise<void> {
+  async function agree(steps: readonly Step[], server: (typeof SERVERS)[number] = 'a replica set') {
     const database = `agreement_${randomUUID()}`;
-    const mongo = await openMongoStore({ records: RECORDS, uri: mongoUri(database), transactions });
+    const proxy = server === 'standalone' ? await openProxy(database, asStandalone) : undefined;
+    const uri = proxy?.uri ?? mongoUri(database);
+    const mongo = await openMongoStore({ records: RECORDS, uri });
     const sqlite = openSqliteStore({
       records: RECORDS,
       file: join(folder, `${randomUUID()}.db`),
@@ -211,6 +216,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('both engines', () => {
     } finally {
       sqlite.close();
       await mongo.close();
+      await proxy?.close();
       await dropDatabase(database);
     }
   }
@@ -225,15 +231,15 @@ describe.runIf(process.env.TEST_MONGODB_URI)('both engines', () => {
     step('order 3', (store) => store.table(Order).insert({ id: '3', petId: '2', complete: true })),
   ];
 
-  it.each(['auto', 'off'] as const)(
-    'agree on any sequence of operations (transactions: %s)',
+  it.each(SERVERS)(
+    'agree on any sequence of operations (MongoDB: %s)',
     {
       timeout: 120_000,
     },
-    async (transactions) => {
+    async (server) => {
       const sequence = fc.array(anyStep, { minLength: 5, maxLength: 40, size: 'max' });
       await fc.assert(
-        fc.asyncProperty(sequence, (steps) => agree([...initialSteps, ...steps], transactions)),
+        fc.asyncProperty(sequence, (steps) => agree([...initialSteps, ...steps], server)),
         { numRuns: cases(3, 10), interruptAfterTimeLimit: 90_000 },
       );
     },

@@ -1,15 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { EVENT_TYPES } from '../../src/domains/event/event.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import type { EventFollower, StoredEvent } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
-import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
+import { newDatabase } from './mongo/database.ts';
 
 const codeOf = async (run: () => unknown): Promise<unknown> => {
   try {
@@ -241,14 +239,12 @@ describe.each(engines)('the event log ($name)', (engine) => {
 });
 
 describe.runIf(process.env.TEST_MONGODB_URI)('a standalone MongoDB', () => {
+  const database = newDatabase();
+
   it('has no event log and says that it is standalone', async () => {
-    const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
-    const database = `events-${randomUUID().slice(0, 8)}`;
-    const store = await openMongoStore({ records: RECORDS, uri: mongoUri(database), transactions: 'off' });
+    const store = await database.openStandalone();
     const error = { code: 'NOT_FOUND', message: expect.stringMatching(/standalone/) };
     await expect(store.eventPage({ limit: 1 })).rejects.toMatchObject(error);
     await expect(store.followEvents(new CollectingFollower())).rejects.toMatchObject(error);
-    await store.close();
-    await dropDatabase(database);
   });
 });

@@ -12,8 +12,6 @@ export interface MongoOptions {
   records: readonly AnyRecord[];
   /** Maximum duration of a call in milliseconds, after which it fails with UNAVAILABLE. */
   timeoutMs?: number;
-  /** `off` treats a replica set as a standalone server, for tests. */
-  transactions?: 'auto' | 'off';
   /** Milliseconds since 1970. */
   now?: () => number;
   /** Makes `client` emit command events such as `commandStarted`. */
@@ -96,8 +94,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     // The driver connects on its own only once: after a first failure it stays closed.
     await client.connect();
     const hello = await db.admin().command({ hello: 1 });
-    transactions =
-      settings.transactions !== 'off' && (hello.setName !== undefined || hello.msg === 'isdbgrid');
+    transactions = hello.setName !== undefined || hello.msg === 'isdbgrid';
     await serverClock.measure();
     const changed = await prepare(hello);
     isPrepared = true;

@@ -3,22 +3,30 @@ import { afterAll } from 'vitest';
 import { RECORDS } from '../../../src/domains/index.ts';
 import { type MongoOptions, type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { dropDatabase, mongoUri } from '../../kit/mongo.ts';
+import { asStandalone, openProxy } from './proxy.ts';
 
 /** A new database for the tests of one `describe`. Its stores are closed and it is dropped afterwards. */
 export function newDatabase() {
   const name = `test_${randomUUID()}`;
-  const stores: MongoStore[] = [];
+  const opened: { close(): unknown }[] = [];
   afterAll(async () => {
-    for (const store of stores) await store.close();
+    for (const each of opened.reverse()) await each.close();
     await dropDatabase(name);
   });
+  /** Opens another store on this database. */
+  const open = async (options: Partial<MongoOptions> = {}): Promise<MongoStore> => {
+    const store = await openMongoStore({ records: RECORDS, uri: mongoUri(name), ...options });
+    opened.push(store);
+    return store;
+  };
   return {
     name,
-    /** Opens another store on this database. */
-    async open(options: Partial<MongoOptions> = {}): Promise<MongoStore> {
-      const store = await openMongoStore({ records: RECORDS, uri: mongoUri(name), ...options });
-      stores.push(store);
-      return store;
+    open,
+    /** Opens another store, to which the server is a standalone one. */
+    async openStandalone(): Promise<MongoStore> {
+      const proxy = await openProxy(name, asStandalone);
+      opened.push(proxy);
+      return open({ uri: proxy.uri });
     },
   };
 }

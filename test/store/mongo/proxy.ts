@@ -1,6 +1,13 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { mongoUri, serverUri } from '../../kit/mongo.ts';
 
+/** Makes the responses of a replica set to `hello` those of a standalone server, which has no `setName`. */
+export function asStandalone(bytes: Buffer): Buffer {
+  const start = bytes.indexOf('\x02setName\0');
+  if (start >= 0) bytes.write('noName_', start + 1);
+  return bytes;
+}
+
 /**
  * A proxy to the test server that can be closed (refuses connections), frozen (forwards nothing) and reopened.
  *

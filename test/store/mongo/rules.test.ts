@@ -24,14 +24,14 @@ const callOf = (idempotencyKey: string, fingerprint = 'f'): IdempotentCall => ({
   keepFor: 86_400_000,
 });
 
-onMongo.each(['auto', 'off'] as const)('store rules (transactions: %s)', (transactions) => {
+onMongo.each(['open', 'openStandalone'] as const)('store rules (%s)', (open) => {
   const database = newDatabase();
   let storeA: MongoStore;
   let storeB: MongoStore;
 
   beforeAll(async () => {
-    storeA = await database.open({ transactions });
-    storeB = await database.open({ transactions });
+    storeA = await database[open]();
+    storeB = await database[open]();
   });
 
   const documents = (name: string) => storeA.client.db().collection<Stored>(name);
@@ -250,7 +250,7 @@ onMongo('an idempotent call without transactions', () => {
   const database = newDatabase();
 
   it('counts as running until its lease expires, after which a retry may run', async () => {
-    const store = await database.open({ transactions: 'off' });
+    const store = await database.openStandalone();
     const call = callOf('lease');
     let finish = () => {};
     let started = () => {};
