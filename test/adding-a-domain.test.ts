@@ -20,7 +20,7 @@ import { printedKey, runKeys, type ServerProcess, startServer } from './kit/proc
 import { engines } from './kit/stores.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const FIXTURE = join(ROOT, 'test/fixtures/vaccination');
+const FIXTURE = join(ROOT, 'test/fixtures/appointment');
 const guide = readFileSync(join(ROOT, 'docs/adding-a-domain.md'), 'utf8');
 
 /** The files that the guide says to write, and its changes to existing lists. */
@@ -74,7 +74,7 @@ let home: string;
 let compilerOutput: string;
 
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'petstore-vaccination-'));
+  home = mkdtempSync(join(tmpdir(), 'petstore-appointment-'));
   for (const name of ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'biome.json'])
     cpSync(join(ROOT, name), join(home, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(home, 'node_modules'));
@@ -121,7 +121,7 @@ describe('a domain added as docs/adding-a-domain.md says', () => {
 });
 
 describe.each(engines)('the added domain in $name', ({ name }) => {
-  const database = `vaccination-${randomUUID().slice(0, 8)}`;
+  const database = `appointment-${randomUUID().slice(0, 8)}`;
   let server: ServerProcess;
   let call: (
     method: string,
@@ -173,192 +173,206 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
 
   const newPet = async (): Promise<number> =>
     (await call('POST', '/pets', { name: 'Rex', categoryId: 1 })).json.id;
+  const [AT, LATER] = ['2026-12-01T09:30:00Z', '2026-12-02T09:30:00Z'];
+  const book = (petId: number, vet = 'Dr. Moreau', time = AT) =>
+    call('POST', '/appointments', { petId, vet, time });
+  const listed = async (query: string): Promise<string[]> =>
+    (await call('GET', `/appointments?${query}`)).json.map(({ vet }: { vet: string }) => vet);
 
-  it('keeps existing pets and starts without vaccinations', async () => {
+  it('keeps existing pets and starts without appointments', async () => {
     expect((await call('GET', '/pets?limit=100')).json).toHaveLength(10);
-    expect((await call('GET', '/vaccinations')).json).toEqual([]);
+    expect((await call('GET', '/appointments')).json).toEqual([]);
   });
 
-  it('creates, reads, lists, replaces, updates and deletes over REST', async () => {
+  it('creates, reads, replaces, updates and deletes over REST', async () => {
     const petId = await newPet();
-    const date = '2026-01-31';
-    const created = await call('POST', '/vaccinations', { petId, vaccine: '  Rabies ', date });
-    expect(created.status).toBe(201);
+    const time = '2026-12-01T10:30:00.000+01:00';
+    const created = await call('POST', '/appointments', { petId, vet: '  Dr. Moreau ', time });
     const { id } = created.json;
-    expect(created.json).toEqual({ id: expect.any(Number), petId, vaccine: 'Rabies', date });
-    expect(created.headers.get('location')).toBe(`/vaccinations/${id}`);
-    const path = `/vaccinations/${id}`;
+    expect(created).toMatchObject({
+      status: 201,
+      json: { id, petId, vet: 'Dr. Moreau', time: AT, status: 'booked' },
+    });
+    const path = `/appointments/${id}`;
+    expect(created.headers.get('location')).toBe(path);
     expect(await call('GET', path)).toMatchObject({ status: 200, json: created.json });
-
-    const other = (await call('POST', '/vaccinations', { petId, vaccine: 'Flu', date })).json;
-    const first = await call('GET', `/vaccinations?petId=${petId}&limit=1`);
-    expect(first).toMatchObject({ status: 200, json: [created.json] });
-    expect(first.headers.get('link')).toContain('rel="next"');
-    expect((await call('GET', `/vaccinations?after=${id}`)).json).toEqual([other]);
-    expect((await call('GET', '/vaccinations?sort=-id')).json).toEqual([other, created.json]);
-    expect((await call('GET', `/vaccinations?petId=${petId + 1}`)).json).toEqual([]);
-
-    const replaced = { petId, vaccine: 'Rabies', date: '2026-02-01' };
+    const replaced = { petId, vet: 'Dr. Ö', time: LATER, status: 'missed' };
     expect(await call('PUT', path, { id, ...replaced })).toMatchObject({ status: 200, json: replaced });
-    expect((await call('PATCH', path, { date })).json).toEqual(created.json);
-    expect((await call('PATCH', path, {})).json).toEqual(created.json);
+    const changes = { vet: 'Dr. Moreau', time: AT, status: 'booked' };
+    expect((await call('PATCH', path, changes)).json).toEqual(created.json);
     expect((await call('DELETE', path)).status).toBe(204);
-    expect((await call('DELETE', `/vaccinations/${other.id}`)).status).toBe(204);
-    expect((await call('GET', '/vaccinations')).json).toEqual([]);
+    const message = `There is no appointment ${id}.`;
+    expect((await call('GET', path)).json).toEqual({ code: 'NOT_FOUND', message, status: 404 });
   });
 
-  it.each(['GET', 'DELETE', 'PUT', 'PATCH'])('responds 404 to %s of an unknown id', async (method) => {
-    const body = { petId: 1, vaccine: 'None', date: '2026-01-31' };
-    const { json } = await call(method, '/vaccinations/4711', method.startsWith('P') ? body : undefined);
-    expect(json).toEqual({ code: 'NOT_FOUND', message: 'There is no vaccination 4711.', status: 404 });
-  });
-
-  it.each([
-    ['POST', '/vaccinations', {}, 'petId: is required; vaccine: is required; date: is required.'],
-    [
-      'POST',
-      '/vaccinations',
-      { petId: 1, vaccine: 'A', date: '2026-02-30' },
-      'date: must be a date such as 2026-11-22.',
-    ],
-    [
-      'POST',
-      '/vaccinations',
-      { petId: 1, vaccine: 'A', date: '2026-01-31', by: 'B' },
-      'by: is not a known field.',
-    ],
-    ['PATCH', '/vaccinations/1', { vaccine: null }, 'vaccine: must be a string.'],
-    ['GET', '/vaccinations/x', undefined, 'vaccinationId: must be an integer from 1 to 9223372036854775807.'],
-  ])('rejects %s %s with %j', async (method, path, body, message) => {
-    expect((await call(method, path, body)).json).toEqual({
-      code: 'VALIDATION_FAILED',
-      message,
-      status: 400,
+  it('finds, orders and pages by reference, choice, text and instant', async () => {
+    const petId = await newPet();
+    const days = { Éva: 3, Ann: 1, eve: 2 };
+    for (const [vet, day] of Object.entries(days)) await book(petId, vet, `2026-12-0${day}T09:30:00Z`);
+    const [first] = (await call('GET', `/appointments?petId=${petId}`)).json;
+    await call('PATCH', `/appointments/${first.id}`, { status: 'kept' });
+    const of = `petId=${petId}`;
+    expect(await listed(of)).toEqual(['Éva', 'Ann', 'eve']);
+    expect(await listed(`petId=${petId + 1}`)).toEqual([]);
+    expect(await listed(`${of}&sort=-id`)).toEqual(['eve', 'Ann', 'Éva']);
+    expect(await listed(`${of}&sort=time`)).toEqual(['Ann', 'eve', 'Éva']);
+    expect(await listed(`${of}&sort=-vet`)).toEqual(['eve', 'Éva', 'Ann']);
+    expect(await listed(`${of}&vet=E`)).toEqual(['Éva', 'eve']);
+    expect(await listed(`${of}&vet=e&sort=-vet&status=booked`)).toEqual(['eve']);
+    expect(await listed(`${of}&status=kept&status=missed`)).toEqual(['Éva']);
+    const page = await call('GET', `/appointments?${of}&sort=time&limit=1`);
+    const next = /<([^>]+)>/.exec(page.headers.get('link')!)![1]!;
+    expect((await call('GET', next)).json).toMatchObject([{ vet: 'eve' }]);
+    const data = await graphql(
+      `query ($petId: ID!) {
+      pet(id: $petId) { appointments(filter: { vet: "e" }, sort: vet_desc) { nodes { vet time } totalCount } }
+      appointments(filter: { petId: $petId, status: [booked] }, sort: time_asc, last: 1) { nodes { vet } }
+    }`,
+      { petId },
+    );
+    const found = [
+      { vet: 'eve', time: '2026-12-02T09:30:00Z' },
+      { vet: 'Éva', time: '2026-12-03T09:30:00Z' },
+    ];
+    expect(data).toEqual({
+      pet: { appointments: { nodes: found, totalCount: 2 } },
+      appointments: { nodes: [{ vet: 'eve' }] },
     });
   });
 
-  it('refers to pets that exist, and keeps them from being deleted', async () => {
-    const petId = await newPet();
-    const unknown = { petId: 4711, vaccine: 'Rabies', date: '2026-01-31' };
-    const refused = { code: 'UNKNOWN_REFERENCE', message: 'petId: there is no pet 4711.', status: 422 };
-    expect((await call('POST', '/vaccinations', unknown)).json).toEqual(refused);
-    const { id } = (await call('POST', '/vaccinations', { ...unknown, petId })).json;
-    expect((await call('PATCH', `/vaccinations/${id}`, { petId: 4711 })).json).toEqual(refused);
-    const message = `Pet ${petId} cannot be deleted because it still has vaccinations.`;
-    expect((await call('DELETE', `/pets/${petId}`)).json).toEqual({ code: 'CONFLICT', message, status: 409 });
-    expect((await call('DELETE', `/vaccinations/${id}`)).status).toBe(204);
-    expect((await call('DELETE', `/pets/${petId}`)).status).toBe(204);
+  const INSTANT = 'must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z';
+  it.each([
+    ['POST', '', {}, 'petId: is required; time: is required; vet: is required.'],
+    ['POST', '', { petId: 1, vet: 'A', time: '2026-02-30' }, `time: ${INSTANT}.`],
+    ['POST', '', { petId: 1, vet: 'A', time: AT, by: 'B' }, 'by: is not a known field.'],
+    [
+      'PATCH',
+      '/1',
+      { time: null, status: 'late' },
+      `time: ${INSTANT}; status: must be one of booked, kept, missed.`,
+    ],
+    ['GET', '/x', undefined, 'appointmentId: must be an integer from 1 to 9223372036854775807.'],
+    ['GET', '?vet=A&sort=time', undefined, 'sort: must be vet or -vet together with `vet`.'],
+  ])('rejects %s /appointments%s with %j', async (method, path, body, message) => {
+    const { json } = await call(method, `/appointments${path}`, body);
+    expect(json).toEqual({ code: 'VALIDATION_FAILED', message, status: 400 });
   });
 
-  it('leaves no vaccination without its pet when vaccinations are created during its deletion', async () => {
+  it('refers to pets that exist, and keeps them from being deleted while they are expected', async () => {
+    const petId = await newPet();
+    const refused = { code: 'UNKNOWN_REFERENCE', message: 'petId: there is no pet 4711.', status: 422 };
+    expect((await book(4711)).json).toEqual(refused);
+    const path = `/appointments/${(await book(petId)).json.id}`;
+    expect((await call('PATCH', path, { petId: 4711 })).json).toEqual(refused);
+    const message = `Pet ${petId} cannot be deleted because it still has booked appointments.`;
+    expect((await call('DELETE', `/pets/${petId}`)).json).toEqual({ code: 'CONFLICT', message, status: 409 });
+    await call('PATCH', path, { status: 'kept' });
+    expect((await call('DELETE', `/pets/${petId}`)).status).toBe(204);
+    const left = await graphql(
+      `query ($petId: ID!) { appointments(filter: { petId: $petId }) { nodes { petId pet { id } } } }`,
+      { petId },
+    );
+    expect(left.appointments.nodes).toEqual([{ petId: String(petId), pet: null }]);
+    expect((await call('PATCH', path, { vet: 'Dr. Who' })).status).toBe(200);
+    expect((await call('PATCH', path, { status: 'booked' })).json.code).toBe('UNKNOWN_REFERENCE');
+  });
+
+  it('leaves no booked appointment without its pet when appointments are created during its deletion', async () => {
     for (let round = 0; round < 4; round++) {
       const petId = await newPet();
-      const creations = Array.from({ length: 4 }, (_, i) =>
-        call('POST', '/vaccinations', { petId, vaccine: `V${i}`, date: '2026-01-31' }),
-      );
+      const creations = Array.from({ length: 4 }, (_, i) => book(petId, 'A', `2026-12-0${i + 1}T09:30:00Z`));
       const [deleted, ...created] = await Promise.all([call('DELETE', `/pets/${petId}`), ...creations]);
-      const left = (await call('GET', `/vaccinations?petId=${petId}`)).json;
+      const left = await listed(`petId=${petId}`);
       expect([204, 409]).toContain(deleted!.status);
       expect(left).toHaveLength(created.filter(({ status }) => status === 201).length);
       if (deleted!.status === 204) expect(left).toEqual([]);
     }
   });
 
-  it('is unique for pet, vaccine and date, also under concurrency', async () => {
-    const body = { petId: await newPet(), vaccine: 'Flu', date: '2026-03-01' };
-    const statuses = await Promise.all(Array.from({ length: 5 }, () => call('POST', '/vaccinations', body)));
+  it('is unique for pet and time, also under concurrency and however the instant is written', async () => {
+    const petId = await newPet();
+    const statuses = await Promise.all(Array.from({ length: 5 }, (_, i) => book(petId, `V${i}`)));
     expect(statuses.map(({ status }) => status).toSorted()).toEqual([201, 409, 409, 409, 409]);
-    const message = 'There is already a vaccination with this petId, vaccine, date.';
+    const message = 'There is already an appointment with this petId, time.';
     const taken = { code: 'CONFLICT', message, status: 409 };
-    expect((await call('POST', '/vaccinations', body)).json).toEqual(taken);
-    const { id } = (await call('POST', '/vaccinations', { ...body, date: '2026-03-02' })).json;
-    expect((await call('PATCH', `/vaccinations/${id}`, { date: body.date })).json).toEqual(taken);
-    expect((await call('PATCH', `/vaccinations/${id}`, { vaccine: 'Rabies' })).status).toBe(200);
+    expect((await book(petId, 'A', '2026-12-01T10:30:00+01:00')).json).toEqual(taken);
+    const { id } = (await book(petId, 'A', LATER)).json;
+    expect((await call('PATCH', `/appointments/${id}`, { time: AT })).json).toEqual(taken);
+    expect((await call('PATCH', `/appointments/${id}`, { vet: 'B' })).status).toBe(200);
   });
 
-  it('creates, reads, lists, updates and deletes over GraphQL, below its pet too', async () => {
+  it('creates, reads, updates and deletes over GraphQL', async () => {
     const petId = String(await newPet());
-    const create = `mutation ($a: NewVaccination!, $b: NewVaccination!) {
-      a: createVaccination(input: $a) { id } b: createVaccination(input: $b) { id nodeId }
+    const create = `mutation ($a: NewAppointment!, $b: NewAppointment!) {
+      a: createAppointment(input: $a) { id } b: createAppointment(input: $b) { id nodeId }
     }`;
-    const input = { petId, date: '2026-01-31' };
-    const variables = { a: { ...input, vaccine: 'A' }, b: { ...input, vaccine: 'B' } };
-    // A standalone server writes one field an operation.
-    const { a, b } = await graphql(create, variables);
-    const read = `query ($petId: ID!, $id: ID!, $nodeId: ID!) {
-      vaccination(id: $id) { vaccine date pet { name } }
-      nobody: vaccination(id: 4711) { id }
-      node(nodeId: $nodeId) { ... on Vaccination { vaccine } }
-      pet(id: $petId) { vaccinations(first: 1) { nodes { id } totalCount pageInfo { hasNextPage } } }
-      vaccinations(filter: { petId: $petId }) { totalCount }
+    const input = { petId, vet: 'A' };
+    const { a, b } = await graphql(create, {
+      a: { ...input, time: AT },
+      b: { ...input, time: LATER, status: 'kept' },
+    });
+    const read = `query ($id: ID!, $nodeId: ID!) {
+      appointment(id: $id) { vet time status pet { name } }
+      nobody: appointment(id: 4711) { id }
+      node(nodeId: $nodeId) { ... on Appointment { time status } }
     }`;
-    expect(await graphql(read, { petId, id: a.id, nodeId: b.nodeId })).toEqual({
-      vaccination: { vaccine: 'A', date: '2026-01-31', pet: { name: 'Rex' } },
+    expect(await graphql(read, { id: a.id, nodeId: b.nodeId })).toEqual({
+      appointment: { vet: 'A', time: AT, status: 'booked', pet: { name: 'Rex' } },
       nobody: null,
-      node: { vaccine: 'B' },
-      pet: { vaccinations: { nodes: [{ id: a.id }], totalCount: 2, pageInfo: { hasNextPage: true } } },
-      vaccinations: { totalCount: 2 },
+      node: { time: LATER, status: 'kept' },
     });
     const change = `mutation ($a: ID!, $b: ID!) {
-      updateVaccination(id: $a, input: { date: "2026-02-01" }) { date }
-      deleteVaccination(id: $b)
+      updateAppointment(id: $a, input: { status: missed }) { status }
+      deleteAppointment(id: $b)
     }`;
     expect(await graphql(change, { a: a.id, b: b.id })).toEqual({
-      updateVaccination: { date: '2026-02-01' },
-      deleteVaccination: b.id,
-    });
-    const { json } = await call('POST', '/graphql', {
-      query: 'mutation { createVaccination(input: { petId: 1, vaccine: "", date: "2026-01-31" }) { id } }',
-    });
-    expect(json.errors[0].extensions).toMatchObject({
-      code: 'VALIDATION_FAILED',
-      fields: [{ path: 'vaccine' }],
+      updateAppointment: { status: 'missed' },
+      deleteAppointment: b.id,
     });
   });
 
   it('logs each change as one event, and none for a write that changes nothing', async () => {
     const petId = await newPet();
     const before = (await call('GET', '/events?limit=100&type=pet.created')).json.at(-1).id;
-    const { id } = (await call('POST', '/vaccinations', { petId, vaccine: 'A', date: '2026-01-31' })).json;
-    const path = `/vaccinations/${id}`;
-    await call('PATCH', path, { vaccine: 'A' });
-    await call('PATCH', path, { vaccine: 'B' });
+    const { id } = (await book(petId, 'A')).json;
+    const path = `/appointments/${id}`;
+    await call('PATCH', path, { vet: 'A' });
+    await call('PATCH', path, { vet: 'B' });
     const read = `query ($after: ID) {
-      events(after: $after, types: [vaccination_created, vaccination_updated, vaccination_deleted]) {
-        nodes { type data vaccination { vaccine } pet { id } }
+      events(after: $after, types: [appointment_created, appointment_updated, appointment_deleted]) {
+        nodes { type appointment { vet } pet { id } }
       }
     }`;
-    const data = (vaccine: string) => ({ id, petId, vaccine, date: '2026-01-31' });
-    const vaccination = { vaccine: 'B' };
+    const now = { appointment: { vet: 'B' }, pet: null };
     expect((await graphql(read, { after: before })).events.nodes).toEqual([
-      { type: 'vaccination_created', data: data('A'), vaccination, pet: null },
-      { type: 'vaccination_updated', data: data('B'), vaccination, pet: null },
+      { type: 'appointment_created', ...now },
+      { type: 'appointment_updated', ...now },
     ]);
     await call('DELETE', path);
     const events = (await call('GET', `/events?after=${before}`)).json;
+    const data = (vet: string) => ({ id, petId, vet, time: AT, status: 'booked' });
     expect(events.map(({ type, data }: { type: string; data: object }) => ({ type, data }))).toEqual([
-      { type: 'vaccination.created', data: data('A') },
-      { type: 'vaccination.updated', data: data('B') },
-      { type: 'vaccination.deleted', data: { id } },
+      { type: 'appointment.created', data: data('A') },
+      { type: 'appointment.updated', data: data('B') },
+      { type: 'appointment.deleted', data: { id } },
     ]);
   });
 
   it('appears in the OpenAPI description, and so does what it holds off', async () => {
     const { paths, components, tags } = (await call('GET', '/openapi.json')).json;
-    expect(tags).toContainEqual({ name: 'Vaccinations', description: 'The vaccinations of pets.' });
-    expect(Object.keys(paths['/vaccinations'])).toEqual(['get', 'post']);
-    expect(Object.keys(paths['/vaccinations/{vaccinationId}'])).toEqual(
-      expect.arrayContaining(['get', 'put', 'patch', 'delete']),
-    );
-    expect(Object.keys(paths['/vaccinations'].post.responses)).toEqual(
-      expect.arrayContaining(['409', '422']),
-    );
-    expect(components.schemas.Vaccination.properties.date).toMatchObject({ type: 'string', format: 'date' });
-    expect(paths['/pets/{petId}'].delete.description).toMatch(/Refused while the pet has .*\bvaccinations\b/);
-    expect(components.schemas.EventType.enum).toContain('vaccination.updated');
-    expect(components.schemas.Event.properties.data.oneOf).toContainEqual({
-      $ref: '#/components/schemas/Vaccination',
+    expect(tags).toContainEqual({ name: 'Appointments', description: 'The visits of pets to vets.' });
+    expect(Object.keys(paths['/appointments'])).toEqual(['get', 'post']);
+    expect(paths['/appointments/{appointmentId}']).toMatchObject({ get: {}, put: {}, patch: {}, delete: {} });
+    expect(paths['/appointments'].post.responses).toMatchObject({ 409: {}, 422: {} });
+    expect(components.schemas.Appointment.properties).toMatchObject({
+      time: { type: 'string', format: 'date-time' },
     });
+    expect(paths['/pets/{petId}'].delete.description).toContain(
+      'Refused while the pet has booked appointments or incomplete orders.',
+    );
+    expect(components.schemas.EventType.enum).toContain('appointment.updated');
+    const { oneOf } = components.schemas.Event.properties.data;
+    expect(oneOf).toContainEqual({ $ref: '#/components/schemas/Appointment' });
   });
 
   it('offers its operations to agents, page by page', async () => {
@@ -377,6 +391,6 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
     } while (cursor !== undefined);
     expect(pages.length).toBeGreaterThan(1);
     expect(pages.flat()).toEqual([...new Set(pages.flat())].toSorted());
-    expect(pages.flat()).toEqual(expect.arrayContaining(['createVaccination', 'getPet', 'updateWebhook']));
+    expect(pages.flat()).toEqual(expect.arrayContaining(['createAppointment', 'getPet', 'updateWebhook']));
   });
 });

@@ -173,7 +173,12 @@ export function readList(
 
 /** Options of the argument `sort` of a list, whose rule holds before anything runs. */
 export const sortArgument = (record: AnyRecord) => ({
-  description: 'The order of the list; `id_asc` by default, or by name if a name is searched for.',
+  description: [
+    'The order of the list; `id_asc` by default',
+    ...findersOf(record).map(([name]) => `by ${name} if the filter has it`),
+  ]
+    .join(', or ')
+    .concat('.'),
   extensions: withRule(
     (args: ListArguments & { filter?: Readonly<Record<string, unknown>> | null }) =>
       readList(record, args, args.filter ?? {}).issues,
