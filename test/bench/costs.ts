@@ -1,19 +1,23 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
-import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
-import { Pet } from '../../src/domains/pet/pet.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
-import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import type { Store } from '../../src/store/store.ts';
-import findMongo, { dropDatabase, freePort, mongoUri } from '../kit/mongo.ts';
+import findMongo, { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { countingProxy, type Traffic } from './counting-proxy.ts';
+import {
+  aliases,
+  conclude,
+  cpuMilliseconds,
+  expectAtMost,
+  median,
+  numbersOf,
+  post,
+  startServer,
+  temporaryFolder,
+  withServer,
+} from './harness.ts';
 import { load } from './load.ts';
-import { release, unlimitedKey } from './seed.ts';
-import { cpuMilliseconds, type MeasuredServer, median, startServer } from './server.ts';
+import { fillFile, seed } from './seed.ts';
 import { WORKLOADS } from './workloads.ts';
 
 /**
@@ -23,14 +27,10 @@ import { WORKLOADS } from './workloads.ts';
  * how many pets per second one and two instances create in one category, which does depend on it. The
  * figures are for docs/growing.md. Finds a MongoDB in the same way as the tests.
  */
-const { values } = parseArgs({
-  options: {
-    requests: { type: 'string', default: '5000' },
-    'warm-up': { type: 'string', default: '10000' },
-  },
+const { requests, 'warm-up': warmUp } = numbersOf({
+  requests: [5_000, 50_000],
+  'warm-up': [10_000, 50_000],
 });
-const requests = Math.min(50_000, Number(values.requests));
-const warmUp = Math.min(50_000, Number(values['warm-up']));
 const CONNECTIONS = 32;
 /** At most, in seconds. A slow database handles fewer requests in that time, at the same cost. */
 const WARM_UP_SECONDS = 6;
@@ -41,7 +41,6 @@ const LEAVING = 40;
 const LEAVE_AFTER = 15;
 const MAX_SHARE = 0.25;
 const PETS = 500;
-const CATEGORIES = 50;
 
 /** The cost of one request of a kind. */
 interface Cost {
@@ -55,18 +54,13 @@ const stop = await findMongo();
 // Its first step ends the process, which must not outlive this one if it is interrupted.
 process.on('exit', () => void stop());
 if (!process.env.TEST_MONGODB_URI) throw new Error('There is no MongoDB to measure with.');
-const home = mkdtempSync(join(tmpdir(), 'petstore-costs-'));
-process.on('exit', () => rmSync(home, { recursive: true, force: true }));
 const database = `costs-${process.pid}`;
 const proxy = await countingProxy(mongoUri(database));
 try {
-  const file = join(home, 'petstore.db');
-  const embedded = openSqliteStore({ records: RECORDS, file: `${file}.seed`, role: 'server' });
-  const embeddedKey = await fill(embedded);
-  embedded.close();
-  release(`${file}.seed`, file);
+  const file = join(temporaryFolder(), 'petstore.db');
+  const embeddedKey = await fillFile(file, (store) => seed(store, PETS));
   const store = await openMongoStore({ records: RECORDS, uri: mongoUri(database) });
-  const key = await fill(store);
+  const key = await seed(store, PETS);
   await store.close();
 
   const embeddedCosts = await costsOf({ DATA_FILE: file }, embeddedKey);
@@ -93,7 +87,7 @@ try {
   console.log(
     `\nWork done for ${LEAVING} clients that leave after ${LEAVE_AFTER} ms: ${embeddedShare} embedded, ${mongoShare} with MongoDB (at most ${100 * MAX_SHARE} %)`,
   );
-  if (Math.max(...shares) > MAX_SHARE) process.exitCode = 1;
+  expectAtMost('share of the work done for clients that leave', Math.max(...shares), MAX_SHARE);
   console.log(
     `\nCreations per second in one category: ${creations[0]!.toFixed(0)} with one instance, ${creations[1]!.toFixed(0)} with two`,
   );
@@ -102,84 +96,66 @@ try {
   await dropDatabase(database);
   await stop();
 }
-
-/** @returns a key without effective limits */
-async function fill(store: Store): Promise<string> {
-  for (let n = 1; n <= CATEGORIES; n++) await store.table(Category).insert({ name: `Category ${n}` });
-  const pet = (n: number) => ({
-    name: `Pet ${n}`,
-    categoryId: String((n % CATEGORIES) + 1),
-    status: 'sold' as const,
-  });
-  for (let n = 0; n < PETS; n += CATEGORIES) {
-    await Promise.all(Array.from({ length: CATEGORIES }, (_, i) => store.table(Pet).insert(pet(n + i))));
-  }
-  return await unlimitedKey(store);
-}
+conclude();
 
 /** The cost of each kind of request on a new server. */
-async function costsOf(
+function costsOf(
   settings: Record<string, string>,
   key: string,
   traffic: () => Traffic = () => ({ commands: 0, bytes: 0 }),
 ): Promise<Map<string, Cost>> {
-  const server = await startGateway(settings);
-  try {
+  return withServer(settings, async ({ url, child }) => {
     const costs = new Map<string, Cost>();
     for (const workload of WORKLOADS) {
       const send = (amount: number, maxSeconds: number) =>
-        load(server.url, workload, key, { connections: CONNECTIONS, amount, maxSeconds });
+        load(url, workload, key, { connections: CONNECTIONS, amount, maxSeconds });
       await send(warmUp, WARM_UP_SECONDS);
-      const before = cpuMilliseconds(server.child);
+      const before = cpuMilliseconds(child);
       traffic();
       const { responses } = await send(requests, LOAD_SECONDS);
       const { commands, bytes } = traffic();
-      const time = ((cpuMilliseconds(server.child) - before) / responses) * 1_000;
+      const time = ((cpuMilliseconds(child) - before) / responses) * 1_000;
       costs.set(workload.name, { time, commands: commands / responses, bytes: bytes / responses });
     }
     return costs;
-  } finally {
-    await server.stop();
-  }
+  });
 }
 
 /** The CPU time of requests whose clients leave, as a share of that of the same requests answered. */
-async function shareForLeaving(settings: Record<string, string>, key: string): Promise<number> {
-  const server = await startGateway(settings);
-  const fields = Array.from({ length: 24 }, (_, n) => `a${n}: id`).join(' ');
-  let sent = 0;
-  const send = async (leaveAfter?: number): Promise<void> => {
-    const query = `{ categories(first: 50) { nodes { pets(first: 99) { nodes { ${fields} } } } } } #${sent++}`;
-    const request = fetch(`${server.url}/graphql`, {
-      method: 'POST',
-      headers: { 'x-api-key': key, 'content-type': 'application/json' },
-      body: JSON.stringify({ query }),
-      ...(leaveAfter !== undefined && { signal: AbortSignal.timeout(leaveAfter) }),
-    });
-    await request.then((response) => response.text()).catch(() => {});
-  };
-  const spentBy = async (leaveAfter?: number): Promise<number> => {
-    const before = cpuMilliseconds(server.child);
-    await Promise.all(Array.from({ length: LEAVING }, () => send(leaveAfter)));
-    // What is not ended goes on.
-    for (let spent = -1; spent < cpuMilliseconds(server.child) - 5; await sleep(300))
-      spent = cpuMilliseconds(server.child);
-    return cpuMilliseconds(server.child) - before;
-  };
-  try {
+function shareForLeaving(settings: Record<string, string>, key: string): Promise<number> {
+  return withServer(settings, async ({ url, child }) => {
+    const fields = aliases(24, 'id');
+    let sent = 0;
+    const send = async (leaveAfter?: number): Promise<void> => {
+      const query = `{ categories(first: 50) { nodes { pets(first: 99) { nodes { ${fields} } } } } } #${sent++}`;
+      const { path, headers, ...request } = post('/graphql', { query });
+      await fetch(url + path, {
+        ...request,
+        headers: { ...headers, 'x-api-key': key },
+        ...(leaveAfter !== undefined && { signal: AbortSignal.timeout(leaveAfter) }),
+      })
+        .then((response) => response.text())
+        .catch(() => {});
+    };
+    const spentBy = async (leaveAfter?: number): Promise<number> => {
+      const before = cpuMilliseconds(child);
+      await Promise.all(Array.from({ length: LEAVING }, () => send(leaveAfter)));
+      // What is not ended goes on.
+      for (let spent = -1; spent < cpuMilliseconds(child) - 5; await sleep(300))
+        spent = cpuMilliseconds(child);
+      return cpuMilliseconds(child) - before;
+    };
     for (let n = 0; n < 3; n++) await spentBy();
     const ratios: number[] = [];
     for (let n = 0; n < 5; n++) ratios.push((await spentBy(LEAVE_AFTER)) / (await spentBy()));
     return median(ratios);
-  } finally {
-    await server.stop();
-  }
+  });
 }
 
 async function creationsPerSecond(instances: number, key: string): Promise<number> {
   const creation = WORKLOADS.find(({ name }) => name === 'R3')!;
   const settings = { MONGODB_URI: mongoUri(database) };
-  const servers = await Promise.all(Array.from({ length: instances }, () => startGateway(settings)));
+  const servers = await Promise.all(Array.from({ length: instances }, () => startServer(settings)));
   try {
     const loads = servers.map(({ url }) =>
       load(url, creation, key, { connections: CONNECTIONS, duration: CREATION_SECONDS }),
@@ -188,8 +164,4 @@ async function creationsPerSecond(instances: number, key: string): Promise<numbe
   } finally {
     for (const server of servers) await server.stop();
   }
-}
-
-async function startGateway(settings: Record<string, string>): Promise<MeasuredServer> {
-  return startServer(['dist/main.js'], await freePort(), settings);
 }

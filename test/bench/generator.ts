@@ -15,7 +15,8 @@ import {
   type OperationTypeNode,
 } from 'graphql';
 import { STREAM_TYPE } from '../../src/transports/graphql/response.ts';
-import type { Attack, RawRequest } from './attacks.ts';
+import type { Attack } from './attacks.ts';
+import type { RawRequest } from './harness.ts';
 
 /** A pseudo-random choice that a seed repeats. */
 export class Draw {

@@ -1,7 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
-import { cpus, loadavg, tmpdir } from 'node:os';
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -16,11 +14,24 @@ import { SqliteConnection, type Value } from '../../src/store/sqlite/connection.
 import type { Store } from '../../src/store/store.ts';
 import { LISTS } from '../kit/lists.ts';
 import startMongo, { dropDatabase, mongoUri } from '../kit/mongo.ts';
-import { release, unlimitedKey } from './seed.ts';
-import { median, memoryOf, startServer } from './server.ts';
+import {
+  conclude,
+  expectAtMost,
+  get,
+  type MeasuredServer,
+  machine,
+  median,
+  memoryOf,
+  quantile,
+  removeData,
+  send,
+  temporaryFolder,
+  withServer,
+} from './harness.ts';
+import { unlimitedKey } from './seed.ts';
 
 /**
- * `npm run lists [-- --pets 100000,1000000 --mongodb 100000 --port 4177]`: what ordering, finding, exporting and moving
+ * `npm run lists [-- --pets 100000,1000000 --mongodb 100000]`: what ordering, finding, exporting and moving
  * cost with so many pets, a tenth as many orders and 1,000 categories. Prints how long `data export` and `data import`
  * take; the processor time and plan of a page for each filter, order and direction, from places all over the list; and,
  * over HTTP, how much the memory of a server that has just started grows by exporting all pets as NDJSON, and the latency
@@ -31,7 +42,6 @@ const { values } = parseArgs({
   options: {
     pets: { type: 'string', default: '100000,1000000' },
     mongodb: { type: 'string', default: '100000' },
-    port: { type: 'string', default: '4177' },
   },
 });
 const LIMITS = { pageMs: 20, importSeconds: 300, exportMegabytes: 20, p99Ratio: 1.5 };
@@ -39,13 +49,7 @@ const [CATEGORIES, PLACES, PAGE] = [1_000, 5, 20];
 /** Milliseconds between two requests beside an export, and of each stretch with or without one. */
 const [INTERVAL, WINDOW] = [2, 500];
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-lists-'));
-process.on('exit', () => rmSync(home, { recursive: true, force: true }));
-const problems: string[] = [];
-
-function expectAtMost(what: string, figure: number, limit: number): void {
-  if (!(figure <= limit)) problems.push(`${what}: ${figure.toFixed(2)}, the limit is ${limit}`);
-}
+const home = temporaryFolder();
 
 const configOf = (file: string, MONGODB_URI?: string) => ({
   MONGODB_URI,
@@ -56,16 +60,14 @@ const configOf = (file: string, MONGODB_URI?: string) => ({
 async function measure(pets: number): Promise<void> {
   const [source, copy] = [configOf(`${pets}.db`), configOf('copy.db')];
   await fill(source.DATA_FILE, pets);
-  console.log(
-    `\n## ${pets.toLocaleString('en-US')} pets, ${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}, Node ${process.version}`,
-  );
+  console.log(`\n## ${pets.toLocaleString('en-US')} pets, ${machine()}`);
   const directory = join(home, `export-${pets}`);
   const nothing = () => {};
   const exported = await timed(source, 'export', (dump) => writeExport(directory, dump, nothing, new Date()));
   const imported = await timed(copy, 'import', (dump) => readExport(directory, dump, nothing, nothing));
   console.log(`data export ${exported.toFixed(1)} s, data import ${imported.toFixed(1)} s`);
   expectAtMost('seconds of an import', imported, LIMITS.importSeconds);
-  for (const suffix of ['', '-wal', '-shm']) rmSync(copy.DATA_FILE + suffix, { force: true });
+  removeData(copy.DATA_FILE);
 
   await measurePages('embedded', source, pets, sqlitePlans(source.DATA_FILE));
   await measureExport(source.DATA_FILE, pets);
@@ -241,39 +243,38 @@ async function measureExport(file: string, pets: number): Promise<void> {
   const key = await unlimitedKey(store);
   await store.close();
   const served = join(home, 'served.db');
-  release(file, served);
-  const server = await startServer(['dist/main.js'], Number(values.port), { DATA_FILE: served });
-  try {
-    await sleep(1_000);
-    const before = memoryOf(server.child);
-    // Its peak until now is forgotten.
-    writeFileSync(`/proc/${server.child.pid}/clear_refs`, '5');
-    const rows = await reader(server.url, key).done;
-    const growth = memoryOf(server.child, 'VmHWM') - before;
-    await latencies(server.port, key, 2_000);
-    const times: { alone: number[]; beside: number[] } = { alone: [], beside: [] };
-    const began = performance.now();
-    const { child, done } = reader(server.url, key);
-    // While the reader stands still, so does the export.
-    while (child.exitCode === null) {
-      times.beside.push(...(await latencies(server.port, key, WINDOW)));
-      child.kill('SIGSTOP');
-      await sleep(WINDOW / 5);
-      times.alone.push(...(await latencies(server.port, key, WINDOW)));
-      child.kill('SIGCONT');
-    }
-    const seconds = (performance.now() - began) / 1_000;
-    const [alone, beside] = [p99(times.alone), p99(times.beside)];
-    console.log(
-      `\nexport by HTTP: ${rows} rows, memory ${before.toFixed(0)} MB + ${growth.toFixed(1)} MB; a second one in ${seconds.toFixed(1)} s with pauses: GET /pets/1 p50 ${ms(median(times.alone))} without and ${ms(median(times.beside))} beside it, p99 ${ms(alone)} and ${ms(beside)} (${(beside / alone).toFixed(2)})`,
-    );
-    expectAtMost('rows missing in exports', 2 * pets - rows - (await done), 0);
-    expectAtMost('megabytes for an export', growth, LIMITS.exportMegabytes);
-    expectAtMost('p99 beside an export to without', beside / alone, LIMITS.p99Ratio);
-  } finally {
-    await server.stop();
-    for (const suffix of ['', '-wal', '-shm', '.lock']) rmSync(served + suffix, { force: true });
+  copyFileSync(file, served);
+  await withServer({ DATA_FILE: served }, (server) => readBeside(server, key, pets));
+  removeData(served);
+}
+
+async function readBeside(server: MeasuredServer, key: string, pets: number): Promise<void> {
+  await sleep(1_000);
+  const before = memoryOf(server.child);
+  // Its peak until now is forgotten.
+  writeFileSync(`/proc/${server.child.pid}/clear_refs`, '5');
+  const rows = await reader(server.url, key).done;
+  const growth = memoryOf(server.child, 'VmHWM') - before;
+  await latencies(server.url, key, 2_000);
+  const times: { alone: number[]; beside: number[] } = { alone: [], beside: [] };
+  const began = performance.now();
+  const { child, done } = reader(server.url, key);
+  // While the reader stands still, so does the export.
+  while (child.exitCode === null) {
+    times.beside.push(...(await latencies(server.url, key, WINDOW)));
+    child.kill('SIGSTOP');
+    await sleep(WINDOW / 5);
+    times.alone.push(...(await latencies(server.url, key, WINDOW)));
+    child.kill('SIGCONT');
   }
+  const seconds = (performance.now() - began) / 1_000;
+  const [alone, beside] = [quantile(times.alone, 0.99), quantile(times.beside, 0.99)];
+  console.log(
+    `\nexport by HTTP: ${rows} rows, memory ${before.toFixed(0)} MB + ${growth.toFixed(1)} MB; a second one in ${seconds.toFixed(1)} s with pauses: GET /pets/1 p50 ${ms(median(times.alone))} without and ${ms(median(times.beside))} beside it, p99 ${ms(alone)} and ${ms(beside)} (${(beside / alone).toFixed(2)})`,
+  );
+  expectAtMost('rows missing in exports', 2 * pets - rows - (await done), 0);
+  expectAtMost('megabytes for an export', growth, LIMITS.exportMegabytes);
+  expectAtMost('p99 beside an export to without', beside / alone, LIMITS.p99Ratio);
 }
 
 /** Reads an export in another process. @returns the number of its rows */
@@ -296,25 +297,15 @@ function reader(url: string, key: string): { child: ChildProcess; done: Promise<
 }
 
 /** Sends a GET every few milliseconds for some time. @returns their latencies in milliseconds */
-async function latencies(port: number, key: string, duration: number): Promise<number[]> {
-  const agent = new Agent({ keepAlive: true });
+async function latencies(url: string, key: string, duration: number): Promise<number[]> {
   const times: number[] = [];
   for (const end = performance.now() + duration; performance.now() < end; await sleep(INTERVAL)) {
     const began = performance.now();
-    await new Promise<void>((resolve, reject) => {
-      const options = { port, agent, path: '/pets/1', headers: { 'x-api-key': key } };
-      request(options, (response) => response.resume().once('end', resolve))
-        .once('error', reject)
-        .end();
-    });
+    await send(url, get('/pets/1'), key);
     times.push(performance.now() - began);
   }
-  agent.destroy();
   return times;
 }
-
-const p99 = (times: readonly number[]): number =>
-  times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)]!;
 
 const stopMongo = Number(values.mongodb) > 0 ? await startMongo() : async () => {};
 try {
@@ -322,5 +313,4 @@ try {
 } finally {
   await stopMongo();
 }
-console.log(problems.length === 0 ? 'passed' : problems.join('\n'));
-process.exitCode = problems.length === 0 ? 0 : 1;
+conclude();

@@ -1,16 +1,19 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
-import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { freePort } from '../kit/mongo.ts';
-import type { RawRequest } from './attacks.ts';
-import { release, unlimitedKey } from './seed.ts';
+import {
+  aliases,
+  ask,
+  conclude,
+  expectAtMost,
+  get,
+  type MeasuredServer,
+  post,
+  type RawRequest,
+  send,
+  temporaryFolder,
+  withServer,
+} from './harness.ts';
+import { fillFile, unlimitedKey } from './seed.ts';
 
 /**
  * `npm run memory`: how much memory the largest answers hold while they are made, on the built gateway, for text of
@@ -21,25 +24,12 @@ const SCRIPTS = { 'Latin-1': 'é', Cyrillic: 'ж', CJK: '漢', 'combining marks'
 const MAX_MEGABYTES = 32;
 const PAGE = 100;
 const PAGES = 50;
-const COUNT = PAGE * PAGES;
 
-const aliases = (count: number, field: (n: number) => string): string =>
-  Array.from({ length: count }, (_, n) => `a${n}: ${field(n)}`).join(' ');
-const post = (parameters: unknown): RawRequest => ({
-  method: 'POST',
-  path: '/graphql',
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify(parameters),
-});
-const tool = (query: string): RawRequest => ({
-  ...post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'graphql', arguments: { query } } }),
-  path: '/mcp',
-});
-const get = (path: string, headers: Record<string, string> = {}): RawRequest => ({
-  method: 'GET',
-  path,
-  headers,
-});
+const query = (fields: string): RawRequest => post('/graphql', { query: `{ ${fields} }` });
+const tool = (fields: string): RawRequest => {
+  const params = { name: 'graphql', arguments: { query: `{ ${fields} }` } };
+  return post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+};
 
 /**
  * @param places in the event log, a page apart
@@ -51,126 +41,75 @@ function requestsFor(places: readonly string[], shift: number): Record<string, R
       to - from,
       (n) => `categories(first: ${PAGE}, after: "${(from + n) * PAGE + shift}") { nodes { description } }`,
     );
+  const events = (count: number): string =>
+    aliases(count, (n) => `events(first: ${PAGE}, after: "${places[n]}") { nodes { data } }`);
+  const batch = Array.from({ length: 10 }, (_, n) => ({ query: `{ ${pages(5 * n, 5 * n + 5)} }` }));
+  const descriptions = `categories(first: ${PAGE}) { nodes { ${aliases(62, 'description')} } }`;
   return {
-    '50 pages of events': post({
-      query: `{ ${aliases(PAGES, (n) => `events(first: ${PAGE}, after: "${places[n]}") { nodes { data } }`)} }`,
-    }),
-    '25 pages of events and 24 of categories': post({
-      query: `{ ${aliases(25, (n) => `events(first: ${PAGE}, after: "${places[n]}") { nodes { data } }`)} ${pages(0, 24).replaceAll(/a(\d+):/g, 'b$1:')} }`,
-    }),
-    '24 pages of categories': post({ query: `{ ${pages(0, 24)} }` }),
-    '50 pages of categories': post({ query: `{ ${pages(0, PAGES)} }` }),
-    'a batch of 10 x 5 pages': post(
-      Array.from({ length: 10 }, (_, n) => ({ query: `{ ${pages(5 * n, 5 * n + 5)} }` })),
+    '50 pages of events': query(events(PAGES)),
+    '25 pages of events and 24 of categories': query(
+      `${events(25)} ${pages(0, 24).replaceAll(/a(\d+):/g, 'b$1:')}`,
     ),
-    'an answer of 10 units, sent as a whole': post({ query: `{ ${pages(0, 10)} }` }),
-    '62 descriptions of 100 categories': post({
-      query: `{ categories(first: ${PAGE}) { nodes { ${aliases(62, () => 'description')} } } }`,
-    }),
-    'the same by MCP': tool(
-      `{ categories(first: ${PAGE}) { nodes { ${aliases(62, () => 'description')} } } }`,
-    ),
-    '24 pages of categories by MCP': tool(`{ ${pages(0, 24)} }`),
+    '24 pages of categories': query(pages(0, 24)),
+    '50 pages of categories': query(pages(0, PAGES)),
+    'a batch of 10 x 5 pages': post('/graphql', batch),
+    'an answer of 10 units, sent as a whole': query(pages(0, 10)),
+    '62 descriptions of 100 categories': query(descriptions),
+    'the same by MCP': tool(descriptions),
+    '24 pages of categories by MCP': tool(pages(0, 24)),
     'GET /categories': get(`/categories?limit=${PAGE}`),
     'GET /events': get(`/events?limit=${PAGE}`),
     'GET /categories as lines': get('/categories', { accept: 'application/x-ndjson' }),
   };
 }
 
-// So that what is registered for the end is done then too.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
-const home = mkdtempSync(join(tmpdir(), 'petstore-memory-'));
-process.on('exit', () => rmSync(home, { recursive: true, force: true }));
+const home = temporaryFolder();
 console.log('| script | request | status | MB sent | MB held |\n|---|---|--:|--:|--:|');
 for (const [script, character] of Object.entries(SCRIPTS)) {
-  const { file, key, places } = await fill(script, character);
-  await measure(script, file, key, (shift) => requestsFor(places, shift));
+  const file = join(home, `${script}.db`);
+  const { key, places } = await fill(file, character);
+  const held = ['--import', './test/bench/held.mjs', 'dist/main.js'];
+  await withServer({ DATA_FILE: file }, (server) => measure(script, server, key, places), held);
 }
+conclude();
 
 /** A file with categories whose texts are as long as they may be. */
-async function fill(
-  script: string,
-  character: string,
-): Promise<{ file: string; key: string; places: string[] }> {
-  const filled = join(home, 'filled.db');
-  const store = openSqliteStore({ records: RECORDS, file: filled, role: 'server' });
-  for (let from = 0; from < COUNT; from += 500)
-    await Promise.all(
-      Array.from({ length: 500 }, (_, n) =>
-        store.table(Category).insert({
-          name: `${from + n}`,
-          description: `${from + n}`.padStart(5) + character.repeat(1_995 / [...character].length),
-        }),
-      ),
-    );
-  let { next } = store.eventPage({ limit: 1 });
-  const places = [next];
-  while (places.length < PAGES) {
-    ({ next } = store.eventPage({ limit: PAGE, after: next }));
-    places.push(next);
-  }
-  const key = await unlimitedKey(store);
-  store.close();
-  const file = join(home, `${script}.db`);
-  release(filled, file);
-  for (const end of ['', '-wal', '-shm', '.lock']) rmSync(filled + end, { force: true });
-  return { file, key, places };
+function fill(file: string, character: string) {
+  return fillFile(file, async (store) => {
+    for (let from = 0; from < PAGE * PAGES; from += 500)
+      await Promise.all(
+        Array.from({ length: 500 }, (_, n) =>
+          store.table(Category).insert({
+            name: `${from + n}`,
+            description: `${from + n}`.padStart(5) + character.repeat(1_995 / [...character].length),
+          }),
+        ),
+      );
+    let { next } = store.eventPage({ limit: 1 });
+    const places = [next];
+    while (places.length < PAGES) {
+      ({ next } = store.eventPage({ limit: PAGE, after: next }));
+      places.push(next);
+    }
+    return { key: await unlimitedKey(store), places };
+  });
 }
 
 async function measure(
   script: string,
-  file: string,
+  { url, child }: MeasuredServer,
   key: string,
-  requestsWith: (shift: number) => Readonly<Record<string, RawRequest>>,
+  places: readonly string[],
 ): Promise<void> {
-  const port = await freePort();
-  const child = fork('dist/main.js', {
-    execArgv: ['--import', fileURLToPath(new URL('held.mjs', import.meta.url))],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: { ...process.env, NODE_ENV: 'production', SAMPLE_DATA: 'off', PORT: String(port), DATA_FILE: file },
-  });
-  const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
-  const ask = async (message: string): Promise<number> => {
-    child.send(message);
-    const [bytes] = await once(child, 'message');
-    return bytes / 1e6;
-  };
-  const send = async ({
-    method,
-    path,
-    headers,
-    body,
-  }: RawRequest): Promise<{ status: number; bytes: number }> => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-      method,
-      headers: { ...headers, 'x-api-key': key },
-      ...(body !== undefined && { body }),
-    });
-    let bytes = 0;
-    for await (const chunk of response.body!) bytes += chunk.length;
-    return { status: response.status, bytes };
-  };
-  try {
-    while (
-      !(await send(get('/health/ready')).then(
-        ({ status }) => status === 200,
-        () => false,
-      ))
-    )
-      await sleep(50);
-    for (const [index, name] of Object.keys(requestsWith(0)).entries()) {
-      // Compiles the code. The pages measured are asked for the first time, so they are in no cache.
-      for (let time = 1; time <= 2; time++) await send(requestsWith(PAGE / 2 - index)[name]!);
-      const request = requestsWith(index)[name]!;
-      await ask('begin');
-      const { status, bytes } = await send(request);
-      const held = await ask('end');
-      console.log(`| ${script} | ${name} | ${status} | ${(bytes / 1e6).toFixed(1)} | ${held.toFixed(1)} |`);
-      if (held > MAX_MEGABYTES) process.exitCode = 1;
-    }
-  } finally {
-    kill();
-    process.off('exit', kill);
+  for (const [index, name] of Object.keys(requestsFor(places, 0)).entries()) {
+    // Compiles the code. The pages measured are asked for the first time, so they are in no cache.
+    for (let time = 1; time <= 2; time++) await send(url, requestsFor(places, PAGE / 2 - index)[name]!, key);
+    const request = requestsFor(places, index)[name]!;
+    await ask(child, 'begin');
+    const { status, text } = await send(url, request, key);
+    const held = (await ask<number>(child, 'end')) / 1e6;
+    const sent = Buffer.byteLength(text) / 1e6;
+    console.log(`| ${script} | ${name} | ${status} | ${sent.toFixed(1)} | ${held.toFixed(1)} |`);
+    expectAtMost(`MB held for ${name} in ${script}`, held, MAX_MEGABYTES);
   }
 }

@@ -1,17 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS as DECLARATIONS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { schema } from '../../src/execution/schema.ts';
-import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { ATTACKS, type Attack, type RawRequest } from './attacks.ts';
+import { ATTACKS, type Attack } from './attacks.ts';
 import {
   type DrawnRequest,
   listingsOf,
@@ -19,8 +14,21 @@ import {
   RequestGenerator,
   type Surroundings,
 } from './generator.ts';
-import { release, unlimitedKey } from './seed.ts';
-import { cpuMilliseconds, median, memoryOf, startServer } from './server.ts';
+import {
+  ask,
+  conclude,
+  cpuMilliseconds,
+  expectAtMost,
+  get,
+  type MeasuredServer,
+  median,
+  memoryOf,
+  post,
+  type RawRequest,
+  temporaryFolder,
+  withServer,
+} from './harness.ts';
+import { fillFile, unlimitedKey } from './seed.ts';
 
 /**
  * The first tables of `npm run costs`: the CPU time and memory per unit of the most expensive requests found, on the built
@@ -34,7 +42,6 @@ import { cpuMilliseconds, median, memoryOf, startServer } from './server.ts';
  * ratio to the call in alternating rounds. What is beyond a limit is warmed up and measured once more, for longer.
  * Linux only, because it reads /proc.
  */
-const PORT = Number(process.env.PORT ?? 4172);
 const RECORDS = 2_000;
 const SEEDS = Number(process.env.SEEDS ?? 2_000);
 const FIRST_SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
@@ -64,25 +71,18 @@ const TURNS = 5;
 const PATIENCE = 100;
 
 /** Ordinary calls, the most expensive of which defines the value of a unit. */
-const REST: readonly (readonly [name: string, path: string, body?: string])[] = [
-  ['GET /pets?limit=100', '/pets?limit=100'],
-  ['GET /pets?status=sold&limit=100', '/pets?status=sold&limit=100'],
-  ['GET /categories?limit=100', '/categories?limit=100'],
-  ['GET /store/orders?limit=100', '/store/orders?limit=100'],
-  ['GET /store/inventory?limit=100', '/store/inventory?limit=100'],
-  ['GET /events?limit=100', '/events?limit=100'],
-  ['GET /pets/1', '/pets/1'],
-  ['POST /pets', '/pets', '{"name":"Rex","categoryId":1}'],
-  ['POST /store/orders', '/store/orders', '{"petId":1,"quantity":1}'],
-  [
-    'POST /categories',
-    '/categories',
-    JSON.stringify({ name: 'n'.repeat(200), description: 'd'.repeat(2_000) }),
-  ],
+const REST: readonly RawRequest[] = [
+  get('/pets?limit=100'),
+  get('/pets?status=sold&limit=100'),
+  get('/categories?limit=100'),
+  get('/store/orders?limit=100'),
+  get('/store/inventory?limit=100'),
+  get('/events?limit=100'),
+  get('/pets/1'),
+  post('/pets', { name: 'Rex', categoryId: 1 }),
+  post('/store/orders', { petId: 1, quantity: 1 }),
+  post('/categories', { name: 'n'.repeat(200), description: 'd'.repeat(2_000) }),
 ];
-
-/** Flags of a server that collects garbage often, precisely, and reports what each full collection leaves. */
-const TRACE_GC_FLAGS = ['--trace-gc', '--max-old-space-size=128', '--no-incremental-marking'];
 
 /** Headers that every request has, or that say whose it is and how long. */
 const OWN_HEADERS = new Set([
@@ -103,69 +103,58 @@ let sent = 0;
 let keys: readonly string[] = [];
 /** Of a key that is banned once it has been used. */
 let bannedKey = '';
+/** Where the server listens that is measured at the moment. */
+let port = 0;
 const nextKey = () => keys[sent % keys.length]!;
 const openapi = JSON.parse(readFileSync('schema/openapi.json', 'utf8'));
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-const home = mkdtempSync(join(tmpdir(), 'petstore-expensive-'));
-process.on('exit', () => rmSync(home, { recursive: true, force: true }));
+const file = join(temporaryFolder(), 'petstore.db');
 try {
-  const file = join(home, 'petstore.db');
-  keys = await fill(file);
-  const surroundings = await withServer(file, ['--import', './test/bench/headers-read.mjs'], explore);
-  const large = await withServer(file, ['--import', './test/bench/longest-turn.mjs'], (child) =>
-    measure(child, new RequestGenerator(schema, openapi, surroundings)),
-  );
-  if (large.length > 0) await withServer(file, TRACE_GC_FLAGS, (child) => measureHeld(child, large));
+  [bannedKey, ...keys] = (await fill(file)) as [string, ...string[]];
+  const surroundings = await withProbe('headers-read', explore);
+  const generator = new RequestGenerator(schema, openapi, surroundings);
+  const large = await withProbe('longest-turn', (child) => measure(child, generator));
+  if (large.length > 0) await withProbe('held', (child) => measureHeld(child, large));
 } finally {
   agent.destroy();
 }
+conclude();
 
-async function withServer<R>(
-  file: string,
-  flags: readonly string[],
-  work: (child: ChildProcess) => Promise<R>,
-): Promise<R> {
-  const server = await startServer([...flags, 'dist/main.js'], PORT, { DATA_FILE: file, TRUST_PROXY: '1' });
-  try {
-    return await work(server.child);
-  } finally {
-    await server.stop();
-  }
+/** Starts a server into which a module is loaded that answers questions about it. */
+function withProbe<R>(module: string, work: (child: ChildProcess) => Promise<R>): Promise<R> {
+  const program = ['--import', `./test/bench/${module}.mjs`, 'dist/main.js'];
+  const begin = (server: MeasuredServer) => {
+    port = server.port;
+    return work(server.child);
+  };
+  return withServer({ DATA_FILE: file, TRUST_PROXY: '1' }, begin, program);
 }
 
-/** Adds records of the maximum length. @returns keys without effective limits */
-async function fill(file: string): Promise<string[]> {
-  const written = `${file}.seed`;
-  const store = openSqliteStore({ records: DECLARATIONS, file: written, role: 'server' });
-  for (let n = 1; n <= 100; n++)
-    await store
-      .table(Category)
-      .insert({ name: `${n}`.padEnd(200, 'c'), description: `${n}`.padEnd(2_000, 'd') });
-  for (let n = 0; n < RECORDS; n += 100) {
-    await Promise.all(
-      Array.from({ length: 100 }, async (_, i) => {
-        const { id } = await store.table(Pet).insert({
-          name: `${n + i}`.padEnd(200, 'p'),
-          // The first two categories have many.
-          categoryId: String(n < 400 ? (i % 2) + 1 : ((n + i) % 100) + 1),
-          status: 'sold',
-        });
-        for (let o = 0; o < 12; o++)
-          await store.table(Order).insert({
-            petId: id,
-            quantity: 1,
-            shipDate: '2026-01-31T09:30:00Z',
-            complete: true,
+/** Adds records of the maximum length. @returns a key that is nearly used up, and others without effective limits */
+function fill(file: string): Promise<string[]> {
+  return fillFile(file, async (store) => {
+    for (let n = 1; n <= 100; n++)
+      await store
+        .table(Category)
+        .insert({ name: `${n}`.padEnd(200, 'c'), description: `${n}`.padEnd(2_000, 'd') });
+    for (let n = 0; n < RECORDS; n += 100) {
+      await Promise.all(
+        Array.from({ length: 100 }, async (_, i) => {
+          const { id } = await store.table(Pet).insert({
+            name: `${n + i}`.padEnd(200, 'p'),
+            // The first two categories have many.
+            categoryId: String(n < 400 ? (i % 2) + 1 : ((n + i) % 100) + 1),
+            status: 'sold',
           });
-      }),
-    );
-  }
-  const made = [];
-  for (let n = 0; n < KEYS; n++) made.push(await unlimitedKey(store));
-  bannedKey = await unlimitedKey(store, { perMinute: 1, perDay: 1 });
-  store.close();
-  release(written, file);
-  return made;
+          const order = { petId: id, quantity: 1, shipDate: '2026-01-31T09:30:00Z', complete: true };
+          for (let o = 0; o < 12; o++) await store.table(Order).insert(order);
+        }),
+      );
+    }
+    const made = [await unlimitedKey(store, { perMinute: 1, perDay: 1 })];
+    while (made.length <= KEYS) made.push(await unlimitedKey(store));
+    return made;
+  });
 }
 
 interface Cost {
@@ -190,8 +179,7 @@ interface Candidate {
 
 /** What requests can refer to, as a server tells it. */
 async function explore(child: ChildProcess): Promise<Surroundings> {
-  const get = (path: string, accept = '*/*') =>
-    exchange(nextKey(), { method: 'GET', path, headers: { accept } }, true);
+  const read = (path: string, accept = '*/*') => exchange(nextKey(), get(path, { accept }), true);
   const places = new Map<string, string[]>();
   for (const { path, sorts, after } of listingsOf(openapi)) {
     for (const sort of sorts) {
@@ -199,7 +187,7 @@ async function explore(child: ChildProcess): Promise<Surroundings> {
       places.set(placesKey(after, sort), known);
       let next: string | undefined = `${path}?limit=50${sort === undefined ? '' : `&sort=${sort}`}`;
       for (let n = 0; n < PLACES && next !== undefined; n++) {
-        const { link } = await get(next);
+        const { link } = await read(next);
         const target: string | undefined = /<([^>]+)>; rel="next"/.exec(link)?.[1];
         next = target;
         const place = target && new URL(target, 'http://localhost').searchParams.get('after');
@@ -209,7 +197,7 @@ async function explore(child: ChildProcess): Promise<Surroundings> {
   }
   const pages = new Set(['/', '/health/live', '/health/ready', '/robots.txt', '/nothing']);
   for (const path of pages) {
-    const { text } = await get(path, 'text/html');
+    const { text } = await read(path, 'text/html');
     if (text.startsWith('<'))
       for (const [, target] of text.matchAll(/(?:href|src)="(\/[^"#?]*)/g)) pages.add(target!);
   }
@@ -217,10 +205,8 @@ async function explore(child: ChildProcess): Promise<Surroundings> {
   pages.delete('/metrics');
   const generator = new RequestGenerator(schema, openapi, { places, pages: [...pages], headers: ['origin'] });
   for (let seed = 0; seed < EXPLORED; seed++) await exchange(nextKey(), generator.request(seed));
-  const answer = once(child, 'message');
-  child.send('headers');
-  const [read] = await answer;
-  return { places, pages: [...pages], headers: read.filter((name: string) => !OWN_HEADERS.has(name)) };
+  const names = await ask<string[]>(child, 'headers');
+  return { places, pages: [...pages], headers: names.filter((name) => !OWN_HEADERS.has(name)) };
 }
 
 /** @returns the requests during which the process grew by more than a request may hold, including garbage */
@@ -230,12 +216,9 @@ async function measure(child: ChildProcess, generator: RequestGenerator): Promis
     (key = nextKey()) =>
       call(key, requestOf());
   const calls = [];
-  for (const [name, path, body] of REST) {
-    const send = senderOf(() => ({
-      method: body === undefined ? 'GET' : 'POST',
-      path,
-      ...(body && { body }),
-    }));
+  for (const request of REST) {
+    const name = `${request.method} ${request.path}`;
+    const send = senderOf(() => request);
     for (let i = 0; i < 300; i++) await send();
     const { medians } = await compare(child, [send], 1);
     const turn = await longestTurn(child, send);
@@ -254,17 +237,15 @@ async function measure(child: ChildProcess, generator: RequestGenerator): Promis
     console.log(row(name, cost, cost.milliseconds / worst.cost.milliseconds));
   const sendAs = (key: Attack['key'], requestOf: () => RawRequest): Send =>
     key ? () => call(key === 'none' ? '' : bannedKey, requestOf()) : senderOf(requestOf);
-  const known = ATTACKS.map(({ name, path = '/graphql', headers, key, parameters }): Candidate => {
+  const known = ATTACKS.map(([name, { path = '/graphql', headers, key, parameters }]): Candidate => {
     let n = 0;
-    const requestOf = (): RawRequest => ({
-      method: parameters ? 'POST' : 'GET',
-      path,
-      ...(parameters && { body: JSON.stringify(parameters(n++)) }),
-      ...(headers && { headers }),
-    });
+    const requestOf = (): RawRequest => {
+      const request = parameters ? post(path, parameters(n++)) : get(path);
+      return { ...request, headers: { ...request.headers, ...headers } };
+    };
     return { name, send: sendAs(key, requestOf) };
   });
-  for (let i = 0; i < 30; i++) await call(bannedKey, { method: 'GET', path: '/pets/1' });
+  for (let i = 0; i < 30; i++) await call(bannedKey, get('/pets/1'));
   const large: Candidate[] = [];
   const dearest = { unit: 0, free: 0, turn: 0 };
   for (const candidate of [...known, ...(await search(child, generator, sendAs))]) {
@@ -287,7 +268,9 @@ async function measure(child: ChildProcess, generator: RequestGenerator): Promis
   console.log(
     `\nThe dearest unit costs ${dearest.unit.toFixed(1)} times the dearest REST call (at most ${MAX_TIMES}), the dearest free request ${dearest.free.toFixed(2)} times (at most 1); the longest turn takes ${dearest.turn.toFixed(0)} ms (at most ${MAX_TURN}).`,
   );
-  if (dearest.unit > MAX_TIMES || dearest.free > 1 || dearest.turn > MAX_TURN) process.exitCode = 1;
+  expectAtMost('the dearest unit relative to the dearest REST call', dearest.unit, MAX_TIMES);
+  expectAtMost('the dearest free request relative to the dearest REST call', dearest.free, 1);
+  expectAtMost('the longest turn in ms', dearest.turn, MAX_TURN);
   return large;
 }
 
@@ -316,7 +299,7 @@ async function search(
       const began = cpuMilliseconds(child);
       await send();
       milliseconds = Math.min(milliseconds, cpuMilliseconds(child) - began);
-      turn = Math.min(turn, await ask(child, 'end'));
+      turn = Math.min(turn, await ask<number>(child, 'end'));
     }
     const { method, path, headers, body = '', key = '' } = request;
     const text = `${key} ${method} ${path} ${JSON.stringify(headers)} ${body}`;
@@ -342,21 +325,16 @@ function withWhiteSpace({ body }: RawRequest, n: number): Partial<RawRequest> {
   return body === undefined ? {} : { body: body.replaceAll('"query":"', `"query":"${space} `) };
 }
 
-/** Measures the memory that is not garbage: the difference between the least and the most that collections leave. */
+/** Measures the memory that is not garbage. */
 async function measureHeld(child: ChildProcess, candidates: readonly Candidate[]): Promise<void> {
-  const left: number[] = [];
-  createInterface(child.stdout!).on('line', (line) => {
-    const megabytes = /Mark-Compact.* -> ([\d.]+) \(/.exec(line)?.[1];
-    if (megabytes !== undefined) left.push(Number(megabytes));
-  });
   console.log('\n| request | MB held |\n|---|--:|');
   for (const { name, send } of candidates) {
     await send();
-    left.length = 0;
+    await ask(child, 'begin');
     for (let i = 0; i < 3; i++) await send();
-    const held = left.length > 0 ? Math.max(...left) - Math.min(...left) : Number.NaN;
+    const held = (await ask<number>(child, 'end')) / 1e6;
     console.log(`| ${name} | ${held.toFixed(2)} |`);
-    if (!(held <= MAX_MEGABYTES)) process.exitCode = 1;
+    expectAtMost(`MB held for ${name}`, held, MAX_MEGABYTES);
   }
 }
 
@@ -371,7 +349,7 @@ async function measureFirst(
 ): Promise<Pick<Cost, 'status' | 'units' | 'megabytes'>> {
   const key = nextKey();
   const remaining = async () => {
-    const { remaining } = await exchange(key, { method: 'GET', path: '/pets/1' });
+    const { remaining } = await exchange(key, get('/pets/1'));
     return remaining;
   };
   const before = await remaining();
@@ -389,16 +367,9 @@ async function longestTurn(child: ChildProcess, send: Send): Promise<number> {
   for (let i = 0; i < TURNS; i++) {
     await ask(child, 'begin');
     await send();
-    turns.push(await ask(child, 'end'));
+    turns.push(await ask<number>(child, 'end'));
   }
   return median(turns);
-}
-
-/** What the module that was loaded into the server answers. */
-async function ask(child: ChildProcess, message: string): Promise<number> {
-  const answer = once(child, 'message');
-  child.send(message);
-  return (await answer)[0];
 }
 
 /**
@@ -459,7 +430,7 @@ function exchange(key: string, { method, path, headers, body }: RawRequest, keep
   return new Promise((resolve, reject) => {
     const request = httpRequest(
       {
-        ...{ host: '127.0.0.1', port: PORT, path, method, agent },
+        ...{ host: '127.0.0.1', port, path, method, agent },
         headers: {
           ...(key && { 'x-api-key': key }),
           'x-forwarded-for': `10.${[16, 8, 0].map((bits) => (sent >> bits) & 255).join('.')}`,

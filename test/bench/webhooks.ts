@@ -1,14 +1,23 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { Agent, createServer, request } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
-import { RECORDS } from '../../src/domains/index.ts';
-import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { release, seed, unlimitedKey } from './seed.ts';
-import { cpuMilliseconds, memoryOf, startServer } from './server.ts';
+import {
+  conclude,
+  cpuMilliseconds,
+  machine,
+  memoryOf,
+  numbersOf,
+  paced,
+  post,
+  problems,
+  quantile,
+  type RawRequest,
+  send,
+  startServer,
+  temporaryFolder,
+} from './harness.ts';
+import { fillFile, seed, unlimitedKey } from './seed.ts';
 
 /**
  * `npm run webhooks [-- --events 5000 --webhooks 20 --idle 1000 --seconds 10]`: what webhooks cost the built gateway with
@@ -17,31 +26,21 @@ import { cpuMilliseconds, memoryOf, startServer } from './server.ts';
  * behind: attempts a second of one and of several, beside the same requests made one after the other by a bare client.
  * Exits with 1 if an event is lost, repeated or out of order. Linux only, because memory and CPU time are read from /proc.
  */
-const { values } = parseArgs({
-  options: {
-    events: { type: 'string', default: '5000' },
-    webhooks: { type: 'string', default: '20' },
-    idle: { type: 'string', default: '1000' },
-    seconds: { type: 'string', default: '10' },
-    port: { type: 'string', default: '4176' },
-  },
+const { events, webhooks, idle, seconds } = numbersOf({
+  events: [5_000, 100_000],
+  webhooks: [20, 100],
+  idle: [1_000, 1_000],
+  seconds: [10, 60],
 });
-const events = Math.min(100_000, Number(values.events));
-const webhooks = Math.min(100, Number(values.webhooks));
-const idle = Math.min(1_000, Number(values.idle));
-const seconds = Math.min(60, Number(values.seconds));
 /** What a key may have. */
 const PER_KEY = 100;
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-webhooks-'));
-process.on('exit', () => rmSync(home, { recursive: true, force: true }));
-const file = join(home, 'petstore.db');
-const written = join(home, 'written.db');
-const keys = [await seed(written, 0)];
-const store = openSqliteStore({ records: RECORDS, file: written, role: 'server' });
-while (keys.length * PER_KEY < idle) keys.push(await unlimitedKey(store));
-store.close();
-release(written, file);
+const file = join(temporaryFolder(), 'petstore.db');
+const keys = await fillFile(file, async (store) => {
+  const made = [await seed(store, 0)];
+  while (made.length * PER_KEY < idle) made.push(await unlimitedKey(store));
+  return made;
+});
 
 /** The names of the pets received, by path, and when. */
 const received = new Map<string, { name: string; at: number }[]>();
@@ -62,12 +61,7 @@ const receiver = createServer((incoming, response) => {
 });
 await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
 const { port } = receiver.address() as AddressInfo;
-const server = await startServer(['dist/main.js'], Number(values.port), {
-  DATA_FILE: file,
-  WEBHOOK_ALLOW: '127.0.0.1',
-});
-const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-const problems: string[] = [];
+const server = await startServer({ DATA_FILE: file, WEBHOOK_ALLOW: '127.0.0.1' });
 try {
   const start = await create('/start');
   await remove(start.id);
@@ -75,58 +69,36 @@ try {
   for (const rate of [20, 200]) await measureLatency(rate);
   await measureThroughput();
 } finally {
-  agent.destroy();
   receiver.closeAllConnections();
   receiver.close();
   await server.stop();
 }
-console.log(
-  `${cpus().length} cores, load ${loadavg().map((average) => average.toFixed(1))}, Node ${process.version}`,
-);
-console.log(problems.length === 0 ? 'passed' : problems.join('\n'));
-process.exitCode = problems.length === 0 ? 0 : 1;
+console.log(machine());
+conclude();
 
-/** Sends JSON and resolves with the parsed response. */
-function call(
-  method: string,
-  url: string,
-  body?: object,
+/** Sends a request and resolves with the parsed response. */
+async function call(
+  request: RawRequest,
   key = keys[0]!,
+  url = server.url,
 ): Promise<{ id: string; after: string }> {
-  const text = body ? JSON.stringify(body) : '';
-  return new Promise((resolve, reject) => {
-    const headers = {
-      'x-api-key': key,
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(text),
-    };
-    const outgoing = request(url, { agent, method, headers }, (response) => {
-      let answer = '';
-      response.on('data', (chunk) => {
-        answer += chunk;
-      });
-      response.on('end', () => {
-        if (response.statusCode! < 300) resolve(answer ? JSON.parse(answer) : {});
-        else reject(new Error(`${method} ${url}: ${response.statusCode} ${answer}`));
-      });
-    });
-    outgoing.on('error', reject);
-    outgoing.end(text);
-  });
+  const { status, text } = await send(url, request, key);
+  if (status >= 300) throw new Error(`${request.method} ${request.path}: ${status} ${text}`);
+  return JSON.parse(text || '{}');
 }
 
 function create(path: string, more: object = {}, key?: string) {
   const url = `http://127.0.0.1:${port}${path}`;
-  return call('POST', `${server.url}/webhooks`, { url, types: ['pet.created'], ...more }, key);
+  return call(post('/webhooks', { url, types: ['pet.created'], ...more }), key);
 }
 
 function remove(id: string, key?: string) {
-  return call('DELETE', `${server.url}/webhooks/${id}`, undefined, key);
+  return call({ method: 'DELETE', path: `/webhooks/${id}` }, key);
 }
 
 /** Creates a pet with this name. */
 function write(name: string) {
-  return call('POST', `${server.url}/pets`, { name, categoryId: 7 });
+  return call(post('/pets', { name, categoryId: 7 }));
 }
 
 /** Waits until all of these paths have these events, and checks that each came once, in this order if it is known. */
@@ -163,25 +135,18 @@ async function measureLatency(rate: number): Promise<void> {
   await sleep(500);
   const sentAt: number[] = [];
   const roundTrips: number[] = [];
-  const startedAt = performance.now();
-  const calls: Promise<unknown>[] = [];
-  const names: string[] = [];
-  for (let n = 0; n < rate * seconds; n++) {
-    const due = startedAt + (n * 1_000) / rate;
-    if (due > performance.now()) await sleep(due - performance.now());
+  const names = Array.from({ length: rate * seconds }, (_, n) => `${rate}-${n}`);
+  await paced(rate, names.length, async (n) => {
     sentAt[n] = performance.now();
-    names.push(`${rate}-${n}`);
-    calls.push(write(names[n]!).then(() => roundTrips.push(performance.now() - sentAt[n]!)));
-  }
-  await Promise.all(calls);
+    await write(names[n]!);
+    roundTrips.push(performance.now() - sentAt[n]!);
+  });
   // Written at the same time, they may be committed in another order.
   await arrived([path], names, false);
   const latencies = received.get(path)!.map(({ name, at }) => at - sentAt[names.indexOf(name)]!);
-  const at = (times: number[], part: number) =>
-    times.toSorted((a, b) => a - b)[Math.floor(part * (times.length - 1))]!;
   const show = (times: number[]) =>
-    `p50 ${at(times, 0.5).toFixed(1)} ms, p99 ${at(times, 0.99).toFixed(1)} ms`;
-  const ratio = at(latencies, 0.5) / at(roundTrips, 0.5);
+    `p50 ${quantile(times, 0.5).toFixed(1)} ms, p99 ${quantile(times, 0.99).toFixed(1)} ms`;
+  const ratio = quantile(latencies, 0.5) / quantile(roundTrips, 0.5);
   console.log(
     `${rate} events/s, from the writing call to the receipt: ${show(latencies)}; the call itself: ${show(roundTrips)}; ratio ${ratio.toFixed(2)}`,
   );
@@ -194,8 +159,8 @@ async function measureThroughput(): Promise<void> {
   const names = Array.from({ length: events }, (_, n) => `T${n}`);
   for (const name of names) await write(name);
   const bare = await perSecond(async () => {
-    for (let n = 0; n < events; n++)
-      await call('POST', `http://127.0.0.1:${port}/bare`, JSON.parse(lastBody));
+    const request = { ...post('/bare', ''), body: lastBody };
+    for (let n = 0; n < events; n++) await call(request, '', `http://127.0.0.1:${port}`);
   }, events);
   console.log(`a bare client, one request after the other: ${bare.rate.toFixed(0)}/s`);
   for (const count of [1, webhooks]) {

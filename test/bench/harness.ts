@@ -1,0 +1,216 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { freePort } from '../kit/mongo.ts';
+
+/** A server under measurement, in its own process. */
+export interface MeasuredServer {
+  child: ChildProcess;
+  url: string;
+  port: number;
+  stop(): Promise<void>;
+}
+
+/** The programs under measurement, none of which outlives this one: not even if it is interrupted. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+/**
+ * Starts a program that listens on PORT, and resolves when it is ready.
+ *
+ * @param args of node; by default the built gateway
+ * @param path a path that returns 2xx once the program is ready
+ */
+export async function startServer(
+  settings: Record<string, string>,
+  args: readonly string[] = ['dist/main.js'],
+  path = '/health/ready',
+): Promise<MeasuredServer> {
+  const port = await freePort();
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    env: { ...process.env, NODE_ENV: 'production', SAMPLE_DATA: 'off', PORT: String(port), ...settings },
+  });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  child.stdout!.resume();
+  const exited = once(child, 'exit');
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await exited;
+  };
+  const url = `http://127.0.0.1:${port}`;
+  for (let attempt = 0; attempt < 1_000 && child.exitCode === null; attempt++) {
+    const isReady = await fetch(url + path).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (isReady) return { child, url, port, stop };
+    await sleep(10);
+  }
+  child.kill('SIGKILL');
+  throw new Error('The server did not start.');
+}
+
+/** Does some work with a server, and stops it. */
+export async function withServer<R>(
+  settings: Record<string, string>,
+  work: (server: MeasuredServer) => Promise<R>,
+  args?: readonly string[],
+  path?: string,
+): Promise<R> {
+  const server = await startServer(settings, args, path);
+  try {
+    return await work(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+/** What the module that was loaded into a server answers. */
+export async function ask<T>(child: ChildProcess, message: string): Promise<T> {
+  const answer = once(child, 'message');
+  child.send(message);
+  return (await answer)[0];
+}
+
+/** A folder that is removed at the end of the process. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-bench-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Removes a data file, if there is one, with what SQLite and its owner keep beside it. */
+export function removeData(file: string): void {
+  for (const suffix of ['', '-wal', '-shm', '.lock']) rmSync(file + suffix, { force: true });
+}
+
+/** The numbers given on the command line. @param known their defaults, and the most that they can be */
+export function numbersOf<Name extends string>(
+  known: Readonly<Record<Name, readonly [standard: number, most: number]>>,
+): Record<Name, number> {
+  const entries = Object.entries<readonly [number, number]>(known);
+  const options = Object.fromEntries(
+    entries.map(([name, [standard]]) => [name, { type: 'string' as const, default: String(standard) }]),
+  );
+  const { values } = parseArgs({ options });
+  return Object.fromEntries(
+    entries.map(([name, [, most]]) => [name, Math.min(most, Number(values[name]))]),
+  ) as Record<Name, number>;
+}
+
+/** What else may explain the figures. */
+export const machine = (): string =>
+  `${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}, Node ${process.version}`;
+
+/** What is wrong with the figures so far. */
+export const problems: string[] = [];
+
+export function expectAtMost(what: string, figure: number, limit: number): void {
+  if (!(figure <= limit)) problems.push(`${what}: ${figure.toFixed(2)}, the limit is ${limit}`);
+}
+
+/** Prints whether all figures are within their limits, which is also the exit code. */
+export function conclude(): void {
+  console.log(problems.length === 0 ? 'passed' : problems.join('\n'));
+  process.exitCode = problems.length === 0 ? 0 : 1;
+}
+
+/** The CPU time that all threads of a process have used so far, in milliseconds. */
+export function cpuMilliseconds({ pid }: ChildProcess): number {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const nanoseconds = threads.map((thread) =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
+  );
+  return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6;
+}
+
+/** The current or peak memory of a process in megabytes. */
+export function memoryOf({ pid }: ChildProcess, which: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(new RegExp(`^${which}:\\s+(\\d+) kB`, 'm').exec(status)![1]) / 1024;
+}
+
+/** The value that this part of all values is below. */
+export const quantile = (values: readonly number[], part: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(part * values.length))]!;
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+}
+
+/** Begins work at a steady rate per second, and awaits the end of all. */
+export async function paced(
+  rate: number,
+  count: number,
+  begin: (n: number) => Promise<unknown>,
+): Promise<void> {
+  const startedAt = performance.now();
+  const begun: Promise<unknown>[] = [];
+  for (let n = 0; n < count; n++) {
+    const due = startedAt + (n * 1_000) / rate;
+    if (due > performance.now()) await sleep(due - performance.now());
+    begun.push(begin(n));
+  }
+  await Promise.all(begun);
+}
+
+/** An HTTP request. */
+export interface RawRequest {
+  method: string;
+  path: string;
+  headers?: Readonly<Record<string, string>>;
+  body?: string;
+}
+
+export const get = (path: string, headers: Record<string, string> = {}): RawRequest => ({
+  method: 'GET',
+  path,
+  headers,
+});
+
+/** A request with a JSON body. */
+export const post = (path: string, body: unknown): RawRequest => ({
+  method: 'POST',
+  path,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+});
+
+/** Fields, each with an alias. */
+export const aliases = (count: number, field: string | ((n: number) => string)): string =>
+  Array.from({ length: count }, (_, n) => `a${n}: ${typeof field === 'string' ? field : field(n)}`).join(' ');
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+
+/** Sends a request as cheaply as Node.js can. @returns its status, and its answer as text */
+export function send(
+  url: string,
+  { method, path, headers, body = '' }: RawRequest,
+  key: string,
+): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const length = { 'content-length': Buffer.byteLength(body) };
+    const options = { agent, method, headers: { ...headers, ...length, 'x-api-key': key } };
+    const outgoing = request(url + path, options, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () =>
+        resolve({ status: response.statusCode!, text: Buffer.concat(chunks).toString() }),
+      );
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
