@@ -4,6 +4,7 @@ import type { Lifecycle } from '../schema/lifecycle.ts';
 import {
   acceptsIdempotencyKey,
   BODY_TYPES,
+  hasOwnVariables,
   isExportable,
   MAX_EXPORT_SIZE,
   type Method,
@@ -40,7 +41,7 @@ export function describeOperation(
     parameters: describeParameters(route, components),
     ...(body && {
       requestBody: {
-        required: !body.flat,
+        required: !hasOwnVariables(route),
         content: Object.fromEntries(
           BODY_TYPES[method].map((type) => [
             type,

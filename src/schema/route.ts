@@ -18,8 +18,6 @@ export interface Body {
   example?: JsonSchema;
   /** Its fields that the records do not have. */
   fields?: Readonly<Record<string, ShapeField>>;
-  /** The fields are variables of the document themselves, and without any the body may be empty. */
-  flat?: true;
 }
 
 /** A path parameter that is not an id. */
@@ -121,6 +119,12 @@ export function inputOf({ shape, body }: Route, content: object): object {
   if (removed.length === 0) return content;
   return rememberParsed({ ...Object.fromEntries(removed.map(([name]) => [name, null])), ...content });
 }
+
+/**
+ * Whether the fields of a body are variables of the document themselves instead of one `input`. Without any, the body
+ * may be empty.
+ */
+export const hasOwnVariables = ({ document }: Route): boolean => !document.includes('$input');
 
 /** Whether an Idempotency-Key applies. The other methods are idempotent anyway (RFC 9110 section 9.2.2). */
 export const acceptsIdempotencyKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';

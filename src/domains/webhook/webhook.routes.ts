@@ -201,7 +201,6 @@ const webhooks: Resource = {
         rules: rotation(restDialect),
         description: 'How to rotate.',
         fields: { grace: count('How many seconds the old secret signs too', GRACE.max) },
-        flat: true,
         example: { grace: GRACE.default },
       },
     },

@@ -18,15 +18,14 @@ import {
 } from '../../execution/route-operation.ts';
 import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
-import { ID_RULE, parseId } from '../../foundation/id.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { newContext } from '../../schema/context.ts';
-import { parseInput } from '../../schema/input-rules.ts';
 import { toJson } from '../../schema/json.ts';
 import { readTexts } from '../../schema/parameter.ts';
-import { inputOf, type Route } from '../../schema/route.ts';
+import type { Route } from '../../schema/route.ts';
 import { idempotencyWith } from '../idempotency.ts';
+import { type Input, readFields, readPathParameter } from '../input.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';
 import {
@@ -188,11 +187,8 @@ class RouteTool implements Tool {
 }
 
 /** Reads arguments, which are flat, into the variables of a document, and collects the issues with them. */
-function readArguments(
-  route: Route,
-  given: Arguments,
-): { variables: Record<string, unknown>; issues: Issue[] } {
-  const { pathParameter, pathValue, query = [], body, shape } = route;
+function readArguments(route: Route, given: Arguments): Input {
+  const { pathParameter, query = [], body, shape } = route;
   const issues: Issue[] = [];
   const { [pathParameter ?? '']: id, ...others } = given;
   const texts = body ? [] : Object.entries(others);
@@ -205,16 +201,11 @@ function readArguments(
     'argument',
   );
   if (pathParameter !== undefined) {
-    const { rule, read } = pathValue ?? { rule: ID_RULE, read: parseId };
-    const value = isText(id) ? read(String(id)) : null;
-    if (id === undefined) issues.unshift({ path: pathParameter, message: 'is required' });
-    else if (value == null) issues.unshift({ path: pathParameter, message: rule });
-    variables[pathParameter] = value;
+    // What is no text breaks the rule.
+    const text = isText(id) ? String(id) : '';
+    readPathParameter(route, id === undefined ? undefined : text, variables, issues);
   }
-  if (body) {
-    const parsed = parseInput(body.rules, withIntegerIds(shape!, others), issues);
-    if (parsed) variables.input = route.method === 'PUT' ? inputOf(route, parsed) : parsed;
-  }
+  if (body) readFields(route, withIntegerIds(shape!, others), [], variables, issues);
   return { variables, issues };
 }
 

@@ -14,7 +14,7 @@ import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import type { Stream } from '../../schema/route.ts';
-import { readQuery } from './input.ts';
+import { readQuery } from '../input.ts';
 import type { RestOperation } from './operation.ts';
 
 const STREAM_TYPE = 'text/event-stream';

@@ -529,6 +529,13 @@ onEachEngine('MCP with a restricted key', (kit) => {
     const webhook = await callAs(key, 'createWebhook', { url: 'https://example.com/hook' });
     expect(webhook.secret).toMatch(/^whsec_/);
     expect((await callAs(key, 'listWebhooks')).items).toHaveLength(1);
+    const rotate = (args: object) => callAs(key, 'rotateWebhookSecret', { webhookId: webhook.id, ...args });
+    const { secret } = await rotate({ grace: 0 });
+    const secretsOf = async () =>
+      (await kit.gateway.store.webhooks())[0]!.settings.secrets.map((known) => known.secret);
+    expect(await secretsOf()).toEqual([secret]);
+    const { secret: latest } = await rotate({});
+    expect(await secretsOf()).toEqual([latest, secret]);
     expect(await callAs(key, 'deleteWebhook', { webhookId: webhook.id })).toEqual({ id: webhook.id });
     expect(await callAs(key, 'getKey')).toMatchObject({ plan: 'enterprise' });
     expect(await callAs(key, 'listUsage')).toMatchObject({ items: expect.any(Array) });

@@ -1,15 +1,15 @@
-import { withIntegerIds } from '../../execution/representation.ts';
-import { AppError, type Issue } from '../../foundation/errors.ts';
-import { ID_RULE, parseId } from '../../foundation/id.ts';
-import { readBody } from '../../http/body.ts';
-import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
-import { asObject, parseJson } from '../../http/json.ts';
-import { hasParameter } from '../../http/media-type.ts';
-import type { RequestContext } from '../../http/request-context.ts';
-import { parseInput } from '../../schema/input-rules.ts';
-import { type QueryParameter, readTexts } from '../../schema/parameter.ts';
-import { acceptsIdempotencyKey, BODY_TYPES, inputOf, type Route } from '../../schema/route.ts';
-import { idFieldOf } from '../../schema/shape.ts';
+import { withIntegerIds } from '../execution/representation.ts';
+import { AppError, type Issue } from '../foundation/errors.ts';
+import { ID_RULE, parseId } from '../foundation/id.ts';
+import { readBody } from '../http/body.ts';
+import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency-key.ts';
+import { asObject, parseJson } from '../http/json.ts';
+import { hasParameter } from '../http/media-type.ts';
+import type { RequestContext } from '../http/request-context.ts';
+import { parseInput } from '../schema/input-rules.ts';
+import { type QueryParameter, readTexts } from '../schema/parameter.ts';
+import { acceptsIdempotencyKey, BODY_TYPES, hasOwnVariables, inputOf, type Route } from '../schema/route.ts';
+import { idFieldOf } from '../schema/shape.ts';
 
 /** What a request passes to its operation: the variables of the document, and any issues with them. */
 export interface Input {
@@ -34,24 +34,33 @@ export function readInput(
 ): Input {
   const issues: Issue[] = [];
   const variables = readQuery(context.query, route.query ?? [], issues);
-  if (route.pathParameter) {
-    const { rule, read } = route.pathValue ?? ID;
-    const value = read(parameters[route.pathParameter]!);
-    if (value == null) issues.unshift({ path: route.pathParameter, message: rule });
-    variables[route.pathParameter] = value;
-  }
+  if (route.pathParameter) readPathParameter(route, parameters[route.pathParameter], variables, issues);
   const key = context.headers['idempotency-key'];
   if (key !== undefined && acceptsIdempotencyKey(route.method) && parseIdempotencyKey(key) === null)
     issues.push(IDEMPOTENCY_KEY_ISSUE);
-  if (body) {
-    const fields = readFields(route, body, repeatable, variables[route.pathParameter!], issues);
-    if (route.body!.flat) Object.assign(variables, fields);
-    else variables.input = fields;
-  }
+  if (body) readFields(route, body, repeatable, variables, issues);
   return { variables, issues };
 }
 
 const ID = { rule: ID_RULE, read: parseId };
+
+/**
+ * Reads the path parameter of a route into its variable.
+ *
+ * @param text undefined if it is missing
+ */
+export function readPathParameter(
+  { pathParameter, pathValue }: Route,
+  text: string | undefined,
+  variables: Input['variables'],
+  issues: Issue[],
+): void {
+  const { rule, read } = pathValue ?? ID;
+  const value = text === undefined ? undefined : read(text);
+  if (value == null)
+    issues.unshift({ path: pathParameter!, message: text === undefined ? 'is required' : rule });
+  variables[pathParameter!] = value;
+}
 
 /**
  * Reads a query string, given without its `?`, into variables.
@@ -86,14 +95,18 @@ function decode(text: string): string {
   }
 }
 
-/** @param id the id in the path, which the body may repeat */
-function readFields(
+/**
+ * Reads a body into variables, which have the path parameter already.
+ *
+ * @param repeatable the fields that it may repeat
+ */
+export function readFields(
   route: Route,
   body: Readonly<Record<string, unknown>>,
   repeatable: readonly string[],
-  id: unknown,
+  variables: Input['variables'],
   issues: Issue[],
-): object | undefined {
+): void {
   const given = repeatable.filter((name) => Object.hasOwn(body, name));
   const content = given.length > 0 ? { ...body } : body;
   for (const name of given) {
@@ -104,11 +117,12 @@ function readFields(
       // Compared with the record when it is written (`requireRepeated`).
       const { error } = fields[name]!.rule?.safeParse(repeated) ?? {};
       if (error) issues.push({ path: name, message: error.issues[0]!.message });
-    } else if (typeof repeated === 'string' || parseId(repeated) !== id)
+    } else if (typeof repeated === 'string' || parseId(repeated) !== variables[route.pathParameter!])
       issues.push({ path: name, message: 'must equal the id in the path' });
   }
   const parsed = parseInput(route.body!.rules, content, issues);
-  return parsed && route.method === 'PUT' ? inputOf(route, parsed) : parsed;
+  if (hasOwnVariables(route)) Object.assign(variables, parsed);
+  else variables.input = parsed && route.method === 'PUT' ? inputOf(route, parsed) : parsed;
 }
 
 /**
@@ -118,12 +132,12 @@ function readFields(
  */
 export async function readObject(
   context: RequestContext,
-  { method, shape, body: row }: Route,
+  route: Route,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const bytes = await readBody(context, BODY_TYPES[method]);
-  const body = row?.flat && bytes.length === 0 ? {} : asObject(parseJson(bytes));
+  const bytes = await readBody(context, BODY_TYPES[route.method]);
+  const body = bytes.length === 0 && hasOwnVariables(route) ? {} : asObject(parseJson(bytes));
   const type = context.headers['content-type'];
   return type?.includes(';') && hasParameter(type, 'ieee754compatible=true')
-    ? withIntegerIds(shape!, body)
+    ? withIntegerIds(route.shape!, body)
     : body;
 }
