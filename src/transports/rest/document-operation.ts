@@ -1,14 +1,22 @@
 import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
-import type { EventStreams } from '../../domains/event/streams.ts';
 import type { PublicResult } from '../../execution/execute.ts';
-import { writeRecord } from '../../execution/representation.ts';
-import { idOf, pageOf, ROUTE_COST, RouteOperation } from '../../execution/route-operation.ts';
+import { type Int64Format, writeList, writeRecord } from '../../execution/representation.ts';
+import {
+  endOf,
+  idOf,
+  pageOf,
+  ROUTE_COST,
+  RouteOperation,
+  recordOf,
+  throwErrorOf,
+} from '../../execution/route-operation.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
+import { etagOf } from '../../http/etag.ts';
 import type { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import type { HttpResponse } from '../../http/response.ts';
+import type { Headers, HttpResponse } from '../../http/response.ts';
 import { type Context, newContext } from '../../schema/context.ts';
 import { limit } from '../../schema/parameter.ts';
 import { isExportable, NDJSON, type Route, repeatableFields } from '../../schema/route.ts';
@@ -17,10 +25,9 @@ import { idempotencyFor } from '../idempotency.ts';
 import { readInput, readObject } from '../input.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { type ExportSource, type Exports, exportLimit } from './export.ts';
-import { FORMATS, LIST_TYPES, TYPES } from './media-types.ts';
+import { Export, type ExportSource, exportLimit } from './export.ts';
+import { CONTENT_TYPES, FORMATS, LIST_TYPES, TYPES } from './media-types.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
-import { toResponse } from './output.ts';
 import { preconditionOf, requireRepeated } from './preconditions.ts';
 
 /** Validates the request, runs the route's document and answers with its result as JSON or line by line. */
@@ -33,25 +40,16 @@ export class DocumentOperation implements RestOperation {
   /** Those which have to be the record's, apart from its id. */
   readonly #unchanging: readonly string[];
   readonly #types: Negotiation;
-  readonly #exports: Exports;
-  readonly #streams: EventStreams;
+  readonly #services: TransportServices;
 
-  constructor(
-    route: Route,
-    {
-      operations,
-      exports,
-      streams,
-    }: Pick<TransportServices, 'operations' | 'streams'> & { exports: Exports },
-  ) {
+  constructor(route: Route, services: TransportServices) {
     this.row = route;
-    this.#operation = new RouteOperation(route, operations);
+    this.#services = services;
+    this.#operation = new RouteOperation(route, services.operations);
     this.subject = { transport: 'rest', operations: this.#operation.charges };
     this.#repeatable = repeatableFields(route);
     this.#unchanging = this.#repeatable.filter((name) => name !== idFieldOf(route.shape!));
     this.#types = isExportable(route) ? LIST_TYPES : TYPES;
-    this.#exports = exports;
-    this.#streams = streams;
   }
 
   async handle(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse> {
@@ -88,7 +86,7 @@ export class DocumentOperation implements RestOperation {
   ): Promise<PublicResult> {
     session.require((principal) => requireScopes(principal, this.#operation.scopes));
     await this.#operation.admit(session);
-    return poll(this.#streams, context, session, variables as never, (page) =>
+    return poll(this.#services.streams, context, session, variables as never, (page) =>
       this.#operation.read({ ...page }, callOf(context, session)),
     );
   }
@@ -99,18 +97,18 @@ export class DocumentOperation implements RestOperation {
     const { variables, issues } = readInput(context, { ...row, query }, parameters);
     if (issues.length > 0) throw validationFailed(issues);
     session.require((principal) => requireScopes(principal, this.#operation.scopes));
-    const shape = row.shape!;
     const source: ExportSource = {
+      shape: row.shape!,
       readPage: async (limit, after) => {
         const page = { ...variables, limit, after };
         return pageOf(row, page, await this.#operation.read(page, callOf(context, session)));
       },
-      write: (record) => writeRecord(shape.type, 'integer', record),
-      idOf: (record) => idOf(shape, record),
       after: variables.after as string | undefined,
       limit: variables.limit as number | undefined,
     };
-    return andThen(this.#operation.admit(session), () => this.#exports.open(context, session, source));
+    return andThen(this.#operation.admit(session), () =>
+      new Export(source, session, this.#services).open(context),
+    );
   }
 }
 
@@ -120,4 +118,45 @@ function callOf(context: RequestContext, session: Session): Context {
   if (headers['if-match'] !== undefined) call.precondition = preconditionOf(headers['if-match']);
   if (headers['idempotency-key'] !== undefined) call.idempotency = idempotencyFor(context, 0);
   return newContext(session, call);
+}
+
+/**
+ * Builds the response for the result of a route's document.
+ *
+ * @param variables the variables of the document
+ * @throws the error in the result; NOT_FOUND if there is no record
+ */
+function toResponse(
+  context: RequestContext,
+  route: Route,
+  format: Int64Format,
+  variables: Readonly<Record<string, unknown>>,
+  result: PublicResult,
+): HttpResponse {
+  const { shape, status } = route;
+  if (shape === undefined) {
+    throwErrorOf(result);
+    return { status, headers: [] };
+  }
+  const headers: Headers = [];
+  let body: string;
+  if (route.list) {
+    const page = pageOf(route, variables, result);
+    if (route.list === 'log' || page.pageInfo.hasNextPage)
+      headers.push('Link', nextLink(context, endOf(shape, page)!));
+    body = writeList(shape.type, format, page.nodes);
+  } else {
+    const record = recordOf(route, variables, result);
+    // Creating happens at the path of the list, which has no parameter.
+    if (status === 201) headers.push('Location', `${context.route}/${idOf(shape, record)}`);
+    body = writeRecord(shape.type, format, record);
+  }
+  return { status, headers, body, contentType: CONTENT_TYPES[format], etag: etagOf(body) };
+}
+
+/** The link to the next page (RFC 8288), with the filters and limit of this request. */
+function nextLink(context: RequestContext, after: string): string {
+  const query = new URLSearchParams(context.query);
+  query.set('after', after);
+  return `<${context.path}?${query}>; rel="next"`;
 }

@@ -11,7 +11,6 @@ import { gone, type Lifecycle, lifecycleOf } from '../../schema/lifecycle.ts';
 import type { Route } from '../../schema/route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { DocumentOperation } from './document-operation.ts';
-import { Exports } from './export.ts';
 import type { RestOperation } from './operation.ts';
 import { Router } from './router.ts';
 import { StreamOperation } from './stream-operation.ts';
@@ -36,30 +35,22 @@ export class RestTransport implements Transport {
   readonly #lifecycle: Lifecycle;
   readonly #router = new Router<Destination>();
 
-  constructor({
-    operations,
-    streams,
-    openStreams,
-    authentication,
-    report,
-    config,
-    routes,
-  }: TransportServices) {
-    const basePath = config.REST_BASE_PATH;
-    const lifecycle = lifecycleOf(config);
-    const exports = new Exports(openStreams, report);
+  constructor(services: TransportServices) {
+    const { authentication, config, routes } = services;
     this.#authentication = authentication;
-    this.#basePath = basePath;
-    this.#lifecycle = lifecycle;
-    for (const row of [...routes, ...STREAMS]) {
-      this.#router.add(row.method, basePath + row.path, {
-        operation:
-          'document' in row
-            ? new DocumentOperation(row, { operations, exports, streams })
-            : new StreamOperation(row, operations, streams),
-        deprecation: 'document' in row ? deprecationHeaders(row, lifecycle) : undefined,
-      });
+    this.#basePath = config.REST_BASE_PATH;
+    this.#lifecycle = lifecycleOf(config);
+    for (const row of routes) {
+      const operation = new DocumentOperation(row, services);
+      this.#add({ operation, deprecation: deprecationHeaders(row, this.#lifecycle) });
     }
+    for (const row of STREAMS)
+      this.#add({ operation: new StreamOperation(row, services), deprecation: undefined });
+  }
+
+  #add(destination: Destination): void {
+    const { method, path } = destination.operation.row;
+    this.#router.add(method, this.#basePath + path, destination);
   }
 
   admit(context: RequestContext): MaybePromise<void> {

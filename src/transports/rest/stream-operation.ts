@@ -5,7 +5,6 @@ import type { Session, UsageSubject } from '../../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
 import { type FeedEvent, type Selection, SlowReaderError } from '../../domains/event/reader.ts';
 import { type EventStream, type EventStreams, endReason } from '../../domains/event/streams.ts';
-import type { Operations } from '../../execution/operations.ts';
 import { ROUTE_COST } from '../../execution/route-operation.ts';
 import { AppError, asAppError, type Issue, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
@@ -15,6 +14,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import type { Stream } from '../../schema/route.ts';
 import { readQuery } from '../input.ts';
+import type { TransportServices } from '../transport-services.ts';
 import type { RestOperation } from './operation.ts';
 
 const STREAM_TYPE = 'text/event-stream';
@@ -44,7 +44,7 @@ export class StreamOperation implements RestOperation {
   readonly #streams: EventStreams;
   readonly #frames = new Frames();
 
-  constructor(stream: Stream, operations: Operations, streams: EventStreams) {
+  constructor(stream: Stream, { operations, streams }: TransportServices) {
     this.row = stream;
     this.#scopes = operations.scopesOfRow(stream);
     this.#streams = streams;
