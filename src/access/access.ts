@@ -123,34 +123,22 @@ export class Access {
     return principal;
   }
 
-  /** Counts a request without a valid key against its address. @returns the error to respond with */
-  unauthenticatedError(address: string): AppError {
-    return this.#refuse(
-      address,
-      new AppError(
-        'UNAUTHENTICATED',
-        'A valid API key is required: X-API-Key: <key> or Authorization: Bearer <key>.',
-      ),
-    );
-  }
-
   /**
-   * Counts a request against its address whose key may not be used from there: a thief uses up nothing of the
-   * key's budget. @returns the error to respond with
+   * Counts a request against its address that has no valid key, or one that may not be used from there: a thief uses up
+   * nothing of the key's budget.
+   *
+   * @returns the error to respond with
    */
-  foreignAddressError(address: string): AppError {
-    return this.#refuse(address, foreignAddress());
-  }
-
-  #refuse(address: string, error: AppError): AppError {
-    if (this.#addressGuard.admit(address)) return error;
-    const { resetAt } = this.#addressGuard.view(address);
-    const retryAfter = toRetryAfter(resetAt - this.#clock.now());
-    return new AppError(
-      'RATE_LIMITED',
-      `Too many requests without a valid API key. Retry in ${retryAfter} s.`,
-      { retryAfter },
-    );
+  rejection(address: string, isKeyValid: boolean): AppError {
+    if (!this.#addressGuard.admit(address)) {
+      const { resetAt } = this.#addressGuard.view(address);
+      const retryAfter = toRetryAfter(resetAt - this.#clock.now());
+      const message = `Too many requests without a valid API key. Retry in ${retryAfter} s.`;
+      return new AppError('RATE_LIMITED', message, { retryAfter });
+    }
+    if (isKeyValid) return foreignAddress();
+    const message = 'A valid API key is required: X-API-Key: <key> or Authorization: Bearer <key>.';
+    return new AppError('UNAUTHENTICATED', message);
   }
 
   /** The remaining allowance of an address without a valid key. */

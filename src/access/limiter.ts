@@ -85,25 +85,18 @@ export function toDecision(
 ): Decision {
   const minute = windowView(usage.minuteStart, usage.minuteUsed, MINUTE, limits.perMinute, now);
   const day = windowView(usage.dayStart, usage.dayUsed, DAY, limits.perDay, now);
-  const { strikes } = usage;
-  if (outcome === 'passed') return { outcome, minute, day, tightest: smaller(minute, day), strikes };
+  const tightest = day.remaining < minute.remaining ? day : minute;
+  const decision: Decision = { outcome, minute, day, tightest, strikes: usage.strikes };
+  if (outcome === 'passed') return decision;
   if (outcome === 'banned') {
     const length = banDuration(usage.bans);
-    return {
-      outcome,
-      minute,
-      day,
-      tightest: smaller(minute, day),
-      strikes,
-      retryAfter: toRetryAfter(Math.min(length, usage.bannedUntil - now)),
-      ...(usage.bannedUntil === now + length && { banBegan: now }),
-    };
+    const retryAfter = toRetryAfter(Math.min(length, usage.bannedUntil - now));
+    return { ...decision, retryAfter, ...(usage.bannedUntil === now + length && { banBegan: now }) };
   }
   // If both windows refuse, a retry can pass only after the later one resets, which may be the minute.
   const refusing = [minute, day].filter(({ remaining }) => remaining < cost);
-  const tightest = refusing.length === 2 && minute.resetAt > day.resetAt ? minute : refusing.at(-1)!;
-  const retryAfter = toRetryAfter(tightest.resetAt - now);
-  return { outcome, minute, day, tightest, strikes, retryAfter };
+  const last = refusing.length === 2 && minute.resetAt > day.resetAt ? minute : refusing.at(-1)!;
+  return { ...decision, tightest: last, retryAfter: toRetryAfter(last.resetAt - now) };
 }
 
 /**
@@ -114,9 +107,6 @@ function windowView(start: number, used: number, length: number, limit: number, 
   if (now >= start + length) return { limit, remaining: limit, resetAt: now + length };
   return { limit, remaining: Math.max(0, limit - used), resetAt: Math.min(now, start) + length };
 }
-
-const smaller = (minute: WindowView, day: WindowView): WindowView =>
-  day.remaining < minute.remaining ? day : minute;
 
 /** Requests used in the current day window, for key listings. */
 export const usedToday = (usage: UsageState | null, now: number): number =>

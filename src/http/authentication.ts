@@ -1,6 +1,5 @@
 import type { Access } from '../access/access.ts';
 import type { ExpectedCost, Session, UsageSubject } from '../access/session.ts';
-import type { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import type { RequestContext } from './request-context.ts';
@@ -36,7 +35,11 @@ export class Authentication {
   ): MaybePromise<void> {
     const { apiKey, address } = context;
     const begin = (session: Session | null): MaybePromise<void> => {
-      if (!session?.isAllowed) throw this.#rejection(context, session);
+      if (!session?.isAllowed) {
+        const error = this.#access.rejection(address, session !== null);
+        context.guardWindow = this.#access.addressWindow(address);
+        throw error;
+      }
       context.session = session;
       session.subject = subject;
       return session.begin(expectedCost);
@@ -53,15 +56,5 @@ export class Authentication {
       return fail(error);
     }
     return session instanceof Promise ? session.then(begin, fail) : begin(session);
-  }
-
-  /** The error for a caller without a valid key, or without one for its address, for which it counts. */
-  #rejection(context: RequestContext, session: Session | null): AppError {
-    const { address } = context;
-    const error = session
-      ? this.#access.foreignAddressError(address)
-      : this.#access.unauthenticatedError(address);
-    context.guardWindow = this.#access.addressWindow(address);
-    return error;
   }
 }

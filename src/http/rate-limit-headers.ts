@@ -12,38 +12,26 @@ export function addRateLimitHeaders(
   guardWindow: WindowView | undefined,
   now: number,
 ): void {
-  if (decision) addDecision(headers, decision, now);
-  else if (guardWindow) addGuardWindow(headers, guardWindow, now);
-}
-
-function addDecision(headers: Headers, { minute, day, tightest }: Decision, now: number): void {
-  addWindow(headers, tightest);
-  headers.push(
-    'RateLimit-Policy',
-    `"minute";q=${minute.limit};w=60, "day";q=${day.limit};w=86400`,
-    'RateLimit',
-    `"minute";r=${minute.remaining};t=${secondsUntil(minute.resetAt, now, MINUTE)}, "day";r=${day.remaining};t=${secondsUntil(day.resetAt, now, DAY)}`,
-  );
-}
-
-function addGuardWindow(headers: Headers, window: WindowView, now: number): void {
-  addWindow(headers, window);
-  headers.push(
-    'RateLimit-Policy',
-    `"address";q=${window.limit};w=60`,
-    'RateLimit',
-    `"address";r=${window.remaining};t=${secondsUntil(window.resetAt, now, MINUTE)}`,
-  );
-}
-
-function addWindow(headers: Headers, { limit, remaining, resetAt }: WindowView): void {
+  const tightest = decision?.tightest ?? guardWindow;
+  if (!tightest) return;
+  let policy = `"address";q=${tightest.limit};w=60`;
+  let left = `"address";r=${tightest.remaining};t=${secondsUntil(tightest.resetAt, now, MINUTE)}`;
+  if (decision) {
+    const { minute, day } = decision;
+    policy = `"minute";q=${minute.limit};w=60, "day";q=${day.limit};w=86400`;
+    left = `"minute";r=${minute.remaining};t=${secondsUntil(minute.resetAt, now, MINUTE)}, "day";r=${day.remaining};t=${secondsUntil(day.resetAt, now, DAY)}`;
+  }
   headers.push(
     'X-RateLimit-Limit',
-    limit,
+    tightest.limit,
     'X-RateLimit-Remaining',
-    remaining,
+    tightest.remaining,
     'X-RateLimit-Reset',
-    Math.ceil(resetAt / 1000),
+    Math.ceil(tightest.resetAt / 1000),
+    'RateLimit-Policy',
+    policy,
+    'RateLimit',
+    left,
   );
 }
 

@@ -275,16 +275,16 @@ describe('Session.begin', () => {
   });
 });
 
-describe('Access.unauthenticatedError', () => {
+describe('Access.rejection', () => {
   it('is UNAUTHENTICATED 60 times per minute and address, then RATE_LIMITED', () => {
     for (let i = 0; i < 60; i++) {
-      expect(access.unauthenticatedError('192.0.2.1')).toMatchObject({
+      expect(access.rejection('192.0.2.1', false)).toMatchObject({
         code: 'UNAUTHENTICATED',
         message: 'A valid API key is required: X-API-Key: <key> or Authorization: Bearer <key>.',
       });
     }
     clock.advance(20_000);
-    expect(access.unauthenticatedError('192.0.2.1')).toMatchObject({
+    expect(access.rejection('192.0.2.1', false)).toMatchObject({
       code: 'RATE_LIMITED',
       message: 'Too many requests without a valid API key. Retry in 40 s.',
       retryAfter: 40,
