@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { UsageHistory } from '../../src/access/usage-history.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { summarised, sumOf, UsageHistory } from '../../src/access/usage-history.ts';
 import { unavailable } from '../../src/foundation/errors.ts';
 import type { UsageRow } from '../../src/store/store.ts';
 
@@ -59,4 +59,44 @@ it('is added by an orderly stop, which tells if it cannot be', async () => {
   await expect(history.close()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   await history.close();
   expect(added).toHaveLength(1);
+});
+
+describe('a day', () => {
+  const did = (operation: string, units: number, transport: 'rest' | 'graphql' = 'rest', requests = 1) => ({
+    ...{ operation, transport, requests, units, refused: 2 },
+  });
+  const date = '2026-11-22';
+  const names = ({ operations }: ReturnType<typeof summarised>) =>
+    operations.map(({ operation, transport }) => `${operation} ${transport}`);
+
+  it('begins with what used most units, then most requests, then by name', () => {
+    const operations = [did('b', 1), did('a', 1), did('d', 1, 'rest', 2), did('c', 1), did('e', 3)];
+    expect(names(summarised({ date, operations }))).toEqual([
+      'e rest',
+      'd rest',
+      'a rest',
+      'b rest',
+      'c rest',
+    ]);
+  });
+
+  it('shows up to 100 operations one by one', () => {
+    const operations = Array.from({ length: 100 }, (_, i) => did(`field${i}`, i));
+    expect(names(summarised({ date, operations }))).toEqual(operations.map((_, i) => `field${99 - i} rest`));
+  });
+
+  it('shows the most used of more, and the rest of each transport summed with what had no operation', () => {
+    const operations = [
+      did('other', 10_000),
+      ...Array.from({ length: 150 }, (_, i) => did(`field${i}`, i, i % 2 ? 'rest' : 'graphql')),
+    ];
+    const day = summarised({ date, operations });
+    expect(sumOf(day.operations)).toEqual(sumOf(operations));
+    const shown = Array.from({ length: 98 }, (_, i) => `field${149 - i} ${i % 2 ? 'graphql' : 'rest'}`);
+    expect(names(day)).toEqual(['other rest', 'other graphql', ...shown]);
+    expect(day.operations.slice(0, 2)).toMatchObject([
+      { requests: 27, units: 10_000 + 26 * 26 },
+      { requests: 26, units: 26 * 25 },
+    ]);
+  });
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import type { UsageOperation } from '../../../src/store/store.ts';
 import { TestGateway } from '../../kit/gateway.ts';
@@ -262,30 +262,5 @@ onEachEngine('usage', (kit) => {
       expect(bare).not.toHaveProperty(absent);
     const none = await query(gateway, '{ apiKey { scopes expiresAt } }');
     expect(none.json.data).toEqual({ apiKey: { scopes: null, expiresAt: null } });
-  });
-});
-
-describe('a day with many operations', () => {
-  it('shows 100, the rest of each transport summed', async () => {
-    const { summarised, sumOf } = await import('../../../src/access/usage-history.ts');
-    const operations = Array.from({ length: 300 }, (_, i) => ({
-      operation: `field${i}`,
-      transport: i % 2 ? ('rest' as const) : ('graphql' as const),
-      requests: 1,
-      units: i,
-      refused: 2,
-    }));
-    const day = summarised({ date: '2026-11-22', operations });
-    expect(day.operations).toHaveLength(100);
-    expect(sumOf(day.operations)).toEqual(sumOf(operations));
-    const units = day.operations.map((one) => one.units);
-    expect(units).toEqual(units.toSorted((a, b) => b - a));
-    expect(
-      day.operations
-        .filter(({ operation }) => operation === 'other')
-        .map(({ transport }) => transport)
-        .sort(),
-    ).toEqual(['graphql', 'rest']);
-    expect(day.operations.some(({ operation }) => operation === 'field299')).toBe(true);
   });
 });
