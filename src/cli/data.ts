@@ -14,16 +14,13 @@ const command = (
 ): Command<Dump> => ({
   usage: 'DIR',
   help,
-  options: [],
-  argument: 'a directory',
-  prepare:
-    (_options, [directory]) =>
-    async (dump) => {
-      const progress = new Progress(process.stderr);
-      const manifest = await work(directory!, dump, progress).finally(() => progress.clear());
-      const counts = manifest.parts.map(({ name, rows }) => `${rows.toLocaleString('en-US')} ${name}`);
-      return { value: manifest, lines: [`${done} ${counts.join(', ')}.`] };
-    },
+  async run({ args: [directory], open }) {
+    const dump = await open();
+    const progress = new Progress(process.stderr);
+    const manifest = await work(directory!, dump, progress).finally(() => progress.clear());
+    const counts = manifest.parts.map(({ name, rows }) => `${rows.toLocaleString('en-US')} ${name}`);
+    return { value: manifest, lines: [`${done} ${counts.join(', ')}.`] };
+  },
 });
 
 const COMMANDS: Record<Mode, Command<Dump>> = {
@@ -51,7 +48,6 @@ not served.`,
 runTool({
   name: 'data',
   commands: COMMANDS,
-  options: { help: { type: 'boolean', short: 'h' } },
   help: `See COMMAND --help for details. Uses the store of MONGODB_URI or DATA_FILE. Events and outcomes of idempotent calls are
 not moved. A moved webhook begins at the new store's log. DIR holds hashes and secrets: treat it like a backup.`,
   open: (config, _command, name) => openDump(config, RECORDS, name as Mode),

@@ -7,9 +7,17 @@ import type { Store, TrustedDocument } from '../store/store.ts';
 import { isListName } from './key-options.ts';
 import { type ManifestEntry, readManifest } from './manifest.ts';
 import { formatTable } from './table.ts';
-import { type Command, Faults, isoTime, openBesideServer, type Report, runTool, UsageError } from './tool.ts';
+import {
+  type Call,
+  type Command,
+  isoTime,
+  openBesideServer,
+  type Report,
+  refuse,
+  runTool,
+  UsageError,
+} from './tool.ts';
 
-const LIST = 'the NAME of a list';
 /** Documents stored together, and milliseconds between them: a server's writes wait meanwhile. */
 const [STEP, PAUSE] = [20, 5];
 
@@ -23,29 +31,13 @@ const COMMANDS: Record<string, Command> = {
 Reads manifests of @apollo/generate-persisted-query-manifest, and objects of ids and documents as Relay's compiler
 and the client preset of GraphQL Code Generator write them. Ids are kept. Every document is checked and priced first;
 if one does not fit the schema, costs more than 50 units or has the id of another, nothing is stored.`,
-    options: [],
-    argument: LIST,
-    takesMore: true,
     createsStore: true,
-    prepare(_options, [list, ...files]) {
-      if (!isListName(list!))
-        throw new UsageError(
-          'NAME must have 1 to 100 letters, digits, dots, dashes and underscores, begin with a letter or digit, and not be any.',
-        );
-      if (files.length === 0) throw new UsageError('push needs a FILE.');
-      return (store) => push(store, list!, files);
-    },
+    run: push,
   },
   list: {
     usage: '[NAME] [--json]',
     help: 'Lists the documents of a list, or of all lists, with their price and when they were last used.',
-    options: [],
-    argument: LIST,
-    isArgumentOptional: true,
-    prepare:
-      (_options, [list]) =>
-      (store) =>
-        listDocuments(store, list),
+    run: list,
   },
   remove: {
     usage: 'NAME (--id ID | --unused 90d) [--json]',
@@ -53,33 +45,14 @@ if one does not fit the schema, costs more than 50 units or has the id of anothe
 
   --id      the document with this id
   --unused  all that were not used for this long, nor added since: 90s, 30m, 12h, 90d`,
-    options: ['id', 'unused'],
-    argument: LIST,
-    prepare(options, [list]) {
-      const { id, unused } = options as Readonly<Record<string, string | undefined>>;
-      const faults = new Faults();
-      if ((id === undefined) === (unused === undefined)) faults.add('remove needs either --id or --unused.');
-      const duration = unused === undefined ? undefined : parseDuration(unused);
-      if (duration === null) faults.add('--unused must be a duration such as 90d or 12h.');
-      faults.check();
-      return (store) => remove(store, list!, { id, unused: duration ?? undefined });
-    },
+    run: remove,
   },
   check: {
     usage: '[NAME] [--json]',
     help: 'Checks that the documents of a list, or of all lists, still fit the schema. Exits with 1 if one does not.',
-    options: [],
-    argument: LIST,
-    isArgumentOptional: true,
-    prepare:
-      (options, [list]) =>
-      (store) =>
-        check(store, list, options.json === true),
+    run: check,
   },
 };
-
-const HELP = `See COMMAND --help for details. Uses the store of MONGODB_URI or DATA_FILE, also while the server is running. Changes
-take effect within 5 seconds.`;
 
 /** @throws UsageError naming all documents that cannot run */
 function priced(entries: readonly ManifestEntry[]): Map<string, DocumentSummary> {
@@ -95,7 +68,13 @@ function priced(entries: readonly ManifestEntry[]): Map<string, DocumentSummary>
   return summaries;
 }
 
-async function push(store: Store, list: string, files: readonly string[]): Promise<Report> {
+async function push({ args: [name, ...files], open }: Call): Promise<Report> {
+  const list = name!;
+  if (!isListName(list))
+    throw new UsageError(
+      'NAME must have 1 to 100 letters, digits, dots, dashes and underscores, begin with a letter or digit, and not be any.',
+    );
+  const store = await open();
   let entries: ManifestEntry[];
   try {
     entries = files.flatMap(readManifest);
@@ -134,9 +113,9 @@ async function documentsOf(store: Store, list: string | undefined): Promise<Trus
   return documents;
 }
 
-async function listDocuments(store: Store, list: string | undefined): Promise<Report> {
+async function list({ args: [list], open }: Call): Promise<Report> {
   const prices = new DocumentPrices(schema);
-  const rows = (await documentsOf(store, list)).map(({ list, id, text, addedAt, lastUsedAt }) => {
+  const rows = (await documentsOf(await open(), list)).map(({ list, id, text, addedAt, lastUsedAt }) => {
     const summary = prices.summarize(text);
     return {
       ...{ list, id },
@@ -154,26 +133,28 @@ async function listDocuments(store: Store, list: string | undefined): Promise<Re
   return { value: rows, lines: formatTable(['LIST', 'ID', 'OPERATION', 'PRICE', 'LAST USED'], cells) };
 }
 
-async function remove(
-  store: Store,
-  list: string,
-  { id, unused }: { id: string | undefined; unused: number | undefined },
-): Promise<Report> {
+async function remove({ options: { id, unused }, args: [list], open }: Call): Promise<Report> {
+  const faults: string[] = [];
+  if ((id === undefined) === (unused === undefined)) faults.push('remove needs either --id or --unused.');
+  const duration = parseDuration(unused ?? '0');
+  if (duration === null) faults.push('--unused must be a duration such as 90d or 12h.');
+  refuse(faults);
+  const store = await open();
   const documents = await documentsOf(store, list);
-  const before = Date.now() - (unused ?? 0);
+  const before = Date.now() - duration!;
   const removed =
     id === undefined
       ? documents.filter(({ addedAt, lastUsedAt = addedAt }) => Math.max(addedAt, lastUsedAt) < before)
       : documents.filter((document) => document.id === id);
   if (id !== undefined && removed.length === 0) throw refused(`The list ${list} has no document ${id}.`);
   const ids = removed.map((document) => document.id);
-  await store.removeDocuments(list, ids);
+  await store.removeDocuments(list!, ids);
   return { value: { list, removed: ids }, lines: [...ids, `${ids.length} of ${documents.length} removed.`] };
 }
 
-async function check(store: Store, list: string | undefined, json: boolean): Promise<Report> {
+async function check({ options: { json }, args: [list], open }: Call): Promise<Report> {
   const prices = new DocumentPrices(schema);
-  const documents = await documentsOf(store, list);
+  const documents = await documentsOf(await open(), list);
   const faults = documents.flatMap(({ list, id, text }) => {
     const summary = prices.summarize(text);
     return 'fault' in summary ? [{ list, id, fault: summary.fault }] : [];
@@ -192,12 +173,7 @@ async function check(store: Store, list: string | undefined, json: boolean): Pro
 runTool({
   name: 'documents',
   commands: COMMANDS,
-  options: {
-    id: { type: 'string' },
-    unused: { type: 'string' },
-    json: { type: 'boolean' },
-    help: { type: 'boolean', short: 'h' },
-  },
-  help: HELP,
+  help: `See COMMAND --help for details. Uses the store of MONGODB_URI or DATA_FILE, also while the server is running. Changes
+take effect within 5 seconds.`,
   open: openBesideServer,
 });

@@ -6,24 +6,13 @@ import { parseDuration } from '../foundation/duration.ts';
 import { MAX_INT32 } from '../foundation/integers.ts';
 import { name as nameRule } from '../foundation/validation.ts';
 import { type ApiKeyChanges, type Limits, PLAN_NAMES, type PlanName } from '../store/store.ts';
-import type { Faults, Options } from './tool.ts';
+import { type Options, refuse } from './tool.ts';
 
 /** The last moment with a year of four digits, which is as far as an RFC 3339 date goes. */
 const LAST_MOMENT = Date.parse('9999-12-31T23:59:59Z');
 const LIST_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /** What clears a restriction. */
 const ANY = 'any';
-
-export const KEY_OPTIONS = {
-  name: { type: 'string' },
-  plan: { type: 'string' },
-  'per-minute': { type: 'string' },
-  'per-day': { type: 'string' },
-  scope: { type: 'string', multiple: true },
-  expires: { type: 'string' },
-  allow: { type: 'string', multiple: true },
-  documents: { type: 'string' },
-} as const;
 
 /** The options of `create` and `update`, as usage. */
 export const KEY_USAGE = `[--per-minute N --per-day N] [--scope S,…] [--expires 90d|12h|2027-01-31|never] [--allow CIDR,…] [--documents NAME|report:NAME|any] [--json]`;
@@ -45,47 +34,48 @@ export const isListName = (text: string): boolean => LIST_NAME.test(text) && tex
  * Reads what a key is to be. Options that are not given are absent, and null clears.
  *
  * @param now milliseconds since 1970
+ * @throws UsageError with all that is wrong
  */
-export function readKeyOptions(options: Options, now: number, faults: Faults): ApiKeyChanges {
+export function readKeyOptions(options: Options, now: number): ApiKeyChanges {
   const changes: ApiKeyChanges = {};
-  const { name, plan, expires, scope, allow, documents } = options as Readonly<
-    Record<string, string | undefined>
-  > & { scope?: string[]; allow?: string[] };
+  const faults: string[] = [];
+  const { name, plan, expires, scope, allow, documents } = options;
   if (name !== undefined) {
     const parsed = nameRule().safeParse(name);
     if (parsed.success) changes.name = parsed.data;
-    else faults.add(`--name ${parsed.error.issues[0]!.message}.`);
+    else faults.push(`--name ${parsed.error.issues[0]!.message}.`);
   }
   if (plan !== undefined && !PLAN_NAMES.includes(plan as PlanName))
-    faults.add(`--plan must be one of ${PLAN_NAMES.join(', ')}.`);
+    faults.push(`--plan must be one of ${PLAN_NAMES.join(', ')}.`);
   else {
     if (plan !== undefined) changes.plan = plan as PlanName;
     const limits = readLimits(plan as PlanName | undefined, options, faults);
     if (limits) changes.limits = limits;
   }
   if (expires !== undefined) changes.expiresAt = readExpiry(expires, now, faults);
-  if (scope !== undefined)
-    changes.scopes = readList(scope, (text) => SCOPES.includes(text), faults, '--scope', SCOPE_RULE);
+  if (scope !== undefined) {
+    const rule = `--scope must be any, or some of ${SCOPES.join(', ')}`;
+    changes.scopes = readList(scope, (text) => SCOPES.includes(text), faults, rule);
+  }
   if (allow !== undefined) {
-    changes.allow = readList(allow, isNetwork, faults, '--allow', 'must be a network such as 10.0.0.0/8');
+    changes.allow = readList(allow, isNetwork, faults, '--allow must be a network such as 10.0.0.0/8');
     if ((changes.allow?.length ?? 0) > MAX_NETWORKS)
-      faults.add(`--allow must have at most ${MAX_NETWORKS} networks.`);
+      faults.push(`--allow must have at most ${MAX_NETWORKS} networks.`);
   }
   if (documents !== undefined) {
     if (documents !== ANY && !isListName(bindingOf(documents).list))
-      faults.add('--documents must be the name of a list, report: and a name, or any.');
+      faults.push('--documents must be the name of a list, report: and a name, or any.');
     changes.documents = documents === ANY ? null : documents;
   }
+  refuse(faults);
   return changes;
 }
 
-const SCOPE_RULE = `must be any, or some of ${SCOPES.join(', ')}`;
-
-function readLimits(plan: PlanName | undefined, options: Options, faults: Faults): Limits | undefined {
-  const given = [options['per-minute'], options['per-day']] as (string | undefined)[];
+function readLimits(plan: PlanName | undefined, options: Options, faults: string[]): Limits | undefined {
+  const given = [options['per-minute'], options['per-day']];
   if (plan !== 'enterprise') {
     if (given.some((value) => value !== undefined))
-      faults.add('--per-minute and --per-day require --plan enterprise.');
+      faults.push('--per-minute and --per-day require --plan enterprise.');
     return (plan && PLANS[plan].limits) ?? undefined;
   }
   const [perMinute, perDay] = given.map((value = '') =>
@@ -93,43 +83,34 @@ function readLimits(plan: PlanName | undefined, options: Options, faults: Faults
   ) as [number, number];
   const isLimit = (value: number) => value >= 1 && value <= MAX_INT32;
   if (!isLimit(perMinute) || !isLimit(perDay)) {
-    faults.add(`--plan enterprise requires --per-minute and --per-day, integers from 1 to ${MAX_INT32}.`);
+    faults.push(`--plan enterprise requires --per-minute and --per-day, integers from 1 to ${MAX_INT32}.`);
   }
   return { perMinute, perDay };
 }
 
-function readExpiry(text: string, now: number, faults: Faults): number | null {
+function readExpiry(text: string, now: number, faults: string[]): number | null {
   if (text === 'never') return null;
   const duration = parseDuration(text);
   const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   const isDate = !Number.isNaN(date) && new Date(date).toISOString().startsWith(text);
   if (duration === null && !isDate)
-    faults.add('--expires must be a duration such as 90d or 12h, a date such as 2027-01-31, or never.');
+    faults.push('--expires must be a duration such as 90d or 12h, a date such as 2027-01-31, or never.');
   const expiresAt = duration === null ? date : now + duration;
-  if (expiresAt <= now) faults.add('--expires must be in the future.');
-  if (expiresAt > LAST_MOMENT) faults.add('--expires must be before the year 10000.');
+  if (expiresAt <= now) faults.push('--expires must be in the future.');
+  if (expiresAt > LAST_MOMENT) faults.push('--expires must be before the year 10000.');
   return expiresAt;
 }
 
 /** @returns null for `any` */
 function readList(
-  given: readonly string[],
+  given: string,
   isValid: (text: string) => boolean,
-  faults: Faults,
-  option: string,
+  faults: string[],
   rule: string,
 ): string[] | null {
-  const values = [
-    ...new Set(
-      given
-        .join(',')
-        .split(',')
-        .map((value) => value.trim()),
-    ),
-  ];
+  const values = [...new Set(given.split(',').map((value) => value.trim()))];
   if (values.length === 1 && values[0] === ANY) return null;
-  const invalid = values.filter((value) => !isValid(value));
-  if (invalid.length > 0)
-    faults.add(`${option} ${rule}, not ${invalid.map((value) => `"${value}"`).join(', ')}.`);
+  const invalid = values.filter((value) => !isValid(value)).map((value) => `"${value}"`);
+  if (invalid.length > 0) faults.push(`${rule}, not ${invalid.join(', ')}.`);
   return values;
 }

@@ -10,98 +10,69 @@ import {
   type Store,
 } from '../store/store.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
-import { KEY_HELP, KEY_OPTIONS, KEY_USAGE, readKeyOptions } from './key-options.ts';
+import { KEY_HELP, KEY_USAGE, readKeyOptions } from './key-options.ts';
 import { formatTable } from './table.ts';
-import { type Command, Faults, isoTime, openBesideServer, type Report, runTool, UsageError } from './tool.ts';
+import {
+  type Call,
+  type Command,
+  isoTime,
+  openBesideServer,
+  type Report,
+  runTool,
+  UsageError,
+} from './tool.ts';
 
-const KEY = 'the ID of a key';
 /** Days of usage shown by default. */
 const DEFAULT_DAYS = 30;
 
+const PLAN = PLAN_NAMES.join('|');
+
 const COMMANDS: Record<string, Command> = {
   create: {
-    usage: `--name NAME --plan ${PLAN_NAMES.join('|')} ${KEY_USAGE}`,
+    usage: `--name NAME --plan ${PLAN} ${KEY_USAGE}`,
     help: `Creates a key and prints it. It is shown only once, because only its hash is stored.
 
 ${KEY_HELP}`,
-    options: Object.keys(KEY_OPTIONS),
     createsStore: true,
-    prepare(options) {
-      const faults = new Faults();
-      const now = Date.now();
-      const { name = '', plan = '' } = options;
-      const properties = readKeyOptions({ ...options, name, plan }, now, faults);
-      faults.check();
-      return (store) => create(store, properties, now);
-    },
+    run: create,
   },
   update: {
-    usage: `ID [--name NAME] [--plan ${PLAN_NAMES.join('|')}] ${KEY_USAGE}`,
+    usage: `ID [--name NAME] [--plan ${PLAN}] ${KEY_USAGE}`,
     help: `Changes a key, within 5 seconds on every instance. What is not given stays as it is.
 
 ${KEY_HELP}`,
-    options: Object.keys(KEY_OPTIONS),
-    argument: KEY,
-    prepare(options, [id]) {
-      const faults = new Faults();
-      const changes = readKeyOptions(options, Date.now(), faults);
-      faults.check();
-      if (Object.keys(changes).length === 0)
-        throw new UsageError('update needs an option that says what to change.');
-      return (store) => update(store, id!, changes);
-    },
+    run: update,
   },
   list: {
     usage: '[--json]',
     help: 'Lists all keys with their usage today and what they may do. Rotated secrets show when they expire.',
-    options: [],
-    prepare: () => list,
+    run: list,
   },
   usage: {
-    usage: 'ID [--days 30] [--json]',
+    usage: `ID [--days ${DEFAULT_DAYS}] [--json]`,
     help: `Shows what a key did, by day and operation. The latest requests may be missing for up to 10 seconds.
 
   --days  the number of days, today included: 1 to ${HISTORY_KEPT}`,
-    options: ['days'],
-    argument: KEY,
-    prepare(options, [id]) {
-      const days = /^[1-9]\d?$/.test(String(options.days ?? DEFAULT_DAYS))
-        ? Number(options.days ?? DEFAULT_DAYS)
-        : 0;
-      if (days < 1 || days > HISTORY_KEPT)
-        throw new UsageError(`--days must be an integer from 1 to ${HISTORY_KEPT}.`);
-      return (store) => showUsage(store, id!, days);
-    },
+    run: showUsage,
   },
   revoke: {
     usage: 'ID [--json]',
     help: 'Revokes a key permanently, within 5 seconds on every instance.',
-    options: [],
-    argument: KEY,
-    prepare:
-      (_options, [id]) =>
-      (store) =>
-        revoke(store, id!),
+    run: revoke,
   },
   rotate: {
     usage: 'ID [--grace 24h] [--json]',
     help: `Gives a key a new secret and prints it. It is shown only once. Everything else about the key stays.
 
   --grace  how long the old secret stays valid: 90s, 30m, 24h, 7d or 0`,
-    options: ['grace'],
-    argument: KEY,
-    prepare(options, [id]) {
-      const grace = parseDuration((options.grace as string | undefined) ?? '24h');
-      if (grace === null) throw new UsageError('--grace must be a duration such as 30m, 24h or 7d.');
-      return (store) => rotate(store, id!, grace);
-    },
+    run: rotate,
   },
 };
 
-const HELP = `See COMMAND --help for details. Uses the store of MONGODB_URI or DATA_FILE, also while the server is running. A key is
-shown only once, when it is created. Changes and revocations take effect within 5 seconds.`;
-
-async function create(store: Store, properties: ApiKeyChanges, now: number): Promise<Report> {
+async function create({ options, open }: Call): Promise<Report> {
+  const now = Date.now();
+  const properties = readKeyOptions({ name: '', plan: '', ...options }, now);
+  const store = await open();
   await checkList(store, properties);
   // A new key has nothing to clear.
   const given = Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== null));
@@ -111,19 +82,21 @@ async function create(store: Store, properties: ApiKeyChanges, now: number): Pro
   return { value: { id, key, plan }, lines: [`${id} (${plan})`, key, '', SHOWN_ONCE] };
 }
 
-async function update(store: Store, id: string, changes: ApiKeyChanges): Promise<Report> {
+async function update({ options, args: [id], open }: Call): Promise<Report> {
+  const changes = readKeyOptions(options, Date.now());
+  if (Object.keys(changes).length === 0)
+    throw new UsageError('update needs an option that says what to change.');
+  const store = await open();
   await checkList(store, changes);
-  const key = existing(id, await store.updateApiKey(id, changes));
+  const key = existing(id!, await store.updateApiKey(id!, changes));
   const restrictions = restrictionsOf(key);
   const { name, plan, limits } = key;
+  const shown = Object.entries(restrictions).map(
+    ([property, value]) => `  ${property}: ${[value].flat().join(', ')}`,
+  );
   return {
     value: { id, name, plan, ...limits, ...restrictions },
-    lines: [
-      `${id} (${plan}) ${name}`,
-      ...Object.entries(restrictions).map(
-        ([property, value]) => `  ${property}: ${[value].flat().join(', ')}`,
-      ),
-    ],
+    lines: [`${id} (${plan}) ${name}`, ...shown],
   };
 }
 
@@ -149,7 +122,8 @@ const isAlive =
   ({ expiresAt }: ApiKeySecret): boolean =>
     expiresAt === undefined || expiresAt > now;
 
-async function list(store: Store): Promise<Report> {
+async function list({ open }: Call): Promise<Report> {
+  const store = await open();
   const keys = await store.apiKeys();
   const usage = await store.usage(keys.map(({ id }) => id));
   const now = Date.now();
@@ -196,16 +170,18 @@ async function list(store: Store): Promise<Report> {
 const secretText = ({ prefix, expiresAt }: { prefix: string; expiresAt?: string }): string =>
   expiresAt === undefined ? `${prefix}…` : `${prefix}… until ${expiresAt}`;
 
-async function revoke(store: Store, id: string): Promise<Report> {
-  const key = existing(id, await store.revokeApiKey(id, Date.now()));
-  const revokedAt = isoTime(key.revokedAt!);
-  return { value: { id: key.id, plan: key.plan, revokedAt }, lines: [`${id} is revoked.`] };
+async function revoke({ args: [id], open }: Call): Promise<Report> {
+  const { plan, revokedAt } = existing(id!, await (await open()).revokeApiKey(id!, Date.now()));
+  return { value: { id, plan, revokedAt: isoTime(revokedAt!) }, lines: [`${id} is revoked.`] };
 }
 
-async function rotate(store: Store, id: string, grace: number): Promise<Report> {
+async function rotate({ options, args: [id], open }: Call): Promise<Report> {
+  const grace = parseDuration(options.grace ?? '24h');
+  if (grace === null) throw new UsageError('--grace must be a duration such as 30m, 24h or 7d.');
+  const store = await open();
   const { key, secret } = newSecret();
   const now = Date.now();
-  const rotated = existing(id, await store.rotateApiKey(id, secret, now + grace));
+  const rotated = existing(id!, await store.rotateApiKey(id!, secret, now + grace));
   const others = rotated.secrets.filter(({ hash }) => hash !== secret.hash).filter(isAlive(now));
   const ends = others.map(
     ({ prefix, expiresAt }) => `The old secret ${prefix}… works until ${isoTime(expiresAt!)}.`,
@@ -215,10 +191,18 @@ async function rotate(store: Store, id: string, grace: number): Promise<Report> 
   return { value: { id, key, plan }, lines: [`${id} (${plan})`, key, '', SHOWN_ONCE, ...ends] };
 }
 
-async function showUsage(store: Store, id: string, count: number): Promise<Report> {
-  if (!(await store.apiKeyById(id))) throw new UsageError(`There is no key ${id}.`);
+async function showUsage({
+  options: { days: wanted = `${DEFAULT_DAYS}` },
+  args: [id],
+  open,
+}: Call): Promise<Report> {
+  const count = /^[1-9]\d?$/.test(wanted) ? Number(wanted) : 0;
+  if (count < 1 || count > HISTORY_KEPT)
+    throw new UsageError(`--days must be an integer from 1 to ${HISTORY_KEPT}.`);
+  const store = await open();
+  if (!(await store.apiKeyById(id!))) throw new UsageError(`There is no key ${id}.`);
   const now = Date.now();
-  const stored = await store.usageDays(id, dateOf(now - (count - 1) * DAY), dateOf(now));
+  const stored = await store.usageDays(id!, dateOf(now - (count - 1) * DAY), dateOf(now));
   const days = stored
     .map(summarised)
     .map((day) => ({ date: day.date, ...sumOf(day.operations), operations: day.operations }));
@@ -242,13 +226,7 @@ function existing(id: string, key: ApiKey | null): ApiKey {
 runTool({
   name: 'keys',
   commands: COMMANDS,
-  options: {
-    ...KEY_OPTIONS,
-    grace: { type: 'string' },
-    days: { type: 'string' },
-    json: { type: 'boolean' },
-    help: { type: 'boolean', short: 'h' },
-  },
-  help: HELP,
+  help: `See COMMAND --help for details. Uses the store of MONGODB_URI or DATA_FILE, also while the server is running. A key is
+shown only once, when it is created. Changes and revocations take effect within 5 seconds.`,
   open: openBesideServer,
 });

@@ -5,30 +5,29 @@ import { AppError } from '../foundation/errors.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 
-/** The values of the options given, by name. */
-export type Options = Readonly<Record<string, string | boolean | undefined>>;
+/** The values of the options given, by name; those of an option with a list are joined by commas. */
+export type Options = Readonly<Record<string, string | undefined>>;
+
+/** A call of a command. */
+export interface Call<S = Store> {
+  options: Options;
+  args: readonly string[];
+  /** Opens what the command works on, once its options and arguments have been checked. */
+  open(): Promise<S>;
+}
 
 /** A command of a tool: `keys create`, which works on a store. */
 export interface Command<S = Store> {
-  /** The arguments after the command name. */
+  /**
+   * Its arguments and options, from which follows what it accepts: `ID [--days 30] [--json]`. Arguments come first and
+   * may be optional (`[NAME]`) or several (`FILE…`). An option with several values ends with `,…`.
+   */
   usage: string;
   help: string;
-  /** In addition to --json and --help, which every command accepts. */
-  options: readonly string[];
-  /** What its first argument is: `the ID of a key`. */
-  argument?: string;
-  isArgumentOptional?: true;
-  /** Whether more arguments may follow. */
-  takesMore?: true;
   /** Whether the command may create the store. */
   createsStore?: true;
-  /**
-   * Validates the options.
-   *
-   * @throws Faults
-   * @returns the work to do once the store is open
-   */
-  prepare(options: Options, args: readonly string[]): (store: S) => Promise<Report>;
+  /** @throws UsageError */
+  run(call: Call<S>): Promise<Report>;
 }
 
 /** What a command prints: a value for programs (`--json`), and lines for people. */
@@ -41,16 +40,10 @@ export interface Tool<S> {
   /** As in `npm run --silent NAME -- COMMAND`. */
   name: string;
   commands: Readonly<Record<string, Command<S>>>;
-  options: NonNullable<ParseArgsConfig['options']>;
   /** What to know about all commands. */
   help: string;
   /** Opens what a command works on. */
   open(config: Config, command: Command<S>, name: string): Promise<S>;
-}
-
-/** What a tool closes when its command is done. */
-interface Closable {
-  close(): unknown;
 }
 
 /** A mistake of the user: the message is printed without a stack. */
@@ -64,23 +57,13 @@ export class UsageError extends Error {
   }
 }
 
-/** Everything wrong with the options of a command. */
-export class Faults {
-  readonly #messages: string[] = [];
-
-  /** @param message a sentence */
-  add(message: string): void {
-    this.#messages.push(message);
-  }
-
-  /** @throws UsageError if there are any */
-  check(): void {
-    if (this.#messages.length > 0) throw new UsageError(this.#messages.join(' '));
-  }
+/** @param faults sentences @throws UsageError if there are any */
+export function refuse(faults: readonly string[]): void {
+  if (faults.length > 0) throw new UsageError(faults.join(' '));
 }
 
 /** Runs a tool of the command line and sets the exit code of the process. */
-export function runTool<S extends Closable>(tool: Tool<S>): void {
+export function runTool<S extends { close(): unknown }>(tool: Tool<S>): void {
   main(tool).catch((error: unknown) => {
     // The message of an unavailable store is meant for clients; why it is so is in the cause.
     const reason = error instanceof AppError ? (error.cause ?? error) : error;
@@ -89,11 +72,12 @@ export function runTool<S extends Closable>(tool: Tool<S>): void {
   });
 }
 
-async function main<S extends Closable>(tool: Tool<S>): Promise<void> {
+async function main<S extends { close(): unknown }>(tool: Tool<S>): Promise<void> {
   const run = `npm run --silent ${tool.name} --`;
   const hint = (message: string, command?: string) =>
     new UsageError(`${message} Try: ${run} ${command ? `${command} ` : ''}--help`);
   const { options, positionals } = parse(tool, hint);
+  const { help, json, ...others } = options;
   const [name, ...args] = positionals;
   if (name === undefined) {
     const [unexpected] = Object.keys(options).filter((option) => option !== 'help');
@@ -103,37 +87,55 @@ async function main<S extends Closable>(tool: Tool<S>): Promise<void> {
   }
   const command = Object.hasOwn(tool.commands, name) ? tool.commands[name]! : undefined;
   if (!command) throw hint(`Unknown command ${name}.`);
-  if (options.help) return print(`Usage: ${run} ${name} ${command.usage}\n\n${command.help}`);
+  if (help) return print(`Usage: ${run} ${name} ${command.usage}\n\n${command.help}`);
 
-  const known: readonly string[] = ['json', 'help', ...command.options];
-  const unsupported = Object.keys(options).find((option) => !known.includes(option));
+  const known = optionsIn(command.usage);
+  const unsupported = Object.keys(others).find((option) => !Object.hasOwn(known, option));
   if (unsupported !== undefined) throw hint(`${name} does not accept --${unsupported}.`, name);
-  const surplus = command.takesMore ? undefined : args[command.argument === undefined ? 0 : 1];
+  const wanted = command.usage
+    .split(/ ?[[(]?--/)[0]!
+    .split(' ')
+    .filter(Boolean);
+  const surplus = wanted.at(-1)?.endsWith('…') ? undefined : args[wanted.length];
   if (surplus !== undefined) throw hint(`${name} does not accept the argument ${surplus}.`, name);
-  if (command.argument !== undefined && !command.isArgumentOptional && args.length === 0)
-    throw hint(`${name} needs ${command.argument}.`, name);
+  const missing = wanted[args.length];
+  if (missing !== undefined && !missing.startsWith('['))
+    throw hint(`${name} needs ${missing.replace('…', '')}.`, name);
 
-  let work: (store: S) => Promise<Report>;
+  let opening: Promise<S> | undefined;
+  const open = () => {
+    opening = tool.open(readConfig(process.env), command, name);
+    return opening;
+  };
   try {
-    work = command.prepare(options, args);
+    const { value, lines } = await command.run({ options, args, open });
+    print(json ? JSON.stringify(value, null, Array.isArray(value) ? 2 : undefined) : lines.join('\n'));
   } catch (error) {
-    throw error instanceof UsageError && error.exitCode === 2 ? hint(error.message, name) : error;
-  }
-  const store = await tool.open(readConfig(process.env), command, name);
-  try {
-    const { value, lines } = await work(store);
-    print(
-      options.json ? JSON.stringify(value, null, Array.isArray(value) ? 2 : undefined) : lines.join('\n'),
-    );
+    throw opening || !(error instanceof UsageError) ? error : hint(error.message, name);
   } finally {
-    await store.close();
+    await (await opening?.catch(() => undefined))?.close();
   }
 }
 
-function parse<S>(tool: Tool<S>, hint: (message: string) => UsageError) {
+/** The options in a usage, as Node parses them. */
+const optionsIn = (usage: string): NonNullable<ParseArgsConfig['options']> =>
+  Object.fromEntries(
+    [...usage.matchAll(/--([\w-]+)( [^\s\])]+)?/g)].map(([, name, value]) => [
+      name,
+      { type: value === undefined ? 'boolean' : 'string', multiple: value?.endsWith(',…') ?? false },
+    ]),
+  );
+
+function parse<S>({ commands }: Tool<S>, hint: (message: string) => UsageError) {
+  const usages = Object.values(commands).map(({ usage }) => usage);
+  const options = { ...optionsIn(usages.join(' ')), help: { type: 'boolean', short: 'h' } } as const;
   try {
-    const { values, positionals } = parseArgs({ allowPositionals: true, options: tool.options });
-    return { options: values as Options, positionals };
+    const { values, positionals } = parseArgs({ allowPositionals: true, options });
+    const given = Object.entries(values).map(([name, value]) => [
+      name,
+      value === true ? 'yes' : String(value),
+    ]);
+    return { options: Object.fromEntries(given) as Options, positionals };
   } catch (error) {
     // Node appends advice about positional arguments that start with a dash; keep only the first sentence.
     const [sentence] = (error as Error).message.split('. ');

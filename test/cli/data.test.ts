@@ -576,7 +576,7 @@ describe('the data command', () => {
     const cases: [args: string[], code: number, message: RegExp][] = [
       [[], 0, /Usage: npm run --silent data -- COMMAND\n\n {2}export DIR/],
       [['--help'], 0, /Usage/],
-      [['export'], 2, /export needs a directory\. Try: npm run --silent data -- export --help/],
+      [['export'], 2, /export needs DIR\. Try: npm run --silent data -- export --help/],
       [['move', 'x'], 2, /Unknown command move/],
       [['export', 'a', 'b'], 2, /export does not accept the argument b/],
       [['export', '--force', 'a'], 2, /Unknown option '--force'/],

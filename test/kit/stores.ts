@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { RECORDS } from '../../src/domains/index.ts';
-import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { openSqliteStore, type SqliteOptions } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { dropDatabase, mongoUri } from './mongo.ts';
 
@@ -22,15 +22,21 @@ export interface OpenedStore {
 export interface Engine {
   name: 'sqlite' | 'mongodb';
   /** @param clock milliseconds since 1970; not needed for MongoDB */
-  open(clock?: () => number): Promise<OpenedStore>;
+  open(clock?: () => number, options?: EngineOptions): Promise<OpenedStore>;
+}
+
+/** What one of the engines can do otherwise. */
+export interface EngineOptions extends Pick<SqliteOptions, 'cacheSizes'> {
+  /** Whether MongoDB looks like a standalone server, which has no transactions. */
+  isStandalone?: boolean;
 }
 
 const sqlite: Engine = {
   name: 'sqlite',
-  async open(now) {
+  async open(now, { cacheSizes = {} } = {}) {
     const home = mkdtempSync(join(tmpdir(), 'petstore-'));
     const file = join(home, 'petstore.db');
-    const open = () => openSqliteStore({ records: RECORDS, file, role: 'server', now });
+    const open = () => openSqliteStore({ records: RECORDS, file, role: 'server', now, cacheSizes });
     const checkpoint = () => {
       const db = new Database(file);
       const [{ busy }] = db.pragma('wal_checkpoint(truncate)') as [{ busy: number }];
@@ -43,11 +49,16 @@ const sqlite: Engine = {
 
 const mongodb: Engine = {
   name: 'mongodb',
-  async open() {
+  async open(_now, { isStandalone = false } = {}) {
     const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
+    const { asStandalone, openProxy } = await import('../store/mongo/proxy.ts');
     const database = `contract-${randomUUID().slice(0, 8)}`;
-    const open = () => openMongoStore({ records: RECORDS, uri: mongoUri(database) });
-    return opened(await open(), open, () => dropDatabase(database));
+    const proxy = isStandalone ? await openProxy(database, asStandalone) : undefined;
+    const open = () => openMongoStore({ records: RECORDS, uri: proxy?.uri ?? mongoUri(database) });
+    return opened(await open(), open, async () => {
+      await proxy?.close();
+      await dropDatabase(database);
+    });
   },
 };
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { EVENT_TYPES } from '../../src/domains/event/event.ts';
-import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import type { EventFollower, StoredEvent } from '../../src/store/events.ts';
@@ -72,71 +71,6 @@ describe.each(engines)('the event log ($name)', (engine) => {
     first = await store.table(Category).insert({ name: 'First' });
   });
   afterAll(() => opened.close());
-
-  it('lists each effective write once, in order, with the record as that write left it', async () => {
-    const start = await endOf(store);
-    const dogs = await store.table(Category).insert({ name: 'Dogs', description: 'They bark' });
-    const rex = await store.table(Pet).insert({ name: 'Rex', categoryId: dogs.id, status: 'available' });
-    await store.table(Pet).update(rex.id, { quantity: 3 });
-    await store.table(Pet).update(rex.id, { name: 'Max' });
-    await store.table(Pet).update(rex.id, { status: 'sold', name: 'Max' });
-    const order = await store.table(Order).insert({ petId: rex.id, quantity: 2, complete: false });
-    await store.table(Order).update(order.id, { shipDate: '2026-01-31T09:30:00Z', quantity: null });
-    await store.table(Order).update(order.id, { complete: true });
-    await store.table(Category).update(dogs.id, { description: null });
-    await store.table(Order).remove(order.id);
-    await store.table(Pet).remove(rex.id);
-    await store.table(Category).remove(dogs.id);
-
-    const pet = { id: rex.id, name: 'Rex', categoryId: dogs.id, status: 'available', quantity: 0 };
-    const changed = { id: order.id, petId: rex.id, shipDate: '2026-01-31T09:30:00Z' };
-    expect(typesAndRecords(await readAll(store, start))).toEqual([
-      { type: 'category.created', record: dogs },
-      { type: 'pet.created', record: pet },
-      { type: 'inventory.updated', record: { ...pet, quantity: 3 } },
-      { type: 'pet.updated', record: { ...pet, quantity: 3, name: 'Max' } },
-      { type: 'pet.updated', record: { ...pet, quantity: 3, name: 'Max', status: 'sold' } },
-      { type: 'order.created', record: order },
-      { type: 'order.updated', record: { ...changed, complete: false } },
-      { type: 'order.updated', record: { ...changed, complete: true } },
-      { type: 'category.updated', record: { id: dogs.id, name: 'Dogs' } },
-      { type: 'order.deleted', record: { id: order.id } },
-      { type: 'pet.deleted', record: { id: rex.id } },
-      { type: 'category.deleted', record: { id: dogs.id } },
-    ]);
-  });
-
-  it('omits writes that change nothing, fail or replay an idempotency key', async () => {
-    const dogs = await store.table(Category).insert({ name: 'Dogs', description: 'They bark' });
-    const rex = await store.table(Pet).insert({ name: 'Rex', categoryId: dogs.id, status: 'available' });
-    const order = await store.table(Order).insert({
-      petId: rex.id,
-      shipDate: '2026-01-31T09:30:00Z',
-      complete: false,
-    });
-    const start = await endOf(store);
-
-    await store
-      .table(Pet)
-      .update(rex.id, { name: 'Rex', categoryId: dogs.id, status: 'available', quantity: 0 });
-    await store.table(Pet).update(rex.id, {});
-    await store.table(Category).update(dogs.id, { name: 'Dogs', description: 'They bark' });
-    await store.table(Order).update(order.id, { shipDate: '2026-01-31T09:30:00Z', quantity: null });
-    expect(await codeOf(() => store.table(Category).remove(dogs.id))).toBe('CONFLICT');
-    expect(await codeOf(() => store.table(Pet).remove(rex.id))).toBe('CONFLICT');
-    expect(await codeOf(() => store.table(Order).insert({ id: order.id, complete: false }))).toBe('CONFLICT');
-    const nowhere = { name: 'Max', categoryId: '404', status: 'available' } as const;
-    expect(await codeOf(() => store.table(Pet).insert(nowhere))).toBe('UNKNOWN_REFERENCE');
-    const call = { apiKeyId: 'k', idempotencyKey: 'i', fingerprint: 'f', now: Date.now(), keepFor: 60_000 };
-    for (let i = 0; i < 3; i++)
-      await store.once(call, (writes) => writes.table(Category).insert({ name: 'Once' }));
-    const refused = { ...call, idempotencyKey: 'refused' };
-    await codeOf(() => store.once(refused, (writes) => writes.table(Pet).insert(nowhere)));
-
-    expect(
-      (await readAll(store, start)).map(({ type, record }) => [type, (record as { name?: string }).name]),
-    ).toEqual([['category.created', 'Once']]);
-  });
 
   it('returns pages without gaps or overlaps from any position, also after a restart', async () => {
     const start = await endOf(store);

@@ -1,0 +1,209 @@
+import { AppError, idempotencyKeyReused, notFound, unknownReference } from '../../src/foundation/errors.ts';
+import type { Field } from '../../src/foundation/fields.ts';
+import { folded } from '../../src/foundation/folded.ts';
+import type { Id } from '../../src/foundation/id.ts';
+import { type AnyRecord, holdersOf, isHolding, isPrefix, referencesOf } from '../../src/foundation/record.ts';
+import { idTaken, stillReferred } from '../../src/store/conflicts.ts';
+import { type IdempotentCall, isOutcome, type Outcome, type StoredOutcome } from '../../src/store/store.ts';
+import type { Check, Page, PageRequest, Table, Tables } from '../../src/store/table.ts';
+
+type Values = Readonly<Record<string, unknown>>;
+export type Stored = Values & { id: Id };
+
+/** A place in a list, or the record at it. */
+interface Place {
+  id: Id;
+  value: unknown;
+}
+
+/** A value as it is compared: text by the bytes of its folded form. */
+const keyOf = ({ kind }: Field, value: unknown): Buffer | number =>
+  kind === 'text' ? Buffer.from(folded(String(value))) : kind === 'instant' ? instant(value) : Number(value);
+
+function instant(text: unknown): number {
+  const time = Date.parse(String(text));
+  if (Number.isNaN(time)) throw new TypeError(`Not an RFC 3339 date-time: ${text}`);
+  return time;
+}
+
+/** What both engines must do, in the plainest way: the records of one kind in a map. */
+class ModelTable implements Table<AnyRecord> {
+  readonly #record: AnyRecord;
+  readonly #model: Model;
+  readonly #fields: readonly (readonly [string, Field])[];
+  readonly stored = new Map<Id, Stored>();
+  readonly #used = new Set<Id>();
+  #last = 0n;
+
+  constructor(record: AnyRecord, model: Model) {
+    this.#record = record;
+    this.#model = model;
+    this.#fields = Object.entries(record.fields as Record<string, Field>);
+  }
+
+  cached = () => undefined;
+  byIds = (ids: readonly Id[]) => ids.map((id) => (this.stored.get(id) ?? null) as never);
+  count = (filter: Values) => this.#matching(filter).length;
+  countsByParent = (field: string, parents: readonly Id[], filter: Values) =>
+    parents.map((id) => this.#matching(filter).filter((record) => record[field] === id).length);
+  pagesByParent = (field: string, parents: readonly Id[], filter: Values, request: PageRequest) =>
+    parents.map((parent) => this.page({ ...filter, [field]: parent }, request));
+
+  page(filter: Values, { limit, after, before, backward, inclusive, order }: PageRequest): Page<never> {
+    const sort = order?.field ?? Object.keys(filter).find((field) => isPrefix(filter[field]));
+    const sign = order?.descending ? -1 : 1;
+    const compare = (a: Place, b: Place): number => {
+      if ((a.value == null) !== (b.value == null)) return a.value == null ? 1 : -1;
+      const [x, y] = [a, b].map(({ value }) =>
+        sort === undefined || value == null ? 0 : keyOf(this.#record.fields[sort], value),
+      ) as [never, never];
+      const byValue = Buffer.isBuffer(x) ? Buffer.compare(x, y) : x - y;
+      return sign * (byValue || Number(BigInt(a.id) - BigInt(b.id)));
+    };
+    const placeOf = (record: Stored): Place => ({ id: record.id, value: record[sort ?? ''] });
+    const isWithin = (record: Stored, bound: Id | undefined, value: unknown, side: number) => {
+      if (bound === undefined) return true;
+      const distance = side * compare(placeOf(record), { id: bound, value });
+      return distance > 0 || (inclusive === true && distance === 0);
+    };
+    const range = this.#matching(filter)
+      .sort((a, b) => compare(placeOf(a), placeOf(b)))
+      .filter((record) => isWithin(record, after, order?.afterValue, 1))
+      .filter((record) => isWithin(record, before, order?.beforeValue, -1));
+    const items = backward ? range.slice(Math.max(0, range.length - limit)) : range.slice(0, limit);
+    return { items: items as never[], hasMore: range.length > limit };
+  }
+
+  insert(input: Values): never {
+    const values = this.#normalised(input, {});
+    this.#checkReferences(values, undefined);
+    const chosen = this.#record.choosesId ? (input.id as Id | undefined) : undefined;
+    if (chosen !== undefined && this.stored.has(chosen)) throw idTaken(this.#record, chosen);
+    return this.#write({ id: chosen ?? this.#nextId(), ...values }, `${this.#record.kind}.created`);
+  }
+
+  update(id: Id, patch: Values, check?: Check<never>): never {
+    const current = this.#existing(id, check);
+    const values = this.#normalised(patch, current);
+    const changed = this.#fields.filter(([name]) => values[name] !== current[name]);
+    if (changed.length === 0) return current as never;
+    this.#checkReferences(values, current);
+    const [domain, ...others] = new Set(changed.map(([, { view }]) => view ?? this.#record.kind));
+    const type = `${others.length === 0 ? domain : this.#record.kind}.updated`;
+    return this.#write({ id, ...values }, type);
+  }
+
+  remove(id: Id, check?: Check<never>): Id {
+    this.#existing(id, check);
+    for (const holder of holdersOf(this.#record)) {
+      for (const child of this.#model.table(holder.child).stored.values())
+        if (child[holder.field] === id && isHolding(holder, child))
+          throw stillReferred(this.#record, id, holder);
+    }
+    this.stored.delete(id);
+    this.#model.events.push({ type: `${this.#record.kind}.deleted`, record: { id } });
+    return id;
+  }
+
+  #write(record: Stored, type: string): never {
+    this.#used.add(record.id);
+    this.stored.set(record.id, record);
+    this.#model.events.push({ type, record });
+    return record as never;
+  }
+
+  /** Ids ascend, and none is assigned that was ever used. */
+  #nextId(): Id {
+    do this.#last++;
+    while (this.#used.has(String(this.#last)));
+    return String(this.#last);
+  }
+
+  #existing(id: Id, check: Check<never> | undefined): Stored {
+    const record = this.stored.get(id);
+    if (!record) throw notFound(this.#record.kind, id);
+    check?.(record as never);
+    return record;
+  }
+
+  #matching(filter: Values): Stored[] {
+    const matches = (record: Stored) =>
+      Object.entries(filter).every(([field, wanted]) => {
+        if (wanted === undefined) return true;
+        if (isPrefix(wanted)) return folded(String(record[field])).startsWith(wanted.prefix);
+        return Array.isArray(wanted) ? wanted.includes(record[field]) : record[field] === wanted;
+      });
+    return [...this.stored.values()].filter(matches);
+  }
+
+  #normalised(change: Values, current: Values): Values {
+    const values: Record<string, unknown> = {};
+    for (const [name, { kind, presence, default: initial }] of this.#fields) {
+      const given = change[name];
+      const value =
+        given === undefined ? (current[name] ?? (presence === 'defaulted' ? initial : null)) : given;
+      if (value === null) continue;
+      if (kind === 'instant') values[name] = new Date(instant(value)).toISOString().replace('.000Z', 'Z');
+      else values[name] = value === 0 ? 0 : value;
+    }
+    return values;
+  }
+
+  /** A reference that is new, or holds its parent from now on, must name a record. */
+  #checkReferences(values: Values, current: Values | undefined): void {
+    for (const reference of referencesOf(this.#record)) {
+      const id = values[reference.field] as Id | undefined;
+      if (id === undefined) continue;
+      const isOld = id === current?.[reference.field];
+      if (isOld && (isHolding(reference, current!) || !isHolding(reference, values))) continue;
+      if (!this.#model.table(reference.parent as AnyRecord).stored.has(id))
+        throw unknownReference(reference.field, reference.parent.kind, id);
+    }
+  }
+}
+
+/** The model of a store: its tables, their events, and the outcomes of idempotent calls. */
+export class Model implements Tables {
+  readonly events: { type: string; record: Stored }[] = [];
+  readonly #tables = new Map<AnyRecord, ModelTable>();
+  readonly #outcomes = new Map<
+    string,
+    { fingerprint: string; expiresAt: number; outcome: StoredOutcome<unknown> }
+  >();
+
+  table(record: AnyRecord): ModelTable & Table<never> {
+    const table = this.#tables.get(record) ?? new ModelTable(record, this);
+    this.#tables.set(record, table);
+    return table as never;
+  }
+
+  /** @param work makes one write */
+  once(call: IdempotentCall, work: (tables: Tables) => unknown): Outcome<unknown> {
+    const { apiKeyId, idempotencyKey, fingerprint, now, keepFor } = call;
+    const key = JSON.stringify([apiKeyId, idempotencyKey]);
+    const kept = this.#outcomes.get(key);
+    if (kept && kept.expiresAt > now) {
+      if (kept.fingerprint !== fingerprint) throw idempotencyKeyReused();
+      return { replayed: true, ...kept.outcome };
+    }
+    let outcome: StoredOutcome<unknown>;
+    try {
+      outcome = { value: work(this) };
+    } catch (error) {
+      if (!isOutcome(error)) throw error;
+      outcome = { error: error.toPublic() };
+    }
+    this.#outcomes.set(key, { fingerprint, expiresAt: now + keepFor, outcome });
+    return { replayed: false, ...outcome };
+  }
+}
+
+/** What a call returns, or how it is refused. */
+export async function outcomeOf(run: () => unknown): Promise<unknown> {
+  try {
+    return { value: (await run()) ?? null };
+  } catch (error) {
+    if (error instanceof AppError) return { ...error.toPublic(), retryAfter: error.retryAfter };
+    throw error;
+  }
+}
