@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { parse, stringify } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
-import { parseJson } from '../../src/http/json.ts';
+import { asObject, parseJson } from '../../src/http/json.ts';
 import { cases } from '../kit/cases.ts';
 
 const read = (text: string) => parseJson(Buffer.from(text));
@@ -64,4 +64,47 @@ describe('parseJson', () => {
       { numRuns: cases(100, 1_000) },
     );
   });
+
+  it.each([
+    ...[
+      '',
+      ' ',
+      '{',
+      '{"name":}',
+      '{} {}',
+      "{'a':1}",
+      '{"a":1,}',
+      '// x',
+      '{"a":\u0001}',
+      'undefined',
+      '\ufeff{}',
+    ],
+    ...[
+      '{"name":"\u0001"}',
+      '['.repeat(50_000),
+      '{"a":'.repeat(15_000),
+      '+1',
+      '01',
+      '.5',
+      '1.',
+      '0x1',
+      'NaN',
+      '{\0}',
+    ],
+  ])('rejects what is not JSON: %.20j', (text) => {
+    expect(() => read(text)).toThrow('The body is not valid JSON.');
+  });
+
+  it.each(['latin1', 'utf16le'] as const)('rejects %s', (encoding) => {
+    expect(() => parseJson(Buffer.from('\ufeff{"name":"caf\xe9"}', encoding))).toThrow(
+      'The body is not valid UTF-8.',
+    );
+  });
+
+  it.each(['[]', '[{}]', 'null', 'true', '7', '"x"', '12345678901234567890'])(
+    'gives no object for %s',
+    (text) => {
+      expect(() => asObject(read(text))).toThrow('The body must be a JSON object.');
+    },
+  );
 });

@@ -33,28 +33,8 @@ describe('REST paths and methods', () => {
   });
 
   it.each([
-    '/nothing',
-    '/pet',
-    '/Pets',
-    '/pets/',
-    '/pets/1/',
-    '/pets/1/orders',
-    '//pets',
-    '/pets//',
-    '/store',
-    '/store/',
-    '/store/orders/',
-    '/store/inventory/1/',
-    '/categories/1/pets/',
-    '/categories//pets',
-    '/categories/1/pets/1',
-    '/*',
-    '/pets;x=1',
-    '/pets%2F1',
-    '/pets/1/2',
-    '/graphql/x',
-    '/v1/pets',
-    '/store/orders/1;v=2/x',
+    ...['/nothing', '/Pets', '/pets/', '/pets/1/', '//pets', '/pets//', '/store', '/store/inventory/1/'],
+    ...['/categories//pets', '/categories/1/pets/1', '/*', '/pets;x=1', '/pets%2F1', '/graphql/x'],
   ])('responds 404 to %s', async (path) => {
     for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS', 'HEAD']) {
       const response = await send(kit.gateway, `${method} ${path}`);
@@ -138,171 +118,35 @@ describe('REST_BASE_PATH', () => {
 
 describe('REST requests', () => {
   const kit = useGateway(sqlite);
-  const post = (contentType: string | undefined, method = 'POST', path = '/store/orders') =>
-    send(kit.gateway, `${method} ${path}`, {
-      body: '{}',
-      headers: contentType === undefined ? {} : { 'content-type': contentType },
-    });
 
-  it.each([
-    undefined,
-    'application/json',
-    'APPLICATION/JSON',
-    'application/json;charset=utf-8',
-    'application/json; charset=UTF-8',
-    'application/json ; charset="utf-8"',
-    'application/json; charset=utf8',
-    'application/json; odata=verbose; charset=utf-8',
-  ])('accepts a body of type %s', async (contentType) => {
-    expectAnswer(await post(contentType), 201);
+  it('accepts a merge patch with PATCH alone, and a body without a type or with that of its charset', async () => {
     const { O } = await makeWorld(kit);
-    expectAnswer(await post(contentType, 'PATCH', `/store/orders/${O}`), 200);
-  });
-
-  it.each([
-    'text/plain',
-    'application/xml',
-    'application/jsonp',
-    'application/json; charset=latin1',
-    'application/json; charset=utf-16',
-    'application/x-www-form-urlencoded',
-    'multipart/form-data; boundary=x',
-    'application/merge-patch+json',
-    'json',
-    '*/*',
-  ])('responds 415 to a body of type %s', async (contentType) => {
-    expectRefusal(await post(contentType), 'UNSUPPORTED_MEDIA_TYPE', /application\/json/);
-    expectRefusal(await post(contentType, 'PUT', '/store/orders/1'), 'UNSUPPORTED_MEDIA_TYPE');
-  });
-
-  it('accepts application/merge-patch+json with PATCH and responds 415 to other types', async () => {
-    const { O, C } = await makeWorld(kit);
-    for (const type of ['application/merge-patch+json', 'Application/Merge-Patch+JSON; charset=utf-8']) {
-      expectAnswer(await post(type, 'PATCH', `/store/orders/${O}`), 200);
+    const write = (method: string, path: string, type?: string) =>
+      send(kit.gateway, `${method} ${path}`, { body: '{}', headers: type ? { 'content-type': type } : {} });
+    const types = ['application/json', 'application/json; charset=UTF-8', 'application/merge-patch+json'];
+    for (const type of [undefined, ...types]) {
+      expectAnswer(await write('PATCH', `/store/orders/${O}`, type), 200);
+      if (type !== types[2]) expectAnswer(await write('POST', '/store/orders', type), 201);
     }
-    for (const type of [
-      'application/json-patch+json',
-      'text/plain',
-      'application/merge-patch+json; charset=latin1',
-    ]) {
-      const response = await post(type, 'PATCH', `/categories/${C}`);
+    for (const type of [types[2]!, 'text/plain', 'application/json; charset=utf-16'])
       expectRefusal(
-        response,
+        await write('POST', '/store/orders', type),
         'UNSUPPORTED_MEDIA_TYPE',
-        /application\/json or application\/merge-patch\+json/,
+        /application\/json/,
       );
-    }
+    const both = /application\/json or application\/merge-patch\+json/;
+    expectRefusal(await write('PATCH', `/store/orders/${O}`, 'text/plain'), 'UNSUPPORTED_MEDIA_TYPE', both);
   });
 
-  it.each(['identity', 'Identity'])('accepts a body with Content-Encoding: %s', async (coding) => {
+  it.each([
+    ['identity', 201],
+    ['Identity', 201],
+    ['gzip', 415],
+    ['deflate, gzip', 415],
+  ])('responds to Content-Encoding: %s with %i', async (coding, status) => {
     const headers = { 'content-encoding': coding };
-    expectAnswer(await send(kit.gateway, 'POST /store/orders', { body: '{}', headers }), 201);
-    const query = await send(kit.gateway, 'POST /graphql', { body: { query: '{ __typename }' }, headers });
-    expect(query.status, query.about).toBe(200);
-  });
-
-  it.each(['gzip', 'br', 'deflate, gzip'])('responds 415 to Content-Encoding: %s', async (encoding) => {
-    const response = await send(kit.gateway, 'POST /store/orders', {
-      body: '{}',
-      headers: { 'content-encoding': encoding },
-    });
-    expectRefusal(response, 'UNSUPPORTED_MEDIA_TYPE');
-  });
-
-  it.each([
-    '*/*',
-    'application/*',
-    'application/json',
-    'application/json; q=0.1',
-    'text/html, application/json;q=0.9',
-    'text/html, */*;q=0.1',
-    'APPLICATION/JSON',
-    '',
-    'application/json;charset=utf-8',
-  ])('responds 200 to Accept: %s', async (accept) => {
-    expectAnswer(await send(kit.gateway, '/pets', { headers: { accept } }), 200);
-  });
-
-  it.each([
-    'text/html',
-    'application/xml',
-    'text/*',
-    'application/json;q=0',
-    '*/*;q=0',
-    'application/json;q=0, */*',
-    'application/jsonx',
-  ])('responds 406 to Accept: %s', async (accept) => {
-    for (const request of ['GET /pets', 'POST /store/orders', 'DELETE /store/orders/1', 'GET /pets/0']) {
-      expectRefusal(await send(kit.gateway, request, { headers: { accept } }), 'NOT_ACCEPTABLE');
-    }
-  });
-
-  it.each(
-    [
-      '',
-      ' ',
-      '{',
-      '{"name":}',
-      '{} {}',
-      "{'a':1}",
-      '{"a":1,}',
-      '// x',
-      '{"a":\u0001}',
-      'undefined',
-      '\ufeff{}',
-      '{"name":"\u0001"}',
-      '['.repeat(50_000),
-      '{"a":'.repeat(15_000),
-    ].map((body) => [body.slice(0, 40), body] as const),
-  )('responds 400 to a body that is not valid JSON: %j', async (_, body) => {
-    expectRefusal(
-      await send(kit.gateway, 'POST /store/orders', { body }),
-      'BAD_REQUEST',
-      'The body is not valid JSON.',
-    );
-  });
-
-  it.each([
-    '{"name":"a","name":"b"}',
-    '{"a":12345678901234567890,"a":12345678901234567890}',
-    '{"a":12345678901234567890,"a":1}',
-    '{"a":{"b":1,"b":1}}',
-  ])('responds 400 to a duplicate name in an object: %s', async (body) => {
-    expectRefusal(
-      await send(kit.gateway, 'POST /store/orders', { body }),
-      'BAD_REQUEST',
-      'The body has a duplicate name in an object.',
-    );
-  });
-
-  it.each(['[]', '[{}]', 'null', 'true', '7', '"x"', '12345678901234567890', '1.5'])(
-    'responds 400 to a body that is not an object: %s',
-    async (body) => {
-      for (const request of ['POST /store/orders', 'PUT /store/orders/1', 'PATCH /store/orders/1']) {
-        expectRefusal(
-          await send(kit.gateway, request, { body }),
-          'BAD_REQUEST',
-          'The body must be a JSON object.',
-        );
-      }
-    },
-  );
-
-  it('responds 400 to a body in Latin-1 or UTF-16', async () => {
-    const body = Buffer.from('{"name":"caf\xe9"}', 'latin1');
-    expectRefusal(
-      await send(kit.gateway, 'POST /categories', { body }),
-      'BAD_REQUEST',
-      'The body is not valid UTF-8.',
-    );
-    // Zero bytes are valid UTF-8, but JSON allows none between its tokens.
-    for (const [text, message] of [
-      ['{}', 'The body is not valid JSON.'],
-      ['\ufeff{}', 'The body is not valid UTF-8.'],
-    ] as const) {
-      const utf16 = Buffer.from(text, 'utf16le');
-      expectRefusal(await send(kit.gateway, 'POST /store/orders', { body: utf16 }), 'BAD_REQUEST', message);
-    }
+    const sent = await send(kit.gateway, 'POST /store/orders', { body: '{}', headers });
+    expect(sent.status, sent.about).toBe(status);
   });
 
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
@@ -359,51 +203,6 @@ describe('REST requests', () => {
       );
     },
   );
-
-  it.each([
-    ['2026-01-31T09:30:00Z', '2026-01-31T09:30:00Z'],
-    ['2026-01-31t09:30:00z', '2026-01-31T09:30:00Z'],
-    ['2026-01-31T09:30:00.000Z', '2026-01-31T09:30:00Z'],
-    ['2026-01-31T09:30:00.5Z', '2026-01-31T09:30:00.500Z'],
-    ['2026-01-31T09:30:00.0009999Z', '2026-01-31T09:30:00Z'],
-    ['2026-01-01T00:30:00+01:00', '2025-12-31T23:30:00Z'],
-    ['2026-01-31T09:30:00-00:00', '2026-01-31T09:30:00Z'],
-    ['2024-02-29T23:59:59-23:59', '2024-03-01T23:58:59Z'],
-    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00Z'],
-    ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
-  ])('stores shipDate %s as %s', async (shipDate, stored) => {
-    const created = await send(kit.gateway, 'POST /store/orders', { body: { shipDate } });
-    expect([created.status, created.json?.shipDate], created.about).toEqual([201, stored]);
-    const read = await send(kit.gateway, created.headers.location!);
-    expect(read.text, read.about).toBe(created.text);
-  });
-
-  it.each([
-    '2026-01-31',
-    '2026-01-31T09:30Z',
-    '2026-01-31T09:30:00',
-    '2026-01-31 09:30:00Z',
-    '2026-02-29T00:00:00Z',
-    '2026-13-01T00:00:00Z',
-    '2026-01-31T24:00:00Z',
-    '2026-01-31T09:60:00Z',
-    '2026-01-31T09:30:00+24:00',
-    '2026-01-31T09:30:00.Z',
-    '+002026-01-31T09:30:00Z',
-    '26-1-31T9:30:00Z',
-    '0000-01-01T00:00:00+00:01',
-    '9999-12-31T23:59:59-00:01',
-    '',
-    ' 2026-01-31T09:30:00Z',
-    'Sat, 31 Jan 2026 09:30:00 GMT',
-  ])('refuses shipDate %j', async (shipDate) => {
-    const message = 'shipDate: must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z.';
-    expectRefusal(
-      await send(kit.gateway, 'POST /store/orders', { body: { shipDate } }),
-      'VALIDATION_FAILED',
-      message,
-    );
-  });
 });
 
 describe('REST checks', () => {
