@@ -24,15 +24,19 @@ const DEFAULTS = {
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
 };
 
+type Valid = [text: string, value: unknown][];
+const ON_OFF: Valid = [
+  ['on', true],
+  ['off', false],
+];
+const unchanged = (...texts: string[]): Valid => texts.map((text) => [text, text]);
+
 /**
  * For each variable: valid texts with the values they are parsed to, and invalid texts. Only the operating
  * system knows whether a HOST or a DATA_FILE can be used, and any NODE_ENV but production means development.
  */
-const VARIABLES: Record<string, { valid: [text: string, value: unknown][]; invalid: string[] }> = {
-  NODE_ENV: {
-    valid: ['production', 'test', 'a b'].map((text): [string, string] => [text, text]),
-    invalid: [],
-  },
+const VARIABLES: Record<string, { valid: Valid; invalid: string[] }> = {
+  NODE_ENV: { valid: unchanged('production', 'test', 'a b'), invalid: [] },
   PORT: {
     valid: [
       ['0', 0],
@@ -40,20 +44,13 @@ const VARIABLES: Record<string, { valid: [text: string, value: unknown][]; inval
     ],
     invalid: ['65536', '-1', '80.0', 'http', '1e3', ' 80', '0x50'],
   },
-  HOST: {
-    valid: [
-      ['0.0.0.0', '0.0.0.0'],
-      ['::', '::'],
-      ['a b', 'a b'],
-    ],
-    invalid: [],
-  },
+  HOST: { valid: unchanged('0.0.0.0', '::', 'a b'), invalid: [] },
   MONGODB_URI: {
-    valid: [
+    valid: unchanged(
       'mongodb://localhost:27017/petstore',
       'mongodb://a:1,b:2/petstore?replicaSet=rs0',
       'mongodb+srv://u:p@cluster.example/petstore?w=majority',
-    ].map((uri): [string, string] => [uri, uri]),
+    ),
     invalid: [
       'localhost',
       'http://localhost/petstore',
@@ -63,10 +60,7 @@ const VARIABLES: Record<string, { valid: [text: string, value: unknown][]; inval
       'mongodb:///petstore',
     ],
   },
-  DATA_FILE: {
-    valid: ['/tmp/x.db', ' a b/'].map((text): [string, string] => [text, text]),
-    invalid: [],
-  },
+  DATA_FILE: { valid: unchanged('/tmp/x.db', ' a b/'), invalid: [] },
   EVENTS_KEEP: {
     valid: [
       ['30s', 30_000],
@@ -75,55 +69,19 @@ const VARIABLES: Record<string, { valid: [text: string, value: unknown][]; inval
     ],
     invalid: ['0', '0d', '7', 'd', '-1d', '1.5d', '7 d', '1w', 'forever'],
   },
-  SAMPLE_DATA: {
-    valid: [
-      ['on', 'on'],
-      ['off', 'off'],
-    ],
-    invalid: ['yes', 'ON', 'true', '1'],
-  },
+  SAMPLE_DATA: { valid: unchanged('on', 'off'), invalid: ['yes', 'ON', 'true', '1'] },
   REST_BASE_PATH: {
-    valid: [
-      ['/api', '/api'],
-      ['/api/v1.0_x~-', '/api/v1.0_x~-'],
-    ],
+    valid: unchanged('/api', '/api/v1.0_x~-'),
     invalid: ['api', '/', '/api/', '/a//b', '/a b', '/{x}', '/:x', 'https://x.example'],
   },
   LOG_LEVEL: {
-    valid: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].map((level): [string, string] => [
-      level,
-      level,
-    ]),
+    valid: unchanged('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     invalid: ['INFO', 'verbose'],
   },
-  GRAPHIQL: {
-    valid: [
-      ['on', true],
-      ['off', false],
-    ],
-    invalid: ['true', 'On'],
-  },
-  INTROSPECTION: {
-    valid: [
-      ['on', true],
-      ['off', false],
-    ],
-    invalid: ['yes'],
-  },
-  MCP: {
-    valid: [
-      ['on', true],
-      ['off', false],
-    ],
-    invalid: ['1'],
-  },
-  METRICS: {
-    valid: [
-      ['on', true],
-      ['off', false],
-    ],
-    invalid: ['1'],
-  },
+  GRAPHIQL: { valid: ON_OFF, invalid: ['true', 'On'] },
+  INTROSPECTION: { valid: ON_OFF, invalid: ['yes'] },
+  MCP: { valid: ON_OFF, invalid: ['1'] },
+  METRICS: { valid: ON_OFF, invalid: ['1'] },
   CORS_ORIGIN: {
     valid: [
       ['*', ['*']],
@@ -146,13 +104,7 @@ const VARIABLES: Record<string, { valid: [text: string, value: unknown][]; inval
     ],
     invalid: ['11', '-1', 'true', 'loopback'],
   },
-  SUNSET_ENFORCED: {
-    valid: [
-      ['on', true],
-      ['off', false],
-    ],
-    invalid: ['no'],
-  },
+  SUNSET_ENFORCED: { valid: ON_OFF, invalid: ['no'] },
   DEPRECATION_DATE: {
     valid: [['2026-01-02', Date.parse('2026-01-02')]],
     invalid: ['2026-02-30', '2026-1-2', 'tomorrow', '2026-01-02T00:00:00Z'],

@@ -107,15 +107,6 @@ onEachEngine('authentication', (kit) => {
       expect([reply.status, minute(reply.headers)], JSON.stringify(changes)).toEqual([status, limit]);
     }
   });
-
-  it('does not log keys', async () => {
-    const { gateway } = kit;
-    await gateway.call('/pets');
-    await gateway.call(`/pets?x=${gateway.key}`);
-    await gateway.call('/pets', { key: null, headers: { authorization: `Bearer ${gateway.key}` } });
-    expect(gateway.logs.length).toBeGreaterThan(2);
-    expect(gateway.logs.join('')).not.toContain(gateway.key.slice(9));
-  });
 });
 
 describe('key lookups in the store', () => {
@@ -233,19 +224,6 @@ describe('the address guard', () => {
     expect((await from('198.51.100.2')).status).toBe(401);
     gateway.clock.advance(50_000);
     expect((await from('198.51.100.1')).status).toBe(401);
-  });
-
-  it('counts IPv6 addresses by their /64', async () => {
-    for (let i = 0; i < 60; i++) await from(`2001:db8:1:2::${i.toString(16)}`);
-    expect((await from('2001:db8:1:2:ffff::1')).status).toBe(429);
-    expect((await from('2001:db8:1:3::1')).status).toBe(401);
-  });
-
-  it('ignores the port that some proxies append', async () => {
-    for (let i = 0; i < 30; i++) await from(`198.51.100.9:${40_000 + i}`);
-    for (let i = 0; i < 30; i++) await from(`[2001:db8:9:9::${i.toString(16)}]:${40_000 + i}`);
-    expect((await from('198.51.100.9')).headers['x-ratelimit-remaining']).toBe('29');
-    expect((await from('2001:db8:9:9::1')).headers['x-ratelimit-remaining']).toBe('29');
   });
 
   it('ignores X-Forwarded-For unless TRUST_PROXY is set', async () => {

@@ -327,39 +327,29 @@ onEachEngine('idempotent requests', (kit) => {
 describe('the Idempotency-Key header', () => {
   const kit = useGateway(sqlite);
 
-  it.each([
-    '',
-    ' ',
-    'a b',
-    'é',
-    'x'.repeat(256),
-    '"',
-    '""',
-    '"a b"',
-    '"abc',
-    '"a"b"',
-    '"a\\b"',
-    `"${'x'.repeat(256)}"`,
-  ])('is rejected as %j', async (key) => {
-    const message = 'Idempotency-Key: must have 1 to 255 visible ASCII characters.';
-    const headers = { 'idempotency-key': key };
-    expectRefusal(
-      await send(kit.gateway, 'POST /store/orders', { body: '{}', headers }),
-      'VALIDATION_FAILED',
-      message,
-    );
-    expectQueryRefusal(
-      await query(kit.gateway, 'mutation { createOrder(input: {}) { id } }', undefined, { headers }),
-      'VALIDATION_FAILED',
-      message,
-    );
-    const both = await send(kit.gateway, 'POST /store/orders', { body: '{"quantity":0}', headers });
-    expectRefusal(
-      both,
-      'VALIDATION_FAILED',
-      `Idempotency-Key: must have 1 to 255 visible ASCII characters; quantity: must be an integer from 1 to 2147483647.`,
-    );
-  });
+  it.each([...['', 'a b', 'é', 'x'.repeat(256), '"abc', '"a\\b"', `"${'x'.repeat(256)}"`]])(
+    'is rejected as %j',
+    async (key) => {
+      const message = 'Idempotency-Key: must have 1 to 255 visible ASCII characters.';
+      const headers = { 'idempotency-key': key };
+      expectRefusal(
+        await send(kit.gateway, 'POST /store/orders', { body: '{}', headers }),
+        'VALIDATION_FAILED',
+        message,
+      );
+      expectQueryRefusal(
+        await query(kit.gateway, 'mutation { createOrder(input: {}) { id } }', undefined, { headers }),
+        'VALIDATION_FAILED',
+        message,
+      );
+      const both = await send(kit.gateway, 'POST /store/orders', { body: '{"quantity":0}', headers });
+      expectRefusal(
+        both,
+        'VALIDATION_FAILED',
+        `Idempotency-Key: must have 1 to 255 visible ASCII characters; quantity: must be an integer from 1 to 2147483647.`,
+      );
+    },
+  );
 
   it('is rejected if it is sent twice', async () => {
     const sent = await send(kit.gateway, 'POST /store/orders', {
