@@ -175,7 +175,7 @@ describe.runIf(binary)('failing MongoDB commands', () => {
     timeout: 60_000,
   }, async () => {
     await fail(['aggregate'], { errorCode: 50 });
-    const sent = await soon(query(gateway, '{ a: pets { totalCount } b: pets { nodes { name } } }'));
+    const sent = await soon(query(gateway, '{ a: pets { totalCount } b: pet(id: 1) { name } }'));
     expect(sent.status, sent.about).toBe(200);
     expect(sent.json.errors, sent.about).toMatchObject([
       { path: ['a', 'totalCount'], extensions: { code: 'QUERY_TOO_COMPLEX', status: 400 } },

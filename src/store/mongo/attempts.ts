@@ -27,82 +27,74 @@ const FIRST_PAUSE = 2;
 const MAX_PAUSE = 100;
 
 /** Runs writes individually or as one transaction. Conflicting writes are retried until the call times out. */
-export function createAttempts(database: Database) {
-  const { client, options, timeoutMs } = database;
-
-  const attemptUntil = (deadline: number, session?: ClientSession): Attempt => ({
-    session,
-    options: session ? { ...options, session } : options,
-    send: session ? inTurn() : (command) => command(),
-    written: new Set(),
-    deadline,
-    onSettled: [],
-  });
-
-  function throwIfLate(error: unknown, { deadline }: Attempt): void {
-    if (performance.now() > deadline) throw error;
-  }
-
-  async function make<T>(attempt: Attempt, work: (attempt: Attempt) => Promise<T>): Promise<T> {
+export function createAttempts({ client, options, timeoutMs }: Database) {
+  async function make<T>(
+    work: (attempt: Attempt) => Promise<T>,
+    deadline: number,
+    session?: ClientSession,
+  ): Promise<T> {
+    const attempt: Attempt = {
+      session,
+      options: session ? { ...options, session } : options,
+      send: session ? inTurn() : (command) => command(),
+      written: new Set(),
+      deadline,
+      onSettled: [],
+    };
+    const end = () => Promise.all(attempt.onSettled.map((step) => step()));
     try {
-      const result = await work(attempt);
-      await end(attempt);
+      const result = await (session ? commit(session, attempt, deadline, work) : work(attempt));
+      await end();
       return result;
     } catch (error) {
       // The write may have been carried out, so what it relies on must stay.
-      if (!isUnavailable(error)) await end(attempt);
+      if (!isUnavailable(error)) await end();
       throw error;
     }
   }
 
-  const end = (attempt: Attempt) => Promise.all(attempt.onSettled.map((step) => step()));
-
-  async function runAlone<T>(work: (attempt: Attempt) => Promise<T>, deadline: number): Promise<T> {
-    return await make(attemptUntil(deadline), work);
-  }
-
-  async function inTransaction<T>(work: (attempt: Attempt) => Promise<T>, deadline: number): Promise<T> {
-    return await client.withSession(async (session) => {
+  /** The driver's `withTransaction` would retry a commit later than a deletion may be carried out. */
+  async function commit<T>(
+    session: ClientSession,
+    attempt: Attempt,
+    deadline: number,
+    work: (attempt: Attempt) => Promise<T>,
+  ): Promise<T> {
+    const throwIfLate = (error: unknown) => {
+      if (performance.now() > attempt.deadline) throw error;
+    };
+    try {
       session.startTransaction({
         readConcern: { level: 'snapshot' },
         writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
         readPreference: 'primary',
         maxCommitTimeMS: timeoutMs,
       });
-      return await make(attemptUntil(deadline, session), async (attempt) => {
+      const result = await work(attempt);
+      throwIfLate(attempt.deadline < deadline ? new WriteConflict() : unavailable());
+      for (;;) {
         try {
-          const result = await work(attempt);
-          throwIfLate(attempt.deadline < deadline ? new WriteConflict() : unavailable(), attempt);
-          await commit(session, attempt);
+          await session.commitTransaction();
           return result;
         } catch (error) {
-          // A failed execution may leave reads behind.
-          await attempt.send(async () => {
-            if (session.inTransaction()) await session.abortTransaction().catch(() => {});
-          });
-          throw isTransient(error) && !isCommitUnknown(error) ? new WriteConflict({ cause: error }) : error;
+          if (!isCommitUnknown(error)) throw error;
+          throwIfLate(error);
         }
-      });
-    });
-  }
-
-  async function commit(session: ClientSession, attempt: Attempt): Promise<void> {
-    for (;;) {
-      try {
-        await session.commitTransaction();
-        return;
-      } catch (error) {
-        if (!isCommitUnknown(error)) throw error;
-        throwIfLate(error, attempt);
       }
+    } catch (error) {
+      // A failed execution may leave reads behind.
+      await attempt.send(async () => {
+        if (session.inTransaction()) await session.abortTransaction().catch(() => {});
+      });
+      throw isTransient(error) && !isCommitUnknown(error) ? new WriteConflict({ cause: error }) : error;
     }
   }
 
-  async function retryConflicts<T>(attemptUntilDeadline: (deadline: number) => Promise<T>): Promise<T> {
+  async function retryConflicts<T>(makeUntil: (deadline: number) => Promise<T>): Promise<T> {
     const deadline = performance.now() + timeoutMs;
     for (let lost = 0; ; lost += 1) {
       try {
-        return await attemptUntilDeadline(deadline);
+        return await makeUntil(deadline);
       } catch (error) {
         if (!(error instanceof WriteConflict)) throw error;
         const pause = Math.random() * Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** lost);
@@ -114,9 +106,10 @@ export function createAttempts(database: Database) {
 
   return {
     /** Runs a single-document write. */
-    run: (work) => retryConflicts((deadline) => runAlone(work, deadline)),
+    run: (work) => retryConflicts((deadline) => make(work, deadline)),
     /** Runs several writes atomically. Requires transactions. */
-    runTogether: (work) => retryConflicts((deadline) => inTransaction(work, deadline)),
+    runTogether: (work) =>
+      retryConflicts((deadline) => client.withSession((session) => make(work, deadline, session))),
   } satisfies Record<string, RunAttempts>;
 }
 

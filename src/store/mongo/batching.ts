@@ -12,14 +12,23 @@ interface Call<A, R> {
  * and most of a command's cost is fixed.
  *
  * @param run handles a batch and returns the results in order, or an error instead of one
+ * @param nameOf equal calls of a turn have the same name and share one result, which they must not modify
  * @param max maximum batch size
  */
 export function batch<A, R>(
   run: (all: readonly A[]) => Promise<readonly (R | Error)[]>,
-  max = 1_000,
+  { nameOf, max = 1_000 }: { nameOf?: (one: A) => string; max?: number } = {},
 ): (one: A) => Promise<R> {
-  const batchScheduleFn = (send: () => void) => void setImmediate(send);
-  const loader = new DataLoader<A, R>(run, { cache: false, maxBatchSize: max, batchScheduleFn });
+  const loader = new DataLoader<A, R, unknown>(run, {
+    cache: nameOf !== undefined,
+    ...(nameOf && { cacheKeyFn: nameOf }),
+    maxBatchSize: max,
+    batchScheduleFn: (send) =>
+      void setImmediate(() => {
+        loader.clearAll();
+        send();
+      }),
+  });
   return (one) => loader.load(one);
 }
 
@@ -54,27 +63,15 @@ export function gather<A, R>(
 
   return (name, one) =>
     new Promise((resolve, reject) => {
-      const call = { one, resolve, reject };
-      const known = waiting.get(name);
-      if (known) {
-        known.push(call);
-        return;
+      let calls = waiting.get(name);
+      if (!calls) {
+        const first: Call<A, R>[] = [];
+        waiting.set(name, first);
+        setImmediate(() => void serve(name, first));
+        calls = first;
       }
-      const calls = [call];
-      waiting.set(name, calls);
-      setImmediate(() => void serve(name, calls));
+      calls.push({ one, resolve, reject });
     });
-}
-
-/** Shares one result between equal reads made within one turn of the event loop. Callers must not modify it. */
-export function dedupe<R>(): (name: string, read: () => Promise<R>) => Promise<R> {
-  const together = batch<[name: string, read: () => Promise<R>], R>(async (all) => {
-    const shared = new Map<string, Promise<R>>();
-    for (const [name, read] of all) if (!shared.has(name)) shared.set(name, read());
-    // Each call waits for its own read alone.
-    return all.map(([name]) => shared.get(name) as unknown as R);
-  });
-  return (name, read) => together([name, read]);
 }
 
 /**

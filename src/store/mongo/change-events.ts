@@ -7,9 +7,8 @@ import type {
 } from 'mongodb';
 import { type AnyRecord, type Fields, inputFields } from '../../foundation/record.ts';
 import { type EventType, eventTypesOf, type StoredEvent, updateTypeOf } from '../events.ts';
-import { SNAPSHOT } from './changes.ts';
 import { CREATED_VERSION, toId } from './collection.ts';
-import { DocumentCodec } from './documents.ts';
+import { DocumentCodec, SNAPSHOT } from './documents.ts';
 
 /** The kinds of change events we use. */
 export type Change = ChangeStreamInsertDocument | ChangeStreamUpdateDocument | ChangeStreamDeleteDocument;

@@ -1,4 +1,4 @@
-import type { Document, IndexDescription } from 'mongodb';
+import type { Collection, Document, Filter, FindOptions, IndexDescription } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
 
 /** A collection, its validator and its indexes. The interface's own rules are checked much earlier. */
@@ -73,14 +73,9 @@ export const dateOf = (time: number | undefined): Date | undefined =>
  */
 export const [CREATED_VERSION, IMPORTED_VERSION] = [0, 1];
 
-/** Common fields of all record documents. */
-export interface RecordDocument {
-  _id: Key;
-  version: Version;
-  /** The snapshot left by the last update (`changes.ts`). */
-  written?: Document;
-}
-
-/** A schema of these properties and the common ones. */
-export const recordSchema = (properties: Record<string, Document>): Document =>
-  objectSchema({ _id: ID, ...properties, version: INTEGER, 'written?': { bsonType: 'object' } });
+/** Whether a collection has a document that matches. */
+export const exists = async <D extends Document>(
+  collection: Collection<D>,
+  filter: Filter<D>,
+  options: FindOptions,
+): Promise<boolean> => (await collection.findOne(filter, { ...options, projection: { _id: 1 } })) !== null;

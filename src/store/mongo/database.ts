@@ -39,8 +39,6 @@ export interface Database {
   readonly transactions: boolean;
   /** Runs a method of the port: prepares the database first, enforces the timeout and translates errors. */
   execute<T>(work: () => Promise<T>): Promise<T>;
-  /** Another client for the same database, without a socket timeout. */
-  clientWithoutTimeout(): MongoClient;
 }
 
 /** Creates whatever is missing in the database. @returns whether a validator was changed */
@@ -60,7 +58,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   const hasOption = (name: string) => new RegExp(`[?&]${name}=`, 'i').test(settings.uri);
   // The driver's own timeoutMS has no effect (7.8). So each stage has its own limit, and `execute` enforces
   // one for the whole call.
-  const clientOptions = {
+  const client = new MongoClient(settings.uri, {
     appName: 'petstore-graphql-gateway',
     useBigInt64: true,
     ignoreUndefined: true,
@@ -78,8 +76,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     waitQueueTimeoutMS: timeoutMs,
     socketTimeoutMS: timeoutMs,
     monitorCommands: settings.monitorCommands ?? false,
-  } as const;
-  const client = new MongoClient(settings.uri, clientOptions);
+  });
   const db = client.db();
   const options = { maxTimeMS: timeoutMs };
   const serverClock = new ServerClock(
@@ -150,7 +147,5 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
       return transactions;
     },
     execute,
-    clientWithoutTimeout: () =>
-      new MongoClient(settings.uri, { ...clientOptions, socketTimeoutMS: 0, minPoolSize: 0, maxPoolSize: 1 }),
   };
 }

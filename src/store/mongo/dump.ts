@@ -19,14 +19,13 @@ import { DAY } from '../usage.ts';
 import { mongoApiKeys } from './api-keys.ts';
 import { createAttempts } from './attempts.ts';
 import { createChangeEvents } from './change-events.ts';
-import { reservationOf } from './chosen-ids.ts';
-import { IMPORTED_VERSION, type RecordDocument, toKey } from './collection.ts';
+import { exists, IMPORTED_VERSION, toKey } from './collection.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
-import { DocumentCodec } from './documents.ts';
-import { isDuplicateKey } from './errors.ts';
+import { DocumentCodec, type RecordDocument } from './documents.ts';
+import { ignoreDuplicate } from './errors.ts';
 import { mongoEvents } from './events.ts';
 import { createFolding } from './folding.ts';
-import { type CounterDocument, countersCollection, createIdSequences } from './ids.ts';
+import { type CounterDocument, countersCollection, prepareIds, reservationOf } from './ids.ts';
 import { progressOf, refuseUnfinishedImport } from './import-progress.ts';
 import { prepareLayout } from './layout.ts';
 import { mongoDocuments } from './trusted-documents.ts';
@@ -45,7 +44,7 @@ const USAGE_KEPT = 3 * DAY;
 export async function openMongoDump(settings: MongoOptions, mode: 'export' | 'import'): Promise<Dump> {
   const database: Database = connectTo(settings, async (hello) => {
     const changed = await prepareLayout(database, settings.records, hello, () => {});
-    await createIdSequences(database).prepare(settings.records);
+    await prepareIds(database, settings.records);
     // Records that are imported come with their names folded.
     if (mode === 'import') await names.prepare();
     return changed;
@@ -92,15 +91,13 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
   /** Those that are there already were added before the import was interrupted. */
   async function insert(name: string, documents: readonly Document[]): Promise<void> {
     if (documents.length === 0) return;
-    try {
-      await db.collection<Document>(name).insertMany(documents as Document[], { ...options, ordered: false });
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-    }
+    await db
+      .collection<Document>(name)
+      .insertMany(documents as Document[], { ...options, ordered: false })
+      .catch(ignoreDuplicate);
   }
 
-  const isEmpty = async (name: string) =>
-    (await db.collection(name).findOne({}, { ...options, projection: { _id: 1 } })) === null;
+  const isEmpty = async (name: string) => !(await exists(db.collection(name), {}, options));
 
   const recordPart = (record: AnyRecord): DumpPart => {
     const codec = new DocumentCodec(record);

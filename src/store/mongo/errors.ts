@@ -1,17 +1,4 @@
-import {
-  MongoClientClosedError,
-  MongoError,
-  MongoExpiredSessionError,
-  MongoNetworkError,
-  MongoNotConnectedError,
-  MongoOperationTimeoutError,
-  MongoServerClosedError,
-  MongoServerError,
-  MongoServerSelectionError,
-  MongoStalePrimaryError,
-  MongoTopologyClosedError,
-  MongoWriteConcernError,
-} from 'mongodb';
+import { MongoError, MongoServerError } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 
 /** A concurrent write changed what this attempt had read. Nothing was written, and another attempt may succeed. */
@@ -21,24 +8,23 @@ export class WriteConflict extends Error {
   }
 }
 
-const UNAVAILABLE_CLASSES = [
-  MongoNetworkError,
-  MongoServerSelectionError,
-  MongoOperationTimeoutError,
-  MongoWriteConcernError,
-  MongoServerClosedError,
-  MongoTopologyClosedError,
-  MongoClientClosedError,
-  MongoNotConnectedError,
-  MongoExpiredSessionError,
-  MongoStalePrimaryError,
-];
-
-/** Classes that the driver throws but does not export. */
+/** Classes of errors of the driver itself, some of which it does not export. */
 const UNAVAILABLE_NAMES = new Set([
+  'MongoClientClosedError',
+  'MongoExpiredSessionError',
+  'MongoNetworkError',
+  'MongoNetworkTimeoutError',
+  'MongoNotConnectedError',
+  'MongoOperationTimeoutError',
   'MongoPoolClearedError',
   'MongoPoolClosedError',
+  'MongoServerClosedError',
+  'MongoServerSelectionError',
+  'MongoStalePrimaryError',
+  'MongoTopologyClosedError',
   'MongoWaitQueueTimeoutError',
+  'MongoWriteConcernError',
+  'PoolClearedOnNetworkError',
 ]);
 
 /** Labels of transient errors. When they get here, the driver's own retries have failed. */
@@ -83,7 +69,6 @@ const UNAVAILABLE_CODES = new Set<unknown>([
 /** Whether the database could not be reached or did not respond in time, so that the call may succeed later. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
-  if (UNAVAILABLE_CLASSES.some((type) => error instanceof type)) return true;
   if (UNAVAILABLE_NAMES.has(error.name)) return true;
   if (UNAVAILABLE_LABELS.some((label) => error.hasErrorLabel(label))) return true;
   return UNAVAILABLE_CODES.has(error.code);
@@ -100,6 +85,11 @@ const hasCode =
 
 /** Whether a document with this key already exists. */
 export const isDuplicateKey = hasCode(11000);
+
+/** For writes that another instance may have made first. */
+export function ignoreDuplicate(error: unknown): void {
+  if (!isDuplicateKey(error)) throw error;
+}
 
 /** Whether the collection's validator refused the document. */
 export const isInvalidDocument = hasCode(121);

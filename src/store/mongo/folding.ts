@@ -1,32 +1,14 @@
 import type { AnyBulkWriteOperation, Document } from 'mongodb';
 import { folded, UNICODE_VERSION } from '../../foundation/folded.ts';
-import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
 import { Folding, STEP } from '../folding.ts';
-import { isFolded } from '../order.ts';
 import { LAYOUT_COLLECTION, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey } from './errors.ts';
-import { sortProperty } from './searched-page.ts';
-
-/** A field that is ordered by the folded form in another property. */
-export interface FoldedField {
-  field: string;
-  property: string;
-}
-
-export const foldedFieldsOf = ({ fields, sorts }: AnyRecord): readonly FoldedField[] =>
-  Object.entries(fields as Fields).flatMap(([field, declaration]) =>
-    sorts.includes(field) && isFolded(declaration)
-      ? { field, property: sortProperty(field, declaration) }
-      : [],
-  );
+import { foldedFieldsOf } from './documents.ts';
+import { ignoreDuplicate } from './errors.ts';
 
 /** Unicode versions have one decimal. */
 const CURRENT = Math.round(UNICODE_VERSION * 10);
-
-const ignoreDuplicate = (error: unknown): void => {
-  if (!isDuplicateKey(error)) throw error;
-};
 
 /** The names in the documents of records, and how to find those to fold. */
 export function createFolding({ db, options }: Database, records: readonly AnyRecord[]) {
@@ -38,18 +20,20 @@ export function createFolding({ db, options }: Database, records: readonly AnyRe
   const folding = new Folding({
     async fold(record, after) {
       const fields = foldedFieldsOf(record);
-      const names = fields.flatMap(({ field, property }) => [field, property]);
+      const names = fields.flat();
       const collection = db.collection<Document>(record.plural);
       const documents = await collection
         .find<Document>({ _id: { $gt: toKey(after) } } as never, {
           ...options,
-          ...{ sort: { _id: 1 }, limit: STEP, batchSize: STEP + 1 },
+          sort: { _id: 1 },
+          limit: STEP,
+          batchSize: STEP + 1,
           projection: Object.fromEntries(names.map((name) => [name, 1])),
         })
         .toArray();
       const updates: AnyBulkWriteOperation<Document>[] = [];
       for (const document of documents) {
-        for (const { field, property } of fields) {
+        for (const [field, property] of fields) {
           const value = folded(document[field]);
           // Only while it still has this name. No event: the update leaves the version and the snapshot alone.
           if (document[property] !== value)

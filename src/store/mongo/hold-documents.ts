@@ -41,7 +41,7 @@ export interface Mark {
 export type HoldDocuments = ReturnType<typeof createHoldDocuments>;
 
 /** Atomic updates of holds and marks. `name` is the parent, `id` a hold, `by` a deleter. */
-export function createHoldDocuments({ db, options, timeoutMs }: Database) {
+export function createHoldDocuments({ db, options }: Database) {
   const documents = db.collection<HoldDocument>(holdsCollection.name);
 
   /** Updates the document of a parent, creating it if needed. @returns the updated document */
@@ -49,31 +49,22 @@ export function createHoldDocuments({ db, options, timeoutMs }: Database) {
     filter: Filter<HoldDocument> & { _id: string },
     update: Document,
   ): Promise<HoldDocument> {
-    for (const deadline = performance.now() + timeoutMs; ; ) {
-      try {
-        const touched = await documents.findOneAndUpdate(
-          filter,
-          { ...update, $currentDate: { ...update.$currentDate, at: true } },
-          { ...options, upsert: true, returnDocument: 'after' },
-        );
-        if (touched) return touched;
-      } catch (error) {
-        // A concurrent insert, unless the filter has more than the _id and did not match.
-        if (!isDuplicateKey(error) || Object.keys(filter).length > 1) throw error;
-      }
-      if (performance.now() > deadline) throw new WriteConflict();
-    }
+    const change = { ...update, $currentDate: { ...update.$currentDate, at: true } };
+    const settings = { ...options, upsert: true, returnDocument: 'after' } as const;
+    const document = await documents.findOneAndUpdate(filter, change, settings);
+    if (!document) throw new WriteConflict();
+    return document;
   }
 
   const emptied = { holders: { $in: [{}, null] }, closing: { $exists: false } } as Filter<HoldDocument>;
   /** Removes holds and marks, and documents left empty. */
-  const remove = batch<[string, AnyBulkWriteOperation<HoldDocument>], void>(async (all) => {
-    const names = [...new Set(all.map(([name]) => name))];
+  const remove = batch<{ filter: { _id: string }; field: string }, void>(async (all) => {
+    const operations = all.map(({ filter, field }) => ({
+      updateOne: { filter, update: { $unset: { [field]: true } } },
+    })) as AnyBulkWriteOperation<HoldDocument>[];
+    const names = [...new Set(all.map(({ filter }) => filter._id))];
     await documents.bulkWrite(
-      [
-        ...all.map(([, operation]) => operation),
-        { deleteMany: { filter: { _id: { $in: names }, ...emptied } } },
-      ],
+      [...operations, { deleteMany: { filter: { _id: { $in: names }, ...emptied } } }],
       options,
     );
     return all.map(() => undefined);
@@ -82,26 +73,18 @@ export function createHoldDocuments({ db, options, timeoutMs }: Database) {
   return {
     /** @returns whether the parent is marked for deletion */
     async acquire(name: string, id: string): Promise<boolean> {
-      const update = { $currentDate: { [`holders.${id}`]: true } };
-      const { holders, closing } = await upsert({ _id: name }, update);
+      const { holders, closing } = await upsert({ _id: name }, { $currentDate: { [`holders.${id}`]: true } });
       const now = holders![id]!.getTime();
       return closing !== undefined && now - closing.at.getTime() < MARK_TTL;
     },
 
-    release: (name: string, id: string): Promise<void> =>
-      remove([
-        name,
-        { updateOne: { filter: { _id: name }, update: { $unset: { [`holders.${id}`]: true } } as Document } },
-      ]),
+    release: (_id: string, id: string): Promise<void> => remove({ filter: { _id }, field: `holders.${id}` }),
 
     /** @returns null if the parent already has a mark */
-    async mark(name: string, by: string): Promise<Mark | null> {
+    async mark(_id: string, by: string): Promise<Mark | null> {
       const update = { $set: { 'closing.by': by }, $currentDate: { 'closing.at': true } };
       try {
-        const { closing, holders = {} } = await upsert(
-          { _id: name, closing: { $exists: false } } as never,
-          update,
-        );
+        const { closing, holders = {} } = await upsert({ _id, closing: { $exists: false } } as never, update);
         return { ...closing!, holders };
       } catch (error) {
         if (!isDuplicateKey(error)) throw error;
@@ -112,20 +95,11 @@ export function createHoldDocuments({ db, options, timeoutMs }: Database) {
     /** The mark of a parent and whether it has expired. */
     async markOf(name: string): Promise<{ by: string; isExpired: boolean } | undefined> {
       const { closing, at } = await upsert({ _id: name }, {});
-      if (!closing) return undefined;
-      return { by: closing.by, isExpired: at!.getTime() - closing.at.getTime() >= MARK_TTL };
+      return closing && { by: closing.by, isExpired: at!.getTime() - closing.at.getTime() >= MARK_TTL };
     },
 
-    removeMark: (name: string, by: string): Promise<void> =>
-      remove([
-        name,
-        {
-          updateOne: {
-            filter: { _id: name, 'closing.by': by } as never,
-            update: { $unset: { closing: true } } as Document,
-          },
-        },
-      ]),
+    removeMark: (_id: string, by: string): Promise<void> =>
+      remove({ filter: { _id, 'closing.by': by } as never, field: 'closing' }),
 
     async holdersOf(name: string): Promise<Record<string, Date>> {
       const document = await documents.findOne({ _id: name }, { ...options, projection: { holders: 1 } });

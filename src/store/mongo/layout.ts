@@ -1,11 +1,11 @@
-import type { Collection, CreateCollectionOptions, Document } from 'mongodb';
+import type { CreateIndexesOptions, Document } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { OnMigrated } from '../store.ts';
 import { apiKeysCollection } from './api-keys.ts';
 import { type CollectionDefinition, INTEGER, LAYOUT_COLLECTION, objectSchema, STRING } from './collection.ts';
 import type { Database } from './database.ts';
 import { collectionOf } from './documents.ts';
-import { isDuplicateKey, isNamespaceTaken, isUnauthorized } from './errors.ts';
+import { ignoreDuplicate, isNamespaceTaken, isUnauthorized } from './errors.ts';
 import { holdsCollection } from './hold-documents.ts';
 import { idempotencyCollection } from './idempotency.ts';
 import { countersCollection } from './ids.ts';
@@ -93,21 +93,20 @@ export async function prepareLayout(
     const info = existing.get(definition.name);
     if (info) changed = (await adaptValidator(database, definition, info)) || changed;
     else await createCollection(database, definition);
+    if (definition.indexes.length > 0) await createIndexes(database, definition, !info);
   }
-  await createIndexes(database, collections, existing.size > 0);
-  if (recorded?.version !== LAYOUT) await recordLayout(layouts, options);
+  if (recorded?.version !== LAYOUT)
+    await layouts
+      .updateOne({ _id: 'layout' }, { $max: { version: LAYOUT } }, { ...options, upsert: true })
+      .catch(ignoreDuplicate);
   const from = recorded?.version ?? (existing.size > 0 ? 1 : LAYOUT);
   if (from !== LAYOUT) onMigrated({ from, to: LAYOUT });
   return changed;
 }
 
 async function createCollection({ db }: Database, { name, schema }: CollectionDefinition): Promise<void> {
-  const settings: CreateCollectionOptions = {
-    validator: { $jsonSchema: schema },
-    validationAction: 'error',
-  };
   try {
-    await db.createCollection(name, settings);
+    await db.createCollection(name, { validator: { $jsonSchema: schema }, validationAction: 'error' });
   } catch (error) {
     // Another instance created it first, with the same validator.
     if (!isNamespaceTaken(error)) throw error;
@@ -157,41 +156,14 @@ function accepts(theirs: Document | undefined, ours: Document): boolean {
 const canonical = (document: unknown): string =>
   JSON.stringify(document, (_, value) => (typeof value === 'bigint' ? Number(value) : value)) ?? '';
 
-/** Uses a client without a timeout, because indexing a large collection can take long. */
-async function createIndexes(
-  database: Database,
-  collections: readonly CollectionDefinition[],
-  isExisting: boolean,
-): Promise<void> {
-  const missing: CollectionDefinition[] = [];
-  for (const definition of collections) {
-    if (definition.indexes.length === 0) continue;
-    const there = isExisting ? await database.db.collection(definition.name).indexes() : [];
-    const keys = there.map(({ key }) => keyName(key));
-    const indexes = definition.indexes.filter(({ key }) => !keys.includes(keyName(key)));
-    if (indexes.length > 0) missing.push({ ...definition, indexes });
-  }
-  if (missing.length === 0) return;
-  const client = database.clientWithoutTimeout();
-  try {
-    for (const { name, indexes } of missing) await client.db().collection(name).createIndexes(indexes);
-  } finally {
-    await client.close();
-  }
+/** Indexing a large collection can take longer than any call may. */
+const WITHOUT_TIMEOUT = { socketTimeoutMS: 0 } as CreateIndexesOptions;
+
+async function createIndexes({ db }: Database, { name, indexes }: CollectionDefinition, isNew: boolean) {
+  const existing = isNew ? [] : await db.collection(name).indexes();
+  const keys = existing.map(({ key }) => keyName(key));
+  const missing = indexes.filter(({ key }) => !keys.includes(keyName(key)));
+  if (missing.length > 0) await db.collection(name).createIndexes(missing, WITHOUT_TIMEOUT);
 }
 
-const keyName = (key: unknown): string =>
-  Object.entries(key as Document)
-    .flat()
-    .join();
-
-async function recordLayout(
-  layouts: Collection<LayoutDocument>,
-  options: Database['options'],
-): Promise<void> {
-  try {
-    await layouts.updateOne({ _id: 'layout' }, { $max: { version: LAYOUT } }, { ...options, upsert: true });
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-  }
-}
+const keyName = (key: unknown): string => Object.entries(key as Document).join();

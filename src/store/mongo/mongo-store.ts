@@ -5,14 +5,14 @@ import type { Table } from '../table.ts';
 import { mongoApiKeys } from './api-keys.ts';
 import { type Attempt, createAttempts } from './attempts.ts';
 import { createChangeEvents } from './change-events.ts';
-import { createChosenIds } from './chosen-ids.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { isUnavailable } from './errors.ts';
 import { mongoEvents } from './events.ts';
 import { createFolding } from './folding.ts';
+import { createHoldDocuments } from './hold-documents.ts';
 import { createHolds } from './holds.ts';
 import { mongoIdempotency } from './idempotency.ts';
-import { createIdSequences } from './ids.ts';
+import { prepareIds } from './ids.ts';
 import { refuseUnfinishedImport } from './import-progress.ts';
 import { prepareLayout } from './layout.ts';
 import { MongoTable } from './table.ts';
@@ -41,12 +41,11 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   const database: Database = connectTo(settings, async (hello) => {
     const changed = await prepareLayout(database, records, hello, settings.onMigrated ?? (() => {}));
     await refuseUnfinishedImport(database);
-    await ids.prepare(records);
+    await prepareIds(database, records);
     await prepareNames();
     return changed;
   });
-  const ids = createIdSequences(database);
-  const holds = createHolds(database);
+  const holds = createHolds(database, createHoldDocuments(database));
   const { folding, prepare: prepareNames } = createFolding(database, records);
   try {
     await database.execute(() => Promise.resolve());
@@ -57,13 +56,12 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     }
   }
   const attempts = createAttempts(database);
-  const isStored = (record: AnyRecord) => records.includes(record);
+  const context = { database, holds, folding, records };
   const all: MongoTable[] = [];
   /** By record. */
   const executing: Table<AnyRecord>[] = [];
   for (const record of records) {
-    const chosenIds = record.choosesId ? createChosenIds(database, ids, record.plural) : undefined;
-    const table = new MongoTable(database, record, { holds, ids, chosenIds, folding, isStored });
+    const table = new MongoTable(context, record);
     all[record.index] = table;
     const { cached, ...reads } = table.reads();
     const methods = { ...reads, ...table.writes(attempts.run) } as unknown as Methods;

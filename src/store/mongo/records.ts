@@ -8,10 +8,10 @@ import type { Folding } from '../folding.ts';
 import { MAX_COUNTED, windowOf } from '../indexes.ts';
 import type { Page, PageRequest, TableReads } from '../table.ts';
 import type { Attempt } from './attempts.ts';
-import { batch, dedupe, limitConcurrency, singleFlight } from './batching.ts';
-import { type Key, type RecordDocument, toId, toKey } from './collection.ts';
+import { batch, limitConcurrency, singleFlight } from './batching.ts';
+import { type Key, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
-import type { DocumentCodec } from './documents.ts';
+import type { DocumentCodec, RecordDocument } from './documents.ts';
 import { isTimeExpired } from './errors.ts';
 import { isList, type ListConditions, SearchedPage, searchOfPrefix } from './searched-page.ts';
 
@@ -26,7 +26,6 @@ const MAX_IDS = 1_000;
 /** Maximum pages per parent in one command. */
 const MAX_LOOKUPS = 50;
 
-type Records = (EventRecord | null)[];
 type Pages = Page<EventRecord>[];
 
 /** The field of the child with the parent's key, and the parents. */
@@ -35,11 +34,9 @@ interface OfParents {
   ids: readonly Id[];
 }
 
-/** A request for one page per parent. */
-interface PagesOfParents {
-  /** Identifies equal requests. */
-  name: string;
-  parents: OfParents;
+/** A request for a page of a list, or for one per parent. */
+interface PagesRequest {
+  parents?: OfParents | undefined;
   conditions: ListConditions;
   request: PageRequest;
 }
@@ -59,12 +56,17 @@ export class RecordReads implements TableReads<AnyRecord> {
   readonly #folding: Folding;
   readonly #options: Database['options'];
   readonly #send: Attempt['send'];
-  readonly #findTogether = batch<readonly Id[], ReadonlyMap<Id, EventRecord>>(async (all) => {
-    const records = await this.#find(all.length === 1 ? all[0]! : all.flat());
+  readonly #find = batch<readonly Id[], ReadonlyMap<Id, EventRecord>>(async (all) => {
+    const records = await this.#recordsOf([...new Set(all.flat())]);
     return all.map(() => records);
   });
-  readonly #pages = dedupe<Pages>();
-  readonly #pagesOfParents = batch<PagesOfParents, Pages>(async (all) => this.#readPagesOfParents(all));
+  readonly #page = batch<PagesRequest, Pages>(
+    // A promise each, so that one that fails does not affect the others.
+    async (all) => all.map(async (request) => [await this.#readPage(request)]) as unknown as Pages[],
+    { nameOf: cacheKey },
+  );
+  /** By parents. A document may request a hundred pages of one parent by aliases. */
+  readonly #pagesOfParents = new Map<string, (request: PagesRequest) => Promise<Pages>>();
   readonly #counts = singleFlight<Counted>();
   readonly #counting = limitConcurrency<Counted>(MAX_COUNTS);
   readonly #lastCounts = new WeakMap<Meter, Promise<unknown>>();
@@ -88,20 +90,14 @@ export class RecordReads implements TableReads<AnyRecord> {
 
   readonly byIds = async (ids: readonly Id[]): Promise<never[]> => {
     if (ids.length === 0) return [];
-    const records = await (ids.length > MAX_IDS ? this.#find(ids) : this.#findTogether(ids));
-    return ids.map((id): Records[number] => records.get(id) ?? null) as never[];
+    const records = await this.#find(ids);
+    return ids.map((id): EventRecord | null => records.get(id) ?? null) as never[];
   };
 
   readonly cached = () => undefined;
 
-  readonly page = async (filter: object, request: PageRequest, meter?: Meter): Promise<never> => {
-    const conditions = this.#conditionsOf(filter, request);
-    if (!conditions) return NO_PAGE as never;
-    const [page] = await bounded(conditions, request, meter, 1, (request) =>
-      this.#pages(cacheKey([conditions, request]), async () => [await this.#readPage(conditions, request)]),
-    );
-    return page as never;
-  };
+  readonly page = async (filter: object, request: PageRequest, meter?: Meter): Promise<never> =>
+    (await this.#pages(filter, request, undefined, meter))[0] as never;
 
   readonly pagesByParent = async (
     field: string,
@@ -109,15 +105,7 @@ export class RecordReads implements TableReads<AnyRecord> {
     filter: object,
     request: PageRequest,
     meter?: Meter,
-  ): Promise<never[]> => {
-    const conditions = this.#conditionsOf(filter, request);
-    if (!conditions || ids.length === 0) return ids.map(() => NO_PAGE) as never[];
-    const parents = { field, ids };
-    return (await bounded(conditions, request, meter, ids.length, (request) => {
-      const name = cacheKey([parents, conditions, request]);
-      return this.#pagesOfParents({ name, parents, conditions, request });
-    })) as never[];
-  };
+  ): Promise<never[]> => (await this.#pages(filter, request, { field, ids }, meter)) as never[];
 
   readonly count = async (filter: object, meter?: Meter): Promise<number> =>
     (await this.#countsOf(filter, undefined, meter))[0]!;
@@ -148,126 +136,110 @@ export class RecordReads implements TableReads<AnyRecord> {
     return { where, prefix };
   }
 
-  async #find(ids: readonly Id[]): Promise<ReadonlyMap<Id, EventRecord>> {
+  async #recordsOf(ids: readonly Id[]): Promise<ReadonlyMap<Id, EventRecord>> {
     const { projection, toRecord } = this.#codec;
-    const wanted = [...new Set(ids)];
     const records = new Map<Id, EventRecord>();
-    if (wanted.length === 1) {
-      const document = await this.#send(() =>
-        this.#collection.findOne({ _id: toKey(wanted[0]!) }, { ...this.#options, projection }),
-      );
-      if (document) records.set(wanted[0]!, toRecord(document));
-      return records;
-    }
-    for (let i = 0; i < wanted.length; i += MAX_IDS) {
-      const some = wanted.slice(i, i + MAX_IDS);
-      const options = { ...this.#options, projection, batchSize: some.length + 1 };
-      const documents = await this.#send(() =>
-        this.#collection.find({ _id: { $in: some.map(toKey) } }, options).toArray(),
-      );
+    for (let i = 0; i < ids.length; i += MAX_IDS) {
+      const keys = ids.slice(i, i + MAX_IDS).map(toKey);
+      const _id = keys.length === 1 ? keys[0]! : { $in: keys };
+      const options = { ...this.#options, projection, batchSize: keys.length + 1 };
+      const documents = await this.#send(() => this.#collection.find({ _id }, options).toArray());
       for (const document of documents) records.set(toId(document._id), toRecord(document));
     }
     return records;
   }
 
-  /** One search usually suffices: a second reads the absent values after the others, or where a search ended. */
-  async #readPage(conditions: ListConditions, request: PageRequest): Promise<Page<EventRecord>> {
-    const { projection, toRecord } = this.#codec;
-    const page = new SearchedPage(this.#record, conditions, request);
-    const options = { ...this.#options, batchSize: page.limit + 2 };
-    const all: Document[] = [];
-    for (const search of page.searches) {
-      const { match, sort, hint } = search;
-      const hinted = { ...options, ...(hint && { hint }) };
-      const { matching, end } = page.pipelines(search, projection);
-      const exact = { ...hinted, projection, sort, limit: page.limit + 1 };
-      const rows = await this.#send(() =>
-        end
-          ? this.#collection.aggregate<Document>(matching, hinted).toArray()
-          : this.#collection.find<Document>(match, exact).toArray(),
-      );
-      all.push(...rows);
-      if (page.isFull(all)) break;
-      const [last] = end ? await this.#send(() => this.#collection.aggregate(end, hinted).toArray()) : [];
-      if (last) return page.toPage(all, last, toRecord);
-    }
-    return page.toPage(all, undefined, toRecord);
+  /**
+   * Reads a page of a list, or one per parent, within what is left to examine. Others may be read meanwhile, so
+   * what these may examine is spent before, and what they did not is given back.
+   */
+  async #pages(
+    filter: object,
+    request: PageRequest,
+    parents: OfParents | undefined,
+    meter: Meter | undefined,
+  ): Promise<Pages> {
+    const conditions = this.#conditionsOf(filter, request);
+    const number = parents?.ids.length ?? 1;
+    if (!conditions || number === 0) return Array(number).fill(NO_PAGE);
+    const read = (request: PageRequest) =>
+      (parents ? this.#loaderOf(parents) : this.#page)({ parents, conditions, request });
+    if (!meter || (!conditions.prefix && !request.order)) return await read(request);
+    const examine = windowOf(request, meter, number);
+    meter.spend('indexEntries', number * examine);
+    const pages = await read({ ...request, examine });
+    for (const { items, end } of pages) meter.spend('indexEntries', (end ? examine : items.length) - examine);
+    return pages;
   }
 
-  /**
-   * Combines requests for the same parents: a document may request a hundred pages of one parent by aliases.
-   *
-   * @returns a promise per request, so that a failed command does not affect the others
-   */
-  #readPagesOfParents(all: readonly PagesOfParents[]): Pages[] {
-    const read = new Map<string, Promise<Pages>>();
-    const groups = new Map<string, Map<string, PagesOfParents>>();
-    for (const one of all) {
-      const parents = cacheKey(one.parents);
-      groups.set(parents, (groups.get(parents) ?? new Map()).set(one.name, one));
+  /** Combines requests for pages of these parents. */
+  #loaderOf(parents: OfParents): (request: PagesRequest) => Promise<Pages> {
+    const name = cacheKey(parents);
+    let loader = this.#pagesOfParents.get(name);
+    if (!loader) {
+      const lookUp = (all: readonly PagesRequest[]) => {
+        this.#pagesOfParents.delete(name);
+        return this.#lookUp(parents, all);
+      };
+      loader = batch(lookUp, { nameOf: cacheKey, max: MAX_LOOKUPS });
+      this.#pagesOfParents.set(name, loader);
     }
-    for (const group of groups.values()) {
-      const wanted = [...group.values()];
-      for (let i = 0; i < wanted.length; i += MAX_LOOKUPS) {
-        const some = wanted.slice(i, i + MAX_LOOKUPS);
-        const pages = this.#lookUp(some);
-        for (const [n, { name }] of some.entries())
-          read.set(
-            name,
-            pages.then((all) => all[n]!),
-          );
-      }
-    }
-    return all.map(({ name }) => read.get(name) as unknown as Pages);
+    return loader;
+  }
+
+  #readPage({ conditions, request }: PagesRequest): Promise<Page<EventRecord>> {
+    const page = new SearchedPage(this.#record, this.#codec, conditions, request);
+    return page.read((n, name) => {
+      const { hint, [name]: pipeline } = page.searches[n]!;
+      const options = { ...this.#options, ...(hint && { hint }), batchSize: request.limit + 2 };
+      return this.#send(() => this.#collection.aggregate(pipeline!, options).toArray());
+    });
   }
 
   /**
    * Reads one page per parent. The aggregation starts at the parents' collection: on a sharded cluster each
    * shard then handles its own parents, and lookups target only shards that can have the children.
    *
-   * @param all requests for the same parents. @returns for each request, one page per parent
+   * @returns for each request, one page per parent
    */
-  async #lookUp(all: readonly PagesOfParents[]): Promise<Pages[]> {
-    const { toRecord, projection } = this.#codec;
-    const { field, ids } = all[0]!.parents;
+  async #lookUp({ field, ids }: OfParents, all: readonly PagesRequest[]): Promise<Pages[]> {
     const { parent, holds } = referencesOf(this.#record).find((reference) => reference.field === field)!;
     const wanted = [...new Set(ids)];
-    const searched = all.map(
-      ({ conditions, request }) => new SearchedPage(this.#record, conditions, request),
+    const requested = all.map(
+      ({ conditions, request }) => new SearchedPage(this.#record, this.#codec, conditions, request),
     );
-    const lookups = searched.flatMap((page, n) =>
-      page.searches.flatMap((search, i): [as: string, pipeline: Document[]][] => {
-        const { matching, end } = page.pipelines(search, projection);
-        return [
-          [`matching${n}_${i}`, matching],
-          ...(end ? [[`end${n}_${i}`, end] as [string, Document[]]] : []),
-        ];
-      }),
+    const lookups = requested.flatMap(({ searches }, n) =>
+      searches.flatMap(({ matching, end }, i) => [
+        { as: `matching${n}_${i}`, pipeline: matching },
+        ...(end ? [{ as: `end${n}_${i}`, pipeline: end }] : []),
+      ]),
     );
     const from = this.#record.plural;
     const pipeline = [
       { $match: { _id: { $in: wanted.map(toKey) } } },
       { $project: { _id: 1 } },
       // With localField and pipeline, each parent gets an ordered index scan that stops at the limit.
-      ...lookups.map(([as, pipeline]) => ({
-        $lookup: { from, localField: '_id', foreignField: field, pipeline, as },
-      })),
+      ...lookups.map((lookup) => ({ $lookup: { from, localField: '_id', foreignField: field, ...lookup } })),
     ];
-    const parents = this.#db.collection<{ _id: Key }>(parent.plural);
+    const parents = this.#db.collection(parent.plural);
     const rows = await this.#send(() =>
-      parents.aggregate<{ _id: Key }>(pipeline, { ...this.#options, batchSize: wanted.length + 1 }).toArray(),
+      parents.aggregate(pipeline, { ...this.#options, batchSize: wanted.length + 1 }).toArray(),
     );
+    const rowOf = new Map(rows.map((row) => [toId(row._id), row]));
+    const pageOf = (id: Id, n: number): Promise<Page<EventRecord>> | Page<never> => {
+      const row = rowOf.get(id);
+      if (row) return requested[n]!.read((i, name) => row[`${name}${n}_${i}`]);
+      // A child may outlive its parent, unless every child holds off the deletion.
+      if (holds.where === undefined) return NO_PAGE;
+      const { conditions, request } = all[n]!;
+      const where = { ...conditions.where, [field]: toKey(id) };
+      return this.#readPage({ conditions: { ...conditions, where }, request });
+    };
     return await Promise.all(
-      all.map(async ({ conditions, request }, n) => {
-        const pages = new Map<Id, Page<EventRecord>>();
-        for (const row of rows) pages.set(toId(row._id), pageIn(row, n, searched[n]!, toRecord));
-        // Those of parents that are deleted.
-        for (const id of holds.where !== undefined ? wanted : []) {
-          if (pages.has(id)) continue;
-          const where = { ...conditions.where, [field]: toKey(id) };
-          pages.set(id, await this.#readPage({ ...conditions, where }, request));
-        }
-        return ids.map((id) => pages.get(id) ?? NO_PAGE);
+      all.map(async (_, n) => {
+        const pages = await Promise.all(wanted.map((id) => pageOf(id, n)));
+        const byId = new Map(wanted.map((id, i) => [id, pages[i]!]));
+        return ids.map((id) => byId.get(id)!);
       }),
     );
   }
@@ -348,42 +320,6 @@ export class RecordReads implements TableReads<AnyRecord> {
 
 const NO_PAGE: Page<never> = { items: [], hasMore: false };
 
-/**
- * Reads pages that share what is left to examine. Others may be read meanwhile, so what they may examine is
- * spent before, and what they did not is given back.
- */
-async function bounded(
-  { prefix }: ListConditions,
-  request: PageRequest,
-  meter: Meter | undefined,
-  pages: number,
-  read: (request: PageRequest) => Promise<Pages>,
-): Promise<Pages> {
-  if (!meter || (prefix === undefined && request.order === undefined)) return await read(request);
-  const examine = windowOf(request, meter, pages);
-  meter.spend('indexEntries', pages * examine);
-  const examined = await read({ ...request, examine });
-  for (const { items, end } of examined)
-    meter.spend('indexEntries', (end ? examine : items.length) - examine);
-  return examined;
-}
-
-/** The nth page in the row of one parent. */
-function pageIn(
-  row: Document,
-  n: number,
-  page: SearchedPage,
-  toRecord: DocumentCodec['toRecord'],
-): Page<EventRecord> {
-  const all: Document[] = [];
-  for (let i = 0; row[`matching${n}_${i}`] !== undefined && !page.isFull(all); i++) {
-    all.push(...(row[`matching${n}_${i}`] as Document[]));
-    const last = (row[`end${n}_${i}`] as Document[] | undefined)?.[0];
-    if (last && !page.isFull(all)) return page.toPage(all, last, toRecord);
-  }
-  return page.toPage(all, undefined, toRecord);
-}
-
 /** Conditions as an expression has them. */
 const expressionsOf = (conditions: Document): Document[] =>
   Object.entries(conditions).map(([name, condition]) =>
@@ -392,5 +328,6 @@ const expressionsOf = (conditions: Document): Document[] =>
       : { $eq: [`$${name}`, { $literal: condition }] },
   );
 
-const cacheKey = (value: unknown): string =>
-  JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
+function cacheKey(value: unknown): string {
+  return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
+}

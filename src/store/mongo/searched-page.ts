@@ -1,29 +1,14 @@
 import type { Document } from 'mongodb';
-import type { Position, SortValue } from '../../foundation/cursor.ts';
+import type { SortValue } from '../../foundation/cursor.ts';
 import type { Field } from '../../foundation/fields.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import type { EventRecord } from '../events.ts';
 import { MAX_EXAMINED } from '../indexes.ts';
-import {
-  type IdBound,
-  isFolded,
-  type Segment,
-  type SortKey,
-  segmentsOf,
-  spansOf,
-  withinPrefix,
-} from '../order.ts';
-import type { Order, PageRequest } from '../table.ts';
+import { type IdBound, type Segment, type SortKey, segmentsOf, spansOf, withinPrefix } from '../order.ts';
+import type { Order, Page, PageRequest } from '../table.ts';
 import { toId, toKey } from './collection.ts';
-
-/** The property that a field is ordered by: for a text, the one with its folded form. */
-export const sortProperty = (field: string, declaration: Field): string =>
-  isFolded(declaration) ? `${field}Folded` : field;
-
-/** The key of the index for an order. */
-export const sortIndexKey = ({ fields }: AnyRecord, sort: string): Record<string, 1> => ({
-  [sortProperty(sort, (fields as Fields)[sort]!)]: 1,
-  _id: 1,
-});
+import { type DocumentCodec, sortIndexKey, sortProperty } from './documents.ts';
 
 /** Conditions of a list: those on fields, and the start of a folded text. */
 export interface ListConditions {
@@ -32,85 +17,79 @@ export interface ListConditions {
 }
 
 /** One index search of a page. */
-export interface Search {
-  /** The conditions that the index has. */
-  match: Document;
-  /** Those that it does not have. */
-  others: Document | undefined;
-  sort: Record<string, 1 | -1>;
+interface Search {
+  /** The pipeline for its documents. */
+  matching: Document[];
+  /** The pipeline for the last entry that it examines, if its index lacks conditions. */
+  end: Document[] | undefined;
   hint: Record<string, 1> | undefined;
 }
 
 /** How a page is read: by index searches one after the other, mostly by one. */
 export class SearchedPage {
-  readonly limit: number;
-  readonly #examine: number;
   readonly searches: readonly Search[];
+  readonly #codec: DocumentCodec;
+  readonly #request: PageRequest;
   /** The field that the list is ordered by; undefined for its id. */
   readonly #sort: string | undefined;
-  readonly #backward: boolean;
 
-  constructor(record: AnyRecord, { where, prefix }: ListConditions, request: PageRequest) {
+  constructor(
+    record: AnyRecord,
+    codec: DocumentCodec,
+    { where, prefix }: ListConditions,
+    request: PageRequest,
+  ) {
     const sort = request.order?.field ?? prefix?.field;
     const order: Order = request.order ?? { field: sort, descending: false };
+    const { limit, examine = MAX_EXAMINED } = request;
     const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
-    this.limit = request.limit;
-    this.#examine = request.examine ?? MAX_EXAMINED;
-    this.#sort = sort;
-    this.#backward = request.backward ?? false;
-    // The indexes for orders have no conditions.
-    const [inIndex, others] = sort === undefined ? [where, undefined] : [{}, where];
     const property = field && sortProperty(sort!, field);
+    // The indexes for orders have no conditions.
+    const [inIndex, others] = sort === undefined ? [where, {}] : [{}, where];
+    const isBounded = Object.keys(others).length > 0;
+    const limited = [{ $limit: limit + 1 }, { $project: codec.projection }];
+    const hint = sort === undefined ? undefined : sortIndexKey(record, sort);
+    this.#codec = codec;
+    this.#request = request;
+    this.#sort = sort;
     this.searches = segmentsOf(field, { ...request, order }, prefix?.text).flatMap((segment) => {
-      const match = matching(segment, property, field, inIndex);
+      const $match = conditionsOf(segment, property, field, inIndex);
+      if ($match === null) return [];
       const direction = segment.descending ? -1 : 1;
-      return match === null
-        ? []
-        : {
-            match,
-            others: others && Object.keys(others).length > 0 ? others : undefined,
-            sort: { ...(property !== undefined && { [property]: direction }), _id: direction } as const,
-            hint: sort === undefined ? undefined : sortIndexKey(record, sort),
-          };
+      const $sort = { ...(property !== undefined && { [property]: direction }), _id: direction };
+      const entries = [{ $match }, { $sort }];
+      if (!isBounded) return { matching: [...entries, ...limited], end: undefined, hint };
+      const last = { $project: { _id: 1, ...(sort !== undefined && { [sort]: 1 }) } };
+      return {
+        matching: [...entries, { $limit: examine }, { $match: others }, ...limited],
+        end: [...entries, { $skip: examine - 1 }, { $limit: 1 }, last],
+        hint,
+      };
     });
   }
 
-  /** The pipelines for the documents of a search and, if its index lacks conditions, for its end. */
-  pipelines(
-    { match, others, sort }: Search,
-    projection: Document,
-  ): { matching: Document[]; end?: Document[] } {
-    const entries = [{ $match: match }, { $sort: sort }];
-    const limited = [{ $limit: this.limit + 1 }, { $project: projection }];
-    if (!others) return { matching: [...entries, ...limited] };
-    const last = { $project: { _id: 1, ...(this.#sort !== undefined && { [this.#sort]: 1 }) } };
-    return {
-      matching: [...entries, { $limit: this.#examine }, { $match: others }, ...limited],
-      end: [...entries, { $skip: this.#examine - 1 }, { $limit: 1 }, last],
-    };
-  }
-
-  /** Whether a page is complete with these documents, so that no further search is needed. */
-  isFull(documents: readonly unknown[]): boolean {
-    return documents.length > this.limit;
-  }
-
   /**
-   * @param documents the documents of the searches, in their order
-   * @param end the last entry examined, if a search ended there
-   * @param read converts a value of the field that the list is ordered by
+   * One search usually suffices: a second reads the absent values after the others.
+   *
+   * @param run gives the documents of a pipeline of the nth search
    */
-  toPage<T>(documents: readonly Document[], end: Document | undefined, toRecord: (document: Document) => T) {
-    const isFull = this.isFull(documents);
-    const items = documents.slice(0, this.limit).map(toRecord);
-    if (this.#backward) items.reverse();
-    const position = !isFull && end ? { end: this.#positionOf(end, toRecord as never) } : {};
-    return { items, hasMore: isFull || end !== undefined, ...position };
-  }
-
-  #positionOf(end: Document, toRecord: (document: Document) => Record<string, SortValue>): Position {
-    const value = this.#sort === undefined ? null : (toRecord(end)[this.#sort] ?? null);
-    return { id: toId(end._id), value };
+  async read(
+    run: (n: number, pipeline: 'matching' | 'end') => MaybePromise<readonly Document[]>,
+  ): Promise<Page<EventRecord>> {
+    const { limit, backward } = this.#request;
+    const all: Document[] = [];
+    let last: Document | undefined;
+    for (const [n, { end }] of this.searches.entries()) {
+      all.push(...(await run(n, 'matching')));
+      if (all.length > limit) break;
+      [last] = end ? await run(n, 'end') : [];
+      if (last) break;
+    }
+    const items = all.slice(0, limit).map(this.#codec.toRecord);
+    if (backward) items.reverse();
+    if (!last) return { items, hasMore: all.length > limit };
+    const value = this.#sort === undefined ? null : (this.#codec.toRecord(last)[this.#sort] ?? null);
+    return { items, hasMore: true, end: { id: toId(last._id), value: value as SortValue } };
   }
 }
 
@@ -130,60 +109,49 @@ const stored = ({ kind }: Field, key: SortKey): unknown => (kind === 'instant' ?
  *
  * @returns null if nothing can be in it
  */
-function matching(
+function conditionsOf(
   segment: Segment,
   property: string | undefined,
   field: Field | undefined,
   where: Document,
 ): Document | null {
-  if (segment.values !== 'present') {
+  if (segment.values !== 'present')
     return {
       ...where,
       ...(segment.values === 'absent' && { [property!]: null }),
       ...idsWithin(segment),
     };
-  }
   const branches = spansOf(segment).map((span): Document => {
     if (span.key !== undefined)
       return { ...where, [property!]: stored(field!, span.key), ...idsWithin(span) };
-    const { lower, upper } = span;
-    return {
-      ...where,
-      [property!]: {
-        ...(lower ? { [lower.inclusive ? '$gte' : '$gt']: stored(field!, lower.key) } : anyValue(field!)),
-        ...(upper && { [upper.inclusive ? '$lte' : '$lt']: stored(field!, upper.key) }),
-      },
-    };
+    const key = within(span, ({ key }) => stored(field!, key));
+    return { ...where, [property!]: span.lower ? key : { ...anyValue(field!), ...key } };
   });
   return branches.length > 1 ? { $or: branches } : (branches[0] ?? null);
 }
 
+/** The comparisons of a range. @param keyOf the value of a bound as stored */
+const within = <B extends { inclusive: boolean }>(
+  { lower, upper }: { lower?: B | undefined; upper?: B | undefined },
+  keyOf: (bound: B) => unknown,
+): Document => ({
+  ...(lower && { [lower.inclusive ? '$gte' : '$gt']: keyOf(lower) }),
+  ...(upper && { [upper.inclusive ? '$lte' : '$lt']: keyOf(upper) }),
+});
+
 /** The condition on ids of a range. */
-const idsWithin = ({
-  lower,
-  upper,
-}: {
-  lower?: IdBound | undefined;
-  upper?: IdBound | undefined;
-}): Document =>
-  lower || upper
-    ? {
-        _id: {
-          ...(lower && { [lower.inclusive ? '$gte' : '$gt']: toKey(lower.id) }),
-          ...(upper && { [upper.inclusive ? '$lte' : '$lt']: toKey(upper.id) }),
-        },
-      }
-    : {};
+function idsWithin(range: { lower?: IdBound | undefined; upper?: IdBound | undefined }): Document {
+  return range.lower || range.upper ? { _id: within(range, ({ id }) => toKey(id)) } : {};
+}
 
 /** How the index entries of the folded texts that begin with a prefix are found. */
 export function searchOfPrefix(
   record: AnyRecord,
   { field, text }: { field: string; text: string },
 ): { match: Document; hint: Record<string, 1> } {
-  const { lower, upper } = withinPrefix(text);
   const property = sortProperty(field, (record.fields as Fields)[field]!);
   return {
-    match: { [property]: { $gte: lower!.key, ...(upper && { $lt: upper.key }) } },
+    match: { [property]: within(withinPrefix(text), ({ key }) => key) },
     hint: sortIndexKey(record, field),
   };
 }

@@ -1,4 +1,11 @@
-import type { Collection, Document, Filter } from 'mongodb';
+import {
+  type Collection,
+  type Document,
+  type Filter,
+  MongoBulkWriteError,
+  MongoServerError,
+  type OptionalUnlessRequiredId,
+} from 'mongodb';
 import { notFound, unknownReference } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
 import {
@@ -9,63 +16,69 @@ import {
   referencesOf,
 } from '../../foundation/record.ts';
 import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
-import type { EventRecord } from '../events.ts';
 import type { Folding } from '../folding.ts';
 import type { Check, TableReads, TableWrites } from '../table.ts';
 import type { Attempt, RunAttempts } from './attempts.ts';
-import { updateFor } from './changes.ts';
-import type { ChosenIds } from './chosen-ids.ts';
-import { type Key, type RecordDocument, toKey } from './collection.ts';
+import { batch } from './batching.ts';
+import { exists, type Key, toKey } from './collection.ts';
 import type { Database } from './database.ts';
-import { DocumentCodec } from './documents.ts';
+import { DocumentCodec, type RecordDocument } from './documents.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
 import type { Holds } from './holds.ts';
-import type { IdSequences } from './ids.ts';
-import { createInsert } from './inserts.ts';
+import { createIds, type Ids } from './ids.ts';
 import { RecordReads } from './records.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** What the tables of a store share. */
+export interface TableContext {
+  database: Database;
+  holds: Holds;
+  folding: Folding;
+  /** The records that the store has tables for. */
+  records: readonly AnyRecord[];
+}
+
 /** The records of one kind in MongoDB. */
 export class MongoTable {
   readonly #record: AnyRecord;
+  readonly #context: TableContext;
   readonly #codec: DocumentCodec;
   readonly #collection: Collection<RecordDocument>;
-  readonly #database: Database;
-  readonly #holds: Holds;
-  readonly #insertDocument: ReturnType<typeof createInsert<RecordDocument>>;
-  readonly #ids: IdSequences;
-  readonly #chosenIds: ChosenIds | undefined;
-  readonly #folding: Folding;
-  readonly #isStored: (record: AnyRecord) => boolean;
+  readonly #ids: Ids;
+  /** Inserts documents, those of one turn of the event loop in one command. Each has its own error. */
+  readonly #insertTogether = batch<RecordDocument, undefined>(async (documents) => {
+    const { options } = this.#context.database;
+    const none = documents.map(() => undefined);
+    if (documents.length === 1) {
+      await this.#collection.insertOne(inserted(documents[0]!), options);
+      return none;
+    }
+    try {
+      await this.#collection.insertMany(documents.map(inserted), { ...options, ordered: false });
+      return none;
+    } catch (error) {
+      if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError()) throw error;
+      const errors = new Map([error.writeErrors].flat().map((writeError) => [writeError.index, writeError]));
+      return documents.map((_, i) => {
+        const own = errors.get(i);
+        return own && new MongoServerError({ message: own.errmsg ?? '', code: own.code });
+      });
+    }
+  });
 
-  /** @param isStored whether this store has a table for a record */
-  constructor(
-    database: Database,
-    record: AnyRecord,
-    tools: {
-      holds: Holds;
-      ids: IdSequences;
-      chosenIds: ChosenIds | undefined;
-      folding: Folding;
-      isStored: (record: AnyRecord) => boolean;
-    },
-  ) {
+  constructor(context: TableContext, record: AnyRecord) {
     this.#record = record;
-    this.#database = database;
+    this.#context = context;
     this.#codec = new DocumentCodec(record);
-    this.#collection = database.db.collection<RecordDocument>(record.plural);
-    this.#holds = tools.holds;
-    this.#ids = tools.ids;
-    this.#chosenIds = tools.chosenIds;
-    this.#isStored = tools.isStored;
-    this.#folding = tools.folding;
-    this.#insertDocument = createInsert(this.#collection, database);
+    this.#collection = context.database.db.collection<RecordDocument>(record.plural);
+    this.#ids = createIds(context.database, record);
   }
 
   /** @param attempt the transaction to read in; by default, each read is on its own */
   reads(attempt?: Attempt): TableReads<AnyRecord> {
-    return new RecordReads(this.#database, this.#record, this.#codec, this.#folding, attempt);
+    const { database, folding } = this.#context;
+    return new RecordReads(database, this.#record, this.#codec, folding, attempt);
   }
 
   /** @param run how to run each write */
@@ -78,42 +91,37 @@ export class MongoTable {
   }
 
   async #insert(input: Values, attempt: Attempt): Promise<RecordOf<AnyRecord>> {
-    const chosen = this.#chosenIds && (input.id as Id | undefined);
+    const chosen = this.#record.choosesId ? (input.id as Id | undefined) : undefined;
     // Refuses malformed values before anything is written.
     const document = this.#codec.newDocument(0n, input);
-    const values = this.#codec.toRecord(document);
     // In this order, so that a refusal uses up no id, as in the other engine.
-    await this.#requireReferences(values, undefined, attempt);
-    const _id = chosen === undefined ? await this.#nextId() : toKey(chosen);
-    document._id = _id;
-    if (chosen === undefined) await this.#insertAssigned(document, attempt);
-    else {
-      await this.#chosenIds!.reserve(_id);
+    await this.#requireReferences(this.#codec.toRecord(document), undefined, attempt);
+    if (chosen !== undefined) {
+      document._id = toKey(chosen);
+      await this.#ids.reserve(document._id);
       await this.#insertUnique(document, attempt, idTaken(this.#record, chosen));
+    } else {
+      document._id = await this.#ids.next();
+      await this.#insertUnique(document, attempt, new WriteConflict());
+      // If a client has chosen the same id and deleted that record between two of our commands, the insert is
+      // undone. Outside of a transaction, the log then has both events.
+      if (await this.#ids.wasUsed(document._id)) {
+        if (!attempt.session) await this.#delete(document, attempt);
+        throw new WriteConflict();
+      }
     }
     return this.#codec.toRecord(document) as RecordOf<AnyRecord>;
   }
 
-  #nextId(): Promise<bigint> {
-    return this.#chosenIds ? this.#chosenIds.next() : this.#ids.next(this.#record.plural);
-  }
-
-  /**
-   * Inserts a record with an assigned id. If a client has chosen the same id and deleted that record between
-   * two of our commands, the insert is undone. Outside of a transaction, the log then has both events.
-   */
-  async #insertAssigned(document: RecordDocument, attempt: Attempt): Promise<void> {
-    await this.#insertUnique(document, attempt, new WriteConflict());
-    if (!(await this.#chosenIds?.wasUsed(document._id))) return;
-    if (!attempt.session) await this.#delete(document, attempt);
-    throw new WriteConflict();
-  }
-
   /** @param taken the error if the id is taken */
   async #insertUnique(document: RecordDocument, attempt: Attempt, taken: Error): Promise<void> {
-    await this.#insertDocument(document, attempt).catch((error) => {
-      throw isDuplicateKey(error) ? (this.#violation(error) ?? taken) : error;
-    });
+    this.#note(document, attempt);
+    try {
+      if (attempt.session) await this.#collection.insertOne(inserted(document), attempt.options);
+      else await this.#insertTogether(document);
+    } catch (error) {
+      throw isDuplicateKey(error) ? (this.#violation(error as Error) ?? taken) : error;
+    }
   }
 
   /** The error for a violated rule of uniqueness; undefined if the duplicate is the id. */
@@ -124,6 +132,7 @@ export class MongoTable {
     return fields && notUnique(this.#record, fields);
   }
 
+  /** Changes a document on condition that it has the version that was read. */
   async #update(
     id: Id,
     patch: Values,
@@ -131,22 +140,35 @@ export class MongoTable {
     attempt: Attempt,
   ): Promise<RecordOf<AnyRecord>> {
     const document = await this.#existing(id, check, attempt);
-    const change = { ...this.#codec.stored(patch), ...this.#codec.foldedChanges(document, patch) };
     const current = this.#codec.toRecord(document);
-    const next = this.#codec.toRecord({ ...document, ...change });
+    const next = this.#codec.toRecord({ ...document, ...this.#codec.stored(patch) });
     await this.#requireReferences(next, current, attempt);
-    return (await this.#change(document, change, attempt)) as RecordOf<AnyRecord>;
+    const update = this.#codec.updateOf(document, patch);
+    if (!update) return current as RecordOf<AnyRecord>;
+    this.#note(document, attempt);
+    try {
+      const { matchedCount } = await this.#collection.updateOne(
+        sameVersion(document),
+        update,
+        attempt.options,
+      );
+      if (matchedCount === 0) throw new WriteConflict();
+    } catch (error) {
+      throw (isDuplicateKey(error) && this.#violation(error as Error)) || error;
+    }
+    return next as RecordOf<AnyRecord>;
   }
 
   async #remove(id: Id, check: Check<never> | undefined, attempt: Attempt): Promise<Id> {
     const document = await this.#existing(id, check, attempt);
-    await this.#chosenIds?.noteDeletion(document._id);
-    const holders = holdersOf(this.#record).filter(({ child }) => this.#isStored(child));
+    await this.#ids.noteDeletion(document._id);
+    const { holds, records } = this.#context;
+    const holders = holdersOf(this.#record).filter(({ child }) => records.includes(child));
     if (holders.length === 0) {
       if (!(await this.#delete(document, attempt))) throw new WriteConflict();
       return id;
     }
-    const held = await this.#holds.deleteUnreferenced(this.#record.plural, document._id, attempt, {
+    const held = await holds.deleteUnreferenced(this.#record.plural, document._id, attempt, {
       referrers: holders.map(({ child, field, holds }) => ({
         collection: child.plural,
         filter: { [field]: document._id, ...holds.where },
@@ -164,23 +186,22 @@ export class MongoTable {
    * @throws UNKNOWN_REFERENCE
    */
   async #requireReferences(values: Values, current: Values | undefined, attempt: Attempt): Promise<void> {
+    const { database, holds } = this.#context;
     for (const reference of referencesOf(this.#record)) {
       const { field, parent } = reference;
       const id = values[field] as Id | undefined;
       if (id === undefined) continue;
       const holding = isHolding(reference, values);
       if (id === current?.[field] && (isHolding(reference, current) || !holding)) continue;
-      const key = toKey(id);
-      const exists = holding
-        ? await this.#holds.hold(parent.plural, key, attempt)
-        : await this.#exists(parent.plural, key, attempt);
-      if (!exists) throw unknownReference(field, parent.kind, id);
+      const isThere = holding
+        ? await holds.hold(parent.plural, toKey(id), attempt)
+        : await exists(
+            database.db.collection<{ _id: Key }>(parent.plural),
+            { _id: toKey(id) },
+            attempt.options,
+          );
+      if (!isThere) throw unknownReference(field, parent.kind, id);
     }
-  }
-
-  async #exists(plural: string, _id: Key, attempt: Attempt): Promise<boolean> {
-    const parents = this.#database.db.collection<{ _id: Key }>(plural);
-    return (await parents.findOne({ _id }, { ...attempt.options, projection: { _id: 1 } })) !== null;
   }
 
   /**
@@ -193,25 +214,6 @@ export class MongoTable {
     if (!document) throw notFound(this.#record.kind, id);
     check?.(this.#codec.toRecord(document) as never);
     return document;
-  }
-
-  /**
-   * Sets values of a document (null removes, undefined keeps), requiring the version that was read.
-   *
-   * @throws WriteConflict, CONFLICT if a unique combination exists
-   */
-  async #change(document: RecordDocument, values: Document, attempt: Attempt): Promise<EventRecord> {
-    const change = updateFor(this.#codec.projection, document, values);
-    if (!change) return this.#codec.toRecord(document);
-    this.#note(document, attempt);
-    try {
-      const options = { ...attempt.options, returnDocument: 'after' } as const;
-      const written = await this.#collection.findOneAndUpdate(sameVersion(document), change, options);
-      if (!written) throw new WriteConflict();
-      return this.#codec.toRecord(written);
-    } catch (error) {
-      throw (isDuplicateKey(error) && this.#violation(error as Error)) || error;
-    }
   }
 
   /** Deletes a document under an additional condition. @returns whether it was still there unchanged */
@@ -228,6 +230,8 @@ export class MongoTable {
     attempt.written.add(`${this.#record.plural}/${_id}`);
   }
 }
+
+const inserted = (document: RecordDocument) => document as OptionalUnlessRequiredId<RecordDocument>;
 
 const sameVersion = ({ _id, version }: RecordDocument, condition: Document = {}) =>
   ({ _id, version, ...condition }) as unknown as Filter<RecordDocument>;

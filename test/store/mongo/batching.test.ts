@@ -1,15 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { batch, dedupe, limitConcurrency, singleFlight } from '../../../src/store/mongo/batching.ts';
+import { batch, limitConcurrency, singleFlight } from '../../../src/store/mongo/batching.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('batch and dedupe', () => {
+describe('batch', () => {
   it('batches the calls of one turn, up to the maximum, and returns each its own result', async () => {
     const batches: number[][] = [];
-    const double = batch<number, number>(async (all) => {
-      batches.push([...all]);
-      return all.map((n) => 2 * n);
-    }, 3);
+    const double = batch<number, number>(
+      async (all) => {
+        batches.push([...all]);
+        return all.map((n) => 2 * n);
+      },
+      { max: 3 },
+    );
     const first = [1, 2, 3, 4].map(double);
     await turn();
     expect(await Promise.all([...first, double(5)])).toEqual([2, 4, 6, 8, 10]);
@@ -28,12 +31,11 @@ describe('batch and dedupe', () => {
     expect(await read(3)).toBe(3);
   });
 
-  it('shares one read between equal calls of one turn', async () => {
+  it('shares one result between equal calls of one turn', async () => {
     let reads = 0;
-    const once = dedupe<number>();
-    const read = async () => ++reads;
-    expect(await Promise.all([once('a', read), once('a', read), once('b', read)])).toEqual([1, 1, 2]);
-    expect(await once('a', read)).toBe(3);
+    const read = batch<string, number>(async (all) => all.map(() => ++reads), { nameOf: (name) => name });
+    expect(await Promise.all(['a', 'a', 'b'].map(read))).toEqual([1, 1, 2]);
+    expect(await read('a')).toBe(3);
   });
 });
 

@@ -107,12 +107,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     ],
     [
       'a page',
-      ['find'],
+      ['aggregate'],
       async () => store.table(Pet).page({ status: ['available', 'sold'] }, { limit: 100 }),
     ],
     [
       'a page backward',
-      ['find'],
+      ['aggregate'],
       async () => store.table(Pet).page({}, { limit: 5, backward: true, before: '9' }),
     ],
     ['a count', ['aggregate'], async () => store.table(Pet).count({ categoryId: '1' })],
@@ -125,7 +125,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     ['an empty status filter', [], async () => store.table(Pet).page({ status: [] }, { limit: 5 })],
     ['a charge', ['findAndModify'], async () => store.charge(charge)],
     ['an API key', ['find'], async () => store.apiKeyBySecretHash('0'.repeat(64))],
-    ['a stock update', ['find', 'findAndModify'], async () => store.table(Pet).update('1', { quantity: 5 })],
+    ['a stock update', ['find', 'update'], async () => store.table(Pet).update('1', { quantity: 5 })],
     ['a patch that changes nothing', ['find'], async () => store.table(Pet).update('2', { name: 'P' })],
     [
       'a new category',
@@ -156,7 +156,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
       await namesOf(() =>
         Promise.all(Array.from({ length: 9 }, () => store.table(Pet).page({}, { limit: 2 }))),
       ),
-    ).toEqual(['find']);
+    ).toEqual(['aggregate']);
   });
 
   it('runs equal counts one at a time, and lets later callers share the next one', async () => {
@@ -196,15 +196,16 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   });
 
   it('limits the documents, fields and time of a read', async () => {
-    const [find] = await commandsOf(async () =>
+    const [page] = await commandsOf(async () =>
       store.table(Pet).page({ categoryId: '3' }, { limit: 7, after: '2' }),
     );
-    expect(find!.command).toMatchObject({
-      filter: { categoryId: 3n, _id: { $gt: 2n } },
-      sort: new Map([['_id', 1]]),
-      limit: 8,
-      projection: { name: 1, categoryId: 1, status: 1, quantity: 1 },
-    });
-    expect(find!.command.maxTimeMS).toBeGreaterThan(0);
+    const projection = { name: 1, categoryId: 1, status: 1, quantity: 1 };
+    expect(page!.command.pipeline).toEqual([
+      { $match: { categoryId: 3n, _id: { $gt: 2n } } },
+      { $sort: { _id: 1 } },
+      { $limit: 8 },
+      { $project: projection },
+    ]);
+    expect(page!.command.maxTimeMS).toBeGreaterThan(0);
   });
 });

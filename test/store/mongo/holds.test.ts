@@ -5,9 +5,8 @@ import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import type { Attempt } from '../../../src/store/mongo/attempts.ts';
 import type { Database } from '../../../src/store/mongo/database.ts';
-import { createDeletions } from '../../../src/store/mongo/deletions.ts';
 import { createHoldDocuments, type HoldDocuments } from '../../../src/store/mongo/hold-documents.ts';
-import { createInstanceHolds } from '../../../src/store/mongo/instance-holds.ts';
+import { createHolds } from '../../../src/store/mongo/holds.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { codeOf, newDatabase } from './database.ts';
 
@@ -131,15 +130,13 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
         return { ...mark, at: new Date(mark.at.getTime() - lateness) };
       },
     };
-    const taken = createInstanceHolds(parts, documents);
     const attempt = { written: new Set<string>(), onSettled: [] } as unknown as Attempt;
     const remove = async (condition: object) =>
       (await categories.deleteOne({ _id: BigInt(id), ...condition })).deletedCount === 1;
-    const { deleteUnreferenced } = createDeletions(parts, late, taken);
+    const { deleteUnreferenced } = createHolds(parts, late);
     const done = deleteUnreferenced('categories', BigInt(id), attempt, { referrers: [], remove });
     expect(await done.catch((caught) => caught.constructor.name)).toBe(error);
     expect(await categories.countDocuments({ _id: BigInt(id) })).toBe(error ? 1 : 0);
-    await taken.close();
   });
 
   describe('in a transaction', () => {

@@ -6,7 +6,7 @@ import { Pet } from '../../../src/domains/pet/pet.ts';
 import type { Database } from '../../../src/store/mongo/database.ts';
 import { prepareLayout } from '../../../src/store/mongo/layout.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
-import { mongoUri } from '../../kit/mongo.ts';
+import { mongoUri, secantusBinary } from '../../kit/mongo.ts';
 import { codeOf, newDatabase } from './database.ts';
 import { openProxy } from './proxy.ts';
 
@@ -173,6 +173,26 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a database of the earlier layout',
     for (const id of ['9', '13']) await store.table(Pet).remove(id);
     expect(await store.table(Category).remove('4')).toBe('4');
     await client.close();
+  });
+});
+
+// `mongod` has failpoints only if it was started for tests.
+describe.runIf(process.env.TEST_MONGODB_URI && (await secantusBinary()))('indexes', () => {
+  const database = newDatabase();
+
+  it('may take longer to build than any call', async () => {
+    const admin = await MongoClient.connect(mongoUri('admin'));
+    const data = { failCommands: ['createIndexes'], blockConnection: true, blockTimeMS: 900 };
+    await admin.db().command({ configureFailPoint: 'failCommand', mode: { times: 1 }, data });
+    const store = await database.open({ timeoutMs: 300, monitorCommands: true });
+    const commands: string[] = [];
+    store.client.on('commandStarted', ({ commandName }) => commands.push(commandName));
+    expect(await codeOf(Promise.resolve(store.ping()))).toBe('UNAVAILABLE');
+    await expect.poll(() => codeOf(Promise.resolve(store.ping()))).toBeUndefined();
+    // It goes on where it was, and does not begin again.
+    expect(commands).toContain('createIndexes');
+    expect(commands).not.toContain('listCollections');
+    await admin.close();
   });
 });
 
