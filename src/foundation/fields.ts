@@ -2,15 +2,7 @@ import { z } from 'zod';
 import type { Id } from './id.ts';
 import { formatInstant, parseDate, parseInstant } from './instant.ts';
 import { MAX_INT64 } from './integers.ts';
-import {
-  boolean as booleanRule,
-  type InputDialect,
-  integer as integerRule,
-  MAX_NAME_LENGTH,
-  name as nameRule,
-  oneOf,
-  text as textRule,
-} from './validation.ts';
+import * as rules from './validation.ts';
 
 /** A fragment of the OpenAPI 3.0.3 description. May contain bigints, because a double cannot hold the largest int64. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -51,7 +43,7 @@ export interface Field<T = unknown, P extends Presence = Presence> {
    */
   view?: string;
   /** The rule for input. */
-  rule(dialect: InputDialect): z.ZodType<T>;
+  rule(dialect: rules.InputDialect): z.ZodType<T>;
 }
 
 /** What a reference needs to know of the record that it refers to. */
@@ -126,12 +118,12 @@ export const text = (maxLength: number, description: string, example: string): R
   schema: { type: 'string', maxLength, pattern: `^[^${CONTROL}]*$` },
   limits: `at most ${count(maxLength)} characters`,
   maxLength,
-  rule: () => textRule(0, maxLength),
+  rule: () => rules.text(0, maxLength),
 });
 
 /** A name of 1 to 200 characters that is stored trimmed. */
 export const name = (description: string, example: string): Required<string> => {
-  const maxLength = MAX_NAME_LENGTH;
+  const maxLength = rules.MAX_NAME_LENGTH;
   const [edge, inner] = [`[^\\s${CONTROL}]`, `[^${CONTROL}]`];
   return {
     ...declared('text', description, example),
@@ -144,7 +136,7 @@ export const name = (description: string, example: string): Required<string> => 
     },
     limits: `1 to ${maxLength} characters`,
     maxLength,
-    rule: nameRule,
+    rule: rules.name,
   };
 };
 
@@ -158,13 +150,13 @@ export const integer = (
   schema: { type: 'integer', format: 'int32', minimum, maximum },
   limits: `${minimum} to ${maximum}`,
   range: [minimum, maximum],
-  rule: () => integerRule(minimum, maximum),
+  rule: () => rules.integer(minimum, maximum),
 });
 
 export const boolean = (description: string, example: boolean): Required<boolean> => ({
   ...declared('boolean', description, example),
   schema: { type: 'boolean' },
-  rule: booleanRule,
+  rule: rules.boolean,
 });
 
 /** One of a closed set of values. */
@@ -176,7 +168,7 @@ export const choice = <T extends string>(
   ...declared('text', description, example),
   schema: { $ref: `#/components/schemas/${of.name}` },
   choices: of,
-  rule: () => oneOf(of.values) as unknown as z.ZodType<T>,
+  rule: () => rules.oneOf(of.values) as unknown as z.ZodType<T>,
 });
 
 /** The rule for instants, as used in messages. */

@@ -46,18 +46,15 @@ export const text = (min: number, max: number) => {
     .refine((value) => !/[\p{Cc}\p{Cs}]/u.test(value), 'must not contain control characters');
 };
 
-/** Text that is stored trimmed. */
-const trimmedText = (min: number, max: number) =>
-  z
-    .string({ error: required('must be a string') })
-    .transform((value) => value.trim())
-    .pipe(text(min, max));
-
 /** In characters. */
 export const MAX_NAME_LENGTH = 200;
 
 /** The name of a record. Stored trimmed. */
-export const name = () => trimmedText(1, MAX_NAME_LENGTH);
+export const name = () =>
+  z
+    .string({ error: required('must be a string') })
+    .transform((value) => value.trim())
+    .pipe(text(1, MAX_NAME_LENGTH));
 
 export const integer = (min: number, max: number) => {
   const rule = `must be an integer from ${min} to ${max}`;

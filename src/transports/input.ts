@@ -2,7 +2,7 @@ import { withIntegerIds } from '../execution/representation.ts';
 import { AppError, type Issue } from '../foundation/errors.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { readBody } from '../http/body.ts';
-import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency-key.ts';
+import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency.ts';
 import { asObject, parseJson } from '../http/json.ts';
 import { hasParameter } from '../http/media-type.ts';
 import type { RequestContext } from '../http/request-context.ts';

@@ -13,7 +13,7 @@ import {
   unavailable,
 } from '../../src/foundation/errors.ts';
 import { holdersOf } from '../../src/foundation/record.ts';
-import { parseIdempotencyKey } from '../../src/http/idempotency-key.ts';
+import { parseIdempotencyKey } from '../../src/http/idempotency.ts';
 import { deploymentOf, openApiJson } from '../../src/openapi/document.ts';
 import { errorsOf, recordOfKind } from '../../src/openapi/errors.ts';
 import { bodyExample } from '../../src/openapi/schemas.ts';

@@ -11,7 +11,7 @@ import { ALLOWANCES } from '../../foundation/meter.ts';
 import type { Authentication } from '../../http/authentication.ts';
 import { declaredLength } from '../../http/body.ts';
 import { etagOf } from '../../http/etag.ts';
-import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
+import { checkIdempotencyKey } from '../../http/idempotency.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';

@@ -12,7 +12,7 @@ import { errorHeaders, errorResponse, type HttpResponse, MethodNotAllowed } from
 import type { Transport } from '../../http/transport.ts';
 import { jsonPieces, toJson } from '../../schema/json.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { ADVICE, type Arguments, type Tool, toolsOf } from './tools.ts';
+import { ADVICE, type Arguments, type LargeResult, type Tool, toolsOf } from './tools.ts';
 
 const METHODS = 'POST, OPTIONS';
 const BODY_TYPES = ['application/json'];
@@ -129,20 +129,11 @@ export class McpTransport implements Transport {
       return { status: 202, headers: [] };
     }
     const result = await this.#run(context, session, message);
-    const { id } = message;
-    const head = `{"jsonrpc":"2.0","id":${toJson(id)},"result":`;
-    if (typeof result === 'string') return { status: 200, headers: [], body: `${head}${result}}` };
-    const { cost, pieces } = result;
-    function* whole(): Generator<string, void, undefined> {
-      yield head;
-      yield* pieces;
-      yield '}';
-    }
-    return {
-      status: 200,
-      headers: [],
-      stream: (response) => sendPieces(response, meteredPieces(cost, whole())),
-    };
+    const head = `{"jsonrpc":"2.0","id":${toJson(message.id)},"result":`;
+    const answer = { status: 200, headers: [] };
+    if (typeof result === 'string') return { ...answer, body: `${head}${result}}` };
+    const pieces = piecesOf(head, result.value, message);
+    return { ...answer, stream: (response) => sendPieces(response, meteredPieces(result.cost, pieces)) };
   }
 
   errorResponse(error: AppError, context: RequestContext): HttpResponse {
@@ -163,7 +154,7 @@ export class McpTransport implements Transport {
   }
 
   /** @returns the result as JSON. @throws RpcError, and AppError if even a free request is refused */
-  async #run(context: RequestContext, session: Session, message: Message): Promise<string | ResultInPieces> {
+  async #run(context: RequestContext, session: Session, message: Message): Promise<string | LargeResult> {
     const { id, method, params, isStateless, bytes } = message;
     if (method === 'tools/call') return this.#call(context, session, message);
     const free = isStateless ? ['server/discover', 'tools/list'] : ['initialize', 'ping', 'tools/list'];
@@ -211,8 +202,8 @@ export class McpTransport implements Transport {
   }
 
   /** @returns the result as JSON; refusals by the tool are results too, which hosts show to the model */
-  async #call(context: RequestContext, session: Session, message: Message): Promise<string | ResultInPieces> {
-    const { id, params, isStateless, bytes } = message;
+  async #call(context: RequestContext, session: Session, message: Message): Promise<string | LargeResult> {
+    const { id, params, bytes } = message;
     const tool = typeof params.name === 'string' ? this.#tools.get(params.name) : undefined;
     if (!tool)
       throw new RpcError(RPC.params, `Unknown tool: ${String(params.name).slice(0, 100)}`, {
@@ -222,10 +213,10 @@ export class McpTransport implements Transport {
     const { arguments: given = {} } = params;
     if (!isObject(given)) throw new RpcError(RPC.params, 'arguments must be an object', { id, status: 200 });
     context.operation = tool.name;
-    const more = isStateless ? `,"resultType":"complete","_meta":${toJson(SERVER_META)}` : '';
+    const more = endOf(message);
     try {
       const json = await tool.call(context, session, given, bytes);
-      if (typeof json !== 'string') return { cost: json.cost, pieces: piecesOf(json.value, more) };
+      if (typeof json !== 'string') return json;
       return `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}${more}}`;
     } catch (error) {
       const known = await this.#refusalOf(context, session, error);
@@ -253,21 +244,18 @@ export class McpTransport implements Transport {
   }
 }
 
-/** A result as JSON, which takes as long to write as its client takes to read it. */
-interface ResultInPieces {
-  /** In units. */
-  cost: number;
-  pieces: Iterable<string>;
-}
+/** What every result of a tool ends with. */
+const endOf = ({ isStateless }: Message): string =>
+  isStateless ? `,"resultType":"complete","_meta":${toJson(SERVER_META)}` : '';
 
-/** The result of a tool, as text and as it is. */
-function* piecesOf(value: object, more: string): Generator<string, void, undefined> {
-  yield '{"content":[{"type":"text","text":"';
+/** The response with the result of a tool, as text and as it is. */
+function* piecesOf(head: string, value: object, message: Message): Generator<string, void, undefined> {
+  yield `${head}{"content":[{"type":"text","text":"`;
   // Pieces end between tokens, so none divides what is escaped together.
   for (const piece of jsonPieces(value)) yield JSON.stringify(piece).slice(1, -1);
   yield '"}],"structuredContent":';
   yield* jsonPieces(value);
-  yield `${more}}`;
+  yield `${endOf(message)}}}`;
 }
 
 const isOAuthMetadata = (path: string): boolean =>

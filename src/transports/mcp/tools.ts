@@ -18,13 +18,12 @@ import {
 } from '../../execution/route-operation.ts';
 import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
-import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../../http/idempotency-key.ts';
+import { IDEMPOTENCY_KEY_ISSUE, idempotencyWith, parseIdempotencyKey } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { newContext } from '../../schema/context.ts';
 import { toJson } from '../../schema/json.ts';
 import { readTexts } from '../../schema/parameter.ts';
 import type { Route } from '../../schema/route.ts';
-import { idempotencyWith } from '../idempotency.ts';
 import { type Input, readFields, readPathParameter } from '../input.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';

@@ -14,6 +14,7 @@ import {
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { etagOf } from '../../http/etag.ts';
+import { idempotencyFor } from '../../http/idempotency.ts';
 import type { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
@@ -21,7 +22,6 @@ import { type Context, newContext } from '../../schema/context.ts';
 import { limit } from '../../schema/parameter.ts';
 import { isExportable, NDJSON, type Route, repeatableFields } from '../../schema/route.ts';
 import { idFieldOf } from '../../schema/shape.ts';
-import { idempotencyFor } from '../idempotency.ts';
 import { readInput, readObject } from '../input.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -34,6 +34,7 @@ import { preconditionOf, requireRepeated } from './preconditions.ts';
 export class DocumentOperation implements RestOperation {
   readonly row: Route;
   readonly subject: UsageSubject;
+  readonly deprecation: Headers | undefined;
   readonly #operation: RouteOperation;
   /** The fields that a body may repeat. */
   readonly #repeatable: readonly string[];
@@ -42,8 +43,10 @@ export class DocumentOperation implements RestOperation {
   readonly #types: Negotiation;
   readonly #services: TransportServices;
 
-  constructor(route: Route, services: TransportServices) {
+  /** @param deprecation the headers of its responses if it is deprecated */
+  constructor(route: Route, services: TransportServices, deprecation: Headers | undefined) {
     this.row = route;
+    this.deprecation = deprecation;
     this.#services = services;
     this.#operation = new RouteOperation(route, services.operations);
     this.subject = { transport: 'rest', operations: this.#operation.charges };

@@ -1,7 +1,7 @@
 import type { Session, UsageSubject } from '../../access/session.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import type { HttpResponse } from '../../http/response.ts';
+import type { Headers, HttpResponse } from '../../http/response.ts';
 import type { Route, Stream } from '../../schema/route.ts';
 
 /** The parameters in a path, by name, percent-decoded. */
@@ -12,6 +12,8 @@ export interface RestOperation {
   readonly row: Route | Stream;
   /** What its requests are counted as: the root field that it corresponds to. */
   readonly subject: UsageSubject;
+  /** The headers of its responses if it is deprecated. */
+  readonly deprecation?: Headers | undefined;
   /** @throws AppError for invalid or forbidden requests, possibly before anything is charged */
   handle(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse>;
 }

@@ -11,19 +11,11 @@ import { gone, type Lifecycle, lifecycleOf } from '../../schema/lifecycle.ts';
 import type { Route } from '../../schema/route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { DocumentOperation } from './document-operation.ts';
-import type { RestOperation } from './operation.ts';
 import { Router } from './router.ts';
 import { StreamOperation } from './stream-operation.ts';
 
 /** What has no operation. */
 const UNKNOWN: UsageSubject = { transport: 'rest', operations: [] };
-
-/** An operation, prepared at startup. */
-interface Destination {
-  operation: RestOperation;
-  /** Headers on every response of a deprecated operation. */
-  deprecation: Headers | undefined;
-}
 
 /** REST: finds the row of a request and answers in its way. Matches every request. */
 export class RestTransport implements Transport {
@@ -33,7 +25,7 @@ export class RestTransport implements Transport {
   readonly #authentication: Authentication;
   readonly #basePath: string;
   readonly #lifecycle: Lifecycle;
-  readonly #router = new Router<Destination>();
+  readonly #router = new Router();
 
   constructor(services: TransportServices) {
     const { authentication, config, routes } = services;
@@ -41,16 +33,10 @@ export class RestTransport implements Transport {
     this.#basePath = config.REST_BASE_PATH;
     this.#lifecycle = lifecycleOf(config);
     for (const row of routes) {
-      const operation = new DocumentOperation(row, services);
-      this.#add({ operation, deprecation: deprecationHeaders(row, this.#lifecycle) });
+      const deprecation = deprecationHeaders(row, this.#lifecycle);
+      this.#router.add(this.#basePath, new DocumentOperation(row, services, deprecation));
     }
-    for (const row of STREAMS)
-      this.#add({ operation: new StreamOperation(row, services), deprecation: undefined });
-  }
-
-  #add(destination: Destination): void {
-    const { method, path } = destination.operation.row;
-    this.#router.add(method, this.#basePath + path, destination);
+    for (const row of STREAMS) this.#router.add(this.#basePath, new StreamOperation(row, services));
   }
 
   admit(context: RequestContext): MaybePromise<void> {
@@ -58,7 +44,7 @@ export class RestTransport implements Transport {
   }
 
   #subjectOf({ method, path }: RequestContext): UsageSubject {
-    return this.#router.find(method, path)?.destination?.operation.subject ?? UNKNOWN;
+    return this.#router.find(method, path)?.operation?.subject ?? UNKNOWN;
   }
 
   handle(context: RequestContext): MaybePromise<HttpResponse> {
@@ -66,14 +52,13 @@ export class RestTransport implements Transport {
     const session = context.session!;
     const match = this.#router.find(method, path);
     if (!match) throw pathNotFound(path);
-    const { destination } = match;
-    if (!destination) {
+    const { operation } = match;
+    if (!operation) {
       const { allow } = match;
       if (method !== 'OPTIONS') throw new MethodNotAllowed(method, path, allow);
       return andThen(session.charge(ROUTE_COST), () => ({ status: 204, headers: ['Allow', allow] }));
     }
-    const { operation, deprecation } = destination;
-    const { row } = operation;
+    const { row, deprecation } = operation;
     session.subject = operation.subject;
     context.operation = row.operationId;
     context.route = this.#basePath + row.path;

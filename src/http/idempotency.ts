@@ -1,4 +1,6 @@
 import { type Issue, validationFailed } from '../foundation/errors.ts';
+import type { Idempotency } from '../schema/context.ts';
+import type { RequestContext } from './request-context.ts';
 
 /** A quoted string of RFC 9651, in which a backslash escapes quotes and backslashes. */
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/;
@@ -24,4 +26,29 @@ export const IDEMPOTENCY_KEY_ISSUE: Issue = {
 export function checkIdempotencyKey(header: unknown): void {
   if (header !== undefined && parseIdempotencyKey(header) === null)
     throw validationFailed([IDEMPOTENCY_KEY_ISSUE]);
+}
+
+/**
+ * The idempotency of the nth operation of a request. Over REST the header applies to POST and PATCH, since
+ * PUT and DELETE are idempotent anyway; over GraphQL it applies to every mutation.
+ */
+export function idempotencyFor(context: RequestContext, index: number): Idempotency | undefined {
+  const { method, headers } = context;
+  if (method !== 'POST' && method !== 'PATCH') return undefined;
+  const key = parseIdempotencyKey(headers['idempotency-key']);
+  return key === null ? undefined : idempotencyWith(context, key, index);
+}
+
+/** The idempotency of the nth operation of a request that has this key. */
+export function idempotencyWith(context: RequestContext, key: string, index: number): Idempotency {
+  let calls = 0;
+  return {
+    nextKey: () => {
+      const call = calls++;
+      return index === 0 && call === 0 ? key : `${key} ${index}.${call}`;
+    },
+    onReplay: () => {
+      context.replayed = true;
+    },
+  };
 }
