@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
 import type { ApiKeyChanges, Limits, PlanName, Store } from '../../src/store/store.ts';
 import { TestGateway } from '../kit/gateway.ts';
-import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
+import { onAnyEngine, sqlite, useGateway } from '../kit/petstore.ts';
 
-onEachEngine('authentication', (kit) => {
+onAnyEngine('authentication', (kit) => {
   it('accepts the key in X-API-Key or as a Bearer token, never in the query string', async () => {
     const { gateway } = kit;
     expect((await gateway.call('/pets')).status).toBe(200);

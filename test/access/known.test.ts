@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
 import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
-import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
+import { onAnyEngine, sqlite, useGateway } from '../kit/petstore.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -161,7 +161,7 @@ describe('requests already known to be refused', () => {
   });
 });
 
-onEachEngine('a clock set back', (kit) => {
+onAnyEngine('a clock set back', (kit) => {
   it.each([
     ['the minute window', { perMinute: 3, perDay: 100 }, 60],
     ['the day window', { perMinute: 2, perDay: 2 }, 86_400],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
 import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
-import { onEachEngine, sqlite, useGateway } from '../kit/petstore.ts';
+import { onAnyEngine, sqlite, useGateway } from '../kit/petstore.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -24,7 +24,7 @@ const statuses = (replies: readonly Reply[]) => {
   return counts;
 };
 
-onEachEngine('the budget shared by REST and GraphQL', (kit) => {
+onAnyEngine('the budget shared by REST and GraphQL', (kit) => {
   it('passes exactly 60 of 200 concurrent REST and GraphQL requests on the free plan', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
@@ -124,7 +124,7 @@ describe('the plans', () => {
   });
 });
 
-onEachEngine('rate limit windows', (kit, engine) => {
+onAnyEngine('rate limit windows', (kit, engine) => {
   it('opens a window of 60 seconds at the first request, as Retry-After announces', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');
@@ -179,7 +179,7 @@ onEachEngine('rate limit windows', (kit, engine) => {
   });
 });
 
-onEachEngine('bans', (kit) => {
+onAnyEngine('bans', (kit) => {
   const strike = async (key: string, times: number) => {
     const replies: Reply[] = [];
     for (let i = 0; i < times; i++) replies.push(await kit.gateway.call('/pets', { key }));

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { TestGateway } from '../kit/gateway.ts';
-import { engines, type OpenedStore } from '../kit/stores.ts';
+import { enginesAtLength, type OpenedStore } from '../kit/stores.ts';
 import {
   CategoryWithLatestChangesDocument,
   type CategoryWithLatestChangesQuery,
@@ -16,7 +16,7 @@ import { followStream } from './event-source.ts';
 import { followPets } from './urql-live-client.ts';
 
 /** Existing clients read the event log from two gateways that share a store. */
-describe.each(engines)('clients of the event log ($name)', (engine) => {
+describe.each(enginesAtLength)('clients of the event log ($name)', (engine) => {
   let opened: OpenedStore;
   let gateways: TestGateway[];
 

@@ -8,7 +8,7 @@ import {
   expectQueryRefusal,
   fill,
   makeWorld,
-  onEachEngine,
+  onAnyEngine,
   query,
   sqlite,
   useGateway,
@@ -249,7 +249,7 @@ describe('the schema', () => {
   });
 });
 
-onEachEngine('GraphQL operations', (kit, { name: engine }) => {
+onAnyEngine('GraphQL operations', (kit, { name: engine }) => {
   /** What queries and refused mutations leave as it is. */
   let reading: World | undefined;
   let refusing: World | undefined;

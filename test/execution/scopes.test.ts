@@ -18,7 +18,7 @@ import {
   expectQueryRefusal,
   expectRefusal,
   makeWorld,
-  onEachEngine,
+  onAnyEngine,
   query,
   type Sent,
   send,
@@ -203,7 +203,7 @@ describe('what a document needs', () => {
   });
 });
 
-onEachEngine('a key with scopes', (kit) => {
+onAnyEngine('a key with scopes', (kit) => {
   const restricted = (...scopes: string[]) => kit.gateway.restrictedKey({ scopes });
 
   it('pays one unit for a refusal, nothing at /graphql/cost, and runs nothing', async () => {

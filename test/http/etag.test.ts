@@ -5,7 +5,7 @@ import {
   expectRefusal,
   fill,
   makeWorld,
-  onEachEngine,
+  onAnyEngine,
   send,
   sqlite,
   useGateway,
@@ -21,7 +21,7 @@ const RESOURCES = [
   ['/store/inventory/$P', '{"quantity":9}', '{"quantity":8}', '/store/inventory'],
 ] as const;
 
-onEachEngine('ETag and If-Match', (kit) => {
+onAnyEngine('ETag and If-Match', (kit) => {
   it.each(RESOURCES)(
     'writes %s only if If-Match names its current version',
     async (pattern, replacement, patch) => {

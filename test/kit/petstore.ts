@@ -5,7 +5,7 @@ import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { ERRORS, type ErrorCode } from '../../src/foundation/errors.ts';
 import { type Call, Clock, type Reply, TestGateway } from './gateway.ts';
-import { type Engine, engines, type OpenedStore } from './stores.ts';
+import { type Engine, engines, enginesAtLength, type OpenedStore } from './stores.ts';
 
 /** A reply and its request, for the output of failed tests. */
 export interface Sent extends Reply {
@@ -140,6 +140,11 @@ export function useGateway(engine: Engine, environment: Record<string, string> =
 /** Runs the same tests on every engine, each with a gateway and a new store. */
 export function onEachEngine(name: string, tests: (kit: Kit, engine: Engine) => void): void {
   describe.each(engines)(`${name} ($name)`, (engine) => tests(useGateway(engine), engine));
+}
+
+/** The same on the embedded engine alone, and at length on every engine: for what is decided above the store. */
+export function onAnyEngine(name: string, tests: (kit: Kit, engine: Engine) => void): void {
+  describe.each(enginesAtLength)(`${name} ($name)`, (engine) => tests(useGateway(engine), engine));
 }
 
 /** The embedded engine, for tests that do not depend on the store. */

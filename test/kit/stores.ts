@@ -84,3 +84,9 @@ function opened(
 
 /** The engines available for tests. MongoDB is included if the global setup has found a server. */
 export const engines: readonly Engine[] = process.env.TEST_MONGODB_URI ? [sqlite, mongodb] : [sqlite];
+
+/**
+ * The engines for tests of what is decided above the store: the embedded one, and at length (`AT_LENGTH=1`) all of them.
+ * That the engines do the same is shown by the tests in test/store, and by those of this interface on {@link engines}.
+ */
+export const enginesAtLength = process.env.AT_LENGTH === '1' ? engines : [sqlite];

@@ -5,7 +5,7 @@ import { Category } from '../../../src/domains/category/category.ts';
 import type { UsageOperation } from '../../../src/store/store.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { rpc } from '../../kit/mcp.ts';
-import { expectAnswer, expectRefusal, makeWorld, onEachEngine, query, send } from '../../kit/petstore.ts';
+import { expectAnswer, expectRefusal, makeWorld, onAnyEngine, query, send } from '../../kit/petstore.ts';
 
 const DAY = 86_400_000;
 
@@ -25,7 +25,7 @@ async function openStream(gateway: TestGateway, key: string, body?: object) {
   return { status: response.statusCode as number, text: () => text, close: () => request.destroy() };
 }
 
-onEachEngine('usage', (kit) => {
+onAnyEngine('usage', (kit) => {
   let other: TestGateway;
 
   // Two instances on one store.

@@ -8,11 +8,11 @@ import { Pet } from '../../../src/domains/pet/pet.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { openRaw } from '../../kit/raw.ts';
-import { engines, type OpenedStore } from '../../kit/stores.ts';
+import { enginesAtLength, type OpenedStore } from '../../kit/stores.ts';
 
 const LARGE = '{ categories(first: 10) { nodes { id name pets(first: 100) { nodes { id name } } } } }';
 
-describe.each(engines)('a large GraphQL response ($name)', (engine) => {
+describe.each(enginesAtLength)('a large GraphQL response ($name)', (engine) => {
   let opened: OpenedStore;
   let gateway: TestGateway;
   /** Called before a request is charged, and after its categories are read but before its pets are. */

@@ -6,14 +6,14 @@ import { Category } from '../../../src/domains/category/category.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
-import { dataOf, exactly, expectQueryRefusal, onEachEngine, query, send } from '../../kit/petstore.ts';
+import { dataOf, exactly, expectQueryRefusal, onAnyEngine, query, send } from '../../kit/petstore.ts';
 
 const clients: EventStreamClient[] = [];
 afterEach(() => {
   for (const client of clients.splice(0)) client.close();
 });
 
-onEachEngine('subscription { events }', (kit, engine) => {
+onAnyEngine('subscription { events }', (kit, engine) => {
   const subscribe = async (text: string, variables: object = {}, call: StreamCall = {}) => {
     const client = await EventStreamClient.open(kit.gateway, '/graphql', {
       method: 'POST',

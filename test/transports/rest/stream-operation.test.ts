@@ -9,14 +9,14 @@ import { MAX_PAGE_SIZE } from '../../../src/schema/connection.ts';
 import { cases } from '../../kit/cases.ts';
 import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
 import { Description } from '../../kit/openapi.ts';
-import { dataOf, expectRefusal, makeWorld, onEachEngine, query, send } from '../../kit/petstore.ts';
+import { dataOf, expectRefusal, makeWorld, onAnyEngine, query, send } from '../../kit/petstore.ts';
 
 const openClients: EventStreamClient[] = [];
 afterEach(() => {
   for (const client of openClients.splice(0)) client.close();
 });
 
-onEachEngine('GET /events/stream', (kit, engine) => {
+onAnyEngine('GET /events/stream', (kit, engine) => {
   const stream = async (query = '', call: StreamCall = {}) => {
     const client = await EventStreamClient.open(kit.gateway, `/events/stream${query}`, call);
     openClients.push(client);
@@ -308,7 +308,7 @@ onEachEngine('GET /events/stream', (kit, engine) => {
 });
 
 describe('slow readers', () => {
-  onEachEngine('GET /events/stream', (kit, engine) => {
+  onAnyEngine('GET /events/stream', (kit, engine) => {
     it.runIf(engine.name === 'sqlite')('disconnects only the reader that falls far behind', async () => {
       const metric = async () => {
         const { text } = await kit.gateway.call('/metrics');
