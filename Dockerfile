@@ -2,7 +2,7 @@ FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json bundle.ts ./
+COPY tsconfig.json bundle.ts ./
 COPY src src
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 

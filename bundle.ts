@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { argv } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -15,6 +15,60 @@ const MANIFEST = join(OUTPUT, 'manifest.json');
 
 /** The path from which the files are served. */
 const PUBLIC_PATH = '/explorer';
+
+/** The programs, by their files below src and dist. */
+const PROGRAMS = ['main', 'cli/data', 'cli/documents', 'cli/keys', 'store/sqlite/integrity'];
+
+/** What every file of a program begins with: `require` for libraries that are CommonJS, and the folder of all of them. */
+const HEAD = `import { createRequire as $createRequire } from 'node:module';
+const require = $createRequire(import.meta.url);
+const $dist = import.meta.url.slice(0, import.meta.url.lastIndexOf('/dist/') + 6);`;
+
+/**
+ * Bundles the server and the commands with their libraries, which takes a third off the time of a start and a tenth off
+ * its memory: otherwise each loads a thousand modules. Types are not checked.
+ *
+ * @param root the folder with `src`, in which `dist` is written
+ */
+export async function bundlePrograms(root = ROOT): Promise<void> {
+  const dist = join(root, 'dist');
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: PROGRAMS.map((name) => `src/${name}.ts`),
+    outbase: 'src',
+    outdir: dist,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    // One copy of each library: some are imported both as CommonJS and as modules.
+    mainFields: ['main', 'module'],
+    // It loads a native module.
+    external: ['libsql'],
+    // graphql-js would check each of thousands of objects in a request for a second copy of itself.
+    define: { 'process.env.NODE_ENV': '"production"' },
+    banner: { js: HEAD },
+    plugins: [placesOfModules(join(root, 'src'))],
+    logLevel: 'warning',
+    metafile: true,
+  });
+  // Parts of earlier builds.
+  for (const name of readdirSync(dist))
+    if (name.endsWith('.js') && !(`dist/${name}` in metafile.outputs)) rmSync(join(dist, name));
+}
+
+/** Gives each module the URL that it would have if it were not bundled. */
+const placesOfModules = (src: string): Plugin => ({
+  name: 'places of modules',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const place = relative(src, path).replace(/ts$/, 'js');
+      const contents = readFileSync(path, 'utf8').replaceAll('import.meta.url', `($dist + '${place}')`);
+      return { contents, loader: 'ts' };
+    });
+  },
+});
 
 /**
  * Bundles the browser code (GraphiQL, the REST docs, the console, the landing page) into files with content hashes in
@@ -297,4 +351,4 @@ const scalar: Plugin = {
   },
 };
 
-if (argv[1] === fileURLToPath(import.meta.url)) await bundle();
+if (argv[1] === fileURLToPath(import.meta.url)) await Promise.all([bundlePrograms(), bundle()]);

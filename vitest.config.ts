@@ -8,7 +8,7 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/kit/build.ts', 'test/kit/bundle.ts', 'test/kit/mongo.ts'],
+    globalSetup: ['test/kit/bundle.ts', 'test/kit/mongo.ts'],
     // libsql's native module requires processes instead of worker threads.
     pool: 'forks',
     // Modules are loaded once a worker, not once a file: that would take a sixth of all processor time.

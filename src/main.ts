@@ -1,5 +1,4 @@
 import './heap.ts';
-import './execution/production.ts';
 import cluster from 'node:cluster';
 import { GraphQLError } from 'graphql';
 import { type Logger, pino } from 'pino';

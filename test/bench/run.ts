@@ -85,7 +85,7 @@ async function costOfLog(): Promise<number> {
   const write = WORKLOADS.find(({ name }) => name === 'R3')!;
   const servers: MeasuredServer[] = [];
   try {
-    for (const [i, program] of ['dist/main.js', 'test/bench/unlogged.ts'].entries())
+    for (const [i, program] of ['src/main.ts', 'test/bench/unlogged.ts'].entries())
       servers.push(await startServer({ DATA_FILE: freshData(`log-${i}.db`) }, ['--import', 'tsx', program]));
     const ratios: number[] = [];
     // The first round warms up the code.

@@ -1,9 +1,6 @@
-import type { SqliteConnection as Source } from '../../src/store/sqlite/connection.ts';
+import { SqliteConnection } from '../../src/store/sqlite/connection.ts';
 
-/** The built gateway without writes to the event log. What it saves is the cost of the log. */
-const { SqliteConnection } = (await import(
-  new URL('../../dist/store/sqlite/connection.js', import.meta.url).href
-)) as { SqliteConnection: typeof Source };
+/** The gateway without writes to the event log. What it saves is the cost of the log. */
 const setCollector = SqliteConnection.prototype.setCollector;
 SqliteConnection.prototype.setCollector = function (collector) {
   setCollector.call(this, {
@@ -15,4 +12,4 @@ SqliteConnection.prototype.setCollector = function (collector) {
     onCommitted() {},
   });
 };
-await import(new URL('../../dist/main.js', import.meta.url).href);
+await import('../../src/main.ts');

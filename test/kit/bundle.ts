@@ -1,4 +1,4 @@
-import { bundle } from '../../bundle.ts';
+import { bundle, bundlePrograms } from '../../bundle.ts';
 
-/** The browser bundle, built from the current sources. */
-export const setup = (): Promise<void> => bundle();
+/** The programs that tests start as processes and the scripts of the pages, built from the current sources. */
+export const setup = (): Promise<unknown> => Promise.all([bundlePrograms(), bundle()]);

@@ -31,7 +31,6 @@ config.test.include = tests;
 config.test.exclude = [
   '**/node_modules/**',
   'test/transports/pages/{accessibility,console,docs,graphiql,landing}.test.ts',
-  'test/execution/production.test.ts',
   'test/store/sqlite/data-file.test.ts',
   'test/store/mongo/**',
 ];

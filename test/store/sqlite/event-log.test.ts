@@ -365,11 +365,11 @@ it('refuses a position from another data file', async () => {
 const KILL_ROUNDS = Number(process.env.KILL_ROUNDS ?? 1);
 
 it('has exactly one event per committed write, whenever the process is killed', async () => {
-  const script = fileURLToPath(new URL('endless-writer.mjs', import.meta.url));
+  const script = fileURLToPath(new URL('endless-writer.ts', import.meta.url));
   const file = join(home, 'petstore.db');
   const acknowledged: string[] = [];
   for (let round = 0; round < KILL_ROUNDS; round++) {
-    const writer = spawn(process.execPath, [script, file], {
+    const writer = spawn(process.execPath, ['--import', 'tsx', script, file], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const exited = once(writer, 'exit');

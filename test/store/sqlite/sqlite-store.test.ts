@@ -95,8 +95,8 @@ describe('the data file', () => {
 
   /** Serves files in another process, one after the other from a time on. @returns what it printed for each */
   const serve = async (paths: readonly string[], start = 0): Promise<string[]> => {
-    const program = fileURLToPath(new URL('one-server.mjs', import.meta.url));
-    const child = spawn(process.execPath, [program, String(start), ...paths], {
+    const program = fileURLToPath(new URL('one-server.ts', import.meta.url));
+    const child = spawn(process.execPath, ['--import', 'tsx', program, String(start), ...paths], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     const lines: string[] = [];
@@ -278,7 +278,7 @@ describe('the data file', () => {
   it('keeps all acknowledged writes when the process is killed, and can be reopened at once', async () => {
     const writer = spawn(
       process.execPath,
-      [fileURLToPath(new URL('endless-writer.mjs', import.meta.url)), file],
+      ['--import', 'tsx', fileURLToPath(new URL('endless-writer.ts', import.meta.url)), file],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     const exited = once(writer, 'exit');
