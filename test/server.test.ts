@@ -261,7 +261,7 @@ describe('pipelined requests', () => {
         return socket.resume();
       }),
     );
-    await expect.poll(() => closed, { timeout: 10_000 }).toBeGreaterThanOrEqual(9);
+    await expect.poll(() => closed, { timeout: 40_000 }).toBeGreaterThanOrEqual(9);
     expect(await connectionsTo(server)).toBeGreaterThanOrEqual(9);
     // A client with only 10 requests is still served.
     const modest = await connectAndSend(port, short.repeat(10));

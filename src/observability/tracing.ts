@@ -46,7 +46,7 @@ export class Tracing {
 
   /** @param log receives export failures */
   static async start(config: Config, log: Pick<DiagLogger, 'warn' | 'error'>): Promise<Tracing> {
-    const { OTLPTraceExporter } = await (protocolOf(config) === 'http/json'
+    const { default: exporter } = await (protocolOf(config) === 'http/json'
       ? import('@opentelemetry/exporter-trace-otlp-http')
       : import('@opentelemetry/exporter-trace-otlp-proto'));
     diag.setLogger({ ...log, info() {}, debug() {}, verbose() {} }, { logLevel: DiagLogLevel.WARN });
@@ -54,7 +54,7 @@ export class Tracing {
       resource: defaultResource()
         .merge(resourceFromAttributes({ 'service.name': NAME, 'service.version': VERSION }))
         .merge(detectResources({ detectors: [envDetector] })),
-      spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+      spanProcessors: [new BatchSpanProcessor(new exporter.OTLPTraceExporter())],
     });
     provider.register({ contextManager: null });
     return new Tracing(provider);

@@ -26,7 +26,7 @@ import type { OpenedStore } from '../kit/stores.ts';
  * Runs of a differential test: the first three results of an operation, interpreted and compiled, must equal
  * that of plain graphql-js, which caches nothing.
  */
-const RUNS = Number(process.env.DIFFERENTIAL_RUNS ?? 50);
+const RUNS = Number(process.env.DIFFERENTIAL_RUNS ?? 30);
 
 let opened: OpenedStore;
 let operations: Operations;

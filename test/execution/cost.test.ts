@@ -403,7 +403,7 @@ const { pet: petSelection } = fc.letrec<{ pet: Pair; category: Pair }>((tie) => 
     ),
   ),
 }));
-const RUNS = { numRuns: Number(process.env.PROPERTY_RUNS ?? cases(60, 500)) };
+const RUNS = { numRuns: Number(process.env.PROPERTY_RUNS ?? cases(30, 500)) };
 
 const costOrRefusal = (text: string): number | string => {
   try {

@@ -16,7 +16,7 @@ import { validate } from '../../src/execution/validate.ts';
 import { Int64IdsRule } from '../../src/schema/id-scalar.ts';
 import { cases } from '../kit/cases.ts';
 
-const RUNS = Number(process.env.PROPERTY_RUNS ?? cases(120, 1_000));
+const RUNS = Number(process.env.PROPERTY_RUNS ?? cases(60, 1_000));
 const RULES = [...specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule), Int64IdsRule];
 
 /** Null if graphql-js throws: it evaluates directives of a subscription before checking them. */

@@ -15,7 +15,7 @@ import type { AppError } from '../../src/foundation/errors.ts';
 import { cases } from '../kit/cases.ts';
 import { dataOf, expectQueryRefusal, query, sqlite, useGateway } from '../kit/petstore.ts';
 
-const RUNS = { numRuns: Number(process.env.PROPERTY_RUNS ?? cases(40, 100)) };
+const RUNS = { numRuns: Number(process.env.PROPERTY_RUNS ?? cases(20, 100)) };
 
 /** Contains every kind of input type within every other. */
 const schema = buildSchema(`

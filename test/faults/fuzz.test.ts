@@ -7,7 +7,7 @@ import { cases } from '../kit/cases.ts';
 import { makeWorld, query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 /** Runs of each of two kinds of request; a third kind has a quarter as many. More than 10,000 in all in CI. */
-const RUNS = Number(process.env.FUZZ_RUNS ?? cases(300, 4_500));
+const RUNS = Number(process.env.FUZZ_RUNS ?? cases(150, 4_500));
 
 function expectErrorFormat(error: { code: string; message: string; status: number }, about: string): void {
   const { code } = error;

@@ -15,7 +15,7 @@ describe('parseJson', () => {
         fc.pre(!/\d[.eE]|\d{16}/.test(text.replace(/"(?:[^"\\]|\\.)*"/g, '')));
         expect(read(text)).toEqual(JSON.parse(text));
       }),
-      { numRuns: cases(100, 1_000) },
+      { numRuns: cases(50, 1_000) },
     );
   });
 
@@ -48,7 +48,7 @@ describe('parseJson', () => {
           );
         else expect(() => read(text), text).toThrow('The body has a duplicate name in an object.');
       }),
-      { numRuns: cases(400, 2_000) },
+      { numRuns: cases(200, 2_000) },
     );
   });
 
@@ -61,7 +61,7 @@ describe('parseJson', () => {
           expect((error as { code: string }).code).toBe('BAD_REQUEST');
         }
       }),
-      { numRuns: cases(100, 1_000) },
+      { numRuns: cases(50, 1_000) },
     );
   });
 

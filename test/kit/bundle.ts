@@ -1,4 +1,6 @@
 import { bundle, bundlePrograms } from '../../bundle.ts';
 
-/** The programs that tests start as processes and the scripts of the pages, built from the current sources. */
-export const setup = (): Promise<unknown> => Promise.all([bundlePrograms(), bundle()]);
+/** Builds the programs that tests start as processes and the scripts of the pages from the current sources. */
+export async function setup(): Promise<void> {
+  await Promise.all([bundlePrograms(), bundle()]);
+}

@@ -1,4 +1,4 @@
-import { request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http';
+import { Agent, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http';
 import { pino } from 'pino';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { readConfig } from '../../src/config.ts';
@@ -53,6 +53,8 @@ export class TestGateway {
   /** A key with practically no limits, for tests that are not about limits. */
   readonly key: string;
   readonly #server: Server;
+  /** A connection takes as long as a request. */
+  readonly #agent = new Agent({ keepAlive: true });
   readonly #gateway: Gateway;
 
   private constructor(parts: {
@@ -116,7 +118,7 @@ export class TestGateway {
         this.url + path,
         {
           method,
-          agent: false,
+          agent: this.#agent,
           headers: {
             ...(key !== null && { 'x-api-key': key }),
             ...(!isRaw && { 'content-type': 'application/json' }),
@@ -167,6 +169,7 @@ export class TestGateway {
   async close(): Promise<void> {
     this.endStreams();
     await this.endDeliveries();
+    this.#agent.destroy();
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
     // The database may be away by now.

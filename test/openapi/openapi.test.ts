@@ -206,7 +206,7 @@ describe('the Idempotency-Key parameter', () => {
         const key = quoted ? `"${text}"` : text;
         expect(description.violations(schema, key).length === 0, key).toBe(parseIdempotencyKey(key) !== null);
       }),
-      { numRuns: cases(300, 2_000) },
+      { numRuns: cases(150, 2_000) },
     );
     for (const key of ['x'.repeat(255), 'x'.repeat(256), `"${'\\"'.repeat(255)}"`, `"${'x'.repeat(256)}"`])
       expect(description.violations(schema, key).length === 0, key).toBe(parseIdempotencyKey(key) !== null);

@@ -33,7 +33,7 @@ describe('jsonPieces', () => {
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
         expect([...jsonPieces(value)].join('')).toBe(toJson(value));
       }),
-      { numRuns: cases(50, 500) },
+      { numRuns: cases(25, 500) },
     );
     const value = { a: undefined, b: [null, { c: undefined, d: 9223372036854775807n }], e: {}, f: [] };
     expect([...jsonPieces(value)]).toEqual([toJson(value)]);

@@ -459,7 +459,7 @@ describe('the common path', () => {
     await expectSame(post('{ pet(id: 1) { name } }', undefined, { 'content-type': contentType }));
   });
 
-  const numRuns = Number(process.env.FUZZ_RUNS ?? cases(40, 300));
+  const numRuns = Number(process.env.FUZZ_RUNS ?? cases(20, 300));
 
   it('responds as Yoga does to random queries', { timeout: 120_000 }, async () => {
     await fc.assert(

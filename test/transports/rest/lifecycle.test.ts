@@ -142,6 +142,7 @@ describe('the deprecation field of a route', () => {
     const pet = await send(gateway, `/pets/${P}`);
     expect([pet.status, pet.headers.deprecation, pet.headers.sunset]).toEqual([200, undefined, undefined]);
 
+    kit.clock.time = SUNSET - 1;
     const { status, headers, about } = await send(gateway, '/store/orders');
     expect(status, about).toBe(200);
     expect(headers.deprecation).toBe(`@${Date.parse('2026-07-01T00:00:00Z') / 1000}`);
