@@ -50,12 +50,15 @@ export async function bundlePrograms(root = ROOT): Promise<void> {
     define: { 'process.env.NODE_ENV': '"production"' },
     banner: { js: HEAD },
     plugins: [placesOfModules(join(root, 'src'))],
+    // For `node --enable-source-maps`, with which stacks name the sources.
+    sourcemap: true,
+    sourcesContent: false,
     logLevel: 'warning',
     metafile: true,
   });
   // Parts of earlier builds.
   for (const name of readdirSync(dist))
-    if (name.endsWith('.js') && !(`dist/${name}` in metafile.outputs)) rmSync(join(dist, name));
+    if (/\.js(\.map)?$/.test(name) && !(`dist/${name}` in metafile.outputs)) rmSync(join(dist, name));
 }
 
 /** Gives each module the URL that it would have if it were not bundled. */
