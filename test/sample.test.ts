@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newApiKey } from '../src/access/api-keys.ts';
 import { Category } from '../src/domains/category/category.ts';
 import { Order } from '../src/domains/order/order.ts';
 import { Pet } from '../src/domains/pet/pet.ts';
-import type { MaybePromise } from '../src/foundation/maybe-promise.ts';
+import type { AnyRecord } from '../src/foundation/record.ts';
 import { withCalls } from '../src/observability/instrumented-store.ts';
 import { addSampleData, developmentKey, sampleProgress } from '../src/sample.ts';
 import type { Store } from '../src/store/store.ts';
-import { TestGateway } from './kit/gateway.ts';
 import { engines, enginesAtLength, type OpenedStore } from './kit/stores.ts';
 
 class Killed extends Error {}
@@ -33,84 +32,38 @@ const fill = async (store: Store): Promise<string | null> => {
 };
 
 const contentOf = async (store: Store) => {
-  const categories = (await store.table(Category).page({}, { limit: 100 })).items;
-  const pets = (await store.table(Pet).page({}, { limit: 100 })).items;
-  return {
-    categories: categories.map(({ name }) => name),
-    pets: pets.map(({ name, quantity, categoryId }) => ({
-      name,
-      quantity,
-      category: categories.findIndex(({ id }) => id === categoryId),
-    })),
-    orders: (await store.table(Order).page({}, { limit: 100 })).items.map(({ petId, ...order }) => ({
-      ...order,
-      id: undefined,
-      pet: pets.findIndex(({ id }) => id === petId),
-    })),
-    keys: (await store.apiKeys()).length,
-  };
+  const [categories, pets, orders] = [
+    (await store.table(Category).page({}, { limit: 100 })).items,
+    (await store.table(Pet).page({}, { limit: 100 })).items,
+    (await store.table(Order).page({}, { limit: 100 })).items,
+  ];
+  const stock = ({ name, status, quantity }: Pet) => `${name} ${status} ${quantity}`;
+  return [
+    ...categories.map(({ id, name, description }) => {
+      const own = pets.filter(({ categoryId }) => categoryId === id);
+      return `${[name, description].filter(Boolean).join(', ')}: ${own.map(stock).join(', ')}`;
+    }),
+    ...orders.map(({ petId, quantity, shipDate = 'never', complete }) => {
+      const pet = pets.find(({ id }) => id === petId);
+      return `${pet?.name} ${quantity} ${shipDate} ${complete}`;
+    }),
+    `${(await store.apiKeys()).length} keys`,
+  ];
 };
 
-const inStock = (name: string, status: string, quantity: number) => ({
-  name,
-  status,
-  inventory: { quantity },
-});
-const SAMPLE = {
-  categories: {
-    nodes: [
-      {
-        name: 'Dogs',
-        description: 'Loyal, loud and always hungry',
-        pets: {
-          nodes: [
-            inStock('Rex', 'available', 3),
-            inStock('Bella', 'pending', 1),
-            inStock('Charlie', 'sold', 0),
-          ],
-        },
-      },
-      {
-        name: 'Cats',
-        description: 'They let you live with them',
-        pets: {
-          nodes: [
-            inStock('Mimi', 'available', 2),
-            inStock('Tom', 'available', 5),
-            inStock('Luna', 'sold', 0),
-          ],
-        },
-      },
-      {
-        name: 'Birds',
-        description: null,
-        pets: { nodes: [inStock('Tweety', 'available', 12), inStock('Kiwi', 'pending', 4)] },
-      },
-      {
-        name: 'Fish',
-        description: 'Quiet company for small flats',
-        pets: { nodes: [inStock('Nemo', 'available', 40), inStock('Dory', 'available', 25)] },
-      },
-    ],
-  },
-  orders: {
-    nodes: [
-      { pet: { name: 'Rex' }, quantity: 1, shipDate: '2026-12-01T09:30:00Z', complete: false },
-      { pet: { name: 'Charlie' }, quantity: 1, shipDate: '2026-10-15T14:00:00Z', complete: true },
-      { pet: { name: 'Nemo' }, quantity: 10, shipDate: null, complete: false },
-    ],
-  },
-};
+const SAMPLE = [
+  'Dogs, Loyal, loud and always hungry: Rex available 3, Bella pending 1, Charlie sold 0',
+  'Cats, They let you live with them: Mimi available 2, Tom available 5, Luna sold 0',
+  'Birds: Tweety available 12, Kiwi pending 4',
+  'Fish, Quiet company for small flats: Nemo available 40, Dory available 25',
+  'Rex 1 2026-12-01T09:30:00Z false',
+  'Charlie 1 2026-10-15T14:00:00Z true',
+  'Nemo 10 never false',
+  '1 keys',
+];
 
 describe.each(enginesAtLength)('sample data in $name', (engine) => {
   let opened: OpenedStore;
-  let complete: Awaited<ReturnType<typeof contentOf>>;
-  beforeAll(async () => {
-    opened = await engine.open();
-    await fill(opened.store);
-    complete = await contentOf(opened.store);
-    await opened.close();
-  });
   beforeEach(async () => {
     opened = await engine.open();
   });
@@ -118,14 +71,7 @@ describe.each(enginesAtLength)('sample data in $name', (engine) => {
 
   it('has the expected categories, pets, stock and orders, and one key', async () => {
     await fill(opened.store);
-    const gateway = await TestGateway.start(opened.store);
-    const { text } = await gateway.graphql(`{
-      categories { nodes { name description pets { nodes { name status inventory { quantity } } } } }
-      orders { nodes { pet { name } quantity shipDate complete } }
-    }`);
-    await gateway.close();
-    expect(JSON.parse(text)).toStrictEqual({ data: SAMPLE });
-    expect(complete.keys).toBe(1);
+    expect(await contentOf(opened.store)).toEqual(SAMPLE);
   });
 
   it.each(process.env.AT_LENGTH === '1' ? [0, 1, 5, 13, 24, 27] : [1, 13, 27])(
@@ -135,9 +81,9 @@ describe.each(enginesAtLength)('sample data in $name', (engine) => {
       await expect(fill(untilKilled(opened.store, writes))).rejects.toThrow(Killed);
       const store = await opened.reopen();
       expect(await fill(store)).toMatch(/^petstore_/);
-      expect(await contentOf(store)).toEqual(complete);
+      expect(await contentOf(store)).toEqual(SAMPLE);
       await fill(store);
-      expect(await contentOf(store)).toEqual(complete);
+      expect(await contentOf(store)).toEqual(SAMPLE);
     },
   );
 
@@ -148,38 +94,29 @@ describe.each(enginesAtLength)('sample data in $name', (engine) => {
     const [category] = (await store.table(Category).page({}, first)).items as [Category];
     const [pet] = (await store.table(Pet).page({}, first)).items as [Pet];
     const [order] = (await store.table(Order).page({}, first)).items as [Order];
-    const changes: [change: () => MaybePromise<{ id: string }>, undo: (id: string) => unknown][] = [
-      [
-        () => store.table(Category).update(category.id, { name: 'Cats' }),
-        (id) => store.table(Category).update(id, { name: category.name }),
-      ],
-      [
-        () => store.table(Pet).update(pet.id, { name: 'Bella' }),
-        (id) => store.table(Pet).update(id, { name: pet.name }),
-      ],
-      [
-        () => store.table(Order).update(order.id, { quantity: 10 }),
-        (id) => store.table(Order).update(id, { quantity: 1 }),
-      ],
-      [
-        () => store.table(Order).update(order.id, { complete: true }),
-        (id) => store.table(Order).update(id, { complete: false }),
-      ],
-      [() => store.table(Category).insert({ name: 'Dogs' }), (id) => store.table(Category).remove(id)],
-      [
-        () => store.table(Pet).insert({ name: 'Rex', categoryId: category.id, status: 'available' }),
-        (id) => store.table(Pet).remove(id),
-      ],
-      [
-        () => store.table(Order).insert({ quantity: 1, complete: false }),
-        (id) => store.table(Order).remove(id),
-      ],
+    const updates: [record: AnyRecord, current: { id: string }, patch: object][] = [
+      [Category, category, { name: 'Cats' }],
+      [Pet, pet, { name: 'Bella' }],
+      [Order, order, { quantity: 10 }],
+      [Order, order, { complete: true }],
     ];
-    for (const [change, undo] of changes) {
+    for (const [record, current, patch] of updates) {
+      await store.table(record).update(current.id, patch as never);
+      expect(await sampleProgress(store), JSON.stringify(patch)).toBe(null);
+      const { id, ...before } = current;
+      await store.table(record).update(id, before);
       expect(await sampleProgress(store)).not.toBe(null);
-      const { id } = await change();
-      expect(await sampleProgress(store), String(change)).toBe(null);
-      await undo(id);
+    }
+    const additions: [record: AnyRecord, input: object][] = [
+      [Category, { name: 'Dogs' }],
+      [Pet, { name: 'Rex', categoryId: category.id, status: 'available' }],
+      [Order, { quantity: 1, complete: false }],
+    ];
+    for (const [record, input] of additions) {
+      const { id } = await store.table(record).insert(input as never);
+      expect(await sampleProgress(store), JSON.stringify(input)).toBe(null);
+      await store.table(record).remove(id);
+      expect(await sampleProgress(store)).not.toBe(null);
     }
   });
 
@@ -200,13 +137,11 @@ it.each(engines)(
   'sample data is created once by two concurrent calls in $name',
   { timeout: 60_000 },
   async (engine) => {
-    const [alone, together] = [await engine.open(), await engine.open()];
-    await addSampleData(alone.store);
-    const { store } = together;
+    const { store, close } = await engine.open();
     const results = await Promise.allSettled([addSampleData(store), addSampleData(store)]);
     // One call may fail with a conflict and is repeated.
     if (results.some(({ status }) => status === 'rejected')) await addSampleData(store);
-    expect(await contentOf(store)).toEqual(await contentOf(alone.store));
-    for (const { close } of [alone, together]) await close();
+    expect((await contentOf(store)).slice(0, -1)).toEqual(SAMPLE.slice(0, -1));
+    await close();
   },
 );

@@ -1,23 +1,19 @@
 import { RECORDS } from '../domains/index.ts';
 import type { Dump } from '../store/dump.ts';
 import { openDump } from '../store/open.ts';
-import { type Manifest, readExport, writeExport } from './dump-files.ts';
+import { readExport, writeExport } from './dump-files.ts';
 import { Progress } from './progress.ts';
 import { type Command, runTool } from './tool.ts';
 
 type Mode = 'export' | 'import';
 
-const command = (
-  help: string,
-  done: string,
-  work: (directory: string, dump: Dump, progress: Progress) => Promise<Manifest>,
-): Command<Dump> => ({
+const command = (done: string, work: typeof readExport, help: string): Command<Dump> => ({
   usage: 'DIR',
   help,
   async run({ args: [directory], open }) {
     const dump = await open();
     const progress = new Progress(process.stderr);
-    const manifest = await work(directory!, dump, progress).finally(() => progress.clear());
+    const manifest = await work(directory!, dump, progress.show).finally(progress.clear);
     const counts = manifest.parts.map(({ name, rows }) => `${rows.toLocaleString('en-US')} ${name}`);
     return { value: manifest, lines: [`${done} ${counts.join(', ')}.`] };
   },
@@ -25,23 +21,16 @@ const command = (
 
 const COMMANDS: Record<Mode, Command<Dump>> = {
   export: command(
+    'Exported',
+    writeExport,
     `Writes everything that the store holds to a new directory DIR: records, API keys with their hashes, webhooks with their
 secrets, trusted documents, counters of ids, and usage. Beside a server on an embedded store it is one snapshot.`,
-    'Exported',
-    (directory, dump, progress) =>
-      writeExport(directory, dump, (part, rows) => progress.show(part, rows), new Date()),
   ),
   import: command(
+    'Imported',
+    readExport,
     `Fills an empty store from DIR. An import that was interrupted is completed by running it again; until then the store is
 not served.`,
-    'Imported',
-    (directory, dump, progress) =>
-      readExport(
-        directory,
-        dump,
-        (part, rows, total) => progress.show(`checking ${part}`, rows, total),
-        (part, rows, total) => progress.show(part, rows, total),
-      ),
   ),
 };
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -39,8 +39,8 @@ type PartManifest = Manifest['parts'][number];
 /** A fault of an export, with the file and, where there is one, the line. */
 export class DamagedExport extends Error {}
 
-/** Called with the number of rows read or written so far. */
-export type OnRows = (part: string, rows: number, total?: number) => void;
+/** Called with the number of rows read or written so far. @param what `pets`, `checking pets` */
+export type OnProgress = (what: string, rows: number) => void;
 
 const fileOf = (name: string): string => `${name}.jsonl`;
 
@@ -59,22 +59,17 @@ const CHECKSUM = /^(\{.*),"crc32":"([0-9a-f]{8})"\}$/s;
  * @param directory created if it does not exist; must be empty
  * @throws Error if there is anything in the directory
  */
-export async function writeExport(
-  directory: string,
-  dump: Dump,
-  onRows: OnRows,
-  now: Date,
-): Promise<Manifest> {
+export async function writeExport(directory: string, dump: Dump, onProgress: OnProgress): Promise<Manifest> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const [file] = await readdir(directory);
   if (file !== undefined) throw new Error(`${directory} is not empty: ${file}. Name a new directory.`);
   const parts: PartManifest[] = [];
   // From the last to the first: whoever writes meanwhile adds no id above its counter and no child without its parent.
-  for (const part of dump.parts.toReversed()) parts.unshift(await writePart(directory, part, onRows));
+  for (const part of dump.parts.toReversed()) parts.unshift(await writePart(directory, part, onProgress));
   const manifest: Manifest = {
     format: FORMAT,
     version: VERSION,
-    createdAt: now.toISOString(),
+    createdAt: new Date().toISOString(),
     engine: dump.engine,
     parts,
   };
@@ -85,7 +80,7 @@ export async function writeExport(
   return manifest;
 }
 
-async function writePart(directory: string, part: DumpPart, onRows: OnRows): Promise<PartManifest> {
+async function writePart(directory: string, part: DumpPart, onProgress: OnProgress): Promise<PartManifest> {
   const { name } = part;
   const digest = createHash('sha256');
   let [rows, bytes] = [0, 0];
@@ -96,7 +91,7 @@ async function writePart(directory: string, part: DumpPart, onRows: OnRows): Pro
       bytes += Buffer.byteLength(text);
       digest.update(text);
       yield text;
-      onRows(name, rows);
+      onProgress(name, rows);
     }
   }
   await writeDurably(join(directory, fileOf(name)), chunks());
@@ -118,15 +113,9 @@ async function writeDurably(file: string, chunks: AsyncIterable<string> | Iterab
  * Fills a store from the files of an export, or goes on with an import that was interrupted. Everything is
  * checked before the first row is written.
  *
- * @param onCheck called while the files are checked
  * @throws DamagedExport; Error if the store is not empty
  */
-export async function readExport(
-  directory: string,
-  dump: Dump,
-  onCheck: OnRows,
-  onRows: OnRows,
-): Promise<Manifest> {
+export async function readExport(directory: string, dump: Dump, onProgress: OnProgress): Promise<Manifest> {
   const { manifest, digest } = await readManifest(directory);
   await checkFiles(directory, manifest);
   const files = dump.parts.flatMap((part) => {
@@ -135,7 +124,7 @@ export async function readExport(
   });
   const unknown = manifest.parts.find(({ name }) => !dump.parts.some((part) => part.name === name));
   if (unknown) throw new DamagedExport(`${MANIFEST}: the part ${unknown.name} is not known to this version.`);
-  for (const { part, described } of files) await checkPart(directory, part, described, onCheck);
+  for (const { part, described } of files) await checkPart(directory, part, described, onProgress);
 
   let progress = await dump.progress();
   if (progress && progress.manifest !== digest)
@@ -144,42 +133,48 @@ export async function readExport(
     );
   if (!progress) {
     for (const part of dump.parts)
-      if (!(await part.isEmpty()))
+      if (!part.isMerged && !(await isEmpty(part)))
         throw new Error(`The store is not empty: it has ${part.name}. Import into an empty store.`);
     progress = { manifest: digest, rows: {} };
     await dump.begin(progress);
   }
-  for (const { part } of files) progress = await fill(directory, dump, part, progress, onRows);
+  for (const { part } of files) await fill(directory, dump, part, progress, onProgress);
   await dump.finish();
   return manifest;
 }
 
+async function isEmpty(part: DumpPart): Promise<boolean> {
+  for await (const rows of part.batches()) return rows.length === 0;
+  return true;
+}
+
+/** Adds the rows of a part that were not added before. */
 async function fill(
   directory: string,
   dump: Dump,
   part: DumpPart,
   progress: ImportProgress,
-  onRows: OnRows,
-): Promise<ImportProgress> {
+  onProgress: OnProgress,
+): Promise<void> {
   const { name } = part;
-  let reached = progress;
   let read = 0;
   for await (const lines of batchesOf(directory, name)) {
-    const done = reached.rows[name] ?? 0;
-    const fresh = lines.slice(Math.max(0, done - read));
+    const fresh = lines.slice(Math.max(0, (progress.rows[name] ?? 0) - read));
     read += lines.length;
     if (fresh.length === 0) continue;
-    reached = { ...reached, rows: { ...reached.rows, [name]: read } };
-    const rows = fresh.map(({ row }) => row);
+    progress.rows[name] = read;
     try {
-      await dump.add(part, rows, reached);
+      await dump.add(
+        part,
+        fresh.map(({ row }) => row),
+        progress,
+      );
     } catch (error) {
       const { message } = ((error as Error).cause ?? error) as Error;
       throw new Error(`${fileOf(name)}, lines ${fresh[0]!.number} to ${read}: ${message}`, { cause: error });
     }
-    onRows(name, read);
+    onProgress(name, read);
   }
-  return reached;
 }
 
 async function readManifest(directory: string): Promise<{ manifest: Manifest; digest: string }> {
@@ -218,19 +213,14 @@ async function checkFiles(directory: string, { parts }: Manifest): Promise<void>
 async function checkPart(
   directory: string,
   part: DumpPart,
-  { name, rows, bytes, sha256 }: PartManifest,
-  onCheck: OnRows,
+  { name, rows, sha256 }: PartManifest,
+  onProgress: OnProgress,
 ): Promise<void> {
   const file = fileOf(name);
   let read = 0;
   let last = 0n;
   const digest = createHash('sha256');
-  let length = 0;
-  const onChunk = (chunk: Buffer) => {
-    digest.update(chunk);
-    length += chunk.length;
-  };
-  for await (const lines of batchesOf(directory, name, onChunk)) {
+  for await (const lines of batchesOf(directory, name, digest)) {
     for (const { number, row } of lines) {
       if (number > rows)
         throw new DamagedExport(`${file}, line ${number}: the manifest counts ${rows} lines.`);
@@ -243,13 +233,13 @@ async function checkPart(
       if (faults.length > 0) throw new DamagedExport(`${file}, line ${number}: ${faults.join('; ')}.`);
     }
     read += lines.length;
-    onCheck(name, read);
+    onProgress(`checking ${name}`, read);
   }
   if (read < rows)
     throw new DamagedExport(
       `${file}, line ${read + 1}: the file ends here, but the manifest counts ${rows} lines.`,
     );
-  if (length !== bytes || digest.digest('hex') !== sha256)
+  if (digest.digest('hex') !== sha256)
     throw new DamagedExport(`${file}, lines 1 to ${rows}: they are not those of this export (SHA-256).`);
 }
 
@@ -268,18 +258,19 @@ interface Line {
   row: DumpRow;
 }
 
-/** The rows of a file in batches. @throws DamagedExport if a line does not match its checksum */
-async function* batchesOf(
-  directory: string,
-  name: string,
-  onChunk: (chunk: Buffer) => void = () => {},
-): AsyncGenerator<Line[]> {
+/**
+ * The rows of a file in batches.
+ *
+ * @param digest gets all bytes of the file
+ * @throws DamagedExport if a line does not match its checksum
+ */
+async function* batchesOf(directory: string, name: string, digest?: Hash): AsyncGenerator<Line[]> {
   const file = fileOf(name);
   let number = 0;
   let rest: Buffer = Buffer.alloc(0);
   let lines: Line[] = [];
   for await (const chunk of createReadStream(join(directory, file), { highWaterMark: 1_048_576 })) {
-    onChunk(chunk as Buffer);
+    digest?.update(chunk as Buffer);
     rest = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer]);
     let start = 0;
     for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10, start)) {

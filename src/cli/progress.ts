@@ -2,7 +2,6 @@ import type { WriteStream } from 'node:tty';
 
 /** Milliseconds between two drawings. */
 const INTERVAL = 100;
-const WIDTH = 24;
 
 /** Shows on a terminal how far a long command is. On anything else, nothing. */
 export class Progress {
@@ -15,25 +14,16 @@ export class Progress {
     this.#out = out;
   }
 
-  /** @param total if it is known */
-  show(label: string, done: number, total?: number): void {
+  readonly show = (label: string, done: number): void => {
     const now = performance.now();
-    if (!this.#out.isTTY || (now - this.#drawnAt < INTERVAL && done !== total)) return;
+    if (!this.#out.isTTY || now - this.#drawnAt < INTERVAL) return;
     this.#drawnAt = now;
-    const count = done.toLocaleString('en-US');
     const seconds = Math.round((now - this.#started) / 1000);
-    const bar = total === undefined ? '' : `${barOf(total === 0 ? 1 : done / total)} `;
-    const of = total === undefined ? '' : ` of ${total.toLocaleString('en-US')}`;
-    this.#out.write(`\r\u001b[K${bar}${label} ${count}${of}, ${seconds} s`);
-  }
+    this.#out.write(`\r\u001b[K${label} ${done.toLocaleString('en-US')}, ${seconds} s`);
+  };
 
   /** Removes the line. */
-  clear(): void {
+  readonly clear = (): void => {
     if (this.#out.isTTY) this.#out.write('\r\u001b[K');
-  }
-}
-
-function barOf(share: number): string {
-  const full = Math.round(Math.min(1, share) * WIDTH);
-  return `[${'#'.repeat(full)}${'-'.repeat(WIDTH - full)}]`;
+  };
 }

@@ -5,13 +5,7 @@ import { MAX_INT64 } from '../foundation/integers.ts';
 import { andThen, forEachInOrder, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
-import {
-  type AccessStore,
-  type ApiKey,
-  type DocumentStore,
-  PLAN_NAMES,
-  type TrustedDocument,
-} from './store.ts';
+import { type AccessStore, PLAN_NAMES, type TrustedDocument } from './store.ts';
 import type { Webhook, WebhookStore, WebhookWrites } from './webhooks.ts';
 
 /** A row as plain JSON. An int64 is a string of digits, so that nothing is rounded. */
@@ -20,23 +14,27 @@ export type DumpRow = Readonly<Record<string, unknown>>;
 /** Rows per batch, which is read, written and committed as one. */
 export const BATCH_SIZE = 1_000;
 
+/** How the rows of one part of a store are read and added. */
+export interface DumpRows {
+  /** All rows in batches, in an order that does not change. */
+  batches(): AsyncIterable<readonly DumpRow[]>;
+  /** Adds rows. Those that an interrupted import has added already stay as they are. */
+  add(rows: readonly DumpRow[]): MaybePromise<void>;
+}
+
 /**
  * One part of what a store holds, in a form that is the same on every engine. Each part of a store that keeps
  * anything contributes one; then it is exported, checked, imported and counted like the others.
  */
-export interface DumpPart {
+export interface DumpPart extends DumpRows {
   /** The name of its file. */
   readonly name: string;
   /** What every row must be. */
   readonly rule: z.ZodType;
   /** Whether the ids of the rows ascend, so that none can be there twice. */
   readonly ascends?: boolean;
-  /** All rows in batches, in an order that does not change. */
-  batches(): AsyncIterable<readonly DumpRow[]>;
-  /** Adds rows. Those that an interrupted import has added already stay as they are. */
-  add(rows: readonly DumpRow[]): MaybePromise<void>;
-  /** Whether there are rows that an import could disagree with. */
-  isEmpty(): MaybePromise<boolean>;
+  /** Whether its rows go together with those that are there; else an import needs a store without any. */
+  readonly isMerged?: boolean;
 }
 
 /** How far an import got. */
@@ -44,7 +42,7 @@ export interface ImportProgress {
   /** Digest of the manifest, which identifies the export. */
   manifest: string;
   /** Rows added, by part. */
-  rows: Readonly<Record<string, number>>;
+  rows: Record<string, number>;
 }
 
 /**
@@ -71,7 +69,7 @@ export const unfinishedImport = (store: string): Error =>
   new Error(`${store} has an unfinished import. Run the same import again to complete it: data import DIR.`);
 
 /** The rows of a kind of record are the records themselves. */
-export function recordRule({ id, fields }: AnyRecord): z.ZodType {
+function recordRule({ id, fields }: AnyRecord): z.ZodType {
   const rules = Object.entries(fields as Fields).map(([name, field]): [string, z.ZodType] => {
     const rule = (field as Field).rule(graphqlDialect);
     return [name, field.presence === 'optional' ? rule.optional() : rule];
@@ -84,7 +82,7 @@ const COUNTED = z
   .refine((id) => id === '0' || parseId(id) !== null, `must be 0 or more and at most ${MAX_INT64}`);
 
 /** The last id assigned of a kind of record, or one above it that a client has chosen. */
-export function counterRule(records: readonly AnyRecord[]): z.ZodType {
+function counterRule(records: readonly AnyRecord[]): z.ZodType {
   const name = z.enum(records.map(({ plural }) => plural));
   return z.union([
     z.strictObject({ records: name, last: COUNTED }),
@@ -97,20 +95,6 @@ const API_KEY_RULE = z.looseObject({
   name: z.string(),
   plan: z.enum(PLAN_NAMES),
   secrets: z.array(z.looseObject({ hash: z.string().regex(/^[0-9a-f]{64}$/), prefix: z.string() })),
-});
-
-/** The API keys of a store, on any engine. */
-export const keysPart = (store: Pick<AccessStore, 'apiKeys' | 'apiKeyById' | 'createApiKey'>): DumpPart => ({
-  name: 'keys',
-  rule: API_KEY_RULE,
-  async *batches() {
-    yield (await store.apiKeys()) as unknown as readonly DumpRow[];
-  },
-  add: (rows) =>
-    forEachInOrder(rows as unknown as readonly ApiKey[], (key) =>
-      andThen(store.apiKeyById(key.id), (known) => known ?? store.createApiKey(key)),
-    ),
-  isEmpty: () => andThen(store.apiKeys(), ({ length }) => length === 0),
 });
 
 /** A webhook with its secrets. Its place is not moved, because the log begins anew. */
@@ -126,36 +110,6 @@ const WEBHOOK_RULE = z.strictObject({
   }),
 });
 
-/**
- * The webhooks of a store, on any engine.
- *
- * @param beginning a place in its log
- */
-export const webhooksPart = (
-  store: Pick<WebhookStore, 'webhooks' | 'webhookById'>,
-  { createWebhook }: Pick<WebhookWrites, 'createWebhook'>,
-  beginning: () => MaybePromise<string>,
-): DumpPart => ({
-  name: 'webhooks',
-  rule: WEBHOOK_RULE,
-  async *batches() {
-    yield (await store.webhooks()).map(({ progress: _, ...row }) => row);
-  },
-  add: (rows) =>
-    forEachInOrder(rows as unknown as readonly Omit<Webhook, 'progress'>[], (row) =>
-      andThen(
-        store.webhookById(row.id),
-        (known) =>
-          known ??
-          andThen(beginning(), (after) => {
-            const progress = { after, moves: 0, attempted: 0, attempts: [] };
-            return createWebhook({ ...row, progress }, Number.POSITIVE_INFINITY);
-          }),
-      ),
-    ),
-  isEmpty: () => andThen(store.webhooks(), ({ length }) => length === 0),
-});
-
 const DOCUMENT_RULE = z.strictObject({
   list: z.string().min(1),
   id: z.string().regex(/^[\x21-\x7e]{1,128}$/),
@@ -165,21 +119,10 @@ const DOCUMENT_RULE = z.strictObject({
   lastUsedAt: z.number().optional(),
 });
 
-/** The trusted documents of a store, on any engine. */
-export const documentsPart = (store: Pick<DocumentStore, 'documents' | 'addDocuments'>): DumpPart => ({
-  name: 'documents',
-  rule: DOCUMENT_RULE,
-  async *batches() {
-    yield (await store.documents()) as unknown as readonly DumpRow[];
-  },
-  add: (rows) => store.addDocuments(rows as unknown as readonly TrustedDocument[]),
-  isEmpty: () => andThen(store.documents(), ({ length }) => length === 0),
-});
-
 const COUNT = z.number().min(0);
 
 /** The state of a key's windows and bans. */
-export const USAGE_RULE = z.strictObject({
+const USAGE_RULE = z.strictObject({
   apiKeyId: z.string().min(1),
   minuteStart: COUNT,
   minuteUsed: COUNT,
@@ -192,7 +135,7 @@ export const USAGE_RULE = z.strictObject({
 });
 
 /** What a key did on a day by one operation and transport. */
-export const USAGE_HISTORY_RULE = z.strictObject({
+const USAGE_HISTORY_RULE = z.strictObject({
   apiKeyId: z.string().min(1),
   date: z.iso.date(),
   operation: z.string().regex(/^\w+$/),
@@ -201,3 +144,72 @@ export const USAGE_HISTORY_RULE = z.strictObject({
   units: COUNT,
   refused: COUNT,
 });
+
+/** The rows that each engine reads and adds in its own way. */
+interface OwnRows {
+  /** The ids that may never be assigned again. */
+  counters: DumpRows;
+  rowsOf(record: AnyRecord): DumpRows;
+  usage: DumpRows;
+  usageHistory: DumpRows;
+}
+
+type DumpStore = Pick<AccessStore, 'apiKeys' | 'apiKeyById' | 'createApiKey' | 'documents' | 'addDocuments'> &
+  Pick<WebhookStore & WebhookWrites, 'webhooks' | 'webhookById' | 'createWebhook'>;
+
+/**
+ * The parts of a store, in the order in which they are added.
+ *
+ * @param beginning a place in its log, where webhooks begin
+ */
+export const partsOf = (
+  records: readonly AnyRecord[],
+  { counters, rowsOf, usage, usageHistory }: OwnRows,
+  store: DumpStore,
+  beginning: () => MaybePromise<string>,
+): readonly DumpPart[] => [
+  { name: 'counters', rule: counterRule(records), isMerged: true, ...counters },
+  ...records.map((record) => ({
+    ...{ name: record.plural, rule: recordRule(record), ascends: true },
+    ...rowsOf(record),
+  })),
+  { name: 'usage', rule: USAGE_RULE, ...usage },
+  { name: 'usageHistory', rule: USAGE_HISTORY_RULE, ...usageHistory },
+  {
+    ...{ name: 'documents', rule: DOCUMENT_RULE, batches: inOne(() => store.documents()) },
+    add: (rows) => store.addDocuments(rows as unknown as readonly TrustedDocument[]),
+  },
+  {
+    name: 'webhooks',
+    rule: WEBHOOK_RULE,
+    batches: inOne(() =>
+      andThen(store.webhooks(), (all) => all.map(({ progress: _, ...webhook }) => webhook)),
+    ),
+    add: (rows) =>
+      addNew<Webhook>(rows, store.webhookById, (webhook) =>
+        andThen(beginning(), (after) => {
+          const progress = { after, moves: 0, attempted: 0, attempts: [] };
+          return store.createWebhook({ ...webhook, progress }, Number.POSITIVE_INFINITY);
+        }),
+      ),
+  },
+  {
+    ...{ name: 'keys', rule: API_KEY_RULE, batches: inOne(() => store.apiKeys()) },
+    add: (rows) => addNew(rows, store.apiKeyById, store.createApiKey),
+  },
+];
+
+const inOne = (read: () => MaybePromise<readonly object[]>): DumpRows['batches'] =>
+  async function* () {
+    yield (await read()) as readonly DumpRow[];
+  };
+
+/** Adds rows one after the other, but those that are there. */
+const addNew = <T extends { id: string }>(
+  rows: readonly DumpRow[],
+  byId: (id: string) => MaybePromise<T | null>,
+  add: (row: T) => MaybePromise<unknown>,
+): MaybePromise<void> =>
+  forEachInOrder(rows as unknown as readonly T[], (row) =>
+    andThen(byId(row.id), (known) => known ?? add(row)),
+  );

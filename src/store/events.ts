@@ -19,6 +19,14 @@ export function updateTypeOf(record: AnyRecord, changed: readonly string[]): Eve
   return view !== undefined && others.length === 0 ? `${view}.updated` : eventTypesOf(record).updated;
 }
 
+/** The record that events of a type are about, also those of its views. */
+export function recordOf(records: readonly AnyRecord[], type: EventType): AnyRecord | undefined {
+  const [domain] = type.split('.');
+  const isOf = ({ kind, fields }: AnyRecord) =>
+    kind === domain || Object.values(fields as Fields).some(({ view }) => view === domain);
+  return records.find(isOf);
+}
+
 /** One committed write. */
 export interface StoredEvent {
   /** Opaque; unique within the log. */

@@ -21,31 +21,26 @@ function sortKeyOf(field: Field, value: SortValue): SortKey | null {
 const compare = (a: SortKey, b: SortKey): number =>
   typeof a === 'string' ? compareCodePoints(a, b as string) : a - (b as number);
 
-/** One end of a range of values. With an id, it lies at that record among those with the same value. */
+/** One end of a range: at an id, at a value, or with both at that record among those with the same value. */
 export interface Bound {
-  key: SortKey;
+  key?: SortKey;
   id?: Id;
   inclusive: boolean;
 }
 
-/** One end of a range of ids. */
-export interface IdBound {
-  id: Id;
-  inclusive: boolean;
+export interface Bounds {
+  lower?: Bound | undefined;
+  upper?: Bound | undefined;
 }
 
 /**
  * A range of a list that one index search reads in order. Lists have one, or two if values may be absent: those
- * are after all others.
+ * are after all others. Its bounds have a value if values are `present`, else an id.
  */
-export type Segment =
-  | { values: 'present'; lower?: Bound | undefined; upper?: Bound | undefined; descending: boolean }
-  | {
-      values: 'absent' | 'any';
-      lower?: IdBound | undefined;
-      upper?: IdBound | undefined;
-      descending: boolean;
-    };
+export interface Segment extends Bounds {
+  values: 'present' | 'absent' | 'any';
+  descending: boolean;
+}
 
 /**
  * The ranges that a page lies in, in the order in which it reads them. `descending` is the direction of reading.
@@ -60,10 +55,10 @@ export function segmentsOf(
 ): Segment[] {
   const isDescending = order?.descending ?? false;
   const descending = isDescending !== backward;
-  const idBound = (id: Id | undefined): IdBound | undefined =>
+  const idBound = (id: Id | undefined): Bound | undefined =>
     id === undefined ? undefined : { id, inclusive };
   /** A list begins at the upper end of its values if it is descending. */
-  const ends = <T>(start: T, end: T) =>
+  const ends = (start: Bound | undefined, end: Bound | undefined): Bounds =>
     isDescending ? { lower: end, upper: start } : { lower: start, upper: end };
   if (!field || !order) return [{ values: 'any', ...ends(idBound(after), idBound(before)), descending }];
 
@@ -75,62 +70,57 @@ export function segmentsOf(
   const [start, end] = [bound(after, order.afterValue), bound(before, order.beforeValue)];
   const segments: Segment[] = [];
   if (start !== null) {
-    const { lower, upper } = ends(start, end ?? undefined);
-    const range = withinPrefix(prefix, lower, upper);
-    if (!range.lower || !range.upper || compare(range.lower.key, range.upper.key) <= 0)
+    const range = withinPrefix(prefix, ends(start, end ?? undefined));
+    if (!range.lower || !range.upper || compare(range.lower.key!, range.upper.key!) <= 0)
       segments.push({ values: 'present', ...range, descending });
   }
   // A bound with a value comes before all records without one.
   if (field.presence === 'optional' && !end) {
-    const { lower, upper } = ends(
+    const range = ends(
       start === null ? idBound(after) : undefined,
       end === null ? idBound(before) : undefined,
     );
-    segments.push({ values: 'absent', lower, upper, descending });
+    segments.push({ values: 'absent', ...range, descending });
   }
   return backward ? segments.reverse() : segments;
 }
 
 /** The narrower of two ranges: the given one, and that of a prefix. */
-export function withinPrefix(
-  prefix: string | undefined,
-  lower?: Bound,
-  upper?: Bound,
-): { lower?: Bound | undefined; upper?: Bound | undefined } {
+export function withinPrefix(prefix: string | undefined, { lower, upper }: Bounds = {}): Bounds {
   if (prefix === undefined) return { lower, upper };
   const end = endOfPrefix(prefix);
   return {
-    lower: lower && compare(lower.key, prefix) >= 0 ? lower : { key: prefix, inclusive: true },
+    lower: lower && compare(lower.key!, prefix) >= 0 ? lower : { key: prefix, inclusive: true },
     upper:
-      end === undefined || (upper && compare(upper.key, end) < 0) ? upper : { key: end, inclusive: false },
+      end === undefined || (upper && compare(upper.key!, end) < 0) ? upper : { key: end, inclusive: false },
   };
 }
 
-/** A part of a range that has one value, or values between bounds. An index search finds either without reading more. */
-export type Span =
-  | { key: SortKey; lower?: IdBound | undefined; upper?: IdBound | undefined }
-  | { key?: undefined; lower?: ValueBound | undefined; upper?: ValueBound | undefined };
-
-/** One end of a range of values, whatever the id. */
-export type ValueBound = Omit<Bound, 'id'>;
+/**
+ * A part of a range with bounds at ids among those with one value, or without one at values. An index search finds
+ * either without reading more.
+ */
+export interface Span extends Bounds {
+  key?: SortKey;
+}
 
 /**
  * The parts of a range in the order of its values. A bound at a record separates those with the same value, which
  * may be all records, from the others.
  */
-export function spansOf({ lower, upper }: { lower?: Bound | undefined; upper?: Bound | undefined }): Span[] {
+export function spansOf({ lower, upper }: Bounds): Span[] {
   if (lower && upper && lower.key === upper.key) {
     if ([lower, upper].some(({ id, inclusive }) => id === undefined && !inclusive)) return [];
-    return [{ key: lower.key, lower: idBoundOf(lower), upper: idBoundOf(upper) }];
+    return [{ key: lower.key!, lower: idBoundOf(lower), upper: idBoundOf(upper) }];
   }
   const parts: Span[] = [{ lower: valueBoundOf(lower), upper: valueBoundOf(upper) }];
-  if (lower?.id !== undefined) parts.unshift({ key: lower.key, lower: idBoundOf(lower) });
-  if (upper?.id !== undefined) parts.push({ key: upper.key, upper: idBoundOf(upper) });
+  if (lower?.id !== undefined) parts.unshift({ key: lower.key!, lower: idBoundOf(lower) });
+  if (upper?.id !== undefined) parts.push({ key: upper.key!, upper: idBoundOf(upper) });
   return parts;
 }
 
-const idBoundOf = ({ id, inclusive }: Bound): IdBound | undefined =>
+const idBoundOf = ({ id, inclusive }: Bound): Bound | undefined =>
   id === undefined ? undefined : { id, inclusive };
 
-const valueBoundOf = (bound: Bound | undefined): ValueBound | undefined =>
-  bound && { key: bound.key, inclusive: bound.inclusive && bound.id === undefined };
+const valueBoundOf = (bound: Bound | undefined): Bound | undefined =>
+  bound && { key: bound.key!, inclusive: bound.inclusive && bound.id === undefined };

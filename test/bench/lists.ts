@@ -63,8 +63,8 @@ async function measure(pets: number): Promise<void> {
   console.log(`\n## ${pets.toLocaleString('en-US')} pets, ${machine()}`);
   const directory = join(home, `export-${pets}`);
   const nothing = () => {};
-  const exported = await timed(source, 'export', (dump) => writeExport(directory, dump, nothing, new Date()));
-  const imported = await timed(copy, 'import', (dump) => readExport(directory, dump, nothing, nothing));
+  const exported = await timed(source, 'export', (dump) => writeExport(directory, dump, nothing));
+  const imported = await timed(copy, 'import', (dump) => readExport(directory, dump, nothing));
   console.log(`data export ${exported.toFixed(1)} s, data import ${imported.toFixed(1)} s`);
   expectAtMost('seconds of an import', imported, LIMITS.importSeconds);
   removeData(copy.DATA_FILE);
@@ -75,7 +75,7 @@ async function measure(pets: number): Promise<void> {
     const database = `lists-${process.pid}`;
     const config = configOf('unused.db', mongoUri(database));
     try {
-      const seconds = await timed(config, 'import', (dump) => readExport(directory, dump, nothing, nothing));
+      const seconds = await timed(config, 'import', (dump) => readExport(directory, dump, nothing));
       console.log(`\ndata import to MongoDB ${seconds.toFixed(1)} s`);
       await measurePages('MongoDB', config, pets, mongoPlans());
     } finally {

@@ -1,7 +1,16 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -66,11 +75,11 @@ async function use<T>(
 }
 const exportTo = (config: Config, directory = path()) =>
   use(config, 'export', async (dump) => {
-    await writeExport(directory, dump, nothing, new Date());
+    await writeExport(directory, dump, nothing);
     return directory;
   });
 const importFrom = (directory: string, config: Config) =>
-  use(config, 'import', (dump) => readExport(directory, dump, nothing, nothing));
+  use(config, 'import', (dump) => readExport(directory, dump, nothing));
 
 /** Fills a store with a bit of everything. @returns a key */
 async function fill(config: Config, pets = 30): Promise<string> {
@@ -198,7 +207,7 @@ describe.each(Object.entries(engines))('an import to %s', (_name, newStore) => {
           if (left-- === 0) throw new Error('killed');
           return dump.add(...args);
         };
-        return readExport(directory, { ...dump, add }, nothing, nothing);
+        return readExport(directory, { ...dump, add }, nothing);
       });
       await expect(interrupted).rejects.toThrow('killed');
       await expect(open(target)).rejects.toThrow(/has an unfinished import\. Run the same import again/);
@@ -249,11 +258,11 @@ describe('a damaged export', () => {
 
   const edit = (file: string, change: (text: string) => string | Buffer) => (copy: string) =>
     writeFileSync(join(copy, file), change(readFileSync(join(copy, file), 'utf8')));
-  const line = (n: number, change: (line: string) => string) => (text: string) =>
-    text
-      .split('\n')
-      .map((one, i) => (i === n - 1 ? change(one) : one))
-      .join('\n');
+  const line = (n: number, from: string | RegExp, to: string) => (text: string) => {
+    const lines = text.split('\n');
+    lines[n - 1] = lines[n - 1]!.replace(from, to);
+    return lines.join('\n');
+  };
 
   /** Changes the rows of a file and all checksums, so that it looks as if it had been exported so. */
   const forge = (name: string, change: (rows: Record<string, unknown>[]) => object[]) => (copy: string) => {
@@ -278,134 +287,59 @@ describe('a damaged export', () => {
   };
   const changed = (change: object) => (rows: object[]) => rows.map((row) => ({ ...row, ...change }));
 
-  it.each<[fault: string, damage: (copy: string) => void, message: RegExp]>([
+  const cut = (lines: number) => (text: string) => `${text.split('\n').slice(0, lines).join('\n')}\n`;
+  const reversed = (text: string) => `${text.split('\n').slice(0, -1).reverse().join('\n')}\n`;
+  it.each<[message: RegExp, damage: (copy: string) => void]>([
+    // As if it had been exported so.
+    [/^pets\.jsonl, line 31: id: is not above/, forge('pets', (rows) => [...rows, rows[29]!])],
+    [/^pets\.jsonl, line 1: name: is not as an export/, forge('pets', changed({ name: ' Rex ' }))],
+    [/^pets\.jsonl, line 1: id: is not as an export/, forge('pets', changed({ id: 1 }))],
+    [/^pets\.jsonl, line 1: dog: is not a known field/, forge('pets', changed({ dog: 1 }))],
+    [/^keys\.jsonl, line 1: plan: /, forge('keys', changed({ plan: 'gold' }))],
+    [/^counters\.jsonl, line 1: /, forge('counters', () => [{ records: 'dogs', last: '5' }])],
     [
-      'a record twice',
-      forge('pets', (rows) => [...rows, rows[29]!]),
-      /^pets\.jsonl, line 31: id: is not above/,
-    ],
-    [
-      'a name with spaces',
-      forge('pets', changed({ name: ' Rex ' })),
-      /^pets\.jsonl, line 1: name: is not as/,
-    ],
-    ['an id as a number', forge('pets', changed({ id: 1 })), /^pets\.jsonl, line 1: id: is not as an export/],
-    [
-      'an unknown field',
-      forge('pets', changed({ dog: 1 })),
-      /^pets\.jsonl, line 1: dog: is not a known field/,
-    ],
-    ['an unknown plan', forge('keys', changed({ plan: 'gold' })), /^keys\.jsonl, line 1: plan: /],
-    [
-      'a counter of nothing',
-      forge('counters', () => [{ records: 'dogs', last: '5' }]),
-      /^counters\.jsonl, line 1: /,
-    ],
-    [
-      'a counter beyond int64',
-      forge('counters', () => [{ records: 'pets', last: '9223372036854775808' }]),
       /^counters\.jsonl, line 1: last: must be 0 or more/,
+      forge('counters', () => [{ records: 'pets', last: '9223372036854775808' }]),
     ],
+    // Changed, cut off, swapped.
+    [/^pets\.jsonl, line 1: not a line/, edit('pets.jsonl', (text) => `\ufeff${text}`)],
+    [/^pets\.jsonl, line 7: the line does not match its checksum/, edit('pets.jsonl', line(7, 'Rex', 'Max'))],
+    [/^pets\.jsonl, line 30: /, edit('pets.jsonl', line(30, '"30"', '"31"'))],
+    [/^orders\.jsonl, line 2: not a line of an export/, edit('orders.jsonl', line(2, /.*/, 'nonsense'))],
+    [/^pets\.jsonl, line 30: the line is cut off/, edit('pets.jsonl', (text) => text.slice(0, -20))],
+    [/^pets\.jsonl, line 21: the file ends here/, edit('pets.jsonl', cut(20))],
     [
-      'a mark at its start',
-      edit('pets.jsonl', (text) => `\ufeff${text}`),
-      /^pets\.jsonl, line 1: not a line/,
-    ],
-    [
-      'what an interrupted export leaves beside the manifest',
-      (copy) => cpSync(join(copy, 'manifest.json'), join(copy, 'manifest.json.part')),
-      /^manifest\.json\.part does not belong to this export/,
-    ],
-    [
-      'a changed name',
-      edit(
-        'pets.jsonl',
-        line(7, (one) => one.replace('Rex', 'Max')),
-      ),
-      /^pets\.jsonl, line 7: the line does not match its checksum/,
-    ],
-    [
-      'a changed digit',
-      edit(
-        'pets.jsonl',
-        line(30, (one) => one.replace('"30"', '"31"')),
-      ),
-      /^pets\.jsonl, line 30: /,
-    ],
-    [
-      'no JSON',
-      edit(
-        'orders.jsonl',
-        line(2, () => 'nonsense'),
-      ),
-      /^orders\.jsonl, line 2: not a line of an export/,
-    ],
-    [
-      'a cut line',
-      edit('pets.jsonl', (text) => text.slice(0, -20)),
-      /^pets\.jsonl, line 30: the line is cut off/,
-    ],
-    [
-      'lines missing at the end',
-      edit('pets.jsonl', (text) => text.split('\n').slice(0, 20).join('\n').concat('\n')),
-      /^pets\.jsonl, line 21: the file ends here/,
-    ],
-    [
-      'a line too many',
-      edit('pets.jsonl', (text) => text + text.split('\n')[0]!.concat('\n')),
       /^pets\.jsonl, line 31: the manifest counts 30 lines/,
+      edit('pets.jsonl', (text) => text + cut(1)(text)),
+    ],
+    [/^pets\.jsonl, line 2: id: is not above/, edit('pets.jsonl', reversed)],
+    [/^counters\.jsonl, lines 1 to \d+: .*SHA-256/, edit('counters.jsonl', reversed)],
+    [/^keys\.jsonl, lines? 1/, (copy) => cpSync(join(other, 'keys.jsonl'), join(copy, 'keys.jsonl'))],
+    [/^usage\.jsonl is missing/, (copy) => rmSync(join(copy, 'usage.jsonl'))],
+    [/^dogs\.jsonl does not belong to this export/, (copy) => writeFileSync(join(copy, 'dogs.jsonl'), '')],
+    // What an interrupted export leaves beside the manifest.
+    [
+      /^manifest\.json\.part does not belong to this export/,
+      (copy) => cpSync(join(copy, 'manifest.json'), join(copy, 'manifest.json.part')),
     ],
     [
-      'lines in another order',
-      edit('pets.jsonl', (text) => text.split('\n').slice(0, 30).reverse().join('\n').concat('\n')),
-      /^pets\.jsonl, line 2: id: is not above/,
-    ],
-    [
-      'lines of another part in another order',
-      edit('counters.jsonl', (text) => text.split('\n').slice(0, -1).reverse().join('\n').concat('\n')),
-      /^counters\.jsonl, lines 1 to \d+: .*SHA-256/,
-    ],
-    [
-      'a file of another export',
-      (copy) => cpSync(join(other, 'keys.jsonl'), join(copy, 'keys.jsonl')),
-      /^keys\.jsonl, lines? 1/,
-    ],
-    ['a file missing', (copy) => rmSync(join(copy, 'usage.jsonl')), /^usage\.jsonl is missing/],
-    [
-      'a foreign file',
-      (copy) => writeFileSync(join(copy, 'dogs.jsonl'), ''),
-      /^dogs\.jsonl does not belong to this export/,
-    ],
-    [
-      'no manifest',
-      (copy) => rmSync(join(copy, 'manifest.json')),
       /has no manifest\.json: it is no export, or one that was not completed/,
+      (copy) => rmSync(join(copy, 'manifest.json')),
     ],
+    [/^manifest\.json, line \d+: not valid JSON/, edit('manifest.json', (text) => text.slice(0, 80))],
     [
-      'a broken manifest',
-      edit('manifest.json', (text) => text.slice(0, 80)),
-      /^manifest\.json, line \d+: not valid JSON/,
-    ],
-    [
-      'a foreign manifest',
-      edit('manifest.json', () => '{"name": "petstore"}'),
       /^manifest\.json is not the manifest of an export of this version: .*format/,
+      edit('manifest.json', () => '{"name": "petstore"}'),
     ],
+    [/^manifest\.json is not .*version/, edit('manifest.json', line(3, ': 1', ': 2'))],
     [
-      'a later version',
-      edit('manifest.json', (text) => text.replace('"version": 1', '"version": 2')),
-      /^manifest\.json is not .*version/,
-    ],
-    [
-      'an unknown part',
-      (copy) => {
-        cpSync(join(copy, 'usage.jsonl'), join(copy, 'dogs.jsonl'));
-        edit('manifest.json', (text) => text.replace('"name": "usage"', '"name": "dogs"'))(copy);
-        rmSync(join(copy, 'usage.jsonl'));
-      },
       /^manifest\.json: the part dogs is not known/,
+      (copy) => {
+        renameSync(join(copy, 'usage.jsonl'), join(copy, 'dogs.jsonl'));
+        edit('manifest.json', (text) => text.replace('"name": "usage"', '"name": "dogs"'))(copy);
+      },
     ],
-  ])('with %s is refused before anything is written', async (_fault, damage, message) => {
+  ])('is refused before anything is written: %s', async (message, damage) => {
     const copy = path();
     cpSync(directory, copy, { recursive: true });
     damage(copy);

@@ -51,8 +51,7 @@ export const PARTS: Record<string, Part> = {
 
 /** Names of tests that necessarily take seconds and would run for most mutants. */
 export const SLOW = new Set([
-  'keeps all acknowledged writes when the process is killed, and can be reopened at once',
-  'has exactly one event per committed write, whenever the process is killed',
+  'keeps each acknowledged write and exactly one event of it, whenever the process is killed',
   'cuts off a client that does not read, and no other',
   'disconnects only the reader that falls far behind',
   'delivers each acknowledged write of 16 REST and GraphQL writers once, in order per record',

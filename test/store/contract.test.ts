@@ -239,17 +239,6 @@ describe.each(engines)('$name', (engine) => {
       ]);
     });
 
-    it('writes nothing if its work throws', async () => {
-      const before = [await store.table(Category).count({}), await store.table(Pet).count({})];
-      const fault = new AppError('CONFLICT', 'no');
-      const work = (writes: Tables): MaybePromise<never> =>
-        andThen(createBoth(writes), () => {
-          throw fault;
-        });
-      expect(await errorOf(() => store.transaction(work))).toBe(fault);
-      expect([await store.table(Category).count({}), await store.table(Pet).count({})]).toEqual(before);
-    });
-
     it.each<[outcome: string, fault?: AppError]>([
       ['is committed'],
       ['fails', new AppError('CONFLICT', 'no')],

@@ -1,25 +1,13 @@
 import type { Document, Filter } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import {
-  BATCH_SIZE,
-  counterRule,
-  type Dump,
-  type DumpPart,
-  type DumpRow,
-  documentsPart,
-  keysPart,
-  recordRule,
-  USAGE_HISTORY_RULE,
-  USAGE_RULE,
-  webhooksPart,
-} from '../dump.ts';
+import { BATCH_SIZE, type Dump, type DumpRow, type DumpRows, partsOf } from '../dump.ts';
 import type { UsageRow } from '../store.ts';
 import { DAY } from '../usage.ts';
 import { mongoApiKeys } from './api-keys.ts';
 import { createAttempts } from './attempts.ts';
 import { createChangeEvents } from './change-events.ts';
-import { exists, IMPORTED_VERSION, toKey } from './collection.ts';
+import { IMPORTED_VERSION, toKey } from './collection.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { DocumentCodec, type RecordDocument } from './documents.ts';
 import { ignoreDuplicate } from './errors.ts';
@@ -97,14 +85,9 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
       .catch(ignoreDuplicate);
   }
 
-  const isEmpty = async (name: string) => !(await exists(db.collection(name), {}, options));
-
-  const recordPart = (record: AnyRecord): DumpPart => {
+  const rowsOfRecord = (record: AnyRecord): DumpRows => {
     const codec = new DocumentCodec(record);
     return {
-      name: record.plural,
-      rule: recordRule(record),
-      ascends: true,
       batches: () =>
         batches<RecordDocument>(record.plural, (document) => codec.toRecord(document) as unknown as DumpRow),
       add: (rows) =>
@@ -112,13 +95,10 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
           record.plural,
           rows.map((row) => ({ ...codec.newDocument(toKey(row.id as Id), row), version: IMPORTED_VERSION })),
         ),
-      isEmpty: () => isEmpty(record.plural),
     };
   };
 
-  const counters: DumpPart = {
-    name: 'counters',
-    rule: counterRule(records),
+  const counters: DumpRows = {
     async *batches() {
       const documents = await db
         .collection<CounterDocument>(countersCollection.name)
@@ -155,12 +135,9 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
         chosen.map(({ records: name, chosen }) => ({ _id: reservationOf(name, BigInt(chosen!)) })),
       );
     },
-    isEmpty: () => true,
   };
 
-  const usage: DumpPart = {
-    name: usageCollection.name,
-    rule: USAGE_RULE,
+  const usage: DumpRows = {
     batches: () =>
       batches<UsageDocument>(usageCollection.name, (document) => ({
         apiKeyId: document._id,
@@ -175,16 +152,12 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
           forgetAt: new Date(Date.now() + USAGE_KEPT),
         })),
       ),
-    isEmpty: () => isEmpty(usageCollection.name),
   };
 
   const history = mongoUsageHistory(database);
-  const usageHistory: DumpPart = {
-    name: usageHistoryCollection.name,
-    rule: USAGE_HISTORY_RULE,
+  const usageHistory: DumpRows = {
     batches: () => batches<UsageDayDocument>(usageHistoryCollection.name, rowsOf),
     add: (rows) => history.importUsage(rows as unknown as readonly UsageRow[]),
-    isEmpty: () => isEmpty(usageHistoryCollection.name),
   };
 
   const events = mongoEvents(database, createChangeEvents(records));
@@ -194,15 +167,17 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
 
   return {
     engine: 'mongodb',
-    parts: [
-      counters,
-      ...records.map(recordPart),
-      usage,
-      usageHistory,
-      documentsPart(mongoDocuments(database)),
-      webhooksPart(webhooks.reads, webhooks.writes(createAttempts(database).run), beginning),
-      keysPart(mongoApiKeys(database)),
-    ],
+    parts: partsOf(
+      records,
+      { counters, rowsOf: rowsOfRecord, usage, usageHistory },
+      {
+        ...mongoDocuments(database),
+        ...webhooks.reads,
+        ...webhooks.writes(createAttempts(database).run),
+        ...mongoApiKeys(database),
+      },
+      beginning,
+    ),
     async progress() {
       const state = await progress.findOne({ _id: 'unfinished' }, options);
       if (!state) return null;

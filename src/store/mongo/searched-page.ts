@@ -5,7 +5,15 @@ import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { EventRecord } from '../events.ts';
 import { MAX_EXAMINED } from '../indexes.ts';
-import { type IdBound, type Segment, type SortKey, segmentsOf, spansOf, withinPrefix } from '../order.ts';
+import {
+  type Bound,
+  type Bounds,
+  type Segment,
+  type SortKey,
+  segmentsOf,
+  spansOf,
+  withinPrefix,
+} from '../order.ts';
 import type { Order, Page, PageRequest } from '../table.ts';
 import { toId, toKey } from './collection.ts';
 import { type DocumentCodec, sortIndexKey, sortProperty } from './documents.ts';
@@ -124,24 +132,21 @@ function conditionsOf(
   const branches = spansOf(segment).map((span): Document => {
     if (span.key !== undefined)
       return { ...where, [property!]: stored(field!, span.key), ...idsWithin(span) };
-    const key = within(span, ({ key }) => stored(field!, key));
+    const key = within(span, ({ key }) => stored(field!, key!));
     return { ...where, [property!]: span.lower ? key : { ...anyValue(field!), ...key } };
   });
   return branches.length > 1 ? { $or: branches } : (branches[0] ?? null);
 }
 
 /** The comparisons of a range. @param keyOf the value of a bound as stored */
-const within = <B extends { inclusive: boolean }>(
-  { lower, upper }: { lower?: B | undefined; upper?: B | undefined },
-  keyOf: (bound: B) => unknown,
-): Document => ({
+const within = ({ lower, upper }: Bounds, keyOf: (bound: Bound) => unknown): Document => ({
   ...(lower && { [lower.inclusive ? '$gte' : '$gt']: keyOf(lower) }),
   ...(upper && { [upper.inclusive ? '$lte' : '$lt']: keyOf(upper) }),
 });
 
 /** The condition on ids of a range. */
-function idsWithin(range: { lower?: IdBound | undefined; upper?: IdBound | undefined }): Document {
-  return range.lower || range.upper ? { _id: within(range, ({ id }) => toKey(id)) } : {};
+function idsWithin(range: Bounds): Document {
+  return range.lower || range.upper ? { _id: within(range, ({ id }) => toKey(id!)) } : {};
 }
 
 /** How the index entries of the folded texts that begin with a prefix are found. */

@@ -1,5 +1,6 @@
 import type { ApiKey, ApiKeyChanges, ApiKeySecret } from '../store.ts';
-import type { SqliteConnection, Value } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
+import { rowsOf } from './rows.ts';
 
 /** A key as JSON. A merge patch leaves out what is null (RFC 7396). */
 const KEY = `json_patch('{}', json_object(
@@ -13,20 +14,11 @@ const KEY = `json_patch('{}', json_object(
   )
 ))`;
 
-/** The columns of the properties that can be changed, with their values. */
-function columnsOf({ name, plan, limits, expiresAt, scopes, allow, documents }: ApiKeyChanges) {
-  const columns: Record<string, Value | undefined> = {
-    name,
-    plan,
-    per_minute: limits?.perMinute,
-    per_day: limits?.perDay,
-    expires_at: expiresAt,
-    scopes: scopes && JSON.stringify(scopes),
-    allow: allow && JSON.stringify(allow),
-    documents,
-  };
-  return Object.entries(columns).filter((column): column is [string, Value] => column[1] !== undefined);
-}
+const KEYS = rowsOf('api_keys', [
+  ...['id', 'name', 'plan', 'limits.perMinute', 'limits.perDay', 'createdAt', 'revokedAt', 'expiresAt'],
+  ...['scopes', 'allow', 'documents', 'lastUsedAt'],
+]);
+const SECRETS = rowsOf('api_key_secrets', ['hash', 'apiKeyId', 'prefix', 'expiresAt']);
 
 /** API keys. Always read from the file, because the key tool changes them while the server runs. */
 export function apiKeys(db: SqliteConnection) {
@@ -34,47 +26,31 @@ export function apiKeys(db: SqliteConnection) {
     db.json<ApiKey>(`select ${KEY} from api_keys as k where ${condition}`, [value]) ?? null;
   const byId = (id: string) => one('k.id = ?', id);
 
-  const addSecret = (id: string, { hash, prefix, expiresAt }: ApiKeySecret) =>
-    db.run('insert into api_key_secrets (hash, api_key_id, prefix, expires_at) values (?, ?, ?, ?)', [
-      hash,
-      id,
-      prefix,
-      expiresAt ?? null,
-    ]);
+  const addSecrets = (apiKeyId: string, secrets: readonly ApiKeySecret[]) =>
+    db.run(SECRETS.insert, [JSON.stringify(secrets.map((secret) => ({ ...secret, apiKeyId })))]);
+
+  /** The key that a change may be made to. */
+  const active = (id: string) => one('k.id = ? and k.revoked_at is null', id);
 
   return {
     apiKeyBySecretHash: (hash: string) =>
       one('k.id = (select api_key_id from api_key_secrets where hash = ?)', hash),
 
-    createApiKey(key: ApiKey): void {
-      const { id, createdAt, revokedAt = null, lastUsedAt = null, secrets } = key;
-      const columns: readonly [string, Value][] = [
-        ['id', id],
-        ['created_at', createdAt],
-        ['revoked_at', revokedAt],
-        ['last_used_at', lastUsedAt],
-        ...columnsOf(key),
-      ];
+    createApiKey: (key: ApiKey): void =>
       db.transaction(() => {
-        db.run(
-          `insert into api_keys (${columns.map(([name]) => name)}) values (${columns.map(() => '?')})`,
-          columns.map(([, value]) => value),
-        );
-        for (const secret of secrets) addSecret(id, secret);
-      });
-    },
+        db.run(KEYS.insert, [JSON.stringify([key])]);
+        addSecrets(key.id, key.secrets);
+      }),
 
     apiKeyById: byId,
 
-    updateApiKey(id: string, changes: ApiKeyChanges): ApiKey | null {
-      const columns = columnsOf(changes);
-      const set = ['id = id', ...columns.map(([name]) => `${name} = ?`)];
-      const changed = db.run(`update api_keys set ${set} where id = ? and revoked_at is null`, [
-        ...columns.map(([, value]) => value),
-        id,
-      ]);
-      return changed > 0 ? byId(id) : null;
-    },
+    updateApiKey: (id: string, changes: ApiKeyChanges): ApiKey | null =>
+      db.transaction(() => {
+        const key = active(id);
+        if (!key) return null;
+        db.run(`${KEYS.insert} on conflict ${KEYS.replace}`, [JSON.stringify([{ ...key, ...changes }])]);
+        return byId(id);
+      }),
 
     apiKeys: (): ApiKey[] =>
       db.json(
@@ -88,18 +64,16 @@ export function apiKeys(db: SqliteConnection) {
       return byId(id);
     },
 
-    rotateApiKey(id: string, secret: ApiKeySecret, othersExpireAt: number): ApiKey | null {
-      return db.transaction(() => {
-        if (db.value('select 1 from api_keys where id = ? and revoked_at is null', [id]) === undefined)
-          return null;
+    rotateApiKey: (id: string, secret: ApiKeySecret, othersExpireAt: number): ApiKey | null =>
+      db.transaction(() => {
+        if (!active(id)) return null;
         db.run(
           `update api_key_secrets set expires_at = ?1
            where api_key_id = ?2 and (expires_at is null or expires_at > ?1)`,
           [othersExpireAt, id],
         );
-        addSecret(id, secret);
+        addSecrets(id, [secret]);
         return byId(id);
-      });
-    },
+      }),
   };
 }

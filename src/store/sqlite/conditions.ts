@@ -12,6 +12,20 @@ export interface Conditions {
   prefix?: { field: string; text: string };
 }
 
+/** Stands for the value of an outer query's `parent`. */
+export const PARENT = Symbol('parent.value');
+
+/** What rows match. */
+export type Filter = Omit<Conditions, 'equal'> & {
+  equal: readonly (readonly [column: string, value: Value | typeof PARENT])[];
+};
+
+/** A part of a statement, with its parameters. */
+export interface Query {
+  sql: string;
+  params: Value[];
+}
+
 /** Conditions on columns; null matches nothing. */
 export type Where = Conditions | null;
 
@@ -55,3 +69,25 @@ export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;
  */
 export const forEachParent = (value: string, parents = '?'): string =>
   `select json_group_array(value) from (select (${value}) as value from json_each(${parents}) as parent order by parent.key)`;
+
+/** Conditions on columns, with their parameters. */
+export const allOf = (equal: Filter['equal']): { sql: string[]; params: Value[] } => ({
+  sql: equal.map(([name, value]) => `${name} = ${value === PARENT ? 'parent.value' : '?'}`),
+  params: equal.flatMap(([, value]) => (value === PARENT ? [] : value)),
+});
+
+/** The conditions of a filter. */
+export function matchesOf({ equal, oneOf }: Filter): Query {
+  const { sql, params } = allOf(equal);
+  if (oneOf) {
+    sql.push(`${oneOf.column} in (${oneOf.values.map(() => '?').join(', ')})`);
+    params.push(...oneOf.values);
+  }
+  return { sql: sql.join(' and '), params };
+}
+
+/** A WHERE clause of the conditions that there are. */
+export function clauseOf(...conditions: (string | false | undefined)[]): string {
+  const all = conditions.filter(Boolean).join(' and ');
+  return all && ` where ${all}`;
+}

@@ -1,12 +1,12 @@
 import type { Field } from '../../foundation/fields.ts';
-import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { tooManyToCount } from '../conflicts.ts';
+import { MAX_COUNTED } from '../indexes.ts';
 import { type Column, columnsOf } from './columns.ts';
-import { type Conditions, forEachParent, idList } from './conditions.ts';
-import type { SqliteConnection, Value } from './connection.ts';
-import { countsOfPrefix } from './pages.ts';
+import { type Conditions, clauseOf, forEachParent, idList, matchesOf } from './conditions.ts';
+import type { SqliteConnection } from './connection.ts';
+import { entriesOfPrefix, type Parents } from './pages.ts';
 
 /** A table, index or trigger, named and with the statement that creates it. */
 export interface Statement {
@@ -24,8 +24,8 @@ interface KeptCounts {
   triggers: readonly Statement[];
 }
 
-/** Records counted one by one, at most. SQLite counts about ten in a microsecond. */
-const MAX_COUNTED = 50_000;
+/** Records counted one by one, at most, if an index has all conditions. SQLite counts about ten in a microsecond. */
+const MAX_MATCHES_COUNTED = 50_000;
 
 /** Whether a field has few values. */
 const isCounted = ({ presence, choices, kind }: Field): boolean =>
@@ -99,96 +99,74 @@ export function countsOf(record: AnyRecord): KeptCounts | undefined {
   };
 }
 
-/** Counts the records of a table, by kept counts if there are any for the filter. */
-export class Counts {
-  readonly #db: SqliteConnection;
-  readonly #plural: string;
-  readonly #record: AnyRecord;
-  readonly #kept: KeptCounts | undefined;
-
-  constructor(db: SqliteConnection, record: AnyRecord) {
-    this.#db = db;
-    this.#plural = record.plural;
-    this.#record = record;
-    this.#kept = countsOf(record);
-  }
-
-  /** @throws QUERY_TOO_COMPLEX if there are too many to count */
-  count(where: Conditions, meter?: Meter): number {
-    if (where.prefix) return countsOfPrefix(this.#db, this.#record, where, undefined, meter)[0]!;
-    const params: Value[] = [];
-    const kept = this.#keptFor(where);
-    if (!kept) {
-      const counted = `select 1 from ${this.#plural}${conditionsOf(where, params)}${limited(params, meter)}`;
-      return withinBounds(this.#db.value(`select count(*) from (${counted})`, params) as number, meter);
-    }
-    const isOfOneParent = where.equal.some(([column]) => column === kept.parent);
-    const total = kept.parent && !isOfOneParent ? `${kept.parent} = 0` : undefined;
-    return this.#db.value(this.#sumOf(kept, conditionsOf(where, params, total)), params) as number;
-  }
-
-  /**
-   * @param parent the column with the parent
-   * @throws QUERY_TOO_COMPLEX if there are too many to count
-   */
-  countsByParent(parent: string, parents: readonly Id[], where: Conditions, meter?: Meter): number[] {
-    if (where.prefix)
-      return countsOfPrefix(this.#db, this.#record, where, { column: parent, parents }, meter);
-    const params: Value[] = [idList(parents)];
-    const kept = this.#keptFor({ ...where, equal: [...where.equal, [parent, null]] });
-    if (!kept) return this.#countedByParent(parent, parents, where, params, meter);
-    const sum = this.#sumOf(kept, conditionsOf(where, params, `${parent} = parent.value`));
-    return this.#db.json<number[]>(forEachParent(sum, '?1'), params)!;
-  }
-
-  #countedByParent(
-    parent: string,
-    parents: readonly Id[],
-    where: Conditions,
-    params: Value[],
-    meter: Meter | undefined,
-  ): number[] {
-    const some = conditionsOf(where, params, `${parent} in (select value from json_each(?1))`);
-    const counted = `select ${parent} from ${this.#plural}${some}${limited(params, meter)}`;
-    const groups = this.#db.json<[Id, number][]>(
-      `select json_group_array(json_array(cast(${parent} as text), n))
-       from (select ${parent}, count(*) as n from (${counted}) group by 1)`,
-      params,
-    )!;
-    const total = groups.reduce((sum, [, count]) => sum + count, 0);
-    withinBounds(total, meter);
-    const counts = new Map(groups);
-    return parents.map((id) => counts.get(id) ?? 0);
-  }
-
-  #keptFor({ equal, oneOf }: Conditions): KeptCounts | undefined {
-    const columns = [...equal.map(([column]) => column), ...(oneOf ? [oneOf.column] : [])];
-    return columns.every((column) => this.#kept?.columns.includes(column)) ? this.#kept : undefined;
-  }
-
-  #sumOf({ table }: KeptCounts, where: string): string {
-    return `select coalesce(sum(${this.#plural}), 0) from ${table}${where}`;
-  }
+/**
+ * Counts the records that match: those of each of some parents, or all. Kept counts are added up if there are any
+ * for the conditions; else records are counted one by one, once for all parents.
+ *
+ * @param all the counts that are kept of these records
+ * @throws QUERY_TOO_COMPLEX if there are too many to count
+ */
+export function countRecords(
+  db: SqliteConnection,
+  record: AnyRecord,
+  all: KeptCounts | undefined,
+  where: Conditions,
+  ofParents: Parents | undefined,
+  meter: Meter | undefined,
+): number[] {
+  const kept = where.prefix ? undefined : keptFor(all, where, ofParents?.column);
+  if (!kept) return countOneByOne(db, record, where, ofParents, meter);
+  const { sql, params } = matchesOf(where);
+  const isOfOneParent = where.equal.some(([column]) => column === kept.parent);
+  const total = kept.parent !== undefined && !isOfOneParent && `${kept.parent} = 0`;
+  const clause = clauseOf(ofParents ? `${kept.parent} = parent.value` : total, sql);
+  const sum = `select coalesce(sum(${record.plural}), 0) from ${kept.table}${clause}`;
+  return ofParents
+    ? db.json<number[]>(forEachParent(sum), [...params, idList(ofParents.parents)])!
+    : [db.value(sum, params) as number];
 }
 
-/** A LIMIT clause of one more than may be counted. */
-const limited = (params: Value[], meter: Meter | undefined): string =>
-  ` limit ?${params.push(Math.min(MAX_COUNTED, meter?.left('indexEntries') ?? MAX_COUNTED) + 1)}`;
-
-/** @throws QUERY_TOO_COMPLEX if there are too many to count */
-function withinBounds(count: number, meter: Meter | undefined): number {
-  if (count > MAX_COUNTED) throw tooManyToCount();
-  meter?.draw('indexEntries', count);
-  return count;
+/** The counts kept for these conditions. */
+function keptFor(
+  all: KeptCounts | undefined,
+  { equal, oneOf }: Conditions,
+  parent: string | undefined,
+): KeptCounts | undefined {
+  const columns = [...equal.map(([column]) => column), oneOf?.column, parent];
+  return columns.every((column) => column === undefined || all?.columns.includes(column)) ? all : undefined;
 }
 
-/** A WHERE clause with its parameters. */
-function conditionsOf({ equal, oneOf }: Conditions, params: Value[], first?: string): string {
-  const conditions = first === undefined ? [] : [first];
-  for (const [column, value] of equal) conditions.push(`${column} = ?${params.push(value)}`);
-  if (oneOf) {
-    const values = params.push(JSON.stringify(oneOf.values));
-    conditions.push(`${oneOf.column} in (select value from json_each(?${values}))`);
-  }
-  return conditions.length > 0 ? ` where ${conditions.join(' and ')}` : '';
+function countOneByOne(
+  db: SqliteConnection,
+  record: AnyRecord,
+  where: Conditions,
+  ofParents: Parents | undefined,
+  meter: Meter | undefined,
+): number[] {
+  const matching = matchesOf(where);
+  const isOfParents = ofParents && `${ofParents.column} in (select value from json_each(?))`;
+  const matches = [matching.sql, isOfParents].filter(Boolean).join(' and ');
+  const group = ofParents?.column ?? "''";
+  // Entries of a prefix that do not match otherwise are examined too.
+  const entries = where.prefix
+    ? entriesOfPrefix(record, where.prefix, `iif(${matches || 'true'}, ${group}, null) as counted`)
+    : { sql: `select ${group} as counted from ${record.plural}${clauseOf(matches)}`, params: [] };
+  const max = where.prefix ? MAX_COUNTED : MAX_MATCHES_COUNTED;
+  const from = `from (${entries.sql} limit ?)`;
+  const groups = db.json<[string | null, number][]>(
+    ofParents
+      ? `select json_group_array(json_array(cast(counted as text), n)) from (select counted, count(*) as n ${from} group by 1)`
+      : `select json_array(json_array('', count(counted)), json_array(null, count(*) - count(counted))) ${from}`,
+    [
+      ...matching.params,
+      ...(ofParents ? [idList(ofParents.parents)] : []),
+      ...entries.params,
+      Math.min(max, meter?.left('indexEntries') ?? max) + 1,
+    ],
+  )!;
+  const examined = groups.reduce((sum, [, count]) => sum + count, 0);
+  if (examined > max) throw tooManyToCount();
+  meter?.draw('indexEntries', examined);
+  const counts = new Map(groups);
+  return (ofParents?.parents ?? ['']).map((parent) => counts.get(parent) ?? 0);
 }

@@ -1,22 +1,11 @@
 import { existsSync } from 'node:fs';
 import type { AnyRecord } from '../../foundation/record.ts';
-import {
-  BATCH_SIZE,
-  counterRule,
-  type Dump,
-  type DumpPart,
-  type DumpRow,
-  documentsPart,
-  keysPart,
-  recordRule,
-  USAGE_HISTORY_RULE,
-  USAGE_RULE,
-  webhooksPart,
-} from '../dump.ts';
+import { BATCH_SIZE, type Dump, type DumpRow, type DumpRows, partsOf } from '../dump.ts';
 import type { UsageRow } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
 import { insertionOf } from './columns.ts';
 import { SqliteConnection } from './connection.ts';
+import { assignIdsOf } from './ids.ts';
 import {
   createProgress,
   progressOf,
@@ -26,10 +15,11 @@ import {
 } from './import-progress.ts';
 import { lockDataFile } from './ownership.ts';
 import { dropIndexes, prepareRecords } from './record-schema.ts';
-import { RecordReads, type Stored } from './records.ts';
 import { migrate } from './schema.ts';
 import { createFile } from './sqlite-store.ts';
+import { SqliteTable, type Stored } from './table.ts';
 import { documentLists } from './trusted-documents.ts';
+import { USAGE_DAYS } from './usage-history.ts';
 import { webhooks } from './webhooks.ts';
 
 /** How many milliseconds to wait for another process. */
@@ -56,15 +46,17 @@ export function openSqliteDump(file: string, records: readonly AnyRecord[], mode
     db.exec('begin');
   } else if (progressOf(db)) dropIndexes(db, records);
   const { reads, writes } = webhooks(db);
-  const parts = [
-    counters(db, records),
-    ...records.map((record) => recordPart(db, record)),
-    usage(db),
-    usageHistory(db),
-    documentsPart(documentLists(db)),
-    webhooksPart(reads, writes, () => String(db.value(`select name || '-' || removed from event_log`))),
-    keysPart(apiKeys(db)),
-  ];
+  const parts = partsOf(
+    records,
+    {
+      counters: counters(db, records),
+      rowsOf: (record) => rowsOfRecord(db, record),
+      usage: usage(db),
+      usageHistory: usageHistory(db),
+    },
+    { ...apiKeys(db), ...documentLists(db), ...reads, ...writes },
+    () => String(db.value(`select name || '-' || removed from event_log`)),
+  );
   return {
     engine: 'sqlite',
     parts,
@@ -99,24 +91,18 @@ async function* batchesOf<T>(read: (after: T | undefined) => readonly T[]): Asyn
   }
 }
 
-function recordPart(db: SqliteConnection, record: AnyRecord): DumpPart {
-  const { plural } = record;
-  const stored = new RecordReads(db, record, { require() {} }, 0);
+function rowsOfRecord(db: SqliteConnection, record: AnyRecord): DumpRows {
+  const stored = new SqliteTable(db, record, [], () => {}, { require() {} }, assignIdsOf(record), 0);
   const { many, row } = insertionOf(record);
   return {
-    name: plural,
-    rule: recordRule(record),
-    ascends: true,
     batches: () => batchesOf<Stored>((last) => stored.page({}, { limit: BATCH_SIZE, after: last?.id }).items),
     add(rows) {
       db.run(many, [JSON.stringify(rows.map((values) => row(values.id as string, values)))]);
     },
-    isEmpty: () => db.value(`select 1 from ${plural} limit 1`) === undefined,
   };
 }
 
-/** The ids that may never be assigned again. */
-function counters(db: SqliteConnection, records: readonly AnyRecord[]): DumpPart {
+function counters(db: SqliteConnection, records: readonly AnyRecord[]): DumpRows {
   const byName = new Map(records.map((record) => [record.plural, record]));
   const lastOf = ({ choosesId, kind, plural }: AnyRecord): string =>
     (choosesId
@@ -124,8 +110,6 @@ function counters(db: SqliteConnection, records: readonly AnyRecord[]): DumpPart
       : (db.value('select cast(seq as text) from sqlite_sequence where name = ?', [plural]) as string)) ??
     '0';
   return {
-    name: 'counters',
-    rule: counterRule(records),
     async *batches() {
       yield records.map((record) => ({ records: record.plural, last: lastOf(record) }));
       for (const { choosesId, kind, plural } of records) {
@@ -157,14 +141,11 @@ function counters(db: SqliteConnection, records: readonly AnyRecord[]): DumpPart
           db.run('insert into sqlite_sequence (name, seq) values (?, ?)', [plural, BigInt(row.last!)]);
       }
     },
-    isEmpty: () => true,
   };
 }
 
-function usage(db: SqliteConnection): DumpPart {
+function usage(db: SqliteConnection): DumpRows {
   return {
-    name: 'usage',
-    rule: USAGE_RULE,
     batches: () =>
       batchesOf<{ apiKeyId: string }>(
         (last) =>
@@ -182,34 +163,22 @@ function usage(db: SqliteConnection): DumpPart {
           JSON.stringify(state),
         ]);
     },
-    isEmpty: () => db.value('select 1 from usage limit 1') === undefined,
   };
 }
 
-function usageHistory(db: SqliteConnection): DumpPart {
-  const columns = ['api_key_id', 'date', 'operation', 'transport', 'requests', 'units', 'refused'];
-  const names = ['apiKeyId', ...columns.slice(1)];
-  const key = columns.slice(0, 4).join(', ');
+function usageHistory(db: SqliteConnection): DumpRows {
+  const key = 'api_key_id, date, operation, transport';
   return {
-    name: 'usageHistory',
-    rule: USAGE_HISTORY_RULE,
     batches: () =>
       batchesOf<UsageRow & DumpRow>(
         (last) =>
           db.json(
-            `select json_group_array(json_object(${names.map((name, i) => `'${name}', ${columns[i]}`).join(', ')})) from (
-             select * from usage_days where (${key}) > (?, ?, ?, ?) order by ${key} limit ${BATCH_SIZE}
-           )`,
+            `select json_group_array(${USAGE_DAYS.object}) from (
+               select * from usage_days where (${key}) > (?, ?, ?, ?) order by ${key} limit ${BATCH_SIZE}
+             )`,
             last ? [last.apiKeyId, last.date, last.operation, last.transport] : ['', '', '', ''],
           )!,
       ),
-    add(rows) {
-      db.run(
-        `insert into usage_days (${columns.join(', ')})
-         select ${names.map((name) => `value ->> '${name}'`).join(', ')} from json_each(?)`,
-        [JSON.stringify(rows)],
-      );
-    },
-    isEmpty: () => db.value('select 1 from usage_days limit 1') === undefined,
+    add: (rows) => void db.run(USAGE_DAYS.insert, [JSON.stringify(rows)]),
   };
 }

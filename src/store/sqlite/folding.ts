@@ -1,7 +1,8 @@
 import { UNICODE_VERSION } from '../../foundation/folded.ts';
+import type { Id } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import { type FoldedNames, Folding, STEP } from '../folding.ts';
-import { type Column, columnsOf, foldedColumnsOf } from './columns.ts';
+import { Folding, STEP } from '../folding.ts';
+import { columnName, foldedColumnsOf } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /** The statement that creates the table of the Unicode versions that stored names were folded by. */
@@ -22,41 +23,33 @@ export function foldNames(
   records: readonly AnyRecord[],
   onFolded: (record: AnyRecord) => void,
 ): Folding {
-  const names = {
-    fold(record, after) {
-      const { plural } = record;
-      const columns = foldedColumnsOf(record);
-      const stored = columnsOf(record);
-      const sources = columns.map(({ field }) => stored.find((column) => column.field === field)!.name);
-      const selected = [...sources, ...columns.map(({ name }) => name)].join(', ');
-      const rows = db.json<[id: string, ...(string | null)[]][]>(
-        `select json_group_array(json_array(cast(id as text), ${selected})) from (
-           select id, ${selected} from ${plural} where id > ? order by id limit ${STEP}
-         )`,
-        [BigInt(after)],
-      )!;
-      const folded = (row: readonly unknown[], { stored }: Column, i: number) =>
-        stored(row[i + 1]) as string | null;
-      const changed = rows
-        .map((row) => [row[0], ...columns.map((column, i) => folded(row, column, i))])
-        .filter((values, n) =>
-          values.slice(1).some((value, i) => value !== rows[n]![i + 1 + columns.length]),
-        );
-      if (changed.length > 0) {
-        db.run(
-          `update ${plural} set ${columns.map(({ name }, i) => `${name} = given.value ->> ${i + 1}`).join(', ')}
-           from json_each(?) as given where ${plural}.id = cast(given.value ->> 0 as integer)`,
-          [JSON.stringify(changed)],
-        );
-        onFolded(record);
-      }
-      return rows.length < STEP ? undefined : rows.at(-1)![0];
-    },
-    finish: (record) => db.exec(recordFolded(record)),
-  } satisfies FoldedNames;
+  const fold = (record: AnyRecord, after: Id): Id | undefined => {
+    const { plural } = record;
+    const columns = foldedColumnsOf(record);
+    const selected = columns.map(({ field, name }) => `${columnName(field)}, ${name}`).join(', ');
+    const rows = db.json<[id: Id, ...(string | null)[]][]>(
+      `select json_group_array(json_array(cast(id as text), ${selected})) from (
+         select * from ${plural} where id > ? order by id limit ${STEP}
+       )`,
+      [BigInt(after)],
+    )!;
+    const changed = rows.flatMap(([id, ...values]) => {
+      const folded = columns.map(({ stored }, i) => stored(values[2 * i]));
+      return folded.some((value, i) => value !== values[2 * i + 1]) ? [[id, ...folded]] : [];
+    });
+    if (changed.length > 0) {
+      db.run(
+        `update ${plural} set ${columns.map(({ name }, i) => `${name} = given.value ->> ${i + 1}`).join(', ')}
+         from json_each(?) as given where ${plural}.id = cast(given.value ->> 0 as integer)`,
+        [JSON.stringify(changed)],
+      );
+      onFolded(record);
+    }
+    return rows.length < STEP ? undefined : rows.at(-1)![0];
+  };
   const folding = new Folding({
-    fold: (record, after) => db.whenFree(() => names.fold(record, after)),
-    finish: (record) => db.whenFree(() => names.finish(record)),
+    fold: (record, after) => db.whenFree(() => fold(record, after)),
+    finish: (record) => db.whenFree(() => db.exec(recordFolded(record))),
   });
   db.exec(FOLDED);
   for (const record of records) {

@@ -17,53 +17,44 @@ const PURGED_PER_CALL = 4;
  *
  * @param transaction the tables and other writes of this connection
  */
-export function idempotency(db: SqliteConnection, transaction: Transaction) {
-  return {
-    once<T>(
-      call: IdempotentCall,
-      work: (transaction: Transaction) => MaybePromise<T>,
-    ): MaybePromise<Outcome<T>> {
-      const { apiKeyId, idempotencyKey, fingerprint, now } = call;
-      const kept = db.get(
-        `select fingerprint, outcome from idempotency
-         where api_key_id = ? and idempotency_key = ? and expires_at > ?`,
-        [apiKeyId, idempotencyKey, now],
+export const idempotency =
+  (db: SqliteConnection, transaction: Transaction) =>
+  <T>(
+    { apiKeyId, idempotencyKey, fingerprint, now, keepFor }: IdempotentCall,
+    work: (transaction: Transaction) => MaybePromise<T>,
+  ): MaybePromise<Outcome<T>> => {
+    const kept = db.get(
+      `select fingerprint, outcome from idempotency
+       where api_key_id = ? and idempotency_key = ? and expires_at > ?`,
+      [apiKeyId, idempotencyKey, now],
+    );
+    if (kept) {
+      if (kept[0] !== fingerprint) throw idempotencyKeyReused();
+      return { replayed: true, ...(JSON.parse(kept[1] as string) as StoredOutcome<T>) };
+    }
+    const keep = (outcome: StoredOutcome<T>): Outcome<T> => {
+      db.run('insert or replace into idempotency values (?, ?, ?, ?, ?)', [
+        ...[apiKeyId, idempotencyKey, fingerprint],
+        ...[JSON.stringify(outcome), now + keepFor],
+      ]);
+      db.run(
+        `delete from idempotency where rowid in (
+           select rowid from idempotency where expires_at <= ? order by expires_at limit ${PURGED_PER_CALL}
+         )`,
+        [now],
       );
-      if (kept) {
-        if (kept[0] !== fingerprint) throw idempotencyKeyReused();
-        return { replayed: true, ...(JSON.parse(kept[1] as string) as StoredOutcome<T>) };
-      }
-      const keep = (outcome: StoredOutcome<T>): Outcome<T> => {
-        db.run('insert or replace into idempotency values (?, ?, ?, ?, ?)', [
-          apiKeyId,
-          idempotencyKey,
-          fingerprint,
-          JSON.stringify(outcome),
-          now + call.keepFor,
-        ]);
-        db.run(
-          `delete from idempotency where rowid in (
-             select rowid from idempotency where expires_at <= ? order by expires_at limit ${PURGED_PER_CALL}
-           )`,
-          [now],
-        );
-        return { replayed: false, ...outcome };
-      };
-      return db.transaction(() =>
-        andThen(
-          outcomeOf(db, () => work(transaction)),
-          keep,
-        ),
-      );
-    },
-  };
-}
-
-const outcomeOf = <T>(db: SqliteConnection, work: () => MaybePromise<T>): MaybePromise<StoredOutcome<T>> =>
-  attempt<StoredOutcome<T>>(
-    () => andThen(db.transaction(work), (value) => ({ value })),
-    (error) => {
+      return { replayed: false, ...outcome };
+    };
+    const refused = (error: unknown): StoredOutcome<T> => {
       if (isOutcome(error)) return { error: error.toPublic() };
       throw error;
-    },
-  );
+    };
+    // A call that is refused takes back its writes, not its outcome.
+    const tried = (): MaybePromise<T> => db.transaction(() => work(transaction));
+    return db.transaction(() =>
+      andThen(
+        attempt<StoredOutcome<T>>(() => andThen(tried(), (value) => ({ value })), refused),
+        keep,
+      ),
+    );
+  };

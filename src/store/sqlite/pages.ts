@@ -1,44 +1,28 @@
 import type { Position, SortValue } from '../../foundation/cursor.ts';
 import type { Id } from '../../foundation/id.ts';
-import type { Meter } from '../../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
-import { tooManyToCount } from '../conflicts.ts';
-import { MAX_COUNTED } from '../indexes.ts';
-import {
-  type IdBound,
-  type Segment,
-  type Span,
-  segmentsOf,
-  spansOf,
-  type ValueBound,
-  withinPrefix,
-} from '../order.ts';
+import { type Segment, type Span, segmentsOf, spansOf, withinPrefix } from '../order.ts';
 import type { Page, PageRequest } from '../table.ts';
 import { columnName, columnsOf, sortColumn, sortIndexName } from './columns.ts';
-import { type Conditions, forEachParent, idList } from './conditions.ts';
+import {
+  allOf,
+  type Conditions,
+  type Filter,
+  forEachParent,
+  idList,
+  matchesOf,
+  PARENT,
+  type Query,
+} from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 
-/** Stands for the value of an outer query's `parent`. */
-const PARENT = Symbol('parent.value');
-
-/** What rows match. */
-type Filter = Omit<Conditions, 'equal'> & {
-  equal: readonly (readonly [column: string, value: Value | typeof PARENT])[];
-};
-
-/** A statement that selects rows, with its parameters. */
-interface Query {
-  sql: string;
-  params: Value[];
-}
-
 /** A part of a list that one index search reads in order. */
-type Part = { values: 'present'; span: Span; descending: boolean } | Exclude<Segment, { values: 'present' }>;
+type Part = Segment & Span;
 
 const partsOf = (segment: Segment): Part[] => {
   if (segment.values !== 'present') return [segment];
-  const { descending } = segment;
-  const parts = spansOf(segment).map((span): Part => ({ values: 'present', span, descending }));
+  const { values, descending } = segment;
+  const parts = spansOf(segment).map((span): Part => ({ values, descending, ...span }));
   return descending ? parts.reverse() : parts;
 };
 
@@ -216,82 +200,32 @@ function orderOf({ record, sort, part }: Range): string {
 
 /** Adds the conditions of a range to others. */
 function addBounds({ record, sort, part }: Range, conditions: string[], params: Value[]): void {
-  const add = (column: string, operator: string, bound: IdBound | ValueBound | undefined) => {
-    if (!bound) return;
+  const { values, key, lower, upper } = part;
+  let column = 'id';
+  if (values === 'absent') conditions.push(`${columnName(sort!)} is null`);
+  else if (values === 'present') {
+    const sorted = sortColumn(record, sort!);
+    if (key === undefined) column = sorted;
+    conditions.push(key === undefined ? `${sorted} is not null` : `${sorted} = ?`);
+    // Not as (value, id) > (?, ?), for which SQLite reads all records with this value.
+    if (key !== undefined) params.push(key);
+  }
+  for (const [operator, bound] of [
+    ['>', lower],
+    ['<', upper],
+  ] as const) {
+    if (!bound) continue;
     conditions.push(`${column} ${operator}${bound.inclusive ? '=' : ''} ?`);
-    params.push('id' in bound ? BigInt(bound.id) : bound.key);
-  };
-  const addBoth = (
-    column: string,
-    { lower, upper }: { lower?: IdBound | ValueBound | undefined; upper?: IdBound | ValueBound | undefined },
-  ) => {
-    add(column, '>', lower);
-    add(column, '<', upper);
-  };
-  if (part.values !== 'present') {
-    if (part.values === 'absent') conditions.push(`${columnName(sort!)} is null`);
-    addBoth('id', part);
-    return;
+    params.push(bound.id === undefined ? bound.key! : BigInt(bound.id));
   }
-  const column = sortColumn(record, sort!);
-  const { span } = part;
-  if (span.key === undefined) {
-    conditions.push(`${column} is not null`);
-    addBoth(column, span);
-    return;
-  }
-  // Not as (value, id) > (?, ?), for which SQLite reads all records with this value.
-  conditions.push(`${column} = ?`);
-  params.push(span.key);
-  addBoth('id', span);
 }
 
-/** Conditions on columns, with their parameters. */
-const allOf = (equal: Filter['equal']): { sql: string[]; params: Value[] } => ({
-  sql: equal.map(([name, value]) => `${name} = ${value === PARENT ? 'parent.value' : '?'}`),
-  params: equal.flatMap(([, value]) => (value === PARENT ? [] : value)),
-});
-
-/** The conditions of a filter. */
-function matchesOf({ equal, oneOf }: Filter): Query {
-  const { sql, params } = allOf(equal);
-  if (oneOf) {
-    sql.push(`${oneOf.column} in (${oneOf.values.map(() => '?').join(', ')})`);
-    params.push(...oneOf.values);
-  }
-  return { sql: sql.join(' and '), params };
-}
-
-/**
- * Counts the records whose folded text begins with a prefix: for each of some parents, or all. The index entries
- * are examined once for all parents.
- *
- * @throws QUERY_TOO_COMPLEX if there are too many to examine
- */
-export function countsOfPrefix(
-  db: SqliteConnection,
+/** Selects the entries of the index of folded texts that begin with a prefix. */
+export function entriesOfPrefix(
   record: AnyRecord,
-  where: Conditions,
-  ofParents: Parents | undefined,
-  meter: Meter | undefined,
-): number[] {
-  const { field: sort, text } = where.prefix!;
+  { field: sort, text }: NonNullable<Conditions['prefix']>,
+  columns: string,
+): Query {
   const [part] = partsOf({ values: 'present', ...withinPrefix(text), descending: false });
-  const matching = matchesOf(where);
-  const matches = [matching.sql, ofParents && `${ofParents.column} in (select value from json_each(?))`];
-  const group = `iif(${matches.filter(Boolean).join(' and ') || 'true'}, ${ofParents?.column ?? "''"}, null)`;
-  const entries = entriesOf({ record, sort, part: part! }, `${group} as counted`);
-  const most = Math.min(MAX_COUNTED, meter?.left('indexEntries') ?? MAX_COUNTED);
-  const sql = `from (${entries.sql} limit ?)`;
-  const groups = db.json<[string | null, number][]>(
-    ofParents
-      ? `select json_group_array(json_array(cast(counted as text), n)) from (select counted, count(*) as n ${sql} group by 1)`
-      : `select json_array(json_array('', count(counted)), json_array(null, count(*) - count(counted))) ${sql}`,
-    [...matching.params, ...(ofParents ? [idList(ofParents.parents)] : []), ...entries.params, most + 1],
-  )!;
-  const examined = groups.reduce((sum, [, count]) => sum + count, 0);
-  if (examined > MAX_COUNTED) throw tooManyToCount();
-  meter?.draw('indexEntries', examined);
-  const counts = new Map(groups);
-  return (ofParents?.parents ?? ['']).map((parent) => counts.get(parent) ?? 0);
+  return entriesOf({ record, sort, part: part! }, columns);
 }

@@ -3,7 +3,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import type { EventType } from '../events.ts';
+import { recordOf } from '../events.ts';
 import type { IdempotentCall, OnMigrated, Outcome, Store, Transaction } from '../store.ts';
 import type { Table, TableReads, TableWrites } from '../table.ts';
 import { apiKeys } from './api-keys.ts';
@@ -81,14 +81,10 @@ export function openSqliteStore(options: SqliteOptions) {
   );
   const ids = records.map(assignIdsOf);
   /** What reads and writes over a connection. */
-  const openOver = (
-    connection: SqliteConnection,
-    appendFor: (record: AnyRecord) => Append,
-    cacheSizeOf: (record: AnyRecord) => number,
-  ) => {
+  const openOver = (connection: SqliteConnection, append: Append, isCached: boolean) => {
     const tables: SqliteTable<AnyRecord>[] = [];
     for (const [i, record] of records.entries()) {
-      const [append, cacheSize] = [appendFor(record), cacheSizeOf(record)];
+      const cacheSize = isCached ? (cacheSizes[record.plural] ?? CACHE_SIZE) : 0;
       tables[record.index] = new SqliteTable(connection, record, tables, append, folding, ids[i]!, cacheSize);
     }
     const { reads, writes } = webhooks(connection);
@@ -96,29 +92,20 @@ export function openSqliteStore(options: SqliteOptions) {
       table: ({ index }) => tables[index] as unknown as Table<never>,
       webhookWrites: writes,
     };
-    const { once } = idempotency(connection, transaction);
-    return { tables, webhooks: { reads, writes }, transaction, once };
+    return { tables, webhooks: { reads, writes }, transaction, once: idempotency(connection, transaction) };
   };
-  const shared = openOver(
-    db,
-    () => events.append,
-    ({ plural }) => (isServer ? (cacheSizes[plural] ?? CACHE_SIZE) : 0),
-  );
+  const shared = openOver(db, events.append, isServer);
   /** Opens a connection for the transactions beside which others read. It caches nothing. */
   const openOwn = () => {
     const connection = new SqliteConnection(file, busyTimeout);
-    const recordOf = new Map<EventType, AnyRecord>();
     const append = events.appendTo(connection, ({ type, record: { id } }) =>
-      shared.tables[recordOf.get(type)!.index]!.forget(id),
+      shared.tables[recordOf(records, type)!.index]!.forget(id),
     );
-    const appendFor = (record: AnyRecord): Append => {
-      return (type, changed) => {
-        recordOf.set(type, record);
-        append(type, changed);
-      };
+    return {
+      transactions: new OwnTransactions(db, connection),
+      connection,
+      ...openOver(connection, append, false),
     };
-    const { transaction, once } = openOver(connection, appendFor, () => 0);
-    return { connection, transactions: new OwnTransactions(db, connection), transaction, once };
   };
   let opened: ReturnType<typeof openOwn> | undefined;
   const own = () => {

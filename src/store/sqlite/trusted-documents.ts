@@ -1,16 +1,17 @@
 import { andThen } from '../../foundation/maybe-promise.ts';
 import type { DocumentStore, TrustedDocument } from '../store.ts';
 import type { SqliteConnection, Value } from './connection.ts';
+import { rowsOf } from './rows.ts';
 
-/** A document as JSON. A merge patch leaves out what is null (RFC 7396). */
-const DOCUMENT = `json_patch('{}', json_object(
-  'list', list, 'id', id, 'hash', hash, 'text', text, 'addedAt', added_at, 'lastUsedAt', last_used_at
-))`;
+const DOCUMENTS = rowsOf('documents', ['list', 'id', 'hash', 'text', 'addedAt', 'lastUsedAt']);
 
 /** Lists of GraphQL documents. Always read from the file, because the tool changes them beside the server. */
 export function documentLists(db: SqliteConnection): DocumentStore {
   const one = (condition: string, values: Value[]): TrustedDocument | null =>
-    db.json<TrustedDocument>(`select ${DOCUMENT} from documents where ${condition} limit 1`, values) ?? null;
+    db.json<TrustedDocument>(
+      `select ${DOCUMENTS.object} from documents where ${condition} limit 1`,
+      values,
+    ) ?? null;
 
   return {
     documentByHash: (list, hash) =>
@@ -20,20 +21,13 @@ export function documentLists(db: SqliteConnection): DocumentStore {
     documents: (list) =>
       db.json(
         `select json_group_array(json(document)) from (
-           select ${DOCUMENT} as document from documents where ?1 is null or list = ?1 order by list, id
+           select ${DOCUMENTS.object} as document from documents where ?1 is null or list = ?1 order by list, id
          )`,
         [list ?? null],
       )!,
 
     addDocuments(documents) {
-      db.run(
-        `insert into documents
-           select value ->> 'list', value ->> 'id', value ->> 'hash', value ->> 'text',
-             value ->> 'addedAt', value ->> 'lastUsedAt'
-           from json_each(?) where true
-         on conflict do nothing`,
-        [JSON.stringify(documents)],
-      );
+      db.run(`${DOCUMENTS.insert} on conflict do nothing`, [JSON.stringify(documents)]);
     },
 
     removeDocuments(list, ids) {

@@ -2,6 +2,11 @@ import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { UsageDay, UsageHistoryStore, UsageRow } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
 import type { SqliteConnection } from './connection.ts';
+import { rowsOf } from './rows.ts';
+
+const OPERATION = ['operation', 'transport', 'requests', 'units', 'refused'];
+const { object: operation } = rowsOf('usage_days', OPERATION);
+export const USAGE_DAYS = rowsOf('usage_days', ['apiKeyId', 'date', ...OPERATION]);
 
 /** The history of what keys did: a row for each key, day, operation and transport. */
 export function usageHistory(db: SqliteConnection, now: () => number) {
@@ -20,11 +25,7 @@ export function usageHistory(db: SqliteConnection, now: () => number) {
       const add = () => {
         removeExpired();
         db.run(
-          `insert into usage_days
-             select value ->> 'apiKeyId', value ->> 'date', value ->> 'operation', value ->> 'transport',
-               value ->> 'requests', value ->> 'units', value ->> 'refused'
-             from json_each(?) where true
-           on conflict do update set
+          `${USAGE_DAYS.insert} on conflict do update set
              requests = requests + excluded.requests,
              units = units + excluded.units,
              refused = refused + excluded.refused`,
@@ -42,10 +43,7 @@ export function usageHistory(db: SqliteConnection, now: () => number) {
     usageDays(apiKeyId: string, from: string, to: string): UsageDay[] {
       return db.json<UsageDay[]>(
         `select json_group_array(json_object('date', date, 'operations', json(operations))) from (
-           select date, json_group_array(json_object(
-             'operation', operation, 'transport', transport,
-             'requests', requests, 'units', units, 'refused', refused
-           )) as operations
+           select date, json_group_array(${operation}) as operations
            from usage_days where api_key_id = ? and date between ? and ? group by date order by date
          )`,
         [apiKeyId, from, to],

@@ -2,11 +2,16 @@ import { notFound, tooManyWebhooks } from '../../foundation/errors.ts';
 import type { Check } from '../table.ts';
 import type { Webhook, WebhookChange, WebhookStore, WebhookWrites } from '../webhooks.ts';
 import type { SqliteConnection } from './connection.ts';
+import { rowsOf } from './rows.ts';
 
 const WEBHOOK = `json_object(
   'id', id, 'apiKeyId', api_key_id, 'createdAt', created_at, 'version', version,
   'settings', json(settings), 'progress', json(progress)
 )`;
+
+const { insert: INSERT } = rowsOf('webhooks', [
+  ...['id', 'apiKeyId', 'createdAt', 'version', 'settings', 'progress'],
+]);
 
 /** Webhooks. Only one process serves a data file, so it always holds all of them. */
 export function webhooks(db: SqliteConnection) {
@@ -47,14 +52,9 @@ export function webhooks(db: SqliteConnection) {
 
     writes: {
       createWebhook(webhook: Webhook, max: number): Webhook {
-        const { id, apiKeyId, createdAt, version, settings, progress } = webhook;
-        const count = db.value('select count(*) from webhooks where api_key_id = ?', [apiKeyId]);
+        const count = db.value('select count(*) from webhooks where api_key_id = ?', [webhook.apiKeyId]);
         if (Number(count) >= max) throw tooManyWebhooks(max);
-        db.run(
-          `insert into webhooks (id, api_key_id, created_at, version, settings, progress)
-           values (?, ?, ?, ?, ?, ?)`,
-          [id, apiKeyId, createdAt, version, JSON.stringify(settings), JSON.stringify(progress)],
-        );
+        db.run(INSERT, [JSON.stringify([webhook])]);
         return webhook;
       },
 
