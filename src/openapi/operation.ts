@@ -29,7 +29,7 @@ export function describeOperation(
   dates: Dates,
   components: Components,
 ): JsonSchema {
-  const { operationId, method, tag, summary, stability, body, shape, deprecation, explorer } = route;
+  const { operationId, method, tag, summary, stability, body, shape, deprecation, described } = route;
   return {
     operationId,
     tags: [tag],
@@ -37,7 +37,6 @@ export function describeOperation(
     description: descriptionOf(route, dates),
     ...(deprecation && { deprecated: true, 'x-sunset': day(dates.sunsetDate) }),
     'x-stability': stability,
-    ...(explorer === false && { 'x-explorer-enabled': false }),
     parameters: describeParameters(route, components),
     ...(body && {
       requestBody: {
@@ -53,7 +52,7 @@ export function describeOperation(
         ),
       },
     }),
-    ...(route.callbacks && { callbacks: route.callbacks }),
+    ...described,
     responses: {
       [route.status]: describeSuccess(route, routes, components),
       ...(method === 'GET' && { 304: describeNotModified(route, components) }),

@@ -66,16 +66,14 @@ export interface Route {
   pathParameter?: string;
   /** What the path parameter is, if it is not an id. */
   pathValue?: PathValue;
-  /** Requests that the operation makes itself, as OpenAPI describes them. */
-  callbacks?: JsonSchema;
   query?: readonly QueryParameter[];
   body?: Body;
   /** Errors raised by the domain's rules, in addition to those of HTTP and the gateway. */
   errors?: readonly ErrorCode[];
   /** Set for deprecated operations, which have a sunset date. */
   deprecation?: Deprecation;
-  /** Disables the try-it panel in the documentation. */
-  explorer?: false;
+  /** What else OpenAPI says about it: its callbacks, and extensions. */
+  described?: JsonSchema;
 }
 
 /** An operation that responds with server-sent events instead of running a document. */

@@ -31,7 +31,9 @@ const unique = (query: string, variables?: unknown): Attack => ({
 /** The same document every time, so that it may be compiled. */
 const repeated = (query: string): Attack => ({ parameters: () => ({ query }) });
 /** Ten documents in one request, each of which differs every time. */
-const batch = (query: string): Attack => batch(`${query}`);
+const batch = (query: string): Attack => ({
+  parameters: (n) => Array.from({ length: 10 }, (_, i) => ({ query: `${query} #${n} ${i}` })),
+});
 
 const STATUSES = 'query ($s: [PetStatus!]) { pets(filter: {status: $s}) { nodes { id } } }';
 const byName = (n: number) => `pets(first: 1, filter: {name: "${n}"})`;

@@ -33,7 +33,7 @@ export const orders: Resource = {
   shape,
   tags: { Store: 'Orders, stock and the events of the store.' },
   routes: [
-    { ...routes.list, explorer: false },
+    { ...routes.list, described: { 'x-explorer-enabled': false } },
     {
       ...routes.create,
       description: 'No field is required, and the id is assigned by default. Does not change the stock.',

@@ -163,7 +163,7 @@ const webhooks: Resource = {
         example: { url: 'https://example.org/petstore' },
       },
       errors: ['NOT_FOUND', 'GONE'],
-      callbacks,
+      described: { callbacks },
     },
     routes.get,
     {

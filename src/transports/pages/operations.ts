@@ -17,7 +17,6 @@ export const restOperations = (routes: readonly Route[], basePath: string): Rest
     summary: route.summary,
     document: `${print(parse(route.document))}\n`,
     variables: exampleOf(route),
-    tryIt: route.explorer !== false,
     query: (route.query ?? []).map(({ name }) => name),
   }));
 

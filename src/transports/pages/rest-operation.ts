@@ -10,8 +10,6 @@ export interface RestOperation {
   document: string;
   /** Variables for trying it. */
   variables: Record<string, unknown>;
-  /** Whether the documentation may send it. */
-  tryIt: boolean;
   /** Names of the query parameters. */
   query: string[];
 }

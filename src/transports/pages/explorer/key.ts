@@ -1,5 +1,5 @@
 import { Observable } from './observable.ts';
-import { type Budget, budgetIn, budgetOf, describeFailure } from './server.ts';
+import { type Budget, budgetIn, budgetOf, describeFailure, UNREACHABLE } from './server.ts';
 
 /** The state of the page's key. */
 export type KeyState =
@@ -85,12 +85,22 @@ class ApiKey extends Observable {
     }
   }
 
-  /** Updates the budget from the headers of a response. Checks the key again if it was refused. */
-  observe({ status, headers }: Response): void {
-    if (status === 401) void this.check();
-    if (this.#state.kind !== 'accepted') return;
-    const budget = budgetIn(headers, this.#state.budget);
-    if (budget) this.#settle({ kind: 'accepted', budget });
+  /**
+   * Sends a request with the key, unless it has one. Updates the budget from the response, and checks the key again
+   * if it was refused. @throws Error with a message for the user if there is no response
+   */
+  async fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+    const request = new Request(input, init);
+    if (this.value !== '' && !request.headers.has('X-API-Key')) request.headers.set('X-API-Key', this.value);
+    const response = await fetch(request).catch((error: Error) => {
+      throw error.name === 'AbortError' ? error : new Error(UNREACHABLE);
+    });
+    if (response.status === 401) void this.check();
+    if (this.#state.kind === 'accepted') {
+      const budget = budgetIn(response.headers, this.#state.budget);
+      if (budget) this.#settle({ kind: 'accepted', budget });
+    }
+    return response;
   }
 
   #settle(state: KeyState): void {

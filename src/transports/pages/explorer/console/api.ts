@@ -1,6 +1,6 @@
 import { parseExactly } from '../exact-json.ts';
 import { apiKey } from '../key.ts';
-import { errorMessage, secondsUntilLeft, UNREACHABLE } from '../server.ts';
+import { errorMessage, secondsUntilLeft } from '../server.ts';
 import { number } from '../words.ts';
 import { note } from './dom.ts';
 
@@ -41,18 +41,10 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
  * page itself would get the key banned. @throws CallFailed unless it succeeds
  */
 export async function request(method: string, path: string, init: RequestInit = {}): Promise<Response> {
-  const headers = { ...(init.headers as Record<string, string>), 'X-API-Key': apiKey.value };
   const { state } = apiKey;
   const wait = state.kind === 'accepted' ? secondsUntilLeft(state.budget, Date.now()) : 0;
   if (wait > 0) throw new CallFailed(`Nothing is left of the budget for ${number(wait)} s.`, 429);
-  let response: Response;
-  try {
-    response = await fetch(base() + path, { ...init, method, headers });
-  } catch (error) {
-    if ((error as Error).name === 'AbortError') throw error;
-    throw new CallFailed(UNREACHABLE, 0);
-  }
-  apiKey.observe(response);
+  const response = await apiKey.fetch(base() + path, { ...init, method });
   if (response.ok) return response;
   const isTemporary = response.headers.has('retry-after');
   throw new CallFailed(errorMessage(await response.text(), response), response.status, isTemporary);
@@ -60,7 +52,7 @@ export async function request(method: string, path: string, init: RequestInit = 
 
 /** Says what is missing when a part of the console cannot be shown. */
 export function reason(error: unknown): string {
-  if (!(error instanceof CallFailed)) return String(error);
+  if (!(error instanceof CallFailed)) return (error as Error).message;
   if (error.status === 403 && !error.isTemporary) return `This key does not permit it: ${error.message}`;
   if (error.status === 404) return 'This server does not offer it.';
   return error.message;

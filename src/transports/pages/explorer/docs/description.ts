@@ -42,13 +42,20 @@ export interface ReferenceOptions {
   origin: string;
 }
 
+export interface Reference {
+  /** The description as it is shown. */
+  content: Json;
+  /** The operations that may not be tried: method and URL by operationId. */
+  untried: ReadonlyMap<string, string>;
+}
+
 /**
  * Prepares the OpenAPI description for people: exact integers, marks for stability and sunset, samples that
  * run, the equivalent GraphQL operation, and one table of errors for all operations.
  *
  * @param text the description as JSON
  */
-export function referenceOf(text: string, { operations, hasGraphiql, origin }: ReferenceOptions): Json {
+export function referenceOf(text: string, { operations, hasGraphiql, origin }: ReferenceOptions): Reference {
   const description = parse(text, exactLimits, { parseNumber: exact }) as Description;
   // The key is entered in the header, and the console sends it.
   delete description.security;
@@ -59,19 +66,18 @@ export function referenceOf(text: string, { operations, hasGraphiql, origin }: R
       errors.set(value.code, { status: value.status, summary });
   }
   description.info.description += errorTable(errors);
+  const untried = new Map<string, string>();
   for (const [path, methods] of Object.entries(description.paths)) {
-    for (const [method, operation] of Object.entries(methods)) {
+    const url = serverOf(description, origin) + path;
+    for (const [name, operation] of Object.entries(methods)) {
+      const method = name.toUpperCase();
       const rest = operations.find(({ operationId }) => operationId === operation.operationId);
-      operation['x-codeSamples'] = samplesOf(
-        method.toUpperCase(),
-        serverOf(description, origin) + path,
-        operation,
-        rest?.variables,
-      );
+      operation['x-codeSamples'] = samplesOf(method, url, operation, rest?.variables);
+      if (operation['x-explorer-enabled'] === false) untried.set(operation.operationId, `${method} ${url}`);
       describeForPeople(operation, takeErrors(operation, description), rest, hasGraphiql);
     }
   }
-  return description;
+  return { content: description, untried };
 }
 
 /** Integers that a double cannot hold stay text. */

@@ -1,7 +1,6 @@
 import '../pages.css';
 import './docs.css';
 import scalarUrl from 'scalar';
-import type { RestOperation } from '../../rest-operation.ts';
 import { fixAccessibility } from '../accessibility.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
@@ -23,7 +22,7 @@ async function show(root: HTMLElement): Promise<void> {
   const scalar = load(scalarUrl);
   const [response, operations] = await Promise.all([fetch('/openapi.json'), restOperations()]);
   if (!response.ok) throw new Error(await describeFailure(response));
-  const content = referenceOf(await response.text(), {
+  const { content, untried } = referenceOf(await response.text(), {
     operations,
     hasGraphiql: document.body.dataset.graphiql === 'on',
     origin: location.origin,
@@ -40,7 +39,7 @@ async function show(root: HTMLElement): Promise<void> {
     mcp: { disabled: true },
     showDeveloperTools: 'never',
     hideClientButton: true,
-    customFetch: send,
+    customFetch: (input, init) => send(new Request(input, init), [...untried.values()]),
     theme: 'none',
     hideDarkModeToggle: true,
     forceDarkModeState: theme.current,
@@ -48,7 +47,10 @@ async function show(root: HTMLElement): Promise<void> {
     operationTitleSource: 'summary',
     orderSchemaPropertiesBy: 'preserve',
     defaultOpenAllTags: true,
-    customCss: untriedCss(operations),
+    // Without the button that opens the console.
+    customCss: [...untried.keys()]
+      .map((operationId) => `[id$="/${operationId}"] .show-api-client-button { display: none }`)
+      .join('\n'),
     generateTagSlug: ({ name }: { name: string }) => name,
     generateOperationSlug: ({ operationId }: { operationId: string }) => operationId,
     onLoaded: () => plain?.remove(),
@@ -56,13 +58,6 @@ async function show(root: HTMLElement): Promise<void> {
   const reference = globalThis.Scalar.createApiReference(place, configuration());
   theme.subscribe(() => reference.updateConfiguration(configuration()));
 }
-
-/** Hides the button that opens the console for operations that may not be tried. */
-const untriedCss = (operations: readonly RestOperation[]): string =>
-  operations
-    .filter(({ tryIt }) => !tryIt)
-    .map(({ operationId }) => `[id$="/${operationId}"] .show-api-client-button { display: none }`)
-    .join('\n');
 
 /** Runs a classic script. */
 const load = (src: string): Promise<void> =>
@@ -74,21 +69,11 @@ const load = (src: string): Promise<void> =>
   });
 
 /** Sends a request of the console with the page's key, so that the key is entered in one place. */
-async function send(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-  const request = new Request(input, init);
-  const { pathname } = new URL(request.url);
-  const operations = await restOperations();
-  const isDisabled = operations.some(
-    ({ method, path, tryIt }) => !tryIt && method === request.method && path === pathname,
-  );
-  if (isDisabled) throw new Error(NOT_TRIED);
+async function send(request: Request, untried: readonly string[]): Promise<Response> {
+  const { origin, pathname } = new URL(request.url);
+  if (untried.includes(`${request.method} ${origin}${pathname}`)) throw new Error(NOT_TRIED);
   request.headers.delete('Authorization');
-  if (apiKey.value !== '') request.headers.set('X-API-Key', apiKey.value);
-  const response = await fetch(request).catch((error: Error) => {
-    throw error.name === 'AbortError' ? error : new Error(UNREACHABLE);
-  });
-  apiKey.observe(response);
-  return response;
+  return apiKey.fetch(request);
 }
 
 await show(document.getElementById('docs')!);

@@ -1,6 +1,7 @@
 /** The parts of Scalar's configuration used here. */
 export interface ScalarConfiguration {
   content: unknown;
+  customFetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
   [option: string]: unknown;
 }
 

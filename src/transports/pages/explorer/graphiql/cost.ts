@@ -11,7 +11,7 @@ import {
 import { MAX_COST } from '../../../../foundation/pricing.ts';
 import { apiKey } from '../key.ts';
 import { Observable } from '../observable.ts';
-import { describeFailure, errorMessage, windowAt } from '../server.ts';
+import { errorMessage, windowAt } from '../server.ts';
 import { counted } from '../words.ts';
 import { tryParseJSONC } from './jsonc.ts';
 import { listsIn, type PagedList, resized } from './lists.ts';
@@ -158,9 +158,8 @@ interface Answer {
 /** Asks the server for the cost of an operation. */
 async function quoteOf(body: string): Promise<Answer> {
   try {
-    const response = await fetch('/graphql/cost', { method: 'POST', headers: headersFor(), body });
+    const response = await apiKey.fetch('/graphql/cost', { method: 'POST', headers: headersFor(), body });
     const text = await response.text();
-    apiKey.observe(response);
     if (response.ok) {
       const { cost: units } = JSON.parse(text);
       const said = units === 0 ? 'Costs nothing' : `Costs ${counted(units, 'unit')}`;
@@ -172,7 +171,7 @@ async function quoteOf(body: string): Promise<Answer> {
       isPriced: text.includes('QUERY_TOO_COMPLEX'),
     };
   } catch (error) {
-    const text = await describeFailure(error);
+    const text = (error as Error).message;
     return { quote: { kind: 'refused', text }, isFinal: false, isPriced: false };
   }
 }

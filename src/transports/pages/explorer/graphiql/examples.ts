@@ -1,4 +1,4 @@
-import type { GraphQLSchema } from 'graphql';
+import { type GraphQLSchema, parse, print } from 'graphql';
 import { FIRST_EXAMPLE } from './first-example.ts';
 
 export interface Example {
@@ -9,6 +9,9 @@ export interface Example {
   query: string;
   variables?: string;
 }
+
+/** An operation as GraphiQL formats it. */
+const formatted = (query: string): string => `${print(parse(query))}\n`;
 
 const EXAMPLES: readonly Example[] = [
   {
@@ -21,117 +24,53 @@ const EXAMPLES: readonly Example[] = [
     id: 'filters',
     title: 'Filters',
     about: 'The latest open orders.',
-    query: `query OpenOrders {
-  orders(filter: { complete: false }, last: 5) {
-    nodes {
-      id
-      quantity
-      shipDate
-      pet {
-        name
-        category {
-          name
-        }
+    query: formatted(`query OpenOrders {
+      orders(filter: { complete: false }, last: 5) {
+        nodes { id quantity shipDate pet { name category { name } } }
       }
-    }
-  }
-}
-`,
+    }`),
   },
   {
     id: 'pagination',
     title: 'Pagination',
     about: 'For the next page, set the variable "after" to endCursor.',
-    query: `query Inventory($after: String) {
-  inventory(first: 5, after: $after, filter: { status: [available] }) {
-    totalCount
-    nodes {
-      quantity
-      status
-      pet {
-        name
+    query: formatted(`query Inventory($after: String) {
+      inventory(first: 5, after: $after, filter: { status: [available] }) {
+        totalCount nodes { quantity status pet { name } } pageInfo { hasNextPage endCursor }
       }
-    }
-    pageInfo {
-      hasNextPage
-      endCursor
-    }
-  }
-}
-`,
-    variables: `{
-  "after": null
-}
-`,
+    }`),
+    variables: '{\n  "after": null\n}\n',
   },
   {
     id: 'mutation',
     title: 'A mutation',
     about: 'Creates an order. Every run creates another one.',
-    query: `mutation CreateOrder($input: NewOrder!) {
-  createOrder(input: $input) {
-    id
-    complete
-    pet {
-      name
-    }
-  }
-}
-`,
-    variables: `{
-  "input": { "petId": "1", "quantity": 2 }
-}
-`,
+    query: formatted(`mutation CreateOrder($input: NewOrder!) {
+      createOrder(input: $input) { id complete pet { name } }
+    }`),
+    variables: '{\n  "input": { "petId": "1", "quantity": 2 }\n}\n',
   },
   {
     id: 'one-pet',
     title: 'One pet',
     about: 'A lookup by id. "Cost and REST" shows the equivalent REST call.',
-    query: `query Pet {
-  pet(id: 1) {
-    id
-    name
-    status
-    categoryId
-  }
-}
-`,
+    query: formatted('query Pet { pet(id: 1) { id name status categoryId } }'),
   },
   {
     id: 'rate-limit',
     title: 'Rate limit',
     about: 'The limits of your key and what is left. Free.',
-    query: `query RateLimit {
-  rateLimit {
-    plan
-    minute {
-      limit
-      remaining
-      resetAt
-    }
-    day {
-      limit
-      remaining
-      resetAt
-    }
-  }
-}
-`,
+    query: formatted(`query RateLimit {
+      rateLimit { plan minute { limit remaining resetAt } day { limit remaining resetAt } }
+    }`),
   },
   {
     id: 'finding',
     title: 'Ordering and finding',
     about: 'Pets whose name begins with "re", regardless of case and accents, from Z to A.',
-    query: `query FindPets {
-  pets(filter: { name: "re" }, sort: name_desc, first: 5) {
-    totalCount
-    nodes {
-      name
-      status
-    }
-  }
-}
-`,
+    query: formatted(`query FindPets {
+      pets(filter: { name: "re" }, sort: name_desc, first: 5) { totalCount nodes { name status } }
+    }`),
   },
 ];
 
@@ -139,23 +78,9 @@ const SUBSCRIPTION: Example = {
   id: 'subscription',
   title: 'A subscription',
   about: 'Every change as it happens, until you stop it. Run "A mutation" in another browser tab.',
-  query: `subscription Changes {
-  events {
-    id
-    type
-    time
-    pet {
-      name
-      status
-    }
-    order {
-      id
-      quantity
-      complete
-    }
-  }
-}
-`,
+  query: formatted(`subscription Changes {
+    events { id type time pet { name status } order { id quantity complete } }
+  }`),
 };
 
 /** The examples supported by the schema. */

@@ -2,7 +2,7 @@ import type { Fetcher } from '@graphiql/toolkit';
 import { getOperationAST } from 'graphql';
 import { parseExactly } from '../exact-json.ts';
 import { apiKey } from '../key.ts';
-import { describeFailure, errorMessage, UNREACHABLE } from '../server.ts';
+import { describeFailure, errorMessage } from '../server.ts';
 import { messagesOf } from '../sse.ts';
 import { cost } from './cost.ts';
 import { bodyOf, headersFor, parsed } from './request.ts';
@@ -29,12 +29,10 @@ export const fetcher: Fetcher = ({ query, variables, operationName: chosen }, op
 
 async function post(body: string, headers: Record<string, string>): Promise<never> {
   try {
-    const response = await fetch('/graphql', { method: 'POST', headers, body });
-    const text = await response.text();
-    apiKey.observe(response);
-    return resultOf(text, response) as never;
-  } catch {
-    return failed(UNREACHABLE) as never;
+    const response = await apiKey.fetch('/graphql', { method: 'POST', headers, body });
+    return resultOf(await response.text(), response) as never;
+  } catch (error) {
+    return failed((error as Error).message) as never;
   }
 }
 
@@ -76,13 +74,12 @@ async function* resultsOf(
   const shown: unknown[] = [];
   const timer = setInterval(() => void apiKey.check(), BUDGET_INTERVAL);
   cost.onEvents(0);
-  let lost: object = failed(UNREACHABLE);
+  let isOpen = false;
   try {
     const accept = { ...headers, Accept: 'text/event-stream' };
-    const response = await fetch('/graphql', { method: 'POST', headers: accept, body, signal });
-    apiKey.observe(response);
+    const response = await apiKey.fetch('/graphql', { method: 'POST', headers: accept, body, signal });
     if (!response.ok) return yield failed(await describeFailure(response));
-    lost = ENDED;
+    isOpen = true;
     for await (const { event, data } of messagesOf(response)) {
       if (event === 'complete') return;
       if (event !== 'next') continue;
@@ -92,9 +89,9 @@ async function* resultsOf(
       yield shown.length === 1 ? shown[0] : { newestFirst: shown };
     }
     yield ENDED;
-  } catch {
+  } catch (error) {
     // Stopping is not an error.
-    if (!signal.aborted) yield lost;
+    if (!signal.aborted) yield isOpen ? ENDED : failed((error as Error).message);
   } finally {
     clearInterval(timer);
     cost.onEvents(undefined);

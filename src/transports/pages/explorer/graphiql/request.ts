@@ -1,15 +1,11 @@
 import { type DocumentNode, Kind, type OperationDefinitionNode, parse } from 'graphql';
 import { getFragmentDependenciesForAST } from 'graphql-language-service';
-import { apiKey } from '../key.ts';
 
-/** Requests the cost of the run in the response. */
-const WITH_BUDGET = { 'X-RateLimit-Extension': 'on' };
-
-/** The headers of the pages' GraphQL requests. */
+/** The headers of GraphiQL's requests. */
 export const headersFor = (own: Record<string, unknown> = {}): Record<string, string> => ({
   'Content-Type': 'application/json',
-  ...WITH_BUDGET,
-  ...(apiKey.value && { 'X-API-Key': apiKey.value }),
+  // Requests the cost of the run in the response.
+  'X-RateLimit-Extension': 'on',
   ...Object.fromEntries(Object.entries(own).map(([name, value]) => [name, String(value)])),
 });
 

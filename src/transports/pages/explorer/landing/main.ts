@@ -7,7 +7,7 @@ import { showEvents } from '../console/events.ts';
 import { indentExactly } from '../exact-json.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
-import { type Budget, errorMessage, UNREACHABLE } from '../server.ts';
+import { type Budget, errorMessage } from '../server.ts';
 
 const element = (id: string): HTMLElement => document.getElementById(id)!;
 
@@ -49,19 +49,18 @@ element('run').addEventListener('click', async () => {
   said.textContent = 'Running …';
   const began = performance.now();
   try {
-    const response = await fetch('/graphql', {
+    const response = await apiKey.fetch('/graphql', {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'X-API-Key': apiKey.value },
+      headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ query: element('query').textContent }),
     });
     const text = await response.text();
-    apiKey.observe(response);
     element('answer').textContent = indentExactly(text);
     colourValues();
     const milliseconds = Math.round(performance.now() - began);
     said.textContent = response.ok ? `Answered in ${milliseconds} ms.` : errorMessage(text, response);
-  } catch {
-    said.textContent = UNREACHABLE;
+  } catch (error) {
+    said.textContent = (error as Error).message;
   }
 });
 
