@@ -16,8 +16,8 @@ const SOURCES = new URL('../src/', import.meta.url).href;
 
 /** The largest figures that are acceptable. Lower them as the sources shrink. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'files of a child type': 8,
-  'lines of a child type': 170,
+  'files of a child type': 4,
+  'lines of a child type': 150,
   'imports that run up': 0,
   'lines of src': 33_900,
   'lines of test': 40_800,

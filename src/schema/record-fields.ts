@@ -1,6 +1,17 @@
-import type { EnumRef, InputRef, ObjectRef } from '@pothos/core';
+import type { EnumRef, InputFieldBuilder, InputFieldMap, InputRef, ObjectRef } from '@pothos/core';
+import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
-import type { AnyRecord, FieldNameOf, NewOf, PatchOf, RecordOf } from '../foundation/record.ts';
+import {
+  type AnyRecord,
+  type FieldNameOf,
+  inputFields,
+  type NewOf,
+  newRules,
+  type PatchOf,
+  patchRules,
+  type RecordOf,
+} from '../foundation/record.ts';
+import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import { builder } from './builder.ts';
 import {
@@ -11,7 +22,8 @@ import {
 } from './connection.ts';
 import type { Context } from './context.ts';
 import { deletionDescription } from './domain.ts';
-import { filterOf } from './fields.ts';
+import { changed, filterOf, given } from './fields.ts';
+import { checkedBy } from './input-rules.ts';
 import { sortArgument } from './sort.ts';
 import { unchanged, write } from './write.ts';
 
@@ -39,6 +51,38 @@ const idOf = ({ kind }: AnyRecord) =>
 
 const inputOf = <T extends object>(type: InputRef<T>, description: string) =>
   builder.args((t) => ({ input: t.field({ type, required: true, description }) }));
+
+type InputFields = InputFieldBuilder<typeof builder.$inferSchemaTypes, 'InputObject'>;
+
+/**
+ * The inputs for a new record and for changes to one: `NewPet` and `PetPatch`.
+ *
+ * @param fieldsOf the fields of both, with the options of each
+ */
+export function inputsOf(
+  record: AnyRecord,
+  fieldsOf: (
+    t: InputFields,
+    options: (field: Field) => { description: string; required?: boolean },
+  ) => InputFieldMap,
+) {
+  const { kind, type, choosesId } = record;
+  const presences = Object.values(inputFields(record)).map(({ presence }) => presence);
+  const created = builder.inputType(`New${type}`, {
+    description: `Input for a new ${kind}.${presences.includes('required') ? '' : ' No field is required.'}`,
+    ...checkedBy(newRules(record, graphqlDialect)),
+    fields: (t) => ({
+      ...(choosesId && { id: t.id({ description: `The id of the ${kind}; assigned by default.` }) }),
+      ...fieldsOf(t, given),
+    }),
+  });
+  const changes = builder.inputType(`${type}Patch`, {
+    description: `Changes to ${indefinite(kind)}. Omitted fields stay as they are${presences.includes('optional') ? '; null removes a value' : ''}.`,
+    ...checkedBy(patchRules(record, graphqlDialect)),
+    fields: (t) => fieldsOf(t, changed),
+  });
+  return { created, changes };
+}
 
 /** Options of the field that looks up a record by its id. */
 export const lookup = <R extends AnyRecord>(record: R, type: TypeOf<R>) => ({

@@ -1,7 +1,6 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Receiver } from '../kit/receiver.ts';
 import {
   conclude,
   cpuMilliseconds,
@@ -44,23 +43,14 @@ const keys = await fillFile(file, async (store) => {
 
 /** The names of the pets received, by path, and when. */
 const received = new Map<string, { name: string; at: number }[]>();
-let lastBody = '';
-const receiver = createServer((incoming, response) => {
-  let body = '';
-  incoming.on('data', (chunk) => {
-    body += chunk;
-  });
-  incoming.on('end', () => {
-    response.writeHead(204).end();
-    const { name } = JSON.parse(body).data;
-    const path = incoming.url!;
-    if (!received.has(path)) received.set(path, []);
-    received.get(path)!.push({ name, at: performance.now() });
-    lastBody = body;
-  });
-});
-await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-const { port } = receiver.address() as AddressInfo;
+const receiver = await Receiver.start();
+receiver.answer = (request, response, { event, at }) => {
+  response.writeHead(204).end();
+  const path = request.url!;
+  if (!received.has(path)) received.set(path, []);
+  received.get(path)!.push({ name: event.data.name, at });
+};
+const receiverUrl = new URL(receiver.url).origin;
 const server = await startServer({ DATA_FILE: file, WEBHOOK_ALLOW: '127.0.0.1' });
 try {
   const start = await create('/start');
@@ -69,8 +59,7 @@ try {
   for (const rate of [20, 200]) await measureLatency(rate);
   await measureThroughput();
 } finally {
-  receiver.closeAllConnections();
-  receiver.close();
+  await receiver.close();
   await server.stop();
 }
 console.log(machine());
@@ -88,7 +77,7 @@ async function call(
 }
 
 function create(path: string, more: object = {}, key?: string) {
-  const url = `http://127.0.0.1:${port}${path}`;
+  const url = receiverUrl + path;
   return call(post('/webhooks', { url, types: ['pet.created'], ...more }), key);
 }
 
@@ -159,8 +148,8 @@ async function measureThroughput(): Promise<void> {
   const names = Array.from({ length: events }, (_, n) => `T${n}`);
   for (const name of names) await write(name);
   const bare = await perSecond(async () => {
-    const request = { ...post('/bare', ''), body: lastBody };
-    for (let n = 0; n < events; n++) await call(request, '', `http://127.0.0.1:${port}`);
+    const request = { ...post('/bare', ''), body: receiver.received.at(-1)!.body };
+    for (let n = 0; n < events; n++) await call(request, '', receiverUrl);
   }, events);
   console.log(`a bare client, one request after the other: ${bare.rate.toFixed(0)}/s`);
   for (const count of [1, webhooks]) {

@@ -1,11 +1,16 @@
-import { newRules, patchRules } from '../../foundation/record.ts';
-import { graphqlDialect } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
 import { type Domain, eventsOf } from '../../schema/domain.ts';
-import { changed, exposed, given } from '../../schema/fields.ts';
-import { checkedBy } from '../../schema/input-rules.ts';
+import { exposed } from '../../schema/fields.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
-import { connectionOf, creation, deletion, list, lookup, update } from '../../schema/record-fields.ts';
+import {
+  connectionOf,
+  creation,
+  deletion,
+  inputsOf,
+  list,
+  lookup,
+  update,
+} from '../../schema/record-fields.ts';
 import { finder, sortEnum } from '../../schema/sort.ts';
 import { categories } from './category.routes.ts';
 import { categorySample } from './category.sample.ts';
@@ -33,23 +38,10 @@ const CategoryFilterInput = builder.inputType('CategoryFilter', {
 
 const CategorySort = builder.enumType('CategorySort', sortEnum(Category));
 
-const NewCategoryInput = builder.inputType('NewCategory', {
-  description: 'Input for a new category.',
-  ...checkedBy(newRules(Category, graphqlDialect)),
-  fields: (t) => ({
-    name: t.string(given(fields.name)),
-    description: t.string(given(fields.description)),
-  }),
-});
-
-const CategoryPatchInput = builder.inputType('CategoryPatch', {
-  description: 'Changes to a category. Omitted fields stay as they are.',
-  ...checkedBy(patchRules(Category, graphqlDialect)),
-  fields: (t) => ({
-    name: t.string(changed(fields.name)),
-    description: t.string(changed(fields.description)),
-  }),
-});
+const inputs = inputsOf(Category, (t, options) => ({
+  name: t.string(options(fields.name)),
+  description: t.string(options(fields.description)),
+}));
 
 builder.queryFields((t) => ({
   category: t.field(lookup(Category, CategoryType)),
@@ -60,8 +52,8 @@ builder.queryFields((t) => ({
 }));
 
 builder.mutationFields((t) => ({
-  createCategory: t.field(creation(Category, CategoryType, NewCategoryInput)),
-  updateCategory: t.field(update(Category, CategoryType, CategoryPatchInput)),
+  createCategory: t.field(creation(Category, CategoryType, inputs.created)),
+  updateCategory: t.field(update(Category, CategoryType, inputs.changes)),
   deleteCategory: t.id(deletion(Category)),
 }));
 

@@ -1,15 +1,13 @@
-import { newRules, patchRules } from '../../foundation/record.ts';
-import { graphqlDialect } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
 import { type Domain, eventsOf } from '../../schema/domain.ts';
-import { changed, exposed, given } from '../../schema/fields.ts';
-import { checkedBy } from '../../schema/input-rules.ts';
+import { exposed } from '../../schema/fields.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
 import {
   childList,
   connectionOf,
   creation,
   deletion,
+  inputsOf,
   list,
   lookup,
   update,
@@ -55,28 +53,12 @@ const OrderFilterInput = builder.inputType('OrderFilter', {
 
 const OrderSort = builder.enumType('OrderSort', sortEnum(Order));
 
-const NewOrderInput = builder.inputType('NewOrder', {
-  description: 'Input for a new order. No field is required.',
-  ...checkedBy(newRules(Order, graphqlDialect)),
-  fields: (t) => ({
-    id: t.id({ description: 'The id of the order; assigned by default.' }),
-    petId: t.id(given(fields.petId)),
-    quantity: t.int(given(fields.quantity)),
-    shipDate: t.field({ type: 'DateTime', ...given(fields.shipDate) }),
-    complete: t.boolean(given(fields.complete)),
-  }),
-});
-
-const OrderPatchInput = builder.inputType('OrderPatch', {
-  description: 'Changes to an order. Omitted fields stay as they are; null removes a value.',
-  ...checkedBy(patchRules(Order, graphqlDialect)),
-  fields: (t) => ({
-    petId: t.id(changed(fields.petId)),
-    quantity: t.int(changed(fields.quantity)),
-    shipDate: t.field({ type: 'DateTime', ...changed(fields.shipDate) }),
-    complete: t.boolean(changed(fields.complete)),
-  }),
-});
+const inputs = inputsOf(Order, (t, options) => ({
+  petId: t.id(options(fields.petId)),
+  quantity: t.int(options(fields.quantity)),
+  shipDate: t.field({ type: 'DateTime', ...options(fields.shipDate) }),
+  complete: t.boolean(options(fields.complete)),
+}));
 
 const lists = { filter: OrderFilterInput, sort: OrderSort };
 const ofPet = { ...lists, description: 'The orders for this pet, by default ordered by id.' };
@@ -91,8 +73,8 @@ builder.queryFields((t) => ({
 }));
 
 builder.mutationFields((t) => ({
-  createOrder: t.field(creation(Order, OrderType, NewOrderInput, ' Does not change the stock.')),
-  updateOrder: t.field(update(Order, OrderType, OrderPatchInput)),
+  createOrder: t.field(creation(Order, OrderType, inputs.created, ' Does not change the stock.')),
+  updateOrder: t.field(update(Order, OrderType, inputs.changes)),
   deleteOrder: t.id(deletion(Order)),
 }));
 

@@ -1,19 +1,17 @@
 import { notFound } from '../../foundation/errors.ts';
 import type { Id } from '../../foundation/id.ts';
 import { andThen } from '../../foundation/maybe-promise.ts';
-import { newRules, patchRules } from '../../foundation/record.ts';
-import { graphqlDialect } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
 import type { GivenFilter } from '../../schema/connection.ts';
 import { type Domain, eventsOf } from '../../schema/domain.ts';
-import { changed, enumOf, exposed, filterOf, given } from '../../schema/fields.ts';
-import { checkedBy } from '../../schema/input-rules.ts';
+import { enumOf, exposed, filterOf } from '../../schema/fields.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
 import {
   childList,
   connectionOf,
   creation,
   deletion,
+  inputsOf,
   list,
   lookup,
   update,
@@ -65,25 +63,11 @@ const PetFilterInput = builder.inputType('PetFilter', {
 
 export const PetSort = builder.enumType('PetSort', sortEnum(Pet));
 
-const NewPetInput = builder.inputType('NewPet', {
-  description: 'Input for a new pet.',
-  ...checkedBy(newRules(Pet, graphqlDialect)),
-  fields: (t) => ({
-    name: t.string(given(fields.name)),
-    categoryId: t.id(given(fields.categoryId)),
-    status: t.field({ type: PetStatusType, ...given(fields.status) }),
-  }),
-});
-
-const PetPatchInput = builder.inputType('PetPatch', {
-  description: 'Changes to a pet. Omitted fields stay as they are.',
-  ...checkedBy(patchRules(Pet, graphqlDialect)),
-  fields: (t) => ({
-    name: t.string(changed(fields.name)),
-    categoryId: t.id(changed(fields.categoryId)),
-    status: t.field({ type: PetStatusType, ...changed(fields.status) }),
-  }),
-});
+const inputs = inputsOf(Pet, (t, options) => ({
+  name: t.string(options(fields.name)),
+  categoryId: t.id(options(fields.categoryId)),
+  status: t.field({ type: PetStatusType, ...options(fields.status) }),
+}));
 
 /** What a filter selects, normalised so that equal filters share one count and repeated values are read once. */
 export function petFilter(filter: Parameters<typeof filterOf<typeof PetFilterInput.$inferInput>>[0]) {
@@ -105,8 +89,8 @@ builder.queryFields((t) => ({
 }));
 
 builder.mutationFields((t) => ({
-  createPet: t.field(creation(Pet, PetType, NewPetInput, ' Its stock is 0 until it is set.')),
-  updatePet: t.field(update(Pet, PetType, PetPatchInput)),
+  createPet: t.field(creation(Pet, PetType, inputs.created, ' Its stock is 0 until it is set.')),
+  updatePet: t.field(update(Pet, PetType, inputs.changes)),
   deletePet: t.id(deletion(Pet, 'a pet and its stock,')),
 }));
 

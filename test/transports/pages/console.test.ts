@@ -1,7 +1,6 @@
-import { createServer } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
-import { listen } from '../../../src/server.ts';
 import { expectAccessible, expectSkipLink, REFUSED, type Tab, withBrowser } from '../../kit/browser.ts';
+import { Receiver } from '../../kit/receiver.ts';
 
 withBrowser(
   'the console',
@@ -67,24 +66,10 @@ withBrowser(
     }, 90_000);
 
     it('shows webhooks with their last attempts, and tests, pauses and replays them', async () => {
-      const received: string[] = [];
-      const receiver = createServer((request, response) => {
-        let body = '';
-        request.on('data', (chunk) => {
-          body += chunk;
-        });
-        request.on('end', () => {
-          received.push(JSON.parse(body).type);
-          response.writeHead(204).end();
-        });
-      });
-      const port = await listen(receiver, 0, '127.0.0.1');
-      onTestFinished(() => {
-        receiver.closeAllConnections();
-        receiver.close();
-      });
+      const receiver = await Receiver.start();
+      onTestFinished(() => receiver.close());
       const key = await kit.gateway.newKey('pro');
-      const url = `http://127.0.0.1:${port}/hook`;
+      const { url } = receiver;
       const created = await kit.gateway.call('/webhooks', { method: 'POST', key, body: { url } });
       expect(created.status, created.text).toBe(201);
       const tab = await kit.open('/console', { key });
@@ -94,7 +79,7 @@ withBrowser(
       await page.getByRole('button', { name: 'Test', exact: true }).click();
       await tab.see(/The test was answered 204 after \d+ ms/, '#webhooks [role="status"]');
       await tab.see('was answered 204', '#webhooks td');
-      expect(received).toContain('webhook.test');
+      expect(receiver.received.map(({ event }) => event.type)).toContain('webhook.test');
       await page.getByRole('button', { name: 'Pause' }).click();
       await tab.see('Paused', '#webhooks dd');
       await page.getByRole('button', { name: 'Resume' }).click();

@@ -24,6 +24,12 @@ export function h<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+export const button = (label: string, onclick: () => unknown): HTMLButtonElement =>
+  h('button', { type: 'button', onclick: () => void onclick() }, label);
+
+/** What a part of a page is steered by. */
+export const controls = (...content: Content[]): HTMLElement => h('p', { class: 'controls' }, ...content);
+
 /** A table with a caption and one row for each record. */
 export function table(caption: string, headings: readonly string[], rows: readonly Content[][]): HTMLElement {
   return h(

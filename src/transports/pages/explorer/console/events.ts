@@ -1,7 +1,7 @@
 import { messagesOf } from '../sse.ts';
 import { counted } from '../words.ts';
 import { reason, request } from './api.ts';
-import { h, moment, note } from './dom.ts';
+import { button, controls, h, moment, note } from './dom.ts';
 
 /** How many events are shown. */
 const SHOWN_EVENTS = 200;
@@ -29,9 +29,9 @@ export function showEvents(root: HTMLElement, isSignedIn: () => boolean): () => 
     placeholder: 'Contains …',
     oninput: filter,
   });
-  const button = h('button', { type: 'button', onclick: () => void (aborter ? stop() : listen()) }, 'Listen');
+  const toggle = button('Listen', () => (aborter ? stop() : listen()));
   root.replaceChildren(
-    h('p', { class: 'controls' }, button, kind, search, status),
+    controls(toggle, kind, search, status),
     note('Listening costs 1 unit, and 1 for every 100 events.'),
     list,
   );
@@ -39,7 +39,7 @@ export function showEvents(root: HTMLElement, isSignedIn: () => boolean): () => 
   function stop(): void {
     aborter?.abort();
     aborter = undefined;
-    button.textContent = 'Listen';
+    toggle.textContent = 'Listen';
     status.textContent = received > 0 ? `Stopped after ${counted(received, 'event')}.` : '';
   }
 
@@ -51,7 +51,7 @@ export function showEvents(root: HTMLElement, isSignedIn: () => boolean): () => 
     const own = new AbortController();
     aborter = own;
     received = 0;
-    button.textContent = 'Stop';
+    toggle.textContent = 'Stop';
     status.textContent = 'Connecting …';
     try {
       const response = await request('GET', '/events/stream', {

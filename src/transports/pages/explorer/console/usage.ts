@@ -1,7 +1,7 @@
 import { counted, number } from '../words.ts';
 import { call, fill } from './api.ts';
 import { chart } from './charts.ts';
-import { h, note } from './dom.ts';
+import { button, controls, h, note } from './dom.ts';
 
 /** One day of `GET /usage`. */
 interface UsageDay {
@@ -34,8 +34,14 @@ export function showUsage(root: HTMLElement): void {
     { 'aria-label': 'Period', onchange: () => void load() },
     ...DAYS.map((count) => h('option', { value: count }, `${count} days`)),
   );
-  const refresh = h('button', { type: 'button', onclick: () => void load() }, 'Refresh');
-  root.replaceChildren(h('p', { class: 'controls' }, days, refresh), place, operations);
+  root.replaceChildren(
+    controls(
+      days,
+      button('Refresh', () => load()),
+    ),
+    place,
+    operations,
+  );
 
   const load = () =>
     fill(place, 'Usage is not shown.', async () => {

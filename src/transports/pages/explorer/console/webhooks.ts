@@ -1,5 +1,5 @@
 import { call, fill, reason } from './api.ts';
-import { type Content, facts, h, moment, note, table } from './dom.ts';
+import { button, type Content, controls, facts, h, moment, note, table } from './dom.ts';
 
 interface Webhook {
   id: string;
@@ -30,10 +30,7 @@ const DISABLED: Record<string, string> = {
 /** Shows the key's webhooks with their state and last attempts; they can be tested, paused and replayed. */
 export function showWebhooks(root: HTMLElement): void {
   const place = h('div');
-  root.replaceChildren(
-    h('p', { class: 'controls' }, h('button', { type: 'button', onclick: () => void load() }, 'Refresh')),
-    place,
-  );
+  root.replaceChildren(controls(button('Refresh', () => load())), place);
 
   const load = () =>
     fill(place, 'Webhooks are not shown.', async () => {
@@ -103,26 +100,14 @@ function show(webhook: Webhook): HTMLElement {
         ['Received up to', h('code', {}, current.after)],
         ['Created', moment(current.createdAt)],
       ]),
-      h(
-        'p',
-        { class: 'controls' },
-        h('button', { type: 'button', onclick: () => void test() }, 'Test'),
-        h(
-          'button',
-          {
-            type: 'button',
-            onclick: () =>
-              void change({ enabled: !enabled }, enabled ? 'Paused; its place is kept.' : 'Resumed.'),
-          },
-          enabled ? 'Pause' : 'Resume',
-        ),
+      controls(
+        button('Test', test),
+        enabled
+          ? button('Pause', () => change({ enabled: false }, 'Paused; its place is kept.'))
+          : button('Resume', () => change({ enabled: true }, 'Resumed.')),
         place,
-        h(
-          'button',
-          { type: 'button', onclick: () => void change({ after: place.value }, 'Replaying from there.') },
-          'Replay',
-        ),
-        h('button', { type: 'button', onclick: () => void loadAttempts() }, 'Last attempts'),
+        button('Replay', () => change({ after: place.value }, 'Replaying from there.')),
+        button('Last attempts', loadAttempts),
       ),
       said,
       attempts,

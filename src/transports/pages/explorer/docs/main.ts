@@ -9,7 +9,22 @@ import { describeFailure, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
 import { SCALAR_FIXES } from './accessibility.ts';
 import { NOT_TRIED, referenceOf } from './description.ts';
-import type { ScalarConfiguration } from './scalar.ts';
+
+/** The parts of Scalar's configuration used here. */
+interface ScalarConfiguration {
+  content: unknown;
+  customFetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
+  [option: string]: unknown;
+}
+
+declare global {
+  var Scalar: {
+    createApiReference(
+      element: Element,
+      configuration: ScalarConfiguration,
+    ): { updateConfiguration(configuration: ScalarConfiguration): void };
+  };
+}
 
 initHeader();
 fixAccessibility(SCALAR_FIXES);
