@@ -148,6 +148,10 @@ PUT /store/inventory/$P {"petId":$P,"quantity":2147483647}
   200 {"petId":$P,"quantity":2147483647,"status":"sold"}
 PATCH /store/inventory/$P {}
   200 ${STOCK}
+PUT /store/inventory/$P ${STOCK}
+  200 ${STOCK}
+PATCH /store/inventory/$P {"status":"sold"}
+  200 ${STOCK}
 PATCH /store/inventory/$P {"petId":$P,"quantity":7}
   200 {"petId":$P,"quantity":7,"status":"sold"}
 `);
@@ -231,6 +235,14 @@ PUT /store/inventory/$P {"quantity":-1,"nope":"sold"}
   VALIDATION_FAILED quantity: must be an integer from 0 to 2147483647; nope: is not a known field.
 PATCH /store/inventory/$P {"quantity":null}
   VALIDATION_FAILED quantity: must be an integer from 0 to 2147483647.
+PUT /store/inventory/$P {"quantity":9,"status":"pending"}
+  VALIDATION_FAILED status: cannot be changed here.
+PATCH /store/inventory/$P {"status":"pending"}
+  VALIDATION_FAILED status: cannot be changed here.
+PATCH /store/inventory/$P {"status":"x","nope":1}
+  VALIDATION_FAILED status: must be one of available, pending, sold; nope: is not a known field.
+PUT /store/inventory/${MISSING} {"quantity":1,"status":"pending"}
+  NOT_FOUND There is no pet ${MISSING}.
 PATCH /store/inventory/$P {"id":$P}
   VALIDATION_FAILED id: is not a known field.
 `);
