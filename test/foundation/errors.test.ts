@@ -66,7 +66,7 @@ const DIFFERENT = { differentMessages: true } as const;
 const large = 'x'.repeat(100_001);
 
 /** What both interfaces answer with this code, if it is sent with a key. */
-const PLAIN = String.raw`
+const PLAIN = `
 BAD_REQUEST broken JSON
   POST /pets {
   POST /graphql {
