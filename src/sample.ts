@@ -1,18 +1,20 @@
 import { newApiKey, newSecret } from './access/api-keys.ts';
-import { DOMAINS } from './domains/index.ts';
+import { DOMAINS, RECORDS } from './domains/index.ts';
 import { AppError } from './foundation/errors.ts';
 import type { Id } from './foundation/id.ts';
 import type { MaybePromise } from './foundation/maybe-promise.ts';
-import type { AnyRecord } from './foundation/record.ts';
-import type { Domain } from './schema/domain.ts';
-import type { Sample } from './schema/sample.ts';
+import { type Fields, referencesOf } from './foundation/record.ts';
 import type { Store } from './store/store.ts';
 import type { Tables } from './store/table.ts';
 import { DAY } from './store/usage.ts';
 
 const KEY_NAME = 'development';
 
-const SAMPLES: readonly Sample[] = DOMAINS.flatMap(({ sample }: Domain) => sample ?? []);
+/** The samples of the domains that have one, those that others refer to first. */
+const SAMPLES = RECORDS.flatMap((record) => {
+  const rows = DOMAINS.find((domain) => domain.record === record && domain.sample)?.sample;
+  return rows ? [{ record, rows: rows as readonly Readonly<Record<string, unknown>>[] }] : [];
+});
 
 /** The existing sample records by sample name, in the order of creation. */
 type SampleProgress = Readonly<Record<string, readonly { id: Id }[]>>;
@@ -28,10 +30,14 @@ export async function sampleProgress(store: Store): Promise<SampleProgress | nul
   const usage = await store.usage(keys.map(({ id }) => id));
   if (usage.some((state) => state !== null)) return null;
   const begun: Record<string, readonly { id: Id }[]> = {};
-  for (const sample of SAMPLES) {
-    const { items } = await store.table(sample.record).page({}, { limit: sample.size + 1 });
-    if (!items.every((record, n) => n < sample.size && sample.matches(record, n))) return null;
-    begun[sample.record.plural] = items;
+  for (const { record, rows } of SAMPLES) {
+    const { items } = await store.table(record).page({}, { limit: rows.length + 1 });
+    const isOfSample = (item: Readonly<Record<string, unknown>>, row: (typeof rows)[number] = {}) =>
+      Object.entries(record.fields as Fields).every(
+        ([name, { reference }]) => reference !== undefined || item[name] === row[name],
+      );
+    if (!items.every((item, n) => isOfSample(item, rows[n]))) return null;
+    begun[record.plural] = items;
   }
   return begun;
 }
@@ -57,26 +63,23 @@ export async function addSampleData(store: Store, begun: SampleProgress = {}): P
     return value as T;
   };
 
-  const made = new Map<AnyRecord, readonly Id[]>();
-  /** Adds a sample after the one it refers to. @returns the ids of its records */
-  const add = async (record: AnyRecord): Promise<readonly Id[]> => {
-    const known = made.get(record);
-    if (known) return known;
+  const made: Record<string, readonly Id[]> = {};
+  for (const { record, rows } of SAMPLES) {
     const { plural } = record;
-    const sample = SAMPLES.find((sample) => sample.record === record)!;
-    const referred = sample.refersTo === undefined ? [] : await add(sample.refersTo);
     const ids: Id[] = [];
-    for (let n = 0; n < sample.size; n++) {
+    for (const [n, row] of rows.entries()) {
+      const references = referencesOf(record).map(({ field, parent }) => [
+        field,
+        made[parent.plural]![row[field] as number],
+      ]);
+      const values = { ...row, ...Object.fromEntries(references) };
       const { id } =
         begun[plural]?.[n] ??
-        (await createOnce(`${plural} ${n}`, (tables) => sample.create(n, tables, referred)));
-      await sample.complete?.(n, id, store);
+        (await createOnce(`${plural} ${n}`, (tables) => tables.table(record).insert(values as never)));
       ids.push(id);
     }
-    made.set(record, ids);
-    return ids;
-  };
-  for (const { record } of SAMPLES) await add(record);
+    made[plural] = ids;
+  }
 }
 
 /**

@@ -1,10 +1,9 @@
 import type { ObjectRef } from '@pothos/core';
-import { type AnyRecord, holdersName, holdersOf } from '../foundation/record.ts';
+import { type AnyRecord, holdersName, holdersOf, type NewOf } from '../foundation/record.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import { type EventType, eventTypesOf } from '../store/events.ts';
 import type { builder } from './builder.ts';
 import type { Resource } from './route.ts';
-import type { Sample } from './sample.ts';
 
 /**
  * What a domain provides to the rest of the program. Importing it also adds its types, fields and operations
@@ -21,8 +20,13 @@ export interface Domain {
   events: Readonly<Record<EventType, string>>;
   /** The field of an event that holds the current record. */
   eventField: { name: string; description: string };
-  sample?: Sample;
+  sample?: SampleOf<AnyRecord>;
 }
+
+/** Sample data for a new store. References are positions in the sample of the records that they refer to. */
+export type SampleOf<R extends AnyRecord> = readonly {
+  [K in keyof NewOf<R>]: K extends `${string}Id` ? number : NewOf<R>[K];
+}[];
 
 /**
  * The events of a record and the field of an event that holds it.
