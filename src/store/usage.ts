@@ -85,20 +85,22 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
  * @returns the same object unless the clock was set back
  */
 export function rewindTo(now: number, state: UsageState): UsageState {
-  const { minuteStart, dayStart, refusedUntil, strikes, bannedUntil, bans } = state;
+  const { minuteStart, dayStart, strikes, bannedUntil, bans } = state;
   const banStart = bannedUntil - banDuration(bans);
   const ahead = Math.max(minuteStart, dayStart, banStart, strikes.at(-1) ?? 0) - now;
   if (ahead <= MAX_AHEAD) return state;
-  const back = (time: number) => Math.max(0, time - ahead);
-  return {
-    ...state,
-    minuteStart: back(minuteStart),
-    dayStart: back(dayStart),
-    refusedUntil: back(refusedUntil),
-    strikes: strikes.map(back),
-    bannedUntil: back(bannedUntil),
-  };
+  return withTimes(state, (time) => Math.max(0, time - ahead));
 }
+
+/** A state with all its times changed. */
+export const withTimes = (state: UsageState, changed: (time: number) => number): UsageState => ({
+  ...state,
+  minuteStart: changed(state.minuteStart),
+  dayStart: changed(state.dayStart),
+  refusedUntil: changed(state.refusedUntil),
+  strikes: state.strikes.map(changed),
+  bannedUntil: changed(state.bannedUntil),
+});
 
 /** How many more strikes ban a key. */
 export const strikesUntilBan = (strikes: readonly number[], now: number): number =>

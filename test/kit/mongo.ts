@@ -61,6 +61,10 @@ export function mongoUri(database: string, server = serverUri()): string {
   return `${parts[1]}/${database}${parts[2] ?? ''}`;
 }
 
+/** The same for a client that emits command events such as `commandStarted`. */
+export const monitoredUri = (database: string): string =>
+  mongoUri(database).replace(/\?|$/, '?monitorCommands=true&');
+
 /** Drops a database that a test created. */
 export async function dropDatabase(database: string): Promise<void> {
   const client = new MongoClient(mongoUri(database));

@@ -1,7 +1,7 @@
+import type { Document, Filter } from 'mongodb';
 import {
   type AccessStore,
   type ApiKey,
-  type ApiKeyChanges,
   type ApiKeySecret,
   type DocumentStore,
   PLAN_NAMES,
@@ -43,6 +43,11 @@ export const apiKeysCollection: CollectionDefinition = {
 
 export function mongoApiKeys({ db, options }: Database) {
   const apiKeys = db.collection<StoredDocument>(apiKeysCollection.name);
+  const change = async (filter: Filter<StoredDocument>, pipeline: Document[]): Promise<ApiKey | null> => {
+    const settings = { ...options, returnDocument: 'after' } as const;
+    const document = await apiKeys.findOneAndUpdate(filter, pipeline, settings);
+    return document && toApiKey(document);
+  };
   return {
     async apiKeyBySecretHash(hash) {
       const document = await apiKeys.findOne({ 'secrets.hash': hash }, options);
@@ -59,13 +64,12 @@ export function mongoApiKeys({ db, options }: Database) {
     },
 
     async updateApiKey(id, changes) {
-      const active = { _id: id, revokedAt: { $exists: false } };
-      const { $set, $unset } = updateOf(changes);
-      const isEmpty = Object.keys({ ...$set, ...$unset }).length === 0;
-      const updated = isEmpty
-        ? await apiKeys.findOne(active, options)
-        : await apiKeys.findOneAndUpdate(active, { $set, $unset }, { ...options, returnDocument: 'after' });
-      return updated && toApiKey(updated);
+      const expiresAt = changes.expiresAt === null ? null : dateOf(changes.expiresAt);
+      // There may be nothing to change.
+      const $set: Document = { _id: { $literal: id } };
+      for (const [name, value] of Object.entries({ ...changes, expiresAt }))
+        if (value !== undefined) $set[name] = value === null ? '$$REMOVE' : { $literal: value };
+      return await change({ _id: id, ...ACTIVE }, [{ $set }]);
     },
 
     async apiKeys() {
@@ -73,59 +77,22 @@ export function mongoApiKeys({ db, options }: Database) {
     },
 
     async revokeApiKey(id, now) {
-      const revoked = await apiKeys.findOneAndUpdate(
-        { _id: id },
-        [{ $set: { revokedAt: { $ifNull: ['$revokedAt', new Date(now)] } } }],
-        { ...options, returnDocument: 'after' },
-      );
-      return revoked && toApiKey(revoked);
+      return await change({ _id: id }, [{ $set: { revokedAt: { $ifNull: ['$revokedAt', new Date(now)] } } }]);
     },
 
     async rotateApiKey(id, secret, othersExpireAt) {
-      const end = new Date(othersExpireAt);
-      const expiresAt = {
-        $cond: [{ $lt: [{ $ifNull: ['$$secret.expiresAt', end] }, end] }, '$$secret.expiresAt', end],
-      };
-      const rotated = await apiKeys.findOneAndUpdate(
-        { _id: id, revokedAt: { $exists: false } },
-        [
-          {
-            $set: {
-              secrets: {
-                $concatArrays: [
-                  {
-                    $map: {
-                      input: '$secrets',
-                      as: 'secret',
-                      in: { $mergeObjects: ['$$secret', { expiresAt }] },
-                    },
-                  },
-                  [{ $literal: fromSecret(secret) }],
-                ],
-              },
-            },
-          },
-        ],
-        { ...options, returnDocument: 'after' },
-      );
-      return rotated && toApiKey(rotated);
+      // The smaller of the values that there are.
+      const expiresAt = { $min: ['$$this.expiresAt', new Date(othersExpireAt)] };
+      const others = { $map: { input: '$secrets', in: { $mergeObjects: ['$$this', { expiresAt }] } } };
+      const secrets = { $concatArrays: [others, [{ $literal: fromSecret(secret) }]] };
+      return await change({ _id: id, ...ACTIVE }, [{ $set: { secrets } }]);
     },
   } satisfies Omit<AccessStore, 'charge' | 'usage' | keyof UsageHistoryStore | keyof DocumentStore>;
 }
 
-const fromSecret = (secret: ApiKeySecret) => ({ ...secret, expiresAt: dateOf(secret.expiresAt) });
+const ACTIVE = { revokedAt: { $exists: false } };
 
-/** The update that makes these changes. */
-function updateOf({ expiresAt, ...others }: ApiKeyChanges) {
-  const values = { ...others, expiresAt: expiresAt === null ? null : dateOf(expiresAt) };
-  const $set: Record<string, unknown> = {};
-  const $unset: Record<string, ''> = {};
-  for (const [name, value] of Object.entries(values)) {
-    if (value === null) $unset[name] = '';
-    else if (value !== undefined) $set[name] = value;
-  }
-  return { $set, $unset };
-}
+const fromSecret = (secret: ApiKeySecret) => ({ ...secret, expiresAt: dateOf(secret.expiresAt) });
 
 const fromApiKey = ({ id, secrets, ...key }: ApiKey): StoredDocument => ({
   _id: id,

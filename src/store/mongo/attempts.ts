@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
+import { inTurn, type Send } from './batching.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isCommitUnknown, isTransient, isUnavailable, WriteConflict } from './errors.ts';
 
@@ -11,7 +12,7 @@ export interface Attempt {
   /** Options for every driver call of the attempt. */
   readonly options: CallOptions;
   /** Sends a read. MongoDB does not support concurrent commands in one transaction, so there they take turns. */
-  readonly send: <T>(command: () => Promise<T>) => Promise<T>;
+  readonly send: Send;
   /** Records written by the transaction (`pets/7`), whose new state is visible only inside it. */
   readonly written: Set<string>;
   /** When the writes must be done, in terms of `performance.now()`. */
@@ -111,14 +112,4 @@ export function createAttempts({ client, options, timeoutMs }: Database) {
     runTogether: (work) =>
       retryConflicts((deadline) => client.withSession((session) => make(work, deadline, session))),
   } satisfies Record<string, RunAttempts>;
-}
-
-/** Runs commands one after the other, whatever becomes of each. */
-function inTurn(): Attempt['send'] {
-  let last: Promise<unknown> = Promise.resolve();
-  return (command) => {
-    const result = last.then(command);
-    last = result.catch(() => {});
-    return result;
-  };
 }

@@ -103,3 +103,16 @@ export function limitConcurrency<R>(most: number): (ask: () => Promise<R>) => Pr
     }
   };
 }
+
+/** Runs a command, now or when it is its turn. */
+export type Send = <T>(command: () => Promise<T>) => Promise<T>;
+
+/** Runs commands one after the other, whatever becomes of each. */
+export function inTurn(): Send {
+  let last: Promise<unknown> = Promise.resolve();
+  return (command) => {
+    const result = last.then(command);
+    last = result.catch(() => {});
+    return result;
+  };
+}

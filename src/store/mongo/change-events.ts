@@ -50,8 +50,6 @@ function conditionsOf(record: AnyRecord): [EventType, Document][] {
   ];
 }
 
-export type ChangeEvents = ReturnType<typeof createChangeEvents>;
-
 /** Translates changes of the records' documents to events. */
 export function createChangeEvents(records: readonly AnyRecord[]) {
   const byCollection = new Map(

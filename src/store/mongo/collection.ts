@@ -1,4 +1,4 @@
-import type { Collection, Document, Filter, FindOptions, IndexDescription } from 'mongodb';
+import type { BulkWriteOptions, Collection, Document, Filter, FindOptions, IndexDescription } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
 
 /** A collection, its validator and its indexes. The interface's own rules are checked much earlier. */
@@ -72,6 +72,19 @@ export const dateOf = (time: number | undefined): Date | undefined =>
  * is no event.
  */
 export const [CREATED_VERSION, IMPORTED_VERSION] = [0, 1];
+
+/** Moves the `lastUsedAt` of documents forwards. */
+export async function touch(
+  collection: Collection<StoredDocument>,
+  uses: readonly (readonly [_id: string, lastUsedAt: number])[],
+  options: BulkWriteOptions,
+): Promise<void> {
+  if (uses.length === 0) return;
+  const writes = uses.map(([_id, time]) => ({
+    updateOne: { filter: { _id }, update: { $max: { lastUsedAt: new Date(time) } } },
+  }));
+  await collection.bulkWrite(writes, { ...options, ordered: false });
+}
 
 /** Whether a collection has a document that matches. */
 export const exists = async <D extends Document>(

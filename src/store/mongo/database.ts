@@ -14,8 +14,6 @@ export interface MongoOptions {
   timeoutMs?: number;
   /** Milliseconds since 1970. */
   now?: () => number;
-  /** Makes `client` emit command events such as `commandStarted`. */
-  monitorCommands?: boolean;
   /** Connections to keep open, unless the connection string says otherwise. */
   minPoolSize?: number;
   onMigrated?: OnMigrated;
@@ -75,7 +73,6 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     connectTimeoutMS: selectionMs,
     waitQueueTimeoutMS: timeoutMs,
     socketTimeoutMS: timeoutMs,
-    monitorCommands: settings.monitorCommands ?? false,
   });
   const db = client.db();
   const options = { maxTimeMS: timeoutMs };

@@ -6,16 +6,14 @@ import type { UsageRow } from '../store.ts';
 import { DAY } from '../usage.ts';
 import { mongoApiKeys } from './api-keys.ts';
 import { createAttempts } from './attempts.ts';
-import { createChangeEvents } from './change-events.ts';
 import { IMPORTED_VERSION, toKey } from './collection.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
-import { DocumentCodec, type RecordDocument } from './documents.ts';
+import { DocumentCodec } from './documents.ts';
 import { ignoreDuplicate } from './errors.ts';
 import { mongoEvents } from './events.ts';
 import { createFolding } from './folding.ts';
 import { type CounterDocument, countersCollection, prepareIds, reservationOf } from './ids.ts';
-import { progressOf, refuseUnfinishedImport } from './import-progress.ts';
-import { prepareLayout } from './layout.ts';
+import { importsOf, prepareLayout, refuseUnfinishedImport } from './layout.ts';
 import { mongoDocuments } from './trusted-documents.ts';
 import { toUsage, type UsageDocument, usageCollection } from './usage.ts';
 import { mongoUsageHistory, rowsOf, type UsageDayDocument, usageHistoryCollection } from './usage-history.ts';
@@ -51,7 +49,7 @@ export async function openMongoDump(settings: MongoOptions, mode: 'export' | 'im
 
 function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
   const { db, options } = database;
-  const progress = progressOf(database);
+  const progress = importsOf(database);
 
   /** Rows of a collection in the order of their ids. */
   async function* batches<D extends Document>(
@@ -88,8 +86,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
   const rowsOfRecord = (record: AnyRecord): DumpRows => {
     const codec = new DocumentCodec(record);
     return {
-      batches: () =>
-        batches<RecordDocument>(record.plural, (document) => codec.toRecord(document) as unknown as DumpRow),
+      batches: () => batches(record.plural, codec.toRecord),
       add: (rows) =>
         insert(
           record.plural,
@@ -160,7 +157,7 @@ function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
     add: (rows) => history.importUsage(rows as unknown as readonly UsageRow[]),
   };
 
-  const events = mongoEvents(database, createChangeEvents(records));
+  const events = mongoEvents(database, records);
   const webhooks = mongoWebhooks(database, () => {});
   // A standalone server has no log, and delivers nothing.
   const beginning = () => (database.transactions ? events.endOfEvents() : '');

@@ -8,6 +8,7 @@ import {
 } from 'mongodb';
 import { eventsGone, noEventLog, unknownEvent } from '../../foundation/errors.ts';
 import { charactersOf } from '../../foundation/meter.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
 import {
   type EventFollower,
   type EventPage,
@@ -18,7 +19,7 @@ import {
   type Following,
   type StoredEvent,
 } from '../events.ts';
-import { type Change, type ChangeEvents, timeOf } from './change-events.ts';
+import { type Change, createChangeEvents, timeOf } from './change-events.ts';
 import type { Database } from './database.ts';
 import { isUnavailable, portError } from './errors.ts';
 
@@ -41,10 +42,11 @@ const CURSOR_NOT_FOUND = 43;
  * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
  * serve as event ids.
  */
-export function mongoEvents(database: Database, changes: ChangeEvents) {
+export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   const { client, db } = database;
-  const { conditionOf, toEvent } = changes;
-  const subscriptions = new Set<Following>();
+  const { types: allTypes, conditionOf, toEvent } = createChangeEvents(records);
+  /** By follower. */
+  const stopping = new Set<() => void>();
 
   const open = (types: readonly EventType[], options: ChangeStreamOptions): ChangeStream<Document, Change> =>
     db.watch<Document, Change>(
@@ -72,7 +74,7 @@ export function mongoEvents(database: Database, changes: ChangeEvents) {
   }
 
   async function readPage(
-    { types = changes.types, limit, meter }: EventRequest,
+    { types = allTypes, limit, meter }: EventRequest,
     start: ChangeStreamOptions,
   ): Promise<EventPage> {
     const end = await clusterTime();
@@ -108,6 +110,75 @@ export function mongoEvents(database: Database, changes: ChangeEvents) {
     }
   }
 
+  /** Follows the log across closed streams, failovers and server restarts. */
+  async function followEvents(follower: EventFollower): Promise<Following> {
+    requireLog();
+    const options: ChangeStreamOptions = { maxAwaitTimeMS: FOLLOW_WAIT };
+    const begin = await clusterTime();
+    let stream = open(allTypes, { ...options, startAtOperationTime: begin });
+    let stopped = false;
+    let pause = FIRST_PAUSE;
+    let answeredAt = performance.now();
+    let delay = 0;
+    const waiting = new Set<{ until: Timestamp; resolve: () => void }>();
+
+    const next = async (): Promise<void> => {
+      const readers = [...waiting];
+      const change = await stream.tryNext();
+      if (!change && stream.closed) throw new Error('The database was dropped.');
+      pause = FIRST_PAUSE;
+      answeredAt = performance.now();
+      delay = change ? Math.max(0, Date.now() - timeOf(change)) : 0;
+      if (change && !stopped && change.clusterTime?.gt(begin)) follower.onEvents([toEvent(change)]);
+      for (const reader of readers) {
+        if (change && !change.clusterTime?.gt(reader.until)) continue;
+        waiting.delete(reader);
+        reader.resolve();
+      }
+    };
+
+    const run = async (): Promise<void> => {
+      while (!stopped) {
+        try {
+          await next();
+        } catch (error) {
+          if (stopped) break;
+          if (!isResumable(error)) {
+            follower.onEnd(isHistoryLost(error) ? eventsGone() : error);
+            break;
+          }
+          await sleep(pause);
+          pause = Math.min(MAX_PAUSE, pause * 2);
+          const start = stream.resumeToken
+            ? { startAfter: stream.resumeToken }
+            : { startAtOperationTime: begin };
+          await stream.close().catch(() => {});
+          if (!stopped) stream = open(allTypes, { ...options, ...start });
+        }
+      }
+      stop();
+      for (const { resolve } of waiting) resolve();
+    };
+
+    const stop = () => {
+      stopped = true;
+      stopping.delete(stop);
+      void stream.close().catch(() => {});
+    };
+    stopping.add(stop);
+    void run();
+
+    return {
+      async caughtUp() {
+        const until = await clusterTime();
+        if (stopped) return;
+        await new Promise<void>((resolve) => waiting.add({ until, resolve }));
+      },
+      lag: () => delay + performance.now() - answeredAt,
+      stop,
+    };
+  }
+
   return {
     async eventPage(request: EventRequest): Promise<EventPage> {
       requireLog();
@@ -136,100 +207,18 @@ export function mongoEvents(database: Database, changes: ChangeEvents) {
       return (await readPage({ limit: 1, types: [] }, start)).next;
     },
 
-    async followEvents(follower: EventFollower): Promise<Following> {
-      requireLog();
-      const following = await follow(open, changes, clusterTime, follower);
-      subscriptions.add(following);
-      const { stop } = following;
-      following.stop = () => {
-        subscriptions.delete(following);
-        stop();
-      };
-      return following;
-    },
+    followEvents,
 
     requireLog,
 
     stopFollowing() {
-      for (const following of subscriptions) following.stop();
+      for (const stop of stopping) stop();
     },
   } satisfies EventStore & Record<string, unknown>;
 }
 
 /** Matches no change; an empty `$or` would be an error. */
 const NOTHING = { operationType: 'none' };
-
-type Open = (types: readonly EventType[], options: ChangeStreamOptions) => ChangeStream<Document, Change>;
-
-/** Follows the log across closed streams, failovers and server restarts. */
-async function follow(
-  open: Open,
-  { types, toEvent }: ChangeEvents,
-  clusterTime: () => Promise<Timestamp>,
-  follower: EventFollower,
-): Promise<Following> {
-  const options: ChangeStreamOptions = { maxAwaitTimeMS: FOLLOW_WAIT };
-  const begin = await clusterTime();
-  let stream = open(types, { ...options, startAtOperationTime: begin });
-  let stopped = false;
-  let pause = FIRST_PAUSE;
-  let answeredAt = performance.now();
-  let delay = 0;
-  const waiting = new Set<{ until: Timestamp; resolve: () => void }>();
-
-  const next = async (): Promise<void> => {
-    const readers = [...waiting];
-    const change = await stream.tryNext();
-    if (!change && stream.closed) throw new Error('The database was dropped.');
-    pause = FIRST_PAUSE;
-    answeredAt = performance.now();
-    delay = change ? Math.max(0, Date.now() - timeOf(change)) : 0;
-    if (change && !stopped && change.clusterTime?.gt(begin)) follower.onEvents([toEvent(change)]);
-    for (const reader of readers) {
-      if (change && !change.clusterTime?.gt(reader.until)) continue;
-      waiting.delete(reader);
-      reader.resolve();
-    }
-  };
-
-  const run = async (): Promise<void> => {
-    while (!stopped) {
-      try {
-        await next();
-      } catch (error) {
-        if (stopped) break;
-        if (!isResumable(error)) {
-          follower.onEnd(isHistoryLost(error) ? eventsGone() : error);
-          break;
-        }
-        await sleep(pause);
-        pause = Math.min(MAX_PAUSE, pause * 2);
-        const start = stream.resumeToken
-          ? { startAfter: stream.resumeToken }
-          : { startAtOperationTime: begin };
-        await stream.close().catch(() => {});
-        if (!stopped) stream = open(types, { ...options, ...start });
-      }
-    }
-    stopped = true;
-    for (const { resolve } of waiting) resolve();
-  };
-
-  void run();
-
-  return {
-    async caughtUp() {
-      const until = await clusterTime();
-      if (stopped) return;
-      await new Promise<void>((resolve) => waiting.add({ until, resolve }));
-    },
-    lag: () => delay + performance.now() - answeredAt,
-    stop() {
-      stopped = true;
-      void stream.close().catch(() => {});
-    },
-  };
-}
 
 const tokenOf = (stream: ChangeStream<Document, Change>): string =>
   (stream.resumeToken as { _data: string })._data;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type AppError, idempotencyKeyReused, idempotentCallRunning } from '../../foundation/errors.ts';
+import { idempotencyKeyReused, idempotentCallRunning } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import {
   type IdempotentCall,
@@ -45,19 +45,15 @@ const LEASE_TIME = 60_000;
 
 type Work<T> = (transaction: Transaction) => MaybePromise<T>;
 
-const keyFor = ({ apiKeyId, idempotencyKey }: IdempotentCall) => ({ apiKeyId, idempotencyKey });
-
-/** Outcomes are stored as JSON text, because BSON would alter some values. */
-const completed = (call: IdempotentCall, outcome: StoredOutcome<unknown>): IdempotencyDocument => ({
-  _id: keyFor(call),
-  fingerprint: call.fingerprint,
-  outcome: JSON.stringify(outcome),
-  expiresAt: new Date(call.now + call.keepFor),
-});
-
 /** The database removes a document only within a minute after it has expired. */
 const isValid = ({ expiresAt }: IdempotencyDocument, { now }: IdempotentCall): boolean =>
   expiresAt.getTime() > now;
+
+/** Whether a call was running on a standalone server and may be retried. */
+const isAbandoned = (document: IdempotencyDocument, { fingerprint, now }: IdempotentCall): boolean =>
+  document.outcome === undefined &&
+  document.fingerprint === fingerprint &&
+  (document.leaseUntil?.getTime() ?? 0) <= now;
 
 /** @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is still running */
 function replay<T>(document: IdempotencyDocument, call: IdempotentCall): Outcome<T> {
@@ -82,102 +78,82 @@ export function mongoIdempotency(
   const { db, options } = database;
   const idempotency = db.collection<IdempotencyDocument>(idempotencyCollection.name);
 
-  /** Writes the document of a call. @param earlier the one read before, which another attempt may have replaced */
-  async function keep(
-    earlier: IdempotencyDocument | null,
-    document: IdempotencyDocument,
-    { options }: Attempt,
-  ): Promise<void> {
-    if (!earlier) {
-      await idempotency.insertOne(document, options).catch((error) => {
-        throw isDuplicateKey(error) ? new WriteConflict() : error;
-      });
-      return;
-    }
-    const { _id, expiresAt, attempt = { $exists: false } } = earlier;
-    const { matchedCount } = await idempotency.replaceOne({ _id, expiresAt, attempt }, document, options);
-    if (matchedCount === 0) throw new WriteConflict();
-  }
+  const documentOf = (
+    { apiKeyId, idempotencyKey, fingerprint, now, keepFor }: IdempotentCall,
+    state: Pick<IdempotencyDocument, 'outcome' | 'attempt' | 'leaseUntil'>,
+  ): IdempotencyDocument => ({
+    _id: { apiKeyId, idempotencyKey },
+    fingerprint,
+    ...state,
+    expiresAt: new Date(now + keepFor),
+  });
+  const completed = (call: IdempotentCall, outcome: StoredOutcome<unknown>): IdempotencyDocument =>
+    documentOf(call, { outcome: JSON.stringify(outcome) });
 
-  /** Keeps the outcome of a call unless it has one. */
-  const settle = <T>(
+  /** Keeps the document of a call unless there is one, which is replayed. @returns null if it was kept */
+  const keep = <T>(
     run: RunAttempts,
     call: IdempotentCall,
-    outcomeOf: (attempt: Attempt) => Promise<StoredOutcome<T>>,
-  ): Promise<Outcome<T>> =>
+    make: (attempt: Attempt) => Promise<IdempotencyDocument>,
+  ): Promise<Outcome<T> | null> =>
     run(async (attempt) => {
-      const earlier = await idempotency.findOne({ _id: keyFor(call) }, attempt.options);
-      if (earlier && isValid(earlier, call)) return replay<T>(earlier, call);
-      const outcome = await outcomeOf(attempt);
-      await keep(earlier, completed(call, outcome), attempt);
-      return { replayed: false, ...outcome };
+      const { _id } = documentOf(call, {});
+      const earlier = await idempotency.findOne({ _id }, attempt.options);
+      if (earlier && isValid(earlier, call) && !isAbandoned(earlier, call)) return replay<T>(earlier, call);
+      const document = await make(attempt);
+      if (!earlier) {
+        await idempotency.insertOne(document, attempt.options).catch((error) => {
+          throw isDuplicateKey(error) ? new WriteConflict() : error;
+        });
+        return null;
+      }
+      const unchanged = { _id, expiresAt: earlier.expiresAt, attempt: earlier.attempt ?? { $exists: false } };
+      const { matchedCount } = await idempotency.replaceOne(unchanged, document, attempt.options);
+      if (matchedCount === 0) throw new WriteConflict();
+      return null;
     });
 
   async function inTransaction<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
-    let refusal: AppError | undefined;
-    try {
-      return await settle(attempts.runTogether, call, async (attempt) => {
-        try {
-          return { value: await work(access.within(attempt)) };
-        } catch (error) {
-          if (isOutcome(error)) refusal = error;
-          throw error;
-        }
-      });
-    } catch (error) {
-      if (!refusal || error !== refusal) throw error;
+    let outcome!: StoredOutcome<T>;
+    let refusal: unknown;
+    const earlier = await keep<T>(attempts.runTogether, call, async (attempt) => {
+      try {
+        outcome = { value: await work(access.within(attempt)) };
+        return completed(call, outcome);
+      } catch (error) {
+        refusal = error;
+        throw error;
+      }
+    }).catch(async (error) => {
+      if (!isOutcome(error) || error !== refusal) throw error;
       // The transaction and its writes have been rolled back, so the outcome is stored on its own.
-      const outcome = { error: refusal.toPublic() };
-      return await settle(attempts.run, call, async () => outcome);
-    }
+      outcome = { error: error.toPublic() };
+      return await keep<T>(attempts.run, call, async () => completed(call, outcome));
+    });
+    return earlier ?? { replayed: false, ...outcome };
   }
 
   async function withLease<T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> {
     const attempt = randomUUID();
-    const earlier = await attempts.run((within) => claim(call, attempt, within));
-    if (earlier) return replay<T>(earlier, call);
-
-    const mine = { _id: keyFor(call), attempt };
+    const running = documentOf(call, { attempt, leaseUntil: new Date(call.now + LEASE_TIME) });
+    const earlier = await keep<T>(attempts.run, call, async () => running);
+    if (earlier) return earlier;
+    const own = { _id: running._id, attempt };
     let outcome: StoredOutcome<T>;
     try {
       outcome = { value: await work(access.alone) };
     } catch (error) {
       if (!isOutcome(error)) {
         // There is no outcome, so a retry may run immediately.
-        await idempotency.deleteOne(mine, options).catch(() => {});
+        await idempotency.deleteOne(own, options).catch(() => {});
         throw error;
       }
       outcome = { error: error.toPublic() };
     }
-    await idempotency.replaceOne(mine, completed(call, outcome), options);
+    await idempotency.replaceOne(own, completed(call, outcome), options);
     return { replayed: false, ...outcome };
   }
 
-  /** Marks the call as running. @returns the document of an earlier call if it is still valid */
-  async function claim(
-    call: IdempotentCall,
-    attempt: string,
-    within: Attempt,
-  ): Promise<IdempotencyDocument | null> {
-    const running: IdempotencyDocument = {
-      _id: keyFor(call),
-      fingerprint: call.fingerprint,
-      attempt,
-      leaseUntil: new Date(call.now + LEASE_TIME),
-      expiresAt: new Date(call.now + call.keepFor),
-    };
-    const earlier = await idempotency.findOne({ _id: running._id }, options);
-    const abandoned =
-      earlier?.outcome === undefined &&
-      earlier?.fingerprint === call.fingerprint &&
-      (earlier.leaseUntil?.getTime() ?? 0) <= call.now;
-    if (earlier && isValid(earlier, call) && !abandoned) return earlier;
-    await keep(earlier, running, within);
-    return null;
-  }
-
-  return {
-    once: <T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> =>
-      database.transactions ? inTransaction(call, work) : withLease(call, work),
-  };
+  return <T>(call: IdempotentCall, work: Work<T>): Promise<Outcome<T>> =>
+    database.transactions ? inTransaction(call, work) : withLease(call, work);
 }

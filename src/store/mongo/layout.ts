@@ -1,5 +1,6 @@
 import type { CreateIndexesOptions, Document } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
+import { type ImportProgress, unfinishedImport } from '../dump.ts';
 import type { OnMigrated } from '../store.ts';
 import { apiKeysCollection } from './api-keys.ts';
 import { type CollectionDefinition, INTEGER, LAYOUT_COLLECTION, objectSchema, STRING } from './collection.ts';
@@ -9,7 +10,6 @@ import { ignoreDuplicate, isNamespaceTaken, isUnauthorized } from './errors.ts';
 import { holdsCollection } from './hold-documents.ts';
 import { idempotencyCollection } from './idempotency.ts';
 import { countersCollection } from './ids.ts';
-import { importsCollection } from './import-progress.ts';
 import { documentsCollection } from './trusted-documents.ts';
 import { usageCollection } from './usage.ts';
 import { usageHistoryCollection } from './usage-history.ts';
@@ -34,6 +34,26 @@ const layoutCollection: CollectionDefinition = {
   schema: objectSchema({ _id: STRING, version: INTEGER }),
   indexes: [],
 };
+
+/** Has a document while an import is unfinished. */
+const importsCollection: CollectionDefinition = {
+  name: 'imports',
+  schema: objectSchema({
+    _id: STRING,
+    manifest: STRING,
+    rows: { bsonType: 'object', additionalProperties: INTEGER },
+  }),
+  indexes: [],
+};
+
+export const importsOf = ({ db }: Database) =>
+  db.collection<ImportProgress & { _id: 'unfinished' }>(importsCollection.name);
+
+/** @throws Error if the database has an unfinished import */
+export async function refuseUnfinishedImport(database: Database): Promise<void> {
+  if (await importsOf(database).findOne({ _id: 'unfinished' }, database.options))
+    throw unfinishedImport('The database in MONGODB_URI');
+}
 
 const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefinition[] => [
   layoutCollection,

@@ -3,18 +3,15 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import type { Store, Transaction } from '../store.ts';
 import type { Table } from '../table.ts';
 import { mongoApiKeys } from './api-keys.ts';
-import { type Attempt, createAttempts } from './attempts.ts';
-import { createChangeEvents } from './change-events.ts';
+import { type Attempt, createAttempts, type RunAttempts } from './attempts.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
-import { isUnavailable } from './errors.ts';
 import { mongoEvents } from './events.ts';
 import { createFolding } from './folding.ts';
 import { createHoldDocuments } from './hold-documents.ts';
 import { createHolds } from './holds.ts';
 import { mongoIdempotency } from './idempotency.ts';
 import { prepareIds } from './ids.ts';
-import { refuseUnfinishedImport } from './import-progress.ts';
-import { prepareLayout } from './layout.ts';
+import { prepareLayout, refuseUnfinishedImport } from './layout.ts';
 import { MongoTable } from './table.ts';
 import { mongoDocuments } from './trusted-documents.ts';
 import { mongoUsage } from './usage.ts';
@@ -50,7 +47,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   try {
     await database.execute(() => Promise.resolve());
   } catch (error) {
-    if (!isAway(error)) {
+    if ((error as { code?: unknown }).code !== 'UNAVAILABLE') {
       await database.client.close();
       throw error;
     }
@@ -67,24 +64,22 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     const methods = { ...reads, ...table.writes(attempts.run) } as unknown as Methods;
     executing[record.index] = { ...executed(database, methods), cached } as unknown as Table<AnyRecord>;
   }
-  const { stopFollowing, requireLog, ...events } = mongoEvents(database, createChangeEvents(records));
+  const { stopFollowing, requireLog, ...events } = mongoEvents(database, records);
   const { reads: webhookStore, writes: webhookWrites } = mongoWebhooks(database, requireLog);
   /** What an idempotent call or a transaction works with. @param attempt the transaction, if there is one */
   const access = (attempt?: Attempt): Transaction => {
     const opened: Table<AnyRecord>[] = [];
+    const run: RunAttempts = attempt ? (write) => write(attempt) : attempts.run;
     return {
       table({ index }) {
         const table = all[index]!;
-        opened[index] ??= {
-          ...table.reads(attempt),
-          ...table.writes(attempt ? (write) => write(attempt) : attempts.run),
-        };
+        opened[index] ??= { ...table.reads(attempt), ...table.writes(run) };
         return opened[index] as Table<never>;
       },
-      webhookWrites: webhookWrites(attempt ? (write) => write(attempt) : attempts.run),
+      webhookWrites: webhookWrites(run),
     };
   };
-  const { once } = mongoIdempotency(database, attempts, { within: access, alone: access() });
+  const once = mongoIdempotency(database, attempts, { within: access, alone: access() });
 
   return {
     engine: 'mongodb',
@@ -113,9 +108,6 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
     },
   };
 }
-
-const isAway = (error: unknown): boolean =>
-  isUnavailable(error) || (error as { code?: unknown }).code === 'UNAVAILABLE';
 
 type Methods = Record<string, (...args: never[]) => Promise<unknown>>;
 

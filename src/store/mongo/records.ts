@@ -8,7 +8,7 @@ import type { Folding } from '../folding.ts';
 import { MAX_COUNTED, windowOf } from '../indexes.ts';
 import type { Page, PageRequest, TableReads } from '../table.ts';
 import type { Attempt } from './attempts.ts';
-import { batch, limitConcurrency, singleFlight } from './batching.ts';
+import { batch, inTurn, limitConcurrency, type Send, singleFlight } from './batching.ts';
 import { type Key, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
 import type { DocumentCodec, RecordDocument } from './documents.ts';
@@ -55,7 +55,7 @@ export class RecordReads implements TableReads<AnyRecord> {
   readonly #collection: Collection<RecordDocument>;
   readonly #folding: Folding;
   readonly #options: Database['options'];
-  readonly #send: Attempt['send'];
+  readonly #send: Send;
   readonly #find = batch<readonly Id[], ReadonlyMap<Id, EventRecord>>(async (all) => {
     const records = await this.#recordsOf([...new Set(all.flat())]);
     return all.map(() => records);
@@ -69,7 +69,7 @@ export class RecordReads implements TableReads<AnyRecord> {
   readonly #pagesOfParents = new Map<string, (request: PagesRequest) => Promise<Pages>>();
   readonly #counts = singleFlight<Counted>();
   readonly #counting = limitConcurrency<Counted>(MAX_COUNTS);
-  readonly #lastCounts = new WeakMap<Meter, Promise<unknown>>();
+  readonly #turns = new WeakMap<Meter, Send>();
 
   /** @param attempt the transaction to read in; by default, each read is on its own */
   constructor(
@@ -260,7 +260,7 @@ export class RecordReads implements TableReads<AnyRecord> {
     // An index alone counts what it has all conditions of.
     const perEntry = conditions.prefix ? 1 : COUNTED_PER_ENTRY;
     const max = perEntry * MAX_COUNTED;
-    return await this.#inTurn(meter, async () => {
+    return await this.#turnOf(meter)(async () => {
       const most = Math.min(max, perEntry * (meter?.left('indexEntries') ?? max));
       const { counts, examined } = await this.#counts(cacheKey([conditions, ofParents, most]), () =>
         this.#counting(() => this.#count(conditions, ofParents, most + 1)),
@@ -272,14 +272,11 @@ export class RecordReads implements TableReads<AnyRecord> {
   }
 
   /** Counts for one request one after the other, so that each is bounded by what those before it have left. */
-  #inTurn<R>(meter: Meter | undefined, count: () => Promise<R>): Promise<R> {
-    if (!meter) return count();
-    const counted = (this.#lastCounts.get(meter) ?? Promise.resolve()).then(count);
-    this.#lastCounts.set(
-      meter,
-      counted.catch(() => {}),
-    );
-    return counted;
+  #turnOf(meter: Meter | undefined): Send {
+    if (!meter) return (count) => count();
+    const turn = this.#turns.get(meter) ?? inTurn();
+    this.#turns.set(meter, turn);
+    return turn;
   }
 
   async #count(

@@ -7,6 +7,7 @@ import {
   plain,
   STRING,
   type StoredDocument,
+  touch,
 } from './collection.ts';
 import type { Database } from './database.ts';
 
@@ -64,17 +65,11 @@ export function mongoDocuments({ db, options }: Database) {
       await documents.deleteMany({ _id: { $in: ids.map((id) => keyOf({ list, id })) } }, options);
     },
 
-    async touchDocuments(uses) {
-      if (uses.length === 0) return;
-      await documents.bulkWrite(
-        uses.map((use) => ({
-          updateOne: {
-            filter: { _id: keyOf(use) },
-            update: { $max: { lastUsedAt: new Date(use.lastUsedAt) } },
-          },
-        })),
-        { ...options, ordered: false },
-      );
-    },
+    touchDocuments: (uses) =>
+      touch(
+        documents,
+        uses.map((use) => [keyOf(use), use.lastUsedAt]),
+        options,
+      ),
   } satisfies DocumentStore;
 }

@@ -2,7 +2,15 @@ import type { DumpRow } from '../dump.ts';
 import type { UsageHistoryStore, UsageOperation, UsageRow, UsageTransport } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
 import { apiKeysCollection } from './api-keys.ts';
-import { type CollectionDefinition, DATE, objectSchema, plain, STRING } from './collection.ts';
+import {
+  type CollectionDefinition,
+  DATE,
+  objectSchema,
+  plain,
+  STRING,
+  type StoredDocument,
+  touch,
+} from './collection.ts';
 import type { Database } from './database.ts';
 
 type Counts = Record<'requests' | 'units' | 'refused', number | bigint>;
@@ -30,7 +38,7 @@ const dateOf = (_id: string): string => _id.slice(0, _id.indexOf(' '));
 /** The history of what keys did: a document for each key and day, to which every instance adds. */
 export function mongoUsageHistory({ db, options }: Database) {
   const history = db.collection<UsageDayDocument>(usageHistoryCollection.name);
-  const apiKeys = db.collection<{ _id: string; lastUsedAt?: Date }>(apiKeysCollection.name);
+  const apiKeys = db.collection<StoredDocument>(apiKeysCollection.name);
 
   /** @param operator what to do with the counts of each operation */
   async function write(operator: '$inc' | '$set', rows: readonly UsageRow[]): Promise<void> {
@@ -58,12 +66,7 @@ export function mongoUsageHistory({ db, options }: Database) {
   return {
     async addUsage(rows, uses) {
       // First what may be done twice: if the increments fail, all of it is tried again.
-      await apiKeys.bulkWrite(
-        Object.entries(uses).map(([_id, lastUsedAt]) => ({
-          updateOne: { filter: { _id }, update: { $max: { lastUsedAt: new Date(lastUsedAt) } } },
-        })),
-        { ...options, ordered: false },
-      );
+      await touch(apiKeys, Object.entries(uses), options);
       await write('$inc', rows);
     },
 

@@ -2,7 +2,7 @@ import type { Filter } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 import { lruCache } from '../../foundation/lru.ts';
 import type { AccessStore, Charge, ChargeResult, UsageState } from '../store.ts';
-import { chargeUsage, DAY, initialUsage, MINUTE } from '../usage.ts';
+import { chargeUsage, DAY, initialUsage, MINUTE, withTimes } from '../usage.ts';
 import { gather } from './batching.ts';
 import { type CollectionDefinition, DATE, NUMBER, objectSchema, plain, STRING } from './collection.ts';
 import type { Database } from './database.ts';
@@ -58,9 +58,7 @@ export function mongoUsage(database: Database) {
     const byServer =
       offset === 0 ? charges : charges.map((charge) => ({ ...charge, now: charge.now + offset }));
     const results = (await chargeOpenWindows(id, byServer)) ?? (await chargeByRules(id, byServer));
-    return offset === 0
-      ? results
-      : results.map(({ outcome, usage }) => ({ outcome, usage: shifted(usage, -offset) }));
+    return results.map(({ outcome, usage }) => ({ outcome, usage: shifted(usage, -offset) }));
   }
 
   /**
@@ -71,15 +69,11 @@ export function mongoUsage(database: Database) {
    */
   async function chargeOpenWindows(id: string, charges: readonly Charge[]): Promise<ChargeResult[] | null> {
     if (refused.has(id)) return null;
-    let [cost, first, last] = [0, Number.POSITIVE_INFINITY, 0];
-    let [perMinute, perDay] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-    for (const { cost: own, now, limits } of charges) {
-      cost += own;
-      first = Math.min(first, now);
-      last = Math.max(last, now);
-      perMinute = Math.min(perMinute, limits.perMinute);
-      perDay = Math.min(perDay, limits.perDay);
-    }
+    const cost = charges.reduce((sum, charge) => sum + charge.cost, 0);
+    const times = charges.map(({ now }) => now);
+    const [first, last] = [Math.min(...times), Math.max(...times)];
+    const perMinute = Math.min(...charges.map(({ limits }) => limits.perMinute));
+    const perDay = Math.min(...charges.map(({ limits }) => limits.perDay));
     if (cost === 0) return null;
     const charged = await usage.findOneAndUpdate(
       {
@@ -128,9 +122,7 @@ export function mongoUsage(database: Database) {
       // ban.
       const isNothing = before ? Object.keys(changes).length === 0 : !charges.some(({ cost }) => cost > 0);
       // If nothing needs writing, no condition verifies a guess, so the state must be read.
-      const isDone = isNothing
-        ? guess === undefined
-        : await (before ? replace(id, before, changes, forgetAt(state, now)) : insert(id, state, now));
+      const isDone = isNothing ? guess === undefined : await write(id, before, changes, forgetAt(state, now));
       if (isDone) {
         if (before && results.at(-1)!.outcome !== 'passed') refused.set(id, state);
         return results;
@@ -145,27 +137,25 @@ export function mongoUsage(database: Database) {
     return document ? toUsage(document) : undefined;
   }
 
-  /** @returns false if the document exists by now */
-  async function insert(id: string, state: UsageState, now: number): Promise<boolean> {
+  /** @returns false if the state is not the one before any more */
+  async function write(
+    id: string,
+    before: UsageState | undefined,
+    changes: Partial<UsageState>,
+    forgetAt: Date,
+  ): Promise<boolean> {
+    if (before) {
+      const unchanged: Filter<UsageDocument> = { _id: id, ...before };
+      const update = { $set: changes, $max: { forgetAt } };
+      return (await usage.updateOne(unchanged, update, options)).matchedCount > 0;
+    }
     try {
-      await usage.insertOne({ _id: id, ...state, forgetAt: forgetAt(state, now) }, options);
+      await usage.insertOne({ _id: id, ...(changes as UsageState), forgetAt }, options);
       return true;
     } catch (error) {
       if (isDuplicateKey(error)) return false;
       throw error;
     }
-  }
-
-  /** @returns false if the state has changed */
-  async function replace(
-    id: string,
-    before: UsageState,
-    changes: Partial<UsageState>,
-    forgetAt: Date,
-  ): Promise<boolean> {
-    const same: Filter<UsageDocument> = { _id: id, ...before };
-    const { matchedCount } = await usage.updateOne(same, { $set: changes, $max: { forgetAt } }, options);
-    return matchedCount > 0;
   }
 
   /**
@@ -200,18 +190,8 @@ export const toUsage = ({ _id, forgetAt, outcome, ...state }: UsageDocument): Us
   plain(state) as UsageState;
 
 /** Shifts all times of a state; 0 means none. */
-function shifted(usage: UsageState, by: number): UsageState {
-  if (by === 0) return usage;
-  const shift = (time: number) => (time === 0 ? 0 : time + by);
-  return {
-    ...usage,
-    minuteStart: shift(usage.minuteStart),
-    dayStart: shift(usage.dayStart),
-    refusedUntil: shift(usage.refusedUntil),
-    strikes: usage.strikes.map(shift),
-    bannedUntil: shift(usage.bannedUntil),
-  };
-}
+const shifted = (usage: UsageState, by: number): UsageState =>
+  by === 0 ? usage : withTimes(usage, (time) => (time === 0 ? 0 : time + by));
 
 /** The fields to set to get from one state to the other. */
 function changesOf(before: UsageState, after: UsageState): Partial<UsageState> {

@@ -58,9 +58,9 @@ export const instancesCollection: CollectionDefinition = {
   indexes: [{ key: { seenAt: 1 }, expireAfterSeconds: 3_600 }],
 };
 
-const settingsOf = (settings: WebhookSettings) => ({
-  enabled: settings.enabled,
-  settings: JSON.stringify(settings),
+const stored = ({ settings, progress }: Partial<Pick<Webhook, 'settings' | 'progress'>>) => ({
+  ...(settings && { enabled: settings.enabled, settings: JSON.stringify(settings) }),
+  ...(progress && { progress: JSON.stringify(progress) }),
 });
 
 const toWebhook = ({ _id, apiKeyId, createdAt, version, settings, progress }: WebhookDocument): Webhook => ({
@@ -94,16 +94,6 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
     return document;
   }
 
-  /** Instances without a sign of life among these. Asked after they were seen holding something. */
-  async function deadAmong(holders: readonly string[], now: number): Promise<string[]> {
-    const living = new Set(
-      (await instances.find({ _id: { $in: [...holders] } }, options).toArray())
-        .filter(({ seenAt }) => seenAt.getTime() > now - LEASE_TIME)
-        .map(({ _id }) => _id),
-    );
-    return holders.filter((holder) => !living.has(holder));
-  }
-
   return {
     reads: {
       webhooksOfKey: (apiKeyId: string) => find({ apiKeyId }),
@@ -120,23 +110,23 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
         );
         const projection = { _id: 1, version: 1, instance: 1 };
         const all = await webhooks.find({ enabled: true }, { ...options, projection }).toArray();
-        const others = new Set(all.flatMap((each) => each.instance ?? []));
-        others.delete(instance);
-        const dead = await deadAmong([...others], me!.seenAt.getTime());
-        const free = all.filter((each) => each.instance === undefined || dead.includes(each.instance));
-        for (const { _id, instance: holder } of free) {
-          const unchanged = { _id, instance: holder ?? { $exists: false } };
-          await webhooks.updateOne(unchanged as object, { $set: { instance } }, options);
+        // Read after what they hold: others may have been released or claimed before.
+        const holders = all.flatMap((webhook) => webhook.instance ?? []);
+        const alive = { $gt: new Date(me!.seenAt.getTime() - LEASE_TIME) };
+        const found = await instances.find({ _id: { $in: holders }, seenAt: alive }, options).toArray();
+        const living = new Set(found.map(({ _id }) => _id));
+        const claims: WebhookClaim[] = [];
+        for (const { _id, version, instance: holder } of all) {
+          if (holder !== instance) {
+            if (holder !== undefined && living.has(holder)) continue;
+            const free = { _id, enabled: true, instance: holder ?? { $exists: false } } as object;
+            const { matchedCount } = await webhooks.updateOne(free, { $set: { instance } }, options);
+            if (matchedCount === 0) continue;
+          }
+          const takenOver = holder !== undefined && holder !== instance;
+          claims.push({ id: _id, version: Number(version), takenOver });
         }
-        const held =
-          free.length === 0 ? all : await webhooks.find({ enabled: true, instance }, options).toArray();
-        return held
-          .filter((each) => each.instance === instance)
-          .map(({ _id, version }) => ({
-            id: _id,
-            version: Number(version),
-            takenOver: free.some((each) => each._id === _id && each.instance !== undefined),
-          }));
+        return claims;
       },
 
       async releaseWebhooks(instance: string): Promise<void> {
@@ -145,13 +135,14 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
 
       async saveProgress(instance, { id, version, progress }, disabledReason) {
         const held = { _id: id, version, instance };
-        const set: Partial<WebhookDocument> = { progress: JSON.stringify(progress) };
+        let settings: WebhookSettings | undefined;
         if (disabledReason !== undefined) {
           const document = await webhooks.findOne(held, options);
           if (!document) return false;
-          Object.assign(set, settingsOf({ ...toWebhook(document).settings, enabled: false, disabledReason }));
+          settings = { ...toWebhook(document).settings, enabled: false, disabledReason };
         }
-        return (await webhooks.updateOne(held, { $set: set }, options)).matchedCount > 0;
+        const $set = stored({ progress, ...(settings && { settings }) });
+        return (await webhooks.updateOne(held, { $set }, options)).matchedCount > 0;
       },
     } satisfies WebhookStore,
 
@@ -160,20 +151,18 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
         createWebhook: (webhook: Webhook, max: number): Promise<Webhook> =>
           run(async (attempt) => {
             requireLog();
-            const { id, apiKeyId, createdAt, version, settings, progress } = webhook;
+            const { id, apiKeyId, createdAt, version } = webhook;
             const taken = await webhooks
               .find({ apiKeyId }, { ...attempt.options, projection: { slot: 1 } })
               .toArray();
             const slots = new Set(taken.map(({ slot }) => Number(slot)));
             let slot = 0;
             while (slots.has(slot)) slot++;
-            if (taken.length >= max || slot >= max) throw tooManyWebhooks(max);
-            const document = { ...settingsOf(settings), progress: JSON.stringify(progress) };
-            await webhooks
-              .insertOne({ _id: id, apiKeyId, slot, createdAt, version, ...document }, attempt.options)
-              .catch((error) => {
-                throw isDuplicateKey(error) ? new WriteConflict() : error;
-              });
+            if (taken.length >= max) throw tooManyWebhooks(max);
+            const document = { _id: id, apiKeyId, slot, createdAt, version, ...stored(webhook) };
+            await webhooks.insertOne(document as WebhookDocument, attempt.options).catch((error) => {
+              throw isDuplicateKey(error) ? new WriteConflict() : error;
+            });
             return webhook;
           }),
 
@@ -185,13 +174,7 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
             const webhook = { ...before, ...changes, version: before.version + 1 };
             const { matchedCount } = await webhooks.updateOne(
               { _id: id, version: document.version },
-              {
-                $set: {
-                  version: webhook.version,
-                  ...settingsOf(changes.settings),
-                  ...(changes.progress && { progress: JSON.stringify(changes.progress) }),
-                },
-              },
+              { $set: { version: webhook.version, ...stored(changes) } },
               attempt.options,
             );
             if (matchedCount === 0) throw new WriteConflict();

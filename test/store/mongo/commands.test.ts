@@ -12,7 +12,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   let store: MongoStore;
 
   beforeAll(async () => {
-    store = await database.open({ monitorCommands: true });
+    store = await database.open();
     const db = store.client.db();
     await db
       .collection<{ _id: string }>('counters')
@@ -27,6 +27,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
       })),
     );
   });
+
+  const pets = () => store.table(Pet);
 
   async function commandsOf(work: () => Promise<unknown>): Promise<CommandStartedEvent[]> {
     const commands: CommandStartedEvent[] = [];
@@ -51,7 +53,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   it('reads the pages of 50 parents with one command', async () => {
     let pages: Page<Pet>[] = [];
     const names = await namesOf(async () => {
-      pages = await store.table(Pet).pagesByParent('categoryId', [...ids, '1', '77'], {}, { limit: 2 });
+      pages = await pets().pagesByParent('categoryId', [...ids, '1', '77'], {}, { limit: 2 });
     });
     expect(names).toEqual(['aggregate']);
     expect(pages).toHaveLength(52);
@@ -69,9 +71,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     }));
     const readAll = () =>
       Promise.all(
-        requests.map(async ({ filter, page }) =>
-          store.table(Pet).pagesByParent('categoryId', parents, filter, page),
-        ),
+        requests.map(async ({ filter, page }) => pets().pagesByParent('categoryId', parents, filter, page)),
       );
     let pages: Awaited<ReturnType<typeof readAll>> = [];
     const names = await namesOf(async () => {
@@ -79,14 +79,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     });
     expect(names).toEqual(['aggregate', 'aggregate']);
     for (const [i, { filter, page }] of requests.entries())
-      expect(pages[i], `${i}`).toEqual(
-        await store.table(Pet).pagesByParent('categoryId', parents, filter, page),
-      );
+      expect(pages[i], `${i}`).toEqual(await pets().pagesByParent('categoryId', parents, filter, page));
     const others = await namesOf(() =>
       Promise.all([
-        store.table(Pet).pagesByParent('categoryId', ['1'], {}, { limit: 1 }),
-        store.table(Pet).pagesByParent('categoryId', ['1'], {}, { limit: 1 }),
-        store.table(Pet).pagesByParent('categoryId', ['2'], {}, { limit: 1 }),
+        pets().pagesByParent('categoryId', ['1'], {}, { limit: 1 }),
+        pets().pagesByParent('categoryId', ['1'], {}, { limit: 1 }),
+        pets().pagesByParent('categoryId', ['2'], {}, { limit: 1 }),
       ]),
     );
     expect(others).toEqual(['aggregate', 'aggregate']);
@@ -95,7 +93,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   it('reads the pages of 500 parents with one command, more than the default first batch', async () => {
     const parents = Array.from({ length: 500 }, (_, i) => String(i + 1));
     expect(
-      await namesOf(async () => store.table(Pet).pagesByParent('categoryId', parents, {}, { limit: 100 })),
+      await namesOf(async () => pets().pagesByParent('categoryId', parents, {}, { limit: 100 })),
     ).toEqual(['aggregate']);
   });
 
@@ -103,30 +101,26 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     [
       'records by id',
       ['find'],
-      async () => store.table(Pet).byIds(Array.from({ length: 150 }, (_, i) => String(i + 1))),
+      async () => pets().byIds(Array.from({ length: 150 }, (_, i) => String(i + 1))),
     ],
-    [
-      'a page',
-      ['aggregate'],
-      async () => store.table(Pet).page({ status: ['available', 'sold'] }, { limit: 100 }),
-    ],
+    ['a page', ['aggregate'], async () => pets().page({ status: ['available', 'sold'] }, { limit: 100 })],
     [
       'a page backward',
       ['aggregate'],
-      async () => store.table(Pet).page({}, { limit: 5, backward: true, before: '9' }),
+      async () => pets().page({}, { limit: 5, backward: true, before: '9' }),
     ],
-    ['a count', ['aggregate'], async () => store.table(Pet).count({ categoryId: '1' })],
+    ['a count', ['aggregate'], async () => pets().count({ categoryId: '1' })],
     [
       'counts per parent',
       ['aggregate'],
-      async () => store.table(Pet).countsByParent('categoryId', ids, { status: ['available'] }),
+      async () => pets().countsByParent('categoryId', ids, { status: ['available'] }),
     ],
-    ['an empty list of ids', [], async () => store.table(Pet).byIds([])],
-    ['an empty status filter', [], async () => store.table(Pet).page({ status: [] }, { limit: 5 })],
+    ['an empty list of ids', [], async () => pets().byIds([])],
+    ['an empty status filter', [], async () => pets().page({ status: [] }, { limit: 5 })],
     ['a charge', ['findAndModify'], async () => store.charge(charge)],
     ['an API key', ['find'], async () => store.apiKeyBySecretHash('0'.repeat(64))],
-    ['a stock update', ['find', 'update'], async () => store.table(Pet).update('1', { quantity: 5 })],
-    ['a patch that changes nothing', ['find'], async () => store.table(Pet).update('2', { name: 'P' })],
+    ['a stock update', ['find', 'update'], async () => pets().update('1', { quantity: 5 })],
+    ['a patch that changes nothing', ['find'], async () => pets().update('2', { name: 'P' })],
     [
       'a new category',
       ['findAndModify', 'insert'],
@@ -140,31 +134,22 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
 
   it('combines the reads of one turn', async () => {
     const find = await namesOf(() =>
-      Promise.all([
-        store.table(Pet).byIds(['1', '2']),
-        store.table(Pet).byIds(['2']),
-        store.table(Pet).byIds(['3', '1']),
-      ]),
+      Promise.all([pets().byIds(['1', '2']), pets().byIds(['2']), pets().byIds(['3', '1'])]),
     );
     expect(find).toEqual(['find']);
-    const [short, long] = await Promise.all([
-      store.table(Pet).page({}, { limit: 2 }),
-      store.table(Pet).page({}, { limit: 3 }),
-    ]);
+    const [short, long] = await Promise.all([pets().page({}, { limit: 2 }), pets().page({}, { limit: 3 })]);
     expect([short.items.length, long.items.length]).toEqual([2, 3]);
     expect(
-      await namesOf(() =>
-        Promise.all(Array.from({ length: 9 }, () => store.table(Pet).page({}, { limit: 2 }))),
-      ),
+      await namesOf(() => Promise.all(Array.from({ length: 9 }, () => pets().page({}, { limit: 2 })))),
     ).toEqual(['aggregate']);
   });
 
   it('runs equal counts one at a time, and lets later callers share the next one', async () => {
     const names = await namesOf(async () => {
-      const first = store.table(Pet).count({ status: ['pending'] });
+      const first = pets().count({ status: ['pending'] });
       await new Promise((resolve) => setImmediate(resolve));
-      const later = Array.from({ length: 9 }, () => store.table(Pet).count({ status: ['pending'] }));
-      await Promise.all([first, ...later, store.table(Pet).count({ status: ['sold'] })]);
+      const later = Array.from({ length: 9 }, () => pets().count({ status: ['pending'] }));
+      await Promise.all([first, ...later, pets().count({ status: ['sold'] })]);
     });
     expect(names).toEqual(['aggregate', 'aggregate', 'aggregate']);
   });
@@ -183,10 +168,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     ] as const;
     for (const [event, listener] of events) store.client.on(event, listener);
     try {
-      const counts = await Promise.all(ids.map(async (categoryId) => store.table(Pet).count({ categoryId })));
+      const counts = await Promise.all(ids.map(async (categoryId) => pets().count({ categoryId })));
       expect(counts).toEqual(ids.map(() => 3));
       const nested = ids.map(async (id) =>
-        store.table(Pet).countsByParent('categoryId', [id], { status: ['available'] }),
+        pets().countsByParent('categoryId', [id], { status: ['available'] }),
       );
       expect(await Promise.all(nested)).toEqual(ids.map(() => [3]));
     } finally {
@@ -196,9 +181,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   });
 
   it('limits the documents, fields and time of a read', async () => {
-    const [page] = await commandsOf(async () =>
-      store.table(Pet).page({ categoryId: '3' }, { limit: 7, after: '2' }),
-    );
+    const [page] = await commandsOf(async () => pets().page({ categoryId: '3' }, { limit: 7, after: '2' }));
     const projection = { name: 1, categoryId: 1, status: 1, quantity: 1 };
     expect(page!.command.pipeline).toEqual([
       { $match: { categoryId: 3n, _id: { $gt: 2n } } },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll } from 'vitest';
 import { RECORDS } from '../../../src/domains/index.ts';
 import { type MongoOptions, type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
-import { dropDatabase, mongoUri } from '../../kit/mongo.ts';
+import { dropDatabase, monitoredUri } from '../../kit/mongo.ts';
 import { asStandalone, openProxy } from './proxy.ts';
 
 /** A new database for the tests of one `describe`. Its stores are closed and it is dropped afterwards. */
@@ -13,9 +13,9 @@ export function newDatabase() {
     for (const each of opened.reverse()) await each.close();
     await dropDatabase(name);
   });
-  /** Opens another store on this database. */
+  /** Opens another store on this database, whose client emits command events such as `commandStarted`. */
   const open = async (options: Partial<MongoOptions> = {}): Promise<MongoStore> => {
-    const store = await openMongoStore({ records: RECORDS, uri: mongoUri(name), ...options });
+    const store = await openMongoStore({ records: RECORDS, uri: monitoredUri(name), ...options });
     opened.push(store);
     return store;
   };

@@ -22,10 +22,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
   let storeB: MongoStore;
 
   beforeAll(async () => {
-    storeA = await database.open({ monitorCommands: true });
+    storeA = await database.open();
     storeB = await database.open();
   });
 
+  const pets = () => storeA.table(Pet);
+  const categories = () => storeA.table(Category);
   const holds = () => storeA.client.db().collection<Hold>('holds');
   const deletion = (store: MongoStore, id: string) =>
     codeOf(Promise.resolve(store.table(Category).remove(id)));
@@ -36,21 +38,19 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
     return performance.now() - began;
   };
 
-  it('lets a category be deleted that this or another instance held', {
-    timeout: 30_000,
-  }, async () => {
-    const { id } = await storeA.table(Category).insert({ name: 'C' });
-    await storeA.table(Pet).remove((await storeA.table(Pet).insert(newPet(id))).id);
+  it('lets a category be deleted that this or another instance held', async () => {
+    const { id } = await categories().insert({ name: 'C' });
+    await pets().remove((await pets().insert(newPet(id))).id);
     expect(Object.keys((await holds().findOne({ _id: `categories/${id}` }))?.holders ?? {})).toHaveLength(1);
     expect(await deletion(storeA, id)).toBe(id);
 
-    const { id: second } = await storeA.table(Category).insert({ name: 'C' });
+    const { id: second } = await categories().insert({ name: 'C' });
     await storeB.table(Pet).remove((await storeB.table(Pet).insert(newPet(second))).id);
     expect(await deletion(storeA, second)).toBe(second);
   });
 
   it('blocks deletion, but not creation, for a minute after the holder died', async () => {
-    const { id } = await storeA.table(Category).insert({ name: 'C' });
+    const { id } = await categories().insert({ name: 'C' });
     const _id = `categories/${id}`;
     const takenAgo = (milliseconds: number) =>
       holds().updateOne(
@@ -60,44 +60,42 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
       );
     await takenAgo(50_000);
     expect(await deletion(storeA, id)).toBe('CONFLICT');
-    await storeA.table(Pet).remove((await storeA.table(Pet).insert(newPet(id))).id);
+    await pets().remove((await pets().insert(newPet(id))).id);
     await takenAgo(60_000);
     expect(await deletion(storeA, id)).toBe(id);
   });
 
-  it('lets deletions and creations continue after a deleter died, creations within 5 s', {
-    timeout: 30_000,
-  }, async () => {
+  it('lets deletions and creations continue after a deleter died, creations within 5 s', async () => {
     const marked = async () => {
-      const { id } = await storeA.table(Category).insert({ name: 'C' });
+      const { id } = await categories().insert({ name: 'C' });
       await holds().insertOne({ _id: `categories/${id}`, closing: { by: 'dead', at: new Date() } });
       return id;
     };
     const created = await marked();
-    expect(await timeOf(async () => storeA.table(Pet).insert(newPet(created)))).toBeLessThan(5_000);
+    expect(await timeOf(async () => pets().insert(newPet(created)))).toBeLessThan(5_000);
     const deleted = await marked();
     expect(await deletion(storeA, deleted)).toBe(deleted);
   });
 
   it('lets a waiting creation continue once the deleter removes its mark', async () => {
-    const { id } = await storeA.table(Category).insert({ name: 'C' });
+    const { id } = await categories().insert({ name: 'C' });
     await holds().insertOne({ _id: `categories/${id}`, closing: { by: 'slow', at: new Date() } });
-    const waiting = storeA.table(Pet).insert(newPet(id));
+    const waiting = pets().insert(newPet(id));
     await holds().updateOne({ _id: `categories/${id}` }, { $unset: { closing: true } });
     expect(await waiting).toMatchObject({ categoryId: id });
   });
 
-  it('adds no commands while it lasts, and is released afterwards', { timeout: 30_000 }, async () => {
+  it('adds no commands while it lasts, and is released afterwards', async () => {
     let id = '';
     const commandsOfMore = async () => {
-      ({ id } = await storeA.table(Category).insert({ name: 'C' }));
+      ({ id } = await categories().insert({ name: 'C' }));
       const commands: string[] = [];
       const listen = ({ commandName, command }: CommandStartedEvent) => {
         if (commandName !== 'hello') commands.push(`${commandName} ${command[commandName]}`);
       };
-      await storeA.table(Pet).insert(newPet(id));
+      await pets().insert(newPet(id));
       storeA.client.on('commandStarted', listen);
-      await Promise.all(Array.from({ length: 20 }, () => storeA.table(Pet).insert(newPet(id))));
+      await Promise.all(Array.from({ length: 20 }, () => pets().insert(newPet(id))));
       storeA.client.off('commandStarted', listen);
       return commands.filter((name) => !name.endsWith('holds'));
     };
@@ -107,7 +105,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
   });
 
   it('is released when the store is closed', async () => {
-    const { id } = await storeA.table(Category).insert({ name: 'C' });
+    const { id } = await categories().insert({ name: 'C' });
     const third = await database.open();
     await third.table(Pet).insert(newPet(id));
     await third.close();
@@ -118,8 +116,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
     ['deletes a parent', 0, undefined],
     ['deletes nothing if the command arrives too late by the clock of the server', 2_000, 'WriteConflict'],
   ])('%s', async (_what, lateness, error) => {
-    const { id } = await storeA.table(Category).insert({ name: 'C' });
-    const categories = storeA.client.db().collection<{ _id: bigint }>('categories');
+    const { id } = await categories().insert({ name: 'C' });
+    const collection = storeA.client.db().collection<{ _id: bigint }>('categories');
     const parts = { db: storeA.client.db(), options: {}, timeoutMs: 5_000 } as Database;
     const documents = createHoldDocuments(parts);
     // As if it had been on its way for so long since the mark was set.
@@ -132,35 +130,33 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
     };
     const attempt = { written: new Set<string>(), onSettled: [] } as unknown as Attempt;
     const remove = async (condition: object) =>
-      (await categories.deleteOne({ _id: BigInt(id), ...condition })).deletedCount === 1;
+      (await collection.deleteOne({ _id: BigInt(id), ...condition })).deletedCount === 1;
     const { deleteUnreferenced } = createHolds(parts, late);
     const done = deleteUnreferenced('categories', BigInt(id), attempt, { referrers: [], remove });
     expect(await done.catch((caught) => caught.constructor.name)).toBe(error);
-    expect(await categories.countDocuments({ _id: BigInt(id) })).toBe(error ? 1 : 0);
+    expect(await collection.countDocuments({ _id: BigInt(id) })).toBe(error ? 1 : 0);
   });
 
   describe('in a transaction', () => {
-    it('sees the writes of the transaction, and leaves no hold behind', {
-      timeout: 30_000,
-    }, async () => {
+    it('sees the writes of the transaction, and leaves no hold behind', async () => {
       const moved = await storeA.transaction(async (writes) => {
         const { id } = await writes.table(Category).insert({ name: 'New' });
         return await writes.table(Pet).insert(newPet(id));
       });
-      const target = await storeA.table(Category).insert({ name: 'Target' });
+      const target = await categories().insert({ name: 'Target' });
       // The last pet moves away and its category is deleted.
       await storeA.transaction(async (writes) => {
         await writes.table(Pet).update(moved.id, { categoryId: target.id });
         await writes.table(Category).remove(moved.categoryId);
       });
-      expect(await storeA.table(Category).byIds([moved.categoryId])).toEqual([null]);
+      expect(await categories().byIds([moved.categoryId])).toEqual([null]);
       const reference = storeA.transaction(async (writes) => {
         await writes.table(Pet).remove(moved.id);
         await writes.table(Category).remove(target.id);
         await writes.table(Pet).insert(newPet(target.id));
       });
       expect(await codeOf(Promise.resolve(reference))).toBe('UNKNOWN_REFERENCE');
-      expect(await storeA.table(Pet).byIds([moved.id])).toMatchObject([{ categoryId: target.id }]);
+      expect(await pets().byIds([moved.id])).toMatchObject([{ categoryId: target.id }]);
       const use = storeA.transaction(async (writes) => {
         const order = await writes.table(Order).insert({ petId: moved.id, complete: false });
         await writes.table(Pet).remove(moved.id);
@@ -170,7 +166,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('holds', () => {
       expect(await storeA.table(Order).count({ petId: moved.id })).toBe(0);
       // No hold or order is left behind that would prevent the deletions.
       expect(await deletion(storeB, target.id)).toBe('CONFLICT');
-      await storeA.table(Pet).remove(moved.id);
+      await pets().remove(moved.id);
       expect(await deletion(storeB, target.id)).toBe(target.id);
     });
   });

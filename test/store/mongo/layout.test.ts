@@ -184,7 +184,7 @@ describe.runIf(process.env.TEST_MONGODB_URI && (await secantusBinary()))('indexe
     const admin = await MongoClient.connect(mongoUri('admin'));
     const data = { failCommands: ['createIndexes'], blockConnection: true, blockTimeMS: 900 };
     await admin.db().command({ configureFailPoint: 'failCommand', mode: { times: 1 }, data });
-    const store = await database.open({ timeoutMs: 300, monitorCommands: true });
+    const store = await database.open({ timeoutMs: 300 });
     const commands: string[] = [];
     store.client.on('commandStarted', ({ commandName }) => commands.push(commandName));
     expect(await codeOf(Promise.resolve(store.ping()))).toBe('UNAVAILABLE');
