@@ -127,8 +127,8 @@ async function mutateTogether(
 
 /** Performs the writes of a transaction in order, and reads the payload of each before the next. */
 class Execution {
-  /** The merged payloads. */
-  readonly #data: Record<string, unknown> = {};
+  /** The merged payloads. No prototype: a response key may be `__proto__`. */
+  readonly #data: Record<string, unknown> = Object.create(null);
   readonly #toTell: (() => void)[] = [];
   readonly #outcomes: unknown[] = [];
   readonly #context: Context;
@@ -214,7 +214,7 @@ async function replay(
   );
   const errors = results.flatMap((result) => result.errors ?? []);
   const data = results.every((result) => result.data)
-    ? Object.assign({}, ...results.map((result) => result.data))
+    ? Object.assign(Object.create(null), ...results.map((result) => result.data))
     : null;
   return errors.length > 0 ? { data, errors, committed: true } : { data };
 }

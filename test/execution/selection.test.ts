@@ -1,5 +1,5 @@
 import type { GraphQLInterfaceType } from 'graphql';
-import { expect, it } from 'vitest';
+import { it } from 'vitest';
 import { schema } from '../../src/execution/schema.ts';
 import { dataOf, expectQueryRefusal, makeWorld, query, sqlite, useGateway } from '../kit/petstore.ts';
 
@@ -37,34 +37,4 @@ it('allows 10,000 fields over all possible types and refuses more', async () => 
     'QUERY_TOO_COMPLEX',
     'The operation selects more than 10000 fields.',
   );
-});
-
-it.each([
-  ['@skip(if: $yes)', { yes: true }, false],
-  ['@skip(if: $yes)', { yes: false }, true],
-  ['@include(if: $yes)', { yes: true }, true],
-  ['@include(if: $yes)', { yes: false }, false],
-  ['@skip(if: true)', {}, false],
-  ['@skip(if: false)', {}, true],
-  ['@include(if: true)', {}, true],
-  ['@include(if: false)', {}, false],
-  ['@include(if: $yes) @skip(if: false)', { yes: true }, true],
-  ['@include(if: $yes) @skip(if: true)', { yes: true }, false],
-  ['@skip(if: false) @include(if: $yes)', { yes: false }, false],
-])('applies %s with %j to fields and fragments alike', async (directives, variables, isSelected) => {
-  const definition = 'yes' in variables ? 'query ($yes: Boolean!) ' : '';
-  for (const selection of [
-    `x: __typename ${directives}`,
-    `... ${directives} { x: __typename }`,
-    `... on Query ${directives} { x: __typename }`,
-    `...F ${directives}`,
-  ]) {
-    const fragment = selection.startsWith('...F') ? 'fragment F on Query { x: __typename }' : '';
-    const text = `${definition}{ y: __typename ${selection} } ${fragment}`;
-    for (let time = 0; time < 2; time++)
-      expect(dataOf(await query(kit.gateway, text, variables)), text).toEqual({
-        y: 'Query',
-        ...(isSelected && { x: 'Query' }),
-      });
-  }
 });

@@ -8,9 +8,13 @@ type Work = (tables: Tables) => unknown;
  * A store some of whose methods fail, in transactions too. Nothing is served from its caches.
  *
  * @param names which: `charge`, or `pets.byIds` for a table
- * @param fail called in their place
+ * @param fail called in their place, with what they were called with and what they would have done
  */
-export function failing(store: Store, names: RegExp, fail: () => unknown): Store {
+export function failing(
+  store: Store,
+  names: RegExp,
+  fail: (args: never[], method: () => unknown) => unknown,
+): Store {
   const wrapped = <T extends object>(target: T, prefix: string): T =>
     new Proxy(target, {
       get(_, name) {
@@ -26,7 +30,8 @@ export function failing(store: Store, names: RegExp, fail: () => unknown): Store
             return member.call(target, ...args, (tables: Tables) => work(wrapped(tables, '')));
           };
         }
-        return names.test(`${prefix}${String(name)}`) ? fail : member.bind(target);
+        if (!names.test(`${prefix}${String(name)}`)) return member.bind(target);
+        return (...args: never[]) => fail(args, () => member.apply(target, args));
       },
     });
   return wrapped(store, '');

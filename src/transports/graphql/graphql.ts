@@ -40,10 +40,7 @@ const SUBSCRIPTION_COST = 1;
 /** What has no operation yet. */
 const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 
-/** `alwaysYoga` sends the common case through Yoga too, as the reference in tests */
-type GraphQLServices = Pick<TransportServices, 'operations' | 'trusted' | 'streams' | 'authentication'> & {
-  alwaysYoga?: boolean;
-};
+type GraphQLServices = Pick<TransportServices, 'operations' | 'trusted' | 'streams' | 'authentication'>;
 
 /**
  * GraphQL at /graphql. Yoga serves GraphQL over HTTP. The common case, a POST with JSON in and out, bypasses
@@ -58,13 +55,11 @@ export class GraphQLTransport implements Transport {
   readonly #streams: EventStreams;
   readonly #authentication: Authentication;
   readonly #yoga = new YogaTransport();
-  readonly #alwaysYoga: boolean;
 
-  constructor({ operations, trusted, streams, authentication, alwaysYoga = false }: GraphQLServices) {
+  constructor({ operations, trusted, streams, authentication }: GraphQLServices) {
     this.#services = { operations, persisted: new PersistedQueries(), trusted };
     this.#streams = streams;
     this.#authentication = authentication;
-    this.#alwaysYoga = alwaysYoga;
   }
 
   /** Loads what is not needed right at the start. */
@@ -114,7 +109,7 @@ export class GraphQLTransport implements Transport {
         `An answer of more than 10 units is sent as ${RESPONSE_TYPES.join(' or ')} only.`,
       );
     }
-    if (type !== undefined && (isLarge(admission) || (method === 'POST' && !this.#alwaysYoga)))
+    if (type !== undefined && (method === 'POST' || isLarge(admission)))
       return answer(context, session, admission, contentTypeFor(type));
     const response = await this.#yoga.handle(context, session, admission);
     if (method !== 'POST' && response.status === 200) response.etag = etagOf(response.body);
