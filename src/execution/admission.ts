@@ -79,15 +79,21 @@ export function admitPaying(
   received: GraphQLRequest,
   mayMutate: boolean,
 ): MaybePromise<Admission> {
-  const request = isResolved(session, services, received) ? received : resolved(session, services, received);
-  return andThen(request, (known) =>
-    session.hasPaid
-      ? attempt(
-          () => admit(services, known, mayMutate, session.principal),
-          (error) => missed(error, session, received),
-        )
-      : admitUnpaid(session, services, known, mayMutate),
-  );
+  const { principal } = session;
+  const { parameters, bytes } = received;
+  const isTooLong = Array.isArray(parameters) && parameters.length > MAX_BATCH_SIZE;
+  const resolved =
+    isTooLong || !services.trusted.isNeeded(principal, parameters)
+      ? parameters
+      : services.trusted.resolve(session, parameters, services.persisted);
+  return andThen(resolved, (texts) => {
+    const request = { parameters: texts, bytes };
+    if (!session.hasPaid) return admitUnpaid(session, services, request, mayMutate);
+    return attempt(
+      () => admit(services, request, mayMutate, principal),
+      (error) => missed(error, session, received),
+    );
+  });
 }
 
 /** A client cannot know that a persisted query is unknown, so within the free work of a second it costs nothing. */
@@ -115,24 +121,6 @@ async function admitUnpaid(
     await session.pay();
     return await admit(services, request, mayMutate, session.principal);
   }
-}
-
-/** Whether a request is read as it is: it names no documents, or is refused for its length. */
-const isResolved = (
-  { principal }: Session,
-  { trusted }: AdmissionServices,
-  { parameters }: GraphQLRequest,
-): boolean =>
-  (Array.isArray(parameters) && parameters.length > MAX_BATCH_SIZE) ||
-  !trusted.isNeeded(principal, parameters);
-
-/** The request with the texts of the documents that it names, if the key may run them. */
-async function resolved(
-  session: Session,
-  { trusted, persisted }: AdmissionServices,
-  { parameters, bytes }: GraphQLRequest,
-): Promise<GraphQLRequest> {
-  return { parameters: await trusted.resolve(session, parameters, persisted), bytes };
 }
 
 /**
@@ -172,8 +160,19 @@ export function admit(
   });
   const admitted = mapInTurns(checked, (request) => {
     if (request instanceof OperationRefused) return request;
-    const prepared = prepare(operations, request, mayMutate, meter);
-    return prepared instanceof OperationRefused ? prepared : permitted(prepared, caller, batch);
+    try {
+      const prepared = operations.prepare(request, meter);
+      if (!mayMutate && prepared.operation.operation !== 'query')
+        throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
+      if (caller.scopes) requireScopes(caller, prepared.scopes());
+      return prepared;
+    } catch (error) {
+      if (error instanceof OperationRefused) return error;
+      // In a batch, only the entry that lacks scopes is refused.
+      if (batch && error instanceof AppError && error.code === 'FORBIDDEN')
+        return new OperationRefused([publicError(error)]);
+      throw error;
+    }
   });
   return andThen(admitted, (results) => {
     const requests = checked.map((request) =>
@@ -245,41 +244,6 @@ const freeDocuments = (operations: readonly AdmissionResult[], requests: Admissi
 
 const isLarge = ({ tokens, fields }: { tokens: number; fields: number }): boolean =>
   tokens > Math.min(ALLOWANCES.tokens.free, FREE_TOKENS.base + FREE_TOKENS.perField * fields);
-
-function prepare(
-  operations: Operations,
-  request: OperationRequest,
-  mayMutate: boolean,
-  meter: Meter,
-): AdmissionResult {
-  let prepared: PreparedOperation;
-  try {
-    prepared = operations.prepare(request, meter);
-  } catch (error) {
-    if (error instanceof OperationRefused) return error;
-    throw error;
-  }
-  if (!mayMutate && prepared.operation.operation !== 'query') {
-    throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
-  }
-  return prepared;
-}
-
-/**
- * Checks the scopes of an operation. In a batch, only the entry that lacks some is refused.
- *
- * @throws FORBIDDEN
- */
-function permitted(prepared: PreparedOperation, caller: Permissions, batch: boolean): AdmissionResult {
-  if (caller.scopes === undefined) return prepared;
-  try {
-    requireScopes(caller, prepared.scopes());
-    return prepared;
-  } catch (error) {
-    if (batch && error instanceof AppError) return new OperationRefused([publicError(error)]);
-    throw error;
-  }
-}
 
 /**
  * Checks the GraphQL-over-HTTP parameters and ignores unknown ones.

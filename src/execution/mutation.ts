@@ -98,15 +98,15 @@ async function mutateTogether(
     );
   }
   // Each attempt has its own, and the last one counts.
-  let execution: Execution;
-  const work = (transaction: Transaction) => {
-    execution = new Execution(context, parts, transaction);
-    return execution.run();
+  let performed: Performed;
+  const work = async (transaction: Transaction) => {
+    performed = await perform(context, parts, transaction);
+    return performed.outcomes;
   };
   try {
     if (!idempotency) {
       await store.transaction(work);
-      return execution!.committed();
+      return performed!.result();
     }
     const inputs = parts.map(({ field }) => {
       const { definition, nodes } = field!;
@@ -119,79 +119,67 @@ async function mutateTogether(
       async (transaction) => withinSizeLimit(await work(transaction)),
       true,
     );
-    return replayed ? await replay(context, parts, value) : execution!.committed();
+    return replayed ? await replay(context, parts, value) : performed!.result();
   } catch (error) {
     return { data: null, errors: errorsFor(error, parts) };
   }
 }
 
-/** Performs the writes of a transaction in order, and reads the payload of each before the next. */
-class Execution {
-  /** The merged payloads. No prototype: a response key may be `__proto__`. */
-  readonly #data: Record<string, unknown> = Object.create(null);
-  readonly #toTell: (() => void)[] = [];
-  readonly #outcomes: unknown[] = [];
-  readonly #context: Context;
-  readonly #parts: readonly MutationPart[];
-  readonly #transaction: Transaction;
-  /** Why a write failed. */
-  #failure: { error: unknown } | undefined;
+/** What the writes of a transaction left. */
+interface Performed {
+  outcomes: unknown[];
+  /** The merged payloads. Must be called once the transaction is committed. */
+  result(): MutationResult;
+}
 
-  constructor(context: Context, parts: readonly MutationPart[], transaction: Transaction) {
-    this.#context = context;
-    this.#parts = parts;
-    this.#transaction = transaction;
-  }
-
-  /**
-   * @returns the outcomes of the writes
-   * @throws FieldRefusal if a write is refused, PayloadError if a payload cannot be read
-   */
-  async run(): Promise<unknown[]> {
-    for (const [at, { execute }] of this.#parts.entries()) {
-      // New loaders, because this write may change what was read before it.
-      const loaders = this.#context.loaders.within(this.#transaction);
-      this.#add(await execute(this.#writer(at), { ...this.#context, loaders }));
-    }
-    return this.#outcomes;
-  }
-
-  /** Must be called once the transaction is committed. */
-  committed(): MutationResult {
-    for (const tell of this.#toTell) tell();
-    return { data: this.#data };
-  }
-
-  #writer(at: number): Writer {
+/**
+ * Performs the writes of a transaction in order, and reads the payload of each before the next.
+ *
+ * @throws FieldRefusal if a write is refused, PayloadError if a payload cannot be read
+ */
+async function perform(
+  context: Context,
+  parts: readonly MutationPart[],
+  transaction: Transaction,
+): Promise<Performed> {
+  // No prototype: a response key may be `__proto__`.
+  const data: Record<string, unknown> = Object.create(null);
+  const outcomes: unknown[] = [];
+  const callbacks: (() => void)[] = [];
+  for (const [at, { execute }] of parts.entries()) {
+    let failure: { error: unknown } | undefined;
     const fail = (error: unknown): never => {
-      this.#failure = { error: isRefusal(error) ? new FieldRefusal(error, at) : error };
+      failure = { error: isRefusal(error) ? new FieldRefusal(error, at) : error };
       throw error;
     };
-    return {
-      write: <Args extends object, T>(
-        { work, onCommitted }: Write<Args, T>,
-        args: Args,
-        context: Context,
-      ) => {
+    const writer: Writer = {
+      write: <Args extends object, T>({ work, onCommitted }: Write<Args, T>, args: Args, own: Context) => {
         const keep = (outcome: T): T => {
-          this.#outcomes[at] = outcome;
-          if (onCommitted) this.#toTell.push(() => onCommitted(outcome, context));
+          outcomes[at] = outcome;
+          if (onCommitted) callbacks.push(() => onCommitted(outcome, own));
           return outcome;
         };
-        return attempt(() => andThen(work(this.#transaction, args, context), keep), fail);
+        return attempt(() => andThen(work(transaction, args, own), keep), fail);
       },
     };
-  }
-
-  #add({ data, errors }: ExecutionResult): void {
-    if (this.#failure) throw this.#failure.error;
-    if (errors) {
+    // New loaders, because this write may change what was read before it.
+    const loaders = context.loaders.within(transaction);
+    const payload = await execute(writer, { ...context, loaders });
+    if (failure) throw failure.error;
+    if (payload.errors) {
       // The engine has to know of its own errors, because it may try again.
-      const unexpected = errors.find(({ originalError }) => originalError && !isRefusal(originalError));
-      throw unexpected?.originalError ?? new PayloadError(errors);
+      const unexpected = payload.errors.find(
+        ({ originalError }) => originalError && !isRefusal(originalError),
+      );
+      throw unexpected?.originalError ?? new PayloadError(payload.errors);
     }
-    Object.assign(this.#data, data);
+    Object.assign(data, payload.data);
   }
+  const result = () => {
+    for (const callback of callbacks) callback();
+    return { data };
+  };
+  return { outcomes, result };
 }
 
 /** The errors to return for what a transaction threw. */

@@ -65,8 +65,6 @@ export interface PreparedOperation {
   scopes(): readonly string[];
   /** Executes with compiled code if available. Errors are already masked. */
   execute(context: Context): MaybePromise<PublicResult>;
-  /** Executes with graphql-js, the reference for testing compiled code. */
-  interpret(context: Context): MaybePromise<PublicResult>;
   /**
    * Runs a subscription. Yields one result per event until the events end.
    *
@@ -190,7 +188,6 @@ export class Operations {
       mutations: isMutation ? countWrites(plan.selected.selection) : 0,
       rootFields: plan.rootFields,
       scopes: () => this.#scopesOf(operation),
-      interpret,
       execute: (context) => {
         if (schemaData) return { data: schemaData };
         // What is free is not compiled, so that it costs no more than it does at first.

@@ -5,18 +5,19 @@ import {
   type GraphQLNamedType,
   type GraphQLSchema,
   getNamedType,
+  type InlineFragmentNode,
   isCompositeType,
-  isInterfaceType,
-  isObjectType,
   Kind,
   type OperationDefinitionNode,
   parse,
-  type SelectionSetNode,
+  TypeInfo,
+  ValidationContext,
+  visit,
+  visitWithTypeInfo,
 } from 'graphql';
 import { readScope, writeScope } from '../access/scopes.ts';
 import type { Resource, Route } from '../schema/route.ts';
 import { scopeOfType, setScope } from '../schema/scopes.ts';
-import { fragmentsIn } from './complexity.ts';
 
 type Field = GraphQLField<unknown, unknown>;
 
@@ -73,64 +74,32 @@ export function requiredScopes(
   document: DocumentNode,
   operation: OperationDefinitionNode,
 ): readonly string[] {
-  const collector = new ScopeCollector(schema, document);
-  collector.visit(schema.getRootType(operation.operation)!, operation.selectionSet);
-  const { scopes } = collector;
+  const scopes = new Set<string>();
+  const info = new TypeInfo(schema);
+  const requireRead = (type: GraphQLNamedType) => {
+    const scope = scopeOfType(type);
+    if (scope !== undefined) scopes.add(readScope(scope));
+  };
+  const condition = ({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode) => {
+    if (typeCondition) requireRead(schema.getType(typeCondition.name.value)!);
+  };
+  const visitor = visitWithTypeInfo(info, {
+    Field() {
+      const { extensions, type } = info.getFieldDef()!;
+      const named = getNamedType(type);
+      if (typeof extensions.scope === 'string') scopes.add(extensions.scope);
+      else if (isCompositeType(named)) requireRead(named);
+    },
+    InlineFragment: condition,
+    FragmentDefinition: condition,
+  });
+  const context = new ValidationContext(schema, document, info, () => {});
+  for (const node of [operation, ...context.getRecursivelyReferencedFragments(operation)])
+    visit(node, visitor);
   return [...scopes].filter((scope) => !scope.endsWith(':read') || !scopes.has(writeScope(domainOf(scope))));
 }
 
 const domainOf = (scope: string): string => scope.slice(0, scope.lastIndexOf(':'));
-
-class ScopeCollector {
-  readonly scopes = new Set<string>();
-  readonly #schema: GraphQLSchema;
-  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
-  readonly #visited = new Set<string>();
-
-  constructor(schema: GraphQLSchema, document: DocumentNode) {
-    this.#schema = schema;
-    this.#fragments = fragmentsIn(document);
-  }
-
-  visit(parent: GraphQLNamedType, { selections }: SelectionSetNode): void {
-    for (const node of selections) {
-      if (node.kind === Kind.FIELD) {
-        const definition = fieldOf(parent, node.name.value);
-        // Meta fields are declared by no type; introspection needs no scope.
-        if (!definition) continue;
-        const type = getNamedType(definition.type);
-        this.#add(definition, type);
-        if (node.selectionSet) this.visit(type, node.selectionSet);
-      } else if (node.kind === Kind.INLINE_FRAGMENT) {
-        this.#visitAs(parent, node.typeCondition?.name.value, node.selectionSet);
-      } else {
-        const { value: name } = node.name;
-        const fragment = this.#fragments.get(name);
-        if (!fragment || this.#visited.has(name)) continue;
-        this.#visited.add(name);
-        this.#visitAs(parent, fragment.typeCondition.name.value, fragment.selectionSet);
-      }
-    }
-  }
-
-  #visitAs(parent: GraphQLNamedType, condition: string | undefined, selection: SelectionSetNode): void {
-    const type = condition === undefined ? parent : this.#schema.getType(condition)!;
-    const scope = scopeOfType(type);
-    if (scope !== undefined) this.scopes.add(readScope(scope));
-    this.visit(type, selection);
-  }
-
-  #add({ extensions }: Field, type: GraphQLNamedType): void {
-    if (typeof extensions.scope === 'string') this.scopes.add(extensions.scope);
-    else if (isCompositeType(type)) {
-      const scope = scopeOfType(type);
-      if (scope !== undefined) this.scopes.add(readScope(scope));
-    }
-  }
-}
-
-const fieldOf = (type: GraphQLNamedType, name: string): Field | undefined =>
-  isObjectType(type) || isInterfaceType(type) ? type.getFields()[name] : undefined;
 
 /**
  * The scope that a key needs for a REST operation: that of the records it responds with, by its method. A

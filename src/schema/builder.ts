@@ -1,7 +1,7 @@
 import SchemaBuilder from '@pothos/core';
 import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
-import { GraphQLScalarType, Kind, type ValueNode } from 'graphql';
+import { GraphQLScalarType } from 'graphql';
 import type { z } from 'zod';
 import { validationFailed } from '../foundation/errors.ts';
 import { DATE_RULE, INSTANT_RULE } from '../foundation/fields.ts';
@@ -12,39 +12,32 @@ import { issuesOf } from '../foundation/validation.ts';
 import { withRule } from './argument-rules.ts';
 import { connectionRule } from './connection.ts';
 import type { Context } from './context.ts';
-import { IdScalar, invalid } from './id-scalar.ts';
+import { IdScalar, textScalar } from './id-scalar.ts';
 
-const readDateTime = (value: unknown, node?: ValueNode): string => {
-  const instant = typeof value === 'string' ? parseInstant(value) : null;
-  if (instant === null) throw invalid(INSTANT_RULE, node);
-  return formatInstant(instant);
-};
+const DateTimeScalar = textScalar(
+  {
+    name: 'DateTime',
+    description: 'An RFC 3339 date-time. Returned in UTC, with milliseconds only if they are not zero.',
+    specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
+    extensions: { maxLength: 30 },
+  },
+  INSTANT_RULE,
+  (value) => {
+    const instant = typeof value === 'string' ? parseInstant(value) : null;
+    return instant === null ? null : formatInstant(instant);
+  },
+);
 
-const DateTimeScalar = new GraphQLScalarType<string, string>({
-  name: 'DateTime',
-  description: 'An RFC 3339 date-time. Returned in UTC, with milliseconds only if they are not zero.',
-  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
-  extensions: { maxLength: 30 },
-  serialize: (value) => value as string,
-  parseValue: (value) => readDateTime(value),
-  parseLiteral: (node) => readDateTime(node.kind === Kind.STRING ? node.value : null, node),
-});
-
-const readDate = (value: unknown, node?: ValueNode): string => {
-  const date = typeof value === 'string' ? parseDate(value) : null;
-  if (date === null) throw invalid(DATE_RULE, node);
-  return date;
-};
-
-const DateScalar = new GraphQLScalarType<string, string>({
-  name: 'Date',
-  description: 'A calendar day: 2026-11-22.',
-  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
-  extensions: { maxLength: 10 },
-  serialize: (value) => value as string,
-  parseValue: (value) => readDate(value),
-  parseLiteral: (node) => readDate(node.kind === Kind.STRING ? node.value : null, node),
-});
+const DateScalar = textScalar(
+  {
+    name: 'Date',
+    description: 'A calendar day: 2026-11-22.',
+    specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
+    extensions: { maxLength: 10 },
+  },
+  DATE_RULE,
+  (value) => (typeof value === 'string' ? parseDate(value) : null),
+);
 
 /** For output only. */
 const JsonScalar = new GraphQLScalarType<unknown, unknown>({

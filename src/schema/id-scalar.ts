@@ -5,6 +5,7 @@ import {
   GraphQLError,
   type GraphQLInputType,
   GraphQLScalarType,
+  type GraphQLScalarTypeConfig,
   type GraphQLSchema,
   getNamedType,
   getNullableType,
@@ -25,7 +26,7 @@ import { ID_RULE, parseId } from '../foundation/id.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
 
 /** graphql-js prefixes the messages of scalars but keeps their extensions. */
-export const invalid = (message: string, node?: ValueNode) =>
+const invalid = (message: string, node?: ValueNode) =>
   new GraphQLError(message, {
     ...(node && { nodes: node }),
     extensions: new AppError('VALIDATION_FAILED', message).extensions,
@@ -33,26 +34,48 @@ export const invalid = (message: string, node?: ValueNode) =>
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : parseId(value));
 
-const readText = (value: unknown, node?: ValueNode): string => {
-  const text = textOf(value);
-  if (text === null) throw invalid(ID_RULE, node);
-  return text;
-};
+/**
+ * A scalar whose values are text.
+ *
+ * @param rule for messages
+ * @param read the text of a value or of the literal of a string or an integer; null if it breaks the rule
+ */
+export function textScalar(
+  config: Pick<
+    GraphQLScalarTypeConfig<string, string>,
+    'name' | 'description' | 'specifiedByURL' | 'extensions'
+  >,
+  rule: string,
+  read: (value: unknown) => string | null,
+): GraphQLScalarType<string, string> {
+  const parse = (value: unknown, node?: ValueNode): string => {
+    const text = read(value);
+    if (text === null) throw invalid(rule, node);
+    return text;
+  };
+  return new GraphQLScalarType<string, string>({
+    ...config,
+    serialize: (value) => value as string,
+    parseValue: (value) => parse(value),
+    parseLiteral: (node) =>
+      parse(node.kind === Kind.STRING || node.kind === Kind.INT ? node.value : null, node),
+  });
+}
 
 /**
  * The standard ID scalar. Apart from `nodeId` and event ids, all ids are int64, but GraphQL has only one ID
  * type. So the scalar accepts any text, and `Int64IdsRule` and `idIssues`, which know where an id is used,
  * refuse anything but an int64 before execution.
  */
-export const IdScalar = new GraphQLScalarType<string, string>({
-  name: 'ID',
-  description: `An int64 id from 1 to ${MAX_INT64}, as a string of decimal digits; integers are accepted as input. Node ids and event ids are opaque text.`,
-  extensions: { accepts: (value: unknown) => textOf(value) !== null },
-  serialize: (value) => value as string,
-  parseValue: (value) => readText(value),
-  parseLiteral: (node) =>
-    readText(node.kind === Kind.STRING || node.kind === Kind.INT ? node.value : null, node),
-});
+export const IdScalar = textScalar(
+  {
+    name: 'ID',
+    description: `An int64 id from 1 to ${MAX_INT64}, as a string of decimal digits; integers are accepted as input. Node ids and event ids are opaque text.`,
+    extensions: { accepts: (value: unknown) => textOf(value) !== null },
+  },
+  ID_RULE,
+  textOf,
+);
 
 /** Whether an argument takes opaque ids, as declared in its extensions. */
 const isOpaque = (argument: GraphQLArgument | null | undefined): boolean =>

@@ -1,6 +1,6 @@
 import type { GraphQLSchema } from 'graphql';
 import { type Id, parseId } from '../foundation/id.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import { withRule } from './argument-rules.ts';
 import { builder } from './builder.ts';
@@ -58,7 +58,7 @@ function nodeOf(nodeId: string, context: Context, schema: GraphQLSchema): MaybeP
   if (!mayRead(context.principal, schema.getType(type)!)) return null;
   const result = find(id, context);
   const named = (record: object | null) => record && { __typename: type, ...record };
-  return result instanceof Promise ? result.then(named) : named(result);
+  return andThen(result, named);
 }
 
 const nodeIdsRule = ({ nodeIds }: { nodeIds: readonly string[] }) =>

@@ -217,8 +217,8 @@ export interface Choices {
   /** An id for a new order. */
   newId(): string;
   readonly hasEvents: boolean;
-  /** Whether pages of the size UNREADABLE are asked for. */
-  readonly canFail: boolean;
+  /** How long pages are. */
+  readonly sizes: readonly number[];
 }
 
 /** Writes one operation at random. */
@@ -254,9 +254,18 @@ export class Writer {
 
   #selection(type: string, depth: number): Selection {
     const parts: (Field | Spread)[] = [];
-    for (let left = this.#of([1, 2, 2, 3, 4]); left > 0 && (this.#left > 0 || parts.length === 0); left--)
-      parts.push(this.#part(type, depth));
+    const counts = type === 'Mutation' ? [1, 3, 4, 5] : [1, 2, 2, 3, 4];
+    for (let left = this.#of(counts); left > 0 && (this.#left > 0 || parts.length === 0); left--)
+      parts.push(...this.#parts(type, depth));
     return parts;
+  }
+
+  /** One part, or the same fragment twice under different conditions. */
+  #parts(type: string, depth: number): (Field | Spread)[] {
+    const part = this.#part(type, depth);
+    return 'fragment' in part && this.#of([true, false])
+      ? [part, { ...part, directives: this.#directives() }]
+      : [part];
   }
 
   #part(type: string, depth: number): Field | Spread {
@@ -331,7 +340,7 @@ export class Writer {
   }
 
   #directives(): Directives {
-    if (!this.#isSeldom()) return [];
+    if (this.#of([true, true, true, false])) return [];
     const name = this.#of(['skip', 'include'] as const);
     const when = () => (this.#isSeldom() ? { literal: this.#of([true, false]) } : this.#condition());
     const other = name === 'skip' ? ('include' as const) : ('skip' as const);
@@ -393,22 +402,24 @@ export class Writer {
       case 'input':
         return this.#whole(`${INPUTS[field]}!`, this.#input(field));
       default:
-        return this.#id(name === 'petId' ? 'Pet' : record, 'ID!');
+        return record === 'Webhook' ? { literal: 'x' } : this.#id(name === 'petId' ? 'Pet' : record, 'ID!');
     }
   }
 
   #size(type: string, { type: of }: Known): Value {
     if (this.#mayFail && this.#isSeldom()) return { literal: this.#of([0, 101, -1]) };
-    if (of !== 'EventConnection' && this.#isSeldom()) {
-      const fallback = { literal: this.#of([1, 2, 3]) };
+    const { sizes } = this.#choices;
+    if (of !== 'EventConnection' && this.#of([true, false, false])) {
+      const fallback = { literal: this.#of([1, 2, 40]) };
       return this.#of([
-        () => this.#variable('Int', [undefined, null, 1, 2, 10], [1.5, 'x']),
-        () => this.#variable('Int', [undefined, null, 3, 50], ['x'], fallback),
-        () => this.#variable('Int!', [1, 5], [null, '7']),
+        () => this.#variable('Int', [undefined, null, ...sizes], [1.5, 'x']),
+        () => this.#variable('Int', [undefined, null, ...sizes], ['x'], fallback),
+        () => this.#variable('Int!', sizes, [null, '7']),
       ])();
     }
     const isBelow = type !== 'Query';
-    return { literal: this.#of([1, 2, 3, 5, 10, isBelow && this.#choices.canFail ? UNREADABLE : 100]) };
+    const size = this.#of(sizes);
+    return { literal: size === UNREADABLE && !isBelow ? 100 : size };
   }
 
   #place(record: string): Value {

@@ -1,6 +1,6 @@
-import { getIntrospectionQuery } from 'graphql';
+import { getIntrospectionQuery, Lexer } from 'graphql';
 import { stringify } from 'lossless-json';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { fill, makeWorld, type Sent, send, sqlite, useGateway, type World } from '../../kit/petstore.ts';
 
 /**
@@ -151,5 +151,21 @@ describe('a plain POST', () => {
     const [plain, yoga] = sent as [Sent, Sent];
     expect(yoga.status, yoga.about).toBe(plain.status);
     expect(yoga.text, plain.about).toContain(plain.text);
+  });
+
+  it('is read once, as it is by Yoga', async () => {
+    const advance = vi.spyOn(Lexer.prototype, 'advance');
+    const tokens = [];
+    for (const method of ['POST', 'QUERY']) {
+      advance.mockClear();
+      await send(kit.gateway, `${method} /graphql`, {
+        body: post(`{ as${method}: __typename }`),
+        headers: JSON_TYPE,
+      });
+      tokens.push(advance.mock.calls.length);
+    }
+    advance.mockRestore();
+    expect(tokens[0]).toBeGreaterThan(0);
+    expect(tokens[1]).toBe(tokens[0]);
   });
 });
