@@ -1,10 +1,9 @@
 import { capitalised } from '../../../foundation/words.ts';
+import { element } from './element.ts';
 import { apiKey, type KeyState } from './key.ts';
 import { type Budget, secondsUntilLeft, windowAt } from './server.ts';
 import { type ThemeChoice, theme } from './theme.ts';
 import { duration, number } from './words.ts';
-
-const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 
 /** Activates the API key form and the choice of a theme in the header, and checks the current key. */
 export function initHeader(): void {

@@ -15,31 +15,21 @@ export interface Budget {
   refusalsUntilBan?: number | undefined;
 }
 
-interface WireWindow {
-  limit: number;
-  remaining: number;
-  /** RFC 3339. */
-  resetAt: string;
-}
+/** A window as the server sends it. */
+type SentWindow = Omit<Window, 'resetAt'> & { resetAt: string };
 
 /** Parses a budget as found in a field, an extension or a cost response. */
 export const budgetOf = ({
-  plan,
   minute,
   day,
-  refusalsUntilBan,
-}: {
-  plan: string;
-  minute: WireWindow;
-  day: WireWindow;
-  refusalsUntilBan?: number;
-}): Budget => ({ plan, minute: windowOf(minute), day: windowOf(day), refusalsUntilBan });
-
-const windowOf = ({ limit, remaining, resetAt }: WireWindow): Window => ({
-  limit,
-  remaining,
-  resetAt: Date.parse(resetAt),
+  ...others
+}: Omit<Budget, 'minute' | 'day'> & { minute: SentWindow; day: SentWindow }): Budget => ({
+  ...others,
+  minute: windowOf(minute),
+  day: windowOf(day),
 });
+
+const windowOf = (window: SentWindow): Window => ({ ...window, resetAt: Date.parse(window.resetAt) });
 
 /**
  * Reads what is left of a budget from the `RateLimit` header of a response, which names both windows.

@@ -1,3 +1,4 @@
+import { element } from '../element.ts';
 import { parseExactly } from '../exact-json.ts';
 import { apiKey } from '../key.ts';
 import { errorMessage, secondsUntilLeft } from '../server.ts';
@@ -17,7 +18,7 @@ export class CallFailed extends Error {
   }
 }
 
-const base = (): string => document.getElementById('main')!.dataset.base!;
+const base = (): string => element('main').dataset.base!;
 
 /**
  * Calls a REST operation with the page's key.

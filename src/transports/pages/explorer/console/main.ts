@@ -1,6 +1,7 @@
 import '../pages.css';
 import '../widgets.css';
 import './console.css';
+import { element } from '../element.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
 import { type Budget, secondsUntilLeft } from '../server.ts';
@@ -27,8 +28,6 @@ interface KeyFacts {
 
 /** How often the budget is checked, in milliseconds. Checking is free. */
 const BUDGET_INTERVAL = 5_000;
-
-const element = (id: string): HTMLElement => document.getElementById(id)!;
 
 /** The key whose data the page shows. */
 let shown: string | undefined;

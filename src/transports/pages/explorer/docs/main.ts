@@ -2,6 +2,7 @@ import '../pages.css';
 import './docs.css';
 import scalarUrl from 'scalar';
 import { fixAccessibility } from '../accessibility.ts';
+import { element } from '../element.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
 import { restOperations } from '../operations.ts';
@@ -91,4 +92,4 @@ async function send(request: Request, untried: readonly string[]): Promise<Respo
   return apiKey.fetch(request);
 }
 
-await show(document.getElementById('docs')!);
+await show(element('docs'));

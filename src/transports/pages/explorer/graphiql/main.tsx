@@ -11,16 +11,10 @@ import { App } from './app.tsx';
 initHeader();
 fixAccessibility([
   [
-    '.graphiql-explorer-root input:not([aria-label])',
-    (input) => {
-      input.ariaLabel = input.closest<HTMLElement>('[data-arg-name]')?.dataset.argName ?? 'Operation name';
-    },
-  ],
-  [
-    '.graphiql-explorer-root select:not([aria-label])',
-    (select) => {
-      select.ariaLabel =
-        select.closest<HTMLElement>('[data-arg-name]')?.dataset.argName ?? 'Kind of operation';
+    '.graphiql-explorer-root :is(input, select):not([aria-label])',
+    (control) => {
+      const unnamed = control.tagName === 'SELECT' ? 'Kind of operation' : 'Operation name';
+      control.ariaLabel = control.closest<HTMLElement>('[data-arg-name]')?.dataset.argName ?? unnamed;
     },
   ],
 ]);

@@ -4,12 +4,11 @@ import './landing.css';
 import { copy } from '../clipboard.ts';
 import { BudgetGauges } from '../console/charts.ts';
 import { showEvents } from '../console/events.ts';
+import { element } from '../element.ts';
 import { indentExactly } from '../exact-json.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
 import { type Budget, errorMessage } from '../server.ts';
-
-const element = (id: string): HTMLElement => document.getElementById(id)!;
 
 /** Colours the values of JSON, where the browser can without changing the text (CSS Custom Highlight API). */
 function colourValues(): void {
