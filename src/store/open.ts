@@ -13,9 +13,8 @@ export async function openStore(
   config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP'>,
   records: readonly AnyRecord[],
   role: 'server' | 'tool',
-  { now = Date.now, onMigrated }: { now?: () => number; onMigrated?: OnMigrated } = {},
+  { now = Date.now, ...migration }: { now?: () => number; onMigrated?: OnMigrated } = {},
 ): Promise<Store> {
-  const migration = onMigrated && { onMigrated };
   // Load only the driver in use.
   if (config.MONGODB_URI !== undefined) {
     const { openMongoStore } = await import('./mongo/mongo-store.ts');

@@ -48,14 +48,11 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
     return {
       outcome: 'passed',
       usage: {
+        ...before,
         minuteStart: minuteOpen ? before.minuteStart : now,
         minuteUsed: minuteUsed + cost,
         dayStart: dayOpen ? before.dayStart : now,
         dayUsed: dayUsed + cost,
-        refusedUntil: before.refusedUntil,
-        strikes: before.strikes,
-        bannedUntil: before.bannedUntil,
-        bans: before.bans,
       },
     };
   }

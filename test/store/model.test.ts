@@ -311,7 +311,7 @@ const variants = engines.flatMap(
       name === 'sqlite'
         ? ['with small caches', { cacheSizes: { categories: 0, pets: 1, orders: 2 } }]
         : ['without transactions', { isStandalone: true }];
-    const runs = name === 'sqlite' ? cases(20, 400) : cases(3, 10);
+    const runs = name === 'sqlite' ? cases(12, 400) : cases(2, 10);
     return [
       [name, () => open(), true, runs],
       [`${name} ${what}`, () => open(undefined, options), name === 'sqlite', runs],
@@ -335,10 +335,10 @@ const NAMES = [
   ...['b', 'B', 'ä', 'A', 'a\u0301', 'Zoë', 'zoe', 'ﬁsh', 'fi', 'f'],
   ...['\uffff', '\u{10000}', 'Ａ', 'ſ', 'ß', 'b'],
 ];
-const PREFIXES = ['b', 'F', 'fi', 'zo', 'Zoë', 'ä', '\uffff', '\u{10000}', 'none', 'ß', '\u0301'].map(folded);
+const PREFIXES = ['ä', '\u{10000}', 'ß', 'Zoë', 'b', 'F', 'fi', 'zo', '\uffff', 'none', '\u0301'].map(folded);
 
 describe.each(engines)('lists ($name)', ({ name, open }) => {
-  const limits = name === 'sqlite' ? [1, 3, 100] : [cases(20, 3)];
+  const [limits, prefixes] = name === 'sqlite' ? [[1, 3, 100], 11] : [[cases(20, 3)], cases(4, 11)];
   const model = new Model();
   let opened: OpenedStore;
   beforeAll(async () => {
@@ -366,7 +366,7 @@ describe.each(engines)('lists ($name)', ({ name, open }) => {
   it.each(rows)('are those of the model: $record.plural by $sort, descending: $descending', async (row) => {
     const { record, sort: field, descending, filters } = row;
     const [table, expected] = [opened.store.table(record), model.table(record)];
-    const prefixed = field === 'name' ? PREFIXES : [];
+    const prefixed = field === 'name' ? PREFIXES.slice(0, prefixes) : [];
     const found = prefixed.map((prefix, n) => ({ ...filters[n % filters.length], name: { prefix } }));
     for (const filter of [...filters, ...found]) {
       for (const backward of [false, true]) {

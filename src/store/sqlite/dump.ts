@@ -5,14 +5,8 @@ import type { UsageRow } from '../store.ts';
 import { apiKeys } from './api-keys.ts';
 import { insertionOf } from './columns.ts';
 import { SqliteConnection } from './connection.ts';
-import { assignIdsOf } from './ids.ts';
-import {
-  createProgress,
-  progressOf,
-  refuseUnfinishedImport,
-  removeProgress,
-  saveProgress,
-} from './import-progress.ts';
+import { assignIdsOf, lastAssigned } from './ids.ts';
+import { PROGRESS, progressOf, refuseUnfinishedImport } from './import-progress.ts';
 import { lockDataFile } from './ownership.ts';
 import { dropIndexes, prepareRecords } from './record-schema.ts';
 import { migrate } from './schema.ts';
@@ -62,18 +56,21 @@ export function openSqliteDump(file: string, records: readonly AnyRecord[], mode
     parts,
     progress: () => progressOf(db),
     begin(progress) {
-      createProgress(db, progress);
+      db.transaction(() => {
+        db.exec(`create table ${PROGRESS} (progress text not null) strict`);
+        db.run(`insert into ${PROGRESS} values (?)`, [JSON.stringify(progress)]);
+      });
       dropIndexes(db, records);
     },
     add(part, rows, progress) {
       db.transaction(() => {
         part.add(rows);
-        saveProgress(db, progress);
+        db.run(`update ${PROGRESS} set progress = ?`, [JSON.stringify(progress)]);
       });
     },
     finish() {
       prepareRecords(db, records);
-      removeProgress(db);
+      db.exec(`drop table ${PROGRESS}`);
     },
     close() {
       if (mode === 'export') db.exec('commit');
@@ -104,14 +101,9 @@ function rowsOfRecord(db: SqliteConnection, record: AnyRecord): DumpRows {
 
 function counters(db: SqliteConnection, records: readonly AnyRecord[]): DumpRows {
   const byName = new Map(records.map((record) => [record.plural, record]));
-  const lastOf = ({ choosesId, kind, plural }: AnyRecord): string =>
-    (choosesId
-      ? (db.value(`select cast(last as text) from assigned_${kind}_ids`) as string)
-      : (db.value('select cast(seq as text) from sqlite_sequence where name = ?', [plural]) as string)) ??
-    '0';
   return {
     async *batches() {
-      yield records.map((record) => ({ records: record.plural, last: lastOf(record) }));
+      yield records.map((record) => ({ records: record.plural, last: lastAssigned(db, record) }));
       for (const { choosesId, kind, plural } of records) {
         if (!choosesId) continue;
         yield* batchesOf<{ records: string; chosen: string }>(

@@ -192,10 +192,10 @@ export function eventLog(db: SqliteConnection, now: () => number) {
     return count;
   };
 
-  const remove = (keepFor: number): void => {
+  const keep = (keepFor: number): void => {
     const next = (count: number) => {
       const pause = count === REMOVAL_BATCH_SIZE ? REMOVAL_PAUSE : REMOVAL_INTERVAL;
-      if (!isClosed) timer = setTimeout(remove, pause, keepFor).unref();
+      if (!isClosed) timer = setTimeout(keep, pause, keepFor).unref();
     };
     // If the disk is full or away, writes fail too and report it. The next run tries again.
     void andThen(
@@ -224,9 +224,7 @@ export function eventLog(db: SqliteConnection, now: () => number) {
       },
     },
     /** Starts removing events older than this, in milliseconds, a few at a time. */
-    keep(keepFor: number): void {
-      remove(keepFor);
-    },
+    keep,
     close(): void {
       isClosed = true;
       clearTimeout(timer);

@@ -20,20 +20,24 @@ export type AssignIds = (
   values: Readonly<Record<string, unknown>>,
 ) => Id;
 
+/** The last id that was assigned to a record of this kind; `0` if there is none. */
+export const lastAssigned = (db: SqliteConnection, { choosesId, kind, plural }: AnyRecord): Id =>
+  (choosesId
+    ? (db.value(`select cast(last as text) from assigned_${kind}_ids`) as Id)
+    : (db.value('select cast(seq as text) from sqlite_sequence where name = ?', [plural]) as Id)) ?? '0';
+
 /** How the ids of a record are assigned. */
-export const assignIdsOf = ({ choosesId, kind, plural }: AnyRecord): AssignIds =>
-  choosesId ? assignSkippingChosen(kind) : assignIds(plural);
+export const assignIdsOf = (record: AnyRecord): AssignIds =>
+  record.choosesId ? assignSkippingChosen(record) : assignIds(record);
 
 /**
  * Assigns the ids of a table, each once in the lifetime of the file: AUTOINCREMENT keeps the highest ever
  * stored. Counted here because libsql rounds the last insert id.
  */
-function assignIds(table: string): AssignIds {
+function assignIds(record: AnyRecord): AssignIds {
   let last: bigint | undefined;
   return (db, _chosen, insertion, values) => {
-    last ??= BigInt(
-      (db.value('select cast(seq as text) from sqlite_sequence where name = ?', [table]) as string) ?? 0,
-    );
+    last ??= BigInt(lastAssigned(db, record));
     if (last >= MAX_INT64) throw idsExhausted();
     last += 1n;
     const id = String(last);
@@ -43,8 +47,8 @@ function assignIds(table: string): AssignIds {
 }
 
 /** Assigns the ids of records whose clients may choose them, skipping all ever chosen. */
-function assignSkippingChosen(kind: string): AssignIds {
-  const [assigned, taken] = [`assigned_${kind}_ids`, `chosen_${kind}_ids`];
+function assignSkippingChosen(record: AnyRecord): AssignIds {
+  const [assigned, taken] = [`assigned_${record.kind}_ids`, `chosen_${record.kind}_ids`];
 
   /** Records a chosen id, so that it is never assigned. */
   function note(db: SqliteConnection, id: bigint): bigint {
@@ -53,7 +57,7 @@ function assignSkippingChosen(kind: string): AssignIds {
   }
 
   function next(db: SqliteConnection): bigint {
-    const last = BigInt(db.value(`select cast(last as text) from ${assigned}`) as string);
+    const last = BigInt(lastAssigned(db, record));
     if (last >= MAX_INT64) throw idsExhausted();
     let id = last + 1n;
     if (db.value(`select 1 from ${taken} where id = ?`, [id]) !== undefined) {

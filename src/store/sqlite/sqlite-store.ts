@@ -120,7 +120,7 @@ export function openSqliteStore(options: SqliteOptions) {
     return { ...table, ...(isServer ? committed(db, writes) : serverOnly(writes)) };
   });
   const { reads: webhookStore, writes: webhooksWithin } = shared.webhooks;
-  const { charge, usage, flush, close } = usageLedger(db, now);
+  const { charge, usage, close } = usageLedger(db, now);
   const once = <T>(
     call: IdempotentCall,
     work: (transaction: Transaction) => MaybePromise<T>,
@@ -146,8 +146,6 @@ export function openSqliteStore(options: SqliteOptions) {
     webhookWrites: committed(db, webhooksWithin),
     ...webhookStore,
     usage,
-    /** Writes the usage of all keys to the file now. */
-    flush,
     ping(): void {
       db.checkFile();
       db.value('select 1 from event_log');

@@ -44,6 +44,8 @@ function codecOf({ name, field, declaration, read }: Column) {
 
 /** Queries of pages remembered to tell those that are repeated. */
 const MAX_REQUESTED = 1_000;
+/** Characters of a query of pages that is remembered: enough for 100 parents. A filter may repeat its values at will. */
+const MAX_KEY_LENGTH = 2_500;
 
 /** A record of any kind. */
 export type Stored = Record<string, unknown> & { id: Id };
@@ -219,7 +221,8 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     ofParents: Parents | undefined,
   ): Page<never>[] {
     const most = windowOf(request, meter, 1);
-    const key = this.#pages && JSON.stringify([filter, request, most, ofParents]);
+    const query = this.#pages && JSON.stringify([filter, request, most, ofParents]);
+    const key = query && query.length <= MAX_KEY_LENGTH ? query : undefined;
     const known = key && this.#pages!.get(key);
     if (known) return known as Page<never>[];
     const where = this.#where(filter, request);

@@ -69,7 +69,6 @@ export function usageLedger(db: SqliteConnection, now: () => number) {
       return result;
     },
     usage: (apiKeyIds: readonly string[]): (UsageState | null)[] => apiKeyIds.map((id) => known(id) ?? null),
-    flush,
     /** Saves one last time. */
     close(): void {
       try {

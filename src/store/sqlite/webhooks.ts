@@ -9,9 +9,7 @@ const WEBHOOK = `json_object(
   'settings', json(settings), 'progress', json(progress)
 )`;
 
-const { insert: INSERT } = rowsOf('webhooks', [
-  ...['id', 'apiKeyId', 'createdAt', 'version', 'settings', 'progress'],
-]);
+const ROWS = rowsOf('webhooks', [...['id', 'apiKeyId', 'createdAt', 'version', 'settings', 'progress']]);
 
 /** Webhooks. Only one process serves a data file, so it always holds all of them. */
 export function webhooks(db: SqliteConnection) {
@@ -54,19 +52,14 @@ export function webhooks(db: SqliteConnection) {
       createWebhook(webhook: Webhook, max: number): Webhook {
         const count = db.value('select count(*) from webhooks where api_key_id = ?', [webhook.apiKeyId]);
         if (Number(count) >= max) throw tooManyWebhooks(max);
-        db.run(INSERT, [JSON.stringify([webhook])]);
+        db.run(ROWS.insert, [JSON.stringify([webhook])]);
         return webhook;
       },
 
       changeWebhook(apiKeyId: string, id: string, change: WebhookChange): Webhook {
         const before = existing(apiKeyId, id);
         const webhook = { ...before, ...change(before), version: before.version + 1 };
-        db.run('update webhooks set version = ?, settings = ?, progress = ? where id = ?', [
-          webhook.version,
-          JSON.stringify(webhook.settings),
-          JSON.stringify(webhook.progress),
-          id,
-        ]);
+        db.run(`${ROWS.insert} on conflict ${ROWS.replace}`, [JSON.stringify([webhook])]);
         return webhook;
       },
 

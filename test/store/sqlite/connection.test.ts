@@ -1,24 +1,17 @@
-import { copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
+import { useFolder } from './folder.ts';
 
-let home: string;
-let file: string;
+const folder = useFolder();
 let db: SqliteConnection;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'petstore-connection-'));
-  file = join(home, 'petstore.db');
-  db = new SqliteConnection(file, 10);
+  db = folder.connect();
   db.exec(`
     create table parents (id integer primary key);
     create table children (parent integer references parents (id) deferrable initially deferred);
   `);
-});
-afterEach(() => {
-  db.close();
-  rmSync(home, { recursive: true });
 });
 
 const children = () => db.value('select count(*) from children');
@@ -53,7 +46,7 @@ describe('a failed commit', () => {
 
 describe('a write outside a group', () => {
   it('commits at once, along with the open group', async () => {
-    const reader = new SqliteConnection(file, 10);
+    const reader = folder.connect();
     const visible = () => reader.value('select count(*) from children');
     const waiting = db.groupCommit(addChild);
     expect(visible()).toBe(0);
@@ -64,13 +57,12 @@ describe('a write outside a group', () => {
     addChild();
     expect(visible()).toBe(4);
     await Promise.all([waiting, next]);
-    reader.close();
   });
 });
 
 describe('a transaction', () => {
   it('locks out other writers from its start', () => {
-    const other = new SqliteConnection(file, 10);
+    const other = folder.connect();
     db.transaction(() => {
       expect(() => other.run('insert into children values (null)', [])).toThrow(
         expect.objectContaining({ code: 'UNAVAILABLE' }),
@@ -78,16 +70,14 @@ describe('a transaction', () => {
     });
     other.run('insert into children values (null)', []);
     expect(children()).toBe(1);
-    other.close();
   });
 });
 
 describe('a connection that is held for another', () => {
   let other: SqliteConnection;
   beforeEach(() => {
-    other = new SqliteConnection(file, 10);
+    other = folder.connect();
   });
-  afterEach(() => other.close());
   /** What an asynchronous transaction of another connection does meanwhile. */
   const holding = async (work: () => Promise<unknown>) => db.hold(() => other.transaction(work));
   const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -148,13 +138,13 @@ describe('a savepoint', () => {
 describe('close', () => {
   it('moves all data into the main file and may be called twice', () => {
     addChild();
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    expect(statSync(join(folder.home, 'petstore.db-wal')).size).toBeGreaterThan(0);
     db.close();
     db.close();
-    copyFileSync(file, join(home, 'copy.db'));
-    const copy = new SqliteConnection(join(home, 'copy.db'), 10);
+    const file = join(folder.home, 'copy.db');
+    copyFileSync(join(folder.home, 'petstore.db'), file);
+    const copy = folder.connect(file);
     expect(copy.value('select count(*) from children')).toBe(1);
-    copy.close();
   });
 });
 
@@ -172,12 +162,11 @@ describe('rows inserted together', () => {
   });
 
   it('are there for each statement after them, and once they are committed for others', async () => {
-    const reader = new SqliteConnection(file, 10);
+    const reader = folder.connect();
     const write = db.groupCommit(() => insert(null, null));
     expect(children()).toBe(2);
     await Promise.all([write, db.groupCommit(() => insert(null)), db.groupCommit(() => insert(null))]);
     expect(reader.value('select count(*) from children')).toBe(4);
-    reader.close();
   });
 
   it('are dropped with their transaction, and those before it stay', async () => {

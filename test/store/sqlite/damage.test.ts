@@ -1,23 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import Database from 'libsql';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { RECORDS } from '../../../src/domains/index.ts';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { addSampleData } from '../../../src/sample.ts';
 import { findDamage } from '../../../src/store/sqlite/damage.ts';
-import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { useFolder } from './folder.ts';
 
-let home: string;
+const folder = useFolder();
 let file: string;
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'petstore-damage-'));
-  file = join(home, 'petstore.db');
-  const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
+  ({ file } = folder);
+  const store = folder.open();
   await addSampleData(store);
   store.close();
 });
-afterEach(() => rmSync(home, { recursive: true }));
 
 /** Corrupts `length` bytes of the file. */
 const flip = (position: (bytes: Buffer) => number, length: number): void => {
@@ -35,7 +29,7 @@ describe('findDamage', () => {
   });
 
   it('names the column of a text that is not valid UTF-8', () => {
-    const db = new Database(file);
+    const db = folder.outsider();
     db.exec("update categories set description = cast(x'52ff78' as text) where id = 1");
     db.close();
     expect(findDamage(file)).toBe('categories.description has text that is not valid UTF-8');

@@ -1,23 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { RECORDS } from '../../../src/domains/index.ts';
+import { describe, expect, it } from 'vitest';
 import { addSampleData } from '../../../src/sample.ts';
-import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { startServer } from '../../kit/process.ts';
+import { useFolder } from './folder.ts';
 
-let home: string;
-let file: string;
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'petstore-file-'));
-  file = join(home, 'petstore.db');
-});
-afterEach(() => rmSync(home, { recursive: true, force: true }));
+const folder = useFolder();
 
 const fill = async () => {
-  const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
+  const store = folder.open();
   await addSampleData(store);
   store.close();
 };
@@ -40,12 +32,12 @@ describe('a corrupt data file', { timeout: 60_000 }, () => {
     ],
   ])('prevents the start with a message that names the file: %s', async (_name, damage) => {
     await fill();
-    const bytes = readFileSync(file);
+    const bytes = readFileSync(folder.file);
     damage(bytes);
-    writeFileSync(file, bytes);
-    const failure = await startServer({ DATA_FILE: file }).catch((error: Error) => error);
+    writeFileSync(folder.file, bytes);
+    const failure = await startServer({ DATA_FILE: folder.file }).catch((error: Error) => error);
     expect((failure as Error).message).toMatch(/^The server ended with 1:\n/);
-    expect((failure as Error).message).toContain(`The data file ${file} is damaged: `);
+    expect((failure as Error).message).toContain(`The data file ${folder.file} is damaged: `);
     expect((failure as Error).message.trim().split('\n')).toHaveLength(2);
   });
 });
@@ -57,25 +49,25 @@ const canMount = spawnSync(OWN_MOUNTS[0]!, [...OWN_MOUNTS.slice(1), 'true']).sta
 describe.runIf(canMount)('a data file on a read-only disk', () => {
   it('prevents the start with a message that names the file', { timeout: 60_000 }, async () => {
     await fill();
-    const script = `mount --bind "${home}" "${home}" && mount -o remount,bind,ro "${home}" && exec "$@"`;
+    const script = `mount --bind "${folder.home}" "${folder.home}" && mount -o remount,bind,ro "${folder.home}" && exec "$@"`;
     const start = [process.execPath, 'dist/main.js'];
     const { status, stderr } = spawnSync(
       OWN_MOUNTS[0]!,
       [...OWN_MOUNTS.slice(1), 'sh', '-c', script, 'sh', ...start],
-      { env: { PATH: process.env.PATH, DATA_FILE: file, PORT: '0' }, encoding: 'utf8' },
+      { env: { PATH: process.env.PATH, DATA_FILE: folder.file, PORT: '0' }, encoding: 'utf8' },
     );
     expect(stderr).toMatch(/^The data file .* cannot be opened: EROFS: read-only file system/);
-    expect(stderr).toContain(file);
+    expect(stderr).toContain(folder.file);
     expect(status).toBe(1);
   });
 });
 
 describe('a data file in a folder that does not exist', () => {
   it('prevents the start, unless the folder is called data', () => {
-    const missing = join(home, 'dta', 'petstore.db');
-    expect(() => openSqliteStore({ records: RECORDS, file: missing, role: 'server' })).toThrow(
-      `The data file ${missing} cannot be opened: its folder ${join(home, 'dta')} does not exist.`,
+    const missing = join(folder.home, 'dta', 'petstore.db');
+    expect(() => folder.open({ file: missing })).toThrow(
+      `The data file ${missing} cannot be opened: its folder ${join(folder.home, 'dta')} does not exist.`,
     );
-    openSqliteStore({ records: RECORDS, file: join(home, 'data', 'petstore.db'), role: 'server' }).close();
+    folder.open({ file: join(folder.home, 'data', 'petstore.db') });
   });
 });

@@ -1,55 +1,36 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import Database from 'libsql';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
-import { RECORDS } from '../../../src/domains/index.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { Meter } from '../../../src/foundation/meter.ts';
 import type { EventType, StoredEvent } from '../../../src/store/events.ts';
-import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
+import type { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { eventLog } from '../../../src/store/sqlite/event-log.ts';
 import { LATEST, migrate } from '../../../src/store/sqlite/schema.ts';
-import {
-  openSqliteStore,
-  type SqliteOptions,
-  type SqliteStore,
-} from '../../../src/store/sqlite/sqlite-store.ts';
+import type { SqliteOptions, SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { useFolder } from './folder.ts';
 
 const HOUR = 3_600_000;
-let home: string;
+const folder = useFolder();
 let time = 0;
-let stores: SqliteStore[] = [];
-
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'petstore-events-'));
   time = Date.parse('2026-11-21T12:00:00Z');
-  stores = [];
-});
-afterEach(() => {
-  vi.useRealTimers();
-  for (const store of stores) store.close();
-  rmSync(home, { recursive: true });
 });
 
-const open = (more: Partial<SqliteOptions> = {}): SqliteStore => {
-  const file = join(home, 'petstore.db');
-  const store = openSqliteStore({
-    records: RECORDS,
-    file,
-    role: 'server',
-    now: () => time,
-    keepEvents: HOUR,
-    ...more,
-  });
-  stores.push(store);
-  return store;
+const open = (more: Partial<SqliteOptions> = {}): SqliteStore =>
+  folder.open({ now: () => time, keepEvents: HOUR, ...more });
+/** A log without a store. */
+const openLog = (prepare = (_db: SqliteConnection) => {}) => {
+  const db = folder.connect();
+  migrate(db);
+  prepare(db);
+  return { db, ...folder.closing(eventLog(db, () => time)) };
 };
 const reopen = (store: SqliteStore): SqliteStore => {
   store.close();
@@ -76,12 +57,7 @@ it('removes events after the retention period, but always keeps the latest one',
   await store.table(Category).insert({ name: 'D' });
   store = reopen(store);
   // A tool never removes events, whatever its retention period.
-  const file = join(home, 'petstore.db');
-  const tool = () => {
-    const opened = openSqliteStore({ records: RECORDS, file, role: 'tool', now: () => time, keepEvents: 0 });
-    stores.push(opened);
-    return opened;
-  };
+  const tool = () => open({ role: 'tool', keepEvents: 0 });
   expect([namesOf(tool()), namesOf(store)]).toEqual(Array(2).fill(['A', 'B', 'C', 'D']));
 
   time += HOUR / 2 + 1;
@@ -106,12 +82,10 @@ it('removes events after the retention period, but always keeps the latest one',
 
 it('removes a long log in batches with pauses, and checks again every 10 s', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const db = new SqliteConnection(join(home, 'log.db'), 10);
-  migrate(db);
-  const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 250)
-    insert into event_groups select i, 0, '[["category.deleted",0,{"id":"1"}]]' from n`;
-  db.run(rows, []);
-  const log = eventLog(db, () => time);
+  const { db, ...log } = openLog((db) =>
+    db.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 250)
+      insert into event_groups select i, 0, '[["category.deleted",0,{"id":"1"}]]' from n`),
+  );
   log.keep(HOUR);
   const rowCount = () => db.value('select count(*) from event_groups');
   const rowCountAfter = (milliseconds: number) => {
@@ -125,14 +99,11 @@ it('removes a long log in batches with pauses, and checks again every 10 s', asy
   await db.groupCommit(() => log.append('category.deleted', { id: '2' }));
   expect([rowCountAfter(9_999), rowCountAfter(1)]).toEqual([2, 1]);
   log.close();
-  db.close();
   expect(vi.getTimerCount()).toBe(0);
 });
 
 it('stores events committed together in few rows and pages through them from any position', async () => {
-  const db = new SqliteConnection(join(home, 'log.db'), 10);
-  migrate(db);
-  const { append, store, close } = eventLog(db, () => time);
+  const { db, append, store } = openLog();
   const groupSizes = [1, 2, 31, 32, 33, 70, 1];
   let written = 0;
   for (const count of groupSizes)
@@ -151,15 +122,13 @@ it('stores events committed together in few rows and pages through them from any
       expect(page.events).toEqual(events.slice(i + 1, i + 1 + limit));
       expect(page.atEnd).toBe(i + 1 + limit >= written);
     }
-  close();
-  const reopened = eventLog(db, () => time);
+  const reopened = folder.closing(eventLog(db, () => time));
   expect(reopened.store.eventPage({ after: next, limit: 1 })).toEqual({ events: [], next, atEnd: true });
-  reopened.close();
-  db.close();
 });
 
 it('keeps the events of schema version 2, which stored one per row', async () => {
-  const db = new SqliteConnection(join(home, 'petstore.db'), 10);
+  mkdirSync(dirname(folder.file));
+  const db = folder.connect(folder.file);
   migrate(db, 2);
   const events = ['A', 'B'].map((name, i) => ({
     type: 'category.created',
@@ -182,9 +151,7 @@ it('keeps the events of schema version 2, which stored one per row', async () =>
 });
 
 it('shows no event before its commit and none that was rolled back', async () => {
-  const db = new SqliteConnection(join(home, 'log.db'), 10);
-  migrate(db);
-  const log = eventLog(db, () => time);
+  const { db, ...log } = openLog();
   const received: string[] = [];
   log.store.followEvents({
     onEvents: (events) => {
@@ -230,28 +197,24 @@ it('shows no event before its commit and none that was rolled back', async () =>
     ['2', '4', '5', '7'],
     ['2', '4', '5', '7'],
   ]);
-  log.close();
-  db.close();
 });
 
 /** A log with these many rows of one event each; `rare` are `pet.deleted`, the others `order.deleted`. */
-function longLog(rows: number, rare: readonly number[]) {
-  const db = new SqliteConnection(join(home, 'log.db'), 10);
-  migrate(db);
-  db.exec(`
-    insert into event_groups
-      with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rows})
-      select i, 0, json_array(json_array(
-        case when i in (${rare}) then 'pet' else 'order' end || '.deleted', 0, json_object('id', cast(i as text))
-      )) from n;
-    insert into event_types select distinct value ->> 0, first / 64 from event_groups, json_each(events);
-  `);
-  return { db, ...eventLog(db, () => time) };
-}
+const longLog = (rows: number, rare: readonly number[]) =>
+  openLog((db) =>
+    db.exec(`
+      insert into event_groups
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rows})
+        select i, 0, json_array(json_array(
+          case when i in (${rare}) then 'pet' else 'order' end || '.deleted', 0, json_object('id', cast(i as text))
+        )) from n;
+      insert into event_types select distinct value ->> 0, first / 64 from event_groups, json_each(events);
+    `),
+  );
 
 it('finds events of a rare type without reading the others, and forgets those removed', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const { db, store, keep, append, close } = longLog(100_000, [60_000, 99_000]);
+  const { db, store, keep, append } = longLog(100_000, [60_000, 99_000]);
   const get = vi.spyOn(db, 'get');
   const idsOf = (types: EventType[], after?: string, limit = 5) => {
     const page = store.eventPage({ types, limit, ...(after !== undefined && { after }) });
@@ -276,17 +239,13 @@ it('finds events of a rare type without reading the others, and forgets those re
   vi.advanceTimersByTime(60_000);
   expect(db.value('select count(*) from event_groups')).toBe(1);
   expect(db.value('select group_concat(type) from event_types')).toBe('order.deleted,pet.deleted');
-  close();
-  db.close();
 });
 
 it.each([
   ['1,000 events', 3_000, '', 1_000],
   ['256,000 characters', 500, 'x'.repeat(2_000), 125],
 ])('ends a page after examining about %s', async (_bound, count, description, most) => {
-  const db = new SqliteConnection(join(home, 'log.db'), 10);
-  migrate(db);
-  const { append, store, close } = eventLog(db, () => time);
+  const { db, append, store } = openLog();
   await db.groupCommit(() => {
     for (let i = 1; i <= count; i++) append('category.created', { id: String(i), name: 'N', description });
   });
@@ -304,12 +263,10 @@ it.each([
     expect(size).toBeGreaterThan(most / 2);
     expect(size).toBeLessThan(most + 128);
   }
-  close();
-  db.close();
 });
 
 it('draws what a page examines on what was paid for, which later pages do not have', () => {
-  const { db, store, close } = longLog(5_000, []);
+  const { store } = longLog(5_000, []);
   const meter = new Meter(2);
   const sizes: number[] = [];
   for (let after: string | undefined; sizes.length < 4; ) {
@@ -322,8 +279,6 @@ it('draws what a page examines on what was paid for, which later pages do not ha
   // A page examines at most what a unit buys, and nothing if nothing is left.
   for (const size of sizes.slice(0, 2)) expect(Math.abs(size - 1_000)).toBeLessThan(20);
   for (const size of sizes.slice(2)) expect(size).toBe(0);
-  close();
-  db.close();
 });
 
 it('refuses any position except its own ids', async () => {
@@ -341,24 +296,16 @@ it('refuses any position except its own ids', async () => {
 });
 
 it('continues its numbering after all events were removed', async () => {
-  const db = new SqliteConnection(join(home, 'log.db'), 10);
-  migrate(db);
-  db.exec('update event_log set removed = 5');
-  const log = eventLog(db, () => time);
+  const { db, ...log } = openLog((db) => db.exec('update event_log set removed = 5'));
   await db.groupCommit(() => log.append('category.deleted', { id: '1' }));
   expect(log.store.eventPage({ limit: 1 }).next).toMatch(/-6$/);
-  log.close();
-  db.close();
 });
 
 it('refuses a position from another data file', async () => {
   const store = open();
   await store.table(Category).insert({ name: 'A' });
   const { next } = store.eventPage({ limit: 1 });
-  store.close();
-  rmSync(home, { recursive: true });
-  mkdirSync(home);
-  const other = open();
+  const other = open({ file: join(folder.home, 'other.db') });
   await other.table(Category).insert({ name: 'B' });
   expect(codeOf(() => other.eventPage({ after: next, limit: 1 }))).toBe('VALIDATION_FAILED');
 });
@@ -367,7 +314,7 @@ const KILL_ROUNDS = Number(process.env.KILL_ROUNDS ?? 1);
 
 it('keeps each acknowledged write and exactly one event of it, whenever the process is killed', async () => {
   const script = fileURLToPath(new URL('endless-writer.ts', import.meta.url));
-  const file = join(home, 'petstore.db');
+  const { file } = folder;
   const acknowledged: string[] = [];
   for (let round = 0; round < KILL_ROUNDS; round++) {
     const writer = spawn(process.execPath, ['--import', 'tsx', script, file], {
@@ -412,7 +359,5 @@ it('keeps each acknowledged write and exactly one event of it, whenever the proc
       .items.map(({ id }) => id),
   );
   expect(stock).toEqual(stored.filter(({ quantity }) => quantity > 0).map(({ id }) => id));
-  const db = new Database(file);
-  expect(db.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
-  db.close();
+  expect(folder.outsider().pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
 }, 240_000);

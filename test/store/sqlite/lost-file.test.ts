@@ -1,32 +1,23 @@
-import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { RECORDS } from '../../../src/domains/index.ts';
+import { copyFileSync, renameSync, rmSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
 import { addSampleData } from '../../../src/sample.ts';
-import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { TestGateway } from '../../kit/gateway.ts';
+import { useFolder } from './folder.ts';
 
-let home: string;
-let file: string;
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'petstore-file-'));
-  file = join(home, 'petstore.db');
-});
-afterEach(() => rmSync(home, { recursive: true, force: true }));
+const folder = useFolder();
 
 describe('a data file lost while the server runs', () => {
   it.each<[how: string, change: () => void]>([
-    ['deleted', () => rmSync(file)],
+    ['deleted', () => rmSync(folder.file)],
     [
       'replaced',
       () => {
-        copyFileSync(file, `${file}.copy`);
-        renameSync(`${file}.copy`, file);
+        copyFileSync(folder.file, `${folder.file}.copy`);
+        renameSync(`${folder.file}.copy`, folder.file);
       },
     ],
   ])('makes writes and readiness fail with 503 once it is %s', async (_how, change) => {
-    const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
+    const store = folder.open();
     await addSampleData(store);
     const gateway = await TestGateway.start(store);
     const create = () => gateway.call('/categories', { method: 'POST', body: { name: 'Lions' } });
@@ -46,6 +37,5 @@ describe('a data file lost while the server runs', () => {
     expect((await gateway.call('/categories')).json).toHaveLength(5);
     expect(gateway.logs.join('')).toContain('was deleted or replaced');
     await gateway.close();
-    store.close();
   });
 });

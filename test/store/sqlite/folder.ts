@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'libsql';
+import { afterEach, beforeEach, vi } from 'vitest';
+import { RECORDS } from '../../../src/domains/index.ts';
+import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
+import { openSqliteStore, type SqliteOptions } from '../../../src/store/sqlite/sqlite-store.ts';
+
+/** A folder for each test of a file. What it opens in there is closed after it, and the folder is removed. */
+export function useFolder() {
+  let home = '';
+  const opened: { close(): unknown }[] = [];
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'petstore-sqlite-'));
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    for (const each of opened.splice(0)) each.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+  const closing = <T extends { close(): unknown }>(one: T): T => {
+    opened.push(one);
+    return one;
+  };
+  const fileOf = () => join(home, 'data', 'petstore.db');
+  return {
+    get home() {
+      return home;
+    },
+    get file() {
+      return fileOf();
+    },
+    /** Has something closed after the test. */
+    closing,
+    open: (options: Partial<SqliteOptions> = {}) =>
+      closing(
+        openSqliteStore({ records: RECORDS, file: fileOf(), role: 'server', busyTimeout: 10, ...options }),
+      ),
+    connect: (file = join(home, 'petstore.db')) => closing(new SqliteConnection(file, 10)),
+    /** Another program that uses the file of the store. */
+    outsider: () => closing(new Database(fileOf())),
+  };
+}
