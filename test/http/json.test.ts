@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { parse, stringify } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { asObject, parseJson } from '../../src/http/json.ts';
-import { cases } from '../kit/cases.ts';
+import { anyCharacter, cases } from '../kit/cases.ts';
 
 const read = (text: string) => parseJson(Buffer.from(text));
 
 describe('parseJson', () => {
   it('returns what JSON.parse does if that is exact', () => {
     fc.assert(
-      fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+      fc.property(fc.jsonValue({ stringUnit: anyCharacter }), (value) => {
         const text = JSON.stringify(value);
         // Skip integers that JSON.parse may round, and numbers with a fraction or exponent.
         fc.pre(!/\d[.eE]|\d{16}/.test(text.replace(/"(?:[^"\\]|\\.)*"/g, '')));

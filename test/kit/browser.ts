@@ -59,7 +59,7 @@ const shots = process.env.SCREENSHOTS;
 /** How long to wait for something to become visible. */
 const TIMEOUT = 15_000;
 
-export interface Look {
+export interface Opening {
   width?: number;
   scheme?: 'light' | 'dark';
   /** Set before the page loads, as an earlier page of the session would have done. */
@@ -170,7 +170,7 @@ export const REFUSED = /Failed to load resource: the server responded with a sta
 export interface BrowserKit {
   gateway: TestGateway;
   browser: Browser;
-  open(path: string, look?: Look): Promise<Tab>;
+  open(path: string, look?: Opening): Promise<Tab>;
 }
 
 /** The clock of this machine, which the browser shares. */
@@ -208,7 +208,7 @@ export async function openTab(
   browser: Browser,
   url: string,
   path: string,
-  { width = 1280, scheme = 'light', key }: Look = {},
+  { width = 1280, scheme = 'light', key }: Opening = {},
 ): Promise<Tab> {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
   if (key !== undefined) {
@@ -301,30 +301,41 @@ export async function expectSkipLink({ page }: Tab): Promise<void> {
   expect(await page.locator('#main').count()).toBe(1);
 }
 
-/** Widths of a phone, a laptop and a large screen. Light and dark, by the system and by the page's own choice. */
-const ALL_LOOKS = [
+/** The ways to look at a page: widths of a phone, a laptop and a large screen; light and dark by the system and by choice. */
+const LAPTOP = { width: 1280, system: 'light', choice: 'dark' } as const;
+export const PHONE = { width: 390, system: 'dark', choice: 'light' } as const;
+const OTHERS = [
   { width: 1280, system: 'light', choice: 'system' },
-  { width: 1280, system: 'light', choice: 'dark' },
   { width: 390, system: 'dark', choice: 'system' },
-  { width: 390, system: 'dark', choice: 'light' },
   { width: 1920, system: 'dark', choice: 'system' },
   { width: 1920, system: 'light', choice: 'system' },
 ] as const;
+type Look = (typeof OTHERS)[number] | typeof LAPTOP | typeof PHONE;
 
-/** The ways to look at a page: all of them at length, else the dark laptop and the light phone. */
-const LOOKS = atLength ? ALL_LOOKS : [ALL_LOOKS[1], ALL_LOOKS[3]];
+/** All of them at length, else the dark laptop and the light phone. */
+export const LOOKS: readonly [Look, ...Look[]] = [LAPTOP, PHONE, ...(atLength ? OTHERS : [])];
 
-/** Looks at an open page in every way: nothing serious is found and nothing is wider than the window. */
-export async function expectAccessible(tab: Tab, name: string, except?: string): Promise<void> {
-  const { page } = tab;
-  for (const { width, system, choice } of LOOKS) {
-    await page.setViewportSize({ width, height: 900 });
-    await page.emulateMedia({ colorScheme: system });
-    await page.locator('#theme').selectOption(choice);
+/** Shows an open page in this way. */
+export async function takeOn({ page }: Tab, { width, system, choice }: Look): Promise<void> {
+  await page.setViewportSize({ width, height: 900 });
+  await page.emulateMedia({ colorScheme: system });
+  await page.locator('#theme').selectOption(choice);
+}
+
+/** Looks at an open page in these ways: nothing serious is found and nothing is wider than the window. */
+export async function expectAccessible(
+  tab: Tab,
+  name: string,
+  except?: string,
+  looks = LOOKS,
+): Promise<void> {
+  for (const one of looks) {
+    await takeOn(tab, one);
+    const { width, system, choice } = one;
     const look = `${name}, ${width} px, ${system} system, ${choice} chosen`;
     // Editors colour their text anew a moment after the theme changes.
     await expect.poll(() => violationsOf(tab, except), { message: look }).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth), look).toBe(width);
+    expect(await tab.page.evaluate(() => document.documentElement.scrollWidth), look).toBe(width);
     await tab.picture(look.replaceAll(/,? /g, '-'));
   }
 }

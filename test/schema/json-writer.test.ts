@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonOf, listOf, objectOf, writeAny, writeBare, writeString } from '../../src/schema/json-writer.ts';
+import { anyCharacter } from '../kit/cases.ts';
 
-const texts = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.string());
+const texts = fc.oneof(fc.string({ unit: anyCharacter }), fc.string({ unit: 'grapheme' }), fc.string());
 
 describe('jsonOf', () => {
   it('equals JSON.stringify for text of any kind and length', () => {

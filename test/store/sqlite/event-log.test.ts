@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { beforeEach, expect, it, vi } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Order } from '../../../src/domains/order/order.ts';
@@ -313,11 +312,10 @@ it('refuses a position from another data file', async () => {
 const KILL_ROUNDS = Number(process.env.KILL_ROUNDS ?? 1);
 
 it('keeps each acknowledged write and exactly one event of it, whenever the process is killed', async () => {
-  const script = fileURLToPath(new URL('endless-writer.ts', import.meta.url));
   const { file } = folder;
   const acknowledged: string[] = [];
   for (let round = 0; round < KILL_ROUNDS; round++) {
-    const writer = spawn(process.execPath, ['--import', 'tsx', script, file], {
+    const writer = spawn(process.execPath, ['dist/test/endless-writer.js', file], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const exited = once(writer, 'exit');

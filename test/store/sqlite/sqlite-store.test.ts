@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { copyFileSync, linkSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { RECORDS } from '../../../src/domains/index.ts';
@@ -55,8 +54,7 @@ describe('the data file', () => {
 
   /** Serves files in another process, one after the other from a time on. @returns what it printed for each */
   const serve = async (paths: readonly string[], start = 0): Promise<string[]> => {
-    const program = fileURLToPath(new URL('one-server.ts', import.meta.url));
-    const child = spawn(process.execPath, ['--import', 'tsx', program, String(start), ...paths], {
+    const child = spawn(process.execPath, ['dist/test/one-server.js', String(start), ...paths], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     const lines: string[] = [];

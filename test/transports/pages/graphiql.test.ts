@@ -276,6 +276,8 @@ withBrowser('GraphiQL', (kit) => {
     }
     await tab.write('{ pet(id: 7) { category { name } } }');
     await tab.see('It omits nested data (category)', '.rest-equivalent p');
+    const reference = page.getByRole('link', { name: 'getPet in the REST docs' });
+    expect(await reference.getAttribute('href')).toBe('/docs#tag/Pets/getPet');
     await tab.write('{ pets(last: 5) { nodes { id } } }');
     await tab.see('It omits the argument last', '.rest-equivalent p');
     await tab.write('{ a: pet(id: 7) { name } b: pet(id: 8) { name } }');
