@@ -187,7 +187,7 @@ describe.each(pairs)('moving from %s to %s', (from, to) => {
   });
 });
 
-describe.each(Object.entries(engines))('an import to %s', (_name, newStore) => {
+describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
   let directory: string;
   let key: string;
   beforeAll(async () => {
@@ -200,7 +200,7 @@ describe.each(Object.entries(engines))('an import to %s', (_name, newStore) => {
     timeout: 120_000,
   }, async () => {
     const target = newStore();
-    for (const writes of [1, 2, 3]) {
+    for (const writes of name === 'sqlite' ? [1, 2, 3] : [2]) {
       const interrupted = use(target, 'import', (dump) => {
         let left = writes;
         const add: Dump['add'] = (...args) => {

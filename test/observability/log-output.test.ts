@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -27,9 +27,11 @@ const start = async (options: StartOptions) => {
   server = await startServer({ DATA_FILE: join(home, 'petstore.db') }, options);
 };
 
+const agent = new Agent({ keepAlive: true });
+
 const get = (path: string): Promise<{ status: number; text: string }> =>
   new Promise((resolve, reject) => {
-    const sent = request(server.url + path, { agent: false }, (response) => {
+    const sent = request(server.url + path, { agent }, (response) => {
       let text = '';
       response.on('data', (chunk) => {
         text += chunk;

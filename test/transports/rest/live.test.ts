@@ -15,7 +15,7 @@ interface Written {
 }
 
 onEachEngine('the event log under load', (kit, engine) => {
-  const writes = engine.name === 'sqlite' ? cases(6, 40) : cases(4, 8);
+  const writes = engine.name === 'sqlite' ? cases(6, 40) : cases(2, 8);
 
   /** Reads the stream until `enough` and to the end of the log, reconnecting at random moments. */
   async function readReconnecting(after: string, enough: () => boolean) {
