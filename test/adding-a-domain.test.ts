@@ -87,7 +87,7 @@ beforeAll(async () => {
     const path = join(home, file);
     writeFileSync(path, hunks.reduce(patched, readFileSync(path, 'utf8')));
   }
-  [compilerOutput] = await Promise.all([run('typescript/bin/tsc'), bundlePrograms(home)]);
+  [compilerOutput] = await Promise.all([run('typescript/bin/tsc', '--singleThreaded'), bundlePrograms(home)]);
 }, 120_000);
 
 afterAll(() => rmSync(home, { recursive: true }));

@@ -34,9 +34,9 @@ it('limits heap growth over hundreds of different documents', () => {
   };
   for (let n = 0; n < 100; n++) prepare(n);
   const before = heap();
-  for (let n = 100; n < cases(450, 4_000); n++) prepare(n);
+  for (let n = 100; n < cases(350, 4_000); n++) prepare(n);
   // Without limits, a document keeps 85 kB.
-  expect(heap() - before).toBeLessThan(cases(20, 60));
+  expect(heap() - before).toBeLessThan(cases(15, 60));
 }, 120_000);
 
 it('keeps nothing of refused documents', () => {

@@ -48,16 +48,19 @@ withBrowser('the landing page with a development key', (kit) => {
 
     const order = page.getByRole('link', { name: 'Order a pet in the REST docs' });
     const toOrder = await order.getAttribute('href');
+    expect(toOrder).toMatch(/^\/docs#tag\/.*createOrder/);
     await page.getByRole('link', { name: 'Open GraphiQL' }).click();
     await tab.see('Costs 1 unit', '.cost-strip');
     await tab.run();
     await tab.see('Loyal, loud and always hungry', '.result-window');
 
-    await page.goto(gateway.url + toOrder);
-    const create = page.locator('section[id$="/createOrder"]');
-    await create.getByRole('button', { name: 'Test Request' }).click({ timeout: 15_000 });
-    await page.getByRole('button', { name: /^Send/ }).first().click({ timeout: 15_000 });
-    await tab.see('"complete": false', '[aria-label="Response body"]');
+    if (process.env.AT_LENGTH === '1') {
+      await page.goto(gateway.url + toOrder);
+      const create = page.locator('section[id$="/createOrder"]');
+      await create.getByRole('button', { name: 'Test Request' }).click({ timeout: 15_000 });
+      await page.getByRole('button', { name: /^Send/ }).first().click({ timeout: 15_000 });
+      await tab.see('"complete": false', '[aria-label="Response body"]');
+    }
     await tab.leave('landing-tried');
   }, 90_000);
 });
