@@ -226,7 +226,7 @@ export type OnMigrated = (versions: { from: number; to: number }) => void;
 
 /**
  * The store port: what the gateway needs of a database, in domain terms. MongoDB (`store/mongo`) and embedded
- * SQLite (`store/sqlite`) implement it, and `test/store/contract.test.ts` tests both.
+ * SQLite (`store/sqlite`) implement it, and `test/store/{model,contract}.test.ts` test both.
  *
  * Every method may return synchronously, as the embedded engine does, or a promise. Errors for clients are
  * thrown as AppError, and `UNAVAILABLE` means the database cannot be reached. If an operation has several
