@@ -60,7 +60,7 @@ function describe({ basePath, origin = '', lifecycle }: Deployment, routes: read
     servers: [{ url: origin + basePath || '/', description: 'This gateway' }],
     tags: RESOURCES.flatMap(({ tags = {} }) =>
       Object.entries(tags).map(([name, description]) => ({ name, description })),
-    ),
+    ).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     security: [{ ApiKey: [] }, { BearerKey: [] }],
     paths,
     components: {
