@@ -29,7 +29,7 @@ export async function openProxy(database: string, altered = (bytes: Buffer): Buf
       sockets.delete(socket);
       peer.destroy();
     });
-    socket.on('data', (bytes) => {
+    socket.on('data', (bytes: Buffer) => {
       if (!frozen) peer.write(forwarded(bytes));
     });
   }
