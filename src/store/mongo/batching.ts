@@ -32,6 +32,16 @@ export function batch<A, R>(
   return (one) => loader.load(one);
 }
 
+/** Calls that wait for the command under way. */
+interface Queue<A, R> {
+  calls: Call<A, R>[];
+  /** When that command was sent, in terms of `performance.now()`. */
+  sentAt: number;
+}
+
+/** How long a command may hold up those behind it, in milliseconds: longer than any call waits for it. */
+const LONGEST_COMMAND = 10_000;
+
 /**
  * Runs at most one command per name at a time. Calls that arrive meanwhile are gathered for the next one, as are
  * those of one turn of the event loop.
@@ -41,11 +51,13 @@ export function batch<A, R>(
 export function gather<A, R>(
   run: (name: string, all: readonly A[]) => Promise<readonly R[]>,
 ): (name: string, one: A) => Promise<R> {
-  const waiting = new Map<string, Call<A, R>[]>();
+  const waiting = new Map<string, Queue<A, R>>();
 
-  async function serve(name: string, calls: Call<A, R>[]): Promise<void> {
+  async function serve(name: string, queue: Queue<A, R>): Promise<void> {
+    const { calls } = queue;
     while (calls.length > 0) {
       const served = calls.splice(0);
+      queue.sentAt = performance.now();
       try {
         const results = await run(
           name,
@@ -58,19 +70,20 @@ export function gather<A, R>(
         for (const { reject } of [...served, ...calls.splice(0)]) reject(error);
       }
     }
-    waiting.delete(name);
+    if (waiting.get(name) === queue) waiting.delete(name);
   }
 
   return (name, one) =>
     new Promise((resolve, reject) => {
-      let calls = waiting.get(name);
-      if (!calls) {
-        const first: Call<A, R>[] = [];
-        waiting.set(name, first);
-        setImmediate(() => void serve(name, first));
-        calls = first;
+      let queue = waiting.get(name);
+      // The driver (7.8) never settles a command whose connection ends while it is being sent.
+      if (!queue || performance.now() - queue.sentAt > LONGEST_COMMAND) {
+        const opened: Queue<A, R> = { calls: [], sentAt: performance.now() };
+        waiting.set(name, opened);
+        setImmediate(() => void serve(name, opened));
+        queue = opened;
       }
-      calls.push({ one, resolve, reject });
+      queue.calls.push({ one, resolve, reject });
     });
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { batch, limitConcurrency, singleFlight } from '../../../src/store/mongo/batching.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -57,6 +57,36 @@ describe('singleFlight', () => {
     expect(await Promise.all([first, ...later])).toEqual([1, 2, 2]);
     expect(await count('n', read)).toBe(2);
     expect(most).toBe(1);
+  });
+
+  it('is held up for ten seconds at most by a read that never ends', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      const read = singleFlight<number>();
+      const outcomes: string[] = [];
+      const note = (name: string, value: Promise<number>) => void value.then(() => outcomes.push(name));
+      note(
+        'lost',
+        read('n', () => new Promise(() => {})),
+      );
+      await turn();
+      vi.advanceTimersByTime(10_000);
+      note(
+        'behind it',
+        read('n', async () => 1),
+      );
+      await turn();
+      vi.advanceTimersByTime(1);
+      note(
+        'later',
+        read('n', async () => 2),
+      );
+      await turn();
+      await turn();
+      expect(outcomes).toEqual(['later']);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('continues after a failure', async () => {
