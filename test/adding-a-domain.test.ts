@@ -291,7 +291,7 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
     const petId = await newPet();
     const statuses = await Promise.all(Array.from({ length: 5 }, (_, i) => book(petId, `V${i}`)));
     expect(statuses.map(({ status }) => status).toSorted()).toEqual([201, 409, 409, 409, 409]);
-    const message = 'There is already an appointment with this petId, time.';
+    const message = 'There is already an appointment with this petId and time.';
     const taken = { code: 'CONFLICT', message, status: 409 };
     expect((await book(petId, 'A', '2026-12-01T10:30:00+01:00')).json).toEqual(taken);
     const { id } = (await book(petId, 'A', LATER)).json;
@@ -367,9 +367,13 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
     expect(components.schemas.Appointment.properties).toMatchObject({
       time: { type: 'string', format: 'date-time' },
     });
-    expect(paths['/pets/{petId}'].delete.description).toContain(
-      'Refused while the pet has booked appointments or incomplete orders.',
+    expect(paths['/pets/{petId}'].delete.description).toMatch(
+      /Refused while the pet has .*booked appointments/,
     );
+    expect(paths['/appointments'].post.description).toContain(
+      'Refused while another appointment has the same petId and time.',
+    );
+    expect(components.parameters['query.Appointment.status'].schema.items.$ref).toMatch(/AppointmentStatus$/);
     expect(components.schemas.EventType.enum).toContain('appointment.updated');
     const { oneOf } = components.schemas.Event.properties.data;
     expect(oneOf).toContainEqual({ $ref: '#/components/schemas/Appointment' });

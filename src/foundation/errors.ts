@@ -153,7 +153,7 @@ export const unlistedIssues = (count: number) => `and ${count.toLocaleString('en
 const truncate = (text: string, max: number): string =>
   text.length <= max ? text : `${text.slice(0, max - 1)}…`;
 
-/** Cuts what a message of graphql-js repeats of a request: names and values in quotes, and values as text. */
+/** Cuts what a message repeats of a request: names and values in quotes, and values as text. */
 export const clipped = (message: string): string =>
   truncate(
     message.replace(/"[^"]{101,}"/g, (quoted) => `"${truncate(quoted.slice(1, -1), 100)}"`),
@@ -168,7 +168,7 @@ export const clipped = (message: string): string =>
 export function validationFailed(issues: readonly Issue[], count = issues.length): AppError {
   const named = issues
     .slice(0, MAX_LISTED_ISSUES)
-    .map(({ path, message }) => ({ path: truncate(path, 100), message: truncate(message, 200) }));
+    .map(({ path, message }) => ({ path: truncate(path, 100), message: clipped(message) }));
   const texts = named.map(({ path, message }) => `${path}: ${message}`);
   if (count > named.length) texts.push(unlistedIssues(count - named.length));
   return new AppError('VALIDATION_FAILED', `${texts.join('; ')}.`, { fields: named });

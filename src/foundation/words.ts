@@ -1,5 +1,9 @@
 /** The same text with a capital at its beginning. */
 export const capitalised = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
 
+/** `pets`, `pets or orders`, `pets, orders or events` */
+export const listed = (words: readonly string[], conjunction: 'and' | 'or'): string =>
+  words.join(', ').replace(/, ([^,]*)$/, ` ${conjunction} $1`);
+
 /** `a pet`, `an order` */
 export const indefinite = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;

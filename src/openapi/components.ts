@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { JsonSchema } from '../foundation/fields.ts';
 
 const KINDS = ['schemas', 'parameters', 'headers', 'responses'] as const;
@@ -8,14 +9,18 @@ export class Components {
   readonly #parts = new Map<ComponentKind, Map<string, JsonSchema>>(KINDS.map((kind) => [kind, new Map()]));
 
   /**
-   * Adds a component unless one of that name exists.
+   * Adds a component unless it exists.
    *
-   * @param part the component, or a function that creates it
+   * @param part the component, or a function that creates it unless there is one of that name
    * @returns a reference to it
+   * @throws Error if there is another one of that name
    */
   add(kind: ComponentKind, name: string, part: JsonSchema | (() => JsonSchema)): JsonSchema {
     const parts = this.#parts.get(kind)!;
-    if (!parts.has(name)) parts.set(name, typeof part === 'function' ? part() : part);
+    const known = parts.get(name);
+    if (known === undefined) parts.set(name, typeof part === 'function' ? part() : part);
+    else if (typeof part !== 'function' && !isDeepStrictEqual(part, known))
+      throw new Error(`Two of the ${kind} are called ${name}`);
     return refTo(kind, name);
   }
 

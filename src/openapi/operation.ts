@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../foundation/fields.ts';
-import { deletionDescription } from '../schema/domain.ts';
+import { deletionDescription, uniquenessDescription } from '../schema/domain.ts';
 import type { Lifecycle } from '../schema/lifecycle.ts';
 import {
   acceptsIdempotencyKey,
@@ -97,9 +97,10 @@ const BY_STABILITY: Record<Stability, string | undefined> = {
   experimental: '**Experimental**: may change or disappear at any time.',
 };
 
-const deletionDescriptionOf = ({ kind }: Route): string | undefined => {
-  const record = recordOfKind(kind);
-  return record && deletionDescription(record);
+/** What the record's references and uniqueness refuse. */
+const refusalsOf = ({ method, kind }: Route): string | undefined => {
+  const record = method === 'GET' ? undefined : recordOfKind(kind);
+  return record && (method === 'DELETE' ? deletionDescription : uniquenessDescription)(record);
 };
 
 function descriptionOf(route: Route, dates: Dates): string {
@@ -110,7 +111,7 @@ function descriptionOf(route: Route, dates: Dates): string {
     description,
     method === 'GET' && list !== 'log' && (list === 'pages' ? LIST : READ),
     isExportable(route) && EXPORT,
-    method === 'DELETE' && deletionDescriptionOf(route),
+    refusalsOf(route),
     ...BY_METHOD[method],
     describeRepeatable(route),
     BY_STABILITY[stability],

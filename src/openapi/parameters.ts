@@ -1,13 +1,12 @@
 import { INT64_SCHEMA, type JsonSchema } from '../foundation/fields.ts';
 import type { QueryParameter } from '../schema/parameter.ts';
 import type { Method, Route } from '../schema/route.ts';
+import { schemaNameOf } from '../schema/shape.ts';
 import type { Components } from './components.ts';
 
 /** The path, query and header parameters of an operation. */
-export function describeParameters(
-  { method, kind, pathParameter, pathValue, query = [] }: Route,
-  components: Components,
-) {
+export function describeParameters(route: Route, components: Components) {
+  const { method, kind, pathParameter, pathValue } = route;
   const parameters: JsonSchema[] = [];
   if (pathParameter !== undefined) {
     parameters.push(
@@ -21,20 +20,20 @@ export function describeParameters(
       }),
     );
   }
-  parameters.push(...describeQueryParameters(query, components));
+  parameters.push(...describeQueryParameters(route, components));
   for (const header of REQUEST_HEADERS[method])
     parameters.push(components.add('parameters', header.name, header));
   return parameters;
 }
 
 export const describeQueryParameters = (
-  query: readonly QueryParameter[],
+  { query = [], shape }: Pick<Route, 'query' | 'shape'>,
   components: Components,
 ): JsonSchema[] =>
-  query.map((parameter) => components.add('parameters', keyOf(parameter), describeQuery(parameter)));
-
-const keyOf = ({ name, key }: QueryParameter): string =>
-  key === undefined ? `query.${name}` : `query.${key}.${name}`;
+  query.map((parameter) => {
+    const path = ['query', ...(parameter.shared ? [] : [schemaNameOf(shape!)]), parameter.name];
+    return components.add('parameters', path.join('.'), describeQuery(parameter));
+  });
 
 const describeQuery = ({ name, description, schema, repeatable }: QueryParameter): JsonSchema => ({
   name,

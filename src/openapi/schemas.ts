@@ -26,7 +26,7 @@ export function addShape(components: Components, shape: Shape): void {
   if (listName === undefined) return;
   components.add('schemas', listName, {
     type: 'array',
-    description: listDescription ?? 'A page of records, ordered by id.',
+    description: listDescription ?? 'A page of records, by default ordered by id.',
     maxItems: MAX_PAGE_SIZE,
     items: refTo('schemas', name),
   });

@@ -16,7 +16,7 @@ const LAST_EVENT_ID = {
 
 /** Describes an operation with server-sent events, which OpenAPI 3.0 can only represent as text. */
 export function describeStream(stream: Stream, components: Components): JsonSchema {
-  const { operationId, tag, stability, summary, description, query = [], shape, errors = [] } = stream;
+  const { operationId, tag, stability, summary, description, shape, errors = [] } = stream;
   const { type, id } = shape.example as Record<string, string>;
   return {
     operationId,
@@ -25,7 +25,7 @@ export function describeStream(stream: Stream, components: Components): JsonSche
     description,
     'x-stability': stability,
     parameters: [
-      ...describeQueryParameters(query, components),
+      ...describeQueryParameters(stream, components),
       components.add('parameters', LAST_EVENT_ID.name, LAST_EVENT_ID),
     ],
     responses: {

@@ -1,6 +1,6 @@
 import type { ObjectRef } from '@pothos/core';
 import { type AnyRecord, holdersName, holdersOf, type NewOf } from '../foundation/record.ts';
-import { capitalised, indefinite } from '../foundation/words.ts';
+import { capitalised, indefinite, listed } from '../foundation/words.ts';
 import { type EventType, eventTypesOf } from '../store/events.ts';
 import type { builder } from './builder.ts';
 import type { Resource } from './route.ts';
@@ -56,5 +56,9 @@ export function eventsOf(
 /** What holds off the deletion of a record, for descriptions; empty if nothing does. */
 export const deletionDescription = (record: AnyRecord): string => {
   const names = holdersOf(record).map(holdersName);
-  return names.length > 0 ? `Refused while the ${record.kind} has ${names.join(' or ')}.` : '';
+  return names.length > 0 ? `Refused while the ${record.kind} has ${listed(names, 'or')}.` : '';
 };
+
+/** What no two of a kind of record have in common, for descriptions; empty if there is nothing. */
+export const uniquenessDescription = ({ kind, unique }: AnyRecord): string =>
+  unique.map((fields) => `Refused while another ${kind} has the same ${listed(fields, 'and')}.`).join(' ');

@@ -23,8 +23,8 @@ export interface QueryParameter {
   name: string;
   /** The GraphQL type of its variable, where the document is derived from the parameters. */
   type?: string;
-  /** Distinguishes its description from others with the same name. */
-  key?: string;
+  /** Whether it is the same for every kind of record. */
+  shared?: true;
   description: string;
   /** Whether it may be given several times, perhaps only with distinct values. */
   repeatable?: true | 'distinct';
@@ -80,6 +80,7 @@ export const booleanParameter = (name: string, description: string): QueryParame
 export const limit: QueryParameter = {
   name: 'limit',
   type: 'Int',
+  shared: true,
   description: 'Maximum number of items.',
   schema: {
     type: 'integer',
@@ -106,7 +107,6 @@ export function listParameters(record: AnyRecord, view?: string): readonly Query
   const sort: QueryParameter = {
     name: 'sort',
     type: `${view === undefined ? record.type : capitalised(view)}Sort`,
-    key: view ?? record.kind,
     description:
       'The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.',
     schema: { type: 'string', enum: sorts, default: DEFAULT_SORT.name },
@@ -123,6 +123,7 @@ export function listParameters(record: AnyRecord, view?: string): readonly Query
   const after: QueryParameter = {
     name: 'after',
     type: 'String',
+    shared: true,
     description:
       'The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page.',
     // Not int64 or text: generated clients in Go cannot send a value of either type.
@@ -137,7 +138,6 @@ export function listParameters(record: AnyRecord, view?: string): readonly Query
     ([name, field]): QueryParameter => ({
       name,
       type: 'String',
-      key: record.kind,
       description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
       schema: field.inputSchema ?? field.schema,
       rule: `must have ${field.limits}, without control characters`,

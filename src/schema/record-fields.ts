@@ -1,9 +1,12 @@
 import type { EnumRef, InputFieldBuilder, InputFieldMap, InputRef, ObjectRef } from '@pothos/core';
+import { notFound } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
+import { andThen } from '../foundation/maybe-promise.ts';
 import {
   type AnyRecord,
   type FieldNameOf,
+  type Fields,
   inputFields,
   type NewOf,
   newRules,
@@ -21,7 +24,7 @@ import {
   recordConnection,
 } from './connection.ts';
 import type { Context } from './context.ts';
-import { deletionDescription } from './domain.ts';
+import { deletionDescription, uniquenessDescription } from './domain.ts';
 import { changed, filterOf, given } from './fields.ts';
 import { checkedBy } from './input-rules.ts';
 import { sortArgument } from './sort.ts';
@@ -93,6 +96,39 @@ export const lookup = <R extends AnyRecord>(record: R, type: TypeOf<R>) => ({
   resolve: (_root: unknown, { id }: { id: Id }, { loaders }: Context) => loaders.record(record, id),
 });
 
+/**
+ * Options of the field with the record that another refers to. It is nullable where the reference may be absent or
+ * outlive what it refers to. Elsewhere it is NOT_FOUND if the child comes from an earlier read or a replayed call.
+ *
+ * @param field the reference
+ */
+export function parent<P extends AnyRecord>(
+  child: AnyRecord,
+  field: string,
+  parentRecord: P,
+  type: TypeOf<P>,
+  description: string,
+) {
+  const { presence, reference } = (child.fields as Fields)[field]!;
+  const nullable = presence === 'optional' || reference!.holds.where !== undefined;
+  return {
+    type,
+    description,
+    // For the resolver's type, which is the same for both.
+    nullable: nullable as true,
+    resolve(from: object, _args: object, { loaders }: Context) {
+      const id = (from as Readonly<Record<string, Id | undefined>>)[field];
+      if (id === undefined) return null;
+      const found = loaders.record(parentRecord, id);
+      return nullable ? found : andThen(found, (record) => record ?? gone(parentRecord, id));
+    },
+  };
+}
+
+const gone = ({ kind }: AnyRecord, id: Id): never => {
+  throw notFound(kind, id);
+};
+
 /** Options of the field that creates a record. @param more about it */
 export const creation = <R extends AnyRecord, T extends object>(
   record: R,
@@ -101,7 +137,7 @@ export const creation = <R extends AnyRecord, T extends object>(
   more = '',
 ) => ({
   type,
-  description: `Creates ${indefinite(record.kind)}.${more}`,
+  description: `Creates ${indefinite(record.kind)}.${more} ${uniquenessDescription(record)}`.trimEnd(),
   args: inputOf(input, `${capitalised(`the ${record.kind}`)}.`),
   resolve: write((tables, given: { input: object }) => tables.table(record).insert(given.input as NewOf<R>)),
 });
@@ -113,7 +149,7 @@ export const update = <R extends AnyRecord, T extends object>(
   input: InputRef<T>,
 ) => ({
   type,
-  description: `Updates ${indefinite(record.kind)}.`,
+  description: `Updates ${indefinite(record.kind)}. ${uniquenessDescription(record)}`.trimEnd(),
   args: { ...idOf(record), ...inputOf(input, 'The changes.') },
   resolve: write((tables, given: { id: Id; input: object }, context) =>
     tables.table(record).update(given.id, given.input as PatchOf<R>, unchanged(record.type, context)),

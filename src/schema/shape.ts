@@ -43,7 +43,7 @@ export interface Shape {
   name?: string;
   /** The name of the schema for a list of records, if there is one. */
   listName?: string;
-  /** By default that it is a page, ordered by id. */
+  /** By default that it is a page of records. */
   listDescription?: string;
   description: string;
   /** The first one is its id, which lists are ordered by and paths refer to. */

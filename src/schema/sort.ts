@@ -20,8 +20,8 @@ export interface Sort {
 }
 
 /** Options of a text in a filter that records are found by: how a field begins. */
-export const finder = (field: string) => ({
-  description: `Those whose ${field} begins with this, regardless of case and accents, 1 to 200 characters. They are ordered by ${field}.`,
+export const finder = (record: AnyRecord, field: string) => ({
+  description: `Those whose ${field} begins with this, regardless of case and accents, ${(record.fields as Fields)[field]!.limits}. They are ordered by ${field}.`,
 });
 
 const ID_SORTS: readonly Sort[] = [

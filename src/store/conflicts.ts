@@ -1,7 +1,7 @@
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { type AnyRecord, holdersName, type Referrer } from '../foundation/record.ts';
-import { capitalised, indefinite } from '../foundation/words.ts';
+import { capitalised, indefinite, listed } from '../foundation/words.ts';
 
 /** A deletion is held off by another record. */
 export const stillReferred = ({ kind }: AnyRecord, id: Id, holder: Referrer) =>
@@ -16,7 +16,7 @@ export const idTaken = ({ kind }: AnyRecord, id: Id) =>
 
 /** @param fields the fields whose values another record has */
 export const notUnique = ({ kind }: AnyRecord, fields: readonly string[]) =>
-  new AppError('CONFLICT', `There is already ${indefinite(kind)} with this ${fields.join(', ')}.`);
+  new AppError('CONFLICT', `There is already ${indefinite(kind)} with this ${listed(fields, 'and')}.`);
 
 export const idsExhausted = () => new AppError('CONFLICT', 'There are no ids left to assign.');
 

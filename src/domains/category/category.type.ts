@@ -33,7 +33,7 @@ const CategoryConnection = connectionOf(CategoryType);
 
 const CategoryFilterInput = builder.inputType('CategoryFilter', {
   description: 'Selects categories.',
-  fields: (t) => ({ name: t.string(finder('name')) }),
+  fields: (t) => ({ name: t.string(finder(Category, 'name')) }),
 });
 
 const CategorySort = builder.enumType('CategorySort', sortEnum(Category));

@@ -43,7 +43,6 @@ const Event: Shape = {
 
 const after: QueryParameter = {
   name: 'after',
-  key: 'event',
   description: 'Only events after this one.',
   schema: Event.fields.id!.schema,
   rule: 'must be the id of an event',

@@ -10,6 +10,7 @@ import {
   inputsOf,
   list,
   lookup,
+  parent,
   update,
 } from '../../schema/record-fields.ts';
 import { sortEnum } from '../../schema/sort.ts';
@@ -28,13 +29,15 @@ const OrderType = builder.objectRef<Order>(Order.type).implement({
     nodeId: t.id({ description: NODE_ID, resolve: nodeType(Order) }),
     id: t.exposeID('id', exposed(Order.id)),
     petId: t.exposeID('petId', exposed(fields.petId)),
-    pet: t.field({
-      type: PetType,
-      nullable: true,
-      description:
+    pet: t.field(
+      parent(
+        Order,
+        'petId',
+        Pet,
+        PetType,
         'The animal in this order; null if the order has none, or if it was deleted after the order was completed.',
-      resolve: ({ petId }, _args, { loaders }) => (petId === undefined ? null : loaders.record(Pet, petId)),
-    }),
+      ),
+    ),
     quantity: t.exposeInt('quantity', exposed(fields.quantity)),
     shipDate: t.expose('shipDate', { type: 'DateTime', ...exposed(fields.shipDate) }),
     complete: t.exposeBoolean('complete', exposed(fields.complete)),

@@ -1,6 +1,3 @@
-import { notFound } from '../../foundation/errors.ts';
-import type { Id } from '../../foundation/id.ts';
-import { andThen } from '../../foundation/maybe-promise.ts';
 import { builder } from '../../schema/builder.ts';
 import type { GivenFilter } from '../../schema/connection.ts';
 import { type Domain, eventsOf } from '../../schema/domain.ts';
@@ -14,6 +11,7 @@ import {
   inputsOf,
   list,
   lookup,
+  parent,
   update,
 } from '../../schema/record-fields.ts';
 import { finder, sortEnum } from '../../schema/sort.ts';
@@ -27,11 +25,6 @@ const { fields } = Pet;
 
 export const PetStatusType = builder.enumType(PetStatus.name, enumOf(PetStatus));
 
-/** A category in use cannot be deleted, but the pet may come from an earlier read or a replayed call. */
-const gone = (id: Id): never => {
-  throw notFound('category', id);
-};
-
 export const PetType = builder.objectRef<Pet>(Pet.type).implement({
   interfaces: [NodeInterface],
   description: Pet.description,
@@ -41,12 +34,9 @@ export const PetType = builder.objectRef<Pet>(Pet.type).implement({
     name: t.exposeString('name', exposed(fields.name)),
     status: t.expose('status', { type: PetStatusType, ...exposed(fields.status) }),
     categoryId: t.exposeID('categoryId', exposed(fields.categoryId)),
-    category: t.field({
-      type: CategoryType,
-      description: 'The category the animal belongs to.',
-      resolve: (pet, _args, { loaders }) =>
-        andThen(loaders.record(Category, pet.categoryId), (category) => category ?? gone(pet.categoryId)),
-    }),
+    category: t.field(
+      parent(Pet, 'categoryId', Category, CategoryType, 'The category the animal belongs to.'),
+    ),
   }),
 });
 
@@ -57,7 +47,7 @@ const PetFilterInput = builder.inputType('PetFilter', {
   fields: (t) => ({
     status: t.field({ type: [PetStatusType], description: 'Pets with any of these statuses.' }),
     categoryId: t.id({ description: 'Pets in this category.' }),
-    name: t.string(finder('name')),
+    name: t.string(finder(Pet, 'name')),
   }),
 });
 
