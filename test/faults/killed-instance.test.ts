@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
-import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
+import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { TestGateway } from '../kit/gateway.ts';
-import { dropDatabase, mongoUri } from '../kit/mongo.ts';
+import { mongoUri } from '../kit/mongo.ts';
 import { type ServerProcess, startServer } from '../kit/process.ts';
+import { newDatabase } from '../store/mongo/database.ts';
 
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? 1);
 const NO_LIMITS = { perMinute: 1_000_000, perDay: 1_000_000 };
@@ -16,24 +16,20 @@ const NO_LIMITS = { perMinute: 1_000_000, perDay: 1_000_000 };
 const SOON = 5_000;
 
 describe.runIf(process.env.TEST_MONGODB_URI)('killing an instance on MongoDB', () => {
-  const database = `killed-${randomUUID().slice(0, 8)}`;
-  const settings = () => ({ MONGODB_URI: mongoUri(database), LOG_LEVEL: 'error' });
+  const database = newDatabase();
+  const settings = () => ({ MONGODB_URI: mongoUri(database.name), LOG_LEVEL: 'error' });
   let survivor: TestGateway;
   let key: string;
   let victim: ServerProcess | undefined;
 
   beforeAll(async () => {
-    survivor = await TestGateway.start(
-      await openMongoStore({ records: RECORDS, uri: settings().MONGODB_URI }),
-    );
+    survivor = await TestGateway.start(await database.open());
     key = await survivor.newKey('enterprise', NO_LIMITS);
   });
   afterAll(async () => {
     victim?.child.kill('SIGKILL');
     await victim?.exited;
     await survivor.close();
-    await survivor.store.close();
-    await dropDatabase(database);
   });
 
   const create = async (url: string, path: string, body: object, headers = {}): Promise<number> => {
