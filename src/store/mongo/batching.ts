@@ -1,4 +1,8 @@
 import DataLoader from 'dataloader';
+import { unavailable } from '../../foundation/errors.ts';
+
+/** How long to wait for a command, in milliseconds. */
+const DEFAULT_TIMEOUT = 10_000;
 
 /** A call that waits for its result. */
 interface Call<A, R> {
@@ -32,36 +36,30 @@ export function batch<A, R>(
   return (one) => loader.load(one);
 }
 
-/** Calls that wait for the command under way. */
-interface Queue<A, R> {
-  calls: Call<A, R>[];
-  /** When that command was sent, in terms of `performance.now()`. */
-  sentAt: number;
-}
-
-/** How long a command may hold up those behind it, in milliseconds: longer than any call waits for it. */
-const LONGEST_COMMAND = 10_000;
-
 /**
  * Runs at most one command per name at a time. Calls that arrive meanwhile are gathered for the next one, as are
  * those of one turn of the event loop.
  *
  * @param run handles the calls of a name and returns the results in order
+ * @param timeoutMs after which it has failed, in milliseconds. Otherwise those behind a command would wait for good
+ *   if its connection ends while it is being sent: the driver (7.8) waits for `drain` of the destroyed socket
  */
 export function gather<A, R>(
   run: (name: string, all: readonly A[]) => Promise<readonly R[]>,
+  timeoutMs = DEFAULT_TIMEOUT,
 ): (name: string, one: A) => Promise<R> {
-  const waiting = new Map<string, Queue<A, R>>();
+  const waiting = new Map<string, Call<A, R>[]>();
 
-  async function serve(name: string, queue: Queue<A, R>): Promise<void> {
-    const { calls } = queue;
+  async function serve(name: string, calls: Call<A, R>[]): Promise<void> {
     while (calls.length > 0) {
       const served = calls.splice(0);
-      queue.sentAt = performance.now();
       try {
-        const results = await run(
-          name,
-          served.map(({ one }) => one),
+        const results = await within(
+          timeoutMs,
+          run(
+            name,
+            served.map(({ one }) => one),
+          ),
         );
         for (const [i, { resolve }] of served.entries()) resolve(results[i]!);
       } catch (error) {
@@ -70,21 +68,28 @@ export function gather<A, R>(
         for (const { reject } of [...served, ...calls.splice(0)]) reject(error);
       }
     }
-    if (waiting.get(name) === queue) waiting.delete(name);
+    waiting.delete(name);
   }
 
   return (name, one) =>
     new Promise((resolve, reject) => {
-      let queue = waiting.get(name);
-      // The driver (7.8) never settles a command whose connection ends while it is being sent.
-      if (!queue || performance.now() - queue.sentAt > LONGEST_COMMAND) {
-        const opened: Queue<A, R> = { calls: [], sentAt: performance.now() };
-        waiting.set(name, opened);
-        setImmediate(() => void serve(name, opened));
-        queue = opened;
+      let calls = waiting.get(name);
+      if (!calls) {
+        const first: Call<A, R>[] = [];
+        waiting.set(name, first);
+        setImmediate(() => void serve(name, first));
+        calls = first;
       }
-      queue.calls.push({ one, resolve, reject });
+      calls.push({ one, resolve, reject });
     });
+}
+
+function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = () => reject(unavailable(new Error(`No response within ${timeoutMs} ms.`)));
+    const timer = setTimeout(late, timeoutMs).unref();
+    void work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
 
 /**
@@ -107,7 +112,7 @@ export function limitConcurrency<R>(most: number): (ask: () => Promise<R>) => Pr
     if (running === most) await new Promise<void>((resolve) => waiting.push(resolve));
     else running++;
     try {
-      return await ask();
+      return await within(DEFAULT_TIMEOUT, ask());
     } finally {
       // Hand the slot to the caller that has waited longest.
       const next = waiting.shift();

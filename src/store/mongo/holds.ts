@@ -64,7 +64,10 @@ export type Holds = ReturnType<typeof createHolds>;
  * longer than the possible time from H to I. D carries a condition that makes the server refuse it before
  * `MARK_TTL` has passed. `test/store/mongo/holds.model.test.ts` explores all interleavings.
  */
-export function createHolds({ db, options }: Database, documents: ReturnType<typeof createHoldDocuments>) {
+export function createHolds(
+  { db, options, timeoutMs }: Database,
+  documents: ReturnType<typeof createHoldDocuments>,
+) {
   const instance = randomBytes(6).toString('hex');
   let acquired = 0;
   const newId = (): string => `${instance}${++acquired}`;
@@ -83,7 +86,7 @@ export function createHolds({ db, options }: Database, documents: ReturnType<typ
       .toArray();
     const present = new Set(parents.map(({ _id }) => _id));
     return keys.map((key) => present.has(key));
-  });
+  }, timeoutMs);
 
   /** H and V. */
   function acquire(name: string, kind: string, key: Key): Hold {

@@ -53,7 +53,7 @@ export type Ids = ReturnType<typeof createIds>;
  *
  * Where clients may choose ids, all that are or were in use are skipped, including those of deleted records.
  */
-export function createIds({ db, options }: Database, { plural: name, choosesId }: AnyRecord) {
+export function createIds({ db, options, timeoutMs }: Database, { plural: name, choosesId }: AnyRecord) {
   const counters = db.collection<CounterDocument>(countersCollection.name);
   const records = db.collection<{ _id: Key }>(name);
   const reservation = (key: Key): string => reservationOf(name, key);
@@ -76,7 +76,7 @@ export function createIds({ db, options }: Database, { plural: name, choosesId }
     const ids: (Key | null)[] = [];
     for (const _ of callers) ids.push(await take(1n));
     return ids;
-  });
+  }, timeoutMs);
 
   /** The last of the consecutive used ids starting at this one; undefined if this one is free. */
   async function endOfRun(key: Key): Promise<Key | undefined> {

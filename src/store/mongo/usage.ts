@@ -50,7 +50,7 @@ export function mongoUsage(database: Database) {
   /** Last known states. Guessing from them saves a read, since the update verifies the guess. */
   const refused = lruCache<UsageState>(MAX_CACHED);
 
-  const chargeTogether = gather(chargeBatch);
+  const chargeTogether = gather(chargeBatch, timeoutMs);
 
   /** @returns the results as if charged one after the other */
   async function chargeBatch(id: string, charges: readonly Charge[]): Promise<ChargeResult[]> {

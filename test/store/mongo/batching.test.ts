@@ -1,5 +1,5 @@
-import { describe, expect, it, vi } from 'vitest';
-import { batch, limitConcurrency, singleFlight } from '../../../src/store/mongo/batching.ts';
+import { describe, expect, it } from 'vitest';
+import { batch, gather, limitConcurrency, singleFlight } from '../../../src/store/mongo/batching.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -59,41 +59,24 @@ describe('singleFlight', () => {
     expect(most).toBe(1);
   });
 
-  it('is held up for ten seconds at most by a read that never ends', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] });
-    try {
-      const read = singleFlight<number>();
-      const outcomes: string[] = [];
-      const note = (name: string, value: Promise<number>) => void value.then(() => outcomes.push(name));
-      note(
-        'lost',
-        read('n', () => new Promise(() => {})),
-      );
-      await turn();
-      vi.advanceTimersByTime(10_000);
-      note(
-        'behind it',
-        read('n', async () => 1),
-      );
-      await turn();
-      vi.advanceTimersByTime(1);
-      note(
-        'later',
-        read('n', async () => 2),
-      );
-      await turn();
-      await turn();
-      expect(outcomes).toEqual(['later']);
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
   it('continues after a failure', async () => {
     const count = singleFlight<number>();
     const failed = count('n', () => Promise.reject(new Error('away')));
     await expect(failed).rejects.toThrow('away');
     expect(await count('n', async () => 7)).toBe(7);
+  });
+});
+
+describe('gather', () => {
+  it('does not wait forever for a command, nor do the calls after it', async () => {
+    let isLost = true;
+    const send = gather<number, number>(
+      (_name, all) => (isLost ? new Promise(() => {}) : Promise.resolve(all)),
+      20,
+    );
+    await expect(send('n', 1)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    isLost = false;
+    expect(await send('n', 2)).toBe(2);
   });
 });
 
