@@ -121,29 +121,6 @@ onEachEngine('mutations with several fields', (kit, engine) => {
     await expectNothingStored(first, before, { path: ['a'], extensions: { code: 'CONFLICT' } });
   });
 
-  it('sees its own earlier writes, which are gone after a rollback', async () => {
-    const { C } = await makeWorld(kit);
-    const id = String(10n ** 15n + BigInt(Math.floor(Math.random() * 1e9)));
-    const before = await stored();
-    await expectNothingStored(
-      await run(
-        `mutation { a: createOrder(input: {id: ${id}}) { id } b: updateOrder(id: ${id}, input: {complete: true}) { complete } c: createOrder(input: {id: ${id}}) { id } }`,
-      ),
-      before,
-      { path: ['c'], extensions: { code: 'CONFLICT' } },
-    );
-    const { a, b } = dataOf(
-      await run(
-        `mutation { a: createOrder(input: {id: ${id}}) { id complete } b: updateOrder(id: ${id}, input: {complete: true}) { complete } c: deleteOrder(id: ${id}) }`,
-      ),
-    );
-    expect([a, b]).toEqual([{ id, complete: false }, { complete: true }]);
-    expect(dataOf(await run(`{ order(id: ${id}) { id } category(id: ${C}) { name } }`))).toEqual({
-      order: null,
-      category: { name: 'Dogs' },
-    });
-  });
-
   it('replays the whole response for its Idempotency-Key, including errors and their paths', async () => {
     const { P, E } = await makeWorld(kit);
     const headers = { 'idempotency-key': randomUUID() };
@@ -201,28 +178,6 @@ onEachEngine('mutations with several fields', (kit, engine) => {
     await expectNothingStored(sent, before, { extensions: { code: 'PAYLOAD_TOO_LARGE', status: 413 } });
     dataOf(await run(text));
   });
-
-  it.runIf(engine.name === 'sqlite')(
-    'records an event for each write, and none if a field fails',
-    async () => {
-      const { E } = await makeWorld(kit);
-      const events = async () =>
-        dataOf(await run('{ events(first: 100) { nodes { type } } }')).events.nodes.map(
-          ({ type }: { type: string }) => type,
-        );
-      const before = await events();
-      await run(
-        `mutation { a: createPet(input: {name: "E", categoryId: ${E}}) { id } b: deleteOrder(id: 999999) }`,
-      );
-      expect(await events()).toEqual(before);
-      dataOf(
-        await run(
-          `mutation { a: createPet(input: {name: "E", categoryId: ${E}}) { id } b: createOrder(input: {}) { id } }`,
-        ),
-      );
-      expect(await events()).toEqual([...before, 'pet_created', 'order_created']);
-    },
-  );
 
   it('reads the payload of a field before a later field deletes what it shows', async () => {
     const { C } = dataOf(await run('mutation { C: createCategory(input: {name: "Brief"}) { id } }'));

@@ -260,12 +260,15 @@ export class Writer {
     return parts;
   }
 
-  /** One part, or the same fragment twice under different conditions. */
+  /** One part, or the same fragment twice under different conditions, or a list twice with different filters. */
   #parts(type: string, depth: number): (Field | Spread)[] {
     const part = this.#part(type, depth);
-    return 'fragment' in part && this.#of([true, false])
-      ? [part, { ...part, directives: this.#directives() }]
-      : [part];
+    if (this.#of([true, false])) return [part];
+    if ('fragment' in part) return [part, { ...part, directives: this.#directives() }];
+    const { filter, ...args } = part.args;
+    if (!filter || !part.type) return [part];
+    const other = this.#filter(part.type.replace('Connection', ''));
+    return [part, { ...part, key: `k${this.#keys++}`, args: { ...args, ...(other && { filter: other }) } }];
   }
 
   #part(type: string, depth: number): Field | Spread {
@@ -409,7 +412,7 @@ export class Writer {
   #size(type: string, { type: of }: Known): Value {
     if (this.#mayFail && this.#isSeldom()) return { literal: this.#of([0, 101, -1]) };
     const { sizes } = this.#choices;
-    if (of !== 'EventConnection' && this.#of([true, false, false])) {
+    if (of !== 'EventConnection' && this.#of([true, false])) {
       const fallback = { literal: this.#of([1, 2, 40]) };
       return this.#of([
         () => this.#variable('Int', [undefined, null, ...sizes], [1.5, 'x']),
@@ -484,7 +487,7 @@ export class Writer {
 
   #input(field: string): Value {
     const text = (): Value => {
-      const name = this.#of(['Rex', ' Bella ', 'Oscar', 'Ünal "1"']);
+      const name = this.#of(['Rex', ' Bella ', 'O"Hara', 'Ünal \\ 1']);
       if (this.#mayFail && this.#isSeldom()) return { literal: this.#of([' ', 'x'.repeat(201)]) };
       return this.#isSeldom() ? this.#variable('String!', [name], [null, 7]) : { literal: name };
     };
