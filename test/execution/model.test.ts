@@ -61,9 +61,11 @@ class Client implements Choices {
     const [first, second] = [...categories.keys()] as [string, string];
     for (let n = 0; n < most + 3; n++) {
       const status = (['sold', 'available', 'pending'] as const)[n % 3]!;
-      const pet = await store
-        .table(Pet)
-        .insert({ name: `"P${(n * 7) % 10}\\`, categoryId: n < most ? first : second, status });
+      const pet = await store.table(Pet).insert({
+        name: `${n % 2 === 0 ? '"' : '\\'}P${(n * 7) % 10}`,
+        categoryId: n < most ? first : second,
+        status,
+      });
       pets.set(pet.id, { ...pet });
       this.model.log('pet_created', pet.id);
     }
@@ -101,12 +103,15 @@ class Client implements Choices {
     const values = Object.fromEntries(variables.map(({ name, values }) => [name, values[0]]));
     const sent = await post(this.#kit.gateway, { query: text, variables: values });
     if (isRefused(sent, operation, 0)) return;
-    const assigned = (key: string) => sent.json.data?.[key]?.own ?? latest.id;
+    const isCommitted = sent.json.errors?.[0]?.extensions.committed === true;
+    let unknown = 0n;
+    const assigned = (key: string) =>
+      sent.json.data?.[key]?.own ?? (isCommitted ? latest.id : String(this.#base + 500n + unknown++));
     const answer = new Teller(this.model, 0, priceOf(operation, 0)).answer(operation, assigned);
     expectAnswer(sent, answer);
-    const isCommitted = answer.model !== this.model && sent.json.errors?.length > 0;
+    const mustBeCommitted = answer.model !== this.model && sent.json.errors?.length > 0;
     if (sent.json.errors && !answer.code?.match(/[A-Z]/))
-      expect(sent.json.errors[0].extensions.committed, sent.about).toBe(isCommitted || undefined);
+      expect(sent.json.errors[0].extensions.committed, sent.about).toBe(mustBeCommitted || undefined);
     this.model = answer.model;
     this.onChange();
   }
@@ -137,6 +142,10 @@ const post = (gateway: TestGateway, body: unknown, headers = {}, key = gateway.k
 
 /** Expects a refusal where the model does. @returns whether there is one */
 function isRefused(sent: Sent, operation: Operation, time: number): boolean {
+  const [error] = sent.json.errors ?? [];
+  // The bounds of a text come before everything else. The model knows none but the price.
+  const isTooComplex = error?.extensions.code === 'QUERY_TOO_COMPLEX';
+  if (isTooComplex && !error.message.includes(' costs ')) return true;
   const wrong = written(operation)
     .variables.filter(({ faults }) => faults[time])
     .map(({ name }) => name);
@@ -151,8 +160,7 @@ function isRefused(sent: Sent, operation: Operation, time: number): boolean {
         ).toBe(true);
     return true;
   }
-  if (priceOf(operation, time) <= 50 && sent.json.errors?.[0].extensions.code !== 'QUERY_TOO_COMPLEX')
-    return false;
+  if (priceOf(operation, time) <= 50 && !isTooComplex) return false;
   expectQueryRefusal(sent, 'QUERY_TOO_COMPLEX');
   return true;
 }
@@ -319,7 +327,7 @@ onEachEngine('random documents', (kit, { name: engine }) => {
             expectPrice(sent.json.cost, priceOf(operation, time), sent.about);
         }
       }),
-      { numRuns: isSqlite ? cases(120, 1_000) : 1 },
+      { numRuns: isSqlite ? cases(100, 1_000) : 1, endOnFailure: true },
     );
   });
 

@@ -266,7 +266,7 @@ export class Writer {
     if (this.#of([true, false])) return [part];
     if ('fragment' in part) return [part, { ...part, directives: this.#directives() }];
     const { filter, ...args } = part.args;
-    if (!filter || !part.type) return [part];
+    if (!filter || !part.type || this.#left <= 0) return [part];
     const other = this.#filter(part.type.replace('Connection', ''));
     return [part, { ...part, key: `k${this.#keys++}`, args: { ...args, ...(other && { filter: other }) } }];
   }

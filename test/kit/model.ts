@@ -236,6 +236,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   nodes: 0,
   edges: 0,
   pageInfo: 0,
+  // Up to 500 characters.
+  'EventEdge.cursor': 5,
 };
 const isConnection = (type: string | undefined): boolean => type?.endsWith('Connection') === true;
 
@@ -246,8 +248,7 @@ function amountOf(type: string, below: readonly Selection[], time: number, rows:
   for (const { field, below } of fields.values()) {
     const content = contentOf(field, below, time, rows, size);
     sum.entries += content.entries;
-    sum.weight +=
-      content.weight + rows * (isConnection(type) ? (field.type ? 0 : 1) : (WEIGHTS[field.name] ?? 1));
+    sum.weight += content.weight + rows * (WEIGHTS[`${type}.${field.name}`] ?? WEIGHTS[field.name] ?? 1);
   }
   const hasList = [...fields.values()].some(({ field }) => field.name === 'nodes' || field.name === 'edges');
   if (isConnection(type) && !hasList) sum.entries += rows * size;
