@@ -95,6 +95,7 @@ const EVERY_CALL: Step[] = [
   call(Order, 'page', {}, { limit: 100, after: lastIds[0] }),
   call(Order, 'page', {}, { limit: 1, before: MAX, backward: true }),
   call(Order, 'page', {}, { limit: 100, after: MAX }),
+  call(Order, 'count', { petId: MAX }),
   call(Order, 'update', MAX, { quantity: 5 }),
   // Taken, whether assigned or chosen, and a missing reference before that.
   ...['6', MAX].map((id) => call(Order, 'insert', { id })),
