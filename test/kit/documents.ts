@@ -277,7 +277,7 @@ export class Writer {
     const what = this.#of(['field', 'field', 'field', 'field', 'again', 'inline', 'fragment', 'spread']);
     if (what === 'again' && known.length > 0) {
       const same = this.#of(known);
-      const below = same.type ? this.#selection(same.type, Math.max(0, depth - 1)) : undefined;
+      const below = same.type ? this.#below(same.type, same.name, Math.max(1, depth)) : undefined;
       return { ...same, directives: this.#directives(), below };
     }
     const fitting = this.#fragments.filter(({ on }) => isFitting(on!, type));
@@ -440,7 +440,7 @@ export class Writer {
     const fallback = { literal: id };
     return this.#of([
       () => this.#variable('ID!', [id, Number(other)], [null, ...refused]),
-      () => this.#variable('ID', [undefined, other], [null, ...refused], fallback),
+      () => this.#variable('ID', [undefined, other], refused, fallback),
     ])();
   }
 
