@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc, { type GeneratorValue } from 'fast-check';
 
 /**
@@ -364,7 +365,7 @@ export class Writer {
     const known = this.#variables.find(
       (one) =>
         one.type === type &&
-        !one.fallback === !fallback &&
+        isDeepStrictEqual(one.fallback, fallback) &&
         one.values.every((value, time) => one.faults[time] || valid.includes(value)),
     );
     if (known && this.#of([true, false])) return { variable: known };
