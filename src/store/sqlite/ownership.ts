@@ -6,8 +6,9 @@ import Database from 'libsql';
 const openedHere = new Set<string>();
 
 const identityOf = (file: string): string => {
-  const { dev, ino } = statSync(file, { bigint: true });
-  return `${dev}:${ino}`;
+  const { dev, ino, birthtimeNs } = statSync(file, { bigint: true });
+  // A new file may have the number of one that was deleted.
+  return `${dev}:${ino}:${birthtimeNs}`;
 };
 
 /** Must be called when a data file is opened. */
