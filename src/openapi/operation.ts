@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../foundation/fields.ts';
+import { listed } from '../foundation/words.ts';
 import { deletionDescription, uniquenessDescription } from '../schema/domain.ts';
 import type { Lifecycle } from '../schema/lifecycle.ts';
 import {
@@ -87,7 +88,10 @@ const BY_METHOD: Record<Method, readonly string[]> = {
 function describeRepeatable(route: Route): string | undefined {
   const repeatable = repeatableFields(route);
   if (repeatable.length === 0) return undefined;
-  const fields = repeatable.map((field) => `\`${field}\``).join(' and ');
+  const fields = listed(
+    repeatable.map((field) => `\`${field}\``),
+    'and',
+  );
   return `The response to a GET can be sent back: the body may repeat ${fields} unchanged.`;
 }
 

@@ -8,6 +8,7 @@ import {
   type AnyRecord,
   holdersOf,
   isHolding,
+  isPrefix,
   type RecordOf,
   type Referrer,
   referencesOf,
@@ -220,7 +221,9 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     meter: Meter | undefined,
     ofParents: Parents | undefined,
   ): Page<never>[] {
-    const most = windowOf(request, meter, 1);
+    // Other pages do not depend on what a request has left, so that all requests share them.
+    const isBounded = request.order !== undefined || Object.values(filter).some(isPrefix);
+    const most = isBounded ? windowOf(request, meter, 1) : 0;
     const query = this.#pages && JSON.stringify([filter, request, most, ofParents]);
     const key = query && query.length <= MAX_KEY_LENGTH ? query : undefined;
     const known = key && this.#pages!.get(key);
