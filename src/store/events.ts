@@ -103,6 +103,8 @@ export interface EventFollower {
 export interface Following {
   /** Resolves when the follower has received everything committed before the call. */
   caughtUp(): MaybePromise<void>;
+  /** Tells the events committed before the call, some of which may be received after it. Absent if none can be. */
+  olderThanNow?(): Promise<(event: StoredEvent) => boolean>;
   /** How many milliseconds the follower may be behind the latest commit. */
   lag(): number;
   stop(): void;

@@ -54,6 +54,8 @@ export class EventReader {
   readonly #after: string | undefined;
   /** The number of the next event to take; undefined while catching up. */
   #next: number | undefined;
+  /** Tells the events from before the reader without a place was opened; undefined from the first one after it. */
+  #isOlder: ((event: StoredEvent) => boolean) | undefined;
   #first: FeedEvent[] = [];
   /** The position after what was read, which may not have been taken yet. */
   #position: string | undefined;
@@ -74,6 +76,7 @@ export class EventReader {
   async start(store: EventStore, following: Following): Promise<void> {
     if (this.#after === undefined) {
       this.#next = this.#feed.end();
+      this.#isOlder = await following.olderThanNow?.();
       return;
     }
     this.#catchUp = this.#pages(store, following, this.#after);
@@ -123,6 +126,8 @@ export class EventReader {
     const events: FeedEvent[] = [];
     for (let number = this.#next!; number < end; number++) {
       const event = this.#feed.get(number);
+      if (this.#isOlder?.(event.event)) continue;
+      this.#isOlder = undefined;
       if (!this.types || this.types.includes(event.event.type)) events.push(event);
     }
     if (end > this.#next!) this.#position = this.#feed.get(end - 1).event.id;

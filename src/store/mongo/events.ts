@@ -121,6 +121,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     let answeredAt = performance.now();
     let delay = 0;
     const waiting = new Set<{ until: Timestamp; resolve: () => void }>();
+    const times = new WeakMap<StoredEvent, Timestamp>();
 
     const next = async (): Promise<void> => {
       const readers = [...waiting];
@@ -129,7 +130,11 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
       pause = FIRST_PAUSE;
       answeredAt = performance.now();
       delay = change ? Math.max(0, Date.now() - timeOf(change)) : 0;
-      if (change && !stopped && change.clusterTime?.gt(begin)) follower.onEvents([toEvent(change)]);
+      if (change && !stopped && change.clusterTime?.gt(begin)) {
+        const event = toEvent(change);
+        times.set(event, change.clusterTime);
+        follower.onEvents([event]);
+      }
       for (const reader of readers) {
         if (change && !change.clusterTime?.gt(reader.until)) continue;
         waiting.delete(reader);
@@ -173,6 +178,10 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
         const until = await clusterTime();
         if (stopped) return;
         await new Promise<void>((resolve) => waiting.add({ until, resolve }));
+      },
+      async olderThanNow() {
+        const now = await clusterTime();
+        return (event) => !times.get(event)!.gt(now);
       },
       lag: () => delay + performance.now() - answeredAt,
       stop,

@@ -215,6 +215,29 @@ it('delivers events once when the store notifies its followers late', async () =
   for (const each of [reader, other]) each.close();
 });
 
+it('begins without a place after what was committed before, even if the feed receives that later', async () => {
+  const { followEvents } = log;
+  const late: (() => void)[] = [];
+  log.followEvents = async (follower) => ({
+    ...(await followEvents({
+      ...follower,
+      onEvents: (events) => late.push(() => follower.onEvents(events)),
+    })),
+    async olderThanNow() {
+      const { events } = await store.eventPage({ limit: 100 });
+      return ({ id }) => events.some((event) => event.id === id);
+    },
+  });
+  const other = await feed.open({});
+  await write('Old', 'Older');
+  const reader = await feed.open({});
+  await write('New', 'Newer');
+  for (const notify of late.splice(0)) notify();
+  expect(await read(reader, 2)).toEqual(['New', 'Newer']);
+  expect(await read(other, 4)).toEqual(['Old', 'Older', 'New', 'Newer']);
+  for (const each of [reader, other]) each.close();
+});
+
 it('ignores events and the end of a log that it no longer follows', async () => {
   const { followEvents } = log;
   const followers: EventFollower[] = [];
