@@ -116,7 +116,8 @@ export const asAppError = (error: unknown): AppError =>
   error instanceof AppError ? error : new AppError('INTERNAL', ERRORS.INTERNAL.when);
 
 /** @param kind the name of a record: `pet` */
-export const notFound = (kind: string, id: string) => new AppError('NOT_FOUND', `There is no ${kind} ${id}.`);
+export const notFound = (kind: string, id: string) =>
+  new AppError('NOT_FOUND', `There is no ${kind} ${cut(id)}.`);
 
 /** @param field the field that refers to a record of this kind */
 export const unknownReference = (field: string, kind: string, id: string) =>
@@ -149,14 +150,18 @@ export const MAX_LISTED_ISSUES = 20;
 /** Summarises the issues that are not listed. */
 export const unlistedIssues = (count: number) => `and ${count.toLocaleString('en-US')} more`;
 
-/** Names and values come from clients and may be as long as a body. */
-const truncate = (text: string, max: number): string =>
-  text.length <= max ? text : `${text.slice(0, max - 1)}…`;
+/** Cuts a name or value that a message repeats of a request, where it may be as long as a body. */
+export function cut(text: string, max = 100): string {
+  if (text.length <= max) return text;
+  // A character has at most two code units of UTF-16.
+  const characters = Array.from(text.slice(0, 2 * max + 2));
+  return characters.length <= max ? text : `${characters.slice(0, max - 1).join('')}…`;
+}
 
-/** Cuts what a message repeats of a request: names and values in quotes, and values as text. */
+/** Cuts what a message of a library repeats: names and values in quotes, and values as text. */
 export const clipped = (message: string): string =>
-  truncate(
-    message.replace(/"[^"]{101,}"/g, (quoted) => `"${truncate(quoted.slice(1, -1), 100)}"`),
+  cut(
+    message.replace(/"[^"]{101,}"/gu, (quoted) => `"${cut(quoted.slice(1, -1))}"`),
     500,
   );
 
@@ -168,7 +173,7 @@ export const clipped = (message: string): string =>
 export function validationFailed(issues: readonly Issue[], count = issues.length): AppError {
   const named = issues
     .slice(0, MAX_LISTED_ISSUES)
-    .map(({ path, message }) => ({ path: truncate(path, 100), message: clipped(message) }));
+    .map(({ path, message }) => ({ path: cut(path), message: clipped(message) }));
   const texts = named.map(({ path, message }) => `${path}: ${message}`);
   if (count > named.length) texts.push(unlistedIssues(count - named.length));
   return new AppError('VALIDATION_FAILED', `${texts.join('; ')}.`, { fields: named });

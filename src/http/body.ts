@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { AppError } from '../foundation/errors.ts';
+import { AppError, cut } from '../foundation/errors.ts';
 import { BoundedRequest, MAX_CHUNKS } from './bounded-request.ts';
 import { acceptsContentType } from './media-type.ts';
 import type { RequestContext } from './request-context.ts';
@@ -72,7 +72,7 @@ function receiveBody(request: IncomingMessage): Promise<Buffer> {
 const unsupported = (types: readonly string[], sent: string) =>
   new AppError(
     'UNSUPPORTED_MEDIA_TYPE',
-    `The body must be uncompressed ${types.join(' or ')} in UTF-8, but the request has ${sent.slice(0, 100)}. Set the header Content-Type: ${types[0]} (with curl: -H 'Content-Type: ${types[0]}').`,
+    `The body must be uncompressed ${types.join(' or ')} in UTF-8, but the request has ${cut(sent)}. Set the header Content-Type: ${types[0]} (with curl: -H 'Content-Type: ${types[0]}').`,
   );
 
 /** How long the connection stays open for draining, in milliseconds. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { AppError } from '../foundation/errors.ts';
+import { AppError, cut } from '../foundation/errors.ts';
 
 /** Response headers as a flat list of names and values, the format Node writes fastest. */
 export type Headers = (string | number)[];
@@ -26,7 +26,7 @@ export class MethodNotAllowed extends AppError {
 
   /** @param allow as in the Allow header */
   constructor(method: string, path: string, allow: string) {
-    super('METHOD_NOT_ALLOWED', `${path} supports ${allow}, not ${method}.`);
+    super('METHOD_NOT_ALLOWED', `${cut(path)} supports ${allow}, not ${method}.`);
     this.allow = allow;
   }
 }

@@ -56,7 +56,7 @@ export function errorsOf({
 /** Refused before routing, so the response has none of the operation's headers. */
 const BEFORE_ROUTING = new Set<number>([401, 429]);
 /** Statuses of outcomes that an Idempotency-Key stores. */
-const REPLAYABLE = new Set<number>([400, 404, 409, 412, 422]);
+const REPLAYABLE = new Set<number>([400, 404, 409, 422]);
 
 /** The error responses of an operation, by status. */
 export function describeErrors(route: Fallible, components: Components): Record<string, JsonSchema> {

@@ -7,7 +7,7 @@ import { asObject, parseJson } from '../http/json.ts';
 import { hasParameter } from '../http/media-type.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { parseInput } from '../schema/input-rules.ts';
-import { type QueryParameter, readTexts } from '../schema/parameter.ts';
+import { type GivenTexts, type QueryParameter, readTexts } from '../schema/parameter.ts';
 import { acceptsIdempotencyKey, BODY_TYPES, hasOwnVariables, inputOf, type Route } from '../schema/route.ts';
 import { idFieldOf } from '../schema/shape.ts';
 
@@ -68,12 +68,18 @@ export function readPathParameter(
  * @param issues collects unknown, invalid and repeated parameters
  * @throws BAD_REQUEST if the percent-encoding is broken
  */
-export function readQuery(
+export const readQuery = (
   query: string,
   parameters: readonly QueryParameter[],
   issues: Issue[],
-): Record<string, unknown> {
-  if (query === '') return {};
+): Record<string, unknown> => (query === '' ? {} : readTexts(textsIn(query), parameters, issues));
+
+/**
+ * The parameters in a query string, by name.
+ *
+ * @throws BAD_REQUEST if the percent-encoding is broken
+ */
+export function textsIn(query: string): GivenTexts {
   const given = new Map<string, string[]>();
   for (const part of query.split('&')) {
     if (part === '') continue;
@@ -84,7 +90,7 @@ export function readQuery(
     if (values) values.push(value);
     else given.set(name, [value]);
   }
-  return readTexts(given, parameters, issues);
+  return given;
 }
 
 function decode(text: string): string {

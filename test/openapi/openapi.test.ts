@@ -232,6 +232,8 @@ interface Attempt extends Call {
   parents?: string;
   /** Whether other records hold off the deletion of the record. */
   held?: boolean;
+  /** Whether the request is sent twice. */
+  repeated?: true;
 }
 
 /** The example of a body, but for an address, which leads nowhere. */
@@ -373,6 +375,28 @@ describe('live responses', () => {
     },
   );
 
+  it.each(
+    ROUTES.filter(({ method, kind }) => acceptsIdempotencyKey(method) && recordOfKind(kind)).map(
+      (route) => [route.operationId, route] as const,
+    ),
+  )('says which outcomes of %s are replayed', async (operationId, route) => {
+    for (const [status, attemptsOf] of Object.entries(PROVOCATIONS)) {
+      const response = description.response(operationId, Number(status));
+      // A conflict may also be that with a call that still runs, which is no outcome.
+      if (!response || status === '409') continue;
+      const outcomes: Sent[] = [];
+      for (const attempt of attemptsOf(route)) {
+        const headers = {
+          ...attempt.headers,
+          'idempotency-key': `${operationId}-${status}-${outcomes.length}`,
+        };
+        outcomes.push(await provoke(route, { ...attempt, headers, repeated: true }));
+      }
+      const isReplayed = outcomes.some(({ headers }) => headers['idempotency-replayed'] === 'true');
+      expect('Idempotency-Replayed' in response.headers, `${operationId} ${status}`).toBe(isReplayed);
+    }
+  });
+
   it('covers every operation and status in the description', () => {
     const described = cases.map(([operationId, status]) => `${operationId} ${status}`);
     expect(described.filter((pair) => !covered.includes(pair))).toEqual([]);
@@ -410,7 +434,9 @@ describe('live responses', () => {
     fault = attempt.fault;
     // A new key each time, because retrying too early is a strike.
     if (attempt.by === 'exhausted') keys.exhausted = await keyAfter(1);
-    return perform(route, { ...attempt, body }, id);
+    const request = { ...attempt, body };
+    if (attempt.repeated) await perform(route, request, id);
+    return perform(route, request, id);
   }
 
   function perform(route: Route, { on = 'usual', query, by, headers, body }: Attempt, id: string) {

@@ -109,7 +109,8 @@ export class GraphQLTransport implements Transport {
         `An answer of more than 10 units is sent as ${RESPONSE_TYPES.join(' or ')} only.`,
       );
     }
-    if (type !== undefined && (method === 'POST' || isLarge(admission)))
+    // What is refused before it runs has no stream.
+    if (type === undefined ? isRefused(admission) : method === 'POST' || isLarge(admission))
       return answer(context, session, admission, contentTypeFor(type));
     const response = await this.#yoga.handle(context, session, admission);
     if (method !== 'POST' && response.status === 200) response.etag = etagOf(response.body);
@@ -149,6 +150,10 @@ function expectedCost({ path, query, request }: RequestContext): ExpectedCost {
   if (declaredLength(request) + query.length > ALLOWANCES.bytesRead.free) return 'charged';
   return path === COST_PATH ? 'free' : 'perhaps free';
 }
+
+/** Whether nothing of a request runs, apart from batches. */
+const isRefused = ({ batch, operations }: Admission): boolean =>
+  !batch && operations[0] instanceof OperationRefused;
 
 /**
  * The subscription in a request, if it is one.

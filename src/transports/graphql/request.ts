@@ -3,6 +3,7 @@ import { AppError } from '../../foundation/errors.ts';
 import { readBody } from '../../http/body.ts';
 import { parseJson } from '../../http/json.ts';
 import type { RequestContext } from '../../http/request-context.ts';
+import { textsIn } from '../input.ts';
 
 /** Media types of a request body. */
 export const BODY_TYPES = ['application/json', 'application/graphql+json'];
@@ -25,18 +26,19 @@ export async function readParameters(context: RequestContext): Promise<GraphQLRe
 /**
  * Reads the parameters of a URL without rounding integers.
  *
- * @throws BAD_REQUEST if variables or extensions are not JSON
+ * @throws BAD_REQUEST if the percent-encoding is broken, or variables or extensions are not JSON
  */
 export function readQueryString(query: string): GraphQLRequest {
-  const given = new URLSearchParams(query);
+  const given = textsIn(query);
+  const text = (name: string) => given.get(name)?.[0];
   const json = (name: string) => {
-    const text = given.get(name);
-    return text === null || text === '' ? undefined : parseJson(Buffer.from(text));
+    const value = text(name);
+    return value ? parseJson(Buffer.from(value)) : undefined;
   };
   const parameters = {
-    query: given.get('query') ?? undefined,
-    documentId: given.get('documentId') ?? undefined,
-    operationName: given.get('operationName') ?? undefined,
+    query: text('query'),
+    documentId: text('documentId'),
+    operationName: text('operationName'),
     variables: json('variables'),
     extensions: json('extensions'),
   };

@@ -1,5 +1,5 @@
 import type { Session } from '../../access/session.ts';
-import { AppError, asAppError, ReportedError } from '../../foundation/errors.ts';
+import { AppError, asAppError, cut, ReportedError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { ALLOWANCES } from '../../foundation/meter.ts';
 import { readBody } from '../../http/body.ts';
@@ -159,7 +159,7 @@ export class McpTransport implements Transport {
     if (method === 'tools/call') return this.#call(context, session, message);
     const free = isStateless ? ['server/discover', 'tools/list'] : ['initialize', 'ping', 'tools/list'];
     if (!free.includes(method))
-      throw new RpcError(RPC.method, `There is no method ${method.slice(0, 100)}.`, {
+      throw new RpcError(RPC.method, `There is no method ${cut(method)}.`, {
         id,
         status: isStateless ? 404 : 200,
       });
@@ -206,7 +206,7 @@ export class McpTransport implements Transport {
     const { id, params, bytes } = message;
     const tool = typeof params.name === 'string' ? this.#tools.get(params.name) : undefined;
     if (!tool)
-      throw new RpcError(RPC.params, `Unknown tool: ${String(params.name).slice(0, 100)}`, {
+      throw new RpcError(RPC.params, `Unknown tool: ${cut(String(params.name))}`, {
         id,
         status: 200,
       });
@@ -332,9 +332,9 @@ function checkVersion(header: unknown, { _meta }: Arguments, id: RequestId | und
 }
 
 const unsupported = (requested: string, id: RequestId | undefined) =>
-  new RpcError(RPC.unsupportedVersion, `Unsupported protocol version: ${requested.slice(0, 100)}`, {
+  new RpcError(RPC.unsupportedVersion, `Unsupported protocol version: ${cut(requested)}`, {
     id,
-    data: { supported: [VERSION, ...EARLIER], requested: requested.slice(0, 100) },
+    data: { supported: [VERSION, ...EARLIER], requested: cut(requested) },
   });
 
 /** @throws RpcError unless the header repeats what the body says */

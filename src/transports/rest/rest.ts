@@ -1,7 +1,7 @@
 import type { UsageSubject } from '../../access/session.ts';
 import { STREAMS } from '../../domains/routes.ts';
 import { ROUTE_COST } from '../../execution/route-operation.ts';
-import { AppError } from '../../foundation/errors.ts';
+import { AppError, cut } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { Authentication } from '../../http/authentication.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -78,7 +78,7 @@ function pathNotFound(path: string): AppError {
   } catch {
     return new AppError('BAD_REQUEST', 'The path is not valid percent-encoded UTF-8.');
   }
-  return new AppError('NOT_FOUND', `There is no ${path}.`);
+  return new AppError('NOT_FOUND', `There is no ${cut(path)}.`);
 }
 
 /** The headers that announce the end of an operation (RFC 9745, RFC 8594). */

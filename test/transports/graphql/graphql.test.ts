@@ -46,6 +46,7 @@ describe('GraphQL over HTTP', () => {
       ['BAD_REQUEST', 'POST /graphql', { body: '"{ __typename }"' }],
       ['BAD_REQUEST', 'GET /graphql', {}],
       ['BAD_REQUEST', 'GET /graphql?query=%7B__typename%7D&variables=%7B', {}],
+      ['BAD_REQUEST', 'GET /graphql?query=%7Bpets(filter:%7Bname:%22%ff%22%7D)%7BtotalCount%7D%7D', {}],
       ['GRAPHQL_PARSE_FAILED', 'GET /graphql?query=%7B', {}],
       ['GRAPHQL_VALIDATION_FAILED', 'GET /graphql?query=%7Bnothing%7D', {}],
       [
