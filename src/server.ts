@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type Socket, Server as SocketServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from './foundation/errors.ts';
+import { onArrival } from './foundation/turns.ts';
 import type { RequestHandler } from './gateway.ts';
 import { BoundedRequest, releaseParser } from './http/bounded-request.ts';
 import { Pipelines } from './http/pipeline.ts';
@@ -70,13 +71,16 @@ export function createHttpServer(
   // the bytes.
   server.maxHeadersCount = 0;
 
-  const connections = new Pipelines((request, response) => {
-    const connection = connections.get(request.socket);
-    if (!server.listening && !connection?.hasPending) response.shouldKeepAlive = false;
-    const error = errorOf(request);
-    if (error === undefined) handler(request, response);
-    else refuse(request.socket, handler, error, request);
-  });
+  const connections = new Pipelines((request, response) =>
+    onArrival(() => {
+      if (request.socket.destroyed) return;
+      const connection = connections.get(request.socket);
+      if (!server.listening && !connection?.hasPending) response.shouldKeepAlive = false;
+      const error = errorOf(request);
+      if (error === undefined) handler(request, response);
+      else refuse(request.socket, handler, error, request);
+    }),
+  );
   connectionsOf.set(server, connections);
   const { open, take } = connections;
   server.on('connection', open);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError, cut } from '../foundation/errors.ts';
+import { onArrival } from '../foundation/turns.ts';
 import { BoundedRequest, MAX_CHUNKS } from './bounded-request.ts';
 import { acceptsContentType } from './media-type.ts';
 import type { RequestContext } from './request-context.ts';
@@ -61,7 +62,9 @@ function receiveBody(request: IncomingMessage): Promise<Buffer> {
         chunks.push(chunk);
       }
     });
-    request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    request.on('end', () =>
+      onArrival(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))),
+    );
     const cut = () => reject(new AppError('BAD_REQUEST', 'The body is incomplete.'));
     request.on('error', cut);
     request.once('cut', () => reject(tooManyChunks()));

@@ -47,21 +47,34 @@ export class BoundedRequest extends IncomingMessage {
 /** What is undone for a connection before its parser serves another one. */
 const ignoring = new WeakMap<Socket, () => void>();
 
+/** What Node's parser calls with a part of a body, and with the other parts of a message. */
+const BODY = ['parserOnBody'];
+const MESSAGE = [...BODY, 'parserOnHeaders', 'parserOnHeadersComplete', 'parserOnMessageComplete'];
+
 /**
  * Lets Node's parser skip what is left of a body, most of all in the segment that it has at hand: 64 kB of chunks
  * of a byte each take 7 ms if each is handed out as a buffer, half a millisecond otherwise. Does nothing if the
  * parser is made differently.
  */
-function ignoreBody(socket: Socket): void {
+const ignoreBody = (socket: Socket): void => ignore(socket, BODY);
+
+/** Ends a connection, and skips the requests in the segment at hand: those of 64 kB take 11 ms. */
+export function cutOff(socket: Socket): void {
+  socket.destroy();
+  ignore(socket, MESSAGE);
+}
+
+function ignore(socket: Socket, names: readonly string[]): void {
   const { parser } = socket as { parser?: Record<string, unknown> };
-  const slot = Object.keys(parser ?? {}).find(
-    (name) => (parser![name] as { name?: string } | null)?.name === 'parserOnBody',
+  const known = Object.entries(parser ?? {}).filter(([, handler]) =>
+    names.includes((handler as { name?: string } | null)?.name ?? ''),
   );
-  if (slot === undefined) return;
-  const handOut = parser![slot];
-  parser![slot] = null;
+  if (known.length === 0) return;
+  for (const [slot] of known) parser![slot] = null;
+  const former = ignoring.get(socket);
   ignoring.set(socket, () => {
-    parser![slot] = handOut;
+    for (const [slot, handler] of known) parser![slot] = handler;
+    former?.();
   });
 }
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { inOwnTurn, MAX_TURN, mapInTurns, ownTurn, Turns } from '../../src/foundation/turns.ts';
+import { inOwnTurn, MAX_TURN, mapInTurns, onArrival, ownTurn, Turns } from '../../src/foundation/turns.ts';
 
 it('lets others in between pieces of work that wait at the same time', async () => {
   const order: string[] = [];
@@ -108,4 +108,17 @@ it('maps items at once, or in turns if that takes long', async () => {
     expect(mapped).toHaveLength(3);
   });
   expect(order).toMatch(/^1 (other )+2 (other )+3( other)*$/);
+});
+
+it('begins what arrives at once, and in later turns once what came before in this one has taken long', async () => {
+  const order = await recorded(async (note) => {
+    await setImmediate();
+    const begun = [MAX_TURN / 2, MAX_TURN, 0, MAX_TURN, 0].map(
+      (milliseconds, n) =>
+        new Promise<void>((resolve) => onArrival(() => resolve(note(`${n}`, milliseconds)))),
+    );
+    note('arrived', 0);
+    await Promise.all(begun);
+  });
+  expect(order).toMatch(/^(other )+0 1 arrived (other )*2 3 (other )+4( other)*$/);
 });
