@@ -142,7 +142,7 @@ function drain(response: IncomingMessage): void {
 /** @param isInHandshake whether the connection existed and was being secured */
 function errorOf(error: NodeJS.ErrnoException, isInHandshake: boolean): AttemptError {
   if (error instanceof RefusedAddressError) return 'refused_address';
-  if (error.syscall === 'getaddrinfo') return 'dns';
+  if (/^(?:getaddrinfo|query)/.test(error.syscall ?? '')) return 'dns';
   return isInHandshake ? 'tls' : 'connect';
 }
 

@@ -1,4 +1,6 @@
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
+import { readFileSync } from 'node:fs';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { NetworkList } from '../../access/networks.ts';
@@ -24,6 +26,45 @@ type Resolve = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
+/** For the answer of a name server, in milliseconds: twice as long the second time, together less than an attempt has. */
+const PATIENCE = { timeout: 3_000, tries: 2 };
+
+/** Names that lead somewhere by this machine's own settings. */
+function isLocalName(name: string): boolean {
+  if (!name.includes('.')) return true;
+  try {
+    return readFileSync('/etc/hosts', 'utf8').toLowerCase().split(/\s+/).includes(name);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Finds all addresses of a name. Name servers are asked over sockets: the system's own look-up takes one of the four
+ * threads of this process until it ends, so that names whose servers are silent would hold up all other names, and
+ * files with them. It is left to names that no server outside decides on.
+ *
+ * @param servers instead of the system's, which are read each time, since they change
+ */
+export const resolveBy =
+  (servers?: readonly string[]): Resolve =>
+  (hostname, options, callback) => {
+    if (isLocalName(hostname)) {
+      lookup(hostname, options, callback);
+      return;
+    }
+    const resolver = new Resolver(PATIENCE);
+    if (servers) resolver.setServers(servers);
+    void Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]).then(([v4, v6]) => {
+      const addresses = [
+        ...(v4.status === 'fulfilled' ? v4.value.map((address) => ({ address, family: 4 })) : []),
+        ...(v6.status === 'fulfilled' ? v6.value.map((address) => ({ address, family: 6 })) : []),
+      ];
+      const isFound = addresses.length > 0;
+      callback(isFound ? null : (v4 as PromiseRejectedResult).reason, addresses);
+    });
+  };
+
 /** Where requests to receivers may go. */
 export class Targets {
   readonly #allowed: NetworkList;
@@ -34,7 +75,7 @@ export class Targets {
    * @param allowed networks that are permitted in addition, over http too
    * @param resolve finds all addresses of a name
    */
-  constructor(allowed: readonly string[], resolve: Resolve = lookup) {
+  constructor(allowed: readonly string[], resolve: Resolve = resolveBy()) {
     this.#allowed = new NetworkList(allowed);
     this.#allowsAny = allowed.length > 0;
     this.#resolve = resolve;

@@ -1,8 +1,11 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Sender } from '../../../src/domains/webhook/request.ts';
-import { Targets } from '../../../src/domains/webhook/targets.ts';
+import { resolveBy, Targets } from '../../../src/domains/webhook/targets.ts';
 import { newSecret } from '../../../src/domains/webhook/webhook.ts';
 
 const EVENT = { id: 'x', body: '{}' };
@@ -88,6 +91,32 @@ describe('targets', () => {
   it('says when a name does not exist', async () => {
     const outcome = await send(new Targets([]), 'https://does-not-exist.invalid/', 20_000);
     expect(outcome).toEqual({ error: 'dns' });
+  });
+
+  it('finds a name while the name servers of many others are silent', async () => {
+    const nameServer = createSocket('udp4', (query, { port }) => {
+      // A question has the labels of its name after the head, each with its length before it.
+      if (query.toString('latin1').includes('silent')) return;
+      const question = query.subarray(12, query.indexOf(0, 12) + 5);
+      const isIPv4 = question.readUInt16BE(question.length - 4) === 1;
+      const head = Buffer.from([...query.subarray(0, 2), 0x81, 0x80, 0, 1, 0, isIPv4 ? 1 : 0, 0, 0, 0, 0]);
+      const answer = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]);
+      nameServer.send(Buffer.concat([head, question, ...(isIPv4 ? [answer] : [])]), port);
+    });
+    nameServer.bind(0, '127.0.0.1');
+    await once(nameServer, 'listening');
+    const targets = new Targets(['127.0.0.1/32'], resolveBy([`127.0.0.1:${nameServer.address().port}`]));
+    // More than the threads of a process, which all files of it share.
+    const silent = Array.from({ length: 12 }, (_, n) =>
+      send(targets, `http://silent-${n}.example:${port}/`, 500),
+    );
+    const before = connections;
+    expect(await send(targets, `http://hooks.example:${port}/`, 400)).toEqual({ error: 'connect' });
+    expect(connections).toBe(before + 1);
+    expect((await readFile(import.meta.filename)).length).toBeGreaterThan(0);
+    expect(await Promise.race([Promise.all(silent), 'none yet'])).toBe('none yet');
+    expect(await Promise.all(silent)).toEqual(silent.map(() => ({ error: 'timeout' })));
+    nameServer.close();
   });
 
   it('judges each resolution by itself, and connects to what it has judged', async () => {
