@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
@@ -18,11 +19,12 @@ export function parseAddress(text: string): Address | null {
 /**
  * The network that one customer gets: an IPv4 address itself, the first half of an IPv6 address.
  *
- * @param text what is not an address stands for itself; proxies may send such identifiers (RFC 7239 section 6)
+ * @param text what is not an address is known by its digest, since it may be long; proxies may send such identifiers
+ * (RFC 7239 section 6)
  */
 export function customerNetwork(text: string): string {
   const address = parseAddress(text);
-  if (!address) return text;
+  if (!address) return hash('sha256', text);
   return address.kind() === 'ipv4'
     ? address.toString()
     : `${Buffer.from(address.toByteArray().slice(0, 8)).toString('hex')}/64`;

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { AddressGuard } from '../../src/access/address-guard.ts';
+import { customerNetwork } from '../../src/foundation/address.ts';
 import { Clock } from '../kit/gateway.ts';
 
 const MINUTE = 60_000;
@@ -25,6 +26,10 @@ describe('AddressGuard', () => {
     expect(guard.view('192.0.2.1')).toEqual({ limit: 60, remaining: 60, resetAt: clock.now() + MINUTE });
     expect(guard.admit('192.0.2.1')).toBe(true);
     expect(remaining('192.0.2.1')).toBe(59);
+  });
+
+  it('keeps nothing of what is no address but its digest', () => {
+    expect(customerNetwork('x'.repeat(16_000))).toHaveLength(64);
   });
 
   it('reports a full window for an address it has not seen', () => {
