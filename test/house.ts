@@ -19,7 +19,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'files of a child type': 4,
   'lines of a child type': 150,
   'imports that run up': 0,
-  'lines of src': 32_800,
+  'lines of src': 32_900,
   'lines of test': 37_300,
   'files of GET /pets/{id}': 40,
   'switches of GET /pets/{id}': 60,
