@@ -64,15 +64,6 @@ const SHAPES: Readonly<Record<string, Shape>> = Object.fromEntries(
 export const formOf = (type: string, record: object): Record<string, unknown> =>
   representedAs(SHAPES[type]!, record as Record<string, unknown>);
 
-/** The stored record of which this is the form. */
-export const recordOfForm = (type: string, form: object): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(SHAPES[type]!.fields).map(([name, { property = name }]) => [
-      property,
-      (form as Record<string, unknown>)[name],
-    ]),
-  );
-
 /** Converts ids given as strings of digits to integers. Leaves anything else for the rules to refuse. */
 export function withIntegerIds(
   { fields }: Shape,

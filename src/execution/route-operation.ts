@@ -1,6 +1,5 @@
 import { requireScopes } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
-import { ROUTES } from '../domains/routes.ts';
 import { type AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../schema/context.ts';
@@ -9,7 +8,6 @@ import type { Shape } from '../schema/shape.ts';
 import type { PublicResult } from './execute.ts';
 import { runOnce } from './idempotency.ts';
 import type { InternalOperation, Operations } from './operations.ts';
-import { recordOfForm } from './representation.ts';
 
 /** In units: a call of a route counts as one request. */
 export const ROUTE_COST = 1;
@@ -25,16 +23,12 @@ export class RouteOperation {
   readonly charges: UsageSubject['operations'];
   /** Runs a call that has been charged. */
   readonly read: InternalOperation;
-  /** The query that answers an empty merge patch, which writes nothing. */
-  readonly #runUnchanged: InternalOperation | undefined = undefined;
 
   constructor(route: Route, operations: Operations) {
     this.route = route;
     this.read = operations.prepareInternal(route.document);
     this.scopes = operations.scopesOfRow(route, this.read);
     this.charges = [{ name: this.read.field.name, units: ROUTE_COST }];
-    const read = ROUTES.find(({ method, path }) => method === 'GET' && path === route.path);
-    if (route.method === 'PATCH' && read) this.#runUnchanged = operations.prepareInternal(read.document);
   }
 
   /**
@@ -55,8 +49,6 @@ export class RouteOperation {
    * @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE; other errors are in the result
    */
   run(session: Session, variables: Variables, context: Context): MaybePromise<PublicResult> {
-    if (this.#runUnchanged && Object.keys(variables.input as object).length === 0)
-      return this.#answerUnchanged(session, this.#runUnchanged, variables, context);
     const admission = this.admit(session);
     return admission instanceof Promise
       ? admission.then(() => this.read(variables, context))
@@ -78,28 +70,6 @@ export class RouteOperation {
       });
     }
     throw error;
-  }
-
-  /** Answers an empty merge patch with the unchanged record, or a repeated call with its first outcome. */
-  async #answerUnchanged(
-    session: Session,
-    run: InternalOperation,
-    variables: Variables,
-    context: Context,
-  ): Promise<PublicResult> {
-    const { route } = this;
-    requireScopes(session.principal, this.scopes);
-    await session.charge(ROUTE_COST);
-    const read = await run(variables, context);
-    const check = () => {
-      const record = recordOf(route, variables, read);
-      context.precondition?.(route.shape!.type, recordOfForm(route.shape!.type, record));
-      return record;
-    };
-    const record = context.idempotency
-      ? await runOnce(context, route.operationId, variables, check)
-      : check();
-    return { data: { result: record } };
   }
 }
 

@@ -208,11 +208,14 @@ describe('REST requests', () => {
 describe('REST checks', () => {
   const kit = useGateway(sqlite);
 
-  it('counts a deletion towards the mutations per second, but not a read', async () => {
+  it.each([
+    ['a deletion', 'DELETE', undefined],
+    ['a patch that changes nothing', 'PATCH', {}],
+  ])('counts %s towards the mutations per second, but not a read', async (_write, method, body) => {
     const key = await kit.gateway.newKey('free');
-    const statusOf = async (request: string) => (await send(kit.gateway, request, { key })).status;
+    const statusOf = async (request: string) => (await send(kit.gateway, request, { key, body })).status;
     const statuses: number[] = [];
-    for (let i = 0; i < 21; i++) statuses.push(await statusOf('DELETE /store/orders/404404'));
+    for (let i = 0; i < 21; i++) statuses.push(await statusOf(`${method} /store/orders/404404`));
     expect(statuses).toEqual([...new Array(20).fill(404), 429]);
     for (let i = 0; i < 21; i++) expect(await statusOf('/store/orders/404404')).toBe(404);
   });
