@@ -148,23 +148,27 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
 
     writes: (run: RunAttempts) =>
       ({
-        createWebhook: (webhook: Webhook, max: number): Promise<Webhook> =>
-          run(async (attempt) => {
+        createWebhook(webhook: Webhook, max: number): Promise<Webhook> {
+          let isContended = false;
+          return run(async (attempt) => {
             requireLog();
             const { id, apiKeyId, createdAt, version } = webhook;
             const taken = await webhooks
               .find({ apiKeyId }, { ...attempt.options, projection: { slot: 1 } })
               .toArray();
-            const slots = new Set(taken.map(({ slot }) => Number(slot)));
-            let slot = 0;
-            while (slots.has(slot)) slot++;
             if (taken.length >= max) throw tooManyWebhooks(max);
+            const slots = new Set(taken.map(({ slot }) => Number(slot)));
+            const free = [...Array(max).keys()].filter((slot) => !slots.has(slot));
+            // In order, unless others create at the same time, who would all try the same one again.
+            const slot = free[isContended ? Math.floor(Math.random() * free.length) : 0]!;
             const document = { _id: id, apiKeyId, slot, createdAt, version, ...stored(webhook) };
             await webhooks.insertOne(document as WebhookDocument, attempt.options).catch((error) => {
-              throw isDuplicateKey(error) ? new WriteConflict() : error;
+              isContended = isDuplicateKey(error);
+              throw isContended ? new WriteConflict() : error;
             });
             return webhook;
-          }),
+          });
+        },
 
         changeWebhook: (apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> =>
           run(async (attempt) => {
