@@ -311,12 +311,12 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
     });
     const read = `query ($id: ID!, $nodeId: ID!) {
       appointment(id: $id) { vet time status pet { name } }
-      nobody: appointment(id: 4711) { id }
+      missing: appointment(id: 4711) { id }
       node(nodeId: $nodeId) { ... on Appointment { time status } }
     }`;
     expect(await graphql(read, { id: a.id, nodeId: b.nodeId })).toEqual({
       appointment: { vet: 'A', time: AT, status: 'booked', pet: { name: 'Rex' } },
-      nobody: null,
+      missing: null,
       node: { time: LATER, status: 'kept' },
     });
     const change = `mutation ($a: ID!, $b: ID!) {

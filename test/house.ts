@@ -20,7 +20,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'lines of a child type': 150,
   'imports that run up': 0,
   'lines of src': 32_900,
-  'lines of test': 37_300,
+  'lines of test': 37_000,
   'files of GET /pets/{id}': 40,
   'switches of GET /pets/{id}': 60,
   'files of POST /pets': 53,

@@ -4,7 +4,7 @@ import { expectQueryRefusal, expectRefusal, type Sent, send, sqlite, useGateway 
 
 describe('networks', () => {
   it.each(['10.0.0.0/8', '192.0.2.1', '0.0.0.0/0', '2001:db8::/32', '::1', '::ffff:10.0.0.0/104', '::/0'])(
-    '%s is one',
+    'accepts %s',
     (text) => {
       expect(isNetwork(text)).toBe(true);
     },
@@ -24,7 +24,7 @@ describe('networks', () => {
     '10.0.0.256',
     ' 10.0.0.1',
     'localhost',
-  ])('%j is none', (text) => {
+  ])('rejects %j', (text) => {
     expect(isNetwork(text)).toBe(false);
   });
 
@@ -50,7 +50,7 @@ describe('networks', () => {
     expect(new NetworkList(networks).has(address)).toBe(expected);
   });
 
-  it('are asked for one address after the other', () => {
+  it('are checked for each of several addresses in turn', () => {
     const networks = new NetworkList(['10.0.0.0/8']);
     const addresses = ['', '10.1.2.3', '10.1.2.3', '11.1.2.3', '11.1.2.3', '', '10.1.2.3'];
     expect(addresses.map((address) => networks.has(address))).toEqual([
@@ -112,7 +112,7 @@ describe('a key of some networks behind a proxy', () => {
     else expectRefusal(sent, 'FORBIDDEN', ELSEWHERE);
   });
 
-  it('is that of the connection if the proxy says nothing', async () => {
+  it('uses the address of the connection without X-Forwarded-For', async () => {
     const { gateway } = kit;
     const own = await gateway.restrictedKey({ allow: ['127.0.0.1'] });
     expect((await send(gateway, '/pets', { key: own })).status).toBe(200);
@@ -120,10 +120,10 @@ describe('a key of some networks behind a proxy', () => {
     expectRefusal(await from('192.0.2.2', '/pets', own), 'FORBIDDEN', ELSEWHERE);
   });
 
-  it('gives a thief the guard of his address alone, and nothing of the budget', async () => {
+  it('counts requests from elsewhere towards the limit of their address, not the budget of the key', async () => {
     const { gateway, clock } = kit;
     const { key, apiKey } = await gateway.keyRecord(NETWORKS);
-    const thief = '198.51.100.7';
+    const elsewhere = '198.51.100.7';
     const graphql = { query: '{ __typename }' };
     const requests: [line: string, body?: object][] = [
       ['/pets'],
@@ -139,7 +139,7 @@ describe('a key of some networks behind a proxy', () => {
     ];
     for (let i = 0; i < 60; i++) {
       const [line, body] = requests[i % requests.length]!;
-      const sent = await from(thief, line, key, body);
+      const sent = await from(elsewhere, line, key, body);
       if (line.includes('/graphql')) expectQueryRefusal(sent, 'FORBIDDEN', ELSEWHERE);
       else if (line.includes('/mcp')) expect(sent.status, sent.about).toBe(403);
       else expectRefusal(sent, 'FORBIDDEN', ELSEWHERE);
@@ -148,27 +148,27 @@ describe('a key of some networks behind a proxy', () => {
     }
     clock.advance(20_000);
     for (const tried of [key, 'no key']) {
-      const refused = await from(thief, '/pets', tried);
+      const refused = await from(elsewhere, '/pets', tried);
       expectRefusal(refused, 'RATE_LIMITED');
       expect([refused.headers['retry-after'], left(refused)], refused.about).toEqual(['40', 0]);
     }
-    // Other addresses have a guard of their own; the owner and other keys at the address have all of theirs.
+    // Other addresses have limits of their own; the owner, and other keys at this address, have their whole budgets.
     expect(left(await from('198.51.100.8', '/pets', key))).toBe(59);
-    expect((await from(thief, '/pets', gateway.key)).status).toBe(200);
+    expect((await from(elsewhere, '/pets', gateway.key)).status).toBe(200);
     await gateway.flushUsage();
     expect((await gateway.store.usage([apiKey.id]))[0]).toBeNull();
     expect((await gateway.store.apiKeyById(apiKey.id))!.lastUsedAt).toBeUndefined();
     const owner = await from('10.1.2.3', '/pets', key);
     expect([owner.status, left(owner)]).toEqual([200, 999_999]);
     clock.advance(40_000);
-    expect(left(await from(thief, '/pets', key))).toBe(59);
+    expect(left(await from(elsewhere, '/pets', key))).toBe(59);
   });
 });
 
 describe('a key of some networks', () => {
   const kit = useGateway(sqlite);
 
-  it('is not fooled by X-Forwarded-For without TRUST_PROXY', async () => {
+  it('ignores X-Forwarded-For without TRUST_PROXY', async () => {
     const { gateway } = kit;
     const headers = { 'x-forwarded-for': '10.1.2.3' };
     const [here, there] = [
@@ -183,7 +183,7 @@ describe('a key of some networks', () => {
 describe('a key of some networks behind two proxies', () => {
   const kit = useGateway(sqlite, { TRUST_PROXY: '2' });
 
-  it('is judged by what the outer one saw', async () => {
+  it('uses the address that the outer proxy saw', async () => {
     const { gateway } = kit;
     const key = await gateway.restrictedKey({ allow: ['10.0.0.0/8'] });
     const status = async (forwarded: string | string[]) =>

@@ -173,7 +173,7 @@ describe('free work', () => {
     ['small', 120, 1],
     ['of 1 kB', 120, 1_000],
     ['of the largest size', 10, 12_000],
-  ])('is done a second for as many requests as fit: %s', async (_size, fitting, bytes) => {
+  ])('is limited per second by requests and bytes: %s', async (_size, fitting, bytes) => {
     expect(await chargesOf(fitting, bytes)).toBe(0);
     // What comes then costs a unit each, paid before anything is read, until nothing is left.
     expect(await chargesOf(2, 1)).toBe(2);
@@ -188,7 +188,7 @@ describe('free work', () => {
     expect(await free(1)).toBe(1);
   });
 
-  it('is limited for an address too, whichever of its keys asks', async () => {
+  it('is limited for an address too, over all keys used from it', async () => {
     const units = async () => {
       const made = newApiKey({ name: 'other', plan: 'free', now: clock.now() });
       key = made.key;
@@ -255,7 +255,7 @@ describe('Session.begin', () => {
     return (await access.authenticate(key, { ...opened.store, charge }))!;
   };
 
-  it('prepays one unit if the store has budget left after all', async () => {
+  it('prepays one unit if the store still has budget', async () => {
     const current = await sessionWithStaleCache();
     await current.begin('charged');
     expect(current.units).toBe(1);

@@ -43,7 +43,7 @@ it('is added every 10 seconds as the sum of each key and day, and nothing while 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('is kept and added once when the store is back, with what was counted meanwhile', async () => {
+it('is kept while the store is away and added once when it is back', async () => {
   failures = 2;
   count(NOW);
   await vi.advanceTimersByTimeAsync(20_000);
@@ -53,7 +53,7 @@ it('is kept and added once when the store is back, with what was counted meanwhi
   expect(added).toEqual([[[counted('2026-11-21', 2)], { key: NOW }]]);
 });
 
-it('is added by an orderly stop, which tells if it cannot be', async () => {
+it('is added by an orderly stop, which rejects if that fails', async () => {
   count(NOW);
   failures = 1;
   await expect(history.close()).rejects.toMatchObject({ code: 'UNAVAILABLE' });

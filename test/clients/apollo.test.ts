@@ -192,7 +192,7 @@ describe('Apollo Client', () => {
     ]);
   });
 
-  it('refuses a subscription over multipart, which HttpLink asks for, and names the link to use', async () => {
+  it('refuses a subscription over multipart, which HttpLink requests, and names the link to use', async () => {
     const subscription = gql`
       subscription {
         events {

@@ -104,7 +104,7 @@ describe('manifests that tools write, and clients that send their ids', () => {
     fetched.mockClear();
   };
 
-  it("Apollo Client runs what Apollo's tool found", async () => {
+  it("Apollo Client runs the documents of Apollo's manifest", async () => {
     const key = await gateway.restrictedKey({ documents: 'apollo' });
     const client = apolloClientOf(gateway.url, key, JSON.parse(readFileSync(manifests.apollo!, 'utf8')));
     const rename = { mutation: Rename, variables: { id: ids.P, name: 'Max' } };
@@ -116,7 +116,7 @@ describe('manifests that tools write, and clients that send their ids', () => {
     await expect(client.query({ query: other })).rejects.toThrow('Operation Other not found in manifest');
   });
 
-  it('urql and fetch run what the client preset wrote', async () => {
+  it('urql and fetch run the documents of the client preset', async () => {
     const key = await gateway.restrictedKey({ documents: 'preset' });
     const { ScreenDocument, RenameDocument } = (await import(
       pathToFileURL(join(home, 'graphql.ts')).href
@@ -132,7 +132,7 @@ describe('manifests that tools write, and clients that send their ids', () => {
     await expect(unknown).rejects.toThrow('PersistedQueryNotFound');
   });
 
-  it('Relay runs what its compiler wrote', async () => {
+  it('Relay runs the documents of its compiler', async () => {
     const key = await gateway.restrictedKey({ documents: 'relay' });
     const environment = new Environment({
       store: new Store(new RecordSource()),

@@ -137,7 +137,7 @@ describe('GraphQL request admission', () => {
   it('rethrows unexpected errors instead of refusing the operation', () => {
     const operations = new Operations(schema, () => {});
     operations.prepare = () => {
-      throw new TypeError('a bug of ours');
+      throw new TypeError('a bug');
     };
     const parameters = { query: '{ __typename }' };
     expect(() => admit({ ...services(), operations }, { parameters, bytes: 100 }, true, {})).toThrow(

@@ -13,7 +13,7 @@ onAnyEngine('calls with an Idempotency-Key', (kit) => {
     let isReplayed = false;
     const context = {
       store: kit.gateway.store,
-      principal: { id: 'somebody' },
+      principal: { id: 'key' },
       now: () => kit.clock.now() + after,
       idempotency: {
         nextKey: () => idempotencyKey,

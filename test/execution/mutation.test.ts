@@ -273,7 +273,7 @@ onEachEngine('mutations with several fields', (kit, engine) => {
       return { sent: await done, seen };
     }
 
-    it('let others read what was there before, and then all of it', async () => {
+    it('show other requests the state before them, and then all of their writes', async () => {
       const { text: before } = await send(kit.gateway, `/categories/${C}`);
       const { sent, seen } = await watch(
         run(long('Long', `updatePet(id: ${pet}, input: {name: "Last"}) { name }`)),
@@ -286,7 +286,7 @@ onEachEngine('mutations with several fields', (kit, engine) => {
       expect(seen.filter((text) => text !== before && text !== after)).toEqual([]);
     });
 
-    it('leave nothing if their last field fails, although others were let in', async () => {
+    it('store nothing if their last field fails, although other requests ran during them', async () => {
       const before = await stored();
       const { sent, seen } = await watch(run(long('Never', 'deletePet(id: 999999999)')));
       expect(sent.json, sent.about).toMatchObject({ data: null, errors: [{ path: ['last'] }] });
@@ -295,7 +295,7 @@ onEachEngine('mutations with several fields', (kit, engine) => {
       expect(await stored()).toEqual(before);
     });
 
-    it('run one after the other, and a write that comes meanwhile meets what they left', async () => {
+    it('run one after the other, and a write sent during them sees their results', async () => {
       const { headers } = await send(kit.gateway, `/categories/${C}`);
       const writers = ['One', 'Two', 'Three'].map((name) =>
         run(long(name, `updateCategory(id: ${C}, input: {}) { name description }`)),
@@ -312,7 +312,7 @@ onEachEngine('mutations with several fields', (kit, engine) => {
     });
   });
 
-  it('passes the burst guard with 20 fields and is refused as a whole with 21', async () => {
+  it('passes the limit of mutations per second with 20 fields, and is refused as a whole with 21', async () => {
     const { P } = await makeWorld(kit);
     const key = await kit.gateway.newKey('free');
     const before = await stored();

@@ -23,7 +23,7 @@ const MALFORMED = [
 ];
 const OTHER = ['BAD_REQUEST', 'extensions.persistedQuery.sha256Hash is not the SHA-256 of the query.'];
 
-it('learns a document with its hash and then finds it by hash, whatever its length', () => {
+it('stores a document with its hash and returns it by hash, whatever its length', () => {
   for (const text of ['{', '{ __typename }', `{ a } # ${'x'.repeat(90_000)}`]) {
     const persisted = new PersistedQueries();
     for (const missing of [undefined, null, ''])
@@ -63,7 +63,7 @@ it.each([
     expect(refusalOf(() => persisted.textOf(query, withHash(hash, version)))).toEqual(MALFORMED);
 });
 
-it('refuses the hash of another document, known or not, and learns nothing', () => {
+it('refuses the hash of another document, stored or not, and stores nothing', () => {
   const persisted = new PersistedQueries();
   expect(refusalOf(() => persisted.textOf('{ a }', withHash(hashOf('{ b }'))))).toEqual(OTHER);
   expect(refusalOf(() => persisted.textOf(undefined, withHash(hashOf('{ b }'))))).toEqual(UNKNOWN);

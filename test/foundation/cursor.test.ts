@@ -9,7 +9,7 @@ const position: fc.Arbitrary<Position> = fc.record({
 });
 
 describe('a cursor', () => {
-  it('gives back its place, to its own order alone, and fits a header', () => {
+  it('decodes to its position for the same order only, and fits a header', () => {
     fc.assert(
       fc.property(position, (place) => {
         const cursor = encodeCursor('-name', place);

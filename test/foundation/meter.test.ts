@@ -23,7 +23,7 @@ describe.each(Object.keys(ALLOWANCES) as Metered[])('the allowance of %s', (what
   });
 });
 
-it('says what is left, for readers that can end early', () => {
+it('returns the remaining allowance, for readers that can end early', () => {
   const meter = new Meter(2);
   meter.draw('events', 1_999);
   expect(meter.left('events')).toBe(1);

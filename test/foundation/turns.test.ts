@@ -15,7 +15,7 @@ it('lets others in between pieces of work that wait at the same time', async () 
   expect(order).toEqual(['first', 'a', 'second', 'b', 'third']);
 });
 
-it('gives every other turn to work that others wait for', async () => {
+it('alternates between long work and short requests', async () => {
   const order: string[] = [];
   const work = (name: string, isUrgent: boolean) =>
     new Promise<void>((resolve) => {

@@ -8,3 +8,10 @@ export const cases = (usual: number, atLength: number): number =>
 export const anyCharacter = fc
   .integer({ min: 0, max: 0x10f7ff })
   .map((n) => String.fromCodePoint(n < 0xd800 ? n : n + 0x800));
+
+/** The pairs of a table in which one line of each stands indented below the other. */
+export const pairsOf = (table: string): [above: string, below: string][] =>
+  table
+    .trim()
+    .split(/\n(?! )/)
+    .map((pair) => pair.split('\n  ') as [string, string]);

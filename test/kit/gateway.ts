@@ -146,6 +146,12 @@ export class TestGateway {
     return this.call('/graphql', { method: 'POST', body: { query, variables }, ...call });
   }
 
+  /** A metric without labels, by its name after `petstore_`. */
+  async metric(name: string): Promise<number> {
+    const { text } = await this.call('/metrics');
+    return Number(new RegExp(`^petstore_${name} (.*)$`, 'm').exec(text)?.[1]);
+  }
+
   /** Stops the gateway as SIGTERM does. */
   endStreams(): void {
     this.#gateway.endStreams();

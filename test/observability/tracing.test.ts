@@ -91,7 +91,7 @@ async function traceHere(engine: Engine, environment: Record<string, string>): P
   const opened = await engine.open();
   try {
     await addSampleData(opened.store);
-    const failed = (...told: unknown[]) => expect.unreachable(told.join(' '));
+    const failed = (...messages: unknown[]) => expect.unreachable(messages.join(' '));
     const tracing = await Tracing.start(readConfig(environment), { warn: failed, error: failed });
     const gateway = await TestGateway.start(opened.store, environment, new Clock(), { tracing });
     await request(gateway.url, gateway.key);

@@ -223,7 +223,7 @@ interface Attempt extends Call {
   /** Thrown by every call to the store except those for keys and budgets. */
   fault?: Error;
   /** The key to use; by default one with practically no limits. */
-  by?: 'exhausted' | 'banned' | 'webhooksOnly' | 'petsOnly' | 'elsewhere' | 'nobody';
+  by?: 'exhausted' | 'banned' | 'webhooksOnly' | 'petsOnly' | 'elsewhere' | 'no key';
   /** A request to send first. */
   first?: Call;
   /** What a new record has in common with another although only one may have it. */
@@ -262,7 +262,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
     { query: '%zz' },
     ...(body ? [{ body: '{' }, { body: '{"unknown":1}' }] : []),
   ],
-  401: () => [{ by: 'nobody' }],
+  401: () => [{ by: 'no key' }],
   // Without a scope, or from another network where none is needed.
   403: (route) => [
     { by: 'banned' },
@@ -445,7 +445,7 @@ describe('live responses', () => {
     return send(gateway, `${route.method} ${path}${query ? `?${query}` : ''}`, {
       ...(headers && { headers }),
       ...(route.body && { body }),
-      key: by === 'nobody' ? null : by === undefined ? gateway.key : keys[by],
+      key: by === 'no key' ? null : by === undefined ? gateway.key : keys[by],
     });
   }
 

@@ -57,7 +57,7 @@ async function expectTakenOver(store: Store): Promise<void> {
 /**
  * Looks, whenever others have their turn, at how many names of pets are folded.
  *
- * @returns a function that stops it and tells by how many there were at most more from one look to the next
+ * @returns a function that stops it and returns the largest growth between two looks
  */
 function watchSteps(file: string): () => Promise<number> {
   const db = new Database(file);

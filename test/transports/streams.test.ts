@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
 import { eventsGone, unavailable } from '../../src/foundation/errors.ts';
 import type { EventFollower } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -10,7 +11,7 @@ import { TestGateway } from '../kit/gateway.ts';
 import { openRaw } from '../kit/raw.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
-const SUBSCRIPTION = JSON.stringify({ query: 'subscription { events { id } }' });
+const SUBSCRIPTION = JSON.stringify({ query: 'subscription { events { id data } }' });
 const OVER_SSE: StreamCall & { path: string } = { path: '/events/stream' };
 const OVER_GRAPHQL: StreamCall & { path: string } = {
   path: '/graphql',
@@ -62,8 +63,7 @@ describe.each([
     clients.push(client);
     return client;
   };
-  const openStreams = async () =>
-    Number(/^petstore_event_streams (.*)$/m.exec((await gateway.call('/metrics')).text)?.[1]);
+  const openStreams = () => gateway.metric('event_streams');
   const logged = (message: string) =>
     gateway.logs.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
 
@@ -82,11 +82,11 @@ describe.each([
   it.each<[how: string, leave: (socket: Socket) => void, seenAs: 'end' | 'close']>([
     ['closes the connection', (socket) => socket.end(), 'end'],
     ['resets the connection', (socket) => socket.resetAndDestroy(), 'close'],
-  ])('gives its place back where the client %s while it is opened', async (_how, leave, seenAs) => {
+  ])('frees its place if the client %s while it is opened', async (_how, leave, seenAs) => {
     const key = await gateway.newKey('free');
     /** For each of our requests, that the server has seen its client leave. */
     const gone: Promise<unknown>[] = [];
-    // The channel tells of all servers in this process, to which others may still send something.
+    // The channel has the requests of all servers in this process, to which other tests may still send some.
     const onRequest = (message: unknown) => {
       const { request, socket } = message as { request: IncomingMessage; socket: Socket };
       if (request.headers['x-api-key'] === key)
@@ -127,7 +127,7 @@ describe.each([
   it.each<[how: string, leave: (socket: Socket) => void]>([
     ['closes its half of the connection, since it will never read to the end', (socket) => socket.end()],
     ['resets the connection', (socket) => socket.resetAndDestroy()],
-  ])('ends without a word when the client %s', async (_how, leave) => {
+  ])('ends without an error when the client %s', async (_how, leave) => {
     const socket = await openRaw(gateway.url, { allowHalfOpen: true });
     const closed = new Promise((resolve) => socket.once('close', resolve));
     let text = '';
@@ -146,17 +146,42 @@ describe.each([
     expect(logged('error')).toEqual([]);
   });
 
-  /** What the client is told in the end. */
+  it('cuts off a client that does not read, and no other', async () => {
+    const cutOff = () => gateway.metric('event_readers_cut_off_total');
+    const before = await cutOff();
+    const reading = await open();
+    const socket = await openRaw(gateway.url);
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write(requestOf(gateway.key));
+    await new Promise((resolve) => socket.once('readable', resolve));
+    // The operating system buffers megabytes before the client begins to lag.
+    const category = { name: 'Long', description: 'x'.repeat(2_000) };
+    let written = 0;
+    while ((await cutOff()) === before && written < 20_000) {
+      await opened.store.transaction(({ table }) => {
+        for (let n = 0; n < 100; n++) table(Category).insert(category);
+      });
+      written += 100;
+      await reading.until(written);
+    }
+    expect(await cutOff()).toBe(before + 1);
+    socket.resume();
+    await closed;
+    expect(reading.isOpen).toBe(true);
+    expect(reading.messages).toHaveLength(written);
+  });
+
+  /** The error that ended the stream. */
   const lastError = async (client: EventStreamClient) => {
     await client.ended;
     const { event, data } = client.messages[0]!;
-    const told = JSON.parse(data!);
-    if (event === 'error') return told;
-    const [{ message, extensions }] = told.errors;
+    const parsed = JSON.parse(data!);
+    if (event === 'error') return parsed;
+    const [{ message, extensions }] = parsed.errors;
     return { message, ...extensions };
   };
 
-  it('ends with a fault of ours in general words, and the log has the particulars', async () => {
+  it('ends with INTERNAL and no detail of an unexpected error, which is logged', async () => {
     const client = await open();
     endLog(new TypeError('secret'));
     expect(await lastError(client)).toEqual({
@@ -170,7 +195,7 @@ describe.each([
     expect(logged('error')).toMatchObject([{ requestId, err: { type: 'TypeError', message: 'secret' } }]);
   });
 
-  it('ends with UNAVAILABLE when the database is away, and the log says why', async () => {
+  it('ends with UNAVAILABLE when the database is away, and logs the cause', async () => {
     const client = await open();
     endLog(unavailable(new Error('secret')));
     expect(await lastError(client)).toMatchObject({ code: 'UNAVAILABLE', status: 503 });
@@ -178,7 +203,7 @@ describe.each([
     expect(JSON.stringify(logged('error'))).toContain('secret');
   });
 
-  it('ends with GONE when events are no longer kept, which is no fault', async () => {
+  it('ends with GONE when events are no longer kept, and logs no error', async () => {
     const client = await open();
     endLog(eventsGone());
     expect(await lastError(client)).toMatchObject({ code: 'GONE', status: 410 });

@@ -20,7 +20,7 @@ import { openProxy } from '../../store/mongo/proxy.ts';
 const namesAt = ({ received }: Receiver) => received.map(({ event }) => event.data.name);
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `N${i}`);
 
-describe.each(engines)('webhooks in adversity ($name)', (engine: Engine) => {
+describe.each(engines)('webhooks with failing receivers ($name)', (engine: Engine) => {
   const kit = useWebhooks(engine);
   const { webhooks } = kit;
 
@@ -56,7 +56,7 @@ describe.each(engines)('webhooks in adversity ($name)', (engine: Engine) => {
     expect(namesAt(slow)).toEqual(names);
   });
 
-  it('goes on when the clock is set back, while it waits too', async () => {
+  it('continues when the clock is set back, even while waiting to retry', async () => {
     const [healthy, failing] = [await webhooks.receiver(), await webhooks.receiver()];
     for (const { url } of [healthy, failing]) await webhooks.create(url);
     failing.answer = (_request, response) =>
@@ -84,7 +84,7 @@ describe.each(engines)('webhooks in adversity ($name)', (engine: Engine) => {
     return { receiver, id, finish: () => open[0]!.writeHead(204).end() };
   };
 
-  it('stops after the attempt under way, and goes on from there', async () => {
+  it('stops after the current attempt, and continues after it', async () => {
     const { receiver, id, finish } = await withAttemptUnderWay();
     const ended = kit.gateway.endDeliveries();
     finish();
@@ -96,7 +96,7 @@ describe.each(engines)('webhooks in adversity ($name)', (engine: Engine) => {
     expect(namesAt(receiver)).toEqual(['A', 'B']);
   });
 
-  it('makes one attempt at a time, even if the webhook is paused and resumed meanwhile', async () => {
+  it('makes one attempt at a time, even if the webhook is paused and resumed during it', async () => {
     const { receiver, id, finish } = await withAttemptUnderWay();
     await webhooks.patch(id, { enabled: false });
     await webhooks.patch(id, { enabled: true });

@@ -46,7 +46,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-it('sends over TLS, and to nobody whose certificate is not genuine', async () => {
+it('sends over TLS, and not to a receiver whose certificate is invalid', async () => {
   const call = async (path: string, body: object) => {
     const response = await fetch(server.url + path, {
       method: 'POST',

@@ -61,7 +61,7 @@ it.each<[string, (socket: Socket) => void, object]>([
     (socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
     { status: 101 },
   ],
-])('tells what came of a receiver that %s', async (_what, handle, outcome) => {
+])('reports the outcome of a receiver that %s', async (_what, handle, outcome) => {
   expect(await send(await listen(handle))).toEqual(outcome);
 });
 
@@ -79,7 +79,7 @@ it('takes the head of a response for it, and closes the connection of an endless
   await closed;
 });
 
-it('tells a failed handshake from a refused connection', async () => {
+it('distinguishes a failed handshake from a refused connection', async () => {
   const plain = await listen((socket) => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
   expect(await send(plain, 'https')).toEqual({ error: 'tls' });
   const gone = await listen(() => {});
@@ -87,7 +87,7 @@ it('tells a failed handshake from a refused connection', async () => {
   expect(await send(gone)).toEqual({ error: 'connect' });
 });
 
-it('uses a connection again, and sends again where it was closed meanwhile', async () => {
+it('reuses a connection, and sends again if it was closed in between', async () => {
   let [connections, requests] = [0, 0];
   const port = await listen((socket) => {
     requests++;
@@ -101,7 +101,7 @@ it('uses a connection again, and sends again where it was closed meanwhile', asy
   expect(connections).toBe(2);
 });
 
-it('gives up after its time, even if a connection that was kept is reset late', async () => {
+it('times out, even if a reused connection is reset late', async () => {
   let requests = 0;
   const port = await listen((socket) => {
     if (++requests === 1) socket.write('HTTP/1.1 204 No Content\r\n\r\n');

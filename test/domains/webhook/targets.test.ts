@@ -119,7 +119,7 @@ describe('targets', () => {
     nameServer.close();
   });
 
-  it('judges each resolution by itself, and connects to what it has judged', async () => {
+  it('checks each resolution, and connects to the address that it has checked', async () => {
     const seen: (string | undefined)[] = [];
     const everywhere = createServer((socket) => {
       seen.push(socket.localAddress);
@@ -132,9 +132,9 @@ describe('targets', () => {
     await new Promise<void>((resolve) => inside.listen(port, '127.0.0.9', resolve));
     inside.on('connection', () => seen.push('inside'));
     const answers = [['127.0.0.1'], ['127.0.0.9'], ['127.0.0.9', '127.0.0.1'], ['::ffff:127.0.0.9', '::1']];
-    const asked: string[] = [];
+    const resolved: string[] = [];
     const targets = new Targets(['127.0.0.1/32'], (hostname, _options, callback) => {
-      asked.push(hostname);
+      resolved.push(hostname);
       const addresses = answers.shift()!;
       callback(
         null,
@@ -148,7 +148,7 @@ describe('targets', () => {
     const refused = { error: 'refused_address' };
     expect(outcomes).toEqual([{ status: 204 }, refused, { status: 204 }, refused]);
     expect(seen).toEqual(['127.0.0.1', '127.0.0.1']);
-    expect(asked).toEqual(Array(4).fill('rebinding.example'));
+    expect(resolved).toEqual(Array(4).fill('rebinding.example'));
     for (const server of [everywhere, inside]) await new Promise((resolve) => server.close(resolve));
   });
 });

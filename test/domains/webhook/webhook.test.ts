@@ -228,7 +228,7 @@ describe.each(engines)('webhooks ($name)', (engine: Engine) => {
     expect((await other.until(1))[0]!.event.data.name).toBe('D');
   });
 
-  it('waits after a failure, delivers nothing later meanwhile, and a patch ends the wait', async () => {
+  it('retries later after a failure, holds back later events, and retries at once after a patch', async () => {
     const [failing, healthy] = [await webhooks.receiver(), await webhooks.receiver()];
     failing.answer = (_request, response) => response.writeHead(503, { 'retry-after': '7200' }).end();
     const { id } = (await webhooks.create(failing.url)).json;

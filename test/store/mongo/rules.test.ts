@@ -109,7 +109,7 @@ onMongo.each(WAYS)('store rules (%s)', (open) => {
     expect(await category()).toEqual(before);
   });
 
-  it('never gives one id to two orders when ids are chosen, assigned and deleted concurrently', async () => {
+  it('assigns no id twice when ids are chosen, assigned and deleted concurrently', async () => {
     const last = BigInt((await storeA.table(Order).insert({ complete: true })).id);
     const ids: string[] = [];
     await Promise.all(

@@ -82,7 +82,7 @@ describe('a connection that is held for another', () => {
   const holding = async (work: () => Promise<unknown>) => db.hold(() => other.transaction(work));
   const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-  it('reads what was committed, and writes afterwards in the order asked', async () => {
+  it('reads the committed state, and runs later writes in their order', async () => {
     const order: string[] = [];
     const note = (what: string) => () => void order.push(what);
     const before = db.groupCommit(addChild).then(note('before'));
@@ -107,7 +107,7 @@ describe('a connection that is held for another', () => {
     expect(db.whenFree(children)).toBe(5);
   });
 
-  it('is free again when that fails, of which nothing is left', async () => {
+  it('is free again when its work fails, and rolls it back', async () => {
     const failed = holding(async () => {
       other.run('insert into children values (null)', []);
       await nextTurn();
@@ -186,7 +186,7 @@ describe('rows inserted together', () => {
 
   it.each<[string, left: number, next: () => unknown]>([
     ['commit', 0, () => {}],
-    ['read of somebody else', 0, children],
+    ['read by another connection', 0, children],
     ['write of the same group', 0, () => db.groupCommit(addChild).catch(() => {})],
     [
       'transaction of the same group',

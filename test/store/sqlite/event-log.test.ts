@@ -13,6 +13,7 @@ import type { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { eventLog } from '../../../src/store/sqlite/event-log.ts';
 import { LATEST, migrate } from '../../../src/store/sqlite/schema.ts';
 import type { SqliteOptions, SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { codeOf } from '../../kit/errors.ts';
 import { useFolder } from './folder.ts';
 
 const HOUR = 3_600_000;
@@ -39,14 +40,6 @@ const namesOf = (store: SqliteStore, after?: string) =>
   store
     .eventPage({ limit: 100, ...(after !== undefined && { after }) })
     .events.map(({ record }) => (record as unknown as { name: string }).name);
-const codeOf = (work: () => unknown) => {
-  try {
-    work();
-    return 'none';
-  } catch (error) {
-    return (error as { code?: string }).code;
-  }
-};
 
 it('removes events after the retention period, but always keeps the latest one', async () => {
   let store = open();
@@ -62,14 +55,14 @@ it('removes events after the retention period, but always keeps the latest one',
   time += HOUR / 2 + 1;
   store = reopen(store);
   expect(namesOf(store)).toEqual(['D']);
-  expect(codeOf(() => store.eventPage({ after: a!, limit: 1 }))).toBe('GONE');
-  expect(codeOf(() => store.eventPage({ after: b!, limit: 1 }))).toBe('GONE');
+  expect(await codeOf(() => store.eventPage({ after: a!, limit: 1 }))).toBe('GONE');
+  expect(await codeOf(() => store.eventPage({ after: b!, limit: 1 }))).toBe('GONE');
   // No event between this position and the kept ones is missing.
   expect(namesOf(store, c)).toEqual(['D']);
   // They were removed from the file too.
   const reader = tool();
   expect(namesOf(reader)).toEqual(['D']);
-  expect(codeOf(() => reader.eventPage({ after: b!, limit: 1 }))).toBe('GONE');
+  expect(await codeOf(() => reader.eventPage({ after: b!, limit: 1 }))).toBe('GONE');
 
   time += 10 * HOUR;
   store = reopen(store);
@@ -287,11 +280,10 @@ it('refuses any position except its own ids', async () => {
   expect(namesOf(store, first)).toEqual(['B']);
   const [log] = first.split('-') as [string];
   for (const digits of ['', '01', '1.0', '-1', '1e0', ' 1', '1 ', 'x1', '3', '9'.repeat(17)])
-    expect(
-      codeOf(() => store.eventPage({ after: `${log}-${digits}`, limit: 1 })),
-      digits,
-    ).toBe('VALIDATION_FAILED');
-  expect(codeOf(() => store.eventPage({ after: `x${first}`, limit: 1 }))).toBe('VALIDATION_FAILED');
+    expect(await codeOf(() => store.eventPage({ after: `${log}-${digits}`, limit: 1 })), digits).toBe(
+      'VALIDATION_FAILED',
+    );
+  expect(await codeOf(() => store.eventPage({ after: `x${first}`, limit: 1 }))).toBe('VALIDATION_FAILED');
 });
 
 it('continues its numbering after all events were removed', async () => {
@@ -306,7 +298,7 @@ it('refuses a position from another data file', async () => {
   const { next } = store.eventPage({ limit: 1 });
   const other = open({ file: join(folder.home, 'other.db') });
   await other.table(Category).insert({ name: 'B' });
-  expect(codeOf(() => other.eventPage({ after: next, limit: 1 }))).toBe('VALIDATION_FAILED');
+  expect(await codeOf(() => other.eventPage({ after: next, limit: 1 }))).toBe('VALIDATION_FAILED');
 });
 
 const KILL_ROUNDS = Number(process.env.KILL_ROUNDS ?? 1);

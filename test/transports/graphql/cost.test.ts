@@ -141,7 +141,7 @@ describe('POST /graphql/cost', () => {
       clock.time += 1_000;
     }
     expectQueryRefusal(await cost({ query: `{ a ${fields(500)} }` }, key), 'QUERY_TOO_COMPLEX');
-    // Now nothing is left: errors of small requests are told, larger ones aren't read.
+    // The budget is exhausted now: errors of small requests are reported, larger requests are not read.
     expectQueryRefusal(await cost('{', key), 'BAD_REQUEST');
     expectQueryRefusal(await cost({ query: `{ a ${fields(500)} }` }, key), 'RATE_LIMITED');
     expectQueryRefusal(await cost('{'.padEnd(12_001, ' '), key), 'RATE_LIMITED');

@@ -111,7 +111,7 @@ onEachEngine('trusted documents', (kit) => {
       expectQueryRefusal(sent, code, message);
       expect(left(sent), sent.about).toBe(59 - i);
     }
-    // What somebody else has registered changes nothing.
+    // Documents registered by other keys change nothing.
     dataOf(await ask({ query: OTHER, ...persisted(hashOf(OTHER)) }, keys.free));
     expectQueryRefusal(await ask(persisted(hashOf(OTHER)), key), 'PERSISTED_QUERY_NOT_FOUND');
     const cost = await send(gateway, 'POST /graphql/cost', { key, body: { query: OTHER } });

@@ -269,14 +269,18 @@ describe('MCP over HTTP', () => {
   });
 
   it('serves clients of earlier revisions without sessions', async () => {
-    for (const [asked, given] of [
+    for (const [requested, negotiated] of [
       ['2025-06-18', '2025-06-18'],
       ['2025-11-25', '2025-11-25'],
       ['1.0', '2025-11-25'],
     ]) {
-      const params = { protocolVersion: asked, capabilities: {}, clientInfo: { name: 'x', version: '1' } };
+      const params = {
+        protocolVersion: requested,
+        capabilities: {},
+        clientInfo: { name: 'x', version: '1' },
+      };
       const { json, headers } = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
-      expect(json.result.protocolVersion).toBe(given);
+      expect(json.result.protocolVersion).toBe(negotiated);
       expect(headers['mcp-session-id']).toBeUndefined();
     }
     const { status, text } = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
@@ -310,7 +314,7 @@ describe('MCP over HTTP', () => {
     }
   });
 
-  it('says when to retry, and still lists its tools with nothing left', async () => {
+  it('returns the time to retry, and lists its tools on an exhausted budget', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 10 });
     const call = () => rpc(kit.gateway, 'tools/call', { name: 'listPets' }, { key });
     expect((await call()).json.result.structuredContent).toEqual({ items: [] });

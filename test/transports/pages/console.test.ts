@@ -100,7 +100,7 @@ withBrowser(
       await tab.leave('console-webhooks', REFUSED);
     }, 90_000);
 
-    it('asks for nothing while the budget is used up, which would be strikes, and asks again then', async () => {
+    it('sends no requests while the budget is exhausted, which would count towards a ban, and resumes afterwards', async () => {
       const key = await kit.gateway.newKey('enterprise', { perMinute: 8, perDay: 100 });
       for (let i = 0; i < 11; i++) await kit.gateway.call('/pets', { key });
       const tab = await kit.open('/console', { key });

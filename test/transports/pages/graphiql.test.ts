@@ -188,7 +188,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.done('graphiql-key', REFUSED);
   }, 90_000);
 
-  it('shows the cost of the operation under the cursor while typing, and asks only when it changes', async () => {
+  it('shows the cost of the operation under the cursor while typing, and requests it only when it changes', async () => {
     let costRequests = 0;
     page.on('request', (request) => {
       if (request.url().endsWith('/graphql/cost')) costRequests++;

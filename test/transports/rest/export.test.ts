@@ -89,7 +89,7 @@ onEachEngine('exporting a list', (kit) => {
     expect(linesOf(reply.text).map((line) => JSON.stringify(exactly(line)))).toEqual(await paged(path));
   });
 
-  it('gives at most `limit` records, from 1 to 1,000,000', async () => {
+  it('returns at most `limit` records, from 1 to 1,000,000', async () => {
     for (const limit of [1, 100, 101, 229]) {
       const reply = await send(kit.gateway, `/pets?limit=${limit}`, { headers: NDJSON });
       expect(linesOf(reply.text)).toHaveLength(limit);
@@ -206,7 +206,7 @@ describe('an export', () => {
 
   afterAll(() => expect(ended()).not.toContain('INTERNAL'));
 
-  it('is read no faster than its client reads, and gives what exists throughout exactly once', async () => {
+  it('reads no faster than its client, and returns each record that exists throughout exactly once', async () => {
     const response = await open();
     // Fills the buffers of both sides.
     await expect.poll(() => response.socket.bytesRead, { interval: 50 }).toBeGreaterThan(0);

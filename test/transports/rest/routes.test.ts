@@ -4,6 +4,7 @@ import { ROUTES } from '../../../src/domains/routes.ts';
 import type { ErrorCode } from '../../../src/foundation/errors.ts';
 import { INSTANT_RULE } from '../../../src/foundation/fields.ts';
 import { idFieldOf } from '../../../src/schema/shape.ts';
+import { pairsOf } from '../../kit/cases.ts';
 import {
   exactly,
   expectAnswer,
@@ -23,14 +24,12 @@ const OF_DOMAINS = DOMAINS.flatMap(({ resource }) => resource.routes);
  * Requests with their bodies, each above what it is answered with: the status and the body, or the code and the message.
  * `$C` and so on stand for the ids of makeWorld, `$N` for the id of the created record.
  */
-const casesOf = (text: string) =>
-  text
-    .trim()
-    .split(/\n(?! )/)
-    .map((row) => {
-      const [, request, body, outcome, expected] = /^(\w+ \S+) ?(.*)\n {2}(\w+) ?(.*)$/.exec(row)!;
-      return [request!, body || undefined, outcome!, expected!] as const;
-    });
+const casesOf = (table: string) =>
+  pairsOf(table).map(([above, below]) => {
+    const [, request, body] = /^(\w+ \S+) ?(.*)$/.exec(above)!;
+    const [, outcome, expected] = /^(\w+) ?(.*)$/.exec(below)!;
+    return [request!, body || undefined, outcome!, expected!] as const;
+  });
 
 const LARGEST = '9223372036854775807';
 const DOGS = '{"id":$C,"name":"Dogs","description":"They bark"}';
@@ -342,33 +341,6 @@ onAnyEngine('REST operations', (kit, { name: engine }) => {
     expectAnswer(response, 201, { id: BigInt(response.headers.location!.split('/')[2]!), name, description });
   });
 
-  it('deletes a pet once its order is complete, and a category once its pets are deleted', async () => {
-    const { C, P, F, O } = await makeWorld(kit);
-    await send(kit.gateway, `PATCH /store/orders/${O}`, { body: { complete: true } });
-    expectAnswer(await send(kit.gateway, `DELETE /pets/${P}`), 204);
-    expectRefusal(await send(kit.gateway, `/store/inventory/${P}`), 'NOT_FOUND');
-    const order = await send(kit.gateway, `/store/orders/${O}`);
-    expect(order.text, order.about).toContain(`"petId":${P},`);
-    expectRefusal(await send(kit.gateway, `DELETE /categories/${C}`), 'CONFLICT');
-    expectAnswer(await send(kit.gateway, `DELETE /pets/${F}`), 204);
-    expectAnswer(await send(kit.gateway, `DELETE /categories/${C}`), 204);
-
-    // An incomplete order must not refer to a pet that does not exist.
-    const reopened = await send(kit.gateway, `PATCH /store/orders/${O}`, { body: { complete: false } });
-    expectRefusal(reopened, 'UNKNOWN_REFERENCE', `petId: there is no pet ${P}.`);
-    expectAnswer(
-      await send(kit.gateway, `PATCH /store/orders/${O}`, { body: { complete: false, petId: null } }),
-      200,
-    );
-  });
-
-  it('deletes a pet once its order is deleted', async () => {
-    const { P, O } = await makeWorld(kit);
-    expectAnswer(await send(kit.gateway, `DELETE /store/orders/${O}`), 204);
-    expectAnswer(await send(kit.gateway, `DELETE /pets/${P}`), 204);
-    expectRefusal(await send(kit.gateway, `/pets/${P}`), 'NOT_FOUND');
-  });
-
   it('shows the status of the pet in its inventory entry and does not change the stock on orders', async () => {
     const { P } = await makeWorld(kit);
     await send(kit.gateway, `PATCH /pets/${P}`, { body: { status: 'pending' } });
@@ -378,22 +350,5 @@ onAnyEngine('REST operations', (kit, { name: engine }) => {
       quantity: 5,
       status: 'pending',
     });
-  });
-
-  it('assigns no order id twice, nor one that a client chose', async () => {
-    const first = BigInt(
-      (await send(kit.gateway, 'POST /store/orders', { body: {} })).headers.location!.split('/')[3]!,
-    );
-    const chosen = [first + 1n, first + 3n];
-    for (const id of chosen)
-      expectAnswer(await send(kit.gateway, 'POST /store/orders', { body: `{"id":${id}}` }), 201);
-    await send(kit.gateway, `DELETE /store/orders/${chosen[1]}`);
-    const seen = new Set([first, ...chosen]);
-    for (let i = 0; i < 4; i++) {
-      const { headers, about } = await send(kit.gateway, 'POST /store/orders', { body: {} });
-      const id = BigInt(headers.location!.split('/')[3]!);
-      expect(seen.has(id), about).toBe(false);
-      seen.add(id);
-    }
   });
 });
