@@ -15,6 +15,9 @@ import { type CollectionDefinition, DATE, INTEGER, NUMBER, objectSchema, STRING 
 import type { Database } from './database.ts';
 import { isDuplicateKey, WriteConflict } from './errors.ts';
 
+/** Creations for one key at the same time that rarely try the same slot. */
+const MAX_WEBHOOKS_AT_ONCE = 100;
+
 interface WebhookDocument {
   _id: string;
   apiKeyId: string;
@@ -158,7 +161,8 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
               .toArray();
             if (taken.length >= max) throw tooManyWebhooks(max);
             const slots = new Set(taken.map(({ slot }) => Number(slot)));
-            const free = [...Array(max).keys()].filter((slot) => !slots.has(slot));
+            const places = Math.min(max, taken.length + MAX_WEBHOOKS_AT_ONCE);
+            const free = [...Array(places).keys()].filter((slot) => !slots.has(slot));
             // In order, unless others create at the same time, who would all try the same one again.
             const slot = free[isContended ? Math.floor(Math.random() * free.length) : 0]!;
             const document = { _id: id, apiKeyId, slot, createdAt, version, ...stored(webhook) };
