@@ -1,4 +1,11 @@
-import type { Store, UsageDay, UsageOperation, UsageRow, UsageTransport } from '../store/store.ts';
+import type {
+  Store,
+  UsageDay,
+  UsageOperation,
+  UsageRow,
+  UsageTotal,
+  UsageTransport,
+} from '../store/store.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
 
 /** How often counts are added to the store, in milliseconds. */
@@ -27,7 +34,7 @@ interface KeyCounts {
  * FLUSH_INTERVAL}, so that a kill costs at most that much of it.
  */
 export class UsageHistory {
-  readonly #store: Pick<Store, 'addUsage' | 'usageDays'>;
+  readonly #store: Pick<Store, 'addUsage' | 'usageDays' | 'usageTotals'>;
   readonly #report: (error: unknown) => void;
   #counts = new Map<string, KeyCounts>();
   #flushing: Promise<void> = Promise.resolve();
@@ -36,7 +43,10 @@ export class UsageHistory {
   #day = { start: 0, date: dateOf(0) };
 
   /** @param report receives errors of adding in the background, which is tried again */
-  constructor(store: Pick<Store, 'addUsage' | 'usageDays'>, report: (error: unknown) => void) {
+  constructor(
+    store: Pick<Store, 'addUsage' | 'usageDays' | 'usageTotals'>,
+    report: (error: unknown) => void,
+  ) {
     this.#store = store;
     this.#report = report;
   }
@@ -72,8 +82,13 @@ export class UsageHistory {
    *
    * @throws UNAVAILABLE
    */
-  async days(apiKeyId: string, from: string, to: string): Promise<UsageDay[]> {
+  async totals(apiKeyId: string, from: string, to: string): Promise<UsageTotal[]> {
     await this.flush();
+    return this.#store.usageTotals(apiKeyId, from, to);
+  }
+
+  /** What was done on days that `totals` gave. @throws UNAVAILABLE */
+  async days(apiKeyId: string, from: string, to: string): Promise<UsageDay[]> {
     return (await this.#store.usageDays(apiKeyId, from, to)).map(summarised);
   }
 

@@ -156,6 +156,11 @@ export interface UsageRow extends UsageOperation {
   date: string;
 }
 
+/** The sum of what a key did on a day. */
+export interface UsageTotal extends Pick<UsageOperation, 'requests' | 'units' | 'refused'> {
+  date: string;
+}
+
 /** What keys did in the past. Days are kept for a quarter of a year (`access/usage-history.ts`). */
 export interface UsageHistoryStore {
   /**
@@ -166,6 +171,8 @@ export interface UsageHistoryStore {
   addUsage(rows: readonly UsageRow[], uses: Readonly<Record<string, number>>): MaybePromise<void>;
   /** The days of a key with use, oldest first. Both dates are included. */
   usageDays(apiKeyId: string, from: string, to: string): MaybePromise<UsageDay[]>;
+  /** The same days without their operations: a quarter of a year can have ten thousand rows. */
+  usageTotals(apiKeyId: string, from: string, to: string): MaybePromise<UsageTotal[]>;
 }
 
 /** A GraphQL document that keys can be bound to. */

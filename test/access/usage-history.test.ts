@@ -20,6 +20,7 @@ beforeEach(() => {
       added.push(given);
     },
     usageDays: () => [],
+    usageTotals: () => [],
   };
   history = new UsageHistory(store, (error) => reported.push(error));
 });

@@ -1,8 +1,11 @@
 import { connect } from 'node:net';
+import { performance } from 'node:perf_hooks';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
+import { failing } from '../kit/failing.ts';
+import { TestGateway } from '../kit/gateway.ts';
 import {
   dataOf,
   expectAnswer,
@@ -264,6 +267,31 @@ describe('attacks', () => {
     expect(log).not.toContain(kit.gateway.key.slice(9));
     expect(log).not.toContain('polluted');
   });
+});
+
+it('reads the lists that a document asks for by aliases in turns of their own', async () => {
+  const opened = await sqlite.open();
+  const turns: number[] = [];
+  const store = failing(opened.store, /^(usageTotals|webhooksOfKey|eventPage)$/, (_args, read) => {
+    turns.push(performance.nodeTiming.uvMetricsInfo.loopCount);
+    return read();
+  });
+  const gateway = await TestGateway.start(store);
+  for (const [lists, field] of [
+    [8, 'usage { date }'],
+    [8, 'webhooks { id }'],
+    [8, 'events { nodes { id } }'],
+  ] as const) {
+    turns.length = 0;
+    dataOf(
+      await query(gateway, `{ ${Array.from({ length: lists }, (_, n) => `a${n}: ${field}`).join(' ')} }`),
+    );
+    expect(turns).toHaveLength(lists);
+    // The first may share the turn of the second, in which it arrived.
+    expect(new Set(turns).size, field).toBeGreaterThanOrEqual(lists - 1);
+  }
+  await gateway.close();
+  await opened.close();
 });
 
 async function raw(url: string, bytes: string): Promise<string> {

@@ -1,11 +1,13 @@
-import { MAX_OPERATIONS, sumOf } from '../../access/usage-history.ts';
+import { MAX_OPERATIONS } from '../../access/usage-history.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { builder } from '../../schema/builder.ts';
 import { shown } from '../../schema/shape-fields.ts';
-import type { UsageDay, UsageOperation } from '../../store/store.ts';
+import type { UsageOperation, UsageTotal } from '../../store/store.ts';
 import { UsageDayShape, UsageOperationShape } from './usage.routes.ts';
 import { daysIn, rangeOf } from './usage.ts';
 
-type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
+/** A day of a range, the operations of which are read once for all of its days. */
+type Day = UsageTotal & { operations(): MaybePromise<readonly UsageOperation[]> };
 
 const { fields: operation } = UsageOperationShape;
 const { fields: day } = UsageDayShape;
@@ -21,7 +23,7 @@ const UsageOperationType = builder.objectRef<UsageOperation>(UsageOperationShape
   }),
 });
 
-const UsageDayType = builder.objectRef<UsageDay & Counts>(UsageDayShape.type).implement({
+const UsageDayType = builder.objectRef<Day>(UsageDayShape.type).implement({
   description: UsageDayShape.description,
   fields: (t) => ({
     date: t.expose('date', { type: 'Date', ...shown(day.date) }),
@@ -32,7 +34,7 @@ const UsageDayType = builder.objectRef<UsageDay & Counts>(UsageDayShape.type).im
       type: [UsageOperationType],
       description: `What was used, most units first; at most ${MAX_OPERATIONS}, the rest summed as \`other\`.`,
       extensions: { maxItems: MAX_OPERATIONS },
-      resolve: ({ operations }) => operations as UsageOperation[],
+      resolve: (day) => day.operations() as MaybePromise<UsageOperation[]>,
     }),
   }),
 });
@@ -47,10 +49,27 @@ builder.queryField('usage', (t) =>
       to: t.arg({ type: 'Date', description: 'The last day; today by default.' }),
     },
     extensions: { maxItems: (args: { from?: unknown; to?: unknown }) => daysIn(args, Date.now()) },
-    resolve: async (_root, args, { history, principal, now }) => {
+    resolve: async (_root, args, { history, loaders, meter, principal: { id }, now }) => {
       const { from, to } = rangeOf(args, now());
-      const days = await history.days(principal.id, from, to);
-      return days.map((day) => ({ ...day, ...sumOf(day.operations) }));
+      const totals = await loaders.inTurn(() => history.totals(id, from, to));
+      meter.draw('records', totals.length);
+      const read = async () => {
+        const days = await loaders.inTurn(() => history.days(id, from, to));
+        const operations = new Map(days.map((day) => [day.date, day.operations]));
+        meter.draw(
+          'records',
+          days.reduce((sum, day) => sum + day.operations.length, 0),
+        );
+        return operations;
+      };
+      let known: ReturnType<typeof read> | undefined;
+      return totals.map((total) => ({
+        ...total,
+        operations: () => {
+          known ??= read();
+          return known.then((operations) => operations.get(total.date) ?? []);
+        },
+      }));
     },
   }),
 );

@@ -74,16 +74,45 @@ export function mongoUsageHistory({ db, options }: Database) {
     importUsage: (rows: readonly UsageRow[]): Promise<void> => write('$set', rows),
 
     async usageDays(apiKeyId, from, to) {
-      const ids: string[] = [];
-      for (let time = Date.parse(from); time <= Date.parse(to); time += DAY)
-        ids.push(keyOf(new Date(time).toISOString().slice(0, 10), apiKeyId));
-      const days = await history.find({ _id: { $in: ids } }, { ...options, sort: { _id: 1 } }).toArray();
+      const days = await history
+        .find({ _id: { $in: idsOf(apiKeyId, from, to) } }, { ...options, sort: { _id: 1 } })
+        .toArray();
       return days.map((document) => ({
         date: dateOf(document._id),
         operations: operationsOf(document),
       }));
     },
+
+    async usageTotals(apiKeyId, from, to) {
+      const sum = (name: string) => ({ $sum: `$operation.v.${name}` });
+      const days = history.aggregate<Counts & { _id: string }>(
+        [
+          { $match: { _id: { $in: idsOf(apiKeyId, from, to) } } },
+          { $project: { transport: { $objectToArray: '$operations' } } },
+          { $unwind: '$transport' },
+          { $project: { operation: { $objectToArray: '$transport.v' } } },
+          { $unwind: '$operation' },
+          {
+            $group: { _id: '$_id', requests: sum('requests'), units: sum('units'), refused: sum('refused') },
+          },
+          { $sort: { _id: 1 } },
+        ],
+        options,
+      );
+      return (await days.toArray()).map(({ _id, ...counts }) => ({
+        date: dateOf(_id),
+        ...(plain(counts) as Record<keyof Counts, number>),
+      }));
+    },
   } satisfies UsageHistoryStore & Record<string, unknown>;
+}
+
+/** The documents of a key for the days of a range. */
+function idsOf(apiKeyId: string, from: string, to: string): string[] {
+  const ids: string[] = [];
+  for (let time = Date.parse(from); time <= Date.parse(to); time += DAY)
+    ids.push(keyOf(new Date(time).toISOString().slice(0, 10), apiKeyId));
+  return ids;
 }
 
 const operationsOf = ({ operations }: UsageDayDocument): UsageOperation[] =>

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import type { UsageDay, UsageHistoryStore, UsageRow } from '../store.ts';
+import type { UsageDay, UsageHistoryStore, UsageRow, UsageTotal } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
 import type { SqliteConnection } from './connection.ts';
 import { rowsOf } from './rows.ts';
@@ -44,6 +44,16 @@ export function usageHistory(db: SqliteConnection, now: () => number) {
       return db.json<UsageDay[]>(
         `select json_group_array(json_object('date', date, 'operations', json(operations))) from (
            select date, json_group_array(${operation}) as operations
+           from usage_days where api_key_id = ? and date between ? and ? group by date order by date
+         )`,
+        [apiKeyId, from, to],
+      )!;
+    },
+
+    usageTotals(apiKeyId: string, from: string, to: string): UsageTotal[] {
+      return db.json<UsageTotal[]>(
+        `select json_group_array(json_object('date', date, 'requests', requests, 'units', units, 'refused', refused)) from (
+           select date, sum(requests) as requests, sum(units) as units, sum(refused) as refused
            from usage_days where api_key_id = ? and date between ? and ? group by date order by date
          )`,
         [apiKeyId, from, to],
