@@ -187,10 +187,13 @@ describe.each(pairs)('moving from %s to %s', (from, to) => {
   });
 });
 
+/** The export that is imported to each engine, of more than one batch, and a key in it. */
+let directory: string;
+let key: string;
+
 describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
-  let directory: string;
-  let key: string;
   beforeAll(async () => {
+    if (directory !== undefined) return;
     const source = embedded();
     key = await fill(source, 1_300);
     directory = await exportTo(source);
@@ -349,7 +352,8 @@ describe('a damaged export', () => {
       (reason: Error) => reason,
     );
     expect(error?.message).toMatch(message);
-    const store = await open(target);
+    // As a tool: a server has its file checked by a process.
+    const store = await openStore(target, RECORDS, 'tool');
     expect(await store.table(Category).count({})).toBe(0);
     await store.close();
   });
@@ -403,7 +407,6 @@ describe('the data command', () => {
     ...(MONGODB_URI !== undefined && { MONGODB_URI }),
   });
   const data = (config: Config, ...args: string[]) => runCommand('data', settings(config), ...args);
-  const start = (config: Config, ...args: string[]) => startCommand('data', settings(config), ...args);
   const PETS = 3_000;
   let key: string;
   let directory: string;
@@ -430,7 +433,7 @@ describe('the data command', () => {
     };
     const writing = write();
     directory = path();
-    const exported = await start(source, 'export', directory);
+    const exported = await startCommand('data', settings(source), 'export', directory);
     isExporting = false;
     expect(await writing).toBeGreaterThan(10);
     const [, categories, pets] = /(\S+) categories, (\S+) pets/.exec(exported.stdout)!;
@@ -443,7 +446,7 @@ describe('the data command', () => {
         /^Exported \d+ counters, .* pets, 3 orders,.* 1 usage, 1 usageHistory, 2 documents, 1 webhooks, 1 keys\.\n$/,
       ),
     ]);
-    const refused = await start(source, 'import', directory);
+    const refused = await data(source, 'import', directory);
     expect([refused.code, refused.stderr]).toEqual([
       1,
       expect.stringContaining('is in use by another server'),
@@ -479,9 +482,9 @@ describe('the data command', () => {
         child.kill('SIGKILL');
         await ended;
         // Not in this process, which may keep the file open until garbage is collected.
-        expect((await start(target, 'export', path())).stderr).toMatch(/unfinished import/);
+        expect((await data(target, 'export', path())).stderr).toMatch(/unfinished import/);
       }
-      const imported = await start(target, 'import', directory);
+      const imported = await data(target, 'import', directory);
       expect([imported.code, imported.stderr]).toEqual([0, '']);
       const again = await exportTo(target);
       for (const file of ['categories.jsonl', 'pets.jsonl', 'orders.jsonl'])
