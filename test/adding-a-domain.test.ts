@@ -218,6 +218,7 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
     expect(await listed(`${of}&vet=E`)).toEqual(['Éva', 'eve']);
     expect(await listed(`${of}&vet=e&sort=-vet&status=booked`)).toEqual(['eve']);
     expect(await listed(`${of}&status=kept&status=missed`)).toEqual(['Éva']);
+    expect(await listed(`${of}&time=2026-12-01T10:30:00%2B01:00`)).toEqual(['Ann']);
     const page = await call('GET', `/appointments?${of}&sort=time&limit=1`);
     const next = /<([^>]+)>/.exec(page.headers.get('link')!)![1]!;
     expect((await call('GET', next)).json).toMatchObject([{ vet: 'eve' }]);
@@ -225,6 +226,7 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
       `query ($petId: ID!) {
       pet(id: $petId) { appointments(filter: { vet: "e" }, sort: vet_desc) { nodes { vet time } totalCount } }
       appointments(filter: { petId: $petId, status: [booked] }, sort: time_asc, last: 1) { nodes { vet } }
+      at: appointments(filter: { petId: $petId, time: "2026-12-01T09:30:00.0Z" }) { nodes { vet } totalCount }
     }`,
       { petId },
     );
@@ -235,6 +237,7 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
     expect(data).toEqual({
       pet: { appointments: { nodes: found, totalCount: 2 } },
       appointments: { nodes: [{ vet: 'eve' }] },
+      at: { nodes: [{ vet: 'Ann' }], totalCount: 1 },
     });
   });
 
@@ -250,6 +253,7 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
       `time: ${INSTANT}; status: must be one of booked, kept, missed.`,
     ],
     ['GET', '/x', undefined, 'appointmentId: must be an integer from 1 to 9223372036854775807.'],
+    ['GET', '?time=2026-12-01', undefined, `time: ${INSTANT}.`],
     ['GET', '?vet=A&sort=time', undefined, 'sort: must be vet or -vet together with `vet`.'],
   ])('rejects %s /appointments%s with %j', async (method, path, body, message) => {
     const { json } = await call(method, `/appointments${path}`, body);

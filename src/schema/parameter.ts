@@ -1,10 +1,17 @@
 import { MAX_CURSOR_LENGTH } from '../foundation/cursor.ts';
 import type { Issue } from '../foundation/errors.ts';
-import { type Choices, INT64_SCHEMA, type JsonSchema } from '../foundation/fields.ts';
+import {
+  DATE_RULE,
+  type Field,
+  type FieldKind,
+  INSTANT_RULE,
+  type JsonSchema,
+} from '../foundation/fields.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
+import { formatInstant, parseDate, parseInstant } from '../foundation/instant.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
-import type { AnyRecord } from '../foundation/record.ts';
+import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { capitalised } from '../foundation/words.ts';
 import { MAX_PAGE_SIZE } from './connection.ts';
 import {
@@ -42,55 +49,64 @@ export interface QueryParameter {
 /** Query parameters as given, by name. */
 export type GivenTexts = ReadonlyMap<string, readonly string[]>;
 
-/** Filters by the id of another record. */
-export const idParameter = (name: string, description: string): QueryParameter => ({
-  name,
-  type: 'ID',
-  description,
-  schema: INT64_SCHEMA,
-  rule: ID_RULE,
-  read: (text) => parseId(text) ?? undefined,
+/** An integer within these bounds, in canonical digits. */
+export const integerParameter = (minimum: number, maximum: number) => ({
+  type: 'Int',
+  schema: { type: 'integer', format: 'int32', minimum, maximum },
+  rule: `must be an integer from ${minimum} to ${maximum}`,
+  read: (text: string) =>
+    /^(0|-?[1-9]\d{0,9})$/.test(text) && Number(text) >= minimum && Number(text) <= maximum
+      ? Number(text)
+      : undefined,
 });
 
-/** Filters by any of some values. */
-export const choiceParameter = (
-  name: string,
-  { name: schema, values }: Choices,
-  description: string,
-): QueryParameter => ({
-  name,
-  type: `[${schema}!]`,
-  description: `${description} May be repeated.`,
-  repeatable: true,
-  schema: { $ref: `#/components/schemas/${schema}` },
-  rule: `must be one of ${values.join(', ')}`,
-  read: (text) => (values.includes(text) ? text : undefined),
-});
+/** What a parameter takes: the GraphQL type, the rule for messages, and how a text is read. */
+type Values = Pick<QueryParameter, 'type' | 'rule' | 'read'>;
 
-/** Filters by `true` or `false`. */
-export const booleanParameter = (name: string, description: string): QueryParameter => ({
-  name,
-  type: 'Boolean',
-  description,
-  schema: { type: 'boolean' },
-  rule: 'must be true or false',
-  read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
-});
+const VALUES: Readonly<Record<FieldKind, (field: Field) => Values>> = {
+  id: () => ({ type: 'ID', rule: ID_RULE, read: (text) => parseId(text) ?? undefined }),
+  integer: ({ range }) => integerParameter(...range!),
+  boolean: () => ({
+    type: 'Boolean',
+    rule: 'must be true or false',
+    read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  }),
+  text: ({ limits }) => ({ type: 'String', rule: `must have ${limits}`, read: (text) => text }),
+  instant: () => ({
+    type: 'DateTime',
+    rule: INSTANT_RULE,
+    read: (text) => {
+      const instant = parseInstant(text);
+      return instant === null ? undefined : formatInstant(instant);
+    },
+  }),
+  date: () => ({ type: 'Date', rule: DATE_RULE, read: (text) => parseDate(text) ?? undefined }),
+};
+
+/** Filters a list of records by a field, by any of several values if it has a closed set of them. */
+export function filterParameter(record: AnyRecord, name: string, description: string): QueryParameter {
+  const field = (record.fields as Fields)[name]!;
+  const { choices, kind, schema } = field;
+  if (!choices) return { name, description, schema, ...VALUES[kind](field) };
+  return {
+    name,
+    type: `[${choices.name}!]`,
+    description: `${description} May be repeated.`,
+    repeatable: true,
+    schema,
+    rule: `must be one of ${choices.values.join(', ')}`,
+    read: (text) => (choices.values.includes(text) ? text : undefined),
+  };
+}
+
+const pageSize = integerParameter(1, MAX_PAGE_SIZE);
 
 export const limit: QueryParameter = {
+  ...pageSize,
   name: 'limit',
-  type: 'Int',
   shared: true,
   description: 'Maximum number of items.',
-  schema: {
-    type: 'integer',
-    format: 'int32',
-    minimum: 1,
-    maximum: MAX_PAGE_SIZE,
-    default: DEFAULT_PAGE_SIZE,
-  },
-  rule: `must be an integer from 1 to ${MAX_PAGE_SIZE}`,
-  read: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= MAX_PAGE_SIZE ? Number(text) : undefined),
+  schema: { ...pageSize.schema, default: DEFAULT_PAGE_SIZE },
 };
 
 /**

@@ -146,9 +146,9 @@ export function readList(
   let finder: string | undefined;
   for (const name of record.sorts) {
     const text = given[name];
-    if (typeof text !== 'string') continue;
-    finder = name;
     const field = (record.fields as Fields)[name]!;
+    if (typeof text !== 'string' || !isFolded(field)) continue;
+    finder = name;
     const prefix = prefixOf(field, text);
     if (prefix) filter = { ...filter, [name]: prefix };
     else issues.push({ path: name, message: `must have ${field.limits}, without control characters` });

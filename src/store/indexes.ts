@@ -1,5 +1,6 @@
 import type { Meter } from '../foundation/meter.ts';
-import { type AnyRecord, referencesOf } from '../foundation/record.ts';
+import { type AnyRecord, type Fields, referencesOf } from '../foundation/record.ts';
+import { isFolded } from './order.ts';
 import type { PageRequest } from './table.ts';
 
 /**
@@ -9,10 +10,13 @@ import type { PageRequest } from './table.ts';
 export function indexesOf(record: AnyRecord): readonly (readonly string[])[] {
   const references = referencesOf(record).map(({ field }) => field);
   const others = record.filters.filter((field: string) => !references.includes(field));
-  return [
-    ...others.map((field: string) => [field]),
-    ...references.flatMap((field) => [[field], ...others.map((other: string) => [field, other])]),
-  ];
+  // Where lists are ordered by the field itself, the index for the order is the same.
+  const isOrder = (field: string) =>
+    record.sorts.includes(field) && !isFolded((record.fields as Fields)[field]!);
+  return [...others, ...references]
+    .filter((field) => !isOrder(field))
+    .map((field) => [field])
+    .concat(references.flatMap((field) => others.map((other: string) => [field, other])));
 }
 
 /** Index entries that a page may examine if it has a filter and is not ordered by id. */

@@ -1,4 +1,4 @@
-import { limit, type QueryParameter } from '../../schema/parameter.ts';
+import { integerParameter, limit, type QueryParameter } from '../../schema/parameter.ts';
 import type { Resource } from '../../schema/route.ts';
 import { type Shape, schemaNameOf, selectionOf } from '../../schema/shape.ts';
 import { instant, schemaRef, text } from '../../schema/shape-fields.ts';
@@ -65,9 +65,7 @@ const wait: QueryParameter = {
   name: 'wait',
   description:
     'Long polling: how many seconds to wait for an event if there is none yet. Counts as an open stream.',
-  schema: { type: 'integer', format: 'int32', minimum: 1, maximum: MAX_WAIT },
-  rule: `must be an integer from 1 to ${MAX_WAIT}`,
-  read: (text) => (/^[1-9]\d?$/.test(text) && Number(text) <= MAX_WAIT ? Number(text) : undefined),
+  ...integerParameter(1, MAX_WAIT),
 };
 
 const common = { tag: 'Store', method: 'GET', stability: 'stable', shape: Event } as const;

@@ -4,7 +4,7 @@ import { andThen } from '../../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/pricing.ts';
 import { withRule } from '../../schema/argument-rules.ts';
 import { builder } from '../../schema/builder.ts';
-import { pageSizeRule } from '../../schema/connection.ts';
+import { connectionRule } from '../../schema/connection.ts';
 import type { Domain } from '../../schema/domain.ts';
 import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
@@ -154,7 +154,7 @@ builder.queryFields((t) => ({
       ...selectionArgs('from the oldest event kept'),
       first: t.arg.int({
         description: 'Number of events, 1 to 100; defaults to 20.',
-        extensions: withRule(pageSizeRule),
+        extensions: withRule(connectionRule),
       }),
     },
     resolve: (_root, { after, types, first }, { loaders, meter, principal, store }) => {

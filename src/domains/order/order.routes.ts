@@ -1,4 +1,4 @@
-import { booleanParameter, idParameter, listParameters } from '../../schema/parameter.ts';
+import { filterParameter, listParameters } from '../../schema/parameter.ts';
 import { recordRoutes } from '../../schema/record-routes.ts';
 import type { Resource } from '../../schema/route.ts';
 import { shapeOf } from '../../schema/shape.ts';
@@ -14,8 +14,8 @@ const routes = recordRoutes(Order, shape, {
   tag: 'Store',
   path: '/store/orders',
   query: [
-    idParameter('petId', 'Only orders for this pet.'),
-    booleanParameter('complete', 'Only fulfilled orders, or only unfulfilled ones.'),
+    filterParameter(Order, 'petId', 'Only orders for this pet.'),
+    filterParameter(Order, 'complete', 'Only fulfilled orders, or only unfulfilled ones.'),
     ...listParameters(Order),
   ],
   example: { complete: true },

@@ -1,4 +1,4 @@
-import { choiceParameter, idParameter, listParameters } from '../../schema/parameter.ts';
+import { filterParameter, listParameters } from '../../schema/parameter.ts';
 import { listSelection, recordRoutes } from '../../schema/record-routes.ts';
 import type { Resource } from '../../schema/route.ts';
 import { choicesSchema, shapeOf } from '../../schema/shape.ts';
@@ -7,13 +7,13 @@ import { Pet, PetStatus } from './pet.ts';
 const shape = shapeOf(Pet);
 
 /** Filters lists of pets by status. */
-export const petStatusParameter = choiceParameter('status', PetStatus, 'Only pets with this status.');
+export const petStatusParameter = filterParameter(Pet, 'status', 'Only pets with this status.');
 
 const routes = recordRoutes(Pet, shape, {
   tag: 'Pets',
   query: [
     petStatusParameter,
-    idParameter('categoryId', 'Only pets in this category.'),
+    filterParameter(Pet, 'categoryId', 'Only pets in this category.'),
     ...listParameters(Pet),
   ],
   example: { status: 'sold' },

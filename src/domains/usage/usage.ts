@@ -1,5 +1,6 @@
-import { dateOf, firstDateKept } from '../../access/usage-history.ts';
+import { firstDateKept } from '../../access/usage-history.ts';
 import { validationFailed } from '../../foundation/errors.ts';
+import { formatDate } from '../../foundation/instant.ts';
 import { DAY, HISTORY_KEPT } from '../../store/usage.ts';
 
 /** Days shown by default, today included. */
@@ -18,11 +19,11 @@ export interface DateRange {
  * @throws VALIDATION_FAILED if `from` is after `to`
  */
 export function rangeOf({ from, to }: DateRange, now: number): { from: string; to: string } {
-  const last = to ?? dateOf(now);
-  const first = from ?? dateOf(Date.parse(last) - (DEFAULT_DAYS - 1) * DAY);
+  const last = to ?? formatDate(now);
+  const first = from ?? formatDate(Date.parse(last) - (DEFAULT_DAYS - 1) * DAY);
   if (first > last) throw validationFailed([{ path: 'from', message: 'must not be after to' }]);
   const kept = firstDateKept(now);
-  const today = dateOf(now + DAY);
+  const today = formatDate(now + DAY);
   return { from: first < kept ? kept : first, to: last > today ? today : last };
 }
 

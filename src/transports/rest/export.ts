@@ -10,7 +10,7 @@ import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { MAX_PAGE_SIZE } from '../../schema/connection.ts';
-import type { QueryParameter } from '../../schema/parameter.ts';
+import { integerParameter, type QueryParameter } from '../../schema/parameter.ts';
 import { MAX_EXPORT_SIZE, NDJSON } from '../../schema/route.ts';
 import type { Shape } from '../../schema/shape.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -31,8 +31,7 @@ const stopping = () => new AppError('UNAVAILABLE', 'The server is stopping. Cont
 /** Replaces the parameter `limit` of a list. */
 export const exportLimit = (limit: QueryParameter): QueryParameter => ({
   ...limit,
-  rule: `must be an integer from 1 to ${MAX_EXPORT_SIZE}`,
-  read: (text) => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= MAX_EXPORT_SIZE ? Number(text) : undefined),
+  ...integerParameter(1, MAX_EXPORT_SIZE),
 });
 
 /** A list to export. */
@@ -45,11 +44,13 @@ export interface ExportSource {
   limit: number | undefined;
 }
 
+type ExportServices = Pick<TransportServices, 'openStreams' | 'report'>;
+
 /** The export of a list, a record per line (https://github.com/ndjson/ndjson-spec), which pays for its rows. */
 export class Export {
   readonly #source: ExportSource;
   readonly #session: Session;
-  readonly #services: Pick<TransportServices, 'openStreams' | 'report'>;
+  readonly #services: ExportServices;
   /** Where the next page begins. */
   #after: string | undefined;
   #page: ResultPage | undefined;
@@ -62,11 +63,7 @@ export class Export {
   #rows = 0;
   #pages = 0;
 
-  constructor(
-    source: ExportSource,
-    session: Session,
-    services: Pick<TransportServices, 'openStreams' | 'report'>,
-  ) {
+  constructor(source: ExportSource, session: Session, services: ExportServices) {
     this.#source = source;
     this.#session = session;
     this.#services = services;
