@@ -257,8 +257,10 @@ onEachEngine('random documents', (kit, { name: engine }) => {
         });
         const units: (number | undefined)[] = [];
         const texts: string[] = [];
-        for (const time of [0, 1, 0, 1]) {
-          const sent = await post(gateway, request(time));
+        for (const [use, time] of [0, 1, 0, 1].entries()) {
+          // The writer of compiled code leaves answers with extensions to others.
+          const isPlain = use === 3;
+          const sent = await post(gateway, request(time), isPlain ? { 'x-ratelimit-extension': 'off' } : {});
           if (isRefused(sent, operation, time)) {
             seen.refused++;
             continue;
@@ -266,7 +268,7 @@ onEachEngine('random documents', (kit, { name: engine }) => {
           const price = priceOf(operation, time);
           const answer = new Teller(client.model, time, price).answer(operation);
           expectAnswer(sent, answer);
-          expectPrice(sent.json.extensions.rateLimit.cost, price, sent.about);
+          if (!isPlain) expectPrice(sent.json.extensions.rateLimit.cost, price, sent.about);
           expect(answer.entries, sent.about).toBeLessThanOrEqual(100 * price);
           seen[answer.nulls.length > 0 ? 'failed' : 'answered']++;
           units[time] = price;
@@ -316,7 +318,9 @@ onEachEngine('random documents', (kit, { name: engine }) => {
     const large = Object.assign(newClient([1, 30, 100]), { model: client.model });
     await fc.assert(
       fc.asyncProperty(fc.gen(), async (g) => {
-        const operation = new Writer(g, large).operation('Query');
+        const writer = new Writer(g, large);
+        const { type, selection } = writer.operation('Query');
+        const operation = { type, selection: [...selection, writer.pages()] };
         const { text, variables } = written(operation);
         for (const time of [0, 1, 0]) {
           kit.clock.advance(1_000);

@@ -36,6 +36,12 @@ export interface Field {
   readonly below: Selection | undefined;
 }
 
+/** A field with no more than a name, apart from what is given. */
+export const fieldOf = (name: string, given: Partial<Field> = {}): Field => ({
+  ...{ key: name, name, args: {}, directives: [], type: undefined, below: undefined },
+  ...given,
+});
+
 /** A named fragment, or an inline one, perhaps without a condition. */
 export interface Fragment {
   readonly name?: string;
@@ -245,6 +251,21 @@ export class Writer {
     return { type, selection: this.#selection(type, type === 'Query' ? this.#of([2, 4, 5, 6]) : 4) };
   }
 
+  /** Pages of pages, whose sizes differ from time to time: the price of a document follows them. */
+  pages(): Field {
+    const page = (name: string, node: string, below: Selection): Field => {
+      const first = this.#variable('Int!', this.#choices.sizes, [null]);
+      const nodes = fieldOf('nodes', { type: node, below });
+      return fieldOf(name, {
+        key: `k${this.#keys++}`,
+        type: `${node}Connection`,
+        args: { first },
+        below: [nodes],
+      });
+    };
+    return page('categories', 'Category', [page('pets', 'Pet', [fieldOf('id')])]);
+  }
+
   #of<T>(choices: readonly T[]): T {
     return choices[this.#g(fc.nat, choices.length - 1)] as T;
   }
@@ -261,15 +282,21 @@ export class Writer {
     return parts;
   }
 
-  /** One part, or the same fragment twice under different conditions, or a list twice with different filters. */
+  /**
+   * One part; or the same fragment twice under different conditions, a list twice with different filters, or a
+   * record changed twice, which reads again what it has read before.
+   */
   #parts(type: string, depth: number): (Field | Spread)[] {
     const part = this.#part(type, depth);
     if (this.#of([true, false])) return [part];
     if ('fragment' in part) return [part, { ...part, directives: this.#directives() }];
+    const key = `k${this.#keys++}`;
+    if (part.name.startsWith('update'))
+      return [part, { ...part, key, args: { ...part.args, input: this.#input(part.name) } }];
     const { filter, ...args } = part.args;
     if (!filter || !part.type || this.#left <= 0) return [part];
     const other = this.#filter(part.type.replace('Connection', ''));
-    return [part, { ...part, key: `k${this.#keys++}`, args: { ...args, ...(other && { filter: other }) } }];
+    return [part, { ...part, key, args: { ...args, ...(other && { filter: other }) } }];
   }
 
   #part(type: string, depth: number): Field | Spread {
@@ -337,10 +364,7 @@ export class Writer {
     const selection = this.#selection(type, depth - 1);
     // Who reads the answer learns the id of what was created.
     if (!name.startsWith('create')) return selection;
-    return [
-      { key: 'own', name: 'id', args: {}, directives: [], type: undefined, below: undefined },
-      ...selection,
-    ];
+    return [fieldOf('id', { key: 'own' }), ...selection];
   }
 
   #directives(): Directives {
@@ -404,7 +428,7 @@ export class Writer {
       case 'nodeIds':
         return { items: Array.from({ length: this.#of([1, 2, 3, 30]) }, () => this.#nodeId()) };
       case 'input':
-        return this.#whole(`${INPUTS[field]}!`, this.#input(field));
+        return this.#input(field);
       default:
         return record === 'Webhook' ? { literal: 'x' } : this.#id(name === 'petId' ? 'Pet' : record, 'ID!');
     }
@@ -521,13 +545,10 @@ export class Writer {
       updateInventory: ['quantity'],
     };
     const isRequired = (name: string) => (required as Record<string, string[]>)[field]?.includes(name);
-    return {
-      fields: Object.fromEntries(
-        Object.entries(all).flatMap(([name, make]) =>
-          isRequired(name) || this.#of([true, false]) ? [[name, make()]] : [],
-        ),
-      ),
-    };
+    const fields = Object.entries(all).flatMap(([name, make]) =>
+      isRequired(name) || this.#of([true, false]) ? [[name, make()]] : [],
+    );
+    return this.#whole(`${INPUTS[field]}!`, { fields: Object.fromEntries(fields) });
   }
 }
 

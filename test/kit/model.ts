@@ -2,6 +2,7 @@ import {
   type Directives,
   FIELDS,
   type Field,
+  fieldOf,
   meaning,
   NODES,
   type Operation,
@@ -181,14 +182,7 @@ export function permitted(selection: Selection, on: string, held: readonly strin
   return kept.length > 0 ? kept : [TYPENAME];
 }
 
-const TYPENAME: Field = {
-  key: '__typename',
-  name: '__typename',
-  args: {},
-  directives: [],
-  type: undefined,
-  below: undefined,
-};
+const TYPENAME = fieldOf('__typename');
 
 /** A field with all that is selected under its key. */
 interface Merged {
