@@ -1,3 +1,4 @@
+import { formatDate } from '../foundation/instant.ts';
 import type {
   Store,
   UsageDay,
@@ -17,11 +18,8 @@ export const OTHER = 'other';
 
 type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
 
-/** The UTC date of a time: `2026-11-22`. */
-export const dateOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
-
 /** The first date that is still kept. */
-export const firstDateKept = (now: number): string => dateOf(now - (HISTORY_KEPT - 1) * DAY);
+export const firstDateKept = (now: number): string => formatDate(now - (HISTORY_KEPT - 1) * DAY);
 
 interface KeyCounts {
   lastUsedAt: number;
@@ -40,7 +38,7 @@ export class UsageHistory {
   #flushing: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   /** The date of the latest count, which rarely changes. */
-  #day = { start: 0, date: dateOf(0) };
+  #day = { start: 0, date: formatDate(0) };
 
   /** @param report receives errors of adding in the background, which is tried again */
   constructor(
@@ -133,7 +131,7 @@ export class UsageHistory {
   #dateOf(now: number): string {
     const { start } = this.#day;
     if (now < start || now >= start + DAY) {
-      const date = dateOf(now);
+      const date = formatDate(now);
       this.#day = { start: Date.parse(date), date };
     }
     return this.#day.date;

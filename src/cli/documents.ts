@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DocumentPrices, type DocumentSummary } from '../execution/document-price.ts';
+import { hashOf } from '../execution/persisted-queries.ts';
 import { schema } from '../execution/schema.ts';
-import { hashOf } from '../execution/trusted-documents.ts';
 import { parseDuration } from '../foundation/duration.ts';
 import type { Store, TrustedDocument } from '../store/store.ts';
 import { isListName } from './key-options.ts';

@@ -1,7 +1,8 @@
 import { bindingOf, newApiKey, newSecret } from '../access/api-keys.ts';
 import { usedToday } from '../access/limiter.ts';
-import { dateOf, summarised, sumOf } from '../access/usage-history.ts';
+import { summarised, sumOf } from '../access/usage-history.ts';
 import { parseDuration } from '../foundation/duration.ts';
+import { formatDate } from '../foundation/instant.ts';
 import {
   type ApiKey,
   type ApiKeyChanges,
@@ -202,7 +203,7 @@ async function showUsage({
   const store = await open();
   if (!(await store.apiKeyById(id!))) throw new UsageError(`There is no key ${id}.`);
   const now = Date.now();
-  const stored = await store.usageDays(id!, dateOf(now - (count - 1) * DAY), dateOf(now));
+  const stored = await store.usageDays(id!, formatDate(now - (count - 1) * DAY), formatDate(now));
   const days = stored
     .map(summarised)
     .map((day) => ({ date: day.date, ...sumOf(day.operations), operations: day.operations }));

@@ -66,8 +66,8 @@ export interface AdmissionServices {
 }
 
 /**
- * Parses and validates a request and computes its cost. What has not paid yet (`Session.hasPaid`) is read as
- * far as free requests go, and pays before the rest is read.
+ * Parses and validates a request and computes its cost. A request that has not paid yet (`Session.hasPaid`) is
+ * read within the limits of free requests, and pays before the rest is read.
  *
  * @param mayMutate whether mutations are allowed, which they are not over GET
  * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed, FORBIDDEN,
@@ -126,7 +126,7 @@ async function admitUnpaid(
 /**
  * Parses and validates a request and computes its cost.
  *
- * @param caller whose scopes it needs
+ * @param caller who must hold the scopes of the request
  * @param meter bounds what is read
  * @throws as `admitPaying`, AllowanceExhausted if there is more to read
  */

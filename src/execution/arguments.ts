@@ -33,10 +33,9 @@ export class SelectedArguments {
   readonly #variable: readonly RuledField[];
   /** Variables that may have a value that no rule has seen. */
   readonly #unchecked: ReadonlySet<string>;
-  #refusal: OperationRefused | null | undefined;
-
   /** The values of literals that do not depend on variables. */
   readonly #constants: Variables;
+  #refusal: OperationRefused | null | undefined;
 
   constructor(selection: Selection, { document, source: { variableDefinitions } }: Operation) {
     this.#constants = document.literals.constants;

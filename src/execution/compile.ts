@@ -64,8 +64,8 @@ export class Compiler {
 }
 
 /**
- * Writes part of an operation, or all of it, without fragments and directives. graphql-jit misbehaves if a field is selected in
- * several places, or if selections with one response key are skipped independently.
+ * Writes part of an operation, or all of it, without fragments and directives. graphql-jit misbehaves if a field
+ * is selected in several places, or if selections with one response key are skipped independently.
  */
 export function flatDocument(node: OperationDefinitionNode, selection: Selection): DocumentNode {
   const { directives: _decided, ...operation } = asQuery(node);

@@ -14,7 +14,7 @@ import { CostModel } from './cost.ts';
 import { Documents } from './documents.ts';
 import { selectEverything } from './selection.ts';
 
-/** What a document is, before any request names it. */
+/** What is known of a document before any request names it. */
 export interface DocumentSummary {
   /** The names of its operations. */
   operations: string;
@@ -22,7 +22,7 @@ export interface DocumentSummary {
   price: number;
 }
 
-/** Says of documents whether they fit the schema and what they can cost. */
+/** Checks documents against the schema and computes the most they can cost. */
 export class DocumentPrices {
   readonly #schema: GraphQLSchema;
   readonly #documents: Documents;
@@ -34,7 +34,7 @@ export class DocumentPrices {
     this.#costs = new CostModel(schema);
   }
 
-  /** @returns why the document cannot run, or what it is */
+  /** @returns a summary of the document, or why it cannot run */
   summarize(text: string): DocumentSummary | { fault: string } {
     const read = this.#documents.read(text);
     if (read.refusal) return { fault: read.refusal.errors.map(({ message }) => message).join(' ') };
@@ -68,7 +68,7 @@ export class DocumentPrices {
     const type = typeFromAST(this.#schema, node as never);
     const nullable = type && getNullableType(type);
     if (isListType(nullable)) return new Array(MAX_PAGE_SIZE).fill(null);
-    // Of a value that is no text, a field's size assumes the most.
+    // The size of a list assumes the maximum for any value of an unexpected type.
     return String(nullable) === 'Int' ? MAX_PAGE_SIZE : {};
   }
 }

@@ -1,6 +1,6 @@
 import type { GraphQLSchema } from 'graphql';
 import type { CompiledQuery } from 'graphql-jit';
-import type { Write } from '../schema/json-writer.ts';
+import type { WriteJson } from '../schema/json-writer.ts';
 import { SelectedArguments } from './arguments.ts';
 import type { Cost } from './cost.ts';
 import type { Documents, Operation } from './documents.ts';
@@ -28,7 +28,7 @@ export interface ExecutionPlan {
   /** The code of each part; null if the operation is not to be compiled. */
   code?: readonly CompiledQuery[] | null;
   /** Writes its results as JSON. Set when one is written that compiled code made. */
-  write?: Write;
+  write?: WriteJson;
 }
 
 interface PlannedOperation {

@@ -93,8 +93,8 @@ function hasVariables(node: ListValueNode | ObjectValueNode): boolean {
 
 /**
  * Prepares a document for variables that are coerced already, and turns the lists and input objects among its
- * arguments into some: graphql-js coerces literals again for each row of a list, and graphql-jit takes a missing
- * variable inside of one for null.
+ * arguments into such variables: graphql-js coerces literals again for each row of a list, and graphql-jit takes
+ * a variable without a value inside a literal for null.
  *
  * @param source valid
  */

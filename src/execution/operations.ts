@@ -119,7 +119,6 @@ export class Operations {
   readonly #introspection: Introspection;
   readonly #compiler: Compiler;
   readonly #scopes = new WeakMap<Operation, readonly string[]>();
-
   readonly #receivers: Receivers | undefined;
 
   /**
@@ -224,9 +223,7 @@ export class Operations {
     };
   }
 
-  /**
-   * An operation from our own code, read and compiled once a process for all transports. @throws if it is invalid
-   */
+  /** An operation from our own code, read and compiled once per process. @throws Error if it is invalid */
   prepareInternal(query: string): InternalOperation {
     const known = internalCode(this.#schema);
     const { operation, selection, code } = known.get(query) ?? this.#readInternal(query);

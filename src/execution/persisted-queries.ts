@@ -30,16 +30,15 @@ export class PersistedQueries {
   textOf(query: unknown, extensions: unknown): unknown {
     const named = (extensions as { persistedQuery?: unknown } | null | undefined)?.persistedQuery;
     if (named === undefined || named === null) return query;
-    const hash = hashOf(named);
+    const hash = hashNamed(named);
     if (query === undefined || query === null || query === '') {
       const text = this.#texts.get(hash);
-      // Apollo's link expects this exact message.
-      if (text === undefined) throw new AppError('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
+      if (text === undefined) throw persistedQueryNotFound();
       return text;
     }
     if (typeof query !== 'string') return query;
     if (!this.#texts.has(hash)) {
-      if (createHash('sha256').update(query).digest('hex') !== hash) throw otherDocument();
+      if (hashOf(query) !== hash) throw otherDocument();
       this.#texts.set(hash, query);
     } else if (this.#texts.get(hash) !== query) {
       throw otherDocument();
@@ -48,7 +47,7 @@ export class PersistedQueries {
   }
 }
 
-function hashOf(named: unknown): string {
+function hashNamed(named: unknown): string {
   const hash = persistedHash(named);
   if (hash === undefined) {
     throw new AppError(
@@ -69,6 +68,13 @@ export function persistedHash(named: unknown): string | undefined {
 /** A SHA-256 in lower-case hex, as clients write it: bare, or after `sha256:` as by the client preset. */
 export const sha256In = (text: string): string | undefined =>
   /^(?:sha256:)?([0-9a-f]{64})$/i.exec(text)?.[1]?.toLowerCase();
+
+/** The SHA-256 of a document in lower-case hex. */
+export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Apollo's link expects this exact message. */
+export const persistedQueryNotFound = () =>
+  new AppError('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
 
 const otherDocument = () =>
   new AppError('BAD_REQUEST', 'extensions.persistedQuery.sha256Hash is not the SHA-256 of the query.');

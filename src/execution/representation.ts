@@ -4,7 +4,7 @@ import {
   jsonOf,
   listOf,
   objectOf,
-  type Write,
+  type WriteJson,
   writeAny,
   writeInteger,
   writeQuotedInteger,
@@ -22,7 +22,7 @@ export type Int64Format = 'integer' | 'string';
  * Returns the function that writes a field's values. Ids are kept as digits and become JSON integers without
  * passing through a double.
  */
-function valueWriter({ kind, toRestValue, recordType }: ShapeField, format: Int64Format): Write {
+function valueWriter({ kind, toRestValue, recordType }: ShapeField, format: Int64Format): WriteJson {
   if (kind === 'record')
     return (value, outer) =>
       WRITERS[format][recordType!(outer as Record<string, unknown>)]!.one(value, outer);
@@ -31,7 +31,7 @@ function valueWriter({ kind, toRestValue, recordType }: ShapeField, format: Int6
   return kind === 'strings' ? listOf(write) : write;
 }
 
-function writersOf({ fields }: Shape, format: Int64Format): { one: Write; list: Write } {
+function writersOf({ fields }: Shape, format: Int64Format): { one: WriteJson; list: WriteJson } {
   // What is absent is omitted instead of written as null. The first field is the id.
   const one = objectOf(
     Object.entries(fields).map(([name, field], n) => ({

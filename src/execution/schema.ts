@@ -76,7 +76,7 @@ function withNodesOfPages(built: GraphQLSchema): GraphQLSchema {
   return built;
 }
 
-/** Lets others in between the entries of lists of objects, below each of which there may be many fields. */
+/** Yields to other requests between the entries of lists of objects, each of which may have many fields. */
 function withPacedLists(built: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(built.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue;

@@ -1,11 +1,16 @@
-import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { bindingOf, type Principal } from '../access/api-keys.ts';
 import type { Session } from '../access/session.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { DocumentStore, TrustedDocument } from '../store/store.ts';
-import { type PersistedQueries, persistedHash, sha256In } from './persisted-queries.ts';
+import {
+  hashOf,
+  type PersistedQueries,
+  persistedHash,
+  persistedQueryNotFound,
+  sha256In,
+} from './persisted-queries.ts';
 
 /** How long a look-up is used, in milliseconds. Changes must be in force within 5 seconds. */
 const CACHE_TTL = 4_000;
@@ -17,8 +22,6 @@ const FLUSH_INTERVAL = 10_000;
 
 /** An id of a manifest, as visible ASCII. */
 const ID = /^[\x21-\x7e]{1,135}$/;
-
-export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** Receives each document outside of the list of a key that only reports them. */
 export type OnUntrusted = (apiKeyId: string, hash: string, requestId?: string) => void;
@@ -112,7 +115,7 @@ export class TrustedDocuments {
     const text = typeof query === 'string' && query !== '' ? query : undefined;
     if (documentId != null) {
       const document = await this.#named(binding?.list, documentId);
-      if (!document) throw notFound();
+      if (!document) throw persistedQueryNotFound();
       if (text !== undefined && text !== document.text)
         throw new AppError('BAD_REQUEST', 'The query is not the document that documentId names.');
       return { ...others, query: this.#used(document) };
@@ -123,7 +126,7 @@ export class TrustedDocuments {
       const document = isKnown ? null : await this.#named(binding?.list, hash);
       if (document) return { ...withoutPersisted(others), query: this.#used(document) };
       // A list is all that its keys may run; other clients register what they send.
-      if (binding?.isStrict) throw notFound();
+      if (binding?.isStrict) throw persistedQueryNotFound();
       if (binding) this.#onUntrusted(principal.id, hash);
       return given;
     }
@@ -192,9 +195,6 @@ function withoutPersisted({ extensions, ...others }: Parameters): Parameters {
   const { persistedQuery: _, ...rest } = extensions as Parameters;
   return { ...others, extensions: rest };
 }
-
-/** Apollo's link expects this exact message. */
-const notFound = () => new AppError('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
 
 const untrusted = () =>
   new AppError('FORBIDDEN', 'The API key may only run the documents of its list, and this is none of them.');

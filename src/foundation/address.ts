@@ -8,7 +8,7 @@ export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 /**
  * Parses an address as sockets and proxies write it: a bare one, or one with a port.
  *
- * @returns null if it is none
+ * @returns null if the text is not an address
  */
 export function parseAddress(text: string): Address | null {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;

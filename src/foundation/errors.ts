@@ -104,14 +104,14 @@ export class AppError extends Error {
   }
 }
 
-/** Whether an error is the caller's to mend, and no failure of ours. */
+/** Whether an error is the caller's fault rather than the server's. */
 export const isRefusal = (error: unknown): error is AppError =>
   error instanceof AppError && error.status < 500;
 
 /** An error whose cause, if it is ours, is already in the log. */
 export class ReportedError extends AppError {}
 
-/** The error that clients see of any other: itself if it is meant for them, else `INTERNAL`. */
+/** The error that clients see for any other: the same if it is meant for them, else `INTERNAL`. */
 export const asAppError = (error: unknown): AppError =>
   error instanceof AppError ? error : new AppError('INTERNAL', ERRORS.INTERNAL.when);
 

@@ -192,14 +192,12 @@ export const date = (description: string, example: string): Required<string> => 
 });
 
 const parsed = <T>(rule: string, parse: (text: string) => T | null, format: (value: T) => string) =>
-  z
-    .string({ error: ({ input }) => (input === undefined ? 'is required' : rule) })
-    .transform((value, context) => {
-      const result = parse(value);
-      if (result !== null) return format(result);
-      context.addIssue(rule);
-      return z.NEVER;
-    });
+  z.string({ error: rules.required(rule) }).transform((value, context) => {
+    const result = parse(value);
+    if (result !== null) return format(result);
+    context.addIssue(rule);
+    return z.NEVER;
+  });
 
 /** The same field, but optional. */
 export const optional = <T>(field: Field<T>): Field<T, 'optional'> => ({ ...field, presence: 'optional' });

@@ -15,14 +15,20 @@ export function parseInstant(text: string): number | null {
   const match = DATE_TIME.exec(text);
   if (!match) return null;
   const [, date, hour, minute, second, fraction = '', sign, offsetHour, offsetMinute] = match;
+  if (parseDate(date!) === null) return null;
   const local = Date.parse(`${date}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`);
-  // Date.parse reads 30 February as 2 March.
-  if (Number.isNaN(local) || new Date(local).toISOString().slice(0, 10) !== date) return null;
   const offset = sign
     ? (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === '-' ? -60_000 : 60_000)
     : 0;
   const instant = local - offset;
   return instant >= FIRST && instant <= LAST ? instant : null;
+}
+
+/** The milliseconds of an instant. @throws TypeError if the text is malformed */
+export function millisecondsOf(text: string): number {
+  const instant = parseInstant(text);
+  if (instant === null) throw new TypeError(`Not an RFC 3339 date-time: ${text}`);
+  return instant;
 }
 
 /** Formats an instant in UTC as `2026-01-31T09:30:00Z`, with milliseconds only if they are not zero. */
@@ -31,9 +37,13 @@ export function formatInstant(ms: number): string {
   return ms % 1000 === 0 ? text.replace('.000Z', 'Z') : text;
 }
 
+/** Formats the day of an instant in UTC: `2026-01-31`. */
+export const formatDate = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
 /** Parses an RFC 3339 full-date, a real calendar day. @returns the same text; null for anything else */
 export function parseDate(text: string): string | null {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
   const time = Date.parse(`${text}T00:00:00Z`);
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text) ? text : null;
+  // Date.parse reads 30 February as 2 March.
+  return !Number.isNaN(time) && formatDate(time) === text ? text : null;
 }

@@ -100,11 +100,7 @@ export type FieldNameOf<R extends AnyRecord> = keyof FieldsOf<R> & string;
 
 let declared = 0;
 
-/**
- * Declares a kind of record.
- *
- * @throws Error if a filter or a rule names a field that there is not
- */
+/** Declares a kind of record. */
 export function declareRecord<const F extends Fields, const Filters extends string & keyof F = never>({
   id = 'Unique identifier, assigned on creation',
   filters = [],

@@ -13,7 +13,8 @@ export interface InputDialect {
   optional<T extends z.ZodType>(rule: T): z.ZodType<z.output<T> | undefined>;
 }
 
-const required = (rule: string) => (issue: { input: unknown }) =>
+/** The message for a value that is missing or breaks a rule. */
+export const required = (rule: string) => (issue: { input: unknown }) =>
   issue.input === undefined ? 'is required' : rule;
 
 const idFrom = (accepts: (value: unknown) => boolean) =>

@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../foundation/fields.ts';
+import { formatDate } from '../foundation/instant.ts';
 import { listed } from '../foundation/words.ts';
 import { deletionDescription, uniquenessDescription } from '../schema/domain.ts';
 import type { Lifecycle } from '../schema/lifecycle.ts';
@@ -36,7 +37,7 @@ export function describeOperation(
     tags: [tag],
     summary,
     description: descriptionOf(route, dates),
-    ...(deprecation && { deprecated: true, 'x-sunset': day(dates.sunsetDate) }),
+    ...(deprecation && { deprecated: true, 'x-sunset': formatDate(dates.sunsetDate) }),
     'x-stability': stability,
     parameters: describeParameters(route, components),
     ...(body && {
@@ -72,10 +73,7 @@ const CONDITIONAL = 'With `If-Match`, only the version you have seen is changed.
 const BY_METHOD: Record<Method, readonly string[]> = {
   GET: [],
   POST: [IDEMPOTENT],
-  PUT: [
-    'Replaces the whole record: omitted optional fields are reset to their default or removed.',
-    CONDITIONAL,
-  ],
+  PUT: [CONDITIONAL],
   PATCH: [
     'A JSON merge patch (RFC 7396): omitted fields stay as they are, `null` removes an optional field, and `{}` changes nothing.',
     CONDITIONAL,
@@ -83,6 +81,12 @@ const BY_METHOD: Record<Method, readonly string[]> = {
   ],
   DELETE: ['The deletion is permanent.', CONDITIONAL],
 };
+
+function describeReplacement({ method, body }: Route): string | false {
+  if (method !== 'PUT') return false;
+  const isPartial = Object.values(body!.rules.shape).some((rule) => rule.safeParse(undefined).success);
+  return `Replaces the whole record${isPartial ? ': omitted optional fields are reset to their default or removed' : ''}.`;
+}
 
 /** Describes which fields the body may repeat. */
 function describeRepeatable(route: Route): string | undefined {
@@ -102,7 +106,7 @@ const BY_STABILITY: Record<Stability, string | undefined> = {
 };
 
 /** What the record's references and uniqueness refuse. */
-const refusalsOf = ({ method, kind }: Route): string | undefined => {
+export const refusalsOf = ({ method, kind }: Route): string | undefined => {
   const record = method === 'GET' ? undefined : recordOfKind(kind);
   return record && (method === 'DELETE' ? deletionDescription : uniquenessDescription)(record);
 };
@@ -111,11 +115,12 @@ function descriptionOf(route: Route, dates: Dates): string {
   const { description, method, list, stability, deprecation } = route;
   return [
     deprecation &&
-      `**Deprecated** since ${day(dates.deprecationDate)}, sunset on ${day(dates.sunsetDate)}. Use ${deprecation.replacement} instead.`,
+      `**Deprecated** since ${formatDate(dates.deprecationDate)}, sunset on ${formatDate(dates.sunsetDate)}. Use ${deprecation.replacement} instead.`,
     description,
     method === 'GET' && list !== 'log' && (list === 'pages' ? LIST : READ),
     isExportable(route) && EXPORT,
     refusalsOf(route),
+    describeReplacement(route),
     ...BY_METHOD[method],
     describeRepeatable(route),
     BY_STABILITY[stability],
@@ -123,8 +128,6 @@ function descriptionOf(route: Route, dates: Dates): string {
     .filter(Boolean)
     .join('\n\n');
 }
-
-const day = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 function describeSuccess(route: Route, routes: readonly Route[], components: Components): JsonSchema {
   const { status, shape, list, method, deprecation } = route;

@@ -18,17 +18,14 @@ export interface ConnectionArguments {
   sort?: string | null | undefined;
 }
 
-/**
- * The rule of a connection's sizes. It refuses those outside 1..100 (never clamped), and `first` together with
- * `last`.
- */
+/** The rule for page sizes: 1 to 100, and never `first` together with `last`. */
 export const connectionRule = ({ first, last }: ConnectionArguments): Issue[] => [
   ...sizeIssues('first', first),
   ...sizeIssues('last', last),
   ...(first != null && last != null ? [{ path: 'last', message: 'must not be combined with first' }] : []),
 ];
 
-/** What a client asks a list for. @throws VALIDATION_FAILED unless `listRule` accepts the arguments */
+/** Translates the arguments of a list for the store. @throws VALIDATION_FAILED if `readList` finds issues */
 function listRequest(
   record: AnyRecord,
   args: ConnectionArguments,
@@ -48,10 +45,6 @@ function listRequest(
   }
   return { page, sort, filter };
 }
-
-/** The rule of the page size of a list that is only read forwards: 1..100. */
-export const pageSizeRule = ({ first }: Pick<ConnectionArguments, 'first'>): Issue[] =>
-  sizeIssues('first', first);
 
 const sizeIssues = (path: string, value: number | null | undefined): Issue[] =>
   value != null && (value < 1 || value > MAX_PAGE_SIZE)

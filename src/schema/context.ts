@@ -22,7 +22,7 @@ export interface Idempotency {
 export interface Receivers {
   /** Why a URL cannot be that of a receiver; undefined if it can. */
   refusal(url: string): string | undefined;
-  /** Told of every change of a webhook, so that it holds for the next attempt. */
+  /** Called after every change of a webhook, so that it holds for the next attempt. */
   changed(id: string): void;
   /** Sends a `webhook.test` and lists the attempt. */
   test(webhook: Webhook, eventId: string): Promise<WebhookAttempt>;

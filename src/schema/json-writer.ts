@@ -32,10 +32,10 @@ const output = {
 };
 
 /** Writes a value of one form as JSON. `outer` is the object that has it. */
-export type Write = (value: never, outer: object) => void;
+export type WriteJson = (value: never, outer: object) => void;
 
 /** @returns the JSON of a value */
-export function jsonOf(write: Write, value: object): string {
+export function jsonOf(write: WriteJson, value: object): string {
   output.length = 0;
   output.text = '';
   write(value as never, value);
@@ -91,7 +91,7 @@ export function writeAny(value: unknown): void {
 
 /** Writes lists, or null. */
 export const listOf =
-  (write: Write): Write =>
+  (write: WriteJson): WriteJson =>
   (list: readonly never[] | null) => {
     if (list === null) return writeBare('null');
     writeBare('[');
@@ -105,13 +105,13 @@ export const listOf =
 /** A property of the objects that are written. */
 export interface Property {
   name: string;
-  write: Write;
+  write: WriteJson;
   /** Whether it is left out where it is null or undefined. The first one is always there. */
   optional?: boolean;
 }
 
 /** Writes objects with these properties, or null. Generates code, since properties by name are slow to read in a loop. */
-export function objectOf(properties: readonly Property[]): Write {
+export function objectOf(properties: readonly Property[]): WriteJson {
   const write = ({ name, optional }: Property, n: number): string => {
     const key = Buffer.from(`${n === 0 ? '{' : ','}${JSON.stringify(name)}:`);
     const bytes = Array.from(key, (byte, i) => `bytes[at + ${i}] = ${byte};`).join(' ');

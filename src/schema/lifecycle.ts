@@ -1,4 +1,5 @@
 import { AppError } from '../foundation/errors.ts';
+import { formatDate } from '../foundation/instant.ts';
 import type { Route } from './route.ts';
 
 /** When deprecated operations end. */
@@ -23,6 +24,6 @@ export const lifecycleOf = (config: {
 
 /** Refuses a deprecated operation past its sunset date. */
 export function gone({ replacement }: NonNullable<Route['deprecation']>, sunsetDate: number): AppError {
-  const date = new Date(sunsetDate).toISOString().slice(0, 10);
+  const date = formatDate(sunsetDate);
   return new AppError('GONE', `This operation ended on ${date}. Use ${replacement} instead.`);
 }

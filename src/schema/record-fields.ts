@@ -17,12 +17,7 @@ import {
 import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import { builder } from './builder.ts';
-import {
-  type ConnectionArguments,
-  childConnection,
-  type GivenFilter,
-  recordConnection,
-} from './connection.ts';
+import { type ConnectionArguments, childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
 import { deletionDescription, uniquenessDescription } from './domain.ts';
 import { changed, filterOf, given } from './fields.ts';
@@ -188,6 +183,9 @@ const argumentsOf = <F extends object>(
 
 type Given<F> = ConnectionArguments & { filter?: F | null | undefined };
 
+const selectedBy = <F extends object>({ filter }: Given<F>, { select = filterOf }: ListArguments<F>) =>
+  (filter ? select(filter) : {}) as never;
+
 /** Options of the connection of all records of a kind. */
 export const list = <R extends AnyRecord, F extends object>(
   record: R,
@@ -198,12 +196,7 @@ export const list = <R extends AnyRecord, F extends object>(
   description: given.description ?? `All ${record.plural}, by default ordered by id.`,
   args: argumentsOf(record, given),
   resolve: (_root: unknown, args: Given<F>, context: Context) =>
-    recordConnection(
-      record,
-      args,
-      (args.filter ? (given.select ?? filterOf)(args.filter) : {}) as GivenFilter<R>,
-      context,
-    ),
+    recordConnection<R>(record, args, selectedBy(args, given), context),
 });
 
 /** Options of the connection of the records that refer to a parent by a field. */
@@ -216,8 +209,6 @@ export const childList = <R extends AnyRecord, F extends object>(
   type,
   description: given.description,
   args: argumentsOf(record, given),
-  resolve: ({ id }: { id: Id }, args: Given<F>, context: Context) => {
-    const filter = (args.filter ? (given.select ?? filterOf)(args.filter) : {}) as GivenFilter<R>;
-    return childConnection(record, field, id, args, filter, context);
-  },
+  resolve: ({ id }: { id: Id }, args: Given<F>, context: Context) =>
+    childConnection<R>(record, field, id, args, selectedBy(args, given), context),
 });

@@ -9,7 +9,7 @@ export interface Write<Args, T> {
   onCommitted?: ((outcome: T, context: Context) => void) | undefined;
 }
 
-/** Performs the write of a mutation's root field, whose root value it is. */
+/** The root value of a mutation, which performs the write of its root field. */
 export interface Writer {
   /**
    * @param args what the write depends on

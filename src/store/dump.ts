@@ -204,7 +204,7 @@ const inOne = (read: () => MaybePromise<readonly object[]>): DumpRows['batches']
     yield (await read()) as readonly DumpRow[];
   };
 
-/** Adds rows one after the other, but those that are there. */
+/** Adds rows one after the other, except those that are there already. */
 const addNew = <T extends { id: string }>(
   rows: readonly DumpRow[],
   byId: (id: string) => MaybePromise<T | null>,

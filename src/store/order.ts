@@ -2,7 +2,7 @@ import type { SortValue } from '../foundation/cursor.ts';
 import type { Field } from '../foundation/fields.ts';
 import { compareCodePoints, endOfPrefix, folded } from '../foundation/folded.ts';
 import type { Id } from '../foundation/id.ts';
-import { parseInstant } from '../foundation/instant.ts';
+import { millisecondsOf } from '../foundation/instant.ts';
 import type { PageRequest } from './table.ts';
 
 /** What a value is ordered by: the folded form of a text, the milliseconds of an instant, a number itself. */
@@ -15,7 +15,7 @@ export const isFolded = ({ kind, choices }: Field): boolean => kind === 'text' &
 function sortKeyOf(field: Field, value: SortValue): SortKey | null {
   if (value === null) return null;
   if (isFolded(field)) return folded(value as string);
-  return field.kind === 'instant' ? parseInstant(value as string)! : value;
+  return field.kind === 'instant' ? millisecondsOf(value as string) : value;
 }
 
 const compare = (a: SortKey, b: SortKey): number =>

@@ -228,7 +228,7 @@ export interface AccessStore extends UsageHistoryStore, DocumentStore {
   usage(apiKeyIds: readonly string[]): MaybePromise<(UsageState | null)[]>;
 }
 
-/** Told once the data of an earlier version has been taken over, with both schema versions. */
+/** Called with both schema versions once the data of an earlier version has been migrated. */
 export type OnMigrated = (versions: { from: number; to: number }) => void;
 
 /**

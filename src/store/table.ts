@@ -17,8 +17,6 @@ export interface PageRequest {
   order?: Order | undefined;
   /** Includes the bounds. */
   inclusive?: boolean | undefined;
-  /** Index entries to examine if no index has the filter in this order. */
-  examine?: number | undefined;
 }
 
 /** An order of a list. Equal values are ordered by id in the same direction, absent ones come last in either. */

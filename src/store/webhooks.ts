@@ -81,7 +81,7 @@ export interface WebhookClaim {
   takenOver: boolean;
 }
 
-/** Reads and deliveries of webhooks. All are NOT_FOUND if the database has no event log. */
+/** Reads and deliveries of webhooks. All throw NOT_FOUND if the database has no event log. */
 export interface WebhookStore {
   /** The webhooks of a key, oldest first. */
   webhooksOfKey(apiKeyId: string): MaybePromise<Webhook[]>;

@@ -105,6 +105,19 @@ describe('the OpenAPI description', () => {
     }
   });
 
+  it('says of replacements what becomes of omitted fields, where fields may be omitted', () => {
+    const omitted = description
+      .operations()
+      .filter(({ operation }) => operation.description.includes('Replaces the whole record'))
+      .map(({ operationId, operation }) => [operationId, operation.description.includes('omitted')]);
+    expect(Object.fromEntries(omitted)).toEqual({
+      replaceCategory: true,
+      replaceInventory: false,
+      replaceOrder: true,
+      replacePet: true,
+    });
+  });
+
   it('documents every error code of every route with the Error schema, a text and an example', () => {
     for (const route of OPERATIONS) {
       for (const code of errorsOf(route)) {

@@ -84,11 +84,19 @@ export function gather<A, R>(
     });
 }
 
-function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+/** @throws UNAVAILABLE if the work takes longer */
+export function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const late = () => reject(unavailable(new Error(`No response within ${timeoutMs} ms.`)));
+    const late = () =>
+      reject(unavailable(new Error(`No response from the database within ${timeoutMs} ms.`)));
     const timer = setTimeout(late, timeoutMs).unref();
-    void work.then(resolve, reject).finally(() => clearTimeout(timer));
+    const settled =
+      <V>(settle: (value: V) => void) =>
+      (value: V) => {
+        clearTimeout(timer);
+        settle(value);
+      };
+    work.then(settled(resolve), settled(reject));
   });
 }
 

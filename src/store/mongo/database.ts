@@ -2,6 +2,7 @@ import { type ClientSession, type Db, type Document, MongoClient } from 'mongodb
 import { unavailable } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { OnMigrated } from '../store.ts';
+import { within } from './batching.ts';
 import { isInvalidDocument, portError } from './errors.ts';
 import { ServerClock } from './server-clock.ts';
 
@@ -114,25 +115,13 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     return await prepared().catch(() => false);
   }
 
-  function execute<T>(work: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const late = () => {
-        reject(unavailable(new Error(`No response from the database within ${timeoutMs} ms.`)));
-      };
-      const timer = setTimeout(late, timeoutMs).unref();
-      (isPrepared ? work() : prepared().then(work)).then(
-        (result) => {
-          clearTimeout(timer);
-          resolve(result);
-        },
-        async (error) => {
-          const passes = isInvalidDocument(error) && (await restoreValidators());
-          clearTimeout(timer);
-          reject(passes ? unavailable(error) : portError(error));
-        },
-      );
-    });
+  async function translated(error: unknown): Promise<never> {
+    const passes = isInvalidDocument(error) && (await restoreValidators());
+    throw passes ? unavailable(error) : portError(error);
   }
+
+  const execute = <T>(work: () => Promise<T>): Promise<T> =>
+    within(timeoutMs, (isPrepared ? work() : prepared().then(work)).catch(translated));
 
   return {
     client,

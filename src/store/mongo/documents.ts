@@ -1,7 +1,7 @@
 import type { Document, UpdateFilter } from 'mongodb';
 import type { Field, FieldKind } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
-import { formatInstant, parseInstant } from '../../foundation/instant.ts';
+import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { EventRecord } from '../events.ts';
 import { indexesOf } from '../indexes.ts';
@@ -42,19 +42,16 @@ interface Codec {
   read?: ((value: never) => unknown) | undefined;
 }
 
-function dateOf(text: string): Date {
-  const instant = parseInstant(text);
-  if (instant === null) throw new TypeError(`Not an RFC 3339 date-time: ${text}`);
-  return new Date(instant);
-}
-
 const CODECS: Readonly<Record<FieldKind, Codec>> = {
   id: { stored: toKey, read: toId },
   // The driver would write -0 as a double.
   integer: { stored: (value: number) => value + 0 },
   boolean: {},
   text: {},
-  instant: { stored: dateOf, read: (value: Date) => formatInstant(value.getTime()) },
+  instant: {
+    stored: (text: string) => new Date(millisecondsOf(text)),
+    read: (value: Date) => formatInstant(value.getTime()),
+  },
   date: {},
 };
 

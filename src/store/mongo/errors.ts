@@ -100,6 +100,12 @@ export const isTimeExpired = hasCode(50);
 /** Whether the user lacks the required privilege. */
 export const isUnauthorized = hasCode(13);
 
+/** Whether the log no longer has the events after a position. */
+export const isHistoryLost = hasCode(286);
+
+/** Whether the server has closed a cursor. */
+export const isCursorLost = hasCode(43);
+
 /** Whether a collection of this name already exists. */
 export const isNamespaceTaken = hasCode(48);
 

@@ -21,7 +21,7 @@ import {
 } from '../events.ts';
 import { type Change, createChangeEvents, timeOf } from './change-events.ts';
 import type { Database } from './database.ts';
-import { isUnavailable, portError } from './errors.ts';
+import { isCursorLost, isHistoryLost, isUnavailable, portError } from './errors.ts';
 
 /** How long a read at the end of the log waits for more events, in milliseconds. */
 const PAGE_WAIT = 10;
@@ -35,8 +35,6 @@ const MAX_PAUSE = 2_000;
 const AGES = [30 * 86_400, 7 * 86_400, 2 * 86_400, 86_400, 8 * 3_600, 3_600, 600, 60, 0];
 
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
-const HISTORY_LOST = 286;
-const CURSOR_NOT_FOUND = 43;
 
 /**
  * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
@@ -245,15 +243,12 @@ function hasReached(token: string, time: Timestamp): boolean | undefined {
   return seen.gte(time);
 }
 
-const isHistoryLost = (error: unknown): boolean =>
-  error instanceof MongoServerError && error.code === HISTORY_LOST;
-
 /** Whether a failed stream can be resumed. Only an error from the server itself can rule that out. */
 const isResumable = (error: unknown): boolean =>
   !(error instanceof MongoServerError) ||
   isUnavailable(error) ||
   error.hasErrorLabel('ResumableChangeStreamError') ||
-  error.code === CURSOR_NOT_FOUND;
+  isCursorLost(error);
 
 /** Translates the error of a stream that does not start at the requested position. */
 function resumeError(error: unknown): unknown {

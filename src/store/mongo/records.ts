@@ -39,6 +39,8 @@ interface PagesRequest {
   parents?: OfParents | undefined;
   conditions: ListConditions;
   request: PageRequest;
+  /** Index entries to examine if no index has the filter in this order. */
+  examine?: number;
 }
 
 /** Counts, and how many index entries were examined for all of them. */
@@ -162,12 +164,11 @@ export class RecordReads implements TableReads<AnyRecord> {
     const conditions = this.#conditionsOf(filter, request);
     const number = parents?.ids.length ?? 1;
     if (!conditions || number === 0) return Array(number).fill(NO_PAGE);
-    const read = (request: PageRequest) =>
-      (parents ? this.#loaderOf(parents) : this.#page)({ parents, conditions, request });
-    if (!meter || (!conditions.prefix && !request.order)) return await read(request);
+    const load = parents ? this.#loaderOf(parents) : this.#page;
+    if (!meter || (!conditions.prefix && !request.order)) return await load({ parents, conditions, request });
     const examine = windowOf(request, meter, number);
     meter.spend('indexEntries', number * examine);
-    const pages = await read({ ...request, examine });
+    const pages = await load({ parents, conditions, request, examine });
     for (const { items, end } of pages) meter.spend('indexEntries', (end ? examine : items.length) - examine);
     return pages;
   }
@@ -187,8 +188,8 @@ export class RecordReads implements TableReads<AnyRecord> {
     return loader;
   }
 
-  #readPage({ conditions, request }: PagesRequest): Promise<Page<EventRecord>> {
-    const page = new SearchedPage(this.#record, this.#codec, conditions, request);
+  #readPage({ conditions, request, examine }: PagesRequest): Promise<Page<EventRecord>> {
+    const page = new SearchedPage(this.#record, this.#codec, conditions, request, examine);
     return page.read((n, name) => {
       const { hint, [name]: pipeline } = page.searches[n]!;
       const options = { ...this.#options, ...(hint && { hint }), batchSize: request.limit + 2 };
@@ -206,7 +207,8 @@ export class RecordReads implements TableReads<AnyRecord> {
     const { parent, holds } = referencesOf(this.#record).find((reference) => reference.field === field)!;
     const wanted = [...new Set(ids)];
     const requested = all.map(
-      ({ conditions, request }) => new SearchedPage(this.#record, this.#codec, conditions, request),
+      ({ conditions, request, examine }) =>
+        new SearchedPage(this.#record, this.#codec, conditions, request, examine),
     );
     const lookups = requested.flatMap(({ searches }, n) =>
       searches.flatMap(({ matching, end }, i) => [
@@ -231,9 +233,9 @@ export class RecordReads implements TableReads<AnyRecord> {
       if (row) return requested[n]!.read((i, name) => row[`${name}${n}_${i}`]);
       // A child may outlive its parent, unless every child holds off the deletion.
       if (holds.where === undefined) return NO_PAGE;
-      const { conditions, request } = all[n]!;
+      const { conditions, ...rest } = all[n]!;
       const where = { ...conditions.where, [field]: toKey(id) };
-      return this.#readPage({ conditions: { ...conditions, where }, request });
+      return this.#readPage({ ...rest, conditions: { ...conditions, where } });
     };
     return await Promise.all(
       all.map(async (_, n) => {

@@ -41,15 +41,17 @@ export class SearchedPage {
   /** The field that the list is ordered by; undefined for its id. */
   readonly #sort: string | undefined;
 
+  /** @param examine index entries to examine if no index has all conditions in this order */
   constructor(
     record: AnyRecord,
     codec: DocumentCodec,
     { where, prefix }: ListConditions,
     request: PageRequest,
+    examine = MAX_EXAMINED,
   ) {
     const sort = request.order?.field ?? prefix?.field;
     const order: Order = request.order ?? { field: sort, descending: false };
-    const { limit, examine = MAX_EXAMINED } = request;
+    const { limit } = request;
     const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
     const property = field && sortProperty(sort!, field);
     // The indexes for orders have no conditions.

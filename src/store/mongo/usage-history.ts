@@ -1,3 +1,4 @@
+import { formatDate } from '../../foundation/instant.ts';
 import type { DumpRow } from '../dump.ts';
 import type { UsageHistoryStore, UsageOperation, UsageRow, UsageTransport } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
@@ -33,7 +34,7 @@ const forgetAt = (date: string): Date => new Date(Date.parse(date) + (HISTORY_KE
 
 const keyOf = (date: string, apiKeyId: string): string => `${date} ${apiKeyId}`;
 
-const dateOf = (_id: string): string => _id.slice(0, _id.indexOf(' '));
+const dateIn = (_id: string): string => _id.slice(0, _id.indexOf(' '));
 
 /** The history of what keys did: a document for each key and day, to which every instance adds. */
 export function mongoUsageHistory({ db, options }: Database) {
@@ -55,7 +56,7 @@ export function mongoUsageHistory({ db, options }: Database) {
       [...days].map(([_id, values]) => ({
         updateOne: {
           filter: { _id },
-          update: { [operator]: values, $setOnInsert: { forgetAt: forgetAt(dateOf(_id)) } } as object,
+          update: { [operator]: values, $setOnInsert: { forgetAt: forgetAt(dateIn(_id)) } } as object,
           upsert: true,
         },
       })),
@@ -78,7 +79,7 @@ export function mongoUsageHistory({ db, options }: Database) {
         .find({ _id: { $in: idsOf(apiKeyId, from, to) } }, { ...options, sort: { _id: 1 } })
         .toArray();
       return days.map((document) => ({
-        date: dateOf(document._id),
+        date: dateIn(document._id),
         operations: operationsOf(document),
       }));
     },
@@ -100,7 +101,7 @@ export function mongoUsageHistory({ db, options }: Database) {
         options,
       );
       return (await days.toArray()).map(({ _id, ...counts }) => ({
-        date: dateOf(_id),
+        date: dateIn(_id),
         ...(plain(counts) as Record<keyof Counts, number>),
       }));
     },
@@ -111,7 +112,7 @@ export function mongoUsageHistory({ db, options }: Database) {
 function idsOf(apiKeyId: string, from: string, to: string): string[] {
   const ids: string[] = [];
   for (let time = Date.parse(from); time <= Date.parse(to); time += DAY)
-    ids.push(keyOf(new Date(time).toISOString().slice(0, 10), apiKeyId));
+    ids.push(keyOf(formatDate(time), apiKeyId));
   return ids;
 }
 

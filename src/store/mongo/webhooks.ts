@@ -113,7 +113,7 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
         );
         const projection = { _id: 1, version: 1, instance: 1 };
         const all = await webhooks.find({ enabled: true }, { ...options, projection }).toArray();
-        // Read after what they hold: others may have been released or claimed before.
+        // Read after the webhooks, so that an instance which has just claimed its first one is seen.
         const holders = all.flatMap((webhook) => webhook.instance ?? []);
         const alive = { $gt: new Date(me!.seenAt.getTime() - LEASE_TIME) };
         const found = await instances.find({ _id: { $in: holders }, seenAt: alive }, options).toArray();

@@ -1,6 +1,6 @@
 import type { Field, FieldKind } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
-import { formatInstant, parseInstant } from '../../foundation/instant.ts';
+import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
 import { memoized } from '../../foundation/memoized.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { isFolded } from '../order.ts';
@@ -12,12 +12,6 @@ interface Codec {
   stored(value: never): Value;
   /** Absent if the stored form is the value itself. */
   read?(value: never): unknown;
-}
-
-function millisecondsOf(text: string): number {
-  const instant = parseInstant(text);
-  if (instant === null) throw new TypeError(`Not an RFC 3339 date-time: ${text}`);
-  return instant;
 }
 
 const CODECS: Readonly<Record<FieldKind, Codec>> = {

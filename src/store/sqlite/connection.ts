@@ -94,9 +94,9 @@ export class SqliteConnection {
     this.#file = file;
     this.#inode = inodeOf(file);
     // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses
-    // nothing. Checkpoints take the longest of all that a write may wait for, in proportion to the length of the WAL,
-    // so that stays at SQLite's own 4 MB. Pages beyond the cache come from the file system's,
-    // at no cost that could be measured with 500,000 pets.
+    // nothing. A checkpoint is the longest wait of a write and takes time in proportion to the WAL, which
+    // therefore stays at SQLite's default of 4 MB. Pages that are not in this cache come from that of the file
+    // system, at no measurable cost with 500,000 pets.
     this.#db.exec(`
       pragma busy_timeout = ${busyTimeout};
       pragma journal_mode = wal;

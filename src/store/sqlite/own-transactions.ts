@@ -43,7 +43,7 @@ export class OwnTransactions {
   async #runAll(): Promise<void> {
     this.#isUnderWay = true;
     while (this.#waiting.length > 0) {
-      // Until then more may come that share the commit.
+      // Meanwhile, more may arrive that share the commit.
       await urgentTurn();
       const begun: Waiting[] = [];
       try {

@@ -138,7 +138,7 @@ export function dropIndexes(db: SqliteConnection, records: readonly AnyRecord[])
 export function prepareRecords(db: SqliteConnection, records: readonly AnyRecord[]): void {
   if (missing(db, records).length === 0) return;
   db.transaction(() => {
-    // Determined again inside the transaction: a tool may open a new file at the same time.
+    // Compared again inside the transaction: a tool may open a new file at the same time.
     for (const statement of missing(db, records)) db.exec(statement);
   });
 }

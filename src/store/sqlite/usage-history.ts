@@ -1,3 +1,4 @@
+import { formatDate } from '../../foundation/instant.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { UsageDay, UsageHistoryStore, UsageRow, UsageTotal } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
@@ -14,7 +15,7 @@ export function usageHistory(db: SqliteConnection, now: () => number) {
 
   /** Days expire once a day. */
   const removeExpired = (): void => {
-    const first = new Date(now() - HISTORY_KEPT * DAY).toISOString().slice(0, 10);
+    const first = formatDate(now() - HISTORY_KEPT * DAY);
     if (first === removedUntil) return;
     db.run('delete from usage_days where date < ?', [first]);
     removedUntil = first;

@@ -9,7 +9,7 @@ const WEBHOOK = `json_object(
   'settings', json(settings), 'progress', json(progress)
 )`;
 
-const ROWS = rowsOf('webhooks', [...['id', 'apiKeyId', 'createdAt', 'version', 'settings', 'progress']]);
+const ROWS = rowsOf('webhooks', ['id', 'apiKeyId', 'createdAt', 'version', 'settings', 'progress']);
 
 /** Webhooks. Only one process serves a data file, so it always holds all of them. */
 export function webhooks(db: SqliteConnection) {

@@ -20,6 +20,7 @@ import { AppError, type ErrorCode, type Issue, validationFailed } from '../../fo
 import type { JsonSchema } from '../../foundation/fields.ts';
 import { IDEMPOTENCY_KEY_ISSUE, idempotencyWith, parseIdempotencyKey } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
+import { refusalsOf } from '../../openapi/operation.ts';
 import { newContext } from '../../schema/context.ts';
 import { toJson } from '../../schema/json.ts';
 import { readTexts } from '../../schema/parameter.ts';
@@ -132,6 +133,7 @@ class RouteTool implements Tool {
     const about = [
       `${summary}.`,
       description?.split('. ', 1)[0]?.replace(/\.?$/, '.'),
+      refusalsOf(route),
       list && list !== 'whole' && 'To go on, pass `after` of the result.',
     ];
     this.definition = definitionOf(

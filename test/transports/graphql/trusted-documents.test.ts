@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashOf } from '../../../src/execution/trusted-documents.ts';
+import { hashOf } from '../../../src/execution/persisted-queries.ts';
 import { cases } from '../../kit/cases.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {

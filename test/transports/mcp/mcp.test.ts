@@ -41,6 +41,7 @@ onAnyEngine('MCP', (kit, { name: engine }) => {
           expect(tool.description!.length, name).toBeGreaterThanOrEqual(10);
           expect(ajv.validateSchema(tool.inputSchema), name).toBe(true);
         }
+        expect(agent.tools.get('deletePet')!.description).toMatch(/Refused while the pet has .*orders/);
         await agent.close();
       });
 
