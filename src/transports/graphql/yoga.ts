@@ -3,14 +3,13 @@ import type { Session } from '../../access/session.ts';
 import type { Admission } from '../../execution/admission.ts';
 import type { PublicResult } from '../../execution/execute.ts';
 import { OperationRefused } from '../../execution/refusal.ts';
-import { schema } from '../../execution/schema.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { RESPONSES, STREAM_TYPE, STREAMS } from './response.ts';
 import { run, statusOf } from './run.ts';
 
-const ENDPOINT = '/graphql';
-const ENDPOINT_URL = `http://localhost${ENDPOINT}`;
+/** Yoga's own default. */
+const ENDPOINT = 'http://localhost/graphql';
 
 /** A request that is admitted and charged. Nested one level deep because Yoga copies its server context. */
 interface YogaContext {
@@ -67,19 +66,14 @@ export class YogaTransport {
     await this.load();
     const yoga = await this.#yoga!;
     // Always POST: Yoga does not support QUERY, and admission has refused mutations over other methods.
-    return yoga.fetch(ENDPOINT_URL, { method: 'POST', headers: { accept } }, { admitted });
+    return yoga.fetch(ENDPOINT, { method: 'POST', headers: { accept } }, { admitted });
   }
 }
 
 async function loadYoga(): Promise<YogaServerInstance<YogaContext, object>> {
   const { createYoga } = await import('graphql-yoga');
+  // Without the schema, which nothing that is left to Yoga needs.
   return createYoga<YogaContext>({
-    schema,
-    graphqlEndpoint: ENDPOINT,
-    graphiql: false,
-    landingPage: false,
-    multipart: false,
-    cors: false,
     logging: false,
     // Errors are already masked.
     maskedErrors: false,

@@ -1,6 +1,7 @@
 import { getIntrospectionQuery, Lexer } from 'graphql';
 import { stringify } from 'lossless-json';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { TestGateway } from '../../kit/gateway.ts';
 import { fill, makeWorld, type Sent, send, sqlite, useGateway, type World } from '../../kit/petstore.ts';
 
 /**
@@ -151,6 +152,17 @@ describe('a plain POST', () => {
     const [plain, yoga] = sent as [Sent, Sent];
     expect(yoga.status, yoga.about).toBe(plain.status);
     expect(yoga.text, plain.about).toContain(plain.text);
+  });
+
+  it('leaves nothing to the log of Yoga, which would have variables where DEBUG is set', async () => {
+    vi.stubEnv('DEBUG', '1');
+    const debug = vi.spyOn(console, 'debug').mockReturnValue();
+    const gateway = await TestGateway.start(kit.gateway.store, {}, kit.clock);
+    await send(gateway, 'QUERY /graphql', { body: post('{ __typename }'), headers: JSON_TYPE });
+    await gateway.close();
+    vi.unstubAllEnvs();
+    expect(debug).not.toHaveBeenCalled();
+    debug.mockRestore();
   });
 
   it('is read once, as it is by Yoga', async () => {
