@@ -4,7 +4,7 @@ import { type AppError, notFound, ReportedError } from '../foundation/errors.ts'
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../schema/context.ts';
 import type { Route } from '../schema/route.ts';
-import { idFieldOf, type Shape } from '../schema/shape.ts';
+import type { Shape } from '../schema/shape.ts';
 import type { PublicResult } from './execute.ts';
 import { runOnce } from './idempotency.ts';
 import type { InternalOperation, Operations } from './operations.ts';
@@ -109,7 +109,7 @@ export const endOf = (shape: Shape, { nodes, pageInfo }: ResultPage): string | u
   pageInfo.endCursor ?? (nodes.length > 0 ? idOf(shape, nodes.at(-1)!) : undefined);
 
 export const idOf = (shape: Shape, record: object): string =>
-  (record as Record<string, string>)[idFieldOf(shape)]!;
+  (record as Record<string, string>)[Object.keys(shape.fields)[0]!]!;
 
 const missing = ({ kind, pathParameter }: Route, variables: Readonly<Variables>) =>
   notFound(kind, String(variables[pathParameter!]));

@@ -42,6 +42,15 @@ export const fieldOf = (name: string, given: Partial<Field> = {}): Field => ({
   ...given,
 });
 
+const pageOf = (name: string, node: string, below: Selection, given: Partial<Field>): Field =>
+  fieldOf(name, { type: `${node}Connection`, below: [fieldOf('nodes', { type: node, below })], ...given });
+
+/** Leads from a pet back to itself. */
+const SIBLINGS = fieldOf('category', {
+  type: 'Category',
+  below: [pageOf('pets', 'Pet', [fieldOf('name'), fieldOf('status')], { key: 'siblings' })],
+});
+
 /** A named fragment, or an inline one, perhaps without a condition. */
 export interface Fragment {
   readonly name?: string;
@@ -253,15 +262,9 @@ export class Writer {
 
   /** Pages of pages, whose sizes differ from time to time: the price of a document follows them. */
   pages(): Field {
-    const page = (name: string, node: string, below: Selection): Field => {
-      const first = this.#variable('Int!', this.#choices.sizes, [null]);
-      const nodes = fieldOf('nodes', { type: node, below });
-      return fieldOf(name, {
-        key: `k${this.#keys++}`,
-        type: `${node}Connection`,
-        args: { first },
-        below: [nodes],
-      });
+    const page = (name: string, node: string, below: Selection) => {
+      const args = { first: this.#variable('Int!', this.#choices.sizes, [null]) };
+      return pageOf(name, node, below, { key: `k${this.#keys++}`, args });
     };
     return page('categories', 'Category', [page('pets', 'Pet', [fieldOf('id')])]);
   }
@@ -288,11 +291,14 @@ export class Writer {
    */
   #parts(type: string, depth: number): (Field | Spread)[] {
     const part = this.#part(type, depth);
+    const key = `k${this.#keys++}`;
+    if ('name' in part && part.name.startsWith('update') && this.#of([true, true, true, false])) {
+      const below = part.type === 'Pet' ? [...part.below!, SIBLINGS] : part.below;
+      const args = { ...part.args, input: this.#input(part.name) };
+      return [part, { ...part, key, args }].map((each) => ({ ...each, below }));
+    }
     if (this.#of([true, false])) return [part];
     if ('fragment' in part) return [part, { ...part, directives: this.#directives() }];
-    const key = `k${this.#keys++}`;
-    if (part.name.startsWith('update'))
-      return [part, { ...part, key, args: { ...part.args, input: this.#input(part.name) } }];
     const { filter, ...args } = part.args;
     if (!filter || !part.type || this.#left <= 0) return [part];
     const other = this.#filter(part.type.replace('Connection', ''));

@@ -160,8 +160,8 @@ describe('a plain POST', () => {
     const gateway = await TestGateway.start(kit.gateway.store, {}, kit.clock);
     await send(gateway, 'QUERY /graphql', { body: post('{ __typename }'), headers: JSON_TYPE });
     await gateway.close();
-    vi.unstubAllEnvs();
     expect(debug).not.toHaveBeenCalled();
+    vi.unstubAllEnvs();
     debug.mockRestore();
   });
 
