@@ -90,13 +90,7 @@ export function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
     const late = () =>
       reject(unavailable(new Error(`No response from the database within ${timeoutMs} ms.`)));
     const timer = setTimeout(late, timeoutMs).unref();
-    const settled =
-      <V>(settle: (value: V) => void) =>
-      (value: V) => {
-        clearTimeout(timer);
-        settle(value);
-      };
-    work.then(settled(resolve), settled(reject));
+    work.finally(() => clearTimeout(timer)).then(resolve, reject);
   });
 }
 
