@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import { RESOURCES, ROUTES, STREAMS } from '../domains/routes.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
-import type { Lifecycle } from '../schema/lifecycle.ts';
+import { type Lifecycle, lifecycleOf } from '../schema/lifecycle.ts';
 import type { Route } from '../schema/route.ts';
 import { Components } from './components.ts';
 import { describeOperation } from './operation.ts';
@@ -21,7 +21,7 @@ export interface Deployment {
 
 export const deploymentOf = (config: Config): Deployment => ({
   basePath: config.REST_BASE_PATH,
-  lifecycle: { deprecationDate: config.DEPRECATION_DATE, sunsetDate: config.SUNSET_DATE },
+  lifecycle: lifecycleOf(config),
 });
 
 /**

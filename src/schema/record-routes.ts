@@ -6,13 +6,13 @@ import type { Body, Route } from './route.ts';
 import { pageOf, type Shape, selectionOf } from './shape.ts';
 
 /**
- * What a list is asked for: each of its parameters is a variable, and those that not every list has are its filter.
+ * What a list is asked for: each of its parameters is a variable, and those which are not about pages are its filter.
  *
  * @param list its GraphQL field
  */
 export function listSelection(list: string, shape: Shape, query: readonly QueryParameter[]) {
-  const others = ['sort', 'limit', 'after'];
-  const filter = query.filter(({ name }) => !others.includes(name)).map(({ name }) => `${name}: $${name}`);
+  const paging = ['sort', 'limit', 'after'];
+  const filter = query.filter(({ name }) => !paging.includes(name)).map(({ name }) => `${name}: $${name}`);
   return {
     variables: query.map(({ name, type }) => `$${name}: ${type}`).join(', '),
     page: `page: ${list}(filter: { ${filter.join(', ')} }, sort: $sort, first: $limit, after: $after) ${pageOf(shape)}`,

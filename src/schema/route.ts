@@ -136,10 +136,9 @@ export const NDJSON = 'application/x-ndjson';
 /** Records in one export. */
 export const MAX_EXPORT_SIZE = 1_000_000;
 
-/** The media type of REST bodies, and of requests that name none. */
 const JSON_TYPES = ['application/json'];
 
-/** The media types accepted for the body of a method. */
+/** The media types accepted for the body of a method. The first is that of a body which names none. */
 export const BODY_TYPES: Readonly<Record<Method, readonly string[]>> = {
   GET: JSON_TYPES,
   POST: JSON_TYPES,

@@ -89,16 +89,10 @@ export function prefixOf(field: Field, text: string): Prefix | null {
 }
 
 /** The cursor of a record, which is its id in a list ordered by ascending id. */
-export const cursorOf = ({ name, field }: Sort, record: { readonly id: Id }): string =>
-  name === DEFAULT_SORT.name
-    ? record.id
-    : encodeCursor(name, {
-        id: record.id,
-        value:
-          field === undefined
-            ? null
-            : (((record as Readonly<Record<string, unknown>>)[field] ?? null) as SortValue),
-      });
+export function cursorOf(sort: Sort, record: { readonly id: Id }): string {
+  const values = record as unknown as Readonly<Record<string, SortValue | undefined>>;
+  return cursorAt(sort, { id: record.id, value: (sort.field && values[sort.field]) ?? null });
+}
 
 /** The cursor of a place in a list. */
 export const cursorAt = ({ name }: Sort, position: Position): string =>

@@ -15,7 +15,7 @@ interface Codec {
 }
 
 const CODECS: Readonly<Record<FieldKind, Codec>> = {
-  // Read as text (`columnList`), because JSON numbers would be rounded.
+  // Read as text, because JSON numbers would be rounded.
   id: { type: 'integer', stored: (id: string) => BigInt(id) },
   integer: { type: 'integer', stored: (value: number) => value },
   boolean: {

@@ -11,13 +11,14 @@ const expand = promisify(gunzip);
 /** How long rarely needed content is cached, in milliseconds. */
 const PLAIN_TTL = 60_000;
 
-const PUBLIC: Headers = ['Cache-Control', 'no-cache', 'Vary', 'Accept-Encoding'];
+/** The headers of an asset that anyone may see. */
+export const PUBLIC: Headers = ['Cache-Control', 'no-cache', 'Vary', 'Accept-Encoding'];
 
 export interface AssetOptions {
   contentType: string;
   /** Called on the first request. */
   content: () => string | Buffer | Promise<string | Buffer>;
-  /** Response headers instead of those for an asset that anyone may see. */
+  /** By default `PUBLIC`. */
   headers?: Headers;
 }
 

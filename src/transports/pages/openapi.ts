@@ -4,7 +4,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { deploymentOf, openApiJson } from '../../openapi/document.ts';
 import type { Route } from '../../schema/route.ts';
-import { Asset } from './asset.ts';
+import { Asset, PUBLIC } from './asset.ts';
 import { originOf } from './landing.ts';
 
 /** Origins whose description is kept compressed. Callers choose the Host header, so there may be any number. */
@@ -37,8 +37,7 @@ export class OpenApi {
     if (known) return known.handle(context);
     if (this.#assets.size >= MAX_ORIGINS) this.#assets.purgeStale();
     if (this.#assets.size >= MAX_ORIGINS) {
-      const headers = ['Cache-Control', 'no-cache', 'Vary', 'Accept-Encoding'];
-      return { status: 200, headers, body: this.#textFor(origin), contentType: CONTENT_TYPE };
+      return { status: 200, headers: [...PUBLIC], body: this.#textFor(origin), contentType: CONTENT_TYPE };
     }
     const asset = new Asset({ contentType: CONTENT_TYPE, content: () => this.#textFor(origin) });
     this.#assets.set(origin, asset);
