@@ -190,7 +190,7 @@ export class Operations {
       execute: (context) => {
         if (schemaData) return { data: schemaData };
         // What is free is not compiled, so that it costs no more than it does at first.
-        const code = cost.units === 0 ? null : this.#compiler.codeFor(plan);
+        const code = cost.units === 0 ? null : this.#compiler.codeFor(plan, cost.units);
         return code
           ? this.#run(operation, parts, variables, context, executorOf(code, variables))
           : interpret(context);

@@ -18,6 +18,15 @@ export function declaredLength({ headers }: IncomingMessage): number {
   return Number(headers['content-length'] ?? 0);
 }
 
+/** What a further chunk takes to be read, in bytes of a body. */
+const BYTES_PER_CHUNK = 1_000;
+
+/** How much was read for a body, in bytes: the more, the more chunks it came in, but no more than a body may have. */
+export const bytesReadFor = ({ request }: RequestContext, { length }: Buffer): number =>
+  request instanceof BoundedRequest && request.chunks > 1
+    ? Math.min(MAX_BODY_BYTES, length + BYTES_PER_CHUNK * request.chunks)
+    : length;
+
 /**
  * Reads a body of at most MAX_BODY_BYTES. A body without Content-Type counts as JSON. What the headers say is
  * checked before any of the body is buffered. Sends 100 Continue if the client waits for it (RFC 9110 section

@@ -15,7 +15,8 @@ const MAX_DROPPED = 1_000_000;
 export class BoundedRequest extends IncomingMessage {
   /** Whether the body was cut off. Then 'cut' was emitted. */
   isCut = false;
-  #chunks = 0;
+  /** Chunks received so far; none if the body is not chunked. */
+  chunks = 0;
   /** Bytes that may still be dropped, once the body is not wanted. */
   #droppable: number | undefined;
 
@@ -28,12 +29,12 @@ export class BoundedRequest extends IncomingMessage {
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
     if (chunk === null) return super.push(chunk, encoding);
     // The segments of an unchunked body arrive one by one, which costs the sender as much.
-    if (this.headers['transfer-encoding'] !== undefined) this.#chunks++;
+    if (this.headers['transfer-encoding'] !== undefined) this.chunks++;
     if (this.isCut) return false;
     if (this.#droppable === undefined)
-      return this.#chunks > MAX_CHUNKS ? this.#cut() : super.push(chunk, encoding);
+      return this.chunks > MAX_CHUNKS ? this.#cut() : super.push(chunk, encoding);
     this.#droppable -= chunk.length;
-    return this.#droppable < 0 || this.#chunks > MAX_DROPPED_CHUNKS ? this.#cut() : true;
+    return this.#droppable < 0 || this.chunks > MAX_DROPPED_CHUNKS ? this.#cut() : true;
   }
 
   #cut(): false {

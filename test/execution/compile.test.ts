@@ -30,17 +30,19 @@ afterAll(async () => {
 });
 
 describe('compilation', () => {
+  type Use = readonly [query: string, variables?: Record<string, unknown>];
+
   /** Uses operations in turn and returns for each use whether there was compiled code. */
-  function uses(
-    ...requests: readonly (readonly [query: string, variables?: Record<string, unknown>])[]
-  ): boolean[] {
+  const uses = (...requests: readonly Use[]) => usesAt(4, ...requests);
+
+  function usesAt(units: number, ...requests: readonly Use[]): boolean[] {
     const documents = new Documents(schema, { introspection: true });
     const plans = new ExecutionPlans(schema, documents, { suggest: true });
     const compiler = new Compiler(executionSchemas(schema), documents, (error) => reported.push(error));
     return requests.map(([query, variables = {}]) => {
       const { only } = documents.get(query) as ValidDocument;
       const coerced = plans.coerce(only!, variables);
-      return compiler.codeFor(plans.planOf(only!, coerced)) !== null;
+      return compiler.codeFor(plans.planOf(only!, coerced), units) !== null;
     });
   }
   const fields = (count: number, prefix = 'a') =>
@@ -63,6 +65,18 @@ describe('compilation', () => {
       ] as const;
     expect(uses(text(''), text(''))).toEqual([false, true]);
     expect(uses(text('__typename'), text('__typename'), text('__typename'))).toEqual([false, false, false]);
+  });
+
+  it('compiles no more fields than the units pay for', () => {
+    const text = (count: number) => [`{ pet(id: 1) { ${fields(count)} } }`] as const;
+    expect(usesAt(1, text(79), text(79), text(80), text(80), text(80))).toEqual([
+      false,
+      true,
+      false,
+      false,
+      false,
+    ]);
+    expect(usesAt(2, text(159), text(159), text(160), text(160))).toEqual([false, true, false, false]);
   });
 
   it('stops compiling when the cache space of the document is used up', () => {

@@ -2,7 +2,7 @@ import type { Session } from '../../access/session.ts';
 import { AppError, asAppError, cut, ReportedError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { ALLOWANCES } from '../../foundation/meter.ts';
-import { readBody } from '../../http/body.ts';
+import { bytesReadFor, readBody } from '../../http/body.ts';
 import { parseJson } from '../../http/json.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import { MCP_PATH } from '../../http/paths.ts';
@@ -123,9 +123,10 @@ export class McpTransport implements Transport {
     if (!RESPONSES.accepts(context.accept))
       throw new AppError('NOT_ACCEPTABLE', 'MCP responds with application/json only.');
     const body = await readBody(context, BODY_TYPES);
-    const message = readMessage(context, parse(body), body.length);
+    const bytes = bytesReadFor(context, body);
+    const message = readMessage(context, parse(body), bytes);
     if (message === undefined) {
-      await this.#admitFree(session, body.length);
+      await this.#admitFree(session, bytes);
       return { status: 202, headers: [] };
     }
     const result = await this.#run(context, session, message);
