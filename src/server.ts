@@ -79,7 +79,14 @@ export function createHttpServer(
       if (!server.listening && !connection?.hasPending) response.shouldKeepAlive = false;
       const error = errorOf(request);
       if (error === undefined) handler(request, response);
-      else refuse(request.socket, handler, error, request);
+      else
+        refuse(
+          request.socket,
+          handler,
+          error,
+          hasTooManyHeaders(request) ? undefined : request,
+          request.method === 'HEAD',
+        );
     }),
   );
   connectionsOf.set(server, connections);
@@ -115,12 +122,14 @@ export function createHttpServer(
   return server;
 }
 
+/** Their names are not even looked at. */
+const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage): boolean => rawHeaders.length > 2 * MAX_HEADERS;
+
 /** Why a parsed request is rejected before it is handled. */
 function errorOf(request: IncomingMessage): string | undefined {
   // A target has no fragment (RFC 9112 section 3.2).
   if (request.url?.includes('#')) return 'The target must not have a fragment.';
-  if (request.rawHeaders.length > 2 * MAX_HEADERS)
-    return `The request has more than ${MAX_HEADERS} header fields.`;
+  if (hasTooManyHeaders(request)) return `The request has more than ${MAX_HEADERS} header fields.`;
   return hasValidHost(request) ? undefined : INVALID_HTTP;
 }
 
