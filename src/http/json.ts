@@ -14,11 +14,12 @@ const INEXACT_NUMBER = /\d{16}|\d[.eE]/;
  * and counts may not be written that way. Duplicate names in an object are refused (RFC 8259 section 4 leaves
  * them undefined).
  *
+ * @param name what it is called in messages
  * @throws BAD_REQUEST for anything but JSON in UTF-8
  */
-export function parseJson(body: Buffer): unknown {
-  if (!isUtf8(body)) throw new AppError('BAD_REQUEST', 'The body is not valid UTF-8.');
-  const text = body.toString('utf8');
+export function parseJson(bytes: Buffer, name = 'The body'): unknown {
+  if (!isUtf8(bytes)) throw new AppError('BAD_REQUEST', `${name} is not valid UTF-8.`);
+  const text = bytes.toString('utf8');
   let value: unknown;
   let hasUniqueNames: boolean;
   try {
@@ -26,9 +27,9 @@ export function parseJson(body: Buffer): unknown {
     // JSON.parse keeps one of several duplicate names, so the text then has more names than the value.
     hasUniqueNames = namesInText(text) === namesIn(value, MAX_NESTING);
   } catch {
-    throw new AppError('BAD_REQUEST', 'The body is not valid JSON.');
+    throw new AppError('BAD_REQUEST', `${name} is not valid JSON.`);
   }
-  if (!hasUniqueNames) throw new AppError('BAD_REQUEST', 'The body has a duplicate name in an object.');
+  if (!hasUniqueNames) throw new AppError('BAD_REQUEST', `${name} has a duplicate name in an object.`);
   return value;
 }
 

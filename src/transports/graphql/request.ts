@@ -37,7 +37,7 @@ export function readQueryString(query: string): GraphQLRequest {
   const text = (name: string) => given.get(name)?.[0];
   const json = (name: string) => {
     const value = text(name);
-    return value ? parseJson(Buffer.from(value)) : undefined;
+    return value ? parseJson(Buffer.from(value), `The parameter ${name}`) : undefined;
   };
   const parameters = {
     query: text('query'),

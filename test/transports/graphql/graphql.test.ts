@@ -116,6 +116,12 @@ describe('GraphQL over HTTP', () => {
       const sent = await get(parameters);
       expect(dataOf(sent), sent.about).toEqual({ order: { id } });
     }
+    const text = '{ __typename }';
+    expectQueryRefusal(
+      await get({ query: text, variables: '{' }),
+      'BAD_REQUEST',
+      /variables is not valid JSON/,
+    );
     expectQueryRefusal(
       await get({ query: 'query A { __typename } query B { __typename }' }),
       'GRAPHQL_VALIDATION_FAILED',
