@@ -52,11 +52,6 @@ export class OpenStreams {
     this.#principalOf = principalOf;
   }
 
-  /** Number of open streams. */
-  get size(): number {
-    return this.#open.size;
-  }
-
   /**
    * Registers a stream that has paid for being opened.
    *

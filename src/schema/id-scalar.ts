@@ -77,7 +77,9 @@ export const IdScalar = textScalar(
   textOf,
 );
 
-/** Whether an argument takes opaque ids, as declared in its extensions. */
+/** The extensions of an argument whose ids are opaque text rather than int64. */
+export const OPAQUE = { opaque: true };
+
 const isOpaque = (argument: GraphQLArgument | null | undefined): boolean =>
   argument?.extensions.opaque === true;
 

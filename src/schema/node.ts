@@ -6,6 +6,7 @@ import { withRule } from './argument-rules.ts';
 import { builder } from './builder.ts';
 import { MAX_PAGE_SIZE } from './connection.ts';
 import type { Context } from './context.ts';
+import { OPAQUE } from './id-scalar.ts';
 import { mayRead } from './scopes.ts';
 
 /**
@@ -15,9 +16,6 @@ import { mayRead } from './scopes.ts';
 interface NodeRecord {
   __typename: string;
 }
-
-/** Marks arguments that take opaque ids. */
-const OPAQUE = { opaque: true };
 
 type Find = (id: Id, context: Context) => MaybePromise<object | null>;
 

@@ -6,6 +6,7 @@ import { withRule } from '../../schema/argument-rules.ts';
 import { builder } from '../../schema/builder.ts';
 import { connectionRule } from '../../schema/connection.ts';
 import type { Domain } from '../../schema/domain.ts';
+import { OPAQUE } from '../../schema/id-scalar.ts';
 import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
 import {
@@ -117,9 +118,6 @@ function eventSelection({
 }): Omit<EventRequest, 'limit'> {
   return { ...(after != null && { after }), ...(types != null && { types: types.map(fromEventTypeName) }) };
 }
-
-/** Event ids are opaque text rather than int64. */
-const OPAQUE = { opaque: true };
 
 /** The arguments that select events. @param begin where to begin without a place */
 const selectionArgs = (begin: string) =>

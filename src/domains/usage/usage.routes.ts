@@ -5,6 +5,7 @@ import type { Resource } from '../../schema/route.ts';
 import { type Shape, selectionOf } from '../../schema/shape.ts';
 import { count, date, schemaRef, text } from '../../schema/shape-fields.ts';
 import { USAGE_TRANSPORTS } from '../../store/store.ts';
+import { HISTORY_KEPT } from '../../store/usage.ts';
 
 /** How a day is given. */
 const DATE = {
@@ -69,7 +70,7 @@ export const usageDays: Resource = {
       path: '/usage',
       kind: 'usage',
       summary: 'List the days on which the API key was used',
-      description: 'Days are kept for 92 days. The latest requests may be missing for up to 10 seconds.',
+      description: `Days are kept for ${HISTORY_KEPT} days. The latest requests may be missing for up to 10 seconds.`,
       document: `query listUsage($from: Date, $to: Date) { page: usage(from: $from, to: $to) ${selectionOf(UsageDayShape)} }`,
       shape: UsageDayShape,
       query: [

@@ -4,7 +4,7 @@ import { formatDate } from '../../foundation/instant.ts';
 import { DAY, HISTORY_KEPT } from '../../store/usage.ts';
 
 /** Days shown by default, today included. */
-export const DEFAULT_DAYS = 7;
+const DEFAULT_DAYS = 7;
 
 /** The days asked for. */
 export interface DateRange {

@@ -3,6 +3,7 @@ import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { builder } from '../../schema/builder.ts';
 import { shown } from '../../schema/shape-fields.ts';
 import type { UsageOperation, UsageTotal } from '../../store/store.ts';
+import { HISTORY_KEPT } from '../../store/usage.ts';
 import { UsageDayShape, UsageOperationShape } from './usage.routes.ts';
 import { daysIn, rangeOf } from './usage.ts';
 
@@ -42,8 +43,7 @@ const UsageDayType = builder.objectRef<Day>(UsageDayShape.type).implement({
 builder.queryField('usage', (t) =>
   t.field({
     type: [UsageDayType],
-    description:
-      'The days on which the API key was used, oldest first. Kept for 92 days; the latest requests may be missing for up to 10 seconds.',
+    description: `The days on which the API key was used, oldest first. Kept for ${HISTORY_KEPT} days; the latest requests may be missing for up to 10 seconds.`,
     args: {
       from: t.arg({ type: 'Date', description: 'The first day; by default 6 days before the last.' }),
       to: t.arg({ type: 'Date', description: 'The last day; today by default.' }),

@@ -7,6 +7,7 @@ import { graphqlDialect, issuesOf } from '../../foundation/validation.ts';
 import { withRule } from '../../schema/argument-rules.ts';
 import { builder } from '../../schema/builder.ts';
 import type { Context } from '../../schema/context.ts';
+import { OPAQUE } from '../../schema/id-scalar.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
 import { shown } from '../../schema/shape-fields.ts';
 import { unchanged, type Write, write } from '../../schema/write.ts';
@@ -117,9 +118,6 @@ const WebhookPatchInput = builder.inputType('WebhookPatch', {
 
 const graceRule = ({ grace }: { grace?: number | null }) =>
   issuesOf(rotation(graphqlDialect).safeParse({ grace }).error?.issues ?? []);
-
-/** Marks arguments with ids that are not int64. */
-const OPAQUE = { opaque: true };
 
 /**
  * Checks what only the deployment and the log can tell. Does not create a promise if the store is synchronous.
