@@ -64,6 +64,13 @@ it('counts up to the limit in any second, each caller and each thing on its own,
   expect(window.room(limit)).toBe(0);
 });
 
+it('forgets who was counted longest ago rather than grow without bound', async () => {
+  const window = new SlidingWindow(new Clock());
+  const limitOf = (caller: number) => ({ name: 'things', caller: String(caller), max: 100_000 });
+  for (let caller = 1; caller <= 21; caller++) await window.take(limitOf(caller), 100_000);
+  expect([1, 21].map((caller) => window.room(limitOf(caller)))).toEqual([100_000, 0]);
+});
+
 describe('bursts of mutations', () => {
   const kit = useGateway(sqlite);
 

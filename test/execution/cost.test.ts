@@ -48,98 +48,84 @@ async function admitted(query: string, operations = new Operations(schema, () =>
 
 const TOO_COMPLEX = { code: 'QUERY_TOO_COMPLEX', status: 400 };
 
+/** In each line a price and a query, perhaps with variables. */
+const PRICES = `
+1 { pet(id: 1) { name } }
+1 { pets { nodes { id } } }
+1 { pets(first: 100) { nodes { id } } }
+6 { categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }
+6 { categories(last: 50) { edges { node { pets(last: 10) { nodes { id } } } } } }
+5 { categories { nodes { pets { nodes { id } } } } }
+2 { pet(id: 1) { category { pets(first: 100) { nodes { orders(first: 1) { nodes { id } } } } } } }
+0 { rateLimit { plan } }
+0 { __typename }
+1 { __typename rateLimit { plan } pet(id: 1) { id } }
+1 { __schema { types { name } } }
+1 { __type(name: "Pet") { name } }
+3 { a: pet(id: 1) { id } b: pet(id: 2) { id } pets { nodes { id } } }
+1 { pet(id: 1) { id } pet(id: 1) { name } }
+1 { pets(first: 50) { nodes { id } edges { node { id } } totalCount } }
+2 { pets(first: 100) { nodes { id } edges { node { id } } totalCount } }
+1 mutation { createCategory(input: {name: "x"}) { pets(first: 100) { nodes { id } } } }
+2 mutation { a: deletePet(id: 1) b: deletePet(id: 2) }
+5 query($n: Int) { categories(first: $n) { nodes { pets(first: $n) { nodes { id } } } } }
+26 query($n: Int) { categories(first: $n) { nodes { pets(first: $n) { nodes { id } } } } } | {"n":50}
+0 { pet(id: 1) @skip(if: true) { id } }
+# By weight, or by both.
+1 { pets(first: 100) { nodes { ${aliases(10, 'id')} } } }
+1 { pets(first: 100) { nodes { ${aliases(25, 'id')} } } }
+2 { pets(first: 100) { nodes { ${aliases(26, 'id')} } } }
+10 { pets(first: 100) { nodes { ${aliases(250, 'id')} } } }
+10 { pets(first: 100) { nodes { ${aliases(125, 'name')} } } }
+8 { categories(first: 100) { nodes { ${aliases(10, 'description')} } } }
+# A one-to-one object weighs 1 plus its selection, at any depth.
+1 { pets(first: 100) { nodes { inventory { pet { inventory { pet { inventory { pet { id } } } } } } } } }
+1 { pets(first: 100) { nodes { ${aliases(5, 'inventory { pet { inventory { pet { id } } } }')} } } }
+2 { pets(first: 100) { nodes { ${aliases(6, 'inventory { pet { inventory { pet { id } } } }')} } } }
+# Wrappers weigh nothing, but their contents do.
+2 { pets(first: 100) { edges { ${aliases(25, 'cursor')} } pageInfo { hasNextPage } totalCount } }
+1 { pet(id: 1) { ${aliases(600, 'id')} } }
+# The nodes and edges of one page both count.
+2 { pets(first: 60) { nodes { id } edges { cursor } } }
+2 { pets(first: 60) { a: nodes { id } b: nodes { id } } }
+1 { pets(first: 100) { totalCount } }
+# Fragments are expanded at each spread, and equal keys are merged.
+1 { pets(first: 100) { nodes { ...F ...F } } } fragment F on Pet { ${aliases(25, 'id')} }
+4 { a: pets { nodes { ...F } } b: pets { nodes { ...F } } } fragment F on Pet { ${aliases(126, 'id')} }
+1 { nodes(nodeIds: ["a", "b", "c"]) { nodeId } }
+3 query ($ids: [ID!]!) { nodes(nodeIds: $ids) { ... on Category { pets(first: 50) { nodes { id } } } } } | {"ids":["a","b","c","d","e"]}
+# The most expensive type of a node counts.
+6 { node(nodeId: "x") { ... on Pet { id } ... on Category { pets(first: 100) { nodes { orders: category { pets(first: 5) { totalCount } } } } } } }
+0 { ${aliases(100, '__typename')} }
+1 { ${aliases(101, '__typename')} }
+1 { ${aliases(50, 'rateLimit { plan minute { limit } }')} }
+0 { ${aliases(33, 'rateLimit { plan minute { limit } }')} __typename }
+2 { ${aliases(101, '__typename')} pet(id: 1) { id } }
+2 { a: __schema { types { name } } b: __schema { types { name } } __typename }
+# Introspection costs 1 unit per root field, whatever its entries, and takes none of the free weight.
+1 { __schema { ${aliases(101, 'directives { name }')} } }
+3 { __schema { ${aliases(101, 'directives { name }')} } __type(name: "Pet") { ${aliases(101, 'fields { name }')} } pet(id: 1) { id } ${aliases(100, '__typename')} }
+# A page counts once, whether or not its items are selected.
+11 { categories(first: 100) { nodes { pets(first: 10) { totalCount } } } }
+11 { categories(first: 100) { nodes { pets(first: 10) { pageInfo { hasNextPage } } } } }
+11 { categories(first: 100) { nodes { pets(first: 10) { totalCount nodes { id } } } } }
+# Sizes that are refused later do not make others cheaper.
+6 { categories(first: 10) { nodes { a: pets(first: 50) { totalCount } b: pets(first: -50) { totalCount } } } }
+6 { categories(first: 1, last: 50) { nodes { pets(last: 10, first: 1) { totalCount } } } }
+5 { categories(first: null) { nodes { pets(last: null) { totalCount } } } }
+5 query ($n: Int) { categories(first: $n) { nodes { pets(last: $n) { totalCount } } } } | {"n":null}
+2 { nodes(nodeIds: "x") { ... on Category { pets(first: 100) { totalCount } } } }
+2 query ($n: [ID!]!) { nodes(nodeIds: $n) { ... on Category { pets(first: 100) { totalCount } } } } | {"n":["x"]}
+2 subscription { events { id pet { id category { pets(first: 2) { nodes { id } } } } } }
+`
+  .split('\n')
+  .flatMap((line): [units: number, text: string, variables: Record<string, unknown>][] => {
+    const [, units, text, variables = '{}'] = /^(\d+) (.*?)(?: \| (.*))?$/.exec(line) ?? [];
+    return text === undefined ? [] : [[Number(units), text, JSON.parse(variables)]];
+  });
+
 describe('operation cost', () => {
-  it.each<[string, number, Record<string, unknown>?]>([
-    ['{ pet(id: 1) { name } }', 1],
-    ['{ pets { nodes { id } } }', 1],
-    ['{ pets(first: 100) { nodes { id } } }', 1],
-    ['{ categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }', 6],
-    ['{ categories(last: 50) { edges { node { pets(last: 10) { nodes { id } } } } } }', 6],
-    ['{ categories { nodes { pets { nodes { id } } } } }', 5],
-    ['{ pet(id: 1) { category { pets(first: 100) { nodes { orders(first: 1) { nodes { id } } } } } } }', 2],
-    ['{ rateLimit { plan } }', 0],
-    ['{ __typename }', 0],
-    ['{ __typename rateLimit { plan } pet(id: 1) { id } }', 1],
-    ['{ __schema { types { name } } }', 1],
-    ['{ __type(name: "Pet") { name } }', 1],
-    ['{ a: pet(id: 1) { id } b: pet(id: 2) { id } pets { nodes { id } } }', 3],
-    ['{ pet(id: 1) { id } pet(id: 1) { name } }', 1],
-    ['{ pets(first: 50) { nodes { id } edges { node { id } } totalCount } }', 1],
-    ['{ pets(first: 100) { nodes { id } edges { node { id } } totalCount } }', 2],
-    ['mutation { createCategory(input: {name: "x"}) { pets(first: 100) { nodes { id } } } }', 1],
-    ['mutation { a: deletePet(id: 1) b: deletePet(id: 2) }', 2],
-    ['query($n: Int) { categories(first: $n) { nodes { pets(first: $n) { nodes { id } } } } }', 5],
-    ['{ pet(id: 1) @skip(if: true) { id } }', 0],
-    // By weight, or by both.
-    [`{ pets(first: 100) { nodes { ${aliases(10, 'id')} } } }`, 1],
-    [`{ pets(first: 100) { nodes { ${aliases(25, 'id')} } } }`, 1],
-    [`{ pets(first: 100) { nodes { ${aliases(26, 'id')} } } }`, 2],
-    [`{ pets(first: 100) { nodes { ${aliases(250, 'id')} } } }`, 10],
-    [`{ pets(first: 100) { nodes { ${aliases(125, 'name')} } } }`, 10],
-    [`{ categories(first: 100) { nodes { ${aliases(10, 'description')} } } }`, 8],
-    // A one-to-one object weighs 1 plus its selection, at any depth.
-    [
-      '{ pets(first: 100) { nodes { inventory { pet { inventory { pet { inventory { pet { id } } } } } } } } }',
-      1,
-    ],
-    [`{ pets(first: 100) { nodes { ${aliases(5, 'inventory { pet { inventory { pet { id } } } }')} } } }`, 1],
-    [`{ pets(first: 100) { nodes { ${aliases(6, 'inventory { pet { inventory { pet { id } } } }')} } } }`, 2],
-    // Wrappers weigh nothing, but their contents do.
-    [`{ pets(first: 100) { edges { ${aliases(25, 'cursor')} } pageInfo { hasNextPage } totalCount } }`, 2],
-    [`{ pet(id: 1) { ${aliases(600, 'id')} } }`, 1],
-    // The nodes and edges of one page both count.
-    ['{ pets(first: 60) { nodes { id } edges { cursor } } }', 2],
-    ['{ pets(first: 60) { a: nodes { id } b: nodes { id } } }', 2],
-    ['{ pets(first: 100) { totalCount } }', 1],
-    // Fragments are expanded at each spread, and equal keys are merged.
-    [`{ pets(first: 100) { nodes { ...F ...F } } } fragment F on Pet { ${aliases(25, 'id')} }`, 1],
-    [
-      `{ a: pets { nodes { ...F } } b: pets { nodes { ...F } } } fragment F on Pet { ${aliases(126, 'id')} }`,
-      4,
-    ],
-    ['{ nodes(nodeIds: ["a", "b", "c"]) { nodeId } }', 1],
-    [
-      'query ($ids: [ID!]!) { nodes(nodeIds: $ids) { ... on Category { pets(first: 50) { nodes { id } } } } }',
-      3,
-      { ids: ['a', 'b', 'c', 'd', 'e'] },
-    ],
-    // The most expensive type of a node counts.
-    [
-      `{ node(nodeId: "x") { ... on Pet { id } ... on Category { pets(first: 100) { nodes { orders: category { pets(first: 5) { totalCount } } } } } } }`,
-      6,
-    ],
-    [`{ ${aliases(100, '__typename')} }`, 0],
-    [`{ ${aliases(101, '__typename')} }`, 1],
-    [`{ ${aliases(50, 'rateLimit { plan minute { limit } }')} }`, 1],
-    [`{ ${aliases(33, 'rateLimit { plan minute { limit } }')} __typename }`, 0],
-    [`{ ${aliases(101, '__typename')} pet(id: 1) { id } }`, 2],
-    ['{ a: __schema { types { name } } b: __schema { types { name } } __typename }', 2],
-    // Introspection costs 1 unit per root field, whatever its entries, and takes none of the free weight.
-    [`{ __schema { ${aliases(101, 'directives { name }')} } }`, 1],
-    [
-      `{ __schema { ${aliases(101, 'directives { name }')} } __type(name: "Pet") { ${aliases(101, 'fields { name }')} } pet(id: 1) { id } ${aliases(100, '__typename')} }`,
-      3,
-    ],
-    // A page counts once, whether or not its items are selected.
-    ['{ categories(first: 100) { nodes { pets(first: 10) { totalCount } } } }', 11],
-    ['{ categories(first: 100) { nodes { pets(first: 10) { pageInfo { hasNextPage } } } } }', 11],
-    ['{ categories(first: 100) { nodes { pets(first: 10) { totalCount nodes { id } } } } }', 11],
-    // Sizes that are refused later do not make others cheaper.
-    [
-      '{ categories(first: 10) { nodes { a: pets(first: 50) { totalCount } b: pets(first: -50) { totalCount } } } }',
-      6,
-    ],
-    ['{ categories(first: 1, last: 50) { nodes { pets(last: 10, first: 1) { totalCount } } } }', 6],
-    ['{ categories(first: null) { nodes { pets(last: null) { totalCount } } } }', 5],
-    ['query ($n: Int) { categories(first: $n) { nodes { pets(last: $n) { totalCount } } } }', 5, { n: null }],
-    ['{ nodes(nodeIds: "x") { ... on Category { pets(first: 100) { totalCount } } } }', 2],
-    [
-      'query ($n: [ID!]!) { nodes(nodeIds: $n) { ... on Category { pets(first: 100) { totalCount } } } }',
-      2,
-      { n: ['x'] },
-    ],
-    ['subscription { events { id pet { id category { pets(first: 2) { nodes { id } } } } } }', 2],
-  ])('computes the cost of $0 as $1', (text, units, variables) => {
+  it.each(PRICES)('computes the cost %i of %s', (units, text, variables) => {
     expect(cost(text, variables)).toBe(units);
   });
 
@@ -246,14 +232,9 @@ describe('operation cost', () => {
   it.each(ROUTES.filter(({ operationId }) => operationId !== 'listWebhooks'))(
     'charges 1 unit for the document of the REST operation $operationId',
     (route) => {
-      const document = parse(route.document);
-      const [operation] = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
-      const node = operation as OperationDefinitionNode;
-      const variables = { limit: 100, date: '2026-11-21' };
-      const selected = select(schema, document, node, variables);
       // A day and its 100 operations are 101 entries, though a REST call is always one unit.
       const units = route.operationId === 'listUsageOfDay' ? 2 : 1;
-      expect(costs.costOf(selected, node.operation, variables).units).toBe(units);
+      expect(cost(route.document, { limit: 100, date: '2026-11-21' })).toBe(units);
     },
   );
 

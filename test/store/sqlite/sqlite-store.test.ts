@@ -384,6 +384,9 @@ describe('the cache', () => {
       store.table(Pet).page({}, { limit: 5, after: String(after), order: { descending: false } });
     }
     expect(first()).toBe(known);
+    const page = (after: number) => store.table(Pet).page({}, { limit: 5, after: String(after) });
+    for (let after = 5; after < 30; after += 5) page(after);
+    expect(first(), 'more records than its size').not.toBe(known);
     // A client may repeat a value as often as it likes, which must not fill the memory.
     const repeated = () => store.table(Pet).page({ status: Array(500).fill('sold') }, { limit: 5 });
     expect([repeated(), repeated(), repeated()]).toEqual([known, known, known]);

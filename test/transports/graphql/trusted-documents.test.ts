@@ -3,8 +3,10 @@ import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashOf } from '../../../src/execution/persisted-queries.ts';
+import { hashOf, PersistedQueries } from '../../../src/execution/persisted-queries.ts';
+import { TrustedDocuments } from '../../../src/execution/trusted-documents.ts';
 import { cases } from '../../kit/cases.ts';
+import { failing } from '../../kit/failing.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {
   dataOf,
@@ -243,4 +245,16 @@ describe('a bound key', () => {
     );
     dataOf(await send(gateway, 'POST /graphql', { key, body: { query: text } }));
   }, 60_000);
+
+  it('has the latest 10,000 look-ups cached, whatever is asked for', async () => {
+    const reads: unknown[] = [];
+    const store = failing(kit.opened.store, /^documentByHash$/, (args) => (reads.push(args) ? null : args));
+    const trusted = new TrustedDocuments({ store, clock: kit.clock, onUntrusted() {}, report() {} });
+    const [session, persisted] = [{ principal: {} } as never, new PersistedQueries()];
+    for (const n of [...Array(10_001).keys(), 10_000, 0, 10_000])
+      await trusted
+        .resolve(session, { documentId: String(n).padStart(64, '0') }, persisted)
+        .catch(() => null);
+    expect(reads).toHaveLength(10_002);
+  });
 });
