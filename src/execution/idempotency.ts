@@ -45,22 +45,24 @@ export async function runOnce<T>(...call: Parameters<typeof callOnce<T>>): Promi
 
 /** Digest of an operation and its input, independent of the order of fields. */
 const fingerprint = (operation: string, input: object): string =>
-  createHash('sha256')
-    .update(operation)
-    .update(JSON.stringify(canonical(input)))
-    .digest('base64url');
+  createHash('sha256').update(operation).update(canonicalText(input)).digest('base64url');
 
 /**
- * Converts a value so that only equal values yield equal JSON. Plain JSON would write a bigint, its digits
- * and NaN alike.
+ * Writes a value so that only equal values yield equal text. Plain JSON would write a bigint, its digits and NaN alike.
+ * Digests of it are kept for a day, so later versions must write the same.
  */
-function canonical(value: unknown): unknown {
-  if (typeof value === 'bigint' || Number.isNaN(value)) return ['number', String(value)];
-  if (Array.isArray(value)) return ['list', ...value.map(canonical)];
-  if (typeof value !== 'object' || value === null) return value;
-  const fields = Object.entries(value)
-    .filter(([, part]) => part !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, part]) => [name, canonical(part)]);
-  return ['object', ...fields];
+function canonicalText(value: unknown): string {
+  if (typeof value === 'bigint' || Number.isNaN(value)) return `["number","${value}"]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) {
+    let text = '["list"';
+    for (const item of value) text += `,${canonicalText(item)}`;
+    return `${text}]`;
+  }
+  let text = '["object"';
+  for (const name of Object.keys(value).sort()) {
+    const part = (value as Record<string, unknown>)[name];
+    if (part !== undefined) text += `,[${JSON.stringify(name)},${canonicalText(part)}]`;
+  }
+  return `${text}]`;
 }

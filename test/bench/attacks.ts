@@ -116,6 +116,26 @@ const KNOWN: Readonly<Record<string, string | Attack>> = {
     path: '/pets',
     parameters: (n) => Object.fromEntries(distinctTexts(7_000).map((name) => [`x${name}_${n}`, 1])),
   },
+  '8,000 unknown arguments of a tool': {
+    path: '/mcp',
+    parameters: () => ({
+      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+      params: {
+        name: 'listPets',
+        arguments: Object.fromEntries(distinctTexts(8_000).map((name) => [`x${name}`, 1])),
+      },
+    }),
+  },
+  '30,000 lists in a new pet with an Idempotency-Key': {
+    path: '/pets',
+    headers: { 'idempotency-key': 'lists' },
+    parameters: () => ({ name: Array(30_000).fill([]) }),
+  },
+  'texts that are used twice': {
+    parameters: (n) => ({
+      query: `{ category(id: 1) { ${aliases(10, (i) => `pets(first: 1, after: "${i}") { nodes { ${aliases(9, 'category { id name }')} } }`)} } } #${n >> 1}`,
+    }),
+  },
   ...Object.fromEntries(
     (
       [

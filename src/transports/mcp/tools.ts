@@ -152,8 +152,10 @@ class RouteTool implements Tool {
   async call(context: RequestContext, session: Session, given: Arguments): Promise<string> {
     const route = this.#route;
     session.subject = { transport: 'mcp', operations: this.#operation.charges };
-    const { idempotencyKey, ...fields } = given;
-    const { variables, issues } = readArguments(route, fields);
+    const { pathParameter = '' } = route;
+    // In one go, since a copy without thousands of unknown fields takes as long as to parse them.
+    const { idempotencyKey, [pathParameter]: id, ...fields } = given;
+    const { variables, issues } = readArguments(route, id, fields);
     const key =
       route.method === 'GET' || idempotencyKey == null ? undefined : parseIdempotencyKey(idempotencyKey);
     if (key === null) issues.push({ ...IDEMPOTENCY_KEY_ISSUE, path: 'idempotencyKey' });
@@ -164,7 +166,10 @@ class RouteTool implements Tool {
         client: context.response,
         idempotency: key ? idempotencyWith(context, key, 0) : undefined,
       });
-    if (issues.length > 0) return this.#operation.refuse(session, fields, call(), validationFailed(issues));
+    if (issues.length > 0) {
+      const input = id === undefined ? fields : { ...fields, [pathParameter]: id };
+      return this.#operation.refuse(session, input, call(), validationFailed(issues));
+    }
     if (variables.wait === undefined)
       return this.#write(variables, await this.#operation.run(session, variables, call()));
     await this.#operation.admit(session);
@@ -187,16 +192,20 @@ class RouteTool implements Tool {
   }
 }
 
-/** Reads arguments, which are flat, into the variables of a document, and collects the issues with them. */
-function readArguments(route: Route, given: Arguments): Input {
+/**
+ * Reads arguments, which are flat, into the variables of a document, and collects the issues with them.
+ *
+ * @param id of the path
+ */
+function readArguments(route: Route, id: unknown, others: Arguments): Input {
   const { pathParameter, query = [], body, shape } = route;
   const issues: Issue[] = [];
-  const { [pathParameter ?? '']: id, ...others } = given;
   const texts = body ? [] : Object.entries(others);
-  const notText = texts.find(([, value]) => ![value].flat().every(isText));
+  const notText = texts.find(([, value]) => !listed(value).every(isText));
   if (notText) issues.push({ path: notText[0], message: 'must be text or a number' });
+  const isKnown = (name: string) => query.some((parameter) => parameter.name === name);
   const variables = readTexts(
-    new Map(texts.map(([name, value]) => [name, [value].flat().map(String)])),
+    new Map(texts.map(([name, value]) => [name, isKnown(name) ? listed(value).map(String) : []])),
     query,
     issues,
     'argument',
@@ -209,6 +218,9 @@ function readArguments(route: Route, given: Arguments): Input {
   if (body) readFields(route, withIntegerIds(shape!, others), [], variables, issues);
   return { variables, issues };
 }
+
+/** The values of a parameter that may be repeated. */
+const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value]);
 
 const isText = (value: unknown): boolean => ['string', 'number', 'bigint', 'boolean'].includes(typeof value);
 
