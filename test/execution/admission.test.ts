@@ -5,6 +5,7 @@ import { PersistedQueries } from '../../src/execution/persisted-queries.ts';
 import { OperationRefused } from '../../src/execution/refusal.ts';
 import { schema } from '../../src/execution/schema.ts';
 import type { AppError } from '../../src/foundation/errors.ts';
+import { errorOf } from '../kit/errors.ts';
 
 const services = () => ({
   operations: new Operations(schema, () => {}),
@@ -27,53 +28,38 @@ describe('GraphQL request admission', () => {
     expect((await admitted(parameters)).name).toBe(name);
   });
 
-  it.each<[parameters: unknown, code: string, message: string]>([
-    [7, 'BAD_REQUEST', 'A GraphQL request must be a JSON object.'],
-    [null, 'BAD_REQUEST', 'A GraphQL request must be a JSON object.'],
-    ['{ __typename }', 'BAD_REQUEST', 'A GraphQL request must be a JSON object.'],
-    [[[]], 'BAD_REQUEST', 'A GraphQL request must be a JSON object.'],
-    [[{ query: '{ __typename }' }, null], 'BAD_REQUEST', 'A GraphQL request must be a JSON object.'],
-    [[], 'BAD_REQUEST', 'The batch is empty.'],
+  const QUERY = '{ __typename }';
+
+  it.each<[message: string, code: string, refused: unknown[]]>([
     [
-      Array.from({ length: 11 }, () => ({ query: '{ __typename }' })),
-      'PAYLOAD_TOO_LARGE',
-      'A batch may have 10 operations, not 11.',
-    ],
-    [{}, 'BAD_REQUEST', 'A GraphQL request must have a query that is a string.'],
-    [{ query: 7 }, 'BAD_REQUEST', 'A GraphQL request must have a query that is a string.'],
-    [
-      { query: '{ __typename }', operationName: 7 },
+      'A GraphQL request must be a JSON object.',
       'BAD_REQUEST',
+      [7, null, QUERY, [[]], [{ query: QUERY }, null]],
+    ],
+    ['A GraphQL request must have a query that is a string.', 'BAD_REQUEST', [{}, { query: 7 }]],
+    [
       'A GraphQL request has an operationName that is not a string.',
+      'BAD_REQUEST',
+      [{ query: QUERY, operationName: 7 }],
     ],
     [
-      { query: '{ __typename }', variables: 'x' },
-      'BAD_REQUEST',
       'A GraphQL request has variables that are not an object.',
+      'BAD_REQUEST',
+      ['x', []].map((variables) => ({ query: QUERY, variables })),
     ],
     [
-      { query: '{ __typename }', variables: [] },
-      'BAD_REQUEST',
-      'A GraphQL request has variables that are not an object.',
-    ],
-    [
-      { query: '{ __typename }', extensions: 7 },
-      'BAD_REQUEST',
       'A GraphQL request has extensions that are not an object.',
-    ],
-    [
-      { query: '{ __typename }', extensions: [] },
       'BAD_REQUEST',
-      'A GraphQL request has extensions that are not an object.',
+      [7, []].map((extensions) => ({ query: QUERY, extensions })),
     ],
-  ])('refuses %j with %s: %s', async (parameters, code, message) => {
-    let refusal: AppError | undefined;
-    try {
-      await admitted(parameters);
-    } catch (error) {
-      refusal = error as AppError;
+    ['The batch is empty.', 'BAD_REQUEST', [[]]],
+    ['A batch may have 10 operations, not 11.', 'PAYLOAD_TOO_LARGE', [Array(11).fill({ query: QUERY })]],
+  ])('refuses with the message %s (%s)', async (message, code, refused) => {
+    for (const parameters of refused) {
+      const refusal = (await errorOf(() => admitted(parameters))) as AppError;
+
+      expect({ code: refusal.code, message: refusal.message }).toEqual({ code, message });
     }
-    expect({ code: refusal?.code, message: refusal?.message }).toEqual({ code, message });
   });
 
   it('accepts missing or null optional parameters and an empty operationName', async () => {

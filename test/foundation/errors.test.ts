@@ -215,6 +215,7 @@ describe('error codes', () => {
       expect(second.status, second.about).toBe('data' in second.json ? 200 : status);
       if (!differentMessages) expect(error.message, first.about + second.about).toBe(first.json.message);
       if (code === 'INTERNAL') expect(first.json.message).toBe('Something went wrong on our side.');
+      if (code === 'UNAVAILABLE') expect(first.headers['retry-after']).toBe('1');
       if (!('data' in second.json)) {
         for (const name of ['retry-after', 'www-authenticate'])
           expect(second.headers[name], second.about).toBe(first.headers[name]);

@@ -51,7 +51,7 @@ export class Webhooks {
     for (;;) {
       const { json } = await this.send(`/webhooks/${id}`);
       if (condition(json)) return json;
-      await sleep(10);
+      await sleep(50);
     }
   }
 
