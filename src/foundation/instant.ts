@@ -39,10 +39,7 @@ export function millisecondsOf(text: string): number {
 }
 
 /** Formats an instant in UTC as `2026-01-31T09:30:00Z`, with milliseconds only if they are not zero. */
-export function formatInstant(ms: number): string {
-  const text = new Date(ms).toISOString();
-  return ms % 1000 === 0 ? text.replace('.000Z', 'Z') : text;
-}
+export const formatInstant = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z');
 
 /** Formats the day of an instant in UTC: `2026-01-31`. */
 export const formatDate = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
