@@ -169,17 +169,6 @@ describe('operations of a document', () => {
       }
     }
   });
-
-  it('returns the budget in extensions on every use if the request asks for it', async () => {
-    const headers = { 'x-ratelimit-extension': 'on' };
-    for (let time = 1; time <= 3; time++) {
-      const sent = await query(kit.gateway, '{ pet(id: 1) { id } }', undefined, { headers });
-      expect(sent.json, sent.about).toEqual({
-        data: { pet: null },
-        extensions: { rateLimit: expect.objectContaining({ cost: 1, plan: 'enterprise' }) },
-      });
-    }
-  });
 });
 
 describe('internal operations', () => {
