@@ -1,16 +1,13 @@
 const DATE_TIME =
-  /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.(\d+))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/;
-
-/** What a leap second follows: the end of June or December in UTC (RFC 3339 appendix D). */
-const BEFORE_LEAP_SECOND = /-(?:06-30|12-31)T23:59:59/;
+  /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d+))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/;
 
 /** The range with four-digit years in UTC. */
 const FIRST = Date.parse('0000-01-01T00:00:00.000Z');
 const LAST = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * Parses an RFC 3339 date-time strictly: a real calendar day and an offset. Digits beyond milliseconds are
- * dropped, and a leap second is the same instant as the second after it (POSIX time).
+ * Parses an RFC 3339 date-time strictly: a real calendar day, an offset, no leap second. Digits beyond
+ * milliseconds are dropped.
  *
  * @returns milliseconds since 1970; null if the text is malformed or its year in UTC is not 0000..9999
  */
@@ -19,15 +16,11 @@ export function parseInstant(text: string): number | null {
   if (!match) return null;
   const [, date, hour, minute, second, fraction = '', sign, offsetHour, offsetMinute] = match;
   if (parseDate(date!) === null) return null;
-  const isLeap = second === '60';
-  const local = Date.parse(
-    `${date}T${hour}:${minute}:${isLeap ? '59' : second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`,
-  );
+  const local = Date.parse(`${date}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`);
   const offset = sign
     ? (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === '-' ? -60_000 : 60_000)
     : 0;
-  if (isLeap && !BEFORE_LEAP_SECOND.test(new Date(local - offset).toISOString())) return null;
-  const instant = local - offset + (isLeap ? 1_000 : 0);
+  const instant = local - offset;
   return instant >= FIRST && instant <= LAST ? instant : null;
 }
 
