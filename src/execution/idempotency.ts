@@ -24,7 +24,7 @@ export async function callOnce<T>(
   const outcome: Outcome<T> = await store.once(
     {
       apiKeyId: principal.id,
-      idempotencyKey: idempotency!.nextKey(),
+      idempotencyKey: idempotency!.key,
       fingerprint: fingerprint(operation, input),
       now: now(),
       keepFor: IDEMPOTENCY_TTL,

@@ -41,12 +41,8 @@ export function idempotencyFor(context: RequestContext, index: number): Idempote
 
 /** The idempotency of the nth operation of a request that has this key. */
 export function idempotencyWith(context: RequestContext, key: string, index: number): Idempotency {
-  let calls = 0;
   return {
-    nextKey: () => {
-      const call = calls++;
-      return index === 0 && call === 0 ? key : `${key} ${index}.${call}`;
-    },
+    key: index === 0 ? key : `${key} ${index}.0`,
     onReplay: () => {
       context.replayed = true;
     },

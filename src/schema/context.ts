@@ -12,8 +12,8 @@ export type Precondition = (type: string, record: object) => void;
 
 /** Idempotency of one request (docs/interface.md, "Safe retries and caching"). */
 export interface Idempotency {
-  /** The key of the next write: the header's own for the first, derived from it for the rest. */
-  nextKey(): string;
+  /** The header's own for the first operation of a batch, derived from it for the rest. */
+  key: string;
   /** Called when an outcome is replayed. */
   onReplay(): void;
 }

@@ -16,7 +16,7 @@ onAnyEngine('calls with an Idempotency-Key', (kit) => {
       principal: { id: 'key' },
       now: () => kit.clock.now() + after,
       idempotency: {
-        nextKey: () => idempotencyKey,
+        key: idempotencyKey,
         onReplay: () => {
           isReplayed = true;
         },
