@@ -19,6 +19,7 @@ import {
   type Following,
   type StoredEvent,
 } from '../events.ts';
+import { within } from './batching.ts';
 import { type Change, createChangeEvents, timeOf } from './change-events.ts';
 import type { Database } from './database.ts';
 import { isCursorLost, isHistoryLost, isUnavailable, portError } from './errors.ts';
@@ -57,8 +58,10 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     throw noEventLog('a standalone MongoDB has no change streams; a replica set is required');
   };
 
-  const clusterTime = async (): Promise<Timestamp> =>
-    (await db.command({ ping: 1, ...database.options })).operationTime as Timestamp;
+  const clusterTime = async (): Promise<Timestamp> => {
+    const ping = db.command({ ping: 1, ...database.options });
+    return (await within(database.timeoutMs, ping)).operationTime as Timestamp;
+  };
 
   /** Possible start positions at the beginning of the log, most likely first. */
   async function* startPositions(): AsyncGenerator<ChangeStreamOptions> {
@@ -123,7 +126,8 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
 
     const next = async (): Promise<void> => {
       const readers = [...waiting];
-      const change = await stream.tryNext();
+      // The driver may wait for good for what it sends over a connection that ends (see `gather`).
+      const change = await within(FOLLOW_WAIT + database.timeoutMs, stream.tryNext());
       if (!change && stream.closed) throw new Error('The database was dropped.');
       pause = FIRST_PAUSE;
       answeredAt = performance.now();
@@ -155,7 +159,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
           const start = stream.resumeToken
             ? { startAfter: stream.resumeToken }
             : { startAtOperationTime: begin };
-          await stream.close().catch(() => {});
+          void stream.close().catch(() => {});
           if (!stopped) stream = open(allTypes, { ...options, ...start });
         }
       }

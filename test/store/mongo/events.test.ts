@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Socket } from 'node:net';
 import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
@@ -216,6 +217,32 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a disconnected change stream', () 
       stream.close();
     } finally {
       await gateway.close();
+      await proxy.close();
+    }
+  });
+
+  it('resumes after its connection ends while it sends a command, whose response the driver awaits for good', async () => {
+    const proxy = await openProxy(database.name);
+    const writer = await database.open();
+    const store = await database.open({ uri: proxy.uri, timeoutMs: 1_000 });
+    const { port } = new URL(proxy.uri);
+    const names: unknown[] = [];
+    const { stop } = await store.followEvents({
+      onEvents: (events) => void names.push(...events.map(({ record }) => record.name)),
+      onEnd: (error) => void names.push(error),
+    });
+    const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles(): unknown[] };
+    try {
+      for (let cut = 0; cut < 2; cut++) {
+        for (const socket of handles.call(process))
+          if (socket instanceof Socket && String(socket.remotePort) === port)
+            socket.once('data', () => socket.destroy());
+        await writer.table(Category).insert({ name: `Cut ${cut}` });
+        await expect.poll(() => names.length, { timeout: 10_000 }).toBe(cut + 1);
+      }
+      expect(names).toEqual(['Cut 0', 'Cut 1']);
+    } finally {
+      stop();
       await proxy.close();
     }
   });
