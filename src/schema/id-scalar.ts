@@ -24,6 +24,7 @@ import {
 import { AppError, type Issue } from '../foundation/errors.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
+import { inputRulesOf } from './input-rules.ts';
 
 /** graphql-js prefixes the messages of scalars but keeps their extensions. */
 const invalid = (message: string, node?: ValueNode) =>
@@ -83,11 +84,16 @@ export const OPAQUE = { opaque: true };
 const isOpaque = (argument: GraphQLArgument | null | undefined): boolean =>
   argument?.extensions.opaque === true;
 
-/** Validation rule: ids in a document are int64, except where opaque ids are expected. */
+/**
+ * Validation rule: ids in a document are int64, except where opaque ids are expected. Those in inputs with rules
+ * are left to these, which name all faults of an input together.
+ */
 export function Int64IdsRule(context: ValidationContext): ASTVisitor {
   const opaqueDefaults = new Set<ValueNode>();
   const check = (node: StringValueNode | IntValueNode) => {
     if (getNamedType(context.getInputType()) !== IdScalar) return;
+    const parent = context.getParentInputType();
+    if (parent && inputRulesOf(parent)) return;
     if (isOpaque(context.getArgument()) || opaqueDefaults.has(node)) return;
     if (parseId(node.value) === null) context.reportError(invalid(ID_RULE, node));
   };

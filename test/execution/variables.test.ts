@@ -175,6 +175,23 @@ describe('variables', () => {
     [NODES, { ids: null }, [['ids', 'must not be null']]],
     [NODES, {}, [['ids', 'is required: a variable of type [ID!]!']]],
     ['query ($id: ID = 1) { pet(id: $id) { id } }', { id: null }, [['id', 'must not be null']]],
+    // All faults of an input together, wherever it is written.
+    ...[
+      [
+        'mutation ($input: NewPet!) { createPet(input: $input) { id } }',
+        { input: { name: '', categoryId: 0 } },
+      ],
+      ['mutation { createPet(input: {name: "", categoryId: 0}) { id } }', {}],
+      ['mutation ($n: String!) { createPet(input: {name: $n, categoryId: 0}) { id } }', { n: '' }],
+      ['mutation ($i: NewPet! = {name: "", categoryId: "x"}) { createPet(input: $i) { id } }', {}],
+    ].map(([text, variables]): [string, Record<string, unknown>, [string, string][]] => [
+      text as string,
+      variables as Record<string, unknown>,
+      [
+        ['name', 'must have 1 to 200 characters'],
+        ['categoryId', ID],
+      ],
+    ]),
   ])('refuses %s with %j and reports the path of each issue', async (text, variables, fields) => {
     const sent = await query(kit.gateway, text, variables);
     expectQueryRefusal(

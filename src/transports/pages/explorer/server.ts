@@ -47,8 +47,17 @@ export function budgetIn(headers: Headers, budget: Budget): Budget | undefined {
   const minute = windows.get('minute');
   const day = windows.get('day');
   return minute && day
-    ? { ...budget, minute: { ...budget.minute, ...minute }, day: { ...budget.day, ...day } }
+    ? { ...budget, minute: latest(budget.minute, minute), day: latest(budget.day, day) }
     : undefined;
+}
+
+/** How far apart two resets of one window may seem, in milliseconds: they are sent in whole seconds. */
+const RESET_PRECISION = 2_000;
+
+/** Responses may arrive in another order than they were charged in, but within a window `remaining` only falls. */
+function latest(known: Window, sent: Omit<Window, 'limit'>): Window {
+  const isSame = Math.abs(sent.resetAt - known.resetAt) < RESET_PRECISION;
+  return { ...known, ...sent, ...(isSame && { remaining: Math.min(known.remaining, sent.remaining) }) };
 }
 
 /** The window at a moment; full again after its reset. */
