@@ -79,14 +79,7 @@ export function createHttpServer(
       if (!server.listening && !connection?.hasPending) response.shouldKeepAlive = false;
       const error = errorOf(request);
       if (error === undefined) handler(request, response);
-      else
-        refuse(
-          request.socket,
-          handler,
-          error,
-          hasTooManyHeaders(request) ? undefined : request,
-          request.method === 'HEAD',
-        );
+      else refuse(request.socket, handler, error, request);
     }),
   );
   connectionsOf.set(server, connections);
@@ -122,7 +115,6 @@ export function createHttpServer(
   return server;
 }
 
-/** Their names are not even looked at. */
 const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage): boolean => rawHeaders.length > 2 * MAX_HEADERS;
 
 /** Why a parsed request is rejected before it is handled. */
@@ -167,9 +159,11 @@ function refuse(
     return;
   }
   const body = JSON.stringify(new AppError('BAD_REQUEST', message).toPublic());
+  // The names of too many headers are not even looked at.
+  const readable = request && !hasTooManyHeaders(request) ? request : undefined;
   const headers = [
     ...['Content-Type', 'application/json', 'Content-Length', body.length, 'Connection', 'close'],
-    ...(headersForMalformed?.(socket.remoteAddress ?? '', request) ?? []),
+    ...(headersForMalformed?.(socket.remoteAddress ?? '', readable) ?? []),
   ];
   let head = 'HTTP/1.1 400 Bad Request\r\n';
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;

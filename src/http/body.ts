@@ -74,10 +74,10 @@ function receiveBody(request: IncomingMessage): Promise<Buffer> {
     request.on('end', () =>
       onArrival(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))),
     );
-    const cut = () => reject(new AppError('BAD_REQUEST', 'The body is incomplete.'));
-    request.on('error', cut);
+    const fail = () => reject(new AppError('BAD_REQUEST', 'The body is incomplete.'));
+    request.on('error', fail);
     request.once('cut', () => reject(tooManyChunks()));
-    request.on('aborted', cut);
+    request.on('aborted', fail);
   });
 }
 

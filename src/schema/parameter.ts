@@ -8,10 +8,10 @@ import {
   type JsonSchema,
 } from '../foundation/fields.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
-import { formatInstant, parseDate, parseInstant } from '../foundation/instant.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
+import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 import { MAX_PAGE_SIZE } from './connection.ts';
 import {
@@ -63,6 +63,12 @@ export const integerParameter = (minimum: number, maximum: number) => ({
 /** What a parameter takes: the GraphQL type, the rule for messages, and how a text is read. */
 type Values = Pick<QueryParameter, 'type' | 'rule' | 'read'>;
 
+/** Reads what is text in a body too, by the rule for it. */
+function asInBody(field: Field): Values['read'] {
+  const rule = field.rule(restDialect);
+  return (text) => rule.safeParse(text).data;
+}
+
 const VALUES: Readonly<Record<FieldKind, (field: Field) => Values>> = {
   id: () => ({ type: 'ID', rule: ID_RULE, read: (text) => parseId(text) ?? undefined }),
   integer: ({ range }) => integerParameter(...range!),
@@ -71,16 +77,9 @@ const VALUES: Readonly<Record<FieldKind, (field: Field) => Values>> = {
     rule: 'must be true or false',
     read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
   }),
-  text: ({ limits }) => ({ type: 'String', rule: `must have ${limits}`, read: (text) => text }),
-  instant: () => ({
-    type: 'DateTime',
-    rule: INSTANT_RULE,
-    read: (text) => {
-      const instant = parseInstant(text);
-      return instant === null ? undefined : formatInstant(instant);
-    },
-  }),
-  date: () => ({ type: 'Date', rule: DATE_RULE, read: (text) => parseDate(text) ?? undefined }),
+  text: (field) => ({ type: 'String', rule: `must have ${field.limits}`, read: asInBody(field) }),
+  instant: (field) => ({ type: 'DateTime', rule: INSTANT_RULE, read: asInBody(field) }),
+  date: (field) => ({ type: 'Date', rule: DATE_RULE, read: asInBody(field) }),
 };
 
 /** Filters a list of records by a field, by any of several values if it has a closed set of them. */

@@ -2,13 +2,16 @@ import { MAX_OPERATIONS } from '../../access/usage-history.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { builder } from '../../schema/builder.ts';
 import { shown } from '../../schema/shape-fields.ts';
-import type { UsageOperation, UsageTotal } from '../../store/store.ts';
+import type { UsageDay, UsageOperation, UsageTotal } from '../../store/store.ts';
 import { HISTORY_KEPT } from '../../store/usage.ts';
 import { UsageDayShape, UsageOperationShape } from './usage.routes.ts';
 import { daysIn, rangeOf } from './usage.ts';
 
 /** A day of a range, the operations of which are read once for all of its days. */
 type Day = UsageTotal & { operations(): MaybePromise<readonly UsageOperation[]> };
+
+const countOperations = (days: readonly UsageDay[]): number =>
+  days.reduce((sum, { operations }) => sum + operations.length, 0);
 
 const { fields: operation } = UsageOperationShape;
 const { fields: day } = UsageDayShape;
@@ -49,18 +52,12 @@ builder.queryField('usage', (t) =>
       to: t.arg({ type: 'Date', description: 'The last day; today by default.' }),
     },
     extensions: { maxItems: (args: { from?: unknown; to?: unknown }) => daysIn(args, Date.now()) },
-    resolve: async (_root, args, { history, loaders, meter, principal: { id }, now }) => {
+    resolve: async (_root, args, { history, loaders, principal: { id }, now }) => {
       const { from, to } = rangeOf(args, now());
-      const totals = await loaders.inTurn(() => history.totals(id, from, to));
-      meter.draw('records', totals.length);
+      const totals = await loaders.list(() => history.totals(id, from, to));
       const read = async () => {
-        const days = await loaders.inTurn(() => history.days(id, from, to));
-        const operations = new Map(days.map((day) => [day.date, day.operations]));
-        meter.draw(
-          'records',
-          days.reduce((sum, day) => sum + day.operations.length, 0),
-        );
-        return operations;
+        const days = await loaders.list(() => history.days(id, from, to), countOperations);
+        return new Map(days.map((day) => [day.date, day.operations]));
       };
       let known: ReturnType<typeof read> | undefined;
       return totals.map((total) => ({

@@ -165,13 +165,10 @@ builder.queryFields((t) => ({
     type: [WebhookType],
     description: 'All webhooks of this key, oldest first.',
     extensions: { maxItems: MAX_WEBHOOKS },
-    resolve: (_root, _args, { loaders, meter, store, principal }) =>
+    resolve: (_root, _args, { loaders, store, principal }) =>
       andThen(
-        loaders.inTurn(() => store.webhooksOfKey(principal.id)),
-        (webhooks) => {
-          meter.draw('records', webhooks.length);
-          return webhooks.map((webhook) => viewOf(webhook));
-        },
+        loaders.list(() => store.webhooksOfKey(principal.id)),
+        (webhooks) => webhooks.map((webhook) => viewOf(webhook)),
       ),
   }),
 }));

@@ -33,7 +33,7 @@ const isOfUse = (part: string): boolean =>
  * @throws BAD_REQUEST if the percent-encoding is broken, or variables or extensions are not JSON
  */
 export function readQueryString(query: string): GraphQLRequest {
-  const given = textsIn(query.split('&').filter(isOfUse).join('&'));
+  const given = textsIn(query.split('&').filter(isOfUse));
   const text = (name: string) => given.get(name)?.[0];
   const json = (name: string) => {
     const value = text(name);

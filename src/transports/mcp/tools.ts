@@ -201,11 +201,11 @@ function readArguments(route: Route, id: unknown, others: Arguments): Input {
   const { pathParameter, query = [], body, shape } = route;
   const issues: Issue[] = [];
   const texts = body ? [] : Object.entries(others);
-  const notText = texts.find(([, value]) => !listed(value).every(isText));
+  const notText = texts.find(([, value]) => !valuesOf(value).every(isText));
   if (notText) issues.push({ path: notText[0], message: 'must be text or a number' });
   const isKnown = (name: string) => query.some((parameter) => parameter.name === name);
   const variables = readTexts(
-    new Map(texts.map(([name, value]) => [name, isKnown(name) ? listed(value).map(String) : []])),
+    new Map(texts.map(([name, value]) => [name, isKnown(name) ? valuesOf(value).map(String) : []])),
     query,
     issues,
     'argument',
@@ -220,7 +220,7 @@ function readArguments(route: Route, id: unknown, others: Arguments): Input {
 }
 
 /** The values of a parameter that may be repeated. */
-const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value]);
+const valuesOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value]);
 
 const isText = (value: unknown): boolean => ['string', 'number', 'bigint', 'boolean'].includes(typeof value);
 

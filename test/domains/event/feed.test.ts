@@ -4,7 +4,7 @@ import { Category } from '../../../src/domains/category/category.ts';
 import { EventFeed } from '../../../src/domains/event/feed.ts';
 import type { EventReader, FeedEvent } from '../../../src/domains/event/reader.ts';
 import { eventsGone, unavailable } from '../../../src/foundation/errors.ts';
-import type { EventFollower, EventStore } from '../../../src/store/events.ts';
+import type { EventFollower, EventStore, Following } from '../../../src/store/events.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { engines, type OpenedStore } from '../../kit/stores.ts';
 
@@ -188,19 +188,30 @@ it('continues after an empty page that is not the end of the log', async () => {
   reader.close();
 });
 
-it('delivers events once when the store notifies its followers late', async () => {
+/** Holds back what the log tells its followers. @returns a function that lets it through */
+function holdBack(differently: (release: () => void) => Partial<Following>): () => void {
   const { followEvents } = log;
   const late: (() => void)[] = [];
+  const release = () => {
+    for (const notify of late.splice(0)) notify();
+  };
   log.followEvents = async (follower) => ({
     ...(await followEvents({
       ...follower,
       onEvents: (events) => late.push(() => follower.onEvents(events)),
     })),
+    ...differently(release),
+  });
+  return release;
+}
+
+it('delivers events once when the store notifies its followers late', async () => {
+  const release = holdBack((release) => ({
     async caughtUp() {
       await turn();
-      for (const notify of late.splice(0)) notify();
+      release();
     },
-  });
+  }));
   const other = await feed.open({});
   await write('Old');
   const after = await position();
@@ -210,29 +221,23 @@ it('delivers events once when the store notifies its followers late', async () =
   const next = read(reader, 1);
   await turn();
   await write('B');
-  for (const notify of late.splice(0)) notify();
+  release();
   expect(await next).toEqual(['B']);
   for (const each of [reader, other]) each.close();
 });
 
 it('begins without a place after what was committed before, even if the feed receives that later', async () => {
-  const { followEvents } = log;
-  const late: (() => void)[] = [];
-  log.followEvents = async (follower) => ({
-    ...(await followEvents({
-      ...follower,
-      onEvents: (events) => late.push(() => follower.onEvents(events)),
-    })),
+  const release = holdBack(() => ({
     async olderThanNow() {
       const { events } = await store.eventPage({ limit: 100 });
       return ({ id }) => events.some((event) => event.id === id);
     },
-  });
+  }));
   const other = await feed.open({});
   await write('Old', 'Older');
   const reader = await feed.open({});
   await write('New', 'Newer');
-  for (const notify of late.splice(0)) notify();
+  release();
   expect(await read(reader, 2)).toEqual(['New', 'Newer']);
   expect(await read(other, 4)).toEqual(['Old', 'Older', 'New', 'Newer']);
   for (const each of [reader, other]) each.close();
