@@ -4,8 +4,8 @@ import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
 import * as typescriptOperations from '@graphql-codegen/typescript-operations';
 import { lexicographicSortSchema, parse, printSchema } from 'graphql';
 import { readConfig } from './src/config.ts';
-import { schema } from './src/execution/schema.ts';
 import { deploymentOf, openApiJson } from './src/openapi/document.ts';
+import { schema } from './src/schema.ts';
 import { config } from './test/clients/codegen-config.ts';
 
 /**

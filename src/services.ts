@@ -3,20 +3,20 @@ import { Access } from './access/access.ts';
 import { OpenStreams } from './access/open-streams.ts';
 import { UsageHistory } from './access/usage-history.ts';
 import type { Config } from './config.ts';
-import { EventStreams } from './domains/event/streams.ts';
-import { Deliveries } from './domains/webhook/deliveries.ts';
-import { Targets } from './domains/webhook/targets.ts';
-import { Operations } from './execution/operations.ts';
-import { schema } from './execution/schema.ts';
-import { TrustedDocuments } from './execution/trusted-documents.ts';
+import { EventStreams } from './events/streams.ts';
 import { type Clock, systemClock } from './foundation/clock.ts';
 import { Authentication } from './http/authentication.ts';
 import { Cors } from './http/cors.ts';
 import { instrumentedStore } from './observability/instrumented-store.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Tracing } from './observability/tracing.ts';
-import type { Route } from './schema/route.ts';
+import { Operations } from './operations/operations.ts';
+import { TrustedDocuments } from './operations/trusted-documents.ts';
+import type { Route } from './rows/route.ts';
+import { schema } from './schema.ts';
 import type { Store } from './store/store.ts';
+import { Deliveries } from './webhooks/deliveries.ts';
+import { Targets } from './webhooks/targets.ts';
 
 /** What a gateway is made from. */
 export interface GatewayOptions {

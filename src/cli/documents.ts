@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DocumentPrices, type DocumentSummary } from '../execution/document-price.ts';
-import { hashOf } from '../execution/persisted-queries.ts';
-import { schema } from '../execution/schema.ts';
 import { parseDuration } from '../foundation/duration.ts';
+import { DocumentPrices, type DocumentSummary } from '../operations/document-price.ts';
+import { hashOf } from '../operations/persisted-queries.ts';
+import { schema } from '../schema.ts';
 import type { Store, TrustedDocument } from '../store/store.ts';
 import { isListName } from './key-options.ts';
 import { type ManifestEntry, readManifest } from './manifest.ts';

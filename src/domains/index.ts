@@ -1,5 +1,5 @@
 import { type AnyRecord, referencesOf } from '../foundation/record.ts';
-import type { Domain } from '../schema/domain.ts';
+import type { Domain } from '../kit/domain.ts';
 import { category } from './category/category.type.ts';
 import { inventory } from './inventory/inventory.type.ts';
 import { order } from './order/order.type.ts';

@@ -1,5 +1,5 @@
 import { PLANS } from '../access/plans.ts';
-import { builder } from '../schema/builder.ts';
+import { builder } from '../kit/builder.ts';
 import { PLAN_NAMES, type PlanName } from '../store/store.ts';
 
 function describePlan(plan: PlanName): string {

@@ -1,7 +1,7 @@
 import type { WindowView } from '../access/limiter.ts';
 import type { RateLimitView } from '../access/session.ts';
-import { formatReset } from '../schema/budget.ts';
-import { builder } from '../schema/builder.ts';
+import { formatReset } from '../kit/budget.ts';
+import { builder } from '../kit/builder.ts';
 import { PlanType } from './plan.type.ts';
 
 const RateLimitWindowType = builder.objectRef<WindowView>('RateLimitWindow').implement({

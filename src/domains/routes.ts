@@ -1,4 +1,4 @@
-import type { Resource, Route, Stream } from '../schema/route.ts';
+import type { Resource, Route, Stream } from '../rows/route.ts';
 import { apiKeys } from './api-key/api-key.routes.ts';
 import { events } from './event/event.routes.ts';
 import { DOMAINS } from './index.ts';

@@ -1,8 +1,8 @@
 import type { JsonSchema } from '../foundation/fields.ts';
 import { formatDate } from '../foundation/instant.ts';
 import { listed } from '../foundation/words.ts';
-import { deletionDescription, uniquenessDescription } from '../schema/domain.ts';
-import type { Lifecycle } from '../schema/lifecycle.ts';
+import { deletionDescription, uniquenessDescription } from '../kit/domain.ts';
+import type { Lifecycle } from '../rows/lifecycle.ts';
 import {
   acceptsIdempotencyKey,
   BODY_TYPES,
@@ -14,8 +14,8 @@ import {
   type Route,
   repeatableFields,
   type Stability,
-} from '../schema/route.ts';
-import { schemaNameOf } from '../schema/shape.ts';
+} from '../rows/route.ts';
+import { schemaNameOf } from '../rows/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors, recordOfKind } from './errors.ts';
 import { caching, describeHeaders, lifecycle } from './headers.ts';

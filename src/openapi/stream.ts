@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../foundation/fields.ts';
-import type { Stream } from '../schema/route.ts';
-import { schemaNameOf } from '../schema/shape.ts';
+import type { Stream } from '../rows/route.ts';
+import { schemaNameOf } from '../rows/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors } from './errors.ts';
 import { caching, describeHeaders } from './headers.ts';

@@ -1,4 +1,3 @@
-import { withIntegerIds } from '../execution/representation.ts';
 import { AppError, type Issue } from '../foundation/errors.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { readBody } from '../http/body.ts';
@@ -6,10 +5,11 @@ import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency.
 import { asObject, parseJson } from '../http/json.ts';
 import { hasParameter } from '../http/media-type.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import { parseInput } from '../schema/input-rules.ts';
-import { type GivenTexts, type QueryParameter, readTexts } from '../schema/parameter.ts';
-import { acceptsIdempotencyKey, BODY_TYPES, hasOwnVariables, inputOf, type Route } from '../schema/route.ts';
-import { idFieldOf } from '../schema/shape.ts';
+import { parseInput } from '../kit/input-rules.ts';
+import { withIntegerIds } from '../operations/representation.ts';
+import { type GivenTexts, type QueryParameter, readTexts } from '../rows/parameter.ts';
+import { acceptsIdempotencyKey, BODY_TYPES, hasOwnVariables, inputOf, type Route } from '../rows/route.ts';
+import { idFieldOf } from '../rows/shape.ts';
 
 /** What a request passes to its operation: the variables of the document, and any issues with them. */
 export interface Input {

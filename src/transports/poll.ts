@@ -1,9 +1,9 @@
 import type { Session } from '../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../domains/event/event.ts';
-import type { EventStreams } from '../domains/event/streams.ts';
-import type { PublicResult } from '../execution/execute.ts';
+import type { EventStreams } from '../events/streams.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { RequestContext } from '../http/request-context.ts';
+import type { PublicResult } from '../operations/execute.ts';
 
 /** The variables of a list of events that was asked to wait. */
 export interface PollVariables {

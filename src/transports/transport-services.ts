@@ -1,12 +1,12 @@
 import type { GraphQLSchema } from 'graphql';
 import type { OpenStreams } from '../access/open-streams.ts';
 import type { Config } from '../config.ts';
-import type { EventStreams } from '../domains/event/streams.ts';
-import type { Operations } from '../execution/operations.ts';
-import type { TrustedDocuments } from '../execution/trusted-documents.ts';
+import type { EventStreams } from '../events/streams.ts';
 import type { Authentication } from '../http/authentication.ts';
 import type { Cors } from '../http/cors.ts';
-import type { Route } from '../schema/route.ts';
+import type { Operations } from '../operations/operations.ts';
+import type { TrustedDocuments } from '../operations/trusted-documents.ts';
+import type { Route } from '../rows/route.ts';
 import type { Store } from '../store/store.ts';
 
 /** What transports are made from. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
-import { schema } from '../../src/execution/schema.ts';
+import { schema } from '../../src/schema.ts';
 import { ATTACKS, type Attack } from './attacks.ts';
 import {
   type DrawnRequest,

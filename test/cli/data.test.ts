@@ -25,7 +25,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
-import { hashOf } from '../../src/execution/persisted-queries.ts';
+import { hashOf } from '../../src/operations/persisted-queries.ts';
 import type { Dump } from '../../src/store/dump.ts';
 import { openDump, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -4,8 +4,8 @@ import { expect, it } from 'vitest';
 import { DOMAINS, RECORDS } from '../../src/domains/index.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import { type AnyRecord, inputFields } from '../../src/foundation/record.ts';
-import type { QueryParameter } from '../../src/schema/parameter.ts';
-import type { Route } from '../../src/schema/route.ts';
+import type { QueryParameter } from '../../src/rows/parameter.ts';
+import type { Route } from '../../src/rows/route.ts';
 import { cases } from '../kit/cases.ts';
 import {
   exactly,

@@ -17,7 +17,7 @@ import { parseIdempotencyKey } from '../../src/http/idempotency.ts';
 import { deploymentOf, openApiJson } from '../../src/openapi/document.ts';
 import { errorsOf, recordOfKind } from '../../src/openapi/errors.ts';
 import { bodyExample } from '../../src/openapi/schemas.ts';
-import { acceptsIdempotencyKey, type Route, repeatableFields } from '../../src/schema/route.ts';
+import { acceptsIdempotencyKey, type Route, repeatableFields } from '../../src/rows/route.ts';
 import type { Store } from '../../src/store/store.ts';
 import { cases } from '../kit/cases.ts';
 import { type Call, TestGateway } from '../kit/gateway.ts';

@@ -1,7 +1,7 @@
 import { MAX_NETWORKS } from '../../access/networks.ts';
-import type { Resource } from '../../schema/route.ts';
-import { type Shape, selectionOf } from '../../schema/shape.ts';
-import { instant, optional, schemaRef, text, texts } from '../../schema/shape-fields.ts';
+import type { Resource } from '../../rows/route.ts';
+import { type Shape, selectionOf } from '../../rows/shape.ts';
+import { instant, optional, schemaRef, text, texts } from '../../rows/shape-fields.ts';
 import { PLAN_NAMES } from '../../store/store.ts';
 
 /** More scopes than there are. */

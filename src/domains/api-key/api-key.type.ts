@@ -1,8 +1,8 @@
 import { notFound } from '../../foundation/errors.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import { andThen } from '../../foundation/maybe-promise.ts';
-import { builder } from '../../schema/builder.ts';
-import { shown } from '../../schema/shape-fields.ts';
+import { builder } from '../../kit/builder.ts';
+import { shown } from '../../rows/shape-fields.ts';
 import type { ApiKey } from '../../store/store.ts';
 import { PlanType } from '../plan.type.ts';
 import { ApiKeyShape } from './api-key.routes.ts';

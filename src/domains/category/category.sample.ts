@@ -1,4 +1,4 @@
-import type { SampleOf } from '../../schema/domain.ts';
+import type { SampleOf } from '../../kit/domain.ts';
 import type { Category } from './category.ts';
 
 export const categorySample: SampleOf<typeof Category> = [

@@ -1,7 +1,7 @@
-import { integerParameter, limit, type QueryParameter } from '../../schema/parameter.ts';
-import type { Resource } from '../../schema/route.ts';
-import { type Shape, schemaNameOf, selectionOf } from '../../schema/shape.ts';
-import { instant, schemaRef, text } from '../../schema/shape-fields.ts';
+import { integerParameter, limit, type QueryParameter } from '../../rows/parameter.ts';
+import type { Resource } from '../../rows/route.ts';
+import { type Shape, schemaNameOf, selectionOf } from '../../rows/shape.ts';
+import { instant, schemaRef, text } from '../../rows/shape-fields.ts';
 import type { EventType } from '../../store/events.ts';
 import { EVENT_TYPES, type EventTypeName, eventShape, fromEventTypeName, toEventTypeName } from './event.ts';
 

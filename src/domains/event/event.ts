@@ -1,9 +1,9 @@
 import { type Permissions, permits, readScope } from '../../access/scopes.ts';
 import { integerOf } from '../../foundation/id.ts';
 import { formatInstant } from '../../foundation/instant.ts';
-import type { Domain } from '../../schema/domain.ts';
-import { toJson } from '../../schema/json.ts';
-import type { Shape } from '../../schema/shape.ts';
+import type { Domain } from '../../kit/domain.ts';
+import { toJson } from '../../kit/json.ts';
+import type { Shape } from '../../rows/shape.ts';
 import type { EventType, StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
 

@@ -2,11 +2,11 @@ import type { Issue } from '../../foundation/errors.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import { andThen } from '../../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/pricing.ts';
-import { withRule } from '../../schema/argument-rules.ts';
-import { builder } from '../../schema/builder.ts';
-import { connectionRule } from '../../schema/connection.ts';
-import type { Domain } from '../../schema/domain.ts';
-import { OPAQUE } from '../../schema/id-scalar.ts';
+import { withRule } from '../../kit/argument-rules.ts';
+import { builder } from '../../kit/builder.ts';
+import { connectionRule } from '../../kit/connection.ts';
+import type { Domain } from '../../kit/domain.ts';
+import { OPAQUE } from '../../kit/id-scalar.ts';
 import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
 import {

@@ -1,9 +1,9 @@
 import { ownId } from '../../foundation/fields.ts';
 import { graphqlDialect, inputObject } from '../../foundation/validation.ts';
-import { listParameters } from '../../schema/parameter.ts';
-import { listSelection } from '../../schema/record-routes.ts';
-import type { Resource } from '../../schema/route.ts';
-import { selectionOf, shapeOf } from '../../schema/shape.ts';
+import { listParameters } from '../../rows/parameter.ts';
+import { listSelection } from '../../rows/record-routes.ts';
+import type { Resource } from '../../rows/route.ts';
+import { selectionOf, shapeOf } from '../../rows/shape.ts';
 import { petStatusParameter } from '../pet/pet.routes.ts';
 import { Pet } from '../pet/pet.ts';
 

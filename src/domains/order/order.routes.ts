@@ -1,7 +1,7 @@
-import { filterParameter, listParameters } from '../../schema/parameter.ts';
-import { recordRoutes } from '../../schema/record-routes.ts';
-import type { Resource } from '../../schema/route.ts';
-import { shapeOf } from '../../schema/shape.ts';
+import { filterParameter, listParameters } from '../../rows/parameter.ts';
+import { recordRoutes } from '../../rows/record-routes.ts';
+import type { Resource } from '../../rows/route.ts';
+import { shapeOf } from '../../rows/shape.ts';
 import { Order } from './order.ts';
 
 const shape = shapeOf(Order, {

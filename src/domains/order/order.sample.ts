@@ -1,4 +1,4 @@
-import type { SampleOf } from '../../schema/domain.ts';
+import type { SampleOf } from '../../kit/domain.ts';
 import type { Order } from './order.ts';
 
 export const orderSample: SampleOf<typeof Order> = [

@@ -1,7 +1,7 @@
-import { builder } from '../../schema/builder.ts';
-import { type Domain, eventsOf } from '../../schema/domain.ts';
-import { exposed } from '../../schema/fields.ts';
-import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
+import { builder } from '../../kit/builder.ts';
+import { type Domain, eventsOf } from '../../kit/domain.ts';
+import { exposed } from '../../kit/fields.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
 import {
   childList,
   connectionOf,
@@ -12,8 +12,8 @@ import {
   lookup,
   parent,
   update,
-} from '../../schema/record-fields.ts';
-import { sortEnum } from '../../schema/sort.ts';
+} from '../../kit/record-fields.ts';
+import { sortEnum } from '../../kit/sort.ts';
 import { Pet } from '../pet/pet.ts';
 import { PetType } from '../pet/pet.type.ts';
 import { orders } from './order.routes.ts';

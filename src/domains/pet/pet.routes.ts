@@ -1,7 +1,7 @@
-import { filterParameter, listParameters } from '../../schema/parameter.ts';
-import { listSelection, recordRoutes } from '../../schema/record-routes.ts';
-import type { Resource } from '../../schema/route.ts';
-import { choicesSchema, shapeOf } from '../../schema/shape.ts';
+import { filterParameter, listParameters } from '../../rows/parameter.ts';
+import { listSelection, recordRoutes } from '../../rows/record-routes.ts';
+import type { Resource } from '../../rows/route.ts';
+import { choicesSchema, shapeOf } from '../../rows/shape.ts';
 import { Pet, PetStatus } from './pet.ts';
 
 const shape = shapeOf(Pet);

@@ -1,4 +1,4 @@
-import type { SampleOf } from '../../schema/domain.ts';
+import type { SampleOf } from '../../kit/domain.ts';
 import type { Pet } from './pet.ts';
 
 export const petSample: SampleOf<typeof Pet> = [

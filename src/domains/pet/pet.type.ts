@@ -1,8 +1,8 @@
-import { builder } from '../../schema/builder.ts';
-import type { GivenFilter } from '../../schema/connection.ts';
-import { type Domain, eventsOf } from '../../schema/domain.ts';
-import { enumOf, exposed, filterOf } from '../../schema/fields.ts';
-import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
+import { builder } from '../../kit/builder.ts';
+import type { GivenFilter } from '../../kit/connection.ts';
+import { type Domain, eventsOf } from '../../kit/domain.ts';
+import { enumOf, exposed, filterOf } from '../../kit/fields.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
 import {
   childList,
   connectionOf,
@@ -13,8 +13,8 @@ import {
   lookup,
   parent,
   update,
-} from '../../schema/record-fields.ts';
-import { finder, sortEnum } from '../../schema/sort.ts';
+} from '../../kit/record-fields.ts';
+import { finder, sortEnum } from '../../kit/sort.ts';
 import { Category } from '../category/category.ts';
 import { CategoryType } from '../category/category.type.ts';
 import { pets } from './pet.routes.ts';

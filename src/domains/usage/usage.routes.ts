@@ -1,9 +1,9 @@
 import { DATE_RULE } from '../../foundation/fields.ts';
 import { parseDate } from '../../foundation/instant.ts';
-import type { QueryParameter } from '../../schema/parameter.ts';
-import type { Resource } from '../../schema/route.ts';
-import { type Shape, selectionOf } from '../../schema/shape.ts';
-import { count, date, schemaRef, text } from '../../schema/shape-fields.ts';
+import type { QueryParameter } from '../../rows/parameter.ts';
+import type { Resource } from '../../rows/route.ts';
+import { type Shape, selectionOf } from '../../rows/shape.ts';
+import { count, date, schemaRef, text } from '../../rows/shape-fields.ts';
 import { USAGE_TRANSPORTS } from '../../store/store.ts';
 import { HISTORY_KEPT } from '../../store/usage.ts';
 

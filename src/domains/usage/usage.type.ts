@@ -1,7 +1,7 @@
 import { MAX_OPERATIONS } from '../../access/usage-history.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import { builder } from '../../schema/builder.ts';
-import { shown } from '../../schema/shape-fields.ts';
+import { builder } from '../../kit/builder.ts';
+import { shown } from '../../rows/shape-fields.ts';
 import type { UsageDay, UsageOperation, UsageTotal } from '../../store/store.ts';
 import { HISTORY_KEPT } from '../../store/usage.ts';
 import { UsageDayShape, UsageOperationShape } from './usage.routes.ts';

@@ -1,8 +1,8 @@
 import { restDialect } from '../../foundation/validation.ts';
-import { resourceRoutes } from '../../schema/record-routes.ts';
-import type { Resource } from '../../schema/route.ts';
-import { type Shape, selectionOf } from '../../schema/shape.ts';
-import { choice, count, flag, instant, optional, text } from '../../schema/shape-fields.ts';
+import { resourceRoutes } from '../../rows/record-routes.ts';
+import type { Resource } from '../../rows/route.ts';
+import { type Shape, selectionOf } from '../../rows/shape.ts';
+import { choice, count, flag, instant, optional, text } from '../../rows/shape-fields.ts';
 import { ATTEMPT_ERRORS, DISABLED_REASONS } from '../../store/webhooks.ts';
 import { EVENT_TYPES, type EventTypeName, fromEventTypeName } from '../event/event.ts';
 import { GRACE, MAX_ATTEMPTS, MAX_URL_LENGTH, newWebhook, rotation, webhookPatch } from './webhook.ts';

@@ -4,13 +4,13 @@ import { PLANS } from '../../access/plans.ts';
 import { notFound, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { graphqlDialect, issuesOf } from '../../foundation/validation.ts';
-import { withRule } from '../../schema/argument-rules.ts';
-import { builder } from '../../schema/builder.ts';
-import type { Context } from '../../schema/context.ts';
-import { OPAQUE } from '../../schema/id-scalar.ts';
-import { checkedBy } from '../../schema/input-rules.ts';
-import { shown } from '../../schema/shape-fields.ts';
-import { unchanged, type Write, write } from '../../schema/write.ts';
+import { withRule } from '../../kit/argument-rules.ts';
+import { builder } from '../../kit/builder.ts';
+import type { Context } from '../../kit/context.ts';
+import { OPAQUE } from '../../kit/id-scalar.ts';
+import { checkedBy } from '../../kit/input-rules.ts';
+import { unchanged, type Write, write } from '../../kit/write.ts';
+import { shown } from '../../rows/shape-fields.ts';
 import {
   ATTEMPT_ERRORS,
   DISABLED_REASONS,

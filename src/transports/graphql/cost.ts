@@ -1,12 +1,12 @@
 import type { Session } from '../../access/session.ts';
-import { type AdmissionServices, admitPaying } from '../../execution/admission.ts';
-import { OperationRefused } from '../../execution/refusal.ts';
 import { AppError } from '../../foundation/errors.ts';
 import { ALLOWANCES } from '../../foundation/meter.ts';
 import { declaredLength } from '../../http/body.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
-import { formatBudget } from '../../schema/budget.ts';
+import { formatBudget } from '../../kit/budget.ts';
+import { type AdmissionServices, admitPaying } from '../../operations/admission.ts';
+import { OperationRefused } from '../../operations/refusal.ts';
 import { readParameters } from './request.ts';
 import { contentTypeFor, describe, noteErrors, RESPONSES } from './response.ts';
 

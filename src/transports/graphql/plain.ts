@@ -1,13 +1,13 @@
 import type { Session } from '../../access/session.ts';
-import type { Admission, AdmissionResult } from '../../execution/admission.ts';
-import type { PublicResult } from '../../execution/execute.ts';
-import { OperationRefused } from '../../execution/refusal.ts';
 import { ALLOWANCES, Meter } from '../../foundation/meter.ts';
 import { ownTurn } from '../../foundation/turns.ts';
 import { etagOfPieces, meteredPieces, sendPieces } from '../../http/pieces.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
-import { jsonPieces } from '../../schema/json.ts';
+import { jsonPieces } from '../../kit/json.ts';
+import type { Admission, AdmissionResult } from '../../operations/admission.ts';
+import type { PublicResult } from '../../operations/execute.ts';
+import { OperationRefused } from '../../operations/refusal.ts';
 import { run, statusOf } from './run.ts';
 
 /** Answers up to this cost are held as a whole, about ten megabytes at most. */

@@ -1,8 +1,8 @@
-import type { GraphQLRequest } from '../../execution/admission.ts';
 import { AppError } from '../../foundation/errors.ts';
 import { bytesReadFor, readBody } from '../../http/body.ts';
 import { parseJson } from '../../http/json.ts';
 import type { RequestContext } from '../../http/request-context.ts';
+import type { GraphQLRequest } from '../../operations/admission.ts';
 import { textsIn } from '../input.ts';
 
 /** Media types of a request body. */

@@ -1,10 +1,10 @@
 import type { GraphQLFormattedError } from 'graphql';
-import type { Admission } from '../../execution/admission.ts';
-import { OperationRefused, publicError } from '../../execution/refusal.ts';
 import type { AppError, ErrorCode } from '../../foundation/errors.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, type HttpResponse } from '../../http/response.ts';
+import type { Admission } from '../../operations/admission.ts';
+import { OperationRefused, publicError } from '../../operations/refusal.ts';
 
 /** The methods of /graphql. */
 export const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';

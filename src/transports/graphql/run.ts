@@ -1,12 +1,12 @@
 import type { Session } from '../../access/session.ts';
-import type { AdmissionResult } from '../../execution/admission.ts';
-import type { PublicResult } from '../../execution/execute.ts';
-import { OperationRefused } from '../../execution/refusal.ts';
 import { andThen, attempt, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { idempotencyFor } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import { formatBudget } from '../../schema/budget.ts';
-import { newContext } from '../../schema/context.ts';
+import { formatBudget } from '../../kit/budget.ts';
+import { newContext } from '../../kit/context.ts';
+import type { AdmissionResult } from '../../operations/admission.ts';
+import type { PublicResult } from '../../operations/execute.ts';
+import { OperationRefused } from '../../operations/refusal.ts';
 import { noteErrors } from './response.ts';
 
 /** Runs the nth operation of a request, or returns the errors that prevent it. */

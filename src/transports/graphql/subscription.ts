@@ -1,21 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import { CLIENT_DISCONNECTED, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
-import { SlowReaderError } from '../../domains/event/reader.ts';
-import {
-  type EventStream,
-  type EventStreams,
-  endReason,
-  type StreamOptions,
-} from '../../domains/event/streams.ts';
-import type { PublicResult } from '../../execution/execute.ts';
-import type { PreparedOperation } from '../../execution/operations.ts';
-import { publicError } from '../../execution/refusal.ts';
+import { SlowReaderError } from '../../events/reader.ts';
+import { type EventStream, type EventStreams, endReason, type StreamOptions } from '../../events/streams.ts';
 import { asAppError } from '../../foundation/errors.ts';
 import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import { newContext } from '../../schema/context.ts';
-import { toJson } from '../../schema/json.ts';
+import { newContext } from '../../kit/context.ts';
+import { toJson } from '../../kit/json.ts';
+import type { PublicResult } from '../../operations/execute.ts';
+import type { PreparedOperation } from '../../operations/operations.ts';
+import { publicError } from '../../operations/refusal.ts';
 import type { StoredEvent } from '../../store/events.ts';
 
 /** An open subscription. */

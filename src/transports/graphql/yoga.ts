@@ -1,10 +1,10 @@
 import type { Plugin, YogaServerInstance } from 'graphql-yoga';
 import type { Session } from '../../access/session.ts';
-import type { Admission } from '../../execution/admission.ts';
-import type { PublicResult } from '../../execution/execute.ts';
-import { OperationRefused } from '../../execution/refusal.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
+import type { Admission } from '../../operations/admission.ts';
+import type { PublicResult } from '../../operations/execute.ts';
+import { OperationRefused } from '../../operations/refusal.ts';
 import { RESPONSES, STREAM_TYPE, STREAMS } from './response.ts';
 import { run, statusOf } from './run.ts';
 

@@ -10,7 +10,7 @@ import { meteredPieces, sendPieces } from '../../http/pieces.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
-import { jsonPieces, toJson } from '../../schema/json.ts';
+import { jsonPieces, toJson } from '../../kit/json.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { ADVICE, type Arguments, type LargeResult, type Tool, toolsOf } from './tools.ts';
 

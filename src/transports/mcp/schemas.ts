@@ -2,8 +2,8 @@ import { RESOURCES } from '../../domains/routes.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/integers.ts';
 import { bodySchema } from '../../openapi/schemas.ts';
-import type { Route } from '../../schema/route.ts';
-import type { Shape } from '../../schema/shape.ts';
+import type { Route } from '../../rows/route.ts';
+import type { Shape } from '../../rows/shape.ts';
 
 /** JSON numbers of agents are doubles, so ids are strings of digits both ways. */
 const ID = { type: 'string', pattern: '^\\d+$' };

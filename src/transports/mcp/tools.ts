@@ -2,12 +2,19 @@ import { lexicographicSortSchema, printSchema } from 'graphql';
 import type { Principal } from '../../access/api-keys.ts';
 import { permits } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
-import type { EventStreams } from '../../domains/event/streams.ts';
-import { type AdmissionServices, admitPaying } from '../../execution/admission.ts';
-import type { PreparedOperation } from '../../execution/operations.ts';
-import { PersistedQueries } from '../../execution/persisted-queries.ts';
-import { OperationRefused } from '../../execution/refusal.ts';
-import { withIntegerIds, writeList, writeRecord } from '../../execution/representation.ts';
+import type { EventStreams } from '../../events/streams.ts';
+import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
+import type { JsonSchema } from '../../foundation/fields.ts';
+import { IDEMPOTENCY_KEY_ISSUE, idempotencyWith, parseIdempotencyKey } from '../../http/idempotency.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import { newContext } from '../../kit/context.ts';
+import { toJson } from '../../kit/json.ts';
+import { refusalsOf } from '../../openapi/operation.ts';
+import { type AdmissionServices, admitPaying } from '../../operations/admission.ts';
+import type { PreparedOperation } from '../../operations/operations.ts';
+import { PersistedQueries } from '../../operations/persisted-queries.ts';
+import { OperationRefused } from '../../operations/refusal.ts';
+import { withIntegerIds, writeList, writeRecord } from '../../operations/representation.ts';
 import {
   endOf,
   pageOf,
@@ -15,16 +22,9 @@ import {
   RouteOperation,
   recordOf,
   throwErrorOf,
-} from '../../execution/route-operation.ts';
-import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
-import type { JsonSchema } from '../../foundation/fields.ts';
-import { IDEMPOTENCY_KEY_ISSUE, idempotencyWith, parseIdempotencyKey } from '../../http/idempotency.ts';
-import type { RequestContext } from '../../http/request-context.ts';
-import { refusalsOf } from '../../openapi/operation.ts';
-import { newContext } from '../../schema/context.ts';
-import { toJson } from '../../schema/json.ts';
-import { readTexts } from '../../schema/parameter.ts';
-import type { Route } from '../../schema/route.ts';
+} from '../../operations/route-operation.ts';
+import { readTexts } from '../../rows/parameter.ts';
+import type { Route } from '../../rows/route.ts';
 import { type Input, readFields, readPathParameter } from '../input.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';

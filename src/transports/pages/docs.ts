@@ -1,4 +1,4 @@
-import type { Route, Stream } from '../../schema/route.ts';
+import type { Route, Stream } from '../../rows/route.ts';
 import { escapeHtml } from './html.ts';
 import { OPENAPI_PATH } from './paths.ts';
 

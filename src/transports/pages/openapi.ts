@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { deploymentOf, openApiJson } from '../../openapi/document.ts';
-import type { Route } from '../../schema/route.ts';
+import type { Route } from '../../rows/route.ts';
 import { Asset, PUBLIC } from './asset.ts';
 import { originOf } from './landing.ts';
 

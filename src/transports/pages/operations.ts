@@ -1,6 +1,6 @@
 import { parse, print } from 'graphql';
 import { bodyExample } from '../../openapi/schemas.ts';
-import type { Route } from '../../schema/route.ts';
+import type { Route } from '../../rows/route.ts';
 import type { RestOperation } from './rest-operation.ts';
 
 /**

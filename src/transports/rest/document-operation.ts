@@ -1,7 +1,15 @@
 import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
-import type { PublicResult } from '../../execution/execute.ts';
-import { type Int64Format, writeList, writeRecord } from '../../execution/representation.ts';
+import { AppError, validationFailed } from '../../foundation/errors.ts';
+import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
+import { etagOf } from '../../http/etag.ts';
+import { idempotencyFor } from '../../http/idempotency.ts';
+import type { Negotiation } from '../../http/media-type.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import type { Headers, HttpResponse } from '../../http/response.ts';
+import { type Context, newContext } from '../../kit/context.ts';
+import type { PublicResult } from '../../operations/execute.ts';
+import { type Int64Format, writeList, writeRecord } from '../../operations/representation.ts';
 import {
   endOf,
   idOf,
@@ -10,18 +18,10 @@ import {
   RouteOperation,
   recordOf,
   throwErrorOf,
-} from '../../execution/route-operation.ts';
-import { AppError, validationFailed } from '../../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
-import { etagOf } from '../../http/etag.ts';
-import { idempotencyFor } from '../../http/idempotency.ts';
-import type { Negotiation } from '../../http/media-type.ts';
-import type { RequestContext } from '../../http/request-context.ts';
-import type { Headers, HttpResponse } from '../../http/response.ts';
-import { type Context, newContext } from '../../schema/context.ts';
-import { limit } from '../../schema/parameter.ts';
-import { isExportable, NDJSON, type Route, repeatableFields } from '../../schema/route.ts';
-import { idFieldOf } from '../../schema/shape.ts';
+} from '../../operations/route-operation.ts';
+import { limit } from '../../rows/parameter.ts';
+import { isExportable, NDJSON, type Route, repeatableFields } from '../../rows/route.ts';
+import { idFieldOf } from '../../rows/shape.ts';
 import { readInput, readObject } from '../input.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';

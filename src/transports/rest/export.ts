@@ -2,17 +2,17 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CLIENT_DISCONNECTED, endReason, isFault, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
-import { writeRecord } from '../../execution/representation.ts';
-import { endOf, type ResultPage } from '../../execution/route-operation.ts';
 import { AppError, asAppError } from '../../foundation/errors.ts';
 import { ownTurn } from '../../foundation/turns.ts';
 import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
-import { MAX_PAGE_SIZE } from '../../schema/connection.ts';
-import { integerParameter, type QueryParameter } from '../../schema/parameter.ts';
-import { MAX_EXPORT_SIZE, NDJSON } from '../../schema/route.ts';
-import type { Shape } from '../../schema/shape.ts';
+import { MAX_PAGE_SIZE } from '../../kit/connection.ts';
+import { writeRecord } from '../../operations/representation.ts';
+import { endOf, type ResultPage } from '../../operations/route-operation.ts';
+import { integerParameter, type QueryParameter } from '../../rows/parameter.ts';
+import { MAX_EXPORT_SIZE, NDJSON } from '../../rows/route.ts';
+import type { Shape } from '../../rows/shape.ts';
 import type { TransportServices } from '../transport-services.ts';
 
 /** Rows covered by one payment of 1 unit, which is what a page of a list costs. */

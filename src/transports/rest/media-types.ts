@@ -1,6 +1,6 @@
-import type { Int64Format } from '../../execution/representation.ts';
 import { Negotiation } from '../../http/media-type.ts';
-import { NDJSON } from '../../schema/route.ts';
+import type { Int64Format } from '../../operations/representation.ts';
+import { NDJSON } from '../../rows/route.ts';
 
 const JSON_TYPE = 'application/json';
 

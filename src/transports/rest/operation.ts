@@ -2,7 +2,7 @@ import type { Session, UsageSubject } from '../../access/session.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
-import type { Route, Stream } from '../../schema/route.ts';
+import type { Route, Stream } from '../../rows/route.ts';
 
 /** The parameters in a path, by name, percent-decoded. */
 export type PathParameters = Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,7 @@
-import { formOf, writeRecord } from '../../execution/representation.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { etagOf, matchesStrongly } from '../../http/etag.ts';
-import type { Precondition } from '../../schema/context.ts';
+import type { Precondition } from '../../kit/context.ts';
+import { formOf, writeRecord } from '../../operations/representation.ts';
 
 /**
  * The If-Match precondition (RFC 9110 section 13.1.1), checked by the store atomically with the write. The

@@ -1,14 +1,14 @@
 import type { UsageSubject } from '../../access/session.ts';
 import { STREAMS } from '../../domains/routes.ts';
-import { ROUTE_COST } from '../../execution/route-operation.ts';
 import { AppError, cut } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { Authentication } from '../../http/authentication.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
-import { gone, type Lifecycle, lifecycleOf } from '../../schema/lifecycle.ts';
-import type { Route } from '../../schema/route.ts';
+import { ROUTE_COST } from '../../operations/route-operation.ts';
+import { gone, type Lifecycle, lifecycleOf } from '../../rows/lifecycle.ts';
+import type { Route } from '../../rows/route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { DocumentOperation } from './document-operation.ts';
 import { Router } from './router.ts';

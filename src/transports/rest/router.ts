@@ -1,5 +1,5 @@
 import FindMyWay from 'find-my-way';
-import type { Method } from '../../schema/route.ts';
+import type { Method } from '../../rows/route.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
 
 /** The operation at a path, or the methods that the path supports instead. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { schema } from '../../../src/execution/schema.ts';
+import { schema } from '../../../src/schema.ts';
 import {
   expectAccessible,
   expectSkipLink,

@@ -3,7 +3,7 @@ import { DOMAINS, RECORDS } from '../../../src/domains/index.ts';
 import { ROUTES } from '../../../src/domains/routes.ts';
 import type { ErrorCode } from '../../../src/foundation/errors.ts';
 import { INSTANT_RULE } from '../../../src/foundation/fields.ts';
-import { idFieldOf } from '../../../src/schema/shape.ts';
+import { idFieldOf } from '../../../src/rows/shape.ts';
 import { pairsOf } from '../../kit/cases.ts';
 import {
   exactly,

@@ -1,0 +1,243 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  CLIENT_DISCONNECTED,
+  endReason as endReasonOf,
+  isFault,
+  type OpenStreams,
+  SERVER_STOPPING,
+} from '../access/open-streams.ts';
+import type { Session } from '../access/session.ts';
+import { mayReadEvent, readableTypes } from '../domains/event/event.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { EventStore } from '../store/events.ts';
+import { EventFeed } from './feed.ts';
+import { type EventReader, type FeedEvent, type Selection, SlowReaderError } from './reader.ts';
+
+/** Events covered by one payment. */
+const EVENTS_PER_PAYMENT = 100;
+/** Why a stream ended, for the log. */
+export const endReason = (reason: unknown): string =>
+  reason instanceof SlowReaderError ? 'fell behind' : endReasonOf(reason);
+
+export interface StreamOptions {
+  session: Session;
+  /** The key as sent. */
+  key: string;
+  selection: Selection;
+  /** Units per {@link EVENTS_PER_PAYMENT} events. */
+  cost: number;
+  /** Names the stream in the log. */
+  requestId?: string;
+}
+
+export interface PollOptions extends Omit<StreamOptions, 'cost'> {
+  /** How long to wait for events, in milliseconds. */
+  wait: number;
+  /** Aborted when the client disconnects. */
+  signal: AbortSignal;
+}
+
+/** What a poll knows of the page it answers with. */
+export interface PolledPage {
+  isEmpty: boolean;
+  /** The position to continue from. */
+  next: string;
+}
+
+export interface EventStreamsOptions {
+  store: EventStore;
+  openStreams: OpenStreams;
+  /** Receives the internal errors that end streams, which clients must not see. */
+  report: (error: unknown, requestId?: string) => void;
+}
+
+/** The event streams open in this process, over any transport. */
+export class EventStreams {
+  /** The log, which is followed once for all who read at its end. */
+  readonly feed: EventFeed;
+  readonly #openStreams: OpenStreams;
+  readonly #report: EventStreamsOptions['report'];
+  /** Number of open event streams, long polls included. */
+  size = 0;
+  /** Events sent to readers. */
+  sent = 0;
+  /** Readers cut off for lagging. */
+  cutOff = 0;
+
+  constructor({ store, openStreams, report }: EventStreamsOptions) {
+    this.feed = new EventFeed(store);
+    this.#openStreams = openStreams;
+    this.#report = report;
+  }
+
+  /** How many milliseconds readers may be behind the latest commit. */
+  get lag(): number {
+    return this.feed.lag;
+  }
+
+  /**
+   * Opens a stream for a session that has paid for opening it.
+   *
+   * @throws RATE_LIMITED if the key has as many streams open as its plan allows; what the store throws for
+   * the position
+   */
+  async open(options: StreamOptions): Promise<EventStream> {
+    const { session, key, requestId } = options;
+    let stream: EventStream | undefined;
+    let early: { error: unknown } | undefined;
+    const remove = this.#openStreams.add({
+      session,
+      key,
+      fail(error) {
+        if (stream) stream.fail(error);
+        else early = { error };
+      },
+    });
+    try {
+      const reader = await this.feed.open(options.selection);
+      stream = new EventStream(reader, options, {
+        sent: (events) => {
+          this.sent += events;
+        },
+        closed: (failure) => {
+          this.size--;
+          remove();
+          if (failure instanceof SlowReaderError) this.cutOff++;
+          else if (failure !== undefined && isFault(failure)) this.#report(failure, requestId);
+        },
+      });
+      this.size++;
+      if (early) stream.fail(early.error);
+      return stream;
+    } catch (error) {
+      remove();
+      throw error;
+    }
+  }
+
+  /**
+   * Long polling: answers with the first page that has events, or with an empty one when the time is over, the
+   * client has gone or the server stops. Counts as an open stream.
+   *
+   * @param read reads the page after a position
+   * @throws what `read` and {@link open} throw; UNAUTHENTICATED, API_KEY_BANNED while it waits
+   */
+  async poll<P extends PolledPage>(
+    { session, key, selection, wait, signal }: PollOptions,
+    read: (after: string | undefined) => MaybePromise<P>,
+  ): Promise<P> {
+    const ending = new AbortController();
+    const remove = this.#openStreams.add({ session, key, fail: (error) => ending.abort(error) });
+    this.size++;
+    try {
+      const page = await read(selection.after);
+      if (!page.isEmpty) return page;
+      const end = AbortSignal.any([ending.signal, signal]);
+      const types = readableTypes(session.principal, selection.types);
+      const reader = await this.feed.open({ ...selection, ...(types && { types }), after: page.next });
+      try {
+        await Promise.race([reader.take(), sleep(wait, undefined, { signal: end })]);
+      } catch (error) {
+        const { reason } = ending.signal;
+        if (!end.aborted) throw error;
+        if (reason !== undefined && reason !== SERVER_STOPPING) throw reason;
+        return page;
+      } finally {
+        // Whichever lost the race ends too.
+        reader.fail(CLIENT_DISCONNECTED);
+        reader.close();
+        ending.abort();
+      }
+      return await read(page.next);
+    } finally {
+      this.size--;
+      remove();
+    }
+  }
+}
+
+interface Listeners {
+  sent: (events: number) => void;
+  closed: (failure: unknown) => void;
+}
+
+/** One open stream, which pays for its events. */
+export class EventStream {
+  readonly #reader: EventReader;
+  readonly #session: Session;
+  readonly #cost: number;
+  readonly #listeners: Listeners;
+  /** Events paid for but not sent yet. */
+  #paid = 0;
+  #waiting: readonly FeedEvent[] = [];
+  #failure: unknown;
+  #isOpen = true;
+  /** Events sent so far. */
+  sent = 0;
+
+  constructor(reader: EventReader, { session, cost }: StreamOptions, listeners: Listeners) {
+    this.#reader = reader;
+    this.#session = session;
+    this.#cost = cost;
+    this.#listeners = listeners;
+  }
+
+  /**
+   * Waits for the next events and pays for them.
+   *
+   * @returns at least one event
+   * @throws what ended the stream: RATE_LIMITED if the budget is exhausted, API_KEY_BANNED, UNAUTHENTICATED
+   * after a revocation, SlowReaderError, GONE, CLIENT_DISCONNECTED, SERVER_STOPPING
+   */
+  async take(): Promise<readonly FeedEvent[]> {
+    do {
+      if (this.#waiting.length === 0) this.#waiting = await this.#reader.take();
+      if (this.#failure !== undefined) throw this.#failure;
+      // The key may have changed since they came.
+      this.#waiting = this.#readable(this.#waiting);
+    } while (this.#waiting.length === 0);
+    if (this.#paid === 0) {
+      await this.#session.charge(this.#cost);
+      this.#paid = EVENTS_PER_PAYMENT;
+    }
+    const events = this.#waiting.slice(0, this.#paid);
+    this.#waiting = this.#waiting.slice(events.length);
+    this.#paid -= events.length;
+    this.sent += events.length;
+    this.#listeners.sent(events.length);
+    return events;
+  }
+
+  #readable(events: readonly FeedEvent[]): readonly FeedEvent[] {
+    const { principal } = this.#session;
+    if (principal.scopes === undefined) return events;
+    return events.filter(({ event }) => mayReadEvent(principal, event.type));
+  }
+
+  /** What ended the stream; undefined while it is open. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** @param listener called as soon as the stream fails, even in the middle of sending events */
+  onFailure(listener: (error: unknown) => void): void {
+    this.#reader.onFailure = (error) => {
+      this.#failure ??= error;
+      listener(error);
+    };
+  }
+
+  /** Ends the stream with this error. */
+  fail(error: unknown): void {
+    this.#failure ??= error;
+    this.#reader.fail(error);
+  }
+
+  /** Must be called when no more events are taken. */
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#reader.close();
+    this.#listeners.closed(this.#failure);
+  }
+}

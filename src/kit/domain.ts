@@ -1,0 +1,64 @@
+import type { ObjectRef } from '@pothos/core';
+import { type AnyRecord, holdersName, holdersOf, type NewOf } from '../foundation/record.ts';
+import { capitalised, indefinite, listed } from '../foundation/words.ts';
+import type { Resource } from '../rows/route.ts';
+import { type EventType, eventTypesOf } from '../store/events.ts';
+import type { builder } from './builder.ts';
+
+/**
+ * What a domain provides to the rest of the program. Importing it also adds its types, fields and operations
+ * to the GraphQL schema.
+ */
+export interface Domain {
+  /** Its records; a view shares those of another domain. */
+  record: AnyRecord;
+  resource: Resource;
+  /** The GraphQL type of its records. */
+  // biome-ignore lint/suspicious/noExplicitAny: whatever its records are
+  type: ObjectRef<typeof builder.$inferSchemaTypes, any>;
+  /** Its event types, with descriptions. */
+  events: Readonly<Record<EventType, string>>;
+  /** The field of an event that holds the current record. */
+  eventField: { name: string; description: string };
+  sample?: SampleOf<AnyRecord>;
+}
+
+/** Sample data for a new store. References are positions in the sample of the records that they refer to. */
+export type SampleOf<R extends AnyRecord> = readonly {
+  [K in keyof NewOf<R>]: K extends `${string}Id` ? number : NewOf<R>[K];
+}[];
+
+/**
+ * The events of a record and the field of an event that holds it.
+ *
+ * @param details what the descriptions of some changes add: `apart from its stock`
+ */
+export function eventsOf(
+  record: AnyRecord,
+  details: Partial<Record<'created' | 'updated' | 'deleted', string>> = {},
+): Pick<Domain, 'events' | 'eventField'> {
+  const { kind } = record;
+  const types = eventTypesOf(record);
+  return {
+    events: Object.fromEntries(
+      (['created', 'updated', 'deleted'] as const).map((change) => [
+        types[change],
+        capitalised(`${indefinite(kind)} was ${change}${details[change] ?? ''}.`),
+      ]),
+    ),
+    eventField: {
+      name: kind,
+      description: `For \`${kind}_…\` events: the ${kind} in its current state; null if it has been deleted.`,
+    },
+  };
+}
+
+/** What holds off the deletion of a record, for descriptions; empty if nothing does. */
+export const deletionDescription = (record: AnyRecord): string => {
+  const names = holdersOf(record).map(holdersName);
+  return names.length > 0 ? `Refused while the ${record.kind} has ${listed(names, 'or')}.` : '';
+};
+
+/** What no two of a kind of record have in common, for descriptions; empty if there is nothing. */
+export const uniquenessDescription = ({ kind, unique }: AnyRecord): string =>
+  unique.map((fields) => `Refused while another ${kind} has the same ${listed(fields, 'and')}.`).join(' ');

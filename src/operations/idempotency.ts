@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../foundation/errors.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { Context } from '../kit/context.ts';
+import type { Outcome, Transaction } from '../store/store.ts';
+
+/** How long outcomes are kept, in milliseconds. */
+const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
+
+/**
+ * Runs `work` once per Idempotency-Key, operation and input, over any transport. A repeated call gets the
+ * first outcome.
+ *
+ * @param takesTime whether `work` makes several writes, or reads what they left
+ * @throws AppError the refusal, now or the first time. Its `cause` is what is stored.
+ */
+export async function callOnce<T>(
+  { store, principal, idempotency, now }: Context,
+  operation: string,
+  input: object,
+  work: (transaction: Transaction) => MaybePromise<T>,
+  takesTime = false,
+): Promise<{ value: T; replayed: boolean }> {
+  const outcome: Outcome<T> = await store.once(
+    {
+      apiKeyId: principal.id,
+      idempotencyKey: idempotency!.key,
+      fingerprint: fingerprint(operation, input),
+      now: now(),
+      keepFor: IDEMPOTENCY_TTL,
+      takesTime,
+    },
+    work,
+  );
+  const { error, replayed } = outcome;
+  if (replayed) idempotency!.onReplay();
+  if (error) throw new AppError(error.code, error.message, { cause: error });
+  return { value: outcome.value as T, replayed };
+}
+
+/** Runs `work` once, as `callOnce` does. @returns its outcome, now or the first time */
+export async function runOnce<T>(...call: Parameters<typeof callOnce<T>>): Promise<T> {
+  return (await callOnce<T>(...call)).value;
+}
+
+/** Digest of an operation and its input, independent of the order of fields. */
+const fingerprint = (operation: string, input: object): string =>
+  createHash('sha256').update(operation).update(canonicalText(input)).digest('base64url');
+
+/**
+ * Writes a value so that only equal values yield equal text. Plain JSON would write a bigint, its digits and NaN alike.
+ * Digests of it are kept for a day, so later versions must write the same.
+ */
+function canonicalText(value: unknown): string {
+  if (typeof value === 'bigint' || Number.isNaN(value)) return `["number","${value}"]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) {
+    let text = '["list"';
+    for (const item of value) text += `,${canonicalText(item)}`;
+    return `${text}]`;
+  }
+  let text = '["object"';
+  for (const name of Object.keys(value).sort()) {
+    const part = (value as Record<string, unknown>)[name];
+    if (part !== undefined) text += `,[${JSON.stringify(name)},${canonicalText(part)}]`;
+  }
+  return `${text}]`;
+}

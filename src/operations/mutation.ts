@@ -1,0 +1,264 @@
+import {
+  type ExecutionResult,
+  type GraphQLError,
+  GraphQLSchema,
+  getArgumentValues,
+  locatedError,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+  TypeNameMetaFieldDef,
+} from 'graphql';
+import { AppError, isRefusal } from '../foundation/errors.ts';
+import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { memoized } from '../foundation/memoized.ts';
+import type { Context } from '../kit/context.ts';
+import type { Write, Writer } from '../kit/write.ts';
+import type { StoredError, Transaction } from '../store/store.ts';
+import { callOnce, runOnce } from './idempotency.ts';
+import { refused } from './refusal.ts';
+import type { SelectedField, Selection } from './selection.ts';
+import type { Variables } from './variables.ts';
+
+/** Maximum JSON length of the outcomes of several fields that are stored for retries. */
+const MAX_OUTCOME_LENGTH = 16_000;
+
+/** The result of a mutation. */
+export interface MutationResult extends ExecutionResult {
+  /** Whether it was written although it has errors. */
+  committed?: boolean;
+}
+
+/** Part of a mutation: one root field that writes, and perhaps `__typename`. */
+export interface MutationPart {
+  /** The field that writes; undefined if there is none. */
+  field: SelectedField | undefined;
+  /** Executes the part with everything below it. */
+  execute(root: Writer, context: Context): MaybePromise<ExecutionResult>;
+}
+
+const isWriting = ({ definition }: SelectedField): boolean => definition !== TypeNameMetaFieldDef;
+
+/** The field of a part that writes. */
+export const writingField = (part: Selection): SelectedField | undefined => part.find(isWriting);
+
+/** The number of root fields that write. */
+export const countWrites = (selection: Selection): number => selection.filter(isWriting).length;
+
+/** Splits the root fields of a mutation, in order, so that each part has one that writes. */
+export function partsOf(selection: Selection): readonly Selection[] {
+  const parts: SelectedField[][] = [[]];
+  for (const field of selection) {
+    if (isWriting(field) && parts.at(-1)!.some(isWriting)) parts.push([]);
+    parts.at(-1)!.push(field);
+  }
+  return parts;
+}
+
+/**
+ * Executes a mutation: its root fields one after the other, each with everything below it (GraphQL
+ * specification, section 6.2.2). Several are written and read in one transaction, which any error undoes. A
+ * single one is read after its commit, which spares the transaction.
+ *
+ * @throws OperationRefused if the store cannot do it
+ */
+export function mutate(
+  context: Context,
+  parts: readonly MutationPart[],
+  variables: Variables,
+): Promise<MutationResult> {
+  return parts.length === 1 ? mutateAlone(context, parts[0]!) : mutateTogether(context, parts, variables);
+}
+
+async function mutateAlone(context: Context, { field, execute }: MutationPart): Promise<MutationResult> {
+  let committed = false;
+  const root: Writer = {
+    async write({ work, onCommitted }, args, own) {
+      const outcome = await (context.idempotency
+        ? runOnce(context, field!.definition.name, args, (transaction) => work(transaction, args, own))
+        : work(context.store, args, own));
+      committed = true;
+      onCommitted?.(outcome, own);
+      return outcome;
+    },
+  };
+  const result = await execute(root, context);
+  return result.errors && committed ? { ...result, committed } : result;
+}
+
+async function mutateTogether(
+  context: Context,
+  parts: readonly MutationPart[],
+  variables: Variables,
+): Promise<MutationResult> {
+  const { store, idempotency } = context;
+  if (!(await store.hasTransactions())) {
+    throw refused(
+      'BAD_REQUEST',
+      'This server uses a standalone MongoDB, which has no transactions and cannot write several fields atomically. Send one field per operation.',
+    );
+  }
+  // Each attempt has its own, and the last one counts.
+  let performed: Performed;
+  const work = async (transaction: Transaction) => {
+    performed = await perform(context, parts, transaction);
+    return performed.outcomes;
+  };
+  try {
+    if (!idempotency) {
+      await store.transaction(work);
+      return performed!.result();
+    }
+    const inputs = parts.map(({ field }) => {
+      const { definition, nodes } = field!;
+      return [definition.name, getArgumentValues(definition, nodes[0], variables)];
+    });
+    const { value, replayed } = await callOnce(
+      context,
+      'mutation',
+      inputs,
+      async (transaction) => withinSizeLimit(await work(transaction)),
+      true,
+    );
+    return replayed ? await replay(context, parts, value) : performed!.result();
+  } catch (error) {
+    return { data: null, errors: errorsFor(error, parts) };
+  }
+}
+
+/** What the writes of a transaction left. */
+interface Performed {
+  outcomes: unknown[];
+  /** The merged payloads. Must be called once the transaction is committed. */
+  result(): MutationResult;
+}
+
+/**
+ * Performs the writes of a transaction in order, and reads the payload of each before the next.
+ *
+ * @throws FieldRefusal if a write is refused, PayloadError if a payload cannot be read
+ */
+async function perform(
+  context: Context,
+  parts: readonly MutationPart[],
+  transaction: Transaction,
+): Promise<Performed> {
+  // No prototype: a response key may be `__proto__`.
+  const data: Record<string, unknown> = Object.create(null);
+  const outcomes: unknown[] = [];
+  const callbacks: (() => void)[] = [];
+  for (const [at, { execute }] of parts.entries()) {
+    let failure: { error: unknown } | undefined;
+    const fail = (error: unknown): never => {
+      failure = { error: isRefusal(error) ? new FieldRefusal(error, at) : error };
+      throw error;
+    };
+    const writer: Writer = {
+      write: <Args extends object, T>({ work, onCommitted }: Write<Args, T>, args: Args, own: Context) => {
+        const keep = (outcome: T): T => {
+          outcomes[at] = outcome;
+          if (onCommitted) callbacks.push(() => onCommitted(outcome, own));
+          return outcome;
+        };
+        return attempt(() => andThen(work(transaction, args, own), keep), fail);
+      },
+    };
+    // New loaders, because this write may change what was read before it.
+    const loaders = context.loaders.within(transaction);
+    const payload = await execute(writer, { ...context, loaders });
+    if (failure) throw failure.error;
+    if (payload.errors) {
+      // The engine has to know of its own errors, because it may try again.
+      const unexpected = payload.errors.find(
+        ({ originalError }) => originalError && !isRefusal(originalError),
+      );
+      throw unexpected?.originalError ?? new PayloadError(payload.errors);
+    }
+    Object.assign(data, payload.data);
+  }
+  const result = () => {
+    for (const callback of callbacks) callback();
+    return { data };
+  };
+  return { outcomes, result };
+}
+
+/** The errors to return for what a transaction threw. */
+function errorsFor(error: unknown, parts: readonly MutationPart[]): readonly GraphQLError[] {
+  if (error instanceof PayloadError) return error.errors;
+  const stored = error instanceof AppError ? (error.cause as StoredError | undefined) : undefined;
+  const at = error instanceof FieldRefusal ? error.at : stored?.at;
+  const field = at === undefined ? undefined : parts[at]!.field;
+  return [field ? locatedError(error, field.nodes, [field.key]) : locatedError(error, undefined)];
+}
+
+/** Reads the payloads of a call that was answered before, from the outcomes of its writes. */
+async function replay(
+  context: Context,
+  parts: readonly MutationPart[],
+  outcomes: readonly unknown[],
+): Promise<MutationResult> {
+  const results = await Promise.all(
+    parts.map(({ execute }, at) => execute({ write: () => outcomes[at] as never }, context)),
+  );
+  const errors = results.flatMap((result) => result.errors ?? []);
+  const data = results.every((result) => result.data)
+    ? Object.assign(Object.create(null), ...results.map((result) => result.data))
+    : null;
+  return errors.length > 0 ? { data, errors, committed: true } : { data };
+}
+
+/** Thrown in a transaction to undo it, if a payload cannot be read. */
+class PayloadError extends Error {
+  readonly errors: readonly GraphQLError[];
+
+  constructor(errors: readonly GraphQLError[]) {
+    super(errors[0]!.message);
+    this.errors = errors;
+  }
+}
+
+/** The refusal of one of several fields, with its index, which is stored so that a replay reports the same field. */
+class FieldRefusal extends AppError {
+  readonly at: number;
+
+  constructor({ code, message, retryAfter }: AppError, at: number) {
+    super(code, message, retryAfter === undefined ? {} : { retryAfter });
+    this.at = at;
+  }
+
+  override toPublic(): StoredError {
+    return { ...super.toPublic(), at: this.at };
+  }
+}
+
+/** @throws PAYLOAD_TOO_LARGE if the outcomes are too large to store */
+function withinSizeLimit(outcomes: unknown[]): unknown[] {
+  if (JSON.stringify(outcomes).length <= MAX_OUTCOME_LENGTH) return outcomes;
+  throw new AppError(
+    'PAYLOAD_TOO_LARGE',
+    `With an Idempotency-Key, the outcome of an operation is limited to ${MAX_OUTCOME_LENGTH} characters. Send fewer fields per operation.`,
+  );
+}
+
+/**
+ * The schema that each kind of operation executes against. A part of a mutation executes as a query against a
+ * schema whose query type is Mutation.
+ */
+export type ExecutionSchemas = Record<`${OperationTypeNode}`, GraphQLSchema>;
+
+export const executionSchemas = memoized(
+  (schema: GraphQLSchema): ExecutionSchemas => ({
+    query: schema,
+    mutation: new GraphQLSchema({
+      ...schema.toConfig(),
+      query: schema.getMutationType() ?? null,
+      mutation: null,
+      subscription: null,
+    }),
+    subscription: schema,
+  }),
+);
+
+/** Turns a mutation into a query; leaves other operations unchanged. */
+export const asQuery = (node: OperationDefinitionNode): OperationDefinitionNode =>
+  node.operation === OperationTypeNode.MUTATION ? { ...node, operation: OperationTypeNode.QUERY } : node;

@@ -1,0 +1,79 @@
+import { RESOURCES } from '../domains/routes.ts';
+import { type Id, integerOf, parseId } from '../foundation/id.ts';
+import {
+  jsonOf,
+  listOf,
+  objectOf,
+  type WriteJson,
+  writeAny,
+  writeInteger,
+  writeQuotedInteger,
+  writeString,
+} from '../kit/json-writer.ts';
+import { representedAs, type Shape, type ShapeField } from '../rows/shape.ts';
+
+/**
+ * How JSON represents an int64: as an integer, or as a string of digits for callers whose numbers are IEEE
+ * 754 doubles.
+ */
+export type Int64Format = 'integer' | 'string';
+
+/**
+ * Returns the function that writes a field's values. Ids are kept as digits and become JSON integers without
+ * passing through a double.
+ */
+function valueWriter({ kind, toRestValue, recordType }: ShapeField, format: Int64Format): WriteJson {
+  if (kind === 'record')
+    return (value, outer) =>
+      WRITERS[format][recordType!(outer as Record<string, unknown>)]!.one(value, outer);
+  if (kind === 'int64') return format === 'integer' ? writeInteger : writeQuotedInteger;
+  const write = toRestValue ? (value: string) => writeString(toRestValue(value)) : writeAny;
+  return kind === 'strings' ? listOf(write) : write;
+}
+
+function writersOf({ fields }: Shape, format: Int64Format): { one: WriteJson; list: WriteJson } {
+  // What is absent is omitted instead of written as null. The first field is the id.
+  const one = objectOf(
+    Object.entries(fields).map(([name, field], n) => ({
+      name,
+      write: valueWriter(field, format),
+      optional: n > 0,
+    })),
+  );
+  return { one, list: listOf(one) };
+}
+
+const writersIn = (format: Int64Format) =>
+  Object.fromEntries(RESOURCES.map(({ shape }) => [shape.type, writersOf(shape, format)]));
+
+const WRITERS = { integer: writersIn('integer'), string: writersIn('string') };
+
+/** The JSON of a record of a GraphQL type. */
+export const writeRecord = (type: string, format: Int64Format, record: object): string =>
+  jsonOf(WRITERS[format][type]!.one, record);
+
+/** The JSON of a list of records, a bare array. */
+export const writeList = (type: string, format: Int64Format, records: readonly object[]): string =>
+  jsonOf(WRITERS[format][type]!.list, records);
+
+const SHAPES: Readonly<Record<string, Shape>> = Object.fromEntries(
+  RESOURCES.map(({ shape }) => [shape.type, shape]),
+);
+
+/** A stored record as the GraphQL type shows it, to be written by `writeRecord`. */
+export const formOf = (type: string, record: object): Record<string, unknown> =>
+  representedAs(SHAPES[type]!, record as Record<string, unknown>);
+
+/** Converts ids given as strings of digits to integers. Leaves anything else for the rules to refuse. */
+export function withIntegerIds(
+  { fields }: Shape,
+  body: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const ids = Object.keys(fields).filter(
+    (name) => fields[name]!.kind === 'int64' && Object.hasOwn(body, name) && isDigits(body[name]),
+  );
+  if (ids.length === 0) return body;
+  return { ...body, ...Object.fromEntries(ids.map((name) => [name, integerOf(body[name] as Id)])) };
+}
+
+const isDigits = (value: unknown): boolean => typeof value === 'string' && parseId(value) !== null;

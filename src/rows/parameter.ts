@@ -1,0 +1,199 @@
+import { MAX_CURSOR_LENGTH } from '../foundation/cursor.ts';
+import type { Issue } from '../foundation/errors.ts';
+import {
+  DATE_RULE,
+  type Field,
+  type FieldKind,
+  INSTANT_RULE,
+  type JsonSchema,
+} from '../foundation/fields.ts';
+import { ID_RULE, parseId } from '../foundation/id.ts';
+import { MAX_INT64 } from '../foundation/integers.ts';
+import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
+import type { AnyRecord, Fields } from '../foundation/record.ts';
+import { restDialect } from '../foundation/validation.ts';
+import { capitalised } from '../foundation/words.ts';
+import { MAX_PAGE_SIZE } from '../kit/connection.ts';
+import {
+  DEFAULT_SORT,
+  finderRule,
+  findersOf,
+  positionOf,
+  prefixOf,
+  type Sort,
+  sortFor,
+  sortsOf,
+} from '../kit/sort.ts';
+
+/** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
+export interface QueryParameter {
+  name: string;
+  /** The GraphQL type of its variable, where the document is derived from the parameters. */
+  type?: string;
+  /** Whether it is the same for every kind of record. */
+  shared?: true;
+  description: string;
+  /** Whether it may be given several times, perhaps only with distinct values. */
+  repeatable?: true | 'distinct';
+  schema: JsonSchema;
+  /** The rule it must satisfy, for messages. */
+  rule: string | ((given: GivenTexts) => string);
+  /**
+   * Parses the value; undefined if it breaks the rule.
+   *
+   * @param given all parameters of the request, which the rule may depend on
+   */
+  read: (text: string, given: GivenTexts) => unknown;
+}
+
+/** Query parameters as given, by name. */
+export type GivenTexts = ReadonlyMap<string, readonly string[]>;
+
+/** An integer within these bounds, in canonical digits. */
+export const integerParameter = (minimum: number, maximum: number) => ({
+  type: 'Int',
+  schema: { type: 'integer', format: 'int32', minimum, maximum },
+  rule: `must be an integer from ${minimum} to ${maximum}`,
+  read: (text: string) =>
+    /^(0|-?[1-9]\d{0,9})$/.test(text) && Number(text) >= minimum && Number(text) <= maximum
+      ? Number(text)
+      : undefined,
+});
+
+/** What a parameter takes: the GraphQL type, the rule for messages, and how a text is read. */
+type Values = Pick<QueryParameter, 'type' | 'rule' | 'read'>;
+
+/** Reads what is text in a body too, by the rule for it. */
+function asInBody(field: Field): Values['read'] {
+  const rule = field.rule(restDialect);
+  return (text) => rule.safeParse(text).data;
+}
+
+const VALUES: Readonly<Record<FieldKind, (field: Field) => Values>> = {
+  id: () => ({ type: 'ID', rule: ID_RULE, read: (text) => parseId(text) ?? undefined }),
+  integer: ({ range }) => integerParameter(...range!),
+  boolean: () => ({
+    type: 'Boolean',
+    rule: 'must be true or false',
+    read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  }),
+  text: (field) => ({ type: 'String', rule: `must have ${field.limits}`, read: asInBody(field) }),
+  instant: (field) => ({ type: 'DateTime', rule: INSTANT_RULE, read: asInBody(field) }),
+  date: (field) => ({ type: 'Date', rule: DATE_RULE, read: asInBody(field) }),
+};
+
+/** Filters a list of records by a field, by any of several values if it has a closed set of them. */
+export function filterParameter(record: AnyRecord, name: string, description: string): QueryParameter {
+  const field = (record.fields as Fields)[name]!;
+  const { choices, kind, schema } = field;
+  if (!choices) return { name, description, schema, ...VALUES[kind](field) };
+  return {
+    name,
+    type: `[${choices.name}!]`,
+    description: `${description} May be repeated.`,
+    repeatable: true,
+    schema,
+    rule: `must be one of ${choices.values.join(', ')}`,
+    read: (text) => (choices.values.includes(text) ? text : undefined),
+  };
+}
+
+const pageSize = integerParameter(1, MAX_PAGE_SIZE);
+
+export const limit: QueryParameter = {
+  ...pageSize,
+  name: 'limit',
+  shared: true,
+  description: 'Maximum number of items.',
+  schema: { ...pageSize.schema, default: DEFAULT_PAGE_SIZE },
+};
+
+/**
+ * The parameters that every list of a record has: how it is searched and ordered, and which page of it.
+ *
+ * @param view the domain whose view of the record the list has, if it is not the record's own
+ */
+export function listParameters(record: AnyRecord, view?: string): readonly QueryParameter[] {
+  const finders = findersOf(record, view);
+  const sorts = sortsOf(record, view).map(({ name }) => name);
+  const finderIn = (given: GivenTexts) => finders.find(([name]) => given.has(name))?.[0];
+  /** The order that a request asks for. */
+  const sortIn = (given: GivenTexts): Sort => sortFor(record, given.get('sort')?.[0], finderIn(given));
+  const sort: QueryParameter = {
+    name: 'sort',
+    type: `${view === undefined ? record.type : capitalised(view)}Sort`,
+    description:
+      'The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.',
+    schema: { type: 'string', enum: sorts, default: DEFAULT_SORT.name },
+    rule: (given) => {
+      const finder = finderIn(given);
+      return finder === undefined ? `must be one of ${sorts.join(', ')}` : finderRule(finder);
+    },
+    read: (text, given) => {
+      const finder = finderIn(given);
+      const allowed = finder === undefined ? sorts : [finder, `-${finder}`];
+      return allowed.includes(text) ? text : undefined;
+    },
+  };
+  const after: QueryParameter = {
+    name: 'after',
+    type: 'String',
+    shared: true,
+    description:
+      'The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page.',
+    // Not int64 or text: generated clients in Go cannot send a value of either type.
+    schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
+    rule: (given) =>
+      sortIn(given) === DEFAULT_SORT
+        ? `must be an integer from 0 to ${MAX_INT64}`
+        : 'must come from the Link of a page with the same sort',
+    read: (text, given) => (text === '0' || positionOf(record, sortIn(given), text) ? text : undefined),
+  };
+  const byName = finders.map(
+    ([name, field]): QueryParameter => ({
+      name,
+      type: 'String',
+      description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
+      schema: field.inputSchema ?? field.schema,
+      rule: `must have ${field.limits}, without control characters`,
+      read: (text) => (prefixOf(field, text) ? text : undefined),
+    }),
+  );
+  return [...byName, sort, limit, after];
+}
+
+/**
+ * Reads parameters, given as texts, into variables.
+ *
+ * @param issues collects unknown, invalid and repeated parameters
+ * @param what what they are called in the message about an unknown one
+ */
+export function readTexts(
+  given: GivenTexts,
+  parameters: readonly QueryParameter[],
+  issues: Issue[],
+  what = 'query parameter',
+): Record<string, unknown> {
+  const variables: Record<string, unknown> = {};
+  for (const [name, texts] of given) {
+    const parameter = parameters.find((known) => known.name === name);
+    if (!parameter) {
+      issues.push({ path: name, message: `is not a known ${what}` });
+      continue;
+    }
+    if (texts.length > 1 && !parameter.repeatable) {
+      issues.push({ path: name, message: 'must not be repeated' });
+      continue;
+    }
+    if (parameter.repeatable === 'distinct' && new Set(texts).size < texts.length) {
+      issues.push({ path: name, message: 'must not have a value twice' });
+      continue;
+    }
+    const values = texts.map((text) => parameter.read(text, given));
+    const { rule } = parameter;
+    if (values.includes(undefined))
+      issues.push({ path: name, message: typeof rule === 'string' ? rule : rule(given) });
+    else variables[name] = parameter.repeatable ? values : values[0];
+  }
+  return variables;
+}

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { listed } from '../domains/webhook/webhook.ts';
+import { AppError } from '../foundation/errors.ts';
+import { formatInstant } from '../foundation/instant.ts';
+import type { Receivers } from '../kit/context.ts';
+import { type DisabledReason, LEASE_TIME, type Webhook, type WebhookAttempt } from '../store/webhooks.ts';
+import { Delivery, type DeliveryHost, type DeliveryServices } from './delivery.ts';
+import { type Outcome, Sender } from './request.ts';
+
+/** How often the lease is renewed and changes of webhooks are noticed, in milliseconds. */
+const INTERVAL = 1_000;
+/** How old a renewal may be when an attempt begins, so that it ends before the lease. */
+const MAX_LEASE_AGE = 2_500;
+
+const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts.get(key) ?? 0) + 1);
+
+/**
+ * The webhooks that this process delivers: those for which it holds the lease. A webhook is a place in the
+ * event log, and nothing is queued.
+ */
+export class Deliveries implements DeliveryHost, Receivers {
+  readonly services: DeliveryServices;
+  /** Attempts by what came of them: the class of the status such as `2xx`, or an error. */
+  readonly attempts = new Map<string, number>();
+  /** Webhooks that were disabled, by reason. */
+  readonly disabled = new Map<DisabledReason, number>();
+  readonly #sender: Sender;
+  /** The holder of the lease: this process, until the lease has ended. */
+  #instance = randomUUID();
+  /** Those that end too, so that a webhook has one attempt at a time. */
+  readonly #running = new Map<string, Delivery>();
+  #timer: NodeJS.Timeout | undefined;
+  #renewal: Promise<void> | undefined;
+  /** When the last renewal began; NaN without a lease. */
+  #renewedAt = Number.NaN;
+  #isStopped = true;
+
+  constructor(services: DeliveryServices) {
+    this.services = services;
+    this.#sender = new Sender(services.targets);
+  }
+
+  /** @see Receivers.refusal */
+  refusal(url: string): string | undefined {
+    return this.services.targets.refusal(url);
+  }
+
+  /** Starts delivering. Without it, only tests are sent. */
+  start(): void {
+    this.#isStopped = false;
+    this.#renewIn(0);
+  }
+
+  /** Notices at once that a webhook was changed in this process. */
+  changed(id: string): void {
+    this.#running.get(id)?.interrupt();
+    if (!this.#isStopped && !this.#renewal) this.#renewIn(0);
+  }
+
+  /** Finishes the attempts under way, keeps the places and ends the lease. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#renewal;
+    await this.#leave().catch(() => {});
+    this.#sender.close();
+  }
+
+  /** Whether an attempt may begin: it would end before the lease does. */
+  get holdsLease(): boolean {
+    return this.services.clock.monotonic() - this.#renewedAt < MAX_LEASE_AGE;
+  }
+
+  /** Age of the oldest event that is being delivered, in milliseconds. */
+  get lag(): number {
+    const now = this.services.clock.now();
+    return Math.max(0, ...[...this.#running.values()].map(({ pendingSince = now }) => now - pendingSince));
+  }
+
+  /** Sends an event once and counts the attempt. */
+  async attempt(
+    { settings }: Webhook,
+    event: { id: string; body: string },
+  ): Promise<[WebhookAttempt, Outcome]> {
+    const time = this.services.clock.now();
+    const began = performance.now();
+    const outcome = await this.#sender.send(settings.url, event, settings.secrets, time);
+    const { retryAfter: _, ...result } = outcome;
+    increment(this.attempts, outcome.error ?? `${Math.floor(outcome.status! / 100)}xx`);
+    return [{ eventId: event.id, time, ms: Math.round(performance.now() - began), ...result }, outcome];
+  }
+
+  /** Sends a `webhook.test` and lists the attempt. */
+  async test(webhook: Webhook, id: string): Promise<WebhookAttempt> {
+    const time = formatInstant(this.services.clock.now());
+    const body = JSON.stringify({ id, type: 'webhook.test', time, data: {} });
+    const [attempt] = await this.attempt(webhook, { id, body });
+    if (!(await this.#running.get(webhook.id)?.record(attempt)))
+      await this.services.store.webhookWrites.changeWebhook(
+        webhook.apiKeyId,
+        webhook.id,
+        ({ settings, progress }) => ({
+          settings,
+          progress: { ...progress, attempts: listed([attempt], progress.attempts) },
+        }),
+      );
+    return attempt;
+  }
+
+  /** Saves what an instance has delivered. @returns whether it still holds the webhook, unchanged */
+  async save(instance: string, webhook: Webhook, reason?: DisabledReason): Promise<boolean> {
+    const { store, log } = this.services;
+    const isSaved = await store.saveProgress(instance, webhook, reason);
+    if (isSaved && reason !== undefined) {
+      increment(this.disabled, reason);
+      log.warn({ webhook: webhook.id, apiKey: webhook.apiKeyId, reason }, 'webhook disabled');
+    }
+    return isSaved;
+  }
+
+  #renewIn(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(async () => {
+      this.#renewal = this.#renew().catch((error) => {
+        const code = error instanceof AppError ? error.code : undefined;
+        // A database that is away, or has no event log.
+        if (code !== 'UNAVAILABLE' && code !== 'NOT_FOUND') this.services.report(error);
+      });
+      await this.#renewal;
+      this.#renewal = undefined;
+      if (!this.#isStopped) this.#renewIn(INTERVAL);
+    }, milliseconds);
+  }
+
+  async #renew(): Promise<void> {
+    const { store, clock, log, report } = this.services;
+    const began = clock.monotonic();
+    const claims = await store.claimWebhooks(this.#instance);
+    // The lease may have ended meanwhile, and others may have taken over: it comes back as another instance.
+    if (clock.monotonic() - this.#renewedAt > LEASE_TIME) return this.#leave();
+    this.#renewedAt = began;
+    const held = new Set(claims.map(({ id }) => id));
+    for (const [id, delivery] of this.#running) if (!held.has(id)) void delivery.end();
+    for (const { id, version, takenOver } of claims) {
+      if (takenOver) log.info({ webhook: id }, 'webhook taken over');
+      const delivery = this.#running.get(id);
+      if (delivery) delivery.follow(version);
+      else this.#begin(id);
+    }
+    for (const delivery of this.#running.values()) void delivery.review().catch(report);
+  }
+
+  #begin(id: string): void {
+    const delivery = new Delivery(id, this.#instance, this);
+    this.#running.set(id, delivery);
+    void delivery.done.finally(() => this.#running.delete(id));
+  }
+
+  /** Ends all deliveries and the lease. */
+  async #leave(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((delivery) => delivery.end()));
+    const left = this.#instance;
+    this.#instance = randomUUID();
+    if (!Number.isNaN(this.#renewedAt)) await this.services.store.releaseWebhooks(left);
+    this.#renewedAt = Number.NaN;
+  }
+}

@@ -1,0 +1,127 @@
+import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
+import { readFileSync } from 'node:fs';
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { NetworkList } from '../access/networks.ts';
+
+/** Outside of which no IPv6 address is global unicast (https://www.iana.org/assignments/ipv6-address-space). */
+const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/** Whether an address is global unicast and stands for no other, by IANA's special-purpose registries. */
+function isPublic(text: string): boolean {
+  const address = ipaddr.parse(text);
+  if (address.range() !== 'unicast') return false;
+  return address instanceof ipaddr.IPv4 || address.match(GLOBAL_IPV6);
+}
+
+const IPV4_MAPPED = /^::ffff:/i;
+
+/** Fails a connection whose addresses are all refused. */
+export class RefusedAddressError extends Error {}
+
+type Resolve = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/** For the answer of a name server, in milliseconds: twice as long the second time, together less than an attempt has. */
+const PATIENCE = { timeout: 3_000, tries: 2 };
+
+/** Names that lead somewhere by this machine's own settings. */
+function isLocalName(name: string): boolean {
+  if (!name.includes('.')) return true;
+  try {
+    return readFileSync('/etc/hosts', 'utf8').toLowerCase().split(/\s+/).includes(name);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Finds all addresses of a name. Name servers are asked over sockets: the system's own look-up takes one of the four
+ * threads of this process until it ends, so that names whose servers are silent would hold up all other names, and
+ * files with them. It is left to names that no server outside decides on.
+ *
+ * @param servers instead of the system's, which are read each time, since they change
+ */
+export const resolveBy =
+  (servers?: readonly string[]): Resolve =>
+  (hostname, options, callback) => {
+    if (isLocalName(hostname)) {
+      lookup(hostname, options, callback);
+      return;
+    }
+    const resolver = new Resolver(PATIENCE);
+    if (servers) resolver.setServers(servers);
+    void Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]).then(([v4, v6]) => {
+      const addresses = [
+        ...(v4.status === 'fulfilled' ? v4.value.map((address) => ({ address, family: 4 })) : []),
+        ...(v6.status === 'fulfilled' ? v6.value.map((address) => ({ address, family: 6 })) : []),
+      ];
+      const isFound = addresses.length > 0;
+      callback(isFound ? null : (v4 as PromiseRejectedResult).reason, addresses);
+    });
+  };
+
+/** Where requests to receivers may go. */
+export class Targets {
+  readonly #allowed: NetworkList;
+  readonly #allowsAny: boolean;
+  readonly #resolve: Resolve;
+
+  /**
+   * @param allowed networks that are permitted in addition, over http too
+   * @param resolve finds all addresses of a name
+   */
+  constructor(allowed: readonly string[], resolve: Resolve = resolveBy()) {
+    this.#allowed = new NetworkList(allowed);
+    this.#allowsAny = allowed.length > 0;
+    this.#resolve = resolve;
+  }
+
+  /** Whether a request with this protocol may go to this address. */
+  permits(protocol: string, address: string): boolean {
+    // A list would judge the IPv4 address within.
+    const isAllowed = !IPV4_MAPPED.test(address) && this.#allowed.has(address);
+    return isAllowed || (protocol === 'https:' && isPublic(address));
+  }
+
+  /** Why a well-formed URL cannot be that of a receiver; undefined if it can. Names are not resolved. */
+  refusal(text: string): string | undefined {
+    const url = new URL(text);
+    const literal = literalOf(url);
+    const isSecure = url.protocol === 'https:';
+    if (literal === undefined) return isSecure || this.#allowsAny ? undefined : 'must be an https:// address';
+    if (this.permits(url.protocol, literal)) return undefined;
+    return !isSecure && !this.#allowed.has(literal) && isPublic(literal)
+      ? 'must be an https:// address'
+      : 'must not lead to an address that is not public';
+  }
+
+  /**
+   * The look-up of a connecting socket: what it judged is what is connected. Addresses that are refused are
+   * left out, however often the name is resolved.
+   */
+  lookupFor(protocol: string): LookupFunction {
+    return (hostname, options, callback) => {
+      this.#resolve(hostname, { ...options, all: true }, (error, resolved) => {
+        const addresses: LookupAddress[] = error
+          ? []
+          : resolved.filter(({ address }) => this.permits(protocol, address));
+        const [first] = addresses;
+        if (error) callback(error, '', 0);
+        else if (!first) callback(new RefusedAddressError(hostname), '', 0);
+        else if (options.all) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      });
+    };
+  }
+}
+
+/** The address in a URL whose host is one, for which Node does no look-up. */
+export function literalOf({ hostname }: URL): string | undefined {
+  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  return isIP(host) === 0 ? undefined : host;
+}

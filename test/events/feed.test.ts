@@ -1,0 +1,489 @@
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { EventFeed } from '../../src/events/feed.ts';
+import type { EventReader, FeedEvent } from '../../src/events/reader.ts';
+import { eventsGone, unavailable } from '../../src/foundation/errors.ts';
+import type { EventFollower, EventStore, Following } from '../../src/store/events.ts';
+import type { Store } from '../../src/store/store.ts';
+import { engines, type OpenedStore } from '../kit/stores.ts';
+
+let opened: OpenedStore;
+let store: Store;
+/** One function for each time the log was followed, in order: ends the log for that follower. */
+let endFollowing: ((error: unknown) => void)[];
+/** How often the feed stopped following the log. */
+let stops: number;
+/** Runs after the store has read a page and before the feed receives it. */
+let whileReading: () => unknown;
+let log: EventStore;
+let feed: EventFeed;
+
+beforeEach(async () => {
+  opened = await engines[0]!.open();
+  store = opened.store;
+  endFollowing = [];
+  stops = 0;
+  whileReading = () => {};
+  log = {
+    endOfEvents: () => store.endOfEvents(),
+    async eventPage(request) {
+      const page = await store.eventPage(request);
+      await whileReading();
+      return page;
+    },
+    async followEvents(follower: EventFollower) {
+      const following = await store.followEvents(follower);
+      endFollowing.push((error) => {
+        following.stop();
+        follower.onEnd(error);
+      });
+      const stop = () => {
+        stops++;
+        following.stop();
+      };
+      return { ...following, stop };
+    },
+  };
+  feed = new EventFeed(log);
+});
+afterEach(() => opened.close());
+
+/** Creates categories with these names in one transaction. */
+const write = (...names: string[]) =>
+  store.transaction((writes) => {
+    for (const name of names) writes.table(Category).insert({ name });
+  });
+const numbered = (count: number) => Array.from({ length: count }, (_, i) => `N${i}`);
+const nameOf = ({ event }: FeedEvent): string => (event.record as unknown as { name: string }).name;
+
+async function read(reader: EventReader, count: number): Promise<string[]> {
+  const names: string[] = [];
+  while (names.length < count) names.push(...(await reader.take()).map(nameOf));
+  return names;
+}
+
+const turn = promisify(setImmediate);
+
+/** The id of the latest event. */
+const position = async (): Promise<string> => (await store.eventPage({ limit: 100 })).next;
+
+it('follows the log once for all readers, and anew after the last one has closed', async () => {
+  const readers = await Promise.all([feed.open({}), feed.open({})]);
+  await write('Both');
+  for (const reader of readers) expect(await read(reader, 1)).toEqual(['Both']);
+  expect(endFollowing).toHaveLength(1);
+  readers[0]!.close();
+  await turn();
+  expect(stops).toBe(0);
+  readers[1]!.close();
+  await turn();
+  expect(stops).toBe(1);
+  (await feed.open({})).close();
+  await turn();
+  expect([endFollowing.length, stops]).toEqual([2, 2]);
+});
+
+it('follows the log anew for readers opened after its end, while earlier ones are still open', async () => {
+  const old = await feed.open({});
+  endFollowing[0]!(eventsGone());
+  const reader = await feed.open({});
+  await write('Heard');
+  expect(await read(reader, 1)).toEqual(['Heard']);
+  await expect(old.take()).rejects.toMatchObject({ code: 'GONE' });
+  old.close();
+  const late = await feed.open({ after: await position() });
+  await write('Heard too');
+  for (const current of [reader, late]) {
+    expect(await read(current, 1)).toEqual(['Heard too']);
+    current.close();
+  }
+});
+
+it.each([
+  ['the first reader', 0],
+  ['a reader that starts at the oldest event in the feed', 1],
+  ['a reader that starts at the second event in the feed', 2],
+])('delivers to %s what is committed while a page is being read, once', async (_reader, known) => {
+  await write('Old');
+  const others: EventReader[] = [];
+  for (let i = 2; i > 0; i--) {
+    if (i === known) others.push(await feed.open({}));
+    await write(`Old ${i}`);
+  }
+  const after = await position();
+  const names = ['A', 'B', 'C', 'D'];
+  let pages = 0;
+  whileReading = () => {
+    pages += 1;
+    return names.length > 0 && write(names.shift()!);
+  };
+  const reader = await feed.open({ after });
+  const found = await read(reader, 1);
+  await write(...names.splice(0));
+  found.push(...(await read(reader, 4 - found.length)));
+  expect(found).toEqual(['A', 'B', 'C', 'D']);
+  await write('E');
+  expect(await read(reader, 1)).toEqual(['E']);
+  // Once the feed has the last event of a page, the store is not read again, however fast others write.
+  expect(pages).toBe(known === 0 ? 2 : 1);
+  for (const each of [reader, ...others]) each.close();
+});
+
+it.each(['none', 'some'])('delivers at once what arrived while it read %s of the log', async (which) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const other = await feed.open({});
+    await write('Old');
+    const after = await position();
+    if (which === 'some') await write('Read');
+    whileReading = () => {
+      whileReading = () => {};
+      return write('New');
+    };
+    const reader = await feed.open({ after });
+    vi.advanceTimersByTime(1_000);
+    expect(await read(reader, which === 'some' ? 2 : 1)).toEqual(
+      which === 'some' ? ['Read', 'New'] : ['New'],
+    );
+    for (const each of [reader, other]) each.close();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+it('filters past and new events by type', async () => {
+  const { id } = await store.table(Category).insert({ name: 'Old' });
+  const after = await position();
+  await write(...numbered(150));
+  await store.table(Category).update(id, { name: 'Updated' });
+  const reader = await feed.open({ after, types: ['category.updated'] });
+  expect(await read(reader, 1)).toEqual(['Updated']);
+  await write('Created');
+  await store.table(Category).update(id, { name: 'Updated again' });
+  expect(await read(reader, 1)).toEqual(['Updated again']);
+  reader.close();
+});
+
+it('continues after an empty page that is not the end of the log', async () => {
+  await write('Old');
+  const after = await position();
+  const { eventPage, followEvents } = log;
+  let pages = 0;
+  log.eventPage = async (request) =>
+    pages++ < 3 ? { events: [], next: after, atEnd: false } : eventPage(request);
+  let isCaughtUp = false;
+  log.followEvents = async (follower) => ({
+    ...(await followEvents(follower)),
+    caughtUp: () => {
+      isCaughtUp = true;
+    },
+  });
+  await write('A', 'B');
+  const reader = await feed.open({ after });
+  expect(await read(reader, 2)).toEqual(['A', 'B']);
+  expect(isCaughtUp).toBe(false);
+  await write('C');
+  expect(await read(reader, 1)).toEqual(['C']);
+  reader.close();
+});
+
+/** Holds back what the log tells its followers. @returns a function that lets it through */
+function holdBack(differently: (release: () => void) => Partial<Following>): () => void {
+  const { followEvents } = log;
+  const late: (() => void)[] = [];
+  const release = () => {
+    for (const notify of late.splice(0)) notify();
+  };
+  log.followEvents = async (follower) => ({
+    ...(await followEvents({
+      ...follower,
+      onEvents: (events) => late.push(() => follower.onEvents(events)),
+    })),
+    ...differently(release),
+  });
+  return release;
+}
+
+it('delivers events once when the store notifies its followers late', async () => {
+  const release = holdBack((release) => ({
+    async caughtUp() {
+      await turn();
+      release();
+    },
+  }));
+  const other = await feed.open({});
+  await write('Old');
+  const after = await position();
+  await write('A');
+  const reader = await feed.open({ after });
+  expect(await read(reader, 1)).toEqual(['A']);
+  const next = read(reader, 1);
+  await turn();
+  await write('B');
+  release();
+  expect(await next).toEqual(['B']);
+  for (const each of [reader, other]) each.close();
+});
+
+it('begins without a place after what was committed before, even if the feed receives that later', async () => {
+  const release = holdBack(() => ({
+    async olderThanNow() {
+      const { events } = await store.eventPage({ limit: 100 });
+      return ({ id }) => events.some((event) => event.id === id);
+    },
+  }));
+  const other = await feed.open({});
+  await write('Old', 'Older');
+  const reader = await feed.open({});
+  await write('New', 'Newer');
+  release();
+  expect(await read(reader, 2)).toEqual(['New', 'Newer']);
+  expect(await read(other, 4)).toEqual(['Old', 'Older', 'New', 'Newer']);
+  for (const each of [reader, other]) each.close();
+});
+
+it('ignores events and the end of a log that it no longer follows', async () => {
+  const { followEvents } = log;
+  const followers: EventFollower[] = [];
+  log.followEvents = (follower) => {
+    followers.push(follower);
+    return followEvents(follower);
+  };
+  (await feed.open({})).close();
+  const reader = await feed.open({});
+  await write('A');
+  const { events } = await store.eventPage({ limit: 1 });
+  followers[0]!.onEvents(events);
+  followers[0]!.onEnd(eventsGone());
+  await write('B');
+  expect(await read(reader, 2)).toEqual(['A', 'B']);
+  reader.close();
+});
+
+it('reports no lag for a log that ended before it could be followed', async () => {
+  log.followEvents = async (follower) => {
+    await turn();
+    follower.onEnd(eventsGone());
+    return { caughtUp() {}, lag: () => 7, stop() {} };
+  };
+  const reader = await feed.open({});
+  await expect(reader.take()).rejects.toMatchObject({ code: 'GONE' });
+  expect(feed.lag).toBe(0);
+  reader.close();
+});
+
+it('reads from the store what the feed dropped while the last page was being read', async () => {
+  await write('Old');
+  const names = numbered(1_050);
+  const reader = await feed.open({ after: await position() });
+  whileReading = () => {
+    whileReading = () => {};
+    return write(...names);
+  };
+  expect(await read(reader, names.length)).toEqual(names);
+  reader.close();
+});
+
+it('reads from the store what the feed dropped while a reader paused in catching up', async () => {
+  await write('Old');
+  const reader = await feed.open({ after: await position() });
+  const names = numbered(1_050);
+  await write(...names);
+  expect(await read(reader, names.length)).toEqual(names);
+  await write('New');
+  expect(await read(reader, 1)).toEqual(['New']);
+  reader.close();
+});
+
+it.each([
+  ['1,000 events', 1_003, ''],
+  ['1,000,000 bytes', 260, 'é'.repeat(2_000)],
+])(
+  'cuts off exactly the readers that lag by more than %s of what they were offered',
+  async (_lag, count, description) => {
+    const reading = await feed.open({});
+    const readers: EventReader[] = [];
+    const early = 50;
+    for (let i = 0; i < early; i++) {
+      readers.push(await feed.open({}));
+      await store.table(Category).insert({ name: `N${i}`, description });
+    }
+    const events = [...(await reading.take())];
+    while (events.length < early) events.push(...(await reading.take()));
+    const failed: unknown[] = [];
+    for (const reader of readers) reader.onFailure = (error) => failed.push(error);
+    const offered = async (commit: () => unknown) => {
+      const reader = await feed.open({});
+      const taken = reader.take();
+      await commit();
+      await taken;
+      reader.close();
+    };
+    await offered(() =>
+      store.transaction((writes) => {
+        for (let i = early; i < count; i++) writes.table(Category).insert({ name: `N${i}`, description });
+      }),
+    );
+    events.push(...(await reading.take()));
+    expect(events.map(nameOf)).toEqual(numbered(count));
+    // However much that was, none was offered more than this commit.
+    expect(failed).toEqual([]);
+    await offered(() => write('One more'));
+    events.push(...(await reading.take()));
+
+    let first = count;
+    for (let size = 0; first > 0 && count - first < 1_000; first--) {
+      size += Buffer.byteLength(events[first - 1]!.json);
+      if (size > 1_000_000) break;
+    }
+    expect(first).toBeGreaterThan(1);
+    expect(first).toBeLessThan(early);
+    expect(failed).toHaveLength(first);
+    for (const [i, reader] of readers.entries()) {
+      if (i < first)
+        await expect(reader.take()).rejects.toMatchObject({
+          code: 'UNAVAILABLE',
+          retryAfter: 1,
+          message: 'The reader fell too far behind. Resume after the last event received.',
+        });
+      else expect(await reader.take()).toEqual(events.slice(i));
+      reader.close();
+    }
+    reading.close();
+  },
+);
+
+it('cuts off no reader that takes its events, however large the commits are', async () => {
+  const readers = await Promise.all(Array.from({ length: 3 }, () => feed.open({})));
+  const description = 'x'.repeat(2_000);
+  for (let round = 0; round < 3; round++) {
+    const taken = readers.map((reader) => read(reader, 1_500));
+    await store.transaction((writes) => {
+      for (const name of numbered(1_500)) writes.table(Category).insert({ name, description });
+    });
+    for (const names of await Promise.all(taken)) expect(names).toEqual(numbered(1_500));
+  }
+  for (const reader of readers) reader.close();
+});
+
+it('lets others in while it searches a long log, and stops when it is failed', async () => {
+  await write('Old');
+  const after = await position();
+  const { eventPage } = log;
+  let pages = 0;
+  log.eventPage = async (request) => {
+    pages++;
+    return { ...(await eventPage(request)), events: [], atEnd: false };
+  };
+  const reader = await feed.open({ after });
+  const taken = expect(reader.take()).rejects.toThrow('The client has gone');
+  // A macrotask gets its turn, though the store answers at once.
+  await turn();
+  reader.fail(new Error('The client has gone'));
+  await taken;
+  const read = pages;
+  await turn();
+  expect(pages).toBe(read);
+  reader.close();
+});
+
+it('lets others in between the pages that a fast reader takes', async () => {
+  const after = await position();
+  await write(...numbered(500));
+  const reader = await feed.open({ after });
+  let turns = 0;
+  let isReading = true;
+  const count = (): void => {
+    turns++;
+    if (isReading) setImmediate(count);
+  };
+  setImmediate(count);
+  expect(await read(reader, 500)).toEqual(numbered(500));
+  isReading = false;
+  expect(turns).toBeGreaterThanOrEqual(4);
+  reader.close();
+});
+
+it('lets a filtered reader meet a feed that drops what the filter leaves out', async () => {
+  const { id } = await store.table(Category).insert({ name: 'Old' });
+  const other = await feed.open({});
+  const after = await position();
+  let rounds = 0;
+  whileReading = () => {
+    if (rounds++ > 2) return;
+    return write(...numbered(1_100));
+  };
+  const reader = await feed.open({ after, types: ['category.updated'] });
+  const found = read(reader, 1);
+  for (let i = 0; i < 20; i++) await turn();
+  await store.table(Category).update(id, { name: 'Updated' });
+  expect(await found).toEqual(['Updated']);
+  for (const each of [reader, other]) each.close();
+});
+
+it('fails each open reader once, whether or not it is taking events', async () => {
+  const [waiting, idle, closed] = await Promise.all([feed.open({}), feed.open({}), feed.open({})]);
+  const failures: unknown[] = [];
+  for (const reader of [waiting, idle, closed]) reader.onFailure = (error) => failures.push(error);
+  const taken = expect(waiting.take()).rejects.toMatchObject({ code: 'GONE' });
+  closed.close();
+  endFollowing[0]!(eventsGone());
+  await taken;
+  idle.fail(new Error('A second one'));
+  await expect(idle.take()).rejects.toMatchObject({ code: 'GONE' });
+  expect(failures).toHaveLength(2);
+});
+
+it('follows the log again after an attempt to follow it has failed', async () => {
+  const { followEvents } = log;
+  log.followEvents = () => Promise.reject(unavailable());
+  await expect(feed.open({})).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  log.followEvents = followEvents;
+  const reader = await feed.open({});
+  await write('Heard');
+  expect(await read(reader, 1)).toEqual(['Heard']);
+  reader.close();
+});
+
+it('reports the lag of the store while there are readers, otherwise 0', async () => {
+  const { followEvents } = log;
+  log.followEvents = async (follower) => ({ ...(await followEvents(follower)), lag: () => 7 });
+  expect(feed.lag).toBe(0);
+  const reader = await feed.open({});
+  expect(feed.lag).toBe(7);
+  reader.close();
+  expect(feed.lag).toBe(0);
+});
+
+it('wakes readers at once after a quiet period, then less often the more there are', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    for (const [count, interval] of [
+      [100, 5],
+      [2_000, 50],
+    ] as const) {
+      const readers = await Promise.all(Array.from({ length: count }, () => feed.open({})));
+      const [reader] = readers as [EventReader];
+      vi.advanceTimersByTime(1_000);
+      const first = reader.take();
+      await write('First');
+      vi.advanceTimersByTime(0);
+      expect((await first).map(nameOf)).toEqual(['First']);
+      let isAwake = false;
+      const second = reader.take().finally(() => {
+        isAwake = true;
+      });
+      await write('Second', 'Third');
+      vi.advanceTimersByTime(interval - 1);
+      await turn();
+      expect(isAwake).toBe(false);
+      vi.advanceTimersByTime(1);
+      expect((await second).map(nameOf)).toEqual(['Second', 'Third']);
+      for (const each of readers) each.close();
+      await turn();
+    }
+  } finally {
+    vi.useRealTimers();
+  }
+});

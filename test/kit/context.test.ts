@@ -1,0 +1,119 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { Session } from '../../src/access/session.ts';
+import { Category } from '../../src/domains/category/category.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
+import { allowanceOf } from '../../src/foundation/meter.ts';
+import { newContext } from '../../src/kit/context.ts';
+import { withCalls } from '../../src/observability/instrumented-store.ts';
+import { sqlite, useGateway } from './petstore.ts';
+
+const kit = useGateway(sqlite);
+
+/** Whether other callbacks run before an operation of this cost reads a record. */
+async function yields(call: { cost: number; client?: { destroyed: boolean } }): Promise<boolean> {
+  const session = { store: kit.gateway.store, now: kit.clock.now } as Session;
+  const { loaders } = newContext(session, call as never);
+  let hasRun = false;
+  const other = new Promise<void>((resolve) =>
+    setImmediate(() => {
+      hasRun = true;
+      resolve();
+    }),
+  );
+  expect(await loaders.record(Category, '1')).toBeNull();
+  const hasYielded = hasRun;
+  await other;
+  return hasYielded;
+}
+
+it('yields before reading if an operation costs more than 10 units', async () => {
+  const client = { destroyed: false };
+  expect(await yields({ cost: 10, client })).toBe(false);
+  expect(await yields({ cost: 11, client })).toBe(true);
+  expect(await yields({ cost: 11 })).toBe(true);
+});
+
+it('stops reading once the client has disconnected', async () => {
+  const client = { destroyed: false };
+  const session = { store: kit.gateway.store, now: kit.clock.now } as Session;
+  const { loaders } = newContext(session, { cost: 1, client } as never);
+  expect(await loaders.record(Category, '1')).toBeNull();
+  client.destroyed = true;
+  expect(() => loaders.page(Category, {}, { limit: 1 })).toThrow('The client went away.');
+  await expect(loaders.record(Category, '2')).rejects.toThrow('The client went away.');
+});
+
+it('provides the budget for the cost of the operation, and the clock', () => {
+  const costs: number[] = [];
+  const session = {
+    store: kit.gateway.store,
+    now: () => 7,
+    budget: (cost: number) => {
+      costs.push(cost);
+      return { cost };
+    },
+  } as unknown as Session;
+  const context = newContext(session, { cost: 3 } as never);
+  expect([context.rateLimit(), context.now(), costs]).toEqual([{ cost: 3 }, 7, [3]]);
+});
+
+describe('reading', () => {
+  const contextOf = (cost: number) =>
+    newContext({ store: kit.gateway.store, now: kit.clock.now } as Session, { cost } as never);
+
+  it('draws on what the operation has paid for', async () => {
+    const { store } = kit.gateway;
+    const { id } = await store.table(Category).insert({ name: 'C', description: '😀'.repeat(2_000) });
+    const { loaders, meter } = contextOf(1);
+    for (let n = 0; n < 3; n++) await loaders.page(Category, {}, { limit: 10 });
+    expect([meter.left('entries'), meter.left('records')]).toEqual([97, allowanceOf('records', 1) - 3]);
+    await loaders.pageOf(Pet, 'categoryId', id, {}, { limit: 10 });
+    expect(meter.left('entries')).toBe(97);
+    meter.draw('entries', 97);
+    expect(() => loaders.page(Category, {}, { limit: 1 })).toThrow('more than 100 entries');
+    const large = contextOf(50);
+    await large.loaders.page(Category, {}, { limit: 1 });
+    expect(allowanceOf('bytesHeld', 50) - large.meter.left('bytesHeld')).toBeGreaterThan(8_000);
+  });
+
+  it('hands out the entries of lists of large operations in turns', async () => {
+    expect(contextOf(10).loaders.entries([1, 2])).toEqual([1, 2]);
+    let hasRun = false;
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
+    const [first, second] = contextOf(11).loaders.entries([1, 2]);
+    setImmediate(() => {
+      hasRun = true;
+    });
+    expect([await first, await second, hasRun]).toEqual([1, 2, false]);
+    clock.mockRestore();
+    const paced = await Promise.all(contextOf(11).loaders.entries([1, 2]));
+    expect(paced).toEqual([1, 2]);
+  });
+
+  it('reads each level of a transaction with one command too, and what the transaction wrote', async () => {
+    const { store } = kit.gateway;
+    const { id } = await store.table(Category).insert({ name: 'C' });
+    const reads: number[] = [];
+    await store.transaction(async (transaction) => {
+      const pets: string[] = [];
+      for (let n = 0; n < 20; n++) {
+        const pet = await transaction.table(Pet).insert({ name: `${n}`, categoryId: id, status: 'sold' });
+        await transaction.table(Order).insert({ petId: pet.id, complete: true });
+        pets.push(pet.id);
+      }
+      const counting = withCalls(transaction, (name, call) => (...args) => {
+        if (name.endsWith('.pagesByParent')) reads.push((args[1] as unknown[]).length);
+        return call(...args);
+      });
+      const { loaders, meter } = contextOf(1);
+      const own = loaders.within(counting);
+      const { items } = await own.pageOf(Pet, 'categoryId', id, {}, { limit: 20 });
+      expect(items.map((pet) => pet.id)).toEqual(pets);
+      const pages = await Promise.all(pets.map((pet) => own.pageOf(Order, 'petId', pet, {}, { limit: 5 })));
+      expect(pages.map((page) => page.items[0]!.petId)).toEqual(pets);
+      expect(meter.left('entries')).toBe(100 - 20 - 20);
+    });
+    expect(reads).toEqual([1, 20]);
+  });
+});

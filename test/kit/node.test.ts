@@ -1,0 +1,162 @@
+import { expect, it } from 'vitest';
+import { dataOf, expectQueryRefusal, makeWorld, onAnyEngine, query, type World } from './petstore.ts';
+
+const ID_RULE = 'must be an integer from 1 to 9223372036854775807';
+
+onAnyEngine('nodeId', (kit) => {
+  const run = (text: string, variables?: Record<string, unknown>) => query(kit.gateway, text, variables);
+
+  async function nodeIdsOf({ P, C, O }: World): Promise<Record<string, string>> {
+    const data = dataOf(
+      await run(
+        `{ pet(id: ${P}) { nodeId inventory { id nodeId } } category(id: ${C}) { nodeId } order(id: ${O}) { nodeId } }`,
+      ),
+    );
+    expect(data.pet.inventory.id).toBe(P);
+    return {
+      Pet: data.pet.nodeId,
+      InventoryItem: data.pet.inventory.nodeId,
+      Category: data.category.nodeId,
+      Order: data.order.nodeId,
+    };
+  }
+
+  it('finds records of every type, in literals and variables, alone and in lists', async () => {
+    const { P, C, O } = await makeWorld(kit);
+    const ids = await nodeIdsOf({ P, C, O } as World);
+    expect(new Set(Object.values(ids)).size).toBe(4);
+    const expected: Record<string, object> = {
+      Pet: { __typename: 'Pet', id: P, name: 'Rex' },
+      InventoryItem: { __typename: 'InventoryItem', petId: P, quantity: 5, pet: { name: 'Rex' } },
+      Category: { __typename: 'Category', id: C, pets: { totalCount: 2 } },
+      Order: { __typename: 'Order', id: O, ordered: { id: P } },
+    };
+    const fields = `__typename nodeId ...P ... on InventoryItem { petId quantity pet { name } }
+      ... on Category { id pets { totalCount } } ... on Order { id ordered: pet { id } }`;
+    const fragment = 'fragment P on Pet { id name }';
+    const all = Object.values(ids);
+    // Operations are compiled from their second use on.
+    for (let use = 1; use <= 3; use++) {
+      for (const [type, nodeId] of Object.entries(ids)) {
+        const record = { ...expected[type], nodeId };
+        const literal = await run(`{ node(nodeId: "${nodeId}") { ${fields} } } ${fragment}`);
+        expect(dataOf(literal), literal.about).toEqual({ node: record });
+        const variable = await run(
+          `query ($n: ID!) { node(nodeId: $n) { ${fields} } x: nodes(nodeIds: [$n]) { nodeId } } ${fragment}`,
+          { n: nodeId },
+        );
+        expect(dataOf(variable), variable.about).toEqual({ node: record, x: [{ nodeId }] });
+        const byDefault = await run(
+          `query ($n: ID! = "${nodeId}") { ...Q } fragment Q on Query { node(nodeId: $n) { __typename } }`,
+        );
+        expect(dataOf(byDefault), byDefault.about).toEqual({ node: { __typename: type } });
+      }
+      const many = await run(`query ($n: [ID!]!) { nodes(nodeIds: $n) { ${fields} } } ${fragment}`, {
+        n: [...all, 'nothing', all[0]],
+      });
+      const records = Object.entries(ids).map(([type, nodeId]) => ({ ...expected[type], nodeId }));
+      const found = { nodes: [...records, null, records[0]] };
+      expect(dataOf(many), many.about).toEqual(found);
+      const list = JSON.stringify([...all, 'nothing', all[0]]);
+      const literals = await run(`{ nodes(nodeIds: ${list}) { ${fields} } } ${fragment}`);
+      expect(dataOf(literals), literals.about).toEqual(found);
+    }
+  });
+
+  it('returns null for malformed nodeIds and missing records', async () => {
+    const { P, F } = await makeWorld(kit);
+    const { Pet } = await nodeIdsOf({ P, C: '1', O: '1' } as World);
+    const encoded = (text: string) => Buffer.from(text).toString('base64url');
+    const wrong = [
+      '',
+      'x',
+      P,
+      `${Pet}=`,
+      ` ${Pet}`,
+      encoded('Pet'),
+      encoded('Pet:0'),
+      encoded(`Pet:0${P}`),
+      encoded(`Pet:${P}:${P}`),
+      encoded('Pet:9223372036854775808'),
+      encoded('Pet:9223372036854775806'),
+      encoded(`pet:${P}`),
+      encoded(`Query:${P}`),
+      encoded(`constructor:${P}`),
+      encoded(`PetPatch:${P}`),
+      '☃'.repeat(50),
+    ];
+    for (const nodeId of wrong) {
+      const sent = await run(
+        'query ($n: ID!) { node(nodeId: $n) { nodeId } nodes(nodeIds: [$n]) { nodeId } }',
+        {
+          n: nodeId,
+        },
+      );
+      expect(dataOf(sent), sent.about).toEqual({ node: null, nodes: [null] });
+    }
+    const literal = await run(
+      `{ node(nodeId: "x") { nodeId } a: node(nodeId: 7) { nodeId } nodes(nodeIds: "y") { nodeId } }`,
+    );
+    expect(dataOf(literal)).toEqual({ node: null, a: null, nodes: [null] });
+    const find = `{ node(nodeId: "${encoded(`Pet:${F}`)}") { __typename } }`;
+    expect(dataOf(await run(find))).toEqual({ node: { __typename: 'Pet' } });
+    dataOf(await run(`mutation { deletePet(id: ${F}) }`));
+    expect(dataOf(await run(find))).toEqual({ node: null });
+  });
+
+  it('requires every other id to be an int64, in literals, defaults and variables', async () => {
+    for (const [text, name, variables] of [
+      ['{ pet(id: "x") { id } }', 'id'],
+      ['{ orders(filter: {petId: "x"}) { totalCount } }', 'petId'],
+      ['query ($i: ID! = "x") { pet(id: $i) { id } }', 'i'],
+      ['query ($i: ID!) { pet(id: $i) { id } }', 'i', { i: 'x' }],
+      ['query ($i: ID!) { pet(id: $i) { id } node(nodeId: $i) { nodeId } }', 'i', { i: 'x' }],
+      ['query ($i: ID! = "x") { pet(id: $i) { id } node(nodeId: $i) { nodeId } }', 'i'],
+      ['query ($f: OrderFilter) { orders(filter: $f) { totalCount } }', 'petId', { f: { petId: '01' } }],
+      ['query ($i: ID) { orders(filter: {petId: $i}) { totalCount } }', 'i', { i: 'x' }],
+      ['query ($i: ID!) { node(nodeId: $i) { nodeId } }', 'i', { i: true }],
+    ] as const) {
+      const sent = await run(text, variables);
+      expectQueryRefusal(sent, 'VALIDATION_FAILED', `${name}: ${ID_RULE}.`);
+    }
+    // Variables of different operations are independent, even with the same name.
+    const text = 'query A($i: ID!) { node(nodeId: $i) { nodeId } } query B($i: ID!) { pet(id: $i) { id } }';
+    const send = (operationName: string) =>
+      kit.gateway.call('/graphql', {
+        method: 'POST',
+        body: { query: text, operationName, variables: { i: 'x' } },
+      });
+    expect((await send('A')).json).toEqual({ data: { node: null } });
+    expect((await send('B')).json.errors[0].message).toBe(`i: ${ID_RULE}.`);
+  });
+
+  it('charges nodes by their number and most expensive type, and refuses more than 100', async () => {
+    const cost = async (text: string, variables?: Record<string, unknown>) => {
+      const key = await kit.gateway.newKey('business');
+      const sent = await query(kit.gateway, text, variables, { key });
+      return 1_000 - Number(sent.headers['x-ratelimit-remaining']);
+    };
+    const many = (n: number) => Array.from({ length: n }, () => 'x');
+    const list =
+      'query ($n: [ID!]!) { nodes(nodeIds: $n) { nodeId ... on Category { pets(first: 10) { nodes { id } } } } }';
+    expect(await cost('{ node(nodeId: "x") { nodeId } }')).toBe(1);
+    expect(
+      await cost(
+        '{ node(nodeId: "x") { ... on Category { pets(first: 100) { nodes { id orders(first: 4) { nodes { id } } } } } } }',
+      ),
+    ).toBe(5);
+    expect(await cost(list, { n: many(9) })).toBe(1);
+    expect(await cost(list, { n: many(10) })).toBe(2);
+    expect(await cost(list, { n: many(100) })).toBe(11);
+    expect(
+      await cost(
+        '{ nodes(nodeIds: ["a", "b", "c"]) { ... on Pet { orders(first: 40) { nodes { id } } } ... on Category { pets(first: 60) { nodes { id } } } } }',
+      ),
+    ).toBe(2);
+    const refused = await run(list, { n: many(101) });
+    expect(refused.json.errors[0]).toMatchObject({
+      message: 'nodeIds: must have at most 100 items.',
+      extensions: { code: 'VALIDATION_FAILED', status: 400 },
+    });
+  });
+});

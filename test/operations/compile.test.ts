@@ -1,0 +1,164 @@
+import { buildSchema } from 'graphql';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { AppError } from '../../src/foundation/errors.ts';
+import { Compiler } from '../../src/operations/compile.ts';
+import { Documents, type ValidDocument } from '../../src/operations/documents.ts';
+import { ExecutionPlans } from '../../src/operations/execution-plan.ts';
+import { executionSchemas } from '../../src/operations/mutation.ts';
+import { schema } from '../../src/schema.ts';
+import { failing } from '../kit/failing.ts';
+import { TestGateway } from '../kit/gateway.ts';
+import { dataOf, makeWorld, query, sqlite, type World } from '../kit/petstore.ts';
+import type { OpenedStore } from '../kit/stores.ts';
+
+let opened: OpenedStore;
+let gateway: TestGateway;
+let world: World;
+const reported: unknown[] = [];
+
+beforeAll(async () => {
+  opened = await sqlite.open();
+  const unreadable = failing(opened.store, /\.pagesByParent$/, () => {
+    throw new AppError('CONFLICT', 'cannot be read');
+  });
+  gateway = await TestGateway.start(unreadable);
+  world = await makeWorld({ gateway: { store: opened.store } } as never);
+});
+afterAll(async () => {
+  await gateway.close();
+  await opened.close();
+});
+
+describe('compilation', () => {
+  type Use = readonly [query: string, variables?: Record<string, unknown>];
+
+  /** Uses operations in turn and returns for each use whether there was compiled code. */
+  const uses = (...requests: readonly Use[]) => usesAt(4, ...requests);
+
+  function usesAt(units: number, ...requests: readonly Use[]): boolean[] {
+    const documents = new Documents(schema, { introspection: true });
+    const plans = new ExecutionPlans(schema, documents, { suggest: true });
+    const compiler = new Compiler(executionSchemas(schema), documents, (error) => reported.push(error));
+    return requests.map(([query, variables = {}]) => {
+      const { only } = documents.get(query) as ValidDocument;
+      const coerced = plans.coerce(only!, variables);
+      return compiler.codeFor(plans.planOf(only!, coerced), units) !== null;
+    });
+  }
+  const fields = (count: number, prefix = 'a') =>
+    Array.from({ length: count }, (_, i) => `${prefix}${i}: id`).join(' ');
+
+  it('compiles an operation from its second use on', () => {
+    expect(uses(...new Array(4).fill(['{ pet(id: 1) { id } }']))).toEqual([false, true, true, true]);
+  });
+
+  it('compiles each combination of conditions from its second use on', () => {
+    const text = 'query ($s: Boolean!) { pet(id: 1) { id name @skip(if: $s) } }';
+    const [yes, no] = [[text, { s: true }] as const, [text, { s: false }] as const];
+    expect(uses(yes, yes, no, no, yes, no)).toEqual([false, true, false, true, true, true]);
+  });
+
+  it('compiles operations of up to 300 fields and no larger ones', () => {
+    const text = (more: string) =>
+      [
+        `{ a: pet(id: 1) { ...F } b: pet(id: 1) { ...F } c: pet(id: 1) { ...F } ${more} } fragment F on Pet { ${fields(99)} }`,
+      ] as const;
+    expect(uses(text(''), text(''))).toEqual([false, true]);
+    expect(uses(text('__typename'), text('__typename'), text('__typename'))).toEqual([false, false, false]);
+  });
+
+  it('compiles no more fields than the units pay for', () => {
+    const text = (count: number) => [`{ pet(id: 1) { ${fields(count)} } }`] as const;
+    expect(usesAt(1, text(79), text(79), text(80), text(80), text(80))).toEqual([
+      false,
+      true,
+      false,
+      false,
+      false,
+    ]);
+    expect(usesAt(2, text(159), text(159), text(160), text(160))).toEqual([false, true, false, false]);
+  });
+
+  it('stops compiling when the cache space of the document is used up', () => {
+    const text = `query ($s: Boolean!) { pet(id: 1) { ${fields(200)} name @skip(if: $s) } }`;
+    const [yes, no] = [[text, { s: true }] as const, [text, { s: false }] as const];
+    expect(uses(yes, yes, no, no, no, yes)).toEqual([false, true, false, false, false, true]);
+  });
+
+  it('compiles operations with variables inside input objects', () => {
+    const filter = 'query ($c: ID) { pets(filter: {status: [sold], categoryId: $c}) { totalCount } }';
+    const patch = 'mutation ($d: String) { updateCategory(id: 1, input: {description: $d}) { description } }';
+    for (const text of [filter, patch]) {
+      expect(uses([text], [text], [text]), text).toEqual([false, true, true]);
+    }
+  });
+
+  it('does not compile operations with names from Object.prototype', () => {
+    for (const text of [
+      '{ constructor: __typename pet(id: 1) { id } }',
+      '{ pet(id: 1) { toString: id } }',
+      'query ($valueOf: ID!) { pet(id: $valueOf) { id } }',
+      '{ ...hasOwnProperty } fragment hasOwnProperty on Query { pet(id: 1) { id } }',
+    ])
+      expect(uses(...new Array(3).fill([text, { valueOf: 1 }])), text).toEqual([false, false, false]);
+  });
+
+  it('returns null and reports the cause if compilation fails', () => {
+    const documents = new Documents(schema, { introspection: true });
+    const plans = new ExecutionPlans(schema, documents, { suggest: true });
+    const other = buildSchema('type Mutation { x: Int }', { assumeValid: true });
+    const reported: Error[] = [];
+    const compiler = new Compiler(
+      { query: other, mutation: other, subscription: other },
+      documents,
+      (error) => reported.push(error as Error),
+    );
+    const { only } = documents.read('{ pet(id: 1) { id } }') as ValidDocument;
+    expect(compiler.compile(only!.node, plans.planOf(only!, {}).selected.selection)).toBeNull();
+    expect(reported[0]!.message).toBe('An operation could not be compiled');
+    expect(reported[0]!.cause).toHaveLength(1);
+  });
+
+  it('interprets an operation on every use if compilation fails', async () => {
+    const compile = vi.spyOn(Compiler.prototype, 'compile').mockReturnValue(null);
+    try {
+      for (let time = 1; time <= 3; time++) {
+        const sent = await query(gateway, `{ pet(id: ${world.P}) { n: name category { name } } }`);
+        expect(dataOf(sent)).toEqual({ pet: { n: 'Rex', category: { name: 'Dogs' } } });
+      }
+      // Neither the second use nor the third compiles again.
+      expect(compile).toHaveBeenCalledTimes(1);
+    } finally {
+      compile.mockRestore();
+    }
+  });
+
+  it('locates the errors of compiled mutations', async () => {
+    const text = `mutation ($a: Boolean!, $b: Boolean!) {
+      a: updatePet(id: ${world.P}, input: {}) { category { pets @include(if: $a) { totalCount } } }
+      b: updatePet(id: ${world.P}, input: {}) { category { pets @include(if: $b) { totalCount } } }
+    }`;
+    for (let time = 1; time <= 3; time++) {
+      for (const [key, line] of [
+        ['a', 2],
+        ['b', 3],
+      ] as const) {
+        const { json } = await query(gateway, text, { a: key === 'a', b: key === 'b' });
+        expect(json.errors).toMatchObject([
+          { path: [key, 'category', 'pets'], locations: [{ line, column: 51 }] },
+        ]);
+      }
+    }
+  });
+
+  it('locates errors correctly when response keys joined by underscores are ambiguous', async () => {
+    const text = `mutation {
+      a: updatePet(id: ${world.P}, input: {}) { category { id } }
+      a_category: deletePet(id: 99)
+    }`;
+    for (let time = 1; time <= 3; time++) {
+      const { json } = await query(gateway, text);
+      expect(json.errors).toMatchObject([{ path: ['a_category'], locations: [{ line: 3, column: 7 }] }]);
+    }
+  });
+});

@@ -1,0 +1,273 @@
+import {
+  buildSchema,
+  type GraphQLObjectType,
+  getIntrospectionQuery,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  validate,
+} from 'graphql';
+import { describe, expect, it } from 'vitest';
+import { ROUTES } from '../../src/domains/routes.ts';
+import { admit } from '../../src/operations/admission.ts';
+import { CostModel } from '../../src/operations/cost.ts';
+import { Operations } from '../../src/operations/operations.ts';
+import { PersistedQueries } from '../../src/operations/persisted-queries.ts';
+import { OperationRefused } from '../../src/operations/refusal.ts';
+import { select } from '../../src/operations/selection.ts';
+import { schema } from '../../src/schema.ts';
+
+const costs = new CostModel(schema);
+
+/** The same field under `count` aliases. */
+const aliases = (count: number, field: string): string =>
+  Array.from({ length: count }, (_, i) => `a${i}: ${field}`).join(' ');
+
+function cost(text: string, variables: Record<string, unknown> = {}): number {
+  const document = parse(text);
+  expect(validate(schema, document), text).toEqual([]);
+  const operation = document.definitions.find(
+    (node): node is OperationDefinitionNode => node.kind === Kind.OPERATION_DEFINITION,
+  );
+  const selected = select(schema, document, operation!, variables);
+  return costs.costOf(selected, operation!.operation, variables).units;
+}
+
+/** A request, by default of a size that does not affect its cost. */
+const requestOf = (parameters: unknown, bytes = 100) => ({ parameters, bytes });
+
+const servicesOf = (operations: Operations) => ({ operations, persisted: new PersistedQueries() });
+
+/** What a query costs, and why it is refused, if it is. */
+async function admitted(query: string, operations = new Operations(schema, () => {})) {
+  const admission = await admit(servicesOf(operations), requestOf({ query }), true, {});
+  const [operation] = admission.operations;
+  const refusal = operation instanceof OperationRefused ? operation.errors[0]?.extensions : undefined;
+  return { cost: admission.cost, refusal };
+}
+
+const TOO_COMPLEX = { code: 'QUERY_TOO_COMPLEX', status: 400 };
+
+/** In each line a price and a query, perhaps with variables. */
+const PRICES = `
+1 { pet(id: 1) { name } }
+1 { pets { nodes { id } } }
+1 { pets(first: 100) { nodes { id } } }
+6 { categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }
+6 { categories(last: 50) { edges { node { pets(last: 10) { nodes { id } } } } } }
+5 { categories { nodes { pets { nodes { id } } } } }
+2 { pet(id: 1) { category { pets(first: 100) { nodes { orders(first: 1) { nodes { id } } } } } } }
+0 { rateLimit { plan } }
+0 { __typename }
+1 { __typename rateLimit { plan } pet(id: 1) { id } }
+1 { __schema { types { name } } }
+1 { __type(name: "Pet") { name } }
+3 { a: pet(id: 1) { id } b: pet(id: 2) { id } pets { nodes { id } } }
+1 { pet(id: 1) { id } pet(id: 1) { name } }
+1 { pets(first: 50) { nodes { id } edges { node { id } } totalCount } }
+2 { pets(first: 100) { nodes { id } edges { node { id } } totalCount } }
+1 mutation { createCategory(input: {name: "x"}) { pets(first: 100) { nodes { id } } } }
+2 mutation { a: deletePet(id: 1) b: deletePet(id: 2) }
+5 query($n: Int) { categories(first: $n) { nodes { pets(first: $n) { nodes { id } } } } }
+26 query($n: Int) { categories(first: $n) { nodes { pets(first: $n) { nodes { id } } } } } | {"n":50}
+0 { pet(id: 1) @skip(if: true) { id } }
+# By weight, or by both.
+1 { pets(first: 100) { nodes { ${aliases(10, 'id')} } } }
+1 { pets(first: 100) { nodes { ${aliases(25, 'id')} } } }
+2 { pets(first: 100) { nodes { ${aliases(26, 'id')} } } }
+10 { pets(first: 100) { nodes { ${aliases(250, 'id')} } } }
+10 { pets(first: 100) { nodes { ${aliases(125, 'name')} } } }
+8 { categories(first: 100) { nodes { ${aliases(10, 'description')} } } }
+# A one-to-one object weighs 1 plus its selection, at any depth.
+1 { pets(first: 100) { nodes { inventory { pet { inventory { pet { inventory { pet { id } } } } } } } } }
+1 { pets(first: 100) { nodes { ${aliases(5, 'inventory { pet { inventory { pet { id } } } }')} } } }
+2 { pets(first: 100) { nodes { ${aliases(6, 'inventory { pet { inventory { pet { id } } } }')} } } }
+# Wrappers weigh nothing, but their contents do.
+2 { pets(first: 100) { edges { ${aliases(25, 'cursor')} } pageInfo { hasNextPage } totalCount } }
+1 { pet(id: 1) { ${aliases(600, 'id')} } }
+# The nodes and edges of one page both count.
+2 { pets(first: 60) { nodes { id } edges { cursor } } }
+2 { pets(first: 60) { a: nodes { id } b: nodes { id } } }
+1 { pets(first: 100) { totalCount } }
+# Fragments are expanded at each spread, and equal keys are merged.
+1 { pets(first: 100) { nodes { ...F ...F } } } fragment F on Pet { ${aliases(25, 'id')} }
+4 { a: pets { nodes { ...F } } b: pets { nodes { ...F } } } fragment F on Pet { ${aliases(126, 'id')} }
+1 { nodes(nodeIds: ["a", "b", "c"]) { nodeId } }
+3 query ($ids: [ID!]!) { nodes(nodeIds: $ids) { ... on Category { pets(first: 50) { nodes { id } } } } } | {"ids":["a","b","c","d","e"]}
+# The most expensive type of a node counts.
+6 { node(nodeId: "x") { ... on Pet { id } ... on Category { pets(first: 100) { nodes { orders: category { pets(first: 5) { totalCount } } } } } } }
+0 { ${aliases(100, '__typename')} }
+1 { ${aliases(101, '__typename')} }
+1 { ${aliases(50, 'rateLimit { plan minute { limit } }')} }
+0 { ${aliases(33, 'rateLimit { plan minute { limit } }')} __typename }
+2 { ${aliases(101, '__typename')} pet(id: 1) { id } }
+2 { a: __schema { types { name } } b: __schema { types { name } } __typename }
+# Introspection costs 1 unit per root field, whatever its entries, and takes none of the free weight.
+1 { __schema { ${aliases(101, 'directives { name }')} } }
+3 { __schema { ${aliases(101, 'directives { name }')} } __type(name: "Pet") { ${aliases(101, 'fields { name }')} } pet(id: 1) { id } ${aliases(100, '__typename')} }
+# A page counts once, whether or not its items are selected.
+11 { categories(first: 100) { nodes { pets(first: 10) { totalCount } } } }
+11 { categories(first: 100) { nodes { pets(first: 10) { pageInfo { hasNextPage } } } } }
+11 { categories(first: 100) { nodes { pets(first: 10) { totalCount nodes { id } } } } }
+# Sizes that are refused later do not make others cheaper.
+6 { categories(first: 10) { nodes { a: pets(first: 50) { totalCount } b: pets(first: -50) { totalCount } } } }
+6 { categories(first: 1, last: 50) { nodes { pets(last: 10, first: 1) { totalCount } } } }
+5 { categories(first: null) { nodes { pets(last: null) { totalCount } } } }
+5 query ($n: Int) { categories(first: $n) { nodes { pets(last: $n) { totalCount } } } } | {"n":null}
+2 { nodes(nodeIds: "x") { ... on Category { pets(first: 100) { totalCount } } } }
+2 query ($n: [ID!]!) { nodes(nodeIds: $n) { ... on Category { pets(first: 100) { totalCount } } } } | {"n":["x"]}
+2 subscription { events { id pet { id category { pets(first: 2) { nodes { id } } } } } }
+`
+  .split('\n')
+  .flatMap((line): [units: number, text: string, variables: Record<string, unknown>][] => {
+    const [, units, text, variables = '{}'] = /^(\d+) (.*?)(?: \| (.*))?$/.exec(line) ?? [];
+    return text === undefined ? [] : [[Number(units), text, JSON.parse(variables)]];
+  });
+
+describe('operation cost', () => {
+  it.each(PRICES)('computes the cost %i of %s', (units, text, variables) => {
+    expect(cost(text, variables)).toBe(units);
+  });
+
+  it.each([
+    ['too much weight', `{ categories(first: 100) { nodes { ${aliases(70, 'description')} } } }`],
+    ['an overlong response key', `{ ${'a'.repeat(101)}: __typename }`],
+    ['the same field 1,000 times', `{ pet(id: 1) { ${'id '.repeat(1_000)} } }`],
+    ['more than 100 errors', `{ ${aliases(150, 'nothing')} }`],
+    [
+      'more introspection than common tools need',
+      `{ __schema { types { ${aliases(300, 'description')} fields { name } } } }`,
+    ],
+    [
+      'circular introspection',
+      `{ __schema { types { ${'interfaces { possibleTypes { '.repeat(6)} name ${'} }'.repeat(6)} } } }`,
+    ],
+  ])('refuses %s as QUERY_TOO_COMPLEX at a cost of 1', async (_what, query) => {
+    const operations = new Operations(schema, () => {});
+    for (let time = 1; time <= 3; time++)
+      expect(await admitted(query, operations)).toEqual({ cost: 1, refusal: TOO_COMPLEX });
+  });
+
+  it('refuses operations above 50 units and states their cost', () => {
+    const pets = (count: number) => `{ ${aliases(count, 'pet(id: 1) { id }')} }`;
+    expect(cost(pets(50))).toBe(50);
+    expect(() => cost(pets(51))).toThrow('The operation costs 51 units; the maximum is 50.');
+    const wide = '{ categories(first: 100) { nodes { pets(first: 1000) { totalCount } } } }';
+    expect(() => cost(wide)).toThrow('The operation costs 1,001 units; the maximum is 50.');
+  });
+
+  it('allows response keys of 100 characters and the full introspection query', async () => {
+    expect(cost(`{ ${'a'.repeat(100)}: __typename }`)).toBe(0);
+    const query = getIntrospectionQuery({
+      specifiedByUrl: true,
+      directiveIsRepeatable: true,
+      schemaDescription: true,
+      inputValueDeprecation: true,
+    });
+    expect(await admitted(query)).toEqual({ cost: 1 });
+  });
+
+  it('charges a free operation 1 unit if its document, batch or request body is large', async () => {
+    const operations = new Operations(schema, () => {});
+    const skipped = (fields: number) =>
+      `{ __typename pet(id: 1) @skip(if: true) { ${aliases(fields, 'id')} } }`;
+    const cost = async (parameters: unknown, bytes?: number) =>
+      (await admit(servicesOf(operations), requestOf(parameters, bytes), true, {})).cost;
+    expect(await cost({ query: skipped(40) })).toBe(0);
+    expect(await cost({ query: skipped(100) })).toBe(1);
+    expect(await cost({ query: `{ ${aliases(100, '__typename')} }` })).toBe(0);
+    expect(await cost({ query: `{ rateLimit { ${aliases(50, 'minute { limit }')} } }` })).toBe(0);
+    expect(await cost(new Array(10).fill({ query: '{ rateLimit { plan } }' }))).toBe(0);
+    expect(await cost(new Array(10).fill({ query: skipped(40) }))).toBe(1);
+    const different = (length: number) =>
+      Array.from({ length }, (_, n) => ({ query: `{ __typename } #${n}` }));
+    expect(await cost(different(5))).toBe(0);
+    expect(await cost(different(6))).toBe(1);
+    const paid = Array.from({ length: 9 }, (_, n) => ({ query: `{ pet(id: ${n + 1}) { id } }` }));
+    expect(await cost([...different(9), paid[0]])).toBe(2);
+    expect(await cost([...different(1), ...paid])).toBe(9);
+    expect(await cost({ query: '{ __typename }' }, 12_000)).toBe(0);
+    expect(await cost({ query: '{ __typename }' }, 12_001)).toBe(1);
+    expect(await cost({ query: '{ pet(id: 1) { id } }' }, 99_999)).toBe(1);
+  });
+
+  it('refuses schemas with a text or list of unknown size', () => {
+    const modelOf = (fields: string) => () => new CostModel(buildSchema(`type Query { ${fields} }`));
+    expect(modelOf('name: String')).toThrow('name: nothing says how long this text can be');
+    expect(modelOf('sizes: [Int]')).toThrow('Query.sizes: nothing says how many entries it can have');
+    expect(modelOf('sizes(first: Int): [Int] by(ids: [ID!]!): [Int]')).not.toThrow();
+  });
+
+  it('prices a list by the size that its field declares, as a number or by its arguments', () => {
+    const sized = buildSchema(
+      'type Query { days(count: Int): [Day!]! } type Day { names: [String!]! hits: Int! }',
+    );
+    const days = sized.getQueryType()!.getFields().days!;
+    const names = (sized.getType('Day') as GraphQLObjectType).getFields().names!;
+    Object.assign(names.extensions, { maxLength: 150 });
+    expect(() => new CostModel(sized)).toThrow('Query.days: nothing says how many entries it can have');
+    Object.assign(days.extensions, { maxItems: ({ count }: { count?: number }) => count ?? 7 });
+    expect(() => new CostModel(sized)).toThrow('Day.names: nothing says how many entries it can have');
+    Object.assign(names.extensions, { maxItems: 10 });
+    const model = new CostModel(sized);
+    const priceOf = (query: string, variables = {}) => {
+      const document = parse(query);
+      const operation = document.definitions[0] as OperationDefinitionNode;
+      return model.costOf(select(sized, document, operation, variables), 'query', variables);
+    };
+    // A function may also depend on the time.
+    expect(priceOf('{ days { hits } }')).toMatchObject({ units: 1, dependsOnVariables: true });
+    expect(priceOf('{ days(count: 101) { hits } }').units).toBe(2);
+    expect(priceOf('query ($n: Int) { days(count: $n) { hits } }', { n: 250 })).toMatchObject({
+      units: 3,
+      dependsOnVariables: true,
+    });
+    // 100 days with 10 names of weight 2 each.
+    expect(priceOf('{ days(count: 100) { names } }').units).toBe(11);
+    expect(priceOf('{ days(count: 10) { names a: names b: names c: names } }').units).toBe(5);
+    expect(priceOf(`{ days(count: 1) { ${aliases(130, 'names')} } }`).units).toBe(14);
+  });
+
+  // A list of webhooks, each with its types, is dearer over GraphQL, which has no plan to bound it by.
+  it.each(ROUTES.filter(({ operationId }) => operationId !== 'listWebhooks'))(
+    'charges 1 unit for the document of the REST operation $operationId',
+    (route) => {
+      // A day and its 100 operations are 101 entries, though a REST call is always one unit.
+      const units = route.operationId === 'listUsageOfDay' ? 2 : 1;
+      expect(cost(route.document, { limit: 100, date: '2026-11-21' })).toBe(units);
+    },
+  );
+
+  it.each([
+    ['fragments that spread each other', 'fragment A on Pet { ...B } fragment B on Pet { ...A }'],
+    ['a fragment that spreads itself', 'fragment A on Pet { id category { pets { nodes { ...A } } } }'],
+  ])('refuses %s as GRAPHQL_VALIDATION_FAILED', async (_what, fragments) => {
+    const { refusal } = await admitted(`{ pet(id: 1) { ...A } } ${fragments}`);
+    expect(refusal).toEqual({ code: 'GRAPHQL_VALIDATION_FAILED', status: 400 });
+  });
+
+  it.each([
+    ['a cost above 50', '{ categories(first: 100) { nodes { pets(first: 51) { nodes { id } } } } }'],
+    ['51 root fields', `{ ${aliases(51, 'pet(id: 1) { id }')} }`],
+    [
+      'more than 30 levels',
+      `{ pet(id: 1) { ${'category { pets(first: 1) { nodes { '.repeat(11)}id${' } } }'.repeat(11)} } }`,
+    ],
+    [
+      'aliases that double at each level',
+      `{ pet(id: 1) { ...F0 } } ${Array.from({ length: 20 }, (_, i) => {
+        const next = i < 19 ? `...F${i + 1}` : 'id';
+        return `fragment F${i} on Pet { a: inventory { pet { ${next} } } b: inventory { pet { ${next} } } }`;
+      }).join(' ')}`,
+    ],
+    [
+      'fragments that double at each level',
+      `{ pet(id: 1) { ...F0 } } ${Array.from({ length: 60 }, (_, i) => `fragment F${i} on Pet { id ${i < 59 ? `...F${i + 1} ...F${i + 1}` : ''} }`).join(' ')}`,
+    ],
+  ])('refuses %s as QUERY_TOO_COMPLEX within two seconds', async (_what, query) => {
+    const began = performance.now();
+    const { refusal } = await admitted(query);
+    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(refusal).toEqual(TOO_COMPLEX);
+  });
+});

@@ -1,0 +1,229 @@
+import fc from 'fast-check';
+import {
+  buildSchema,
+  coerceInputValue,
+  type GraphQLInputType,
+  type GraphQLScalarType,
+  type OperationDefinitionNode,
+  parse,
+  typeFromAST,
+} from 'graphql';
+import { describe, expect, it } from 'vitest';
+import type { AppError } from '../../src/foundation/errors.ts';
+import { Literals } from '../../src/operations/literals.ts';
+import { OperationVariables } from '../../src/operations/variables.ts';
+import { cases } from '../kit/cases.ts';
+import { dataOf, expectQueryRefusal, query, sqlite, useGateway } from '../kit/petstore.ts';
+
+const RUNS = { numRuns: Number(process.env.PROPERTY_RUNS ?? cases(20, 100)) };
+
+/** Contains every kind of input type within every other. */
+const schema = buildSchema(`
+  enum Kind { CAT DOG }
+  scalar Odd
+  input Thing {
+    required: Int! defaulted: Int! = 1 optional: Float kind: Kind text: String flag: Boolean id: ID odd: Odd
+    things: [Thing!] grid: [[Int!]] thing: Thing
+  }
+  type Query { ask(things: [Thing!], thing: Thing, kinds: [Kind!], grid: [[Int!]!], odds: [Odd]): Int }
+`);
+(schema.getType('Odd') as GraphQLScalarType).parseValue = (value) => (value === 'none' ? undefined : value);
+
+const TYPES = { things: '[Thing!]', thing: 'Thing', kinds: '[Kind!]', grid: '[[Int!]!]', odds: '[Odd]' };
+type Argument = keyof typeof TYPES;
+
+const typeOf = (name: Argument): GraphQLInputType => {
+  const document = parse(`query ($v: ${TYPES[name]}) { ask(${name}: $v) }`);
+  const { variableDefinitions } = document.definitions[0] as OperationDefinitionNode;
+  return typeFromAST(schema, variableDefinitions![0]!.type as never) as unknown as GraphQLInputType;
+};
+
+/** The coerced values and the issues of graphql-js, variable by variable. */
+function expectedOf(values: Partial<Record<Argument, unknown>>) {
+  const issues: { path: string; message: string }[] = [];
+  const coerced: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(values))
+    coerced[name] = coerceInputValue(value, typeOf(name as Argument), (path, _value, { message }) => {
+      const named = typeof path[0] === 'string' ? path : [name, ...path];
+      issues.push({ path: named.join('.'), message: message.replace(/\.$/, '') });
+    });
+  return { coerced, issues };
+}
+
+/** Our coerced values, or the listed issues and the number of all issues. */
+function actualOf(values: Partial<Record<Argument, unknown>>) {
+  const names = Object.keys(values) as Argument[];
+  const definitions = names.map((name) => `$${name}: ${TYPES[name]}`);
+  const used = names.map((name) => `${name}: $${name}`);
+  const document = parse(`query (${definitions.join(', ')}) { ask(${used.join(', ')}) }`);
+  const operation = document.definitions[0] as OperationDefinitionNode;
+  try {
+    return {
+      coerced: new OperationVariables(schema, { source: document, literals: new Literals() }, operation, {
+        suggest: true,
+      }).coerce(values),
+      issues: [],
+      count: 0,
+    };
+  } catch (error) {
+    const { code, message, fields } = error as AppError;
+    expect(code).toBe('VALIDATION_FAILED');
+    const unlisted = /; and ([\d,]+) more\.$/.exec(message)?.[1]?.replaceAll(',', '') ?? '0';
+    return { issues: fields!, count: fields!.length + Number(unlisted) };
+  }
+}
+
+function expectSame(values: Partial<Record<Argument, unknown>>): void {
+  const { coerced, issues } = expectedOf(values);
+  const actual = actualOf(values);
+  const about = JSON.stringify(values);
+  expect(actual.issues, about).toEqual(issues.slice(0, 20));
+  expect(actual.count, about).toBe(issues.length);
+  if (issues.length === 0) expect({ ...actual.coerced }, about).toEqual(coerced);
+}
+
+const many = (count: number, value: unknown) => Array.from({ length: count }, () => value);
+const wrong = { required: 'x', defaulted: null, optional: 'y', kind: 'COW', flag: 1, odd: 'none' };
+
+const thing = fc.letrec((tie) => ({
+  thing: fc.record(
+    {
+      required: fc.constantFrom<unknown>(1, 1.5, '1', null),
+      defaulted: fc.constantFrom<unknown>(1, null, true),
+      optional: fc.constantFrom<unknown>(0.5, 'x', null),
+      kind: fc.constantFrom<unknown>('CAT', 'cat', 7, null),
+      text: fc.constantFrom<unknown>('x', 7, [], null),
+      flag: fc.constantFrom<unknown>(true, 'true', null),
+      id: fc.constantFrom<unknown>('a', 1, true, null),
+      odd: fc.constantFrom<unknown>('none', {}, 1),
+      things: fc.oneof({ maxDepth: 1 }, fc.constant(null), fc.array(tie('thing'), { maxLength: 3 })),
+      grid: fc.constantFrom<unknown>(1, [1, 'x'], [[1], [null, 2.5], null, 7], 'x'),
+      thing: fc.oneof({ maxDepth: 1 }, fc.constantFrom<unknown>(null, 7, []), tie('thing')),
+      unknown: fc.constant(1),
+      constructor: fc.constant(1),
+    },
+    { requiredKeys: [] },
+  ),
+})).thing;
+
+describe('issues of variables', () => {
+  it.each<[what: string, values: Partial<Record<Argument, unknown>>]>([
+    [
+      'no issues',
+      { thing: { required: 1 }, kinds: ['CAT', 'DOG'], grid: [[1, 2], [3]], odds: [null, 'odd'] },
+    ],
+    ['a single value for a list', { kinds: 'CAT', grid: 7, things: { required: 1 } }],
+    ['one issue per variable', { thing: {}, kinds: ['COW'], grid: [[1.5]], odds: ['none'] }],
+    ['20 issues', { kinds: many(20, 'COW') }],
+    ['21 issues', { kinds: many(21, 'COW') }],
+    ['30 issues among 60 values', { kinds: many(30, 'COW').flatMap((kind) => [kind, 'CAT']) }],
+    ['nulls', { kinds: many(30, null), things: many(3, null) }],
+    ['15 issues in each of two variables', { kinds: many(15, 'COW'), odds: many(15, 'none') }],
+    ['25 issues in each of two variables', { kinds: many(25, 'COW'), odds: many(25, 'none') }],
+    ['values of the wrong type', { kinds: many(15, 7).concat(many(15, {})), grid: many(30, ['x', 1, null]) }],
+    ['lists instead of objects', { things: many(30, 'x').concat(many(5, [])) }],
+    ['objects in objects', { thing: { things: many(25, wrong), thing: { ...wrong, thing: wrong } } }],
+    ['unknown fields', { thing: { required: 1, things: many(25, { required: 1, other: 1, more: 2 }) } }],
+    [
+      'fields named like those of Object.prototype',
+      { thing: { required: 1, things: many(25, { toString: 1, constructor: 1 }) } },
+    ],
+    ['missing fields', { things: many(25, {}) }],
+    ['objects instead of scalars', { thing: { required: {}, grid: many(30, {}), things: many(9, wrong) } }],
+    ['single values in lists of lists', { grid: many(30, 1.5).concat(many(30, 1)) }],
+    ['nulls in lists of lists', { things: many(25, { required: 1, grid: [null, [null, 1]] }) }],
+  ])('lists and counts the same issues as graphql-js for %s', (_what, values) => {
+    expectSame(values);
+  });
+
+  it('lists and counts the same issues as graphql-js for arbitrary values', () => {
+    const values = fc.record(
+      {
+        things: fc.array(thing, { maxLength: 10 }),
+        thing,
+        kinds: fc.array(fc.constantFrom<unknown>('CAT', 'COW', null, 7), { maxLength: 40 }),
+        odds: fc.array(fc.constantFrom<unknown>('none', 1), { maxLength: 40 }),
+      },
+      { requiredKeys: ['kinds'] },
+    );
+    fc.assert(fc.property(values, expectSame), RUNS);
+  });
+});
+
+describe('variables', () => {
+  const kit = useGateway(sqlite);
+  const NODES = 'query ($ids: [ID!]!) { nodes(nodeIds: $ids) { nodeId } }';
+  const PETS = 'query ($filter: PetFilter) { pets(filter: $filter) { totalCount } }';
+  const ID = 'must be an integer from 1 to 9223372036854775807';
+
+  it.each<[text: string, variables: Record<string, unknown>, fields: [path: string, message: string][]]>([
+    // Fields of an input object are named as over REST, list items by their variable.
+    [
+      PETS,
+      { filter: { status: ['sold', 'gone'], categoryId: 1.5 } },
+      [
+        ['categoryId', ID],
+        ['status.1', 'Value "gone" does not exist in "PetStatus" enum'],
+      ],
+    ],
+    [
+      PETS,
+      { filter: { status: [1.5] } },
+      [['status.0', 'Enum "PetStatus" cannot represent non-string value: 1.5']],
+    ],
+    [NODES, { ids: ['x', true] }, [['ids.1', ID]]],
+    [NODES, { ids: null }, [['ids', 'must not be null']]],
+    [NODES, {}, [['ids', 'is required: a variable of type [ID!]!']]],
+    ['query ($id: ID = 1) { pet(id: $id) { id } }', { id: null }, [['id', 'must not be null']]],
+    // All faults of an input together, wherever it is written.
+    ...[
+      [
+        'mutation ($input: NewPet!) { createPet(input: $input) { id } }',
+        { input: { name: '', categoryId: 0 } },
+      ],
+      ['mutation { createPet(input: {name: "", categoryId: 0}) { id } }', {}],
+      ['mutation ($n: String!) { createPet(input: {name: $n, categoryId: 0}) { id } }', { n: '' }],
+      ['mutation ($i: NewPet! = {name: "", categoryId: "x"}) { createPet(input: $i) { id } }', {}],
+    ].map(([text, variables]): [string, Record<string, unknown>, [string, string][]] => [
+      text as string,
+      variables as Record<string, unknown>,
+      [
+        ['name', 'must have 1 to 200 characters'],
+        ['categoryId', ID],
+      ],
+    ]),
+  ])('refuses %s with %j and reports the path of each issue', async (text, variables, fields) => {
+    const sent = await query(kit.gateway, text, variables);
+    expectQueryRefusal(
+      sent,
+      'VALIDATION_FAILED',
+      `${fields.map(([path, message]) => `${path}: ${message}`).join('; ')}.`,
+    );
+    expect(sent.json.errors[0].extensions.fields, sent.about).toEqual(
+      fields.map(([path, message]) => ({ path, message })),
+    );
+  });
+
+  it('lists 20 issues and counts the rest', async () => {
+    const ids = Array.from({ length: 30 }, () => [true, 'x', 7, null, 1.5]).flat();
+    const sent = await query(kit.gateway, NODES, { ids });
+    expectQueryRefusal(sent, 'VALIDATION_FAILED', /^ids\.0: .*; and 70 more\.$/);
+    const filter = { ...Object.fromEntries(ids.map((_, i) => [`f${i}`, 1])), categoryId: {}, status: 'gone' };
+    expectQueryRefusal(await query(kit.gateway, PETS, { filter }), 'VALIDATION_FAILED', /; and 132 more\.$/);
+    const wrong = Array.from({ length: 15 }, () => true);
+    const several = await query(
+      kit.gateway,
+      'query ($a: [ID!]!, $b: [ID!]!) { a: nodes(nodeIds: $a) { nodeId } b: nodes(nodeIds: $b) { nodeId } }',
+      { a: wrong, b: wrong },
+    );
+    expectQueryRefusal(several, 'VALIDATION_FAILED', /; b\.4: [^;]*; and 10 more\.$/);
+    expect(several.json.errors[0].extensions.fields).toHaveLength(20);
+  });
+
+  it('accepts null or no value for a nullable variable with a default', async () => {
+    const text =
+      'query ($n: Int = 1, $f: PetFilter = {status: sold}) { pets(first: $n, filter: $f) { totalCount } }';
+    for (const variables of [{}, { n: null }, { n: null, f: null }])
+      expect(dataOf(await query(kit.gateway, text, variables))).toEqual({ pets: { totalCount: 0 } });
+  });
+});

@@ -1,0 +1,118 @@
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { createServer } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import { newSecret } from '../../src/domains/webhook/webhook.ts';
+import { Sender } from '../../src/webhooks/request.ts';
+import { Targets } from '../../src/webhooks/targets.ts';
+
+const servers: Server[] = [];
+const sockets = new Set<Socket>();
+afterEach(() => {
+  for (const socket of sockets) socket.destroy();
+  for (const server of servers.splice(0)) server.close();
+});
+
+/** A listener that handles raw connections. @returns its port */
+async function listen(handle: (socket: Socket, text: string) => void): Promise<number> {
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('data', (data) => handle(socket, data.toString()));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+const EVENT = { id: 'x', body: '{}' };
+const sender = new Sender(new Targets(['127.0.0.0/8']), 300);
+const send = (port: number, protocol = 'http') =>
+  sender.send(`${protocol}://127.0.0.1:${port}/`, EVENT, [newSecret()], Date.now());
+
+it.each<[string, (socket: Socket) => void, object]>([
+  ['acknowledges', (socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n'), { status: 204 }],
+  ['resets the connection', (socket) => socket.resetAndDestroy(), { error: 'connect' }],
+  ['closes the connection', (socket) => socket.end(), { error: 'connect' }],
+  ['never answers', () => {}, { error: 'timeout' }],
+  ['answers what is not HTTP', (socket) => socket.write('hello\r\n\r\n'), { error: 'connect' }],
+  [
+    'sends its head byte by byte',
+    (socket) => {
+      const text = `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100)}\r\n\r\n`;
+      let at = 0;
+      const timer = setInterval(() => (at < text.length ? socket.write(text[at++]!) : undefined), 20);
+      socket.once('close', () => clearInterval(timer));
+    },
+    { error: 'timeout' },
+  ],
+  [
+    'redirects inside',
+    (socket) =>
+      socket.write('HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n'),
+    { status: 301, error: 'redirect' },
+  ],
+  [
+    'asks to wait',
+    (socket) => socket.write('HTTP/1.1 429 No\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n'),
+    { status: 429, retryAfter: 30_000 },
+  ],
+  [
+    'switches protocols',
+    (socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+    { status: 101 },
+  ],
+])('reports the outcome of a receiver that %s', async (_what, handle, outcome) => {
+  expect(await send(await listen(handle))).toEqual(outcome);
+});
+
+it('takes the head of a response for it, and closes the connection of an endless body', async () => {
+  let closed: Promise<unknown> | undefined;
+  const port = await listen((socket) => {
+    closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write('HTTP/1.1 200 OK\r\n\r\n');
+    const timer = setInterval(() => socket.write('x'.repeat(10_000)), 5);
+    socket.once('close', () => clearInterval(timer));
+  });
+  const began = performance.now();
+  expect(await send(port)).toEqual({ status: 200 });
+  expect(performance.now() - began).toBeLessThan(250);
+  await closed;
+});
+
+it('distinguishes a failed handshake from a refused connection', async () => {
+  const plain = await listen((socket) => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
+  expect(await send(plain, 'https')).toEqual({ error: 'tls' });
+  const gone = await listen(() => {});
+  servers.at(-1)!.close();
+  expect(await send(gone)).toEqual({ error: 'connect' });
+});
+
+it('reuses a connection, and sends again if it was closed in between', async () => {
+  let [connections, requests] = [0, 0];
+  const port = await listen((socket) => {
+    requests++;
+    socket.write('HTTP/1.1 204 No Content\r\n\r\n');
+  });
+  servers.at(-1)!.on('connection', () => connections++);
+  for (let i = 0; i < 3; i++) expect(await send(port)).toEqual({ status: 204 });
+  expect([connections, requests]).toEqual([1, 3]);
+  for (const socket of sockets) socket.resetAndDestroy();
+  expect(await send(port)).toEqual({ status: 204 });
+  expect(connections).toBe(2);
+});
+
+it('times out, even if a reused connection is reset late', async () => {
+  let requests = 0;
+  const port = await listen((socket) => {
+    if (++requests === 1) socket.write('HTTP/1.1 204 No Content\r\n\r\n');
+    else if (requests === 2) setTimeout(() => socket.resetAndDestroy(), 400);
+  });
+  const patient = new Sender(new Targets(['127.0.0.0/8']), 600);
+  const send = () => patient.send(`http://127.0.0.1:${port}/`, EVENT, [newSecret()], Date.now());
+  expect(await send()).toEqual({ status: 204 });
+  const began = performance.now();
+  expect(await send()).toEqual({ error: 'timeout' });
+  // The connection that was reset and the new one share the 600 ms.
+  expect(performance.now() - began).toBeLessThan(900);
+  expect(requests).toBe(3);
+});
