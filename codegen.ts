@@ -1,4 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { codegen } from '@graphql-codegen/core';
 import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
 import * as typescriptOperations from '@graphql-codegen/typescript-operations';
@@ -9,8 +10,8 @@ import { schema } from './src/schema.ts';
 import { config } from './test/clients/codegen-config.ts';
 
 /**
- * Generates all committed artifacts: the SDL, the OpenAPI description, and, as any client would from these, the typed
- * documents. `npm run codegen` writes the files; `npm run drift` fails if that changes any.
+ * Generates all committed artifacts: the SDL, the OpenAPI description, as any client would from these the typed
+ * documents, and the code in the guides, which is that of files that the tests run. `npm run codegen` writes the files; `npm run drift` fails if that changes any.
  */
 const sdl = `${printSchema(lexicographicSortSchema(schema))}\n`;
 await writeFile('schema/schema.graphql', sdl);
@@ -34,3 +35,16 @@ await writeFile(
     },
   }),
 );
+
+const guides = (await readdir('docs')).map((name) => `docs/${name}`);
+for (const guide of guides.filter((name) => name.endsWith('.md'))) {
+  const text = await readFile(guide, 'utf8');
+  let embedded = text;
+  // A comment names the file whose text is the block of code below it.
+  for (const [block, path, language] of text.matchAll(/^<!-- (\S+) -->\n```(\w+)\n[\s\S]*?^```$/gm))
+    embedded = embedded.replace(
+      block,
+      () => `<!-- ${path} -->\n\`\`\`${language}\n${readFileSync(path!, 'utf8')}\`\`\``,
+    );
+  if (embedded !== text) await writeFile(guide, embedded);
+}

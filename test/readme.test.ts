@@ -15,7 +15,6 @@ import { engines } from './kit/stores.ts';
 const page = (name: string) => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8');
 const readme = page('README.md');
 const interfacePage = page('docs/interface.md');
-const clients = page('docs/clients.md');
 const [embedded] = engines;
 let gateway: TestGateway;
 let close: () => Promise<void>;
@@ -57,45 +56,11 @@ describe('the README', () => {
 });
 
 describe('docs/clients.md', () => {
-  it.each([
-    'graphql-client',
-    'codegen-config',
-    'apollo-client',
-    'urql-client',
-    'relay-environment',
-    'exact-types',
-    'event-source',
-    'urql-live-client',
-    'programs/rest-client',
-  ])('includes %s.ts verbatim', (name) => {
-    const source = readFileSync(new URL(`clients/${name}.ts`, import.meta.url), 'utf8');
-    expect(clients).toContain(`<!-- test/clients/${name}.ts -->\n\`\`\`ts\n${source}\`\`\``);
-  });
-
-  it.each(['graphql', 'follow'])('includes programs/%s.py verbatim', (name) => {
-    const source = readFileSync(new URL(`clients/programs/${name}.py`, import.meta.url), 'utf8');
-    expect(clients).toContain(`<!-- test/clients/programs/${name}.py -->\n\`\`\`py\n${source}\`\`\``);
-  });
-
-  it('includes programs/go/main.go verbatim', () => {
-    const source = readFileSync(new URL('clients/programs/go/main.go', import.meta.url), 'utf8');
-    expect(clients).toContain(`<!-- test/clients/programs/go/main.go -->\n\`\`\`go\n${source}\`\`\``);
-  });
-
   it('has a GraphQL client that reads nested data with a typed document', async () => {
     expect(await stockByCategory(gateway.url, gateway.key)).toEqual([
       'Dogs: Rex 3, Bella 1',
       'Cats: Mimi 2, Tom 5',
     ]);
-  });
-});
-
-describe('docs/tasks.md', () => {
-  it.each(['call', 'list', 'create', 'update', 'follow', 'cached'])('includes %s.ts verbatim', (name) => {
-    const source = readFileSync(new URL(`clients/tasks/${name}.ts`, import.meta.url), 'utf8');
-    expect(page('docs/tasks.md')).toContain(
-      `<!-- test/clients/tasks/${name}.ts -->\n\`\`\`ts\n${source}\`\`\``,
-    );
   });
 });
 

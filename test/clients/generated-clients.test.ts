@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { createClient } from '@hey-api/openapi-ts';
 import openapiTypescript, { astToString } from 'openapi-typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
@@ -40,12 +39,6 @@ describe('TypeScript client generation', () => {
     const address = pathToFileURL(description);
     await writeFile(join(generated, 'petstore.ts'), astToString(await openapiTypescript(address)));
     await writeFile(join(generated, 'openapi-fetch.ts'), await exactTypes(address));
-    await createClient({
-      input: description,
-      output: join(generated, 'hey-api'),
-      plugins: ['@hey-api/client-fetch', '@hey-api/typescript', '@hey-api/sdk'],
-      logs: { level: 'silent' },
-    });
   }, MINUTE);
 
   it(
@@ -81,20 +74,6 @@ describe('TypeScript client generation', () => {
       { id: LARGEST, petId, complete: true },
     ]);
     expect(refusals).toEqual(['PRECONDITION_FAILED', 'NOT_FOUND', 'name: is required.']);
-  });
-
-  it('produces a Hey API client that handles orders', async () => {
-    const { roundTrip } = await program('hey-api');
-    const { orders, refusals } = await roundTrip(kit.gateway.url, kit.gateway.key);
-    const [id, petId] = [expect.any(Number), expect.any(Number)];
-    expect(orders).toEqual([
-      { id, petId, quantity: 2, complete: false },
-      { id, petId, quantity: 2, complete: false },
-      { id, petId, quantity: 2, complete: false },
-      { id, petId, quantity: 3, complete: false },
-      { id, petId, complete: true },
-    ]);
-    expect(refusals).toEqual(['NOT_FOUND']);
   });
 });
 

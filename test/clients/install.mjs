@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
@@ -18,11 +18,5 @@ if (!existsSync(installed) || readFileSync(installed, 'utf8') !== lock) {
     shell: process.platform === 'win32',
   });
   if (status !== 0) process.exit(status ?? 1);
-  // Relay's compiler brings a program for each of five platforms, 20 to 30 MB each.
-  const { platform, arch } = process;
-  const own = `${{ darwin: 'macos', win32: 'win' }[platform] ?? platform}-${arch}`;
-  for (const system of ['linux-arm64', 'linux-x64', 'macos-arm64', 'macos-x64', 'win-x64'])
-    if (system !== own)
-      rmSync(`${here}node_modules/relay-compiler/${system}`, { recursive: true, force: true });
   writeFileSync(installed, lock);
 }
